@@ -1,0 +1,12 @@
+"""The small library of the book *Many Devices, One Model*.
+
+Import it before mxnet and d2l: it sets what MXNet's engine reads at its start.
+"""
+
+from . import runtime
+
+runtime.check_python()
+runtime.prepare()
+runtime.preload_cuda()
+
+__version__ = "0.1.0"

@@ -1,0 +1,68 @@
+"""A minibatch, divided among devices."""
+
+
+def shard_sizes(num_examples, num_devices, work_load_list=None):
+    """How many of `num_examples` each of `num_devices` gets: a list of int.
+
+    Even by default; what is left over goes to the first devices, one each.
+    `work_load_list`: relative speeds, one positive number per device. `[3, 1]`
+    gives the first device three quarters (rounded, and never nothing).
+
+    Raises `ValueError` with fewer examples than devices, or unusable loads.
+    """
+    loads = list(work_load_list or [1] * num_devices)
+    if len(loads) != num_devices or min(loads, default=0) <= 0:
+        raise ValueError(
+            f"work_load_list={loads} does not fit {num_devices} devices: give one "
+            "positive number per device"
+        )
+    if num_examples < num_devices:
+        raise ValueError(
+            f"{num_examples} examples cannot be split over {num_devices} devices: "
+            f"use at most {num_examples} devices or a larger batch"
+        )
+    # One example each is certain; the others are shared out by largest remainder.
+    spare = num_examples - num_devices
+    ideal = [num_examples * load / sum(loads) - 1 for load in loads]
+    ideal = [max(share, 0) for share in ideal]
+    ideal = [share * spare / sum(ideal) if spare else 0 for share in ideal]
+    sizes = [int(share) for share in ideal]
+    by_remainder = sorted(
+        range(num_devices), key=lambda i: sizes[i] - ideal[i]
+    )  # a stable sort: equal remainders go to the first devices
+    for i in by_remainder[: spare - sum(sizes)]:
+        sizes[i] += 1
+    return [size + 1 for size in sizes]
+
+
+def split(X, devices, work_load_list=None):
+    """Cut `X` along axis 0 and copy part i to `devices[i]`.
+
+    Returns a list of arrays, of lengths `shard_sizes(...)`.
+    """
+    shards, start = [], 0
+    for device, size in zip(
+        devices, shard_sizes(X.shape[0], len(devices), work_load_list)
+    ):
+        shards.append(X[start : start + size].as_in_ctx(device))
+        start += size
+    return shards
+
+
+def split_batch(X, y, devices, work_load_list=None):
+    """Split `X` (n, …) and `y` (n, …) into one shard per device.
+
+    Returns `(X_shards, y_shards)`, two lists of arrays on `devices`, cut at the
+    same places, evenly or by `work_load_list` (see `shard_sizes`).
+    Raises `ValueError` when `X` and `y` have different lengths, or when there
+    are more devices than examples.
+
+    Follows `split_batch` of *Dive into Deep Learning*, "Training on Multiple
+    GPUs". Developed in the chapter *Data parallelism from scratch*.
+    """
+    if X.shape[0] != y.shape[0]:
+        raise ValueError(
+            f"X has {X.shape[0]} examples and y has {y.shape[0]}: "
+            "every example needs one label"
+        )
+    return split(X, devices, work_load_list), split(y, devices, work_load_list)

@@ -1,0 +1,125 @@
+"""The environment that must stand before MXNet's engine starts.
+
+MXNet reads these variables once, when its shared library is loaded.
+Set later, they change nothing.
+"""
+
+import ctypes
+import os
+import platform
+import sys
+from pathlib import Path
+
+#: What two CPU contexts need to work side by side, and why.
+SETTINGS = {
+    # One core per device. By default every operator takes all cores, and a
+    # second device finds none left.
+    "OMP_NUM_THREADS": "1",
+    # All CPU contexts share these scratch buffers, four by default. Operators
+    # of two devices that drew the same buffer wait for each other.
+    "MXNET_CPU_TEMP_COPY": "256",
+}
+#: Set to 1 to get a warning instead of an error when MXNet was loaded first.
+ALLOW_LATE = "D2L_EXT_ALLOW_LATE_IMPORT"
+SUPPORTED_PYTHON = ((3, 9), (3, 11))
+
+
+class ImportedTooLateError(ImportError):
+    """MXNet was loaded before the settings that this library needs."""
+
+
+def check_python(version=None):
+    """Refuse a Python that MXNet 1.9.1 and d2l 1.0.3 cannot run on.
+
+    `version`: `(major, minor)`, default the running one.
+    Raises `RuntimeError` outside 3.9 to 3.11.
+    """
+    version = tuple(version or sys.version_info[:2])
+    oldest, newest = SUPPORTED_PYTHON
+    if not oldest <= version <= newest:
+        raise RuntimeError(
+            f"Python {version[0]}.{version[1]} cannot run this book: d2l 1.0.3 pins "
+            "NumPy 1.23.5, which has no wheel beyond Python 3.11, and the book is "
+            "tested from 3.9. Install Python 3.11 and run `make book` again."
+        )
+
+
+def prepare(environ=os.environ, modules=sys.modules):
+    """Put `SETTINGS` into `environ`; a value that is already there is kept.
+
+    Returns the dictionary of values in force.
+    Raises `ImportedTooLateError` when MXNet is among `modules` already and a
+    setting was missing when it loaded. With `D2L_EXT_ALLOW_LATE_IMPORT=1` that
+    is a warning on standard error: the results are right, the speed-up is not.
+
+    Developed in the chapter *Devices*.
+    """
+    missing = {k: v for k, v in SETTINGS.items() if k not in environ}
+    if missing and "mxnet" in modules:
+        wanted = " ".join(f"{k}={v}" for k, v in missing.items())
+        message = (
+            "mxnet was imported before d2l_ext, so its engine started without "
+            f"{wanted}. Two CPU devices would not run side by side. "
+            "Restart the kernel and put `import d2l_ext` before the first import of "
+            f"mxnet or d2l, or export {wanted} before Python starts."
+        )
+        if environ.get(ALLOW_LATE) != "1":
+            raise ImportedTooLateError(message)
+        print(f"WARNING: {message}", file=sys.stderr)
+        return {k: environ.get(k) for k in SETTINGS}
+    environ.update(missing)
+    return {k: environ[k] for k in SETTINGS}
+
+
+def preload_cuda(site=None):
+    """Load the CUDA 11 libraries from the `nvidia-*-cu11` wheels, if installed.
+
+    The GPU build of MXNet links to them by name, and the dynamic loader does not
+    look into site-packages. A library that is loaded already is found.
+    `site`: the site-packages folder, default the one that holds MXNet's wheel.
+
+    Returns the file names that were loaded: none with the CPU build.
+    """
+    root = Path(site or Path(os.__file__).parent / "site-packages") / "nvidia"
+    pending = sorted(p for p in root.glob("*/lib/*.so*") if p.is_file())
+    loaded = []
+    while pending:
+        failed = [path for path in pending if not _load(path)]
+        loaded += [path.name for path in pending if path not in failed]
+        if len(failed) == len(pending):  # the rest miss something else
+            break
+        pending = failed
+    return loaded
+
+
+def _load(path):
+    try:
+        ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    except OSError:
+        return False
+    return True
+
+
+def provenance():
+    """Where a figure comes from: `dict` of versions, processor, cores, settings."""
+    import mxnet
+
+    return {
+        "mxnet": mxnet.__version__,
+        "python": platform.python_version(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "gpus": mxnet.context.num_gpus(),
+        "settings": {k: os.environ.get(k) for k in SETTINGS},
+    }
+
+
+def _processor():
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [ln.split(":", 1)[1].strip() for ln in lines if ln.startswith("model name")]
+    return names[0] if names else platform.machine()
