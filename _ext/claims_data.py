@@ -1,0 +1,60 @@
+"""The claims ledger as data: reads `claims.yml`.
+
+Used by the Sphinx extension `claims_ledger` and by the tests, so it needs
+nothing but PyYAML.
+"""
+
+from collections import namedtuple
+
+import yaml
+
+#: What a test of the book can say about a claim, in the order of the counts.
+VERDICTS = ("confirmed", "qualified", "refuted", "open")
+#: A shape for each verdict: shape and word carry the meaning, colour only helps.
+MARKERS = {"confirmed": "✔", "qualified": "◐", "refuted": "✘", "open": "○"}
+#: Short labels of the flags, as the ledger prints them.
+FLAGS = {"speed": "measured speed", "gpu": "GPU"}
+
+#: One statement. `source` and `flags` are lists; `finding` and `chapter` may be ''.
+Claim = namedtuple("Claim", "id statement source flags verdict finding chapter")
+#: One document. `what` says what it is.
+Source = namedtuple("Source", "name title what url")
+#: `sources`: dict from short name to `Source`. `claims`: list of `Claim`, in order.
+Ledger = namedtuple("Ledger", "sources claims")
+
+
+def load(path):
+    """Read the ledger from the YAML file at `path`.
+
+    Raises `ValueError`, with the claim's id and the key, when a claim lacks
+    `id`, `statement`, `source` or `verdict`, or has a key that is not known.
+    """
+    with open(path, encoding="utf-8") as stream:
+        data = yaml.safe_load(stream)
+    sources = {
+        name: Source(name, **fields) for name, fields in data["sources"].items()
+    }
+    return Ledger(sources, [_claim(fields) for fields in data["claims"]])
+
+
+def _claim(fields):
+    optional = {"flags": [], "finding": "", "chapter": ""}
+    name = fields.get("id", "without id")
+    missing = set(Claim._fields) - set(optional) - set(fields)
+    unknown = set(fields) - set(Claim._fields)
+    if missing or unknown:
+        raise ValueError(
+            f"claims.yml, claim {name}: missing {sorted(missing)}, "
+            f"unknown {sorted(unknown)}; known keys are {list(Claim._fields)}"
+        )
+    return Claim(**{**optional, **fields})
+
+
+def in_parts(claims, letters):
+    """The claims whose id begins with one of `letters`; all of them without."""
+    return [c for c in claims if not letters or c.id[0] in letters]
+
+
+def count(claims):
+    """How many claims have each verdict: a dict in the order of `VERDICTS`."""
+    return {v: sum(c.verdict == v for c in claims) for v in VERDICTS}
