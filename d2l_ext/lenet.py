@@ -17,10 +17,12 @@ SHAPES = (
 loss = gluon.loss.SoftmaxCrossEntropyLoss()
 
 
-def init_params(scale=0.01, seed=0):
+def init_params(scale=0.08, seed=0):
     """Return the eight parameters on `cpu(0)`: weights from N(0, scale²), biases 0.
 
-    `seed` makes them the same in every run. Follows *Dive into Deep Learning*.
+    `seed` makes them the same in every run. *Dive into Deep Learning* starts with
+    `scale=0.01`, for sixty thousand images. On our two thousand that start is too
+    flat: ten epochs later the network still guesses.
     """
     mx.random.seed(seed)
     return [

@@ -1,0 +1,93 @@
+"""`import d2l_ext` prepares MXNet's engine, or says that it came too late."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import d2l_ext  # noqa: F401  (the settings stand before anything loads MXNet)
+from d2l_ext import runtime
+
+CLEAN = {k: v for k, v in os.environ.items() if k not in runtime.SETTINGS}
+
+
+def run(code, **environ):
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**CLEAN, **environ},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_missing_settings_are_filled_in():
+    environ = {}
+    assert runtime.prepare(environ, modules={}) == runtime.SETTINGS
+    assert environ == runtime.SETTINGS
+
+
+def test_a_setting_that_the_reader_made_is_kept():
+    environ = {"OMP_NUM_THREADS": "7"}
+    assert runtime.prepare(environ, modules={})["OMP_NUM_THREADS"] == "7"
+
+
+def test_mxnet_first_is_an_error_that_says_what_to_do():
+    ran = run("import mxnet, d2l_ext")
+    assert ran.returncode != 0
+    last = ran.stderr.strip().splitlines()[-1]
+    assert "mxnet was imported before d2l_ext" in last
+    assert "OMP_NUM_THREADS=1 MXNET_CPU_TEMP_COPY=256" in last
+    assert "Restart the kernel" in last
+
+
+def test_mxnet_first_is_a_warning_when_the_reader_insists():
+    ran = run("import mxnet, d2l_ext", **{runtime.ALLOW_LATE: "1"})
+    assert ran.returncode == 0
+    assert ran.stderr.startswith("WARNING: mxnet was imported before d2l_ext")
+
+
+def test_mxnet_first_is_fine_when_the_settings_stood_already():
+    ran = run("import mxnet, d2l_ext", **runtime.SETTINGS)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_right_order_is_silent():
+    ran = run("import d2l_ext, mxnet")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 11)])
+def test_python_3_9_to_3_11_are_accepted(version):
+    runtime.check_python(version)
+
+
+@pytest.mark.parametrize("version", [(3, 8), (3, 12), (3, 13)])
+def test_other_pythons_are_refused_with_the_reason(version):
+    with pytest.raises(RuntimeError, match=r"NumPy 1\.23\.5.*Install Python 3\.11"):
+        runtime.check_python(version)
+
+
+def test_without_cuda_wheels_nothing_is_preloaded(tmp_path):
+    assert runtime.preload_cuda(tmp_path) == []
+
+
+def test_a_library_that_needs_another_is_loaded_after_it(tmp_path):
+    first, second = (tmp_path / f"nvidia/{n}/lib" for n in ("z_needed", "a_needs"))
+    for folder in (first, second):
+        folder.mkdir(parents=True)
+    (tmp_path / "z.c").write_text("int z(void) { return 1; }")
+    (tmp_path / "a.c").write_text("int z(void); int a(void) { return z(); }")
+    build = ["gcc", "-shared", "-fPIC"]
+    subprocess.run([*build, tmp_path / "z.c", "-o", first / "libz_needed.so.1",
+                    "-Wl,-soname,libz_needed.so.1"], check=True)  # fmt: skip
+    subprocess.run([*build, tmp_path / "a.c", "-o", second / "liba_needs.so.1",
+                    first / "libz_needed.so.1"], check=True)  # fmt: skip
+    (second / "libbroken.so.1").write_text("not a library")
+    loaded = runtime.preload_cuda(tmp_path)
+    assert loaded == ["libz_needed.so.1", "liba_needs.so.1"]
+
+
+def test_provenance_names_versions_processor_and_cores():
+    facts = runtime.provenance()
+    assert facts["mxnet"] == "1.9.1"
+    assert facts["cores"] >= 1
+    assert facts["processor"]

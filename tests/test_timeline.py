@@ -1,0 +1,103 @@
+"""The timeline tells which device worked when."""
+
+import d2l_ext  # noqa: F401, I001
+import matplotlib
+import pytest
+from mxnet import np, npx
+
+from d2l_ext import timeline
+from d2l_ext.devices import try_all_devices
+from d2l_ext.timeline import Event, Timeline
+
+matplotlib.use("Agg")
+npx.set_np()
+
+
+def trace_of(*events):
+    trace = Timeline()
+    trace.events = [Event(d, "dot", "forward", s, e) for d, s, e in events]
+    return trace
+
+
+def work(device, times=3):
+    a = np.ones((400, 400), ctx=device)
+    for _ in range(times):
+        a = np.dot(a, a) * 0.001
+    return a
+
+
+def test_two_devices_that_overlap():
+    #  cpu/0  ████████
+    #  cpu/1      ████████
+    trace = trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12))
+    assert (trace.span(), trace.busy(), trace.overlap()) == (12, 12, 4)
+    assert trace.busy("cpu/0") == trace.busy("cpu/1") == 8
+
+
+def test_two_devices_one_after_the_other():
+    trace = trace_of(("cpu/0", 0, 5), ("cpu/1", 5, 9))
+    assert trace.overlap() == 0
+
+
+def test_two_operators_of_one_device_are_no_overlap():
+    trace = trace_of(("cpu/0", 0, 5), ("cpu/0", 3, 9))
+    assert (trace.busy("cpu/0"), trace.overlap()) == (9, 0)
+
+
+def test_a_third_device_does_not_count_twice():
+    trace = trace_of(("cpu/0", 0, 4), ("cpu/1", 0, 4), ("cpu/2", 0, 4))
+    assert trace.overlap() == 4
+
+
+def test_nothing_recorded_is_nothing_done():
+    assert (Timeline().span(), Timeline().busy(), Timeline().overlap()) == (0, 0, 0)
+
+
+def test_a_record_holds_the_work_of_its_block_on_its_devices():
+    devices = try_all_devices(2)
+    with timeline.record() as trace:
+        for device in devices:
+            work(device)
+    dots = [e for e in trace.events if "dot" in e.name]
+    assert len(dots) == 6
+    assert len(trace.devices) == 2
+
+
+def test_a_second_record_does_not_repeat_the_first():
+    device = try_all_devices(1)[0]
+    with timeline.record():
+        work(device, times=5)
+    with timeline.record() as second:
+        work(device, times=2)
+    assert sum("dot" in e.name for e in second.events) == 2
+    assert len(second.devices) == 1
+
+
+def test_an_error_inside_the_block_ends_the_record():
+    with pytest.raises(KeyError), timeline.record():
+        raise KeyError("in the block")
+    with timeline.record() as trace:
+        work(try_all_devices(1)[0])
+    assert trace.events
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        ("Convolution", "forward"),
+        ("_backward_Convolution", "backward"),
+        ("ImperativeBulk", "backward"),
+        ("CopyCPU2CPU", "copy"),
+        ("CopyGPU2GPU", "copy"),
+        ("_npi_subtract", "update"),
+        ("sgd_update", "update"),
+    ],
+)
+def test_the_kind_of_work_is_told_by_the_operator(name, kind):
+    assert timeline.kind_of(name) == kind
+
+
+def test_the_chart_has_a_lane_per_device_and_an_axis_in_milliseconds():
+    ax = timeline.plot(trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12)), title="overlap")
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["cpu/0", "cpu/1"]
+    assert ax.get_xlabel() == "time (ms)"
