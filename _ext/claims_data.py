@@ -31,9 +31,7 @@ def load(path):
     """
     with open(path, encoding="utf-8") as stream:
         data = yaml.safe_load(stream)
-    sources = {
-        name: Source(name, **fields) for name, fields in data["sources"].items()
-    }
+    sources = {name: Source(name, **fields) for name, fields in data["sources"].items()}
     return Ledger(sources, [_claim(fields) for fields in data["claims"]])
 
 

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 TAG = re.compile(r"tag_claim-(\w+)$")
 
 
-def link_to(label, text, docname, css):
+def link_to(label, text, docname):
     """A link to a label anywhere in the book. `docname` is the linking page."""
     xref = addnodes.pending_xref(
         "",
@@ -42,7 +42,7 @@ def link_to(label, text, docname, css):
         refwarn=True,
         refdoc=docname,
     )
-    xref += nodes.inline(text, text, classes=["std", "std-ref", css])
+    xref += nodes.inline(text, text, classes=["std", "std-ref"])
     return xref
 
 
@@ -73,8 +73,7 @@ class CellAnchors(SphinxTransform):
     def badges(self, names):
         line = nodes.paragraph(classes=["claim-badges"])
         for name in names:
-            text, docname = f"claim {name}", self.env.docname
-            line += link_to(f"row-{name}", text, docname, "claim-badge")
+            line += link_to(f"row-{name}", f"claim {name}", self.env.docname)
             line += nodes.Text(" ")
         return line
 
@@ -120,9 +119,7 @@ class SourcesDirective(LedgerDirective):
             text = nodes.paragraph()
             text += nodes.reference("", source.title, refuri=source.url)
             text += [nodes.Text(": "), *self.markdown(source.what), nodes.Text(".")]
-            listing += nodes.definition_list_item(
-                "", term, nodes.definition("", text)
-            )
+            listing += nodes.definition_list_item("", term, nodes.definition("", text))
         return [listing]
 
 
@@ -137,18 +134,19 @@ class TableDirective(LedgerDirective):
         claims = claims_data.in_parts(self.load().claims, letters)
         group = nodes.tgroup(cols=len(self.head))
         group += [nodes.colspec(colwidth=width) for width in self.widths]
-        group += nodes.thead("", row_of(nodes.paragraph("", t) for t in self.head))
+        group += nodes.thead("", row_of(*self.titles()))
         group += nodes.tbody("", *[self.row(claim) for claim in claims])
         return [nodes.table("", group, classes=["claims-ledger", "colwidths-given"])]
 
+    def titles(self):
+        return [nodes.paragraph("", title) for title in self.head]
+
     def row(self, claim):
         row = row_of(
-            [
-                nodes.paragraph("", "", nodes.strong("", claim.id)),
-                self.statement(claim),
-                self.verdict(claim),
-                nodes.paragraph("", "", *self.markdown(claim.finding)),
-            ]
+            nodes.paragraph("", "", nodes.strong("", claim.id)),
+            self.statement(claim),
+            self.verdict(claim),
+            nodes.paragraph("", "", *self.markdown(claim.finding)),
         )
         make_target(self.state.document, row, f"row-{claim.id}")
         return row
@@ -157,20 +155,19 @@ class TableDirective(LedgerDirective):
         text = nodes.paragraph("", "", *self.markdown(claim.statement))
         notes = nodes.inline(classes=["claim-notes"])
         for i, name in enumerate(claim.source):
-            notes += nodes.Text(", " if i else " ")
-            notes += link_to(f"source-{name}", name, self.env.docname, "claim-source")
-        for flag in claim.flags:
-            notes += nodes.Text(f" · {claims_data.FLAGS[flag]}")
-        text += notes
+            notes += nodes.Text(", " if i else "(")
+            notes += link_to(f"source-{name}", name, self.env.docname)
+        flags = "".join(f" · {claims_data.FLAGS[flag]}" for flag in claim.flags)
+        notes += nodes.Text(f"{flags})")
+        text += [nodes.Text(" "), notes]
         return text
 
     def verdict(self, claim):
         text = nodes.paragraph("", "", verdict_node(claim.verdict, claim.verdict))
         if claim.verdict != "open":
             self.depend_on(claim)
-            docname = self.env.docname
             text += nodes.Text(" ")
-            text += link_to(f"claim-{claim.id}", "see the cell", docname, "claim-cell")
+            text += link_to(f"claim-{claim.id}", "see the cell", self.env.docname)
         return text
 
     def depend_on(self, claim):
@@ -186,14 +183,16 @@ class TableDirective(LedgerDirective):
         )
 
 
-def row_of(cells):
+def row_of(*cells):
     return nodes.row("", *[nodes.entry("", cell) for cell in cells])
 
 
 def verdict_node(verdict, text):
     """A verdict as shape and words; the style sheet adds a colour."""
-    mark = claims_data.MARKERS[verdict]
-    return nodes.inline("", f"{mark} {text}", classes=["verdict", f"is-{verdict}"])
+    mark = nodes.inline("", claims_data.MARKERS[verdict], classes=["verdict-mark"])
+    return nodes.inline(
+        "", "", mark, nodes.Text(f" {text}"), classes=["verdict", f"is-{verdict}"]
+    )
 
 
 def setup(app):
