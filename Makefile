@@ -1,0 +1,67 @@
+# Many Devices, One Model.  `make help` lists what there is.
+#
+#   PYTHON=/path/to/python3.11   make the environment from this Python
+#   DEVICE=cpu|gpu               with this MXNet, whatever the machine has
+#   VENV=.venv                   in this folder
+
+VENV ?= .venv
+PYTHON ?=
+DEVICE ?=
+CHAPTERS ?=
+ARGS ?=
+export VENV PYTHON DEVICE
+
+# Kernels start from the environment alone: no kernel, setting, start-up file or
+# package of the reader's home takes part, and nothing is written there.
+export JUPYTER_PREFER_ENV_PATH := 1
+export JUPYTER_CONFIG_DIR := $(abspath $(VENV))/etc/jupyter
+export JUPYTER_DATA_DIR := $(abspath $(VENV))/share/jupyter
+export IPYTHONDIR := $(abspath $(VENV))/ipython
+export PYTHONNOUSERSITE := 1
+# Else the debugger in each kernel prints that it cannot see frozen modules.
+export PYDEVD_DISABLE_FILE_VALIDATION := 1
+unexport PYTHONWARNINGS PYTHONPATH PYTHONHOME PYTHONSTARTUP
+
+RUN := $(VENV)/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help book html test rerun bench lock venv clean distclean
+.NOTPARALLEL:
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*  ## /  make \1|/p' Makefile | awk -F'|' \
+	    '{ printf "%-18s %s\n", $$1, $$2 }'
+
+book: venv  ## execute every chapter on this machine's devices, render the pages
+	@$(RUN) tools/execute.py
+
+html: venv  ## render the stored outputs, execute nothing; a warning is an error
+	@$(RUN) tools/render.py
+
+test: venv  ## style, spelling, the library's tests, every chapter's stored outputs
+	@$(RUN) -m ruff check --quiet .
+	@$(RUN) -m codespell_lib
+	@$(RUN) -m pytest tests
+	@$(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=300 \
+	    --nbval-sanitize-with tests/nbval_sanitize.cfg chapters
+
+rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….ipynb
+	@$(RUN) tools/rerun.py $(CHAPTERS)
+
+bench: venv  ## measure two devices against one (options: ARGS=…)
+	@$(RUN) benchmarks/data_parallel.py $(ARGS)
+
+lock:  ## pin all packages anew in constraints.txt, with uv (newest: ARGS=--upgrade)
+	@tools/lock.sh $(ARGS)
+
+venv:  ## make the environment, if it is not there; the others do this themselves
+	@tools/make_venv.sh
+
+clean:  ## remove what was built, and caches
+	@rm -rf _build .pytest_cache .ruff_cache .hypothesis
+	@find . -name .venv -prune -o -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean  ## remove the environment as well
+	@if [ ! -e "$(VENV)" ] || [ -e "$(VENV)/.made-by-make" ]; then \
+	    rm -rf "$(VENV)" d2l_ext.egg-info; \
+	else echo "$(VENV) was not made by make; it stays." >&2; exit 1; fi

@@ -1,0 +1,78 @@
+"""Renders the book as HTML.
+
+    tools/render.py     from the stored outputs; a warning is an error
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from sources import copy_sources
+
+#: Where the pages land, below the book's root.
+PAGES = Path("_build/html")
+
+
+class RenderError(Exception):
+    """The pages could not be rendered; the message holds what Sphinx said."""
+
+
+def render(root, work, strict):
+    """Render the book in the folder `work`; move the pages to `root / PAGES`.
+
+    Nothing is executed. With `strict`, a warning raises `RenderError`; without, it
+    is printed. Returns the path of the first page.
+    """
+    config = work / "_config.yml"
+    settings = yaml.safe_load(config.read_text())
+    settings.setdefault("execute", {})["execute_notebooks"] = "off"
+    config.write_text(yaml.safe_dump(settings, allow_unicode=True, sort_keys=False))
+
+    options = ["--warningiserror", "--keep-going"] if strict else []
+    program = "from jupyter_book.cli.main import main; main()"
+    # Relative paths in the settings start where jupyter-book runs.
+    result = subprocess.run(
+        [sys.executable, "-c", program, "build", "--quiet", *options, "."],
+        check=False,
+        cwd=work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    said = result.stdout.replace(f"{work}/", "")
+    if result.returncode:
+        raise RenderError(_warnings(said) or said)
+    if _warnings(said):
+        print(_warnings(said), file=sys.stderr)
+    shutil.rmtree(root / PAGES, ignore_errors=True)
+    shutil.move(work / "_build" / "html", root / PAGES)
+    return root / PAGES / "index.html"
+
+
+def _warnings(said):
+    marks = ("WARNING", "ERROR", "CRITICAL", "Extension error", "Exception")
+    return "\n".join(ln for ln in said.splitlines() if any(m in ln for m in marks))
+
+
+def main():
+    """Render the stored outputs; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
+    root = parser.parse_args().root.resolve()
+    work = root / "_build" / "stored"
+    copy_sources(root, work)
+    try:
+        page = render(root, work, strict=True)
+    except RenderError as error:
+        print(f"{error}\nThe book was not rendered.", file=sys.stderr)
+        return 1
+    print(f"Rendered the stored outputs: {page}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
