@@ -1,0 +1,111 @@
+"""Rules about how a chapter is made: imports, devices, images, exercises.
+
+A rule takes a notebook and the name of its page, and returns a list of messages,
+empty when all is well.
+"""
+
+import ast
+import re
+
+from notebook_cells import asserts, code_cells, headings, label, tags, tree
+
+#: The chapter that explains contexts may name them; the others ask the library.
+NAMES_CONTEXTS = "chapters/devices"
+
+
+def imports_the_library_first(nb, page):
+    """`d2l_ext` sets what must be set before MXNet loads."""
+    seen = [(i, m) for i, cell in enumerate(code_cells(nb)) for m in _imports(cell)]
+    for cell, module in seen:
+        if module == "d2l_ext" and cell == 0:
+            return []
+        if module in ("mxnet", "d2l", "d2l_ext"):
+            break
+    return ["the first code cell must import d2l_ext, before mxnet and d2l"]
+
+
+def _imports(cell):
+    nodes = [n for n in ast.walk(tree(cell)) if hasattr(n, "lineno")]
+    for node in sorted(nodes, key=lambda n: (n.lineno, n.col_offset)):
+        if isinstance(node, ast.ImportFrom):
+            yield (node.module or "").split(".")[0]
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+
+
+def leaves_devices_to_the_library(nb, page):
+    if page == NAMES_CONTEXTS:
+        return []
+    return [
+        f"{label(cell)} names {ast.unparse(call)}: use d2l_ext.try_all_devices"
+        for cell in code_cells(nb)
+        for call in ast.walk(tree(cell))
+        if isinstance(call, ast.Call) and _names_a_context(call)
+    ]
+
+
+def _names_a_context(call):
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    given = call.args + [keyword.value for keyword in call.keywords]
+    literal = any(isinstance(a, ast.Constant) and a.value != 0 for a in given)
+    return name == "gpu" or (name == "cpu" and literal)
+
+
+def describes_its_images(nb, page):
+    problems = []
+    for cell in code_cells(nb):
+        number = sum(_is_image(output) for output in cell.outputs)
+        options = cell.metadata.get("mystnb", {})
+        has = {
+            "image alt": options.get("image", {}).get("alt"),
+            "figure caption": options.get("figure", {}).get("caption"),
+            "figure name": options.get("figure", {}).get("name"),
+        }
+        missing = [what for what, value in has.items() if not value]
+        if number and missing:
+            problems.append(f"{label(cell)} has an image without mystnb {missing}")
+        if number > 1:
+            problems.append(f"{label(cell)} has {number} images under one name")
+        if not number and "figure" in options:
+            problems.append(f"{label(cell)} describes a figure, but stores no image")
+    return problems
+
+
+def _is_image(output):
+    return any(kind.startswith("image/") for kind in output.get("data", {}))
+
+
+def ends_with_summary_and_exercises(nb, page):
+    last = headings(nb, level=2)[-2:]
+    if last == ["Summary", "Exercises"]:
+        return []
+    return [f"the last two sections are {last}, not Summary and Exercises"]
+
+
+def has_solved_exercises(nb, page):
+    """At least four, numbered, each with a folded cell that asserts its answer."""
+    solved, current = {}, None
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            for number in re.findall(r"(?m)^### +Exercise (\d+)\b", cell.source):
+                current = int(number)
+                solved[current] = False
+        elif current and "hide-cell" in tags(cell) and asserts(cell):
+            solved[current] = True
+    problems = [
+        f"exercise {n} has no cell tagged hide-cell that asserts its solution"
+        for n, done in solved.items()
+        if not done
+    ]
+    if len(solved) < 4 or list(solved) != list(range(1, len(solved) + 1)):
+        problems.append(f"exercises are {list(solved)}: number at least four from 1")
+    return problems
+
+
+RULES = [
+    imports_the_library_first,
+    leaves_devices_to_the_library,
+    describes_its_images,
+    ends_with_summary_and_exercises,
+    has_solved_exercises,
+]
