@@ -1,0 +1,169 @@
+"""What must hold for the rendered pages, read as files.
+
+Each check takes a `Site` and returns a list of messages, empty when all is well.
+"""
+
+import re
+from collections import Counter
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from bs4 import BeautifulSoup
+
+#: Attributes by which an element loads something while the page is shown.
+LOADING = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+    "link": "href",
+}
+#: Relations of a <link> that only point somewhere.
+POINTING = {"author", "canonical", "index", "license", "next", "prev", "search"}
+OUTSIDE_CSS = re.compile(r"""(?:url\(|@import)\s*['"]?\s*((?:https?:)?//[^'")\s]+)""")
+
+
+class Site:
+    """The pages below a folder: `pages` maps a path to its parsed page."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder).resolve()
+        # The theme leaves its templates below _static; they are no pages.
+        files = sorted(
+            set(self.folder.glob("**/*.html"))
+            - set(self.folder.glob("_static/**/*.html"))
+        )
+        self.pages = {
+            path.resolve(): BeautifulSoup(path.read_text("utf-8"), "html.parser")
+            for path in files
+        }
+        self._ids = {
+            path: {tag["id"] for tag in page.find_all(id=True)}
+            for path, page in self.pages.items()
+        }
+
+    def name(self, path):
+        return path.relative_to(self.folder).as_posix()
+
+    def resolve(self, page, href):
+        """The file and the fragment that a link of `page` leads to."""
+        url = urlsplit(href)
+        path = (page.parent / unquote(url.path)).resolve() if url.path else page
+        return path, unquote(url.fragment)
+
+    def has(self, path, fragment):
+        return fragment in self._ids.get(path, ())
+
+
+def is_outside(url):
+    return url.startswith("//") or urlsplit(url).scheme in ("http", "https")
+
+
+def is_file(url):
+    return not urlsplit(url).scheme and not url.startswith("//")
+
+
+def broken_links(site):
+    """Links inside the book whose page or anchor does not exist."""
+    problems = []
+    for page, soup in site.pages.items():
+        for link in soup.find_all("a", href=True):
+            if not is_file(link["href"]) or link["href"] == "#":
+                continue
+            path, fragment = site.resolve(page, link["href"])
+            if not path.is_file():
+                problems.append(f"{site.name(page)}: {link['href']} is no file")
+            elif fragment and path in site.pages and not site.has(path, fragment):
+                problems.append(f"{site.name(page)}: {link['href']} is no anchor")
+    return problems
+
+
+def loaded(soup):
+    """Everything that a page loads: pairs of element name and address."""
+    for name, attribute in LOADING.items():
+        for tag in soup.find_all(name, **{attribute: True}):
+            if not set(tag.get("rel", [])) & POINTING:
+                yield name, tag[attribute]
+
+
+def outside_resources(site):
+    """Scripts, styles, images and fonts that would need a network."""
+    problems = []
+    for page, soup in site.pages.items():
+        outside = [f"<{name}> {url}" for name, url in loaded(soup) if is_outside(url)]
+        styles = [tag.get_text() for tag in soup.find_all("style")]
+        styles += [tag["style"] for tag in soup.find_all(style=True)]
+        outside += [url for text in styles for url in OUTSIDE_CSS.findall(text)]
+        problems += [f"{site.name(page)} loads {url}" for url in outside]
+    for sheet in sorted(site.folder.glob("**/*.css")):
+        urls = OUTSIDE_CSS.findall(sheet.read_text("utf-8", errors="replace"))
+        problems += [f"{site.name(sheet)} loads {url}" for url in urls]
+    return problems
+
+
+def missing_resources(site):
+    """Scripts, styles and images that were not put beside the pages."""
+    return [
+        f"{site.name(page)}: <{name}> {url} is no file"
+        for page, soup in site.pages.items()
+        for name, url in loaded(soup)
+        if is_file(url) and url and not site.resolve(page, url)[0].is_file()
+    ]
+
+
+def images_without_text(site):
+    return [
+        f"{site.name(page)}: the image {image.get('src')} has no alternative text"
+        for page, soup in site.pages.items()
+        for image in soup.find_all("img")
+        if not image.get("alt", "").strip()
+    ]
+
+
+def doubled_ids(site):
+    """An anchor that stands twice on a page leads to the wrong place."""
+    problems = []
+    for page, soup in site.pages.items():
+        counts = Counter(tag["id"] for tag in soup.find_all(id=True))
+        problems += [
+            f"{site.name(page)}: the id {i} stands {n} times"
+            for i, n in counts.items()
+            if n > 1
+        ]
+    return problems
+
+
+def unlinked_claims(site, claims):
+    """Every claim has a row; a shown one links to its cell, and the cell back."""
+    ledger = site.folder / "claims.html"
+    problems = []
+    for claim in claims:
+        row = site.pages[ledger].find("tr", id=f"row-{claim.id}")
+        if row is None:
+            problems.append(f"claims.html has no row for {claim.id}")
+        elif claim.verdict != "open":
+            page = site.folder / f"{claim.chapter}.html"
+            there = (page, f"claim-{claim.id}")
+            back = (ledger, f"row-{claim.id}")
+            if there not in _targets(site, ledger, row) or not site.has(*there):
+                problems.append(f"the row of {claim.id} has no link to its cell")
+            elif back not in _targets(site, page, site.pages[page]):
+                problems.append(f"the cell of {claim.id} has no link to its row")
+    return problems
+
+
+def _targets(site, page, part):
+    return [site.resolve(page, a["href"]) for a in part.find_all("a", href=True)]
+
+
+CHECKS = [
+    broken_links,
+    outside_resources,
+    missing_resources,
+    images_without_text,
+    doubled_ids,
+]
