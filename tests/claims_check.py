@@ -92,23 +92,25 @@ def not_shown(ledger, chapters):
 
 def stray_tags(ledger, chapters):
     """A tag must name a claim, on a code cell, in the chapter that the claim names."""
-    home = {claim.id: claim.chapter for claim in ledger.claims}
-    problems = []
-    for page, nb in chapters.items():
-        for cell in nb.cells:
-            for name in claim_tags(cell):
-                if name not in home:
-                    problems.append(f"{page}: the tag claim-{name} names no claim")
-                elif home[name] != page:
-                    problems.append(
-                        f"{page}: the tag claim-{name}, but claims.yml "
-                        f"names {home[name] or 'no chapter'} for {name}"
-                    )
-                elif cell.cell_type != "code":
-                    problems.append(
-                        f"{page}: the tag claim-{name} is on a cell of text"
-                    )
-    return problems
+    claims = {claim.id: claim for claim in ledger.claims}
+    return [
+        f"{page}: the tag claim-{name} {wrong}"
+        for page, nb in chapters.items()
+        for cell in nb.cells
+        for name in claim_tags(cell)
+        for wrong in [_wrong_tag(claims.get(name), page, cell)]
+        if wrong
+    ]
+
+
+def _wrong_tag(claim, page, cell):
+    if claim is None:
+        return "names no claim"
+    if claim.verdict == "open":
+        return "shows a claim that is open in claims.yml: give its verdict and chapter"
+    if claim.chapter != page:
+        return f"belongs to {claim.chapter}, says claims.yml"
+    return "" if cell.cell_type == "code" else "is on a cell of text"
 
 
 def claim_tags(cell):

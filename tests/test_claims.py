@@ -159,12 +159,18 @@ def test_a_tag_that_names_no_claim_is_found(ledger, book):
 def test_a_tag_in_another_chapter_is_found(ledger, book):
     cell = new_code_cell("assert x", metadata={"tags": ["claim-S4"]})
     book["chapters/other"] = new_notebook(cells=[cell])
-    assert "chapters/other" in only(stray_tags, ledger, book)
+    message = only(stray_tags, ledger, book)
+    assert (
+        message
+        == f"chapters/other: the tag claim-S4 belongs to {PAGE}, says claims.yml"
+    )
 
 
-def test_a_tag_of_an_open_claim_without_chapter_is_found(ledger, book):
+@pytest.mark.parametrize("chapter", ["", PAGE])
+def test_a_tag_of_an_open_claim_is_found(ledger, book, chapter):
+    change(ledger, "S5", chapter=chapter)
     book[PAGE].cells[1].metadata.tags.append("claim-S5")
-    assert "names no chapter for S5" in only(stray_tags, ledger, book)
+    assert "open in claims.yml" in only(stray_tags, ledger, book)
 
 
 def test_a_tag_on_text_is_found(ledger, book):
