@@ -13,7 +13,7 @@ VERDICTS = ("confirmed", "qualified", "refuted", "open")
 #: A shape for each verdict: shape and word carry the meaning, colour only helps.
 MARKERS = {"confirmed": "✔", "qualified": "◐", "refuted": "✘", "open": "○"}
 #: Short labels of the flags, as the ledger prints them.
-FLAGS = {"speed": "measured speed", "gpu": "GPU"}
+FLAGS = {"speed": "speed", "gpu": "GPU"}
 
 #: One statement. `source` and `flags` are lists; `finding` and `chapter` may be ''.
 Claim = namedtuple("Claim", "id statement source flags verdict finding chapter")
