@@ -4,6 +4,7 @@
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,7 @@ def render(root, work, strict):
         [sys.executable, "-c", program, "build", "--quiet", *options, "."],
         check=False,
         cwd=work,
+        env={**os.environ, "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
