@@ -137,15 +137,15 @@ DOCTORS = {
     ),
     "a home folder as a URL": (
         "names_no_path_of_a_machine",
-        output("file:///root/data"),
+        output("file:///home/ann/data"),
     ),
     "a temporary folder in the source": (
         "names_no_path_of_a_machine",
-        source("open('/tmp/x')"),
+        source("open('/tmp/data.gz')"),
     ),
     "a folder in the text": (
         "names_no_path_of_a_machine",
-        source("## In /work/book", i=2),
+        source("## In /Users/ann/book", i=2),
     ),
     "an unknown tag": ("has_known_tags", tag("nbval-ignore-outptu")),
     "a skipped cell": ("has_known_tags", tag("nbval-skip")),

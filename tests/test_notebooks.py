@@ -51,9 +51,17 @@ def test_the_chapter_on_devices_may_name_contexts():
     assert rules_chapter.leaves_devices_to_the_library(nb, "chapters/devices") == []
 
 
+@pytest.mark.parametrize("folder", ["home", "root", "tmp", "work", "Users"])
+def test_a_path_of_a_machine_is_found_wherever_it_begins(folder):
+    nb = good()
+    for start in ("", "'", "(", "file://", "\t"):
+        nb.cells[3].outputs = [text(f"{start}/{folder}/x")]
+        assert rules_stored.names_no_path_of_a_machine(nb, PAGE)
+
+
 @pytest.mark.parametrize(
     "harmless",
-    ["https://example.org/home/x", "images/tmp/x", "(256, 1, 28, 28) s"],
+    ["https://example.org/home/x", "images/tmp/a.png", "(256, 1, 28, 28) s"],
 )
 def test_text_that_only_looks_like_a_path_or_a_time_is_left_alone(harmless):
     nb = good()
