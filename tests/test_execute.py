@@ -239,6 +239,8 @@ def test_outputs_hold_neither_messages_of_c_code_nor_warnings_a_reader_turned_on
     noisy = "import os, warnings\n_ = os.system('echo from C; echo from C >&2')\n"
     noisy += "warnings.warn('old', PendingDeprecationWarning)\nprint('result')"
     book = Book(tmp_path / "book", one=[noisy])
+    # The kernel does not look for messages of C code when it sees that pytest runs.
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
     # Set here, so that what prepare_environment does is undone after the test.
     monkeypatch.setenv("PYTHONWARNINGS", "always")
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "")
