@@ -1,0 +1,154 @@
+"""Images and labels in the IDX format of MNIST, checked before they are believed."""
+
+import gzip
+import math
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+#: Images and labels of the training part, then of the test part.
+FILES = (
+    "train-images-idx3-ubyte.gz",
+    "train-labels-idx1-ubyte.gz",
+    "t10k-images-idx3-ubyte.gz",
+    "t10k-labels-idx1-ubyte.gz",
+)
+#: Two zero bytes, 0x08 for unsigned bytes, and the number of dimensions.
+MAGIC = {1: 0x00000801, 3: 0x00000803}
+KINDS = {1: "labels", 3: "images"}
+CHUNK = 1 << 20
+ADVICE = "Get the file again, or name another folder (root=… or D2L_EXT_DATA_DIR)."
+
+
+def read_folder(folder, num_classes=10):
+    """Read the four files of an MNIST-like data set from `folder`.
+
+    Each may be gzipped (`FILES`) or unpacked (without `.gz`); where both are
+    there, the gzipped one is read. Any number of images will do, there is no
+    checksum, and everything else is checked.
+
+    Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`,
+    of shapes (n, 28, 28) and (n,).
+    Raises `FileNotFoundError` that lists what is missing, and `ValueError` for
+    a file that `read_images` or `read_labels` refuses, for images and labels of
+    unequal number, and for a label that is not in 0 … `num_classes` - 1.
+    """
+    paths = _find(Path(folder).expanduser())
+    parts = []
+    for images_path, labels_path in (paths[:2], paths[2:]):
+        images, labels = read_images(images_path), read_labels(labels_path)
+        if len(images) != len(labels):
+            raise ValueError(
+                f"{images_path} holds {len(images)} images and {labels_path.name} "
+                f"{len(labels)} labels: they do not belong together. {ADVICE}"
+            )
+        wrong = np.flatnonzero(labels >= num_classes)
+        if len(wrong):
+            raise ValueError(
+                f"{labels_path}: label {labels[wrong[0]]} at position {wrong[0]}, "
+                f"expected 0 to {num_classes - 1}. {ADVICE}"
+            )
+        parts += [images, labels]
+    return tuple(parts)
+
+
+def read_images(path, shape=(28, 28)):
+    """Read an IDX file of grey images: uint8, (n, height, width).
+
+    Raises `ValueError` that names the file, what was expected and what was
+    found: a damaged gzip stream, another magic number, images that are not
+    `shape` pixels, no images at all, fewer or more bytes than declared.
+    """
+    images = _read(Path(path), ndim=3)
+    if images.shape[1:] != tuple(shape):
+        found, wanted = ("×".join(map(str, s)) for s in (images.shape[1:], shape))
+        raise ValueError(
+            f"{path}: expected images of {wanted}, found {found}. {ADVICE}"
+        )
+    return images
+
+
+def read_labels(path):
+    """Read an IDX file of labels: uint8, (n,). Raises as `read_images` does."""
+    return _read(Path(path), ndim=1)
+
+
+def _find(folder):
+    if not folder.is_dir():
+        found = "that is a file" if folder.exists() else "there is no such folder"
+        raise FileNotFoundError(
+            f"{folder}: expected a folder with {', '.join(FILES)}; {found}."
+        )
+    paths = [
+        next((p for p in (folder / name, folder / name[:-3]) if p.is_file()), None)
+        for name in FILES
+    ]
+    missing = [name for name, path in zip(FILES, paths) if path is None]
+    if missing:
+        present = ", ".join(sorted(p.name for p in folder.iterdir())[:8]) or "nothing"
+        raise FileNotFoundError(
+            f"{folder} lacks {', '.join(missing)} (gzipped or unpacked); it holds "
+            f"{present}. Put the missing files there, or name another folder "
+            "(root=… or D2L_EXT_DATA_DIR)."
+        )
+    return paths
+
+
+def _read(path, ndim):
+    try:
+        with _open(path) as file:
+            shape = _read_header(file, path, ndim)
+            data = _read_at_most(file, math.prod(shape) + 1)
+    except EOFError:
+        raise ValueError(
+            f"{path} is cut off: its gzip stream ends too early. {ADVICE}"
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(
+            f"{path} is damaged: expected a whole gzip stream, found {error}. {ADVICE}"
+        ) from None
+    if len(data) != math.prod(shape):
+        found = f"only {len(data):,}" if len(data) < math.prod(shape) else "more"
+        raise ValueError(
+            f"{path} declares {shape[0]:,} {KINDS[ndim]}, that is "
+            f"{math.prod(shape):,} bytes, and holds {found}. {ADVICE}"
+        )
+    return np.frombuffer(data, np.uint8).reshape(shape)
+
+
+def _open(path):
+    """By content, not by name: browsers unpack a .gz file and keep its name."""
+    with path.open("rb") as file:
+        is_gzip = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if is_gzip else path.open("rb")
+
+
+def _read_header(file, path, ndim):
+    header = file.read(4 + 4 * ndim)
+    magic = int.from_bytes(header[:4], "big")
+    if len(header) < 4 or magic != MAGIC[ndim]:
+        kind = next((KINDS[n] for n, m in MAGIC.items() if m == magic), "no IDX file")
+        raise ValueError(
+            f"{path}: expected the magic number 0x{MAGIC[ndim]:08x} ({KINDS[ndim]}), "
+            f"found 0x{header[:4].hex()} ({kind}). {ADVICE}"
+        )
+    if len(header) < 4 + 4 * ndim:
+        raise ValueError(f"{path} is cut off within its header. {ADVICE}")
+    shape = struct.unpack(f">{ndim}I", header[4:])
+    if shape[0] == 0:
+        raise ValueError(f"{path}: expected {KINDS[ndim]}, found none. {ADVICE}")
+    return shape
+
+
+def _read_at_most(file, limit):
+    """Up to `limit` bytes, in steps: a corrupt header may declare terabytes.
+
+    To ask for one byte beyond the data makes gzip compare its checksum.
+    """
+    chunks = []
+    while limit and (chunk := file.read(min(limit, CHUNK))):
+        chunks.append(chunk)
+        limit -= len(chunk)
+    return b"".join(chunks)
