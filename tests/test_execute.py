@@ -1,8 +1,11 @@
 """make book, make rerun and make html, on books of a few cells."""
 
 import io
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -12,6 +15,7 @@ from nbformat import v4
 import cache
 import execute
 import notebooks
+import render
 import rerun
 import sources
 from progress import Progress
@@ -56,9 +60,10 @@ class Book:
         )
         return done.stdout
 
-    def run(self, script):
+    def start(self, script):
         command = [sys.executable, TOOLS / script, "--root", self.root]
-        return subprocess.run(command, check=False, capture_output=True, text=True)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
 
     def execute(self, timeout=60):
         """Execute without rendering; return the outputs of the code cells."""
@@ -116,10 +121,11 @@ def call(monkeypatch):
 def test_the_book_is_executed_and_rendered_beside_the_checkout(tmp_path):
     book = Book(tmp_path / "book", one=["# Title", "print(6 * 7, 'so')"])
     stored = (book.root / "chapters/one.ipynb").read_bytes()
-    made = book.run("execute.py")
-    assert made.returncode == 0, made.stderr
+    process = book.start("execute.py")
+    out, err = process.communicate()
+    assert process.returncode == 0, err
     assert "42 so" in (book.root / "_build/html/chapters/one.html").read_text()
-    assert str(book.root / "_build/html/index.html") in made.stdout
+    assert str(book.root / "_build/html/index.html") in out
     assert (book.root / "chapters/one.ipynb").read_bytes() == stored
     assert book.git("status", "--porcelain") == ""
 
@@ -255,6 +261,31 @@ def test_chapters_run_in_their_folder_of_the_copy_with_the_running_python(tmp_pa
     assert book.execute() == [[expected]]
 
 
+def test_no_kernel_outlives_its_chapter(tmp_path):
+    book = Book(tmp_path / "book", one=["import os\nos.getpid()"])
+    ((pid,),) = book.execute()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
+
+
+def test_control_c_ends_the_kernel_and_says_that_it_stopped(tmp_path):
+    note = tmp_path / "pid"
+    note.touch()
+    waits = f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))"
+    book = Book(tmp_path / "book", one=[waits, "time.sleep(60)"])
+    process = book.start("execute.py")
+    while not note.read_text():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Stopped." in err
+    assert "The kernel died" not in err
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+
+
 def test_a_dead_kernel_is_reported_with_its_last_words(tmp_path):
     dies = "import os\n_ = os.system('echo libgomp is missing >&2')\nos._exit(3)"
     book = Book(tmp_path / "book", one=["1", dies])
@@ -330,20 +361,21 @@ def test_normalising_joins_a_stream_that_was_cut_and_drops_times():
 # make html
 
 
-def test_html_shows_stored_outputs_and_executes_nothing(tmp_path, counted):
+def test_html_shows_stored_outputs_and_executes_nothing(
+    tmp_path, counted, call, capsys
+):
     cell, count = counted
     book = Book(tmp_path / "book", one=["# Title", f"_ = {cell}"])
-    made = book.run("render.py")
-    assert made.returncode == 0, made.stderr
+    assert call(render, book) == 0, capsys.readouterr()
     assert count() == 0
     assert (book.root / "_build/html/chapters/one.html").exists()
 
     # A page of an earlier run must not hide that its chapter is gone, or broken.
     book.set("one", ["# Title\n\n![a picture](img/missing.svg)"])
-    made = book.run("render.py")
-    assert made.returncode == 1
-    assert "missing.svg" in made.stderr
-    assert "chapters/one.ipynb" in made.stderr
+    assert call(render, book) == 1
+    err = capsys.readouterr().err
+    assert "missing.svg" in err
+    assert "chapters/one.ipynb" in err
 
 
 # The parts

@@ -61,6 +61,9 @@ def main():
     try:
         execute_book(root, work, arguments.timeout)
         page = render(root, work, strict=False)
+    except KeyboardInterrupt:
+        print("\nStopped. Finished chapters keep their outputs.", file=sys.stderr)
+        return 130
     except (ChapterError, RenderError, FileNotFoundError) as error:
         print(f"\n{error}\n\nThe book was not made.", file=sys.stderr)
         return 1

@@ -1,7 +1,9 @@
 """The chapters of a book: which there are, and how one of them is executed."""
 
+import asyncio
 import os
 import re
+import signal
 from pathlib import Path
 
 import nbformat
@@ -68,10 +70,19 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT):
     reader registered is used. What C code prints goes to the file `log`.
     `on_cell(number, count)` is called before each code cell.
     Cells tagged `raises-exception` may fail; another that does raises `ChapterError`.
+    Control-C ends the kernel and raises `KeyboardInterrupt`.
     """
     nb = nbformat.read(path, as_version=4)
     code = [i for i, cell in enumerate(nb.cells) if cell.cell_type == "code"]
-    current = []
+    current, interrupted = [], []
+
+    def begin(notebook):
+        # nbclient's own way to stop looks like a kernel that died.
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(
+                number, lambda: (interrupted.append(True), task.cancel())
+            )
 
     def started(cell, cell_index):
         if cell.cell_type == "code":
@@ -89,17 +100,23 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT):
         resources={"metadata": {"path": str(folder)}},
         # MXNet's log lines belong into the log, not into a cell's output.
         extra_arguments=["--IPKernelApp.capture_fd_output=False"],
+        on_notebook_start=begin,
         on_cell_start=started,
     )
     try:
         with open(log, "w") as stream:
-            client.execute(stdout=stream, stderr=stream)
+            # cleanup_kc: nbclient leaves a kernel running whose manager it was given.
+            client.execute(cleanup_kc=True, stdout=stream, stderr=stream)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     except CellExecutionError as error:
         raise ChapterError(_describe(nb, current, _short(error))) from None
     except CellTimeoutError:
         reason = f"It ran for more than {timeout} seconds."
         raise ChapterError(_describe(nb, current, reason)) from None
     except DeadKernelError:
+        if interrupted:
+            raise KeyboardInterrupt from None
         tail = "\n".join(Path(log).read_text(errors="replace").splitlines()[-15:])
         reason = f"The kernel died. Its last words:\n{tail}"
         raise ChapterError(_describe(nb, current, reason)) from None

@@ -107,6 +107,9 @@ def main():
     try:
         paths = [_inside(root, name) for name in arguments.chapters] or chapters(root)
         rerun(root, paths, arguments.timeout)
+    except KeyboardInterrupt:
+        print("\nStopped. Finished chapters are stored.", file=sys.stderr)
+        return 130
     except (ChapterError, FileNotFoundError) as error:
         print(f"\n{error}\n\nThis chapter was left as it was.", file=sys.stderr)
         return 1
