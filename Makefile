@@ -59,7 +59,7 @@ venv:  ## make the environment, if it is not there; the others do this themselve
 
 clean:  ## remove what was built, and caches
 	@rm -rf _build .pytest_cache .ruff_cache .hypothesis
-	@find . -name .venv -prune -o -name __pycache__ -prune -exec rm -rf {} +
+	@find . -name '.venv*' -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean  ## remove the environment as well
 	@if [ ! -e "$(VENV)" ] || [ -e "$(VENV)/.made-by-make" ]; then \

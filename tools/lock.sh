@@ -16,7 +16,7 @@ command -v "$uv" >/dev/null || {
 # are free to be resolved anew.
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-for file in requirements*.txt; do
+for file in requirements.txt requirements-cpu.txt requirements-gpu.txt; do
     grep -v '^-c ' "$file" >"$copy/$file"
 done
 if [ -f constraints.txt ]; then cp constraints.txt "$copy"; fi

@@ -20,7 +20,8 @@ marker=$venv/.made-by-make
 # the scripts of an environment hold its full path.
 fingerprint() {
     {
-        cat requirements*.txt constraints.txt tools/make_venv.sh
+        cat requirements.txt requirements-[cg]pu.txt constraints.txt
+        cat tools/make_venv.sh
         # The settings of ruff, pytest and codespell install nothing.
         sed '/^\[tool\.pytest/,$d' pyproject.toml
     } | cksum
