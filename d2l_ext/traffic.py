@@ -1,0 +1,176 @@
+"""What moves between devices: one `send`, its count, and the closed forms."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy
+from mxnet import Context
+
+from .buffers import empty_like
+
+#: The `count` blocks that are open: pairs of {device: index} and `Traffic`.
+_open = []
+
+
+@dataclass
+class Traffic:
+    """Bytes that device i `sent` and `received`, and the rounds that it took."""
+
+    sent: list
+    received: list
+    steps: int = 0
+
+
+def send(x, to):
+    """Copy the array `x` to another device and return the copy. Never waits.
+
+    `to`: a context, for an array of its own there, or an array to overwrite.
+    The array that comes from a context is a receive buffer: see `buffers`.
+    """
+    device = to if isinstance(to, Context) else to.ctx
+    for index, moved in _open:
+        _add(index, moved, x, device)
+    return x.copyto(empty_like(x, device) if to is device else to)
+
+
+def rounds(schedule):
+    """Yield the items of `schedule`, and count each as a round of communication.
+
+    In a round, a device sends at most one message and receives at most one.
+    """
+    for messages in schedule:
+        for _, moved in _open:
+            moved.steps += 1
+        yield messages
+
+
+@contextmanager
+def count(devices):
+    """Count what is sent inside the `with` block; yields a `Traffic`.
+
+        with traffic.count(devices) as moved:
+            allreduce_ring(data)
+        assert moved == traffic.expected("ring", len(devices), nbytes)
+
+    `devices`: the contexts, whose order is the index of `moved.sent` and
+    `moved.received`. A copy within a device is not counted.
+
+    Raises `ValueError` when a device is named twice, and inside the block when an
+    array is sent from or to a device that is not named.
+
+    Developed in the chapter *Allreduce*.
+    """
+    index = {device: i for i, device in enumerate(devices)}
+    if len(index) < len(devices):
+        names = ", ".join(str(d) for d in devices)
+        raise ValueError(f"count each device once, not {names}")
+    moved = Traffic([0] * len(index), [0] * len(index))
+    _open.append((index, moved))
+    try:
+        yield moved
+    finally:
+        _open[:] = [entry for entry in _open if entry[1] is not moved]
+
+
+def _add(index, moved, x, device):
+    for end in (x.ctx, device):
+        if end not in index:
+            counted = ", ".join(str(d) for d in index)
+            raise ValueError(f"{end} sends or receives, but only {counted} are counted")
+    if x.ctx != device:
+        nbytes = x.size * numpy.dtype(x.dtype).itemsize
+        moved.sent[index[x.ctx]] += nbytes
+        moved.received[index[device]] += nbytes
+
+
+def cuts(size, k):
+    """Where to cut `size` elements into `k` chunks whose sizes differ by one at most.
+
+    Returns k + 1 positions: chunk c is `[cuts[c]:cuts[c + 1]]`.
+    """
+    return [c * size // k for c in range(k + 1)]
+
+
+def expected(algorithm, k, nbytes, itemsize=4):
+    """What an allreduce of `nbytes` per device moves on `k` devices: a `Traffic`.
+
+    `algorithm`: `'naive'`, `'tree'` or `'ring'`. `itemsize`: bytes of an element,
+    default float32. With N for `nbytes`, in either direction:
+
+        naive  device 0: (k − 1)·N, all others: N          2(k − 1) rounds
+        tree   N to the parent and N for each child        2⌈log₂ k⌉ rounds
+        ring   2(k − 1)/k·N, if k divides the elements     2(k − 1) rounds
+
+    No allreduce can do with less than 2(k − 1)/k·N on its busiest device.
+    An uneven ring leaves out two of the k chunks, each of its own size.
+
+    Raises `ValueError` for an unknown algorithm, k < 1, or bytes that are not a
+    whole number of elements.
+    Sources: Thakur, Rabenseifner and Gropp (2005) for the tree, Patarasuk and Yuan
+    (2009) for the ring and the bound.
+    """
+    _check(algorithm, k)
+    size, rest = divmod(nbytes, itemsize)
+    if rest or size < 0:
+        raise ValueError(f"{nbytes} bytes are no array of {itemsize}-byte elements")
+    sent, received = _CLOSED_FORMS[algorithm](k, size)
+    sent, received = ([n * itemsize for n in side] for side in (sent, received))
+    return Traffic(sent, received, _ROUNDS[algorithm](k))
+
+
+def time(algorithm, k, nbytes, alpha, beta):
+    """Seconds of an allreduce in the α–β model: the sum over rounds of α + n·β.
+
+    `algorithm`, `k`, `nbytes`: as in `expected`. `alpha`: latency of a message, in
+    seconds. `beta`: seconds per byte. Adding up is free in this model.
+
+        naive  2(k − 1)·(α + N·β)     device 0 serves one device after the other
+        tree   2⌈log₂ k⌉·(α + N·β)    binomial reduce, then broadcast
+        ring   2(k − 1)·(α + N/k·β)   all links at once, each with a chunk
+
+    The ring has the smallest factor of N·β, the tree the smallest of α.
+    Raises and sources as in `expected`.
+    """
+    _check(algorithm, k)
+    message = nbytes / k if algorithm == "ring" else nbytes
+    return _ROUNDS[algorithm](k) * (alpha + message * beta)
+
+
+def _check(algorithm, k):
+    if algorithm not in ALGORITHMS:
+        known = ", ".join(ALGORITHMS)
+        raise ValueError(f"unknown algorithm {algorithm!r}: choose one of {known}")
+    if k < 1:
+        raise ValueError(f"an allreduce needs a device at least, not k={k}")
+
+
+def _naive(k, size):
+    busiest = (k - 1) * size
+    return ([busiest] + [size] * (k - 1),) * 2
+
+
+def _tree(k, size):
+    # Device i has a child at i + 2^b for each zero bit b below its lowest one.
+    def children(i):
+        below = range((i & -i or k).bit_length() - (i > 0))
+        return sum(i + 2**b < k for b in below)
+
+    return ([size * (children(i) + (i > 0)) for i in range(k)],) * 2
+
+
+def _ring(k, size):
+    edges = cuts(size, k)
+    chunk = [stop - start for start, stop in zip(edges, edges[1:])]
+    # Device i sends all but chunk i + 1 while adding, all but i + 2 afterwards.
+    sent = [2 * size - chunk[(i + 1) % k] - chunk[(i + 2) % k] for i in range(k)]
+    return sent, sent[-1:] + sent[:-1]
+
+
+_CLOSED_FORMS = {"naive": _naive, "tree": _tree, "ring": _ring}
+_ROUNDS = {
+    "naive": lambda k: 2 * (k - 1),
+    "tree": lambda k: 2 * (k - 1).bit_length(),  # the logarithm, rounded up
+    "ring": lambda k: 2 * (k - 1),
+}
+#: The names that `expected` and `time` know.
+ALGORITHMS = tuple(_ROUNDS)
