@@ -35,8 +35,9 @@ help:  ## this list
 book: venv  ## execute every chapter on this machine's devices, render the pages
 	@$(RUN) tools/execute.py
 
-html: venv  ## render the stored outputs, execute nothing; a warning is an error
+html: venv  ## render the stored outputs, execute nothing; check the pages' links
 	@$(RUN) tools/render.py
+	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/test_html.py
 
 test: venv  ## style, spelling, the library's tests, every chapter's stored outputs
 	@$(RUN) -m ruff check --quiet .
