@@ -1,26 +1,20 @@
 """What each device did, and when: the engine's profiler as a chart per device."""
 
-import json
 import os
 import tempfile
-from collections import namedtuple
 from contextlib import contextmanager
 
 import mxnet as mx
 from mxnet import npx
 
-#: One operator on one device. Times in milliseconds from the start of the record.
-Event = namedtuple("Event", "device name kind start end")
+from .profile_dump import Event, kind_of, read
+
+__all__ = ["Event", "Timeline", "kind_of", "plot", "record"]
 
 #: The colour of device i, safe for colour-blind readers (Okabe and Ito, 2008).
 DEVICE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 #: The hatch of a kind of work: forward plain, backward striped, …
 KIND_HATCHES = {"forward": "", "backward": "////", "update": "xx", "copy": ".."}
-
-_UPDATES = {"_npi_multiply_scalar", "_npi_true_divide_scalar", "_npi_subtract"}
-#: Names of the profiler's lanes by their number, filled by the first record.
-_LANES = {}
-_BOOKKEEPING = {"DeleteVariable", "SetupExec", "ResourceParallelRandomSetSeed"}
 
 
 class Timeline:
@@ -58,7 +52,7 @@ class Timeline:
 
 
 @contextmanager
-def record():
+def record(devices=()):
     """Profile the operators run inside the `with` block; yields a `Timeline`.
 
         with timeline.record() as trace:
@@ -69,12 +63,15 @@ def record():
     and nothing else, is recorded. The timeline is filled when the block ends.
     One record at a time: MXNet has one profiler per process.
 
-    MXNet's profiler has a slot for each core and two more. A CPU context whose
-    number is higher writes outside its table and ends the process: on two cores,
-    record `cpu(0)` to `cpu(3)` only.
+    `devices`: the contexts that the block uses; needed for more CPU contexts than
+    cores. MXNet's profiler has a slot for each core and two more, `cpu pinned` and
+    `cpu shared`, which CPU contexts with higher numbers borrow. One beyond these
+    writes outside the table and ends the process.
 
+    Raises `ValueError` when `devices` holds such a context.
     Source: `mxnet.profiler`. Developed in the chapter *Devices*.
     """
+    borrowed = _borrowed_slots(devices)
     trace = Timeline()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
@@ -89,62 +86,20 @@ def record():
             mx.profiler.set_state("stop")
             # finished=True would close the profiler for the rest of the process.
             mx.profiler.dump(finished=False)
-            with open(path) as f:
-                trace.events = parse(_complete(f.read()))
+            trace.events = read(path, borrowed)
 
 
-def _complete(text):
-    """Read an unfinished dump: the first has a head and no end, later ones neither."""
-    text = text.strip()
-    if text.startswith("{"):
-        return json.loads(text + "]}")["traceEvents"]
-    return json.loads("[" + text.lstrip(",") + "]")
-
-
-def parse(raw, lanes=_LANES):
-    """Turn Chrome trace events, a list of dict with times in µs, into `Event`s.
-
-    MXNet writes every operator twice: with a begin (B) and end (E) under its
-    device, and as an asynchronous pair that we leave aside, like the engine's
-    bookkeeping. Times start at the first event. `lanes` remembers the names of
-    the devices, which MXNet writes only once in a process.
-    """
-    lanes.update(_lane_names(raw))
-    opened, events = {}, []
-    for e in raw:
-        key = (e["pid"], e.get("tid"), e["name"])
-        if e["ph"] == "B":
-            opened.setdefault(key, []).append(e["ts"])
-        elif e["ph"] == "E" and opened.get(key) and e["name"] not in _BOOKKEEPING:
-            start = opened[key].pop(0)
-            device = lanes.get(e["pid"], f"cpu/{e['pid']}")
-            events.append((device, e["name"], start, e["ts"]))
-    origin = min((e[2] for e in events), default=0)
-    events = [
-        Event(device, name, kind_of(name), (start - origin) / 1e3, (end - origin) / 1e3)
-        for device, name, start, end in events
-    ]
-    return sorted(events, key=lambda e: (e.start, e.device))
-
-
-def _lane_names(raw):
-    names = {e["pid"]: e["args"]["name"] for e in raw if e["ph"] == "M"}
-    if any(name.startswith("gpu") for name in names.values()):
-        return names
-    # Without GPUs nothing is pinned: those two slots serve further CPU contexts.
-    return {pid: f"cpu/{pid}" for pid in names}
-
-
-def kind_of(name):
-    """The kind of work that an operator does, told by its name.
-
-    `ImperativeBulk` is what autograd makes of a run of backward operators.
-    """
-    if "Copy" in name:
-        return "copy"
-    if "backward" in name or name == "ImperativeBulk":
-        return "backward"
-    return "update" if name in _UPDATES or "update" in name else "forward"
+def _borrowed_slots(devices):
+    """Names for the profiler's slots that CPU contexts beyond the cores borrow."""
+    cores = len(os.sched_getaffinity(0))
+    numbers = [d.device_id for d in devices if d.device_type == "cpu"]
+    beyond = [i for i in numbers if i >= cores + 2]
+    if beyond:
+        raise ValueError(
+            f"cpu({beyond[0]}) cannot be recorded: MXNet's profiler has room for "
+            f"cpu(0) to cpu({cores + 1}) on {cores} cores. Use fewer CPU contexts."
+        )
+    return {i: f"cpu/{i}" for i in numbers if i >= cores}
 
 
 def plot(trace, title=None, ax=None):

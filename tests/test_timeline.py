@@ -1,7 +1,10 @@
 """The timeline tells which device worked when."""
 
 import d2l_ext  # noqa: F401, I001
+import os
+
 import matplotlib
+import mxnet as mx
 import pytest
 from mxnet import np, npx
 
@@ -71,6 +74,31 @@ def test_a_second_record_does_not_repeat_the_first():
         work(device, times=2)
     assert sum("dot" in e.name for e in second.events) == 2
     assert len(second.devices) == 1
+
+
+def test_more_contexts_than_cores_are_named_when_they_are_announced():
+    cores = len(os.sched_getaffinity(0))
+    devices = [mx.cpu(0), mx.cpu(cores)]
+    with timeline.record(devices) as trace:
+        for device in devices:
+            work(device)
+    assert trace.devices == ["cpu/0", f"cpu/{cores}"]
+
+
+def test_a_context_that_the_profiler_has_no_room_for_is_refused():
+    cores = len(os.sched_getaffinity(0))
+    refused = pytest.raises(ValueError, match="cannot be recorded.*room for cpu")
+    with refused, timeline.record([mx.cpu(cores + 2)]):
+        pass
+
+
+def test_a_kvstore_of_type_local_works_in_pinned_memory():
+    store = mx.kv.create("local")
+    store.init("w", np.ones(9))
+    gradients = [np.ones(9, ctx=mx.cpu(i)) for i in range(2)]
+    with timeline.record() as trace:
+        store.pushpull("w", gradients, out=gradients)
+    assert "cpu pinned" in trace.devices
 
 
 def test_an_error_inside_the_block_ends_the_record():

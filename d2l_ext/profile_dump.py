@@ -1,0 +1,67 @@
+"""Reads what MXNet's profiler wrote: a list of operators, each on its device."""
+
+import json
+from collections import namedtuple
+
+#: One operator on one device. Times in milliseconds from the start of the record.
+Event = namedtuple("Event", "device name kind start end")
+
+_UPDATES = {"_npi_multiply_scalar", "_npi_true_divide_scalar", "_npi_subtract"}
+_BOOKKEEPING = {"DeleteVariable", "SetupExec", "ResourceParallelRandomSetSeed"}
+#: Names of the profiler's slots by number. MXNet writes them once in a process.
+_slots = {}
+
+
+def read(path, borrowed=None):
+    """Return the `Event`s in the file `path`, which `mxnet.profiler.dump` wrote.
+
+    `borrowed`: names for slots that other devices used, {number: name}.
+    """
+    with open(path) as f:
+        raw = _complete(f.read())
+    _slots.update({e["pid"]: e["args"]["name"] for e in raw if e["ph"] == "M"})
+    return parse(raw, {**_slots, **(borrowed or {})})
+
+
+def _complete(text):
+    """Read an unfinished dump: the first has a head and no end, later ones neither."""
+    text = text.strip()
+    if text.startswith("{"):
+        return json.loads(text + "]}")["traceEvents"]
+    return json.loads("[" + text.lstrip(",") + "]")
+
+
+def parse(raw, names):
+    """Turn Chrome trace events, a list of dict with times in µs, into `Event`s.
+
+    `names`: device by process number. MXNet writes every operator twice: with a
+    begin (B) and end (E) under its device, and as an asynchronous pair that we
+    leave aside, like the engine's bookkeeping. Times start at the first event.
+    """
+    opened, events = {}, []
+    for e in raw:
+        key = (e["pid"], e.get("tid"), e["name"])
+        if e["ph"] == "B":
+            opened.setdefault(key, []).append(e["ts"])
+        elif e["ph"] == "E" and opened.get(key) and e["name"] not in _BOOKKEEPING:
+            start = opened[key].pop(0)
+            device = names[e["pid"]].strip("/ ")
+            events.append((device, e["name"], start, e["ts"]))
+    origin = min((e[2] for e in events), default=0)
+    events = [
+        Event(device, name, kind_of(name), (start - origin) / 1e3, (end - origin) / 1e3)
+        for device, name, start, end in events
+    ]
+    return sorted(events, key=lambda e: (e.start, e.device))
+
+
+def kind_of(name):
+    """The kind of work that an operator does, told by its name.
+
+    `ImperativeBulk` is what autograd makes of a run of backward operators.
+    """
+    if "Copy" in name:
+        return "copy"
+    if "backward" in name or name == "ImperativeBulk":
+        return "backward"
+    return "update" if name in _UPDATES or "update" in name else "forward"
