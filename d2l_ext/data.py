@@ -4,74 +4,28 @@ import os
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy
 
-from . import download, idx
+from . import cifar, download, idx
 from .batches import Batches
+from .catalogue import CIFAR10, IDX_SETS
 
 #: The data set when no name is given; `digits` when it is not set.
 DATASET = "D2L_EXT_DATASET"
-#: The folder with the IDX files, when none is given.
+#: The folder with the files of a data set, when none is given.
 DATA_DIR = "D2L_EXT_DATA_DIR"
 NUM_TRAIN_DIGITS = 1536  # six batches of 256
-
-
-class IdxSet(NamedTuple):
-    """A data set in MNIST's format; sizes and SHA-256 in the order of `idx.FILES`."""
-
-    classes: tuple
-    mirrors: tuple
-    sizes: tuple
-    sha256: tuple
-
-
-IDX_SETS = {
-    # MXNet's own mirror (the files that d2l reads) is not among these: it has
-    # the release of 26 August 2017, which holds duplicates and has another order.
-    # Images of one release with labels of the other agree by chance only.
-    "fashion_mnist": IdxSet(
-        classes=("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal",
-                 "Shirt", "Sneaker", "Bag", "Ankle boot"),
-        mirrors=(
-            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-            "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
-            "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
-        ),
-        sizes=(26_421_880, 29_515, 4_422_102, 5_148),
-        sha256=(
-            "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-            "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-            "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-            "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
-        ),
-    ),
-    "mnist": IdxSet(
-        classes=tuple("0123456789"),
-        mirrors=(
-            "https://ossci-datasets.s3.amazonaws.com/mnist/",
-            "https://storage.googleapis.com/cvdf-datasets/mnist/",
-            "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/gluon/dataset/mnist/",
-        ),
-        sizes=(9_912_422, 28_881, 1_648_877, 4_542),
-        sha256=(
-            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-        ),
-    ),
-}  # fmt: skip
-NAMES = ("digits", *IDX_SETS)
+NAMES = ("digits", *IDX_SETS, "cifar10")
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A data set in memory, as NumPy arrays.
 
-    `train_X` and `test_X`: float32 images (n, 1, 28, 28), from 0 to 1. `train_y`
-    and `test_y`: int32 labels (n,). `classes`: the name of each label.
+    `train_X` and `test_X`: float32 images from 0 to 1, of shape (n, 1, 28, 28), those
+    of CIFAR-10 (n, 3, 32, 32). `train_y` and `test_y`: int32 labels (n,).
+    `classes`: the name of each label.
     """
 
     name: str
@@ -91,9 +45,9 @@ class Dataset:
 def load_arrays(name=None, root=None):
     """Load a data set as a `Dataset` of NumPy arrays.
 
-    `name`: `'digits'`, `'fashion_mnist'` or `'mnist'`; default the environment
-    variable `D2L_EXT_DATASET`, else `'digits'`. `root`: a folder with IDX files;
-    default the variable `D2L_EXT_DATA_DIR`.
+    `name`: `'digits'`, `'fashion_mnist'`, `'mnist'` or `'cifar10'`; default the
+    environment variable `D2L_EXT_DATASET`, else `'digits'`. `root`: a folder with
+    the files; default the variable `D2L_EXT_DATA_DIR`.
 
     *digits* are the 1,797 handwritten digits inside scikit-learn, scaled from
     8×8 to 28×28 bilinearly. They need no file and no network. After a fixed
@@ -102,12 +56,12 @@ def load_arrays(name=None, root=None):
     the file keeps the images of a writer together. So the held-out part tells
     how well new images are classified, and not how well new writers are.
 
-    The others are four IDX files (`idx.FILES`). A folder that is named, by
-    `root` or the variable, is read as it is: any number of images, no SHA-256,
-    everything else checked. Without one, `data/<name>/` of the repository is
-    used (`~/.cache/d2l_ext/<name>/` when the library is installed elsewhere);
-    what is missing there is downloaded, and only the official files are
-    accepted.
+    *cifar10* is one archive (`cifar.ARCHIVE`), the others are four IDX files
+    (`idx.FILES`). A folder that is named, by `root` or the variable, is read as it
+    is: any number of images, no SHA-256, everything else checked. Without one,
+    `data/<name>/` of the repository is used (`~/.cache/d2l_ext/<name>/` when the
+    library is installed elsewhere); what is missing there is downloaded, and only
+    the official files are accepted.
 
     Raises `ValueError` for an unknown name, for `root` with *digits*, and for a
     corrupt file; `FileNotFoundError` for a missing one in a named folder;
@@ -122,12 +76,15 @@ def load_arrays(name=None, root=None):
             )
         return _digits()
     folder = root or os.environ.get(DATA_DIR) or _official_folder(name)
-    parts = idx.read_folder(folder, len(IDX_SETS[name].classes))
-    images = [numpy.divide(X[:, None], 255, dtype="float32") for X in parts[::2]]
+    if name == "cifar10":
+        parts, classes = cifar.read_folder(folder), CIFAR10.classes
+    else:
+        classes = IDX_SETS[name].classes
+        X, y, test_X, test_y = idx.read_folder(folder, len(classes))
+        parts = X[:, None], y, test_X[:, None], test_y
+    images = [numpy.divide(X, 255, dtype="float32") for X in parts[::2]]
     labels = [y.astype("int32") for y in parts[1::2]]
-    return Dataset(
-        name, images[0], labels[0], images[1], labels[1], IDX_SETS[name].classes
-    )
+    return Dataset(name, images[0], labels[0], images[1], labels[1], classes)
 
 
 def load_data(batch_size, name=None, root=None, seed=0):
@@ -172,8 +129,11 @@ def _digits():
 
 def _official_folder(name):
     """The default folder, after what it lacks was downloaded."""
-    row, folder = IDX_SETS[name], _default_folder(name)
-    files = map(download.OfficialFile, idx.FILES, row.sizes, row.sha256)
+    row, names = IDX_SETS.get(name, CIFAR10), idx.FILES
+    if name == "cifar10":
+        names = (cifar.ARCHIVE,)
+    folder = _default_folder(name)
+    files = map(download.OfficialFile, names, row.sizes, row.sha256)
     try:
         download.fetch(list(files), row.mirrors, folder)
     except ConnectionError as error:

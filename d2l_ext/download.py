@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 from uuid import uuid4
 
+from .progress import bar
+
 CHUNK = 1 << 16
 TIMEOUT = 20  # seconds without a byte
 
@@ -151,9 +153,8 @@ class _Progress:
 
     def show(self, received):
         if self.on_terminal:
-            share = received / self.file.size
-            bar = ("#" * round(share * self.WIDTH)).ljust(self.WIDTH, ".")
-            line = f"\r{self.file.name} [{bar}] {share:4.0%} {self.host}"
+            filled = bar(received / self.file.size, self.WIDTH)
+            line = f"\r{self.file.name} {filled} {self.host}"
             print(line, end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *_):

@@ -1,0 +1,68 @@
+"""What a flag's text may be: functions for the `type` of an argument."""
+
+import argparse
+import math
+from difflib import get_close_matches
+
+
+def _fail(text, expected):
+    raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}")
+
+
+def _number(kind, text, is_right, expected):
+    try:
+        value = kind(text)
+    except ValueError:
+        _fail(text, expected)
+    return value if is_right(value) else _fail(text, expected)
+
+
+def count(text):
+    """A whole number from 1."""
+    return _number(int, text, lambda n: n >= 1, "a whole number from 1")
+
+
+def seed(text):
+    """A seed, as NumPy and MXNet both take it."""
+    return _number(int, text, lambda n: 0 <= n < 2**31, "a whole number, 0 to 2^31 - 1")
+
+
+def positive(text):
+    """A finite number above 0."""
+    return _number(float, text, lambda x: 0 < x < math.inf, "a positive number")
+
+
+def not_negative(text):
+    """A finite number, 0 or above."""
+    return _number(float, text, lambda x: 0 <= x < math.inf, "a number, 0 or above")
+
+
+def words(text):
+    """Words with commas between them, as a list."""
+    return [word.strip() for word in text.split(",")]
+
+
+def numbers(text):
+    """Whole numbers with commas between them, as a list."""
+    if not all(word.isdecimal() for word in words(text)):
+        _fail(text, "numbers with commas between them, as in 0,2")
+    return [int(word) for word in words(text)]
+
+
+def loads(text):
+    """Relative speeds: positive numbers with commas between them, as a list."""
+    values = [positive(word) for word in words(text)]
+    return [int(value) if value == int(value) else value for value in values]
+
+
+def one_of(choices):
+    """A function that takes one of `choices`, and suggests one for a typing error."""
+
+    def check(text):
+        if text not in choices:
+            close = get_close_matches(text.lower(), choices, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            _fail(text, f"one of {', '.join(choices)}.{hint}")
+        return text
+
+    return check

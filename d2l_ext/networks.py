@@ -1,0 +1,102 @@
+"""Networks for image classification, as Gluon blocks."""
+
+from difflib import get_close_matches
+
+import mxnet as mx
+from mxnet import gluon, np, npx
+from mxnet.gluon import nn
+
+npx.set_np()
+
+
+def lenet():
+    """LeNet of *Dive into Deep Learning*: as in `d2l_ext.lenet`, in Gluon."""
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(20, kernel_size=3, activation="relu"),
+        nn.AvgPool2D(pool_size=2, strides=2),
+        nn.Conv2D(50, kernel_size=5, activation="relu"),
+        nn.AvgPool2D(pool_size=2, strides=2),
+        nn.Dense(128, activation="relu"),
+        nn.Dense(10),
+    )
+    return net
+
+
+def mlp():
+    """Three dense layers, 128-64-10: MXNet's `mlp` for image classification."""
+    net = nn.HybridSequential()
+    net.add(
+        nn.Dense(128, activation="relu"), nn.Dense(64, activation="relu"), nn.Dense(10)
+    )
+    return net
+
+
+def vgg11():
+    """VGG-11 of MXNet's model zoo, for images of 32×32 pixels; 28×28 get a margin.
+
+    The zoo's network is made for 224×224 pixels. Its five poolings halve each side,
+    so 32×32 pixels end as 1×1 with 512 channels, and smaller images as nothing.
+    The two dense layers keep their 4,096 units: 28 million parameters.
+    Source: Simonyan and Zisserman, "Very Deep Convolutional Networks for
+    Large-Scale Image Recognition", 2015.
+    """
+    net = nn.HybridSequential()
+    net.add(_PadTo32(), gluon.model_zoo.vision.vgg11(classes=10))
+    return net
+
+
+class _PadTo32(nn.HybridBlock):
+    """Put zeros around images that are smaller than 32×32."""
+
+    def __init__(self):
+        super().__init__()
+        self.margin = 0
+
+    def fit_to(self, side):
+        self.margin = max(32 - side, 0)
+
+    def hybrid_forward(self, F, x):
+        before, after = self.margin // 2, self.margin - self.margin // 2
+        return F.np.pad(x, ((0, 0), (0, 0), (before, after), (before, after)))
+
+
+NETWORKS = {"lenet": lenet, "mlp": mlp, "vgg11": vgg11}
+
+
+def check_name(name):
+    """Raise `ValueError`, with a suggestion, when there is no network `name`."""
+    if name not in NETWORKS:
+        close = get_close_matches(str(name).lower(), NETWORKS, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(
+            f"unknown network {name!r}: choose from {', '.join(NETWORKS)}.{hint}"
+        )
+
+
+def build(name, image_shape, devices, seed=0):
+    """Return the network `name`, initialised on all `devices` and hybridised.
+
+    `image_shape`: (channels, height, width). `seed`: of the initial weights, which
+    are the same on every device, and the same for every list of devices.
+
+    Weights from Xavier's distribution; those of `vgg11` as the model zoo has them.
+    Raises `ValueError` for an unknown name.
+    """
+    check_name(name)
+    net = NETWORKS[name]()
+    if isinstance(net[0], _PadTo32):
+        net[0].fit_to(min(image_shape[1:]))
+    mx.random.seed(seed)
+    net.initialize(mx.init.Xavier(), ctx=devices)
+    net(np.zeros((1, *image_shape), ctx=devices[0]))  # tells the layers their shapes
+    # One plan of operators and memory for all steps of a shape.
+    net.hybridize(static_alloc=True, static_shape=True)
+    return net
+
+
+def is_random(net):
+    """Whether a training step of `net` draws random numbers: has it dropout?"""
+    found = []
+    net.apply(lambda block: found.append(isinstance(block, nn.Dropout)))
+    return any(found)

@@ -1,0 +1,87 @@
+"""What a Gluon `Trainer` has learned, as plain arrays.
+
+`Trainer.save_states` pickles the optimizer, and to read a pickle is to run it.
+"""
+
+import numpy as np
+from mxnet.util import is_np_array
+
+
+def pack(params, trainer):
+    """Return weights and optimizer states as a dict of NumPy arrays.
+
+    `params`: the list that `trainer` was made with, in that order. The replicas of
+    a weight are equal, and so are their states: those of the first are taken.
+    Waits for the engine.
+    """
+    arrays = {f"param.{i}": p.data().asnumpy() for i, p in enumerate(params)}
+    updater = _updaters(trainer)[0]
+    counts = updater.optimizer._all_index_update_counts.values()
+    for i in range(len(params)):
+        for j, array in enumerate(_flat(updater.states.get(i))):
+            arrays[f"state.{i}.{j}"] = array.asnumpy()
+    # How often each weight was updated: Adam corrects its means by it. A store
+    # keeps each weight on a device of its choice, and counts there.
+    arrays["counts"] = np.array(
+        [max(steps.get(i, 0) for steps in counts) for i in range(len(params))]
+    )
+    return arrays
+
+
+def unpack(arrays, params, trainer):
+    """Give all replicas what `pack` returned. `trainer` must be unused, and alike.
+
+    Raises `ValueError` when the arrays are not those of these parameters.
+    """
+    for i, p in enumerate(params):
+        found = arrays.get(f"param.{i}")
+        if found is None or found.shape != p.shape:
+            raise ValueError(
+                f"parameter {i}, {p.name}, is {p.shape} here and "
+                f"{None if found is None else found.shape} in the checkpoint"
+            )
+        p.set_data(found)
+    updaters, counts = _updaters(trainer), arrays["counts"].tolist()
+    for updater, device in zip(updaters, range(len(updaters))):
+        for i, p in enumerate(params):
+            if counts[i]:
+                _fill(updater, i, p.list_data()[device], arrays)
+    # One optimizer serves all updaters, and counts per number of the device.
+    seen = {ctx.device_id for ctx in params[0].list_ctx()} | {0}
+    optimizer = updaters[0].optimizer
+    steps = {i: count for i, count in enumerate(counts) if count}
+    optimizer._all_index_update_counts = {i: dict(steps) for i in seen}
+    optimizer._index_update_count = optimizer._all_index_update_counts[0]
+    optimizer.num_update = max(counts)
+
+
+def _updaters(trainer):
+    """The updater on the store, or one per device. Makes the store if need be."""
+    if not trainer._kv_initialized:
+        trainer._init_kvstore()
+    if trainer._params_to_init:
+        trainer._init_params()
+    if trainer._update_on_kvstore:
+        return [trainer._kvstore._updater]
+    return trainer._updaters
+
+
+def _fill(updater, i, weight, arrays):
+    """Make the states of weight `i` as the updater itself would, and set them."""
+    optimizer = updater.optimizer
+    if not getattr(optimizer, "allow_np_array", is_np_array()):
+        weight = weight.as_nd_ndarray()
+    state = optimizer.create_state_multi_precision(i, weight)
+    for j, array in enumerate(_flat(state)):
+        array[:] = arrays[f"state.{i}.{j}"]
+    updater.states[i] = state
+    updater.states_synced[i] = False  # the first update moves it to its device
+
+
+def _flat(state):
+    """The arrays in nested tuples, in order; None stands for none."""
+    if state is None:
+        return []
+    if isinstance(state, (tuple, list)):
+        return [array for part in state for array in _flat(part)]
+    return [state]
