@@ -98,7 +98,7 @@ class Checkpoints:
     """
 
     def __init__(self, prefix):
-        self.folder, self.name = Path(os.path.split(prefix)[0] or "."), None
+        self.folder = Path(os.path.split(prefix)[0] or ".")
         self.name = os.path.split(prefix)[1]
         if self.name in ("", ".", ".."):
             raise ValueError(
