@@ -156,10 +156,11 @@ def _checked(data):
             raise TypeError(f"array {i} is a {type(x)}: make it an mxnet.np array")
         if any(x is other for other in data[:i]):
             raise ValueError(f"array {i} is in the list twice: copy it first")
-    _check_alike("shape", [x.shape for x in data])
+    shapes = [x.shape for x in data]
+    _check_alike("shape", shapes)
     _check_alike("dtype", [numpy.dtype(x.dtype) for x in data])
     # x[:] needs an axis.
-    return [x if x.ndim else x.reshape_view(1) for x in data]
+    return data if shapes[0] else [x.reshape_view(1) for x in data]
 
 
 def _check_alike(what, values):
