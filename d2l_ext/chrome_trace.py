@@ -37,11 +37,13 @@ def write(trace, path):
 class StepProfiler:
     """Records `count` steps from step `first` on, and writes them to `path`.
 
-    The first steps plan operators and memory: they are left out by default.
+    `devices`: the contexts that the steps use. The first steps plan operators and
+    memory: they are left out by default.
     """
 
-    def __init__(self, path, first=2, count=3):
-        self.path, self.first, self.last = path, first, first + count - 1
+    def __init__(self, path, devices, first=2, count=3):
+        self.path, self.devices = path, devices
+        self.first, self.last = first, first + count - 1
         self.number = 0  # of the step that comes
         self.open = self.trace = None
 
@@ -49,7 +51,7 @@ class StepProfiler:
     def step(self):
         """Put a step of training into this."""
         if self.number == self.first:
-            self.open = timeline.record()
+            self.open = timeline.record(self.devices)
             self.trace = self.open.__enter__()
         yield
         if self.number == self.last:

@@ -76,7 +76,8 @@ def prepare(args):
         resume.begin(fit, args.resume)
     if args.profile:
         left = args.num_epochs * len(train_iter) - fit.num_steps
-        fit.profiler = chrome_trace.StepProfiler(args.profile, min(2, max(left - 1, 0)))
+        first = max(min(2, left - 1), 0)
+        fit.profiler = chrome_trace.StepProfiler(args.profile, places, first)
     return fit, lambda fit: _result(fit, args, dataset.name, places)
 
 

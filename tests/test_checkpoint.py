@@ -81,9 +81,7 @@ def test_a_pickle_is_never_opened(tmp_path):
     numpy.savez(packed, record=numpy.array([print], dtype=object))
     payload = packed.getvalue()
     path = tmp_path / "run-00000001.ckpt"
-    path.write_bytes(
-        checkpoint.MAGIC + checkpoint._sha256(payload) + b"\n" + payload
-    )
+    path.write_bytes(checkpoint.MAGIC + checkpoint._sha256(payload) + b"\n" + payload)
     with pytest.raises(CheckpointError, match="holds something else"):
         checkpoint.read(path)
 
