@@ -253,9 +253,10 @@ def test_in_a_round_a_device_sends_once_and_receives_once_at_most(k):
 def test_a_slow_device_does_not_hold_up_the_first_messages_of_others(half, copies):
     # The engine orders work by array, and all chunks of a device are one array to it.
     # Were they sent from there, 1 → 2 would wait for 0 → 1, which would wait for 0.
-    chunks = [module.split(np.ones(99, ctx=cpu(i)), 3) for i in range(3)]
+    devices = [cpu(i) for i in range(3)]
+    chunks = [module.split(np.ones(99, ctx=d), 3) for d in devices]
     X, sums = np.ones((2500, 2500), ctx=cpu(0)), module.reduce_scatter(chunks)
-    with timeline.record() as trace:
+    with timeline.record(devices) as trace:
         np.dot(X, X)
         half(sums, chunks)
     (slow,) = (e for e in trace.of("cpu/0") if "dot" in e.name)
