@@ -118,7 +118,7 @@ def expected(algorithm, k, nbytes, itemsize=4):
     return Traffic(sent, received, _ROUNDS[algorithm](k))
 
 
-def time(algorithm, k, nbytes, alpha, beta):
+def seconds(algorithm, k, nbytes, alpha, beta):
     """Seconds of an allreduce in the α–β model: the sum over rounds of α + n·β.
 
     `algorithm`, `k`, `nbytes`: as in `expected`. `alpha`: latency of a message, in
@@ -172,5 +172,5 @@ _ROUNDS = {
     "tree": lambda k: 2 * (k - 1).bit_length(),  # the logarithm, rounded up
     "ring": lambda k: 2 * (k - 1),
 }
-#: The names that `expected` and `time` know.
+#: The names that `expected` and `seconds` know.
 ALGORITHMS = tuple(_ROUNDS)

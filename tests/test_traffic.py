@@ -174,7 +174,7 @@ def test_cuts_cover_everything_in_sizes_that_differ_by_one_at_most(k, size):
 def test_the_model_of_time_in_seconds_one_can_check_by_eye():
     # 1 s per message, 0.25 s per byte, 40 bytes: a whole array takes 1 + 10 s.
     def seconds(algorithm, k):
-        return traffic.time(algorithm, k, 40, alpha=1, beta=0.25)
+        return traffic.seconds(algorithm, k, 40, alpha=1, beta=0.25)
 
     assert [seconds("naive", k) for k in (1, 2, 4, 5)] == [0, 22, 66, 88]
     assert [seconds("tree", k) for k in (1, 2, 4, 5)] == [0, 22, 44, 66]
@@ -185,7 +185,7 @@ def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
     def fastest(nbytes):
         return min(
             traffic.ALGORITHMS,
-            key=lambda a: traffic.time(a, 8, nbytes, alpha=1e-5, beta=1e-9),
+            key=lambda a: traffic.seconds(a, 8, nbytes, alpha=1e-5, beta=1e-9),
         )
 
     assert (fastest(1_000), fastest(100 * MB)) == ("tree", "ring")
@@ -210,6 +210,6 @@ def test_what_cannot_be_is_refused(arguments, message):
 
 def test_the_model_of_time_refuses_the_same():
     with pytest.raises(ValueError, match="unknown algorithm"):
-        traffic.time("butterfly", 2, 8, 1, 1)
+        traffic.seconds("butterfly", 2, 8, 1, 1)
     with pytest.raises(ValueError, match="not k=0"):
-        traffic.time("tree", 0, 8, 1, 1)
+        traffic.seconds("tree", 0, 8, 1, 1)
