@@ -28,7 +28,8 @@ class Report:
 
     def step(self, state):
         """After a step: `state` is a `fit.State`."""
-        where, loss = self._epoch(state.epoch), f"loss {state.mean_loss():.3f}"
+        where = self._epoch(state.epoch)
+        loss = f"loss {state.mean_loss():.3f}" if state.examples else ""
         if self.on_terminal:
             if perf_counter() - self.drawn > self.REDRAW:
                 self.drawn = perf_counter()

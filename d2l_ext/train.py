@@ -32,7 +32,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     try:
         fit, describe = prepare(args)
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, OSError) as error:
         return _failed(parser.prog, error, 2)
     except KeyboardInterrupt:
         return 130
@@ -52,7 +52,7 @@ def main(argv=None):
 def prepare(args):
     """Check `args` as a whole; return the `Fit`, and what describes it when done.
 
-    Raises `ValueError`, `OSError` or `RuntimeError` that says what does not fit.
+    Raises `ValueError` or `OSError` that says what does not fit.
     """
     networks.check_name(args.network)
     places = _places(args)
@@ -95,7 +95,10 @@ def _places(args):
     places = [devices.parse_device(name) for name in names]
     if len(set(places)) < len(places):
         raise ValueError(f"{', '.join(names)}: a device is there twice")
-    return places or devices.try_all_devices(1)
+    try:
+        return places or devices.try_all_devices(1)
+    except RuntimeError as error:  # D2L_EXT_DEVICES asks for a GPU
+        raise ValueError(error) from None
 
 
 def _check(args, places):

@@ -3,6 +3,7 @@
 `Trainer.save_states` pickles the optimizer, and to read a pickle is to run it.
 """
 
+import mxnet as mx
 import numpy as np
 from mxnet.util import is_np_array
 
@@ -40,7 +41,8 @@ def unpack(arrays, params, trainer):
                 f"parameter {i}, {p.name}, is {p.shape} here and "
                 f"{None if found is None else found.shape} in the checkpoint"
             )
-        p.set_data(found)
+        # An array of MXNet's: NumPy's cannot be put into a layout of oneDNN's.
+        p.set_data(mx.np.array(found, dtype=found.dtype, ctx=mx.cpu(0)))
     updaters, counts = _updaters(trainer), arrays["counts"].tolist()
     for updater, device in zip(updaters, range(len(updaters))):
         for i, p in enumerate(params):

@@ -210,8 +210,10 @@ def test_compression_changes_the_weights(weights):
 
 
 def tiny_dropout():
+    """Eight channels: oneDNN then keeps the weights in a layout of its own."""
     net = nn.HybridSequential()
-    net.add(nn.Dense(32, activation="relu"), nn.Dropout(0.5), nn.Dense(10))
+    net.add(nn.Conv2D(8, kernel_size=3, strides=4, activation="relu"))
+    net.add(nn.Dropout(0.5), nn.Conv2D(8, kernel_size=3), nn.Dense(10))
     return net
 
 
@@ -516,6 +518,13 @@ def test_a_wrong_flag_is_an_error_in_one_line(run, flags, message):
 def test_gpus_that_are_not_there_are_named(run):
     code, _, err = run("--gpus", f"0,{mx.context.num_gpus()}")
     assert code == 2 and f"MXNet sees {mx.context.num_gpus()} GPUs" in err
+
+
+def test_a_gpu_that_the_environment_asks_for_is_an_error_in_one_line(run, monkeypatch):
+    monkeypatch.setattr(mx.context, "num_gpus", lambda: 0)
+    monkeypatch.setenv("D2L_EXT_DEVICES", "gpu")
+    code, _, err = run(*QUICK)
+    assert code == 2 and err.count("\n") == 1 and "MXNet sees 0" in err
 
 
 def test_gpus_are_taken_by_their_numbers(monkeypatch):
