@@ -8,6 +8,7 @@ import ctypes
 import os
 import platform
 import sys
+import sysconfig
 from pathlib import Path
 
 #: What two CPU contexts need to work side by side, and why.
@@ -76,12 +77,14 @@ def preload_cuda(site=None):
 
     The GPU build of MXNet links to them by name, and the dynamic loader does not
     look into site-packages. A library that is loaded already is found.
-    `site`: the site-packages folder, default the one that holds MXNet's wheel.
+    `site`: the site-packages folder, default this environment's. NVBLAS is left
+    out: once loaded, it takes over other libraries' matrix products.
 
     Returns the file names that were loaded: none with the CPU build.
     """
-    root = Path(site or Path(os.__file__).parent / "site-packages") / "nvidia"
-    pending = sorted(p for p in root.glob("*/lib/*.so*") if p.is_file())
+    root = Path(site or sysconfig.get_paths()["purelib"]) / "nvidia"
+    found = [p for p in root.glob("*/lib/*.so*") if "nvblas" not in p.name]
+    pending = sorted(p for p in found if p.is_file())
     loaded = []
     while pending:
         failed = [path for path in pending if not _load(path)]

@@ -124,6 +124,11 @@ def images_without_text(site):
     ]
 
 
+#: The theme's own fault, in its release for Python 3.9 and 3.10: the search page has
+#: a field of its own and one in its header. No link leads there.
+THEME_DOUBLES = {("search.html", "search-input")}
+
+
 def doubled_ids(site):
     """An anchor that stands twice on a page leads to the wrong place."""
     problems = []
@@ -132,7 +137,7 @@ def doubled_ids(site):
         problems += [
             f"{site.name(page)}: the id {i} stands {n} times"
             for i, n in counts.items()
-            if n > 1
+            if n > 1 and (site.name(page), i) not in THEME_DOUBLES
         ]
     return problems
 

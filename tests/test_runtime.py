@@ -70,20 +70,47 @@ def test_without_cuda_wheels_nothing_is_preloaded(tmp_path):
     assert runtime.preload_cuda(tmp_path) == []
 
 
-def test_a_library_that_needs_another_is_loaded_after_it(tmp_path):
-    first, second = (tmp_path / f"nvidia/{n}/lib" for n in ("z_needed", "a_needs"))
-    for folder in (first, second):
-        folder.mkdir(parents=True)
-    (tmp_path / "z.c").write_text("int z(void) { return 1; }")
-    (tmp_path / "a.c").write_text("int z(void); int a(void) { return z(); }")
-    build = ["gcc", "-shared", "-fPIC"]
-    subprocess.run([*build, tmp_path / "z.c", "-o", first / "libz_needed.so.1",
-                    "-Wl,-soname,libz_needed.so.1"], check=True)  # fmt: skip
-    subprocess.run([*build, tmp_path / "a.c", "-o", second / "liba_needs.so.1",
-                    first / "libz_needed.so.1"], check=True)  # fmt: skip
-    (second / "libbroken.so.1").write_text("not a library")
-    loaded = runtime.preload_cuda(tmp_path)
-    assert loaded == ["libz_needed.so.1", "liba_needs.so.1"]
+def libraries(site, *names):
+    for name in names:
+        path = site / "nvidia" / name / "lib" / f"lib{name}.so.1"
+        path.parent.mkdir(parents=True)
+        path.write_text("not a library")
+
+
+def test_a_library_that_needs_another_is_loaded_after_it(tmp_path, monkeypatch):
+    libraries(tmp_path, "needs", "other", "wanted")
+    order = []
+
+    def load(path):  # as the dynamic loader would: libneeds links to libwanted
+        if path.name == "libneeds.so.1" and "libwanted.so.1" not in order:
+            return False
+        order.append(path.name)
+        return True
+
+    monkeypatch.setattr(runtime, "_load", load)
+    assert runtime.preload_cuda(tmp_path) == order
+    assert order == ["libother.so.1", "libwanted.so.1", "libneeds.so.1"]
+
+
+def test_a_library_that_cannot_be_loaded_is_left_out(tmp_path):
+    libraries(tmp_path, "broken")
+    assert runtime.preload_cuda(tmp_path) == []
+
+
+def test_the_library_that_takes_over_matrix_products_is_left_alone(
+    tmp_path, monkeypatch
+):
+    libraries(tmp_path, "nvblas")
+    monkeypatch.setattr(runtime, "_load", lambda path: True)
+    assert runtime.preload_cuda(tmp_path) == []
+
+
+def test_the_libraries_are_looked_for_in_this_environment(tmp_path, monkeypatch):
+    libraries(tmp_path, "cudart")
+    monkeypatch.setattr(runtime, "_load", lambda path: True)
+    paths = {"purelib": str(tmp_path)}
+    monkeypatch.setattr(runtime.sysconfig, "get_paths", lambda: paths)
+    assert runtime.preload_cuda() == ["libcudart.so.1"]
 
 
 def test_provenance_names_versions_processor_and_cores():
