@@ -1,0 +1,136 @@
+"""The result as a dictionary for JSON, and as a table to read."""
+
+import json
+from statistics import median
+
+from measure import median_of_ratios, paired_ratios, round_medians, spread
+from rows import GLUON, PEERS, ROWS
+
+SCHEMA = 1
+
+
+def row_entries(run):
+    """One entry per row of `rows.ROWS`, measured or missing with its reason.
+
+    `run`: a `run.Run` that has measured.
+    """
+    figures = {id: round_medians(rounds) for id, rounds in run.turns.items()}
+    entries = []
+    for row in ROWS:
+        entry = {"id": row.id, "name": row.name, "devices": row.devices,
+                 "threads": row.threads, "cores": row.cores,
+                 "baseline": row.baseline}  # fmt: skip
+        if row.id in run.missing:
+            entries.append({**entry, "missing": run.missing[row.id]})
+            continue
+        speed_up = None
+        if row.baseline in figures:
+            ratios = paired_ratios(figures[row.baseline], figures[row.id])
+            speed_up = _rounded(spread(ratios))
+        entries.append({
+            **entry, "step_ms": _rounded(spread(figures[row.id])),
+            "speed_up": speed_up, "page_faults": round(median(run.faults[row.id])),
+            "loss": run.losses[row.id], "about": run.about[row.id],
+            "rounds_ms": [[round(1e3 * s, 3) for s in turn]
+                          for turn in run.turns[row.id]],
+        })  # fmt: skip
+    return entries
+
+
+def bars(turns):
+    """What was aimed at, what was reached: a list of `dict`.
+
+    A bar whose rows were not all measured has `value` and `reached` None.
+    """
+    figures = {id: round_medians(rounds) for id, rounds in turns.items()}
+    peer, gluon = fastest(figures, PEERS), fastest(figures, GLUON)
+    wanted = (
+        ("from scratch: one device's time over two devices'", ">=", 1.9,
+         "scratch-1", "scratch-2"),
+        ("Gluon hybridised: one device's time over two devices'", ">=", 1.85,
+         "gluon-1", gluon),
+        ("from scratch on two devices, over the faster data-parallel peer", "<=", 0.9,
+         "scratch-2", peer),
+        ("Gluon hybridised on two devices, over the faster data-parallel peer", "<=",
+         0.9, gluon, peer),
+    )  # fmt: skip
+    entries = []
+    for what, relation, bar, above, below in wanted:
+        value = reached = None
+        if above in figures and below in figures:
+            value = median_of_ratios(figures[above], figures[below])
+            reached = value >= bar if relation == ">=" else value <= bar
+            value = round(value, 4)
+        entries.append({"what": what, "rows": [above, below], "relation": relation,
+                        "bar": bar, "value": value, "reached": reached})  # fmt: skip
+    return entries
+
+
+def fastest(figures, ids):
+    """The id among `ids` with the smallest median in `figures`; None without any."""
+    measured = [id for id in ids if id in figures]
+    return min(measured, key=lambda id: spread(figures[id])["median"], default=None)
+
+
+def table(result):
+    """The result as text: a line per row, then the bars, then the warnings."""
+    title = "LeNet, batch {batch_size}: ms per step, {rounds} rounds of {steps} steps"
+    title += ", memory kept" if result["settings"]["keep_memory"] else ""
+    commit = result["commit"]["describe"]
+    lines = [
+        title.format(**result["settings"]),
+        "{processor}, {cores} cores; {system}".format(**result["machine"]),
+        f"{result['date']}, commit {commit}",
+        "",
+        "{:34}{:>8}{:>8}{:>8}{:>8}{:>10}{:>8}".format(
+            "", "threads", "median", "min", "max", "one/this", "faults"),
+    ]
+    lines += [_line(entry) for entry in result["rows"]]
+    lines += ["", "one/this: the median of the ratios within each round",
+              "faults: pages of memory handed out by the system in a step", ""]
+    for bar in result["bars"]:
+        value = "not measured" if bar["value"] is None else f"{bar['value']:.2f}"
+        verdict = {True: "reached", False: "MISSED", None: ""}[bar["reached"]]
+        aim = f"(aim {bar['relation']} {bar['bar']})"
+        lines.append(f"{bar['what']}: {value} {aim} {verdict}".rstrip())
+    if result["agreement"]["apart"] is not None:
+        said = "Losses after the same {steps} steps differ by {apart:.0e} at most."
+        lines += ["", said.format(**result["agreement"])]
+    lines += warning_lines(result["quiet"]["warnings"])
+    return "\n".join(lines)
+
+
+def warning_lines(warnings):
+    """Lines that say why the figures are not to be trusted; none if they are."""
+    if not warnings:
+        return []
+    return ["", f"WARNING: not a quiet machine: {'; '.join(warnings)}.",
+            "Do not quote these figures."]  # fmt: skip
+
+
+def _line(entry):
+    if "missing" in entry:
+        why = entry["missing"]
+        return f"{entry['name']:34}{entry['threads']:8}  not measured: {why}"
+    ms, speed_up = entry["step_ms"], entry["speed_up"]
+    ratio = f"{speed_up['median']:10.2f}" if speed_up else f"{'—':>10}"
+    times = f"{ms['median']:8.1f}{ms['min']:8.1f}{ms['max']:8.1f}"
+    faults = entry["page_faults"]
+    return f"{entry['name']:34}{entry['threads']:8}{times}{ratio}{faults:8}"
+
+
+def to_json(value, indent=""):
+    """`value` as JSON text: a line per entry, and per list of plain values."""
+    deeper = indent + " "
+    if isinstance(value, dict):
+        lines = [f"{json.dumps(k)}: {to_json(v, deeper)}" for k, v in value.items()]
+    elif isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value):
+        lines = [to_json(v, deeper) for v in value]
+    else:
+        return json.dumps(value, ensure_ascii=False)
+    left, right = "{}" if isinstance(value, dict) else "[]"
+    return f"{left}\n" + ",\n".join(deeper + ln for ln in lines) + f"\n{indent}{right}"
+
+
+def _rounded(values):
+    return {k: round(v, 4) for k, v in values.items()}

@@ -1,0 +1,103 @@
+"""One training step in MXNet, from scratch or with Gluon, on k CPU devices.
+
+    python steps_mxnet.py scratch-2 problem.npz
+    python steps_mxnet.py gluon-2-local problem.npz
+"""
+
+import sys
+from pathlib import Path
+
+# This checkout is measured, not a copy that may be installed elsewhere.
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+
+import d2l_ext  # noqa: F401, I001  (before mxnet, see d2l_ext.runtime)
+import numpy
+from mxnet import autograd, gluon, np, npx
+
+from d2l_ext import data_parallel, lenet, minibatch, runtime
+from d2l_ext.devices import try_all_devices
+from worker import serve
+
+STATIC = {"static_alloc": True, "static_shape": True}
+
+
+class Scratch:
+    """`data_parallel.train_batch` of the book on `k` devices."""
+
+    def __init__(self, problem, k):
+        self.devices, self.lr = try_all_devices(k), float(problem["lr"])
+        self.X = np.array(problem["X"])
+        self.y = np.array(problem["y"], dtype="int32")
+        params = [np.array(problem[f"p{i}"]) for i in range(len(lenet.SHAPES))]
+        self.device_params = [data_parallel.get_params(params, d) for d in self.devices]
+        self.about = {**runtime.provenance(), "devices": str(self.devices)}
+
+    def step(self):
+        data_parallel.train_batch(
+            self.X, self.y, self.device_params, self.devices, self.lr
+        )
+        npx.waitall()
+
+    def loss(self):
+        scores = lenet.lenet(self.X, self.device_params[0])
+        return float(lenet.loss(scores, self.y).mean())
+
+
+class Gluon:
+    """The same network as hybridised blocks, with a `Trainer`."""
+
+    def __init__(self, problem, k, kvstore="device"):
+        self.devices = try_all_devices(k)
+        self.X = np.array(problem["X"])
+        self.y = np.array(problem["y"], dtype="int32")
+        self.net = gluon_lenet(problem, self.devices)
+        self.loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+        self.loss_of.hybridize(**STATIC)
+        self.trainer = gluon.Trainer(
+            self.net.collect_params(), "sgd", {"learning_rate": float(problem["lr"])},
+            kvstore=kvstore)  # fmt: skip
+        self.about = {**runtime.provenance(), "devices": str(self.devices),
+                      "kvstore": kvstore, **STATIC}  # fmt: skip
+
+    def step(self):
+        shards = minibatch.split_batch(self.X, self.y, self.devices)
+        with autograd.record():
+            losses = [self.loss_of(self.net(X), y) for X, y in zip(*shards)]
+        for device_loss in losses:
+            device_loss.backward()
+        self.trainer.step(len(self.X))
+        npx.waitall()
+
+    def loss(self):
+        # Not through the hybridised block, whose shapes are fixed to a shard's.
+        params = [p.data(self.devices[0]) for p in self.net.collect_params().values()]
+        params = [p.T if p.ndim == 2 else p for p in params]
+        return float(lenet.loss(lenet.lenet(self.X, params), self.y).mean())
+
+
+def gluon_lenet(problem, devices):
+    """The network of `d2l_ext.lenet` as blocks, with the weights of `problem`."""
+    nn = gluon.nn
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(20, 3, in_channels=1, activation="relu"), nn.AvgPool2D(2, 2),
+        nn.Conv2D(50, 5, in_channels=20, activation="relu"), nn.AvgPool2D(2, 2),
+        nn.Flatten(), nn.Dense(128, in_units=800, activation="relu"),
+        nn.Dense(10, in_units=128),
+    )  # fmt: skip
+    net.initialize(ctx=devices)
+    for i, p in enumerate(net.collect_params().values()):
+        value = problem[f"p{i}"]  # Dense stores (out, in), the text (in, out)
+        p.set_data(np.array(value.T if value.ndim == 2 else value))
+    net.hybridize(**STATIC)
+    return net
+
+
+def make(row, problem):
+    """The job that `row` names: `scratch-K`, `gluon-K` or `gluon-K-KVSTORE`."""
+    kind, k, *kvstore = row.split("-")
+    return {"scratch": Scratch, "gluon": Gluon}[kind](problem, int(k), *kvstore)
+
+
+if __name__ == "__main__":
+    serve(make(sys.argv[1], numpy.load(sys.argv[2])))
