@@ -23,6 +23,8 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 unexport PYTHONWARNINGS PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
 RUN := $(VENV)/bin/python
+# Two files at a time. Nothing that the tests compare is a time.
+SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test rerun bench lock venv clean distclean
@@ -42,8 +44,9 @@ html: venv  ## render the stored outputs, execute nothing; check the pages' link
 test: venv  ## style, spelling, the library's tests, every chapter's stored outputs
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m codespell_lib
-	@$(RUN) -m pytest tests
-	@$(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=300 \
+	@$(RUN) -m pytest $(SIDE_BY_SIDE) tests
+	@$(RUN) -m pytest $(SIDE_BY_SIDE) --nbval --nbval-current-env \
+	    --nbval-cell-timeout=300 \
 	    --nbval-sanitize-with tests/nbval_sanitize.cfg chapters
 
 rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….ipynb
