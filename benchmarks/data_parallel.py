@@ -40,8 +40,8 @@ def parse(argv):
                    help="examples per step over all devices (256)")  # fmt: skip
     p.add_argument("--rounds", type=_positive, default=15, metavar="N",
                    help="turns of each row (15)")  # fmt: skip
-    p.add_argument("--steps", type=_positive, default=20, metavar="N",
-                   help="timed steps in a turn (20)")  # fmt: skip
+    p.add_argument("--steps", type=_positive, default=15, metavar="N",
+                   help="timed steps in a turn (15)")  # fmt: skip
     p.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True,
                    help="measure PyTorch and JAX too")  # fmt: skip
     p.add_argument("--peer-python", type=Path, metavar="FILE",
