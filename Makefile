@@ -27,11 +27,11 @@ RUN := $(VENV)/bin/python
 SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help book html test rerun bench lock venv clean distclean
+.PHONY: help book html test rerun bench bench-peers lock venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*  ## /  make \1|/p' Makefile | awk -F'|' \
+	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1|/p' Makefile | awk -F'|' \
 	    '{ printf "%-18s %s\n", $$1, $$2 }'
 
 book: venv  ## execute every chapter on this machine's devices, render the pages
@@ -54,6 +54,10 @@ rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….i
 
 bench: venv  ## measure two devices against one (options: ARGS=…)
 	@$(RUN) benchmarks/data_parallel.py $(ARGS)
+
+bench-peers:  ## PyTorch and JAX in .venv-bench, for the comparison (Python 3.11)
+	@python3.11 -m venv .venv-bench
+	@.venv-bench/bin/python -m pip install --quiet -r requirements-bench.txt
 
 lock:  ## pin all packages anew in constraints.txt, with uv (newest: ARGS=--upgrade)
 	@tools/lock.sh $(ARGS)
