@@ -1,13 +1,9 @@
 """A timeline as a file for chrome://tracing and https://ui.perfetto.dev."""
 
 import json
-import os
 from contextlib import contextmanager
 
 from . import timeline
-
-#: A CPU context with a higher number would end the process: see `timeline.record`.
-LAST_CPU = len(os.sched_getaffinity(0)) + 1
 
 
 def trace_events(trace):

@@ -6,6 +6,7 @@ from time import perf_counter
 from mxnet import npx
 
 from . import blocking, timeline
+from .runtime import cores as _cores
 from .verdict import ADVICE, Verdict
 
 
@@ -28,14 +29,14 @@ def diagnose(step, devices, steps=5):
         raise ValueError(
             f"{len(devices)} devices, {steps} steps: give at least 2 and 1"
         )
-    last = (os.cpu_count() or 1) + 1
-    beyond = [d for d in devices if d.device_type == "cpu" and d.device_id > last]
+    beyond = timeline.without_slot(devices)
     if beyond:
+        last = timeline.last_cpu()
         raise ValueError(f"{beyond[0]}: the profiler here knows cpu(0) to cpu({last})")
     _milliseconds(step, 1)
     waits = []
     seconds = _milliseconds(lambda: waits.extend(_waits(step)), steps) / steps / 1e3
-    with timeline.record() as trace:
+    with timeline.record(devices) as trace:
         recorded = _milliseconds(step, steps)
     return judge(trace, devices, steps, seconds, waits, recorded)
 
@@ -91,12 +92,6 @@ def missing_settings(devices, environ=os.environ):
         if int(environ.get("MXNET_CPU_TEMP_COPY", 4)) < 64:
             missing.append("MXNET_CPU_TEMP_COPY=256")
     return " ".join(missing)
-
-
-def _cores():
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _milliseconds(step, steps):

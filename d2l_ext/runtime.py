@@ -103,6 +103,13 @@ def _load(path):
     return True
 
 
+def cores():
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def provenance():
     """Where a figure comes from: `dict` of versions, processor, cores, settings."""
     import mxnet
@@ -111,9 +118,7 @@ def provenance():
         "mxnet": mxnet.__version__,
         "python": platform.python_version(),
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": cores(),
         "gpus": mxnet.context.num_gpus(),
         "settings": {k: os.environ.get(k) for k in SETTINGS},
     }

@@ -8,8 +8,11 @@ import mxnet as mx
 from mxnet import npx
 
 from .profile_dump import Event, kind_of, read
+from .runtime import cores
 
-__all__ = ["Event", "Timeline", "kind_of", "plot", "record"]
+__all__ = [
+    "Event", "Timeline", "kind_of", "last_cpu", "plot", "record", "without_slot",
+]  # fmt: skip
 
 #: The colour of device i, safe for colour-blind readers (Okabe and Ito, 2008).
 DEVICE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
@@ -91,15 +94,24 @@ def record(devices=()):
 
 def _borrowed_slots(devices):
     """Names for the profiler's slots that CPU contexts beyond the cores borrow."""
-    cores = len(os.sched_getaffinity(0))
-    numbers = [d.device_id for d in devices if d.device_type == "cpu"]
-    beyond = [i for i in numbers if i >= cores + 2]
+    beyond = without_slot(devices)
     if beyond:
         raise ValueError(
-            f"cpu({beyond[0]}) cannot be recorded: MXNet's profiler has room for "
-            f"cpu(0) to cpu({cores + 1}) on {cores} cores. Use fewer CPU contexts."
+            f"{beyond[0]} cannot be recorded: MXNet's profiler has room for cpu(0) to "
+            f"cpu({last_cpu()}) on {cores()} cores. Use fewer CPU contexts."
         )
-    return {i: f"cpu/{i}" for i in numbers if i >= cores}
+    numbers = [d.device_id for d in devices if d.device_type == "cpu"]
+    return {i: f"cpu/{i}" for i in numbers if i >= cores()}
+
+
+def last_cpu():
+    """The highest number of a CPU context that MXNet's profiler has a slot for."""
+    return cores() + 1
+
+
+def without_slot(devices):
+    """Those of `devices` that would end the process if they were recorded."""
+    return [d for d in devices if d.device_type == "cpu" and d.device_id > last_cpu()]
 
 
 def plot(trace, title=None, ax=None):

@@ -18,6 +18,7 @@ from .fit import Fit, Stop, Stopped
 from .minibatch import shard_sizes
 from .progress import Report
 from .replicas import Replicas
+from .timeline import last_cpu, without_slot
 
 
 def main(argv=None):
@@ -123,10 +124,10 @@ def _check_profile(path, places):
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path) or not os.access(folder, os.W_OK):
         raise ValueError(f"--profile {path}: cannot write a file there")
-    last = chrome_trace.LAST_CPU
-    if any(d.device_type == "cpu" and d.device_id > last for d in places):
+    if without_slot(places):
         raise ValueError(
-            f"--profile: on this machine MXNet can profile cpu:0 to cpu:{last} only"
+            "--profile: on this machine MXNet can profile cpu:0 to "
+            f"cpu:{last_cpu()} only"
         )
 
 

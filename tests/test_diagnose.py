@@ -7,7 +7,7 @@ import time
 import pytest
 from mxnet import cpu, gpu, np, npx
 
-from d2l_ext import blocking, diagnose
+from d2l_ext import blocking, diagnose, runtime
 from d2l_ext.runtime import SETTINGS
 from d2l_ext.timeline import Event, Timeline
 from d2l_ext.verdict import ADVICE
@@ -141,6 +141,14 @@ def test_mxnets_own_defaults_are_not_enough():
     assert diagnose.missing_settings(DEVICES, {}) == (
         "OMP_NUM_THREADS=1 MXNET_CPU_TEMP_COPY=256"
     )
+
+
+def test_a_context_beyond_the_cores_is_seen_at_work():
+    # It borrows a slot of the profiler that has another name.
+    devices = [cpu(0), cpu(runtime.cores())]
+    arrays = [np.ones((600, 600), ctx=device) for device in devices]
+    verdict = diagnose.diagnose(lambda: [np.dot(a, a) for a in arrays], devices, 2)
+    assert min(verdict.busy.values()) > 0
 
 
 def test_many_cores_allow_many_threads(monkeypatch):
