@@ -20,6 +20,9 @@ SETTINGS = {
     # of two devices that drew the same buffer wait for each other.
     "MXNET_CPU_TEMP_COPY": "256",
 }
+#: What keeps MXNet from printing a line whenever a symbol is bound. It is read at
+#: that time, so it is never too late for it.
+QUIET = {"MXNET_SUBGRAPH_VERBOSE": "0"}
 #: Set to 1 to get a warning instead of an error when MXNet was loaded first.
 ALLOW_LATE = "D2L_EXT_ALLOW_LATE_IMPORT"
 SUPPORTED_PYTHON = ((3, 9), (3, 11))
@@ -46,15 +49,17 @@ def check_python(version=None):
 
 
 def prepare(environ=os.environ, modules=sys.modules):
-    """Put `SETTINGS` into `environ`; a value that is already there is kept.
+    """Put `SETTINGS` and `QUIET` into `environ`; a value that is there is kept.
 
-    Returns the dictionary of values in force.
+    Returns the values in force of `SETTINGS`.
     Raises `ImportedTooLateError` when MXNet is among `modules` already and a
     setting was missing when it loaded. With `D2L_EXT_ALLOW_LATE_IMPORT=1` that
     is a warning on standard error: the results are right, the speed-up is not.
 
     Developed in the chapter *Devices*.
     """
+    for name, value in QUIET.items():
+        environ.setdefault(name, value)
     missing = {k: v for k, v in SETTINGS.items() if k not in environ}
     if missing and "mxnet" in modules:
         wanted = " ".join(f"{k}={v}" for k, v in missing.items())

@@ -9,7 +9,8 @@ import pytest
 import d2l_ext  # noqa: F401  (the settings stand before anything loads MXNet)
 from d2l_ext import runtime
 
-CLEAN = {k: v for k, v in os.environ.items() if k not in runtime.SETTINGS}
+SET = {**runtime.SETTINGS, **runtime.QUIET}
+CLEAN = {k: v for k, v in os.environ.items() if k not in SET}
 
 
 def run(code, **environ):
@@ -22,12 +23,31 @@ def run(code, **environ):
 def test_missing_settings_are_filled_in():
     environ = {}
     assert runtime.prepare(environ, modules={}) == runtime.SETTINGS
-    assert environ == runtime.SETTINGS
+    assert environ == SET
 
 
 def test_a_setting_that_the_reader_made_is_kept():
     environ = {"OMP_NUM_THREADS": "7"}
     assert runtime.prepare(environ, modules={})["OMP_NUM_THREADS"] == "7"
+
+
+def test_a_reader_who_wants_to_hear_of_each_bound_symbol_does():
+    environ = {"MXNET_SUBGRAPH_VERBOSE": "1"}
+    runtime.prepare(environ, modules={})
+    assert environ["MXNET_SUBGRAPH_VERBOSE"] == "1"
+
+
+BIND = "; import mxnet as mx; (mx.sym.var('x') + 1).simple_bind(mx.cpu(0), x=(2,))"
+
+
+def test_binding_a_symbol_is_silent():
+    ran = run("import d2l_ext" + BIND)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_a_line_about_binding_is_no_reason_to_refuse_an_early_mxnet():
+    ran = run("import mxnet, d2l_ext" + BIND, **runtime.SETTINGS)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
 def test_mxnet_first_is_an_error_that_says_what_to_do():

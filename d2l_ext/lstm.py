@@ -1,0 +1,146 @@
+"""An LSTM unrolled over time as a graph, every layer in a group of its own."""
+
+import mxnet as mx
+import numpy
+
+from .cell import GATES, Weights, count_products, lstm_cell
+
+__all__ = [
+    "GATES", "Weights", "count_products", "groups", "init_params", "input_shapes",
+    "lstm_cell", "lstm_unroll", "perplexity",
+]  # fmt: skip
+
+
+def groups(num_layers):
+    """The groups of `lstm_unroll`, in the order in which data pass through them."""
+    return ["embed", *[f"layer{i}" for i in range(num_layers)], "decode"]
+
+
+def lstm_unroll(
+    num_layers, seq_len, num_embed, num_hidden, vocab_size, *,
+    concat_decode=True, dropout=0.0, fused=True, ignore_label=None,
+):  # fmt: skip
+    """Language model of `num_layers` LSTM layers, unrolled for `seq_len` steps.
+
+    Inputs: `data` and `softmax_label`, (T, N), time first, and for each layer i the
+    states to start from, `l{i}_init_h` and `l{i}_init_c`, (N, H). Every node has its
+    group, from `groups(num_layers)`, as the attribute `ctx_group`.
+
+    `num_embed`: length of a character's vector. `concat_decode`: one decoder for the
+    outputs of all time steps together, whose result is (T·N, vocab_size); else one
+    for each step, and T results (N, vocab_size). `dropout`: share of each layer's
+    input that is dropped, default none. `fused`: as in `lstm_cell`. `ignore_label`:
+    a label whose loss does not count, default none.
+
+    Returns a symbol that ends in `SoftmaxOutput`. Its backward pass gives the
+    gradient of the cross-entropy *summed* over all labels.
+
+    Follows `lstm_unroll` of MXNet's example of a model-parallel LSTM. Developed in
+    the chapter *The LSTM as a pipeline*.
+    """
+    with mx.AttrScope(ctx_group="embed"):
+        steps = _embed(seq_len, num_embed, vocab_size)
+    for i in range(num_layers):
+        with mx.AttrScope(ctx_group=f"layer{i}"):
+            num_inputs = num_hidden if i else num_embed
+            weights = _weights(i, num_inputs, num_hidden)
+            steps = _layer(i, steps, weights, num_hidden, dropout, fused)
+    decode = _decode_together if concat_decode else _decode_each
+    with mx.AttrScope(ctx_group="decode"):
+        return decode(steps, vocab_size, dropout, _loss(ignore_label))
+
+
+def _embed(seq_len, num_embed, vocab_size):
+    vectors = mx.sym.Embedding(mx.sym.var("data"), mx.sym.var("embed_weight"),
+                               input_dim=vocab_size, output_dim=num_embed,
+                               name="embed")  # (T, N, num_embed)  # fmt: skip
+    return list(mx.sym.SliceChannel(vectors, num_outputs=seq_len, axis=0,
+                                    squeeze_axis=True, name="steps"))  # fmt: skip
+
+
+def _weights(i, num_inputs, num_hidden):
+    rows = 4 * num_hidden
+    shapes = (rows, num_inputs), (rows,), (rows, num_hidden), (rows,)
+    return Weights(*[
+        mx.sym.var(f"l{i}_{name}", shape=shape)
+        for name, shape in zip(Weights._fields, shapes)
+    ])  # fmt: skip
+
+
+def _layer(i, steps, weights, num_hidden, dropout, fused):
+    h, c = mx.sym.var(f"l{i}_init_h"), mx.sym.var(f"l{i}_init_c")
+    outputs = []
+    for t, x in enumerate(steps):
+        x = _drop(x, dropout)
+        h, c = lstm_cell(x, h, c, weights, num_hidden, f"l{i}_t{t}", fused)
+        outputs.append(h)
+    return outputs
+
+
+def _drop(x, share):
+    return mx.sym.Dropout(x, p=share) if share > 0 else x
+
+
+def _decode_together(steps, vocab_size, dropout, loss):
+    h = mx.sym.concat(*steps, dim=0, name="concat")  # (T·N, H), time first
+    label = mx.sym.reshape(mx.sym.var("softmax_label"), shape=(-1,))  # (T·N,)
+    weight, bias = mx.sym.var("decode_weight"), mx.sym.var("decode_bias")
+    scores = mx.sym.FullyConnected(_drop(h, dropout), weight, bias,
+                                   num_hidden=vocab_size, name="decode")  # fmt: skip
+    return loss(scores, label, name="softmax")
+
+
+def _decode_each(steps, vocab_size, dropout, loss):
+    labels = mx.sym.SliceChannel(mx.sym.var("softmax_label"), num_outputs=len(steps),
+                                 axis=0, squeeze_axis=True, name="labels")  # fmt: skip
+    weight, bias = mx.sym.var("decode_weight"), mx.sym.var("decode_bias")
+    return mx.sym.Group([
+        loss(mx.sym.FullyConnected(_drop(h, dropout), weight, bias,
+                                   num_hidden=vocab_size, name=f"decode_t{t}"),
+             label, name=f"softmax_t{t}")
+        for t, (h, label) in enumerate(zip(steps, labels))
+    ])  # fmt: skip
+
+
+def _loss(ignore_label):
+    def loss(scores, label, name):
+        ignore = {} if ignore_label is None else {"ignore_label": ignore_label}
+        return mx.sym.SoftmaxOutput(scores, label, name=name,
+                                    use_ignore=bool(ignore), **ignore)  # fmt: skip
+
+    return loss
+
+
+def input_shapes(num_layers, seq_len, batch_size, num_hidden):
+    """Shapes of the inputs of `lstm_unroll`: what `pipeline.bind` needs to know."""
+    states = [f"l{i}_init_{s}" for i in range(num_layers) for s in "hc"]
+    steps = (seq_len, batch_size)
+    return {"data": steps, "softmax_label": steps,
+            **{state: (batch_size, num_hidden) for state in states}}  # fmt: skip
+
+
+def init_params(symbol, shapes, scale=0.1, seed=0):
+    """Random parameters for `symbol`: a dict from name to array, on `cpu(0)`.
+
+    `shapes`: of the inputs, as `input_shapes` gives them; all other arguments are
+    parameters. `scale`: they are uniform from −scale to scale.
+    """
+    found, _, _ = symbol.infer_shape(**shapes)
+    rng = numpy.random.RandomState(seed)
+    return {
+        name: mx.nd.array(rng.uniform(-scale, scale, shape), ctx=mx.cpu(0))
+        for name, shape in zip(symbol.list_arguments(), found)
+        if name not in shapes
+    }
+
+
+def perplexity(outputs, y):
+    """exp of the mean cross-entropy: 1 for a sure model, the vocabulary's size for a
+    uniform one. Waits for the engine.
+
+    `outputs`: list of probabilities, as `lstm_unroll` gives them. `y` (T, N): labels.
+    """
+    p = numpy.concatenate([output.asnumpy() for output in outputs])  # (T·N, V)
+    labels = numpy.asarray(y).reshape(-1).astype(int)
+    right = p[numpy.arange(len(labels)), labels]
+    return float(numpy.exp(-numpy.log(numpy.maximum(right, 1e-30)).mean()))

@@ -1,0 +1,105 @@
+"""Text for a character model: load it, number its characters, cut it into batches."""
+
+import os
+from pathlib import Path
+
+import numpy
+
+#: Names a text file to use in place of the default.
+VARIABLE = "D2L_EXT_TEXT"
+
+
+def load_text(path=None):
+    """Return a text as one string.
+
+    `path`: a file in UTF-8, such as tinyshakespeare; default the one that the
+    environment variable `D2L_EXT_TEXT` names; without both, Python's own language
+    reference, which every installation carries: the topics of `pydoc_data.topics`,
+    joined in the order of their names. It differs a little between versions.
+
+    Raises `FileNotFoundError` when there is no such file, and `ValueError` for one
+    that is empty or not UTF-8. Developed in the chapter *The LSTM as a pipeline*.
+    """
+    path = path or os.environ.get(VARIABLE)
+    if not path:
+        return _language_reference()
+    if not Path(path).is_file():
+        raise FileNotFoundError(
+            f"there is no text file {str(path)!r}: give another path, or unset "
+            f"{VARIABLE} to read Python's language reference"
+        )
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{str(path)!r} is not text in UTF-8: {error}") from None
+    if not text.strip():
+        raise ValueError(f"{str(path)!r} is empty: there is nothing to learn from it")
+    return text
+
+
+def _language_reference():
+    from pydoc_data.topics import topics
+
+    return "\n".join(topics[name] for name in sorted(topics))
+
+
+class Vocab:
+    """The characters of a text, sorted and numbered from 0.
+
+    `characters`: a list; the position is the number. `len(vocab)`: how many.
+    Raises `ValueError` for an empty text.
+    """
+
+    def __init__(self, text):
+        self.characters = sorted(set(text))
+        if not self.characters:
+            raise ValueError("the text is empty: a vocabulary needs a character")
+        self._ids = {character: i for i, character in enumerate(self.characters)}
+
+    def __len__(self):
+        return len(self.characters)
+
+    def encode(self, text):
+        """Numbers of the characters of `text`: int32, (len(text),).
+
+        Raises `KeyError` for a character that the vocabulary lacks.
+        """
+        return numpy.array([self._ids[c] for c in text], dtype="int32")
+
+    def decode(self, ids):
+        """The text whose characters have the numbers `ids`."""
+        return "".join(self.characters[int(i)] for i in ids)
+
+
+def batches(ids, batch_size, num_steps):
+    """Yield minibatches (X, y) of a text, time first: (num_steps, batch_size) each.
+
+    `ids`: numbers of the text's characters, in order. The text is cut into
+    `batch_size` strands, which are read side by side: column n of a batch goes on
+    where column n of the last one ended. y is X, one character later. What does not
+    fill a whole batch at the end is left out. float32, as MXNet's symbols take it.
+
+    Raises `ValueError` for numbers below 1 and a text too short for one batch.
+    """
+    if batch_size < 1 or num_steps < 1:
+        raise ValueError(
+            f"batch_size={batch_size} and num_steps={num_steps} must be 1 at least"
+        )
+    strand = (len(ids) - 1) // batch_size  # the last character is only a label
+    if strand < num_steps:
+        raise ValueError(
+            f"a text of {len(ids)} characters is too short for sequences of "
+            f"{num_steps} in a batch of {batch_size}: it takes "
+            f"{batch_size * num_steps + 1} at least. Use a smaller batch_size or "
+            "num_steps, or a longer text."
+        )
+    return _cut(numpy.asarray(ids, dtype="float32"), batch_size, strand, num_steps)
+
+
+def _cut(ids, batch_size, strand, num_steps):
+    def strands(start):  # (strand, batch_size)
+        return ids[start : start + strand * batch_size].reshape(batch_size, -1).T
+
+    X, y = strands(0), strands(1)
+    for t in range(0, strand - num_steps + 1, num_steps):
+        yield X[t : t + num_steps], y[t : t + num_steps]
