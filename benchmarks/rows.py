@@ -12,9 +12,9 @@ Row = namedtuple("Row", "id name baseline devices threads cores script peer")
 
 
 def _row(id, name, baseline, devices, threads, cores):
-    script = {"scratch": "steps_mxnet.py", "gluon": "steps_mxnet.py",
-              "torch": "steps_torch.py", "ddp": "steps_torch.py",
-              "jax": "steps_jax.py"}[id.split("-")[0]]  # fmt: skip
+    script = {"scratch": "steps_mxnet.py", "flat": "steps_mxnet.py",
+              "gluon": "steps_mxnet.py", "torch": "steps_torch.py",
+              "ddp": "steps_torch.py", "jax": "steps_jax.py"}[id.split("-")[0]]  # fmt: skip
     peer = script != "steps_mxnet.py"
     return Row(id, name, baseline, devices, threads, cores, script, peer)
 
@@ -22,6 +22,7 @@ def _row(id, name, baseline, devices, threads, cores):
 ROWS = (
     _row("scratch-1", "MXNet from scratch, 1 device", "scratch-1", 1, 1, 2),
     _row("scratch-2", "MXNet from scratch, 2 devices", "scratch-1", 2, 2, 2),
+    _row("flat-2", "… 2 devices, one allreduce", "scratch-1", 2, 2, 2),
     _row("scratch-4", "MXNet from scratch, 4 devices", "scratch-1", 4, 4, 4),
     # One device needs no kvstore: a Trainer makes none, whichever is asked for.
     _row("gluon-1", "Gluon hybridised, 1 device", "gluon-1", 1, 1, 2),
@@ -38,6 +39,7 @@ ROWS = (
 
 #: Rows that the bars compare: data-parallel on two devices.
 PEERS = ("ddp-2", "jax-2")
+SCRATCH = ("scratch-2", "flat-2")
 GLUON = ("gluon-2-local", "gluon-2-device")
 
 

@@ -1,6 +1,7 @@
 """One training step in MXNet, from scratch or with Gluon, on k CPU devices.
 
     python steps_mxnet.py scratch-2 problem.npz
+    python steps_mxnet.py flat-2 problem.npz
     python steps_mxnet.py gluon-2-local problem.npz
 """
 
@@ -14,7 +15,7 @@ import d2l_ext  # noqa: F401, I001  (before mxnet, see d2l_ext.runtime)
 import numpy
 from mxnet import autograd, gluon, np, npx
 
-from d2l_ext import data_parallel, lenet, minibatch, runtime
+from d2l_ext import data_parallel, flat, lenet, minibatch, runtime
 from d2l_ext.devices import try_all_devices
 from worker import serve
 
@@ -41,6 +42,20 @@ class Scratch:
     def loss(self):
         scores = lenet.lenet(self.X, self.device_params[0])
         return float(lenet.loss(scores, self.y).mean())
+
+
+class Flat(Scratch):
+    """The same with `flat.train_batch`: one allreduce for all gradients."""
+
+    def __init__(self, problem, k):
+        super().__init__(problem, k)
+        params = self.device_params[0]
+        self.replicas = [flat.get_flat_params(params, d) for d in self.devices]
+        self.device_params = [replica.params for replica in self.replicas]
+
+    def step(self):
+        flat.train_batch(self.X, self.y, self.replicas, self.devices, self.lr)
+        npx.waitall()
 
 
 class Gluon:
@@ -94,9 +109,10 @@ def gluon_lenet(problem, devices):
 
 
 def make(row, problem):
-    """The job that `row` names: `scratch-K`, `gluon-K` or `gluon-K-KVSTORE`."""
+    """The job that `row` names: `scratch-K`, `flat-K`, `gluon-K`, `gluon-K-KVSTORE`."""
     kind, k, *kvstore = row.split("-")
-    return {"scratch": Scratch, "gluon": Gluon}[kind](problem, int(k), *kvstore)
+    job = {"scratch": Scratch, "flat": Flat, "gluon": Gluon}[kind]
+    return job(problem, int(k), *kvstore)
 
 
 if __name__ == "__main__":
