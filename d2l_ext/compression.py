@@ -1,0 +1,126 @@
+"""Two-bit gradient compression: codes, packing, and the residual of the sender.
+
+What MXNet's kvstore does with `set_gradient_compression({'type': '2bit', …})`,
+written in NumPy for reading. The results are equal in every bit.
+"""
+
+import numpy
+
+#: What two bits say: below the threshold, at most −threshold, at least threshold.
+ZERO, MINUS, PLUS = 0b00, 0b10, 0b11
+#: Where in its byte each of four codes stands: the first one in the highest bits.
+SHIFTS = numpy.array([6, 4, 2, 0], dtype="uint8")
+#: Codes in a 32-bit word. A last word that is not full is sent all the same.
+CODES_PER_WORD = 16
+
+
+class Sender:
+    """What one device or worker keeps for one key: the threshold and the residual.
+
+        sender = Sender(threshold=0.5)
+        message = sender.compress(gradient)
+        received = decompress(message, gradient.shape, 0.5)
+
+    `threshold`: a positive number, as float32; default 0.5, as in MXNet.
+    `residual`: what was not sent yet, a float32 array of the gradient's shape; it
+    is None before the first gradient.
+
+    Raises `ValueError` when the threshold is not positive.
+
+    Developed in the chapter *Gradient compression*.
+    """
+
+    def __init__(self, threshold=0.5):
+        self.threshold = _checked(threshold)
+        self.residual = None
+
+    def compress(self, gradient):
+        """Add `gradient` to the residual, and return the message: `uint8`, packed.
+
+        Raises `TypeError` unless the gradient is a float32 NumPy array, `ValueError`
+        when its shape is not that of the first one.
+        """
+        self._check(gradient)
+        if self.residual is None:
+            self.residual = numpy.zeros_like(gradient)
+        codes, self.residual = quantize(self.residual + gradient, self.threshold)
+        return pack(codes)
+
+    def _check(self, gradient):
+        numpy_array = isinstance(gradient, numpy.ndarray)
+        if not numpy_array or gradient.dtype != "float32":
+            kind = f"an array of {gradient.dtype}" if numpy_array else type(gradient)
+            raise TypeError(f"compress takes a float32 NumPy array, not {kind}")
+        if self.residual is not None and gradient.shape != self.residual.shape:
+            raise ValueError(
+                f"this sender's arrays have shape {self.residual.shape}, not "
+                f"{gradient.shape}: make a sender for each key"
+            )
+
+
+def quantize(total, threshold):
+    """Round to −threshold, 0 or threshold: the codes, and the error that this makes.
+
+    `total`: gradient and residual together, a float32 array of any shape. Returns
+    codes (`uint8`) and the new residual (float32), both of that shape. An element
+    moves by one threshold at most, whatever its size; the rest waits. NaN has code
+    00: it is never sent, and it stays.
+
+    Keeping the error is *error feedback*: Seide, Fu, Droppo, Li and Yu (2014). A
+    fixed threshold: Strom (2015). Developed in the chapter *Gradient compression*.
+    """
+    up, down = total >= threshold, total <= -threshold
+    codes = numpy.where(up, PLUS, numpy.where(down, MINUS, ZERO)).astype("uint8")
+    return codes, total - dequantize(codes, threshold)
+
+
+def dequantize(codes, threshold):
+    """What the receiver reads: −threshold, 0 or threshold, a float32 array."""
+    return numpy.array([0, 0, -threshold, threshold], dtype="float32")[codes]
+
+
+def pack(codes):
+    """Put 16 codes into each 32-bit word; returns bytes, `uint8`, four per word.
+
+    element   0  1  2  3    4  5  6  7    8  9 10 11   12 13 14 15
+    bits     76 54 32 10   76 54 32 10   76 54 32 10   76 54 32 10
+    byte          0             1             2             3
+
+    The last word is filled up with 00. Format: `quantize_2bit` in MXNet's
+    gradient_compression-inl.h.
+    """
+    row = numpy.zeros(4 * packed_size(codes.size), dtype="uint8")
+    row[: codes.size] = codes.ravel()
+    return numpy.bitwise_or.reduce(row.reshape(-1, 4) << SHIFTS, axis=1)
+
+
+def unpack(message, size):
+    """The first `size` codes of a packed message, `uint8`; undoes `pack`."""
+    codes = message[:, None] >> SHIFTS & 0b11  # (bytes, 4)
+    return codes.ravel()[:size]
+
+
+def decompress(message, shape, threshold=0.5):
+    """The float32 array of that shape which a packed message stands for.
+
+    `message`: what `Sender.compress` returned. `threshold`: the sender's.
+    Raises `ValueError` for a message that is too short or too long for the shape.
+    """
+    size = int(numpy.prod(shape))
+    if len(message) != packed_size(size):
+        raise ValueError(
+            f"{size} values of shape {tuple(shape)} are packed in "
+            f"{packed_size(size)} bytes, not {len(message)}"
+        )
+    return dequantize(unpack(message, size), _checked(threshold)).reshape(shape)
+
+
+def packed_size(size):
+    """Bytes of a message of `size` values: four for each 16 begun."""
+    return -(-size // CODES_PER_WORD) * 4
+
+
+def _checked(threshold):
+    if not threshold > 0:
+        raise ValueError(f"the threshold must be greater than 0, not {threshold}")
+    return numpy.float32(threshold)
