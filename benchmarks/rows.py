@@ -11,12 +11,13 @@ HERE = Path(__file__).resolve().parent
 Row = namedtuple("Row", "id name baseline devices threads cores script peer")
 
 
+_PEERS = {"torch": "steps_torch.py", "ddp": "steps_torch.py", "jax": "steps_jax.py"}
+
+
 def _row(id, name, baseline, devices, threads, cores):
-    script = {"scratch": "steps_mxnet.py", "flat": "steps_mxnet.py",
-              "gluon": "steps_mxnet.py", "torch": "steps_torch.py",
-              "ddp": "steps_torch.py", "jax": "steps_jax.py"}[id.split("-")[0]]  # fmt: skip
-    peer = script != "steps_mxnet.py"
-    return Row(id, name, baseline, devices, threads, cores, script, peer)
+    kind = id.split("-")[0]
+    script = _PEERS.get(kind, "steps_mxnet.py")
+    return Row(id, name, baseline, devices, threads, cores, script, kind in _PEERS)
 
 
 ROWS = (
