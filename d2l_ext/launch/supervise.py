@@ -1,0 +1,162 @@
+"""The watch over one start of a job, until all of it has ended or something failed.
+
+    scheduler and servers are started, and listen         else: start again
+    workers are started, and open the store               in their own time
+    all nodes listen, and pass ps-lite's first barrier    else: start again
+    workers end with code 0, then servers and scheduler   else: the job has failed
+
+A start is repeated only while no worker can have come back from
+`kvstore.create('dist_…')`. What a program does before that line may be done twice.
+"""
+
+import signal
+import time
+
+from .job import DEADLINE
+
+PAUSE = 0.03  # seconds between two looks at the processes
+LEAVE = 10.0  # seconds for servers and scheduler to end after the last worker
+
+
+class Failed(Exception):
+    """The job has failed. `code`: of the whole job; `culprit`: (role, rank) or None."""
+
+    def __init__(self, cause, code=1, culprit=None):
+        self.code, self.culprit = code, culprit
+        super().__init__(cause)
+
+
+class NotReady(Exception):
+    """The nodes of a start did not find each other: it may be repeated."""
+
+    def __init__(self, cause, culprit=("scheduler", 0)):
+        self.culprit = culprit
+        super().__init__(cause)
+
+
+class Watch:
+    """Leads `start`, a `Start`, through its phases.
+
+    `until`: the deadline on the monotonic clock, or None. `ready_timeout`: seconds
+    for the first barrier. `show`: called with (node, line) for each line printed.
+    """
+
+    def __init__(self, start, until, ready_timeout, show):
+        self.start, self.until, self.show = start, until, show
+        self.ready_timeout = ready_timeout
+        self.began_workers = False
+        self.all_joined = None  # since when
+
+    def run(self):
+        """Return a list of notes when the job ended well, else raise one of the two."""
+        self.start.begin("scheduler", "server")
+        self._wait(self._services_listen)
+        self._begin_workers()
+        if not self._wait(self._ready_or_over):
+            return ["no worker opened a distributed store"]
+        self._wait(lambda: not self.start.still("worker"))
+        self._wait_for_services()
+        return []
+
+    def _begin_workers(self):
+        self.began_workers = True
+        try:
+            self.start.begin("worker")
+        except OSError as error:
+            raise Failed(f"the command cannot be started: {error}", 126) from None
+
+    def _wait(self, condition):
+        """Look until `condition()` is not None and not False; return its value."""
+        while True:
+            self._look()
+            value = condition()
+            if value is not None and value is not False:
+                return value
+            if self.until and time.monotonic() > self.until:
+                left = self.start.still("worker") or self.start.still(
+                    "server", "scheduler"
+                )
+                raise Failed(f"the deadline passed, still running: {left}", DEADLINE,
+                             next(iter(self.start.running), None))  # fmt: skip
+            time.sleep(PAUSE)
+
+    def _look(self):
+        """Show what was printed; raise when a process ended as it should not."""
+        ended = self.start.poll()
+        for node, line in self.start.lines:
+            self.show(node, line)
+        self.start.lines.clear()
+        bad = [node for node in ended if self.start.codes[node] != 0]
+        if not bad and not self.start.is_ready:
+            bad = [node for node in ended if node[0] != "worker"]
+        if bad:
+            raise self._failed(min(bad, key=self._blame))
+
+    def _blame(self, node):
+        """First those that a signal ended: others fail because of them."""
+        return self.start.codes[node] > 0
+
+    def _failed(self, node):
+        code, (role, rank) = self.start.codes[node], node
+        if code < 0:
+            name = _signal_name(-code)
+            return Failed(f"{role} {rank} was ended by {name}", 128 - code, node)
+        cause = f"{role} {rank} ended with code {code}"
+        if not self.start.is_ready:
+            cause += " before the job was ready"
+        if not self.began_workers:  # its port was taken by somebody else, perhaps
+            return NotReady(cause, node)
+        return Failed(cause, code or 1, node)
+
+    def _services_listen(self):
+        services = {n for n in self.start.plan.nodes if n[0] != "worker"}
+        return services <= self.start.joined()
+
+    def _ready_or_over(self):
+        """True when ready, 0 when all workers ended and none joined, None before."""
+        if self.start.is_ready:
+            return True
+        if not self.start.still("worker"):
+            return 0
+        self._check_joining()
+        return None
+
+    def _check_joining(self):
+        joined = self.start.joined()
+        gone = [n for n in self.start.codes if n[0] == "worker"]
+        waiting = [n for n in joined if n[0] == "worker"]
+        if gone and waiting:
+            raise Failed(
+                f"worker {gone[0][1]} ended without opening the store, and worker "
+                f"{waiting[0][1]} would wait for it for ever", 1, gone[0],
+            )  # fmt: skip
+        if len(joined) < len(self.start.plan.nodes):
+            return
+        now = time.monotonic()
+        self.all_joined = self.all_joined or now
+        if now - self.all_joined > self.ready_timeout:
+            raise NotReady(
+                f"all {len(joined)} nodes listen, but have not passed the first "
+                f"barrier for {self.ready_timeout:g} s"
+            )
+
+    def _wait_for_services(self):
+        end = time.monotonic() + LEAVE
+
+        def ended():
+            left = self.start.still("server", "scheduler")
+            if left and time.monotonic() > end:
+                raise Failed(
+                    f"the workers ended, but {LEAVE:g} s later not: {left}", 1,
+                    next(iter(self.start.running)),
+                )  # fmt: skip
+            return not left
+
+        self._wait(ended)
+
+
+def _signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
