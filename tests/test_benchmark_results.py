@@ -1,0 +1,50 @@
+"""Figures on a page come from the recorded result, or the page says what is wrong."""
+
+import json
+import sys
+
+import pytest
+from notebook_cells import ROOT
+
+sys.path.insert(0, str(ROOT / "_ext"))
+import benchmark_results as ext  # it lives beside the other extensions
+
+RESULT = {
+    "rows": [
+        {"id": "one", "ms": {"median": 1234.567}, "reached": False},
+        {"id": "two", "ms": {"median": None}, "missing": "no such library"},
+    ],
+    "rounds": 15,
+}
+
+
+def test_an_entry_of_a_list_is_found_by_its_id_and_by_its_number():
+    assert ext.look_up(RESULT, "rows.one.ms.median") == 1234.567
+    assert ext.look_up(RESULT, "rows.0.ms.median") == 1234.567
+    assert ext.look_up(RESULT, "rounds") == 15
+
+
+def test_what_was_not_measured_is_a_dash():
+    assert ext.text_of(ext.look_up(RESULT, "rows.two.ms.median"), 2) == "—"
+
+
+def test_a_path_that_is_not_there_is_an_error_that_names_what_is():
+    with pytest.raises(KeyError, match="no 'three'.*one, two"):
+        ext.look_up(RESULT, "rows.three.ms")
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(1234.567, "1,234.57"), (1.8449, "1.84"), (31562, "31,562"), (True, "yes"),
+     (False, "no"), ("≥", "≥")],
+)  # fmt: skip
+def test_a_figure_is_rounded_for_the_reader(value, text):
+    assert ext.text_of(value, 2) == text
+
+
+def test_every_result_says_when_where_and_at_which_commit():
+    recorded = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    assert recorded
+    for path in recorded:
+        line = ext.provenance(json.loads(path.read_text(encoding="utf-8")))
+        assert line.startswith("Measured on") and "commit" in line, path.name
