@@ -15,6 +15,7 @@ as the option or role says: ``{result}`data_parallel bars.0.value 2` ``.
 import json
 import os
 from datetime import datetime
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -70,7 +71,7 @@ class ResultsTable(SphinxDirective):
     """A table of a list in a recorded result, and a line that says from where."""
 
     required_arguments = 2  # the result, and the path of the list
-    option_spec = {
+    option_spec: ClassVar = {
         "columns": directives.unchanged_required,
         "headings": directives.unchanged_required,
         "digits": directives.nonnegative_int,
