@@ -51,11 +51,16 @@ def lstm_unroll(
 
 
 def _embed(seq_len, num_embed, vocab_size):
-    vectors = mx.sym.Embedding(mx.sym.var("data"), mx.sym.var("embed_weight"),
+    # Last step first. All products of a device share one scratch buffer, so they run
+    # in the order in which they were pushed. Backward pushes the products of layer 0
+    # as it needs them for these slices: were step 0 the first, it would push a whole
+    # backward pass before it, and layer 0's weight gradients would wait for the end.
+    last_first = mx.sym.reverse(mx.sym.var("data"), axis=0)
+    vectors = mx.sym.Embedding(last_first, mx.sym.var("embed_weight"),
                                input_dim=vocab_size, output_dim=num_embed,
                                name="embed")  # (T, N, num_embed)  # fmt: skip
     return list(mx.sym.SliceChannel(vectors, num_outputs=seq_len, axis=0,
-                                    squeeze_axis=True, name="steps"))  # fmt: skip
+                                    squeeze_axis=True, name="steps"))[::-1]  # fmt: skip
 
 
 def _weights(i, num_inputs, num_hidden):
