@@ -1,0 +1,145 @@
+"""Pipeline schedules as data: which stage works on which micro-batch, and when.
+
+A schedule is a list with an entry per stage: the list of `Work` that this stage does,
+in order. Nothing here runs; `microbatch` runs it, `schedule_figure` draws it.
+"""
+
+from collections import namedtuple
+
+#: The `kind` of work, `'forward'` or `'backward'`, on the micro-batch `chunk`.
+Work = namedtuple("Work", "kind chunk")
+#: Work of a stage with its `start` and `end`, in clock slots from 0.
+Slot = namedtuple("Slot", "stage kind chunk start end")
+
+
+def gpipe(stages, chunks):
+    """Every stage: all micro-batches forward, then all of them backward.
+
+    `stages` p, `chunks` m: whole numbers from 1. F2 is the forward work on micro-batch
+    2, B2 the backward work. With p = 3 and m = 4:
+
+        stage 0   F0 F1 F2 F3 .  .  .  .  B3 B2 B1 B0
+        stage 1   .  F0 F1 F2 F3 .  .  B3 B2 B1 B0 .
+        stage 2   .  .  F0 F1 F2 F3 B3 B2 B1 B0 .  .
+
+    Raises `ValueError` for counts below 1.
+    Source: Huang et al., "GPipe" (2019). Developed in the chapter *Micro-batches*.
+    """
+    _check(stages, chunks)
+    forward = [Work("forward", i) for i in range(chunks)]
+    backward = [Work("backward", i) for i in reversed(range(chunks))]
+    return [forward + backward for _ in range(stages)]
+
+
+def one_f_one_b(stages, chunks):
+    """Every stage: forwards until the first gradient comes, then one of each in turn.
+
+    It takes as long as `gpipe`, and a stage holds the activations of p − s
+    micro-batches at most, where `gpipe` holds m. With p = 3 and m = 4:
+
+        stage 0   F0 F1 F2 .  .  B0 F3 B1 .  B2 .  B3
+        stage 1   .  F0 F1 .  B0 F2 B1 F3 B2 .  B3 .
+        stage 2   .  .  F0 B0 F1 B1 F2 B2 F3 B3 .  .
+
+    Arguments and errors: as in `gpipe`.
+    Source: Narayanan et al., "PipeDream" (2019), and with a flush after every
+    minibatch, as here, "Efficient Large-Scale Language Model Training on GPU Clusters
+    Using Megatron-LM" (2021). Developed in the chapter *Micro-batches*.
+    """
+    _check(stages, chunks)
+    schedule = []
+    for s in range(stages):
+        ahead = min(stages - s, chunks)
+        forward = [Work("forward", i) for i in range(chunks)]
+        backward = [Work("backward", i) for i in range(chunks)]
+        turns = [work for pair in zip(backward, forward[ahead:]) for work in pair]
+        schedule.append(forward[:ahead] + turns + backward[chunks - ahead :])
+    return schedule
+
+
+def clock(schedule, forward=1, backward=1):
+    """When each work runs, if every stage does its next work as soon as it can.
+
+    A stage can go forward with a micro-batch when the stage before has, and backward
+    when it has gone forward itself and the stage behind it backward. `forward`,
+    `backward`: the length of such work, in slots. Messages take no time.
+
+    Returns a list of `Slot` in the order of their starts: work stands behind all that
+    it needs. Raises `ValueError` for a schedule that gets stuck, with the work that
+    waits for ever.
+    """
+    length = {"forward": forward, "backward": backward}
+    ends, free, slots = {}, [0] * len(schedule), []
+    todo = [list(order) for order in schedule]
+    while any(todo):
+        able = [
+            (max([free[s]] + [ends[key] for key in needs]), s)
+            for s, order in enumerate(todo)
+            if order
+            for needs in [_needs(s, order[0], len(schedule))]
+            if all(key in ends for key in needs)
+        ]
+        if not able:
+            raise ValueError(f"the schedule is stuck: {_waiting(todo)}")
+        start, s = min(able)
+        kind, chunk = todo[s].pop(0)
+        free[s] = ends[s, kind, chunk] = start + length[kind]
+        slots.append(Slot(s, kind, chunk, start, free[s]))
+    return sorted(slots, key=lambda slot: (slot.start, slot.stage))
+
+
+def bubble(slots):
+    """Share of the stages' time in which they wait, 0 to 1: 1 − busy / (p · span)."""
+    span = max(slot.end for slot in slots) - min(slot.start for slot in slots)
+    busy = sum(slot.end - slot.start for slot in slots)
+    return 1 - busy / (span * len({slot.stage for slot in slots}))
+
+
+def bubble_formula(stages, chunks):
+    """The bubble of `gpipe` and of `one_f_one_b`: (p − 1) / (m + p − 1)."""
+    _check(stages, chunks)
+    return (stages - 1) / (chunks + stages - 1)
+
+
+def peak_held(schedule):
+    """The most micro-batches whose activations each stage holds at once, a list."""
+    peaks = []
+    for order in schedule:
+        held = [0]
+        for work in order:
+            held.append(held[-1] + (1 if work.kind == "forward" else -1))
+        peaks.append(max(held))
+    return peaks
+
+
+def drawing(slots):
+    """The schedule as text: a row per stage, a column per slot of the clock."""
+    rows = [["."] * max(slot.end for slot in slots) for _ in {x.stage for x in slots}]
+    for stage, kind, chunk, start, end in slots:
+        rows[stage][start:end] = [f"{kind[0].upper()}{chunk}"] * (end - start)
+    width = max(len(cell) for row in rows for cell in row)
+    lines = [" ".join(cell.ljust(width) for cell in row).rstrip() for row in rows]
+    return "\n".join(f"stage {s}   {line}" for s, line in enumerate(lines))
+
+
+def _needs(stage, work, stages):
+    """What must have ended before `work` on `stage`: a list of (stage, kind, chunk)."""
+    kind, chunk = work
+    if kind == "forward":
+        return [(stage - 1, kind, chunk)] if stage else []
+    behind = [(stage + 1, kind, chunk)] if stage + 1 < stages else []
+    return [(stage, "forward", chunk)] + behind
+
+
+def _waiting(todo):
+    return "; ".join(
+        f"stage {s} waits to go {order[0].kind} with micro-batch {order[0].chunk}"
+        for s, order in enumerate(todo)
+        if order
+    )
+
+
+def _check(stages, chunks):
+    for what, value in (("stages", stages), ("micro-batches", chunks)):
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{what} must be a whole number from 1, not {value!r}")
