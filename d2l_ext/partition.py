@@ -1,0 +1,112 @@
+"""Where to cut a network, so that the busiest device has the least to do."""
+
+import math
+
+from .placements import check_length, check_numbers, checked
+
+
+def balance(times, k, memory=None, limits=None, crossing=None, names=None):
+    """The contiguous placement of layers on `k` devices with the smallest bottleneck.
+
+        balance([1, 2, 2, 3], k=2)                  # (0, 0, 0, 1)
+
+    The bottleneck is the largest of `placements.device_times`, which says what
+    `times` and `crossing` are. Devices are filled in order. One may stay empty: when
+    there are more devices than layers, and when using it would cost more than it
+    saves. Of equally good placements, the first in sorted order.
+
+    `memory`: bytes of each layer, `limits`: bytes of each device, `math.inf` for no
+    limit; both or neither. `names`: of the layers, for messages, default numbers.
+
+    Raises `ValueError` without layers or devices, for a list of the wrong length or
+    a number that is negative or not finite, and when no placement respects the
+    limits: it then names layers and device, and how many bytes are missing.
+
+    The bottleneck counts work, not waiting: for an unrolled LSTM, whose devices also
+    wait, see `step_time`. Source: dynamic programming for the linear partition
+    problem. Developed in the chapter *Where to cut*.
+    """
+    table, crossing = checked(times, k, crossing)
+    n, names = len(table), names or [str(i) for i in range(len(table))]
+    memory, limits = _checked_memory(memory, limits, n, k)
+
+    def excess(device, start, stop):
+        """Bytes over the limit of a device that holds layers `start` to `stop` - 1."""
+        return sum(memory[start:stop]) - limits[device] if start < stop else 0
+
+    def time(device, start, stop):
+        if excess(device, start, stop) > 0:
+            return math.inf
+        own = sum(row[device] for row in table[start:stop])
+        return own + _at_the_ends(crossing, start, stop)
+
+    bottleneck, placement = _smallest_maximum(n, k, time)
+    if bottleneck == math.inf:
+        _, nearest = _smallest_maximum(n, k, excess)
+        raise ValueError(_does_not_fit(nearest, memory, limits, names))
+    return placement
+
+
+def _smallest_maximum(n, k, cost):
+    """Cut n layers into k runs, whose largest `cost(device, start, stop)` is least.
+
+    Returns that cost and the placement. `best[stop]` is the answer for the layers
+    below `stop` on the devices so far. Another device takes over at some `start`:
+
+        layers     0 ………… start - 1 | start ………… stop - 1
+        on         devices before   | this device
+        costs      best[start]      | cost(device, start, stop)
+    """
+    best = [(cost(0, 0, stop), (0,) * stop) for stop in range(n + 1)]
+    for device in range(1, k):
+        best = [
+            min(
+                (
+                    max(best[start][0], cost(device, start, stop)),
+                    best[start][1] + (device,) * (stop - start),
+                )
+                for start in range(stop + 1)
+            )
+            for stop in range(n + 1)
+        ]
+    return best[n]
+
+
+def _at_the_ends(crossing, start, stop):
+    """What a run of layers pays for its cuts; the network's two ends are free."""
+    before = crossing[start - 1] if 0 < start < stop else 0
+    after = crossing[stop - 1] if start < stop < len(crossing) else 0
+    return before + after
+
+
+def _checked_memory(memory, limits, n, k):
+    if (memory is None) != (limits is None):
+        raise ValueError("give memory and limits together, or neither")
+    memory = [0] * n if memory is None else list(memory)
+    limits = [math.inf] * k if limits is None else list(limits)
+    check_length("memory sizes", memory, n, "layers")
+    check_length("limits", limits, k, "devices")
+    check_numbers("the memory of layer", memory)
+    check_numbers("the limit of device", limits, infinite=True)
+    return memory, limits
+
+
+def _does_not_fit(nearest, memory, limits, names):
+    """What to say when every placement is over a limit."""
+    largest = max(range(len(memory)), key=memory.__getitem__)
+    over = memory[largest] - max(limits)
+    if over > 0:
+        return (
+            f"layer {names[largest]} needs {memory[largest]:,} bytes, {over:,} more "
+            "than any device has: split the layer itself, or use a smaller batch"
+        )
+    held = [0] * len(limits)
+    for device, size in zip(nearest, memory):
+        held[device] += size
+    device = max(range(len(limits)), key=lambda d: held[d] - limits[d])
+    layers = ", ".join(name for name, d in zip(names, nearest) if d == device)
+    return (
+        f"no contiguous placement respects the limits. In the nearest, device {device} "
+        f"has {layers}: {held[device]:,} bytes, {held[device] - limits[device]:,} over "
+        f"its limit of {limits[device]:,}. Use more devices or a smaller batch"
+    )
