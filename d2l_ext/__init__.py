@@ -3,10 +3,11 @@
 Import it before mxnet and d2l: it sets what MXNet's engine reads at its start.
 """
 
-from . import runtime
+from . import runtime, worker_exit
 
 runtime.check_python()
 runtime.prepare()
 runtime.preload_cuda()
+worker_exit.leave_on_error()
 
 __version__ = "0.1.0"

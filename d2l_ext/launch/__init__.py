@@ -16,6 +16,6 @@ Developed in the chapter *Roles, keys and shards*.
 
 from .calls import call, call_job
 from .job import Job, LaunchError
-from .run import run
+from .runner import run
 
 __all__ = ["Job", "LaunchError", "call", "call_job", "run"]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from . import source, values
 from .job import Job
-from .run import READY_TIMEOUT, make_plan, supervised
+from .plan import make
+from .runner import READY_TIMEOUT, supervise
 
 
 def call(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
@@ -53,9 +54,9 @@ def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
                   "np": _uses_np()}  # fmt: skip
         values.save(folder / "call", record)
         command = [sys.executable, "-m", "d2l_ext.launch.remote", str(folder)]
-        plan = make_plan(command, num_workers, num_servers, env, env_worker, env_server,
-                         env_scheduler, launcher, verbose)  # fmt: skip
-        supervised(plan, job, deadline, log_dir, stream, attempts, ready_timeout, check)
+        plan = make(command, num_workers, num_servers, env, env_worker, env_server,
+                    env_scheduler, launcher, verbose)  # fmt: skip
+        supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, check)
         if not job.returncode:
             paths = [folder / f"result-{rank}" for rank in range(num_workers)]
             job.results = [values.load(path) for path in paths]

@@ -50,19 +50,17 @@ def inherited(environ=os.environ):
     }
 
 
-def of_node(role, rank, nodes, ports, job, verbose=0):
+def of_node(role, rank, nodes, ports, job, given=()):
     """The variables that make a process `role` number `rank` of a job.
 
     `nodes`: the (role, rank) of all. `ports`: as many, ascending; the scheduler's
     first. ps-lite numbers the nodes of a role by their ports, so that rank and
-    order of start are the same. `job`: its mark. `verbose`: `PS_VERBOSE`.
+    order of start are the same. `job`: its mark. `given`: the user's own, a dict.
 
     Everybody listens on 127.0.0.1 only: the servers unpickle what they are sent.
     """
     count = [who for who, _ in nodes].count
-    # The scheduler has to tell when the job is ready.
-    verbose = max(verbose, role == "scheduler")
-    return {
+    env = {
         "DMLC_ROLE": role,
         "DMLC_PS_ROOT_URI": LOOPBACK,
         "DMLC_PS_ROOT_PORT": str(ports[0]),
@@ -72,6 +70,9 @@ def of_node(role, rank, nodes, ports, job, verbose=0):
         **({} if role == "scheduler" else {f"DMLC_{role.upper()}_ID": str(rank)}),
         "PORT": str(ports[nodes.index((role, rank))]),
         "PYTHONUNBUFFERED": "1",  # what a process printed before it was killed stays
-        **({"PS_VERBOSE": str(int(verbose))} if verbose else {}),
         watchdog.MARK: job,
+        **dict(given),
     }
+    if role == "scheduler" and env.get("PS_VERBOSE", "0") == "0":
+        env["PS_VERBOSE"] = "1"  # it has to tell when the job is ready
+    return env

@@ -7,6 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from . import values
+from .node import import_mxnet
 
 
 def main(folder):
@@ -29,8 +30,7 @@ def main(folder):
 
 
 def _store(record):
-    import mxnet as mx
-
+    mx = import_mxnet()
     if record["np"]:
         mx.npx.set_np()
     return mx.kv.create(record["kv_type"]) if record["kv_type"] else None

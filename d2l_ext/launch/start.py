@@ -10,14 +10,11 @@ from uuid import uuid4
 from . import environment, ports, watchdog
 from .logs import Tail, path_of
 
-#: What runs a server or the scheduler: it starts and ends inside `import mxnet`.
-NODE = [sys.executable, "-c", "import d2l_ext, mxnet"]
-
 
 class Start:
     """The processes of one start. Leaving the `with` ends whatever still runs.
 
-    `plan`: a `run.Plan`. `folder`: for the logs. `remove`: a folder that the
+    `plan`: a `plan.Plan`. `folder`: for the logs. `remove`: a folder that the
     watchdog removes, or None, if the launcher is killed.
     """
 
@@ -56,9 +53,9 @@ class Start:
         for role, rank in self.plan.nodes:
             if role in roles:
                 own = environment.of_node(role, rank, self.plan.nodes, self.ports,
-                                          self.job, self.plan.verbose)  # fmt: skip
-                env = {**environment.inherited(), **own, **self.plan.env[role]}
-                command = self.plan.command if role == "worker" else NODE
+                                          self.job, self.plan.env[role])  # fmt: skip
+                env = {**environment.inherited(), **own}
+                command = self.plan.command_of(role)
                 with open(path_of(self.folder, role, rank), "wb") as log:
                     process = self.plan.launcher.start(command, env, log)
                 self.running[role, rank] = process

@@ -1,7 +1,7 @@
 """The watch over one start of a job, until all of it has ended or something failed.
 
-    scheduler and servers are started, and listen         else: start again
-    workers are started, and open the store               in their own time
+    the scheduler is started, and listens                 else: start again
+    servers and workers are started, and listen too       in their own time
     all nodes listen, and pass ps-lite's first barrier    else: start again
     workers end with code 0, then servers and scheduler   else: the job has failed
 
@@ -44,33 +44,33 @@ class Watch:
     def __init__(self, start, until, ready_timeout, show):
         self.start, self.until, self.show = start, until, show
         self.ready_timeout = ready_timeout
-        self.began_workers = False
+        self.began_others = False
         self.all_joined = None  # since when
 
     def run(self):
         """Return a list of notes when the job ended well, else raise one of the two."""
-        self.start.begin("scheduler", "server")
-        self._wait(self._services_listen)
-        self._begin_workers()
-        if not self._wait(self._ready_or_over):
+        self.start.begin("scheduler")
+        self._wait(self.start.joined)
+        self._begin_others()
+        if self._wait(self._ready_or_over) == "over":
             return ["no worker opened a distributed store"]
         self._wait(lambda: not self.start.still("worker"))
         self._wait_for_services()
         return []
 
-    def _begin_workers(self):
-        self.began_workers = True
+    def _begin_others(self):
+        self.began_others = True
         try:
-            self.start.begin("worker")
+            self.start.begin("server", "worker")
         except OSError as error:
             raise Failed(f"the command cannot be started: {error}", 126) from None
 
     def _wait(self, condition):
-        """Look until `condition()` is not None and not False; return its value."""
+        """Look until `condition()` is true, and return its value."""
         while True:
             self._look()
             value = condition()
-            if value is not None and value is not False:
+            if value:
                 return value
             if self.until and time.monotonic() > self.until:
                 left = self.start.still("worker") or self.start.still(
@@ -104,22 +104,18 @@ class Watch:
         cause = f"{role} {rank} ended with code {code}"
         if not self.start.is_ready:
             cause += " before the job was ready"
-        if not self.began_workers:  # its port was taken by somebody else, perhaps
+        if not self.began_others:  # its port was taken by somebody else, perhaps
             return NotReady(cause, node)
         return Failed(cause, code or 1, node)
 
-    def _services_listen(self):
-        services = {n for n in self.start.plan.nodes if n[0] != "worker"}
-        return services <= self.start.joined()
-
     def _ready_or_over(self):
-        """True when ready, 0 when all workers ended and none joined, None before."""
+        """'ready', 'over' when all workers ended and opened no store, '' before."""
         if self.start.is_ready:
-            return True
+            return "ready"
         if not self.start.still("worker"):
-            return 0
+            return "over"
         self._check_joining()
-        return None
+        return ""
 
     def _check_joining(self):
         joined = self.start.joined()

@@ -1,0 +1,74 @@
+"""The command line: `python -m d2l_ext.launch -n 2 -s 1 python train.py --lr 0.1`.
+
+The flags are in `options.py`; `--help` lists them.
+"""
+
+import shlex
+import signal
+import sys
+
+from . import environment, options
+from .plan import make
+from .runner import run
+
+
+def main(argv=None):
+    """Run the job that `argv` describes, by default the process's; its exit code.
+
+    What the processes print goes to standard output, what the launcher has to say
+    to standard error. SIGTERM, SIGHUP and Ctrl-C end the job, with 128 and the
+    signal's number.
+    """
+    args = options.parse(argv)
+    given = {
+        "num_workers": args.num_workers, "num_servers": args.num_servers,
+        "env": dict(args.env), "env_worker": dict(args.env_worker),
+        "env_server": dict(args.env_server), "launcher": args.launcher,
+        "verbose": args.ps_verbose,
+    }  # fmt: skip
+    try:
+        plan = make(args.command, **given)
+        if args.dry_run:
+            return _show(plan)
+        for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(signum, _stop)
+        job = run(args.command, **given, deadline=args.deadline or None, stream=True,
+                  log_dir=args.log_dir, attempts=args.attempts,
+                  ready_timeout=args.ready_timeout)  # fmt: skip
+    except (ValueError, OSError) as error:
+        _say(f"error: {error}")
+        return 2
+    if job.returncode:
+        _say(f"the job failed: {job.cause}")
+        if job.culprit:
+            _say(f"the last lines of {job.culprit}:")
+            print(job.last_lines(10), file=sys.stderr)
+    else:
+        _say(f"{args.num_workers} workers and {args.num_servers} servers ended well, "
+             f"{job.seconds:.1f} s, {job.attempts} start(s)")  # fmt: skip
+    return job.returncode
+
+
+def _show(plan):
+    """Print commands, and the variables that the launcher sets; no other's value."""
+    ports = range(10000, 10000 + len(plan.nodes))  # as an example
+    for role, rank in plan.nodes:
+        own = environment.of_node(role, rank, plan.nodes, ports, "…")
+        own.update({name: "…" for name in plan.env[role]})
+        words = [f"{name}={value}" for name, value in own.items()]
+        print(f"{role}-{rank}:", *words, shlex.join(plan.command_of(role)))
+    return 0
+
+
+def _stop(signum, _):
+    """Leave by an exception: on its way, everything that was started is ended."""
+    _say(f"stopped by {signal.Signals(signum).name}, ending the job")
+    sys.exit(128 + signum)
+
+
+def _say(line):
+    print(f"launch: {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""The flags of `python -m d2l_ext.launch`, named as those of MXNet's `launch.py`."""
+
+import argparse
+import os
+
+from ..flag_values import count, not_negative
+from .plan import LAUNCHERS
+from .runner import READY_TIMEOUT
+
+#: Launchers of MXNet's `launch.py` and its tracker, which are not here (yet).
+ELSEWHERE = ("ssh", "mpi", "sge", "slurm", "yarn", "kubernetes", "mesos")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what was wrong in one line, without the list of all flags."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: error: {message}\n")
+
+
+def parser():
+    """The parser. Everything from the command's first word on is the command's."""
+    flags = _Parser(
+        prog="d2l-ext-launch",
+        description="Run COMMAND in each of N workers, with servers and a scheduler.",
+        usage="%(prog)s -n N [options] COMMAND [argument ...]",
+        epilog="Every line that a process prints goes to standard output, with its "
+        "process in front. Exit code: 0 when all ended well, else that of the process "
+        "that failed first (128 and the signal's number, when a signal ended it); 2: "
+        "a flag is wrong; 124: the deadline passed; 125: not ready; 127: no such "
+        "command.",
+        allow_abbrev=False,
+    )
+    add = flags.add_argument
+    add("-n", "--num-workers", type=count, required=True, metavar="N", help="workers")
+    add("-s", "--num-servers", type=count, metavar="N",
+        help="servers; default as many as workers")  # fmt: skip
+    add("--launcher", type=_launcher, default="local", metavar="NAME",
+        help=f"{', '.join(LAUNCHERS)} (default)")  # fmt: skip
+    for role in ("", "worker", "server"):
+        add(f"--env-{role}" if role else "--env", type=_variable, action="append",
+            default=[], metavar="VAR:VALUE", help="set a variable for "
+            + (f"each {role}" if role else "all; VAR alone passes on its value here"),
+            )  # fmt: skip
+    add("--deadline", type=not_negative, default=0, metavar="SECONDS",
+        help="end the job after this time; default: no limit")  # fmt: skip
+    add("--log-dir", metavar="DIR", help="keep a log of each process there")
+    add("--ps-verbose", type=int, choices=(0, 1, 2), default=0,
+        help="1: log connections, 2: all messages")  # fmt: skip
+    add("--attempts", type=count, default=3, metavar="N",
+        help="starts, at most, of a job that does not become ready; default 3. What "
+        "COMMAND does before it opens the store may be done again.")  # fmt: skip
+    add("--ready-timeout", type=not_negative, default=READY_TIMEOUT, metavar="SECONDS",
+        help="for nodes that all listen to find each other; default "
+        f"{READY_TIMEOUT:g}")  # fmt: skip
+    add("--dry-run", action="store_true", help="show what would be started")
+    add("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    return flags
+
+
+def parse(argv=None):
+    """The flags as a namespace; `command` begins after the last flag, or after `--`."""
+    flags = parser()
+    args = flags.parse_args(argv)
+    if args.command[:1] == ["--"]:
+        del args.command[0]
+    if not args.command:
+        flags.error("which command? Give it after the flags")
+    args.num_servers = args.num_servers or args.num_workers
+    return args
+
+
+def _launcher(name):
+    if name in LAUNCHERS:
+        return name
+    why = "is not here yet" if name in ELSEWHERE else "is not known"
+    raise argparse.ArgumentTypeError(f"{name!r} {why}: there is {', '.join(LAUNCHERS)}")
+
+
+def _variable(text):
+    """(name, value) of `NAME:VALUE`, `NAME=VALUE`, or `NAME`, whose value is here."""
+    cut = min((text.index(c) for c in ":=" if c in text), default=len(text))
+    name, value = text[:cut], text[cut + 1 :]
+    if cut == len(text):
+        if name not in os.environ:
+            raise argparse.ArgumentTypeError(f"{name} has no value here: give one, as "
+                                             "in OMP_NUM_THREADS:3")  # fmt: skip
+        value = os.environ[name]
+    return name, value

@@ -1,0 +1,118 @@
+"""A job from its request to its end, started again when it did not become ready."""
+
+import os
+import shutil
+import sys
+import time
+
+from .job import NO_COMMAND, NOT_READY, Job, log_folder
+from .logs import keep_old, path_of
+from .plan import make
+from .start import Start
+from .supervise import Failed, NotReady, Watch
+
+#: Seconds in which nodes that all listen should have passed the first barrier.
+READY_TIMEOUT = 15.0
+
+
+def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
+        env_server=None, env_scheduler=None, deadline=60.0, log_dir=None,
+        stream=False, attempts=3, ready_timeout=READY_TIMEOUT, launcher="local",
+        verbose=0, check=False):  # fmt: skip
+    """Run `command` in each of `num_workers` workers; return the `Job` when it ended.
+
+    `command`: a list of strings; no shell reads it. `num_servers`: servers; they and
+    the scheduler run MXNet's own code. `env`: variables for all, as a dict;
+    `env_worker`, `env_server`, `env_scheduler`: for a role. `deadline`: seconds for
+    everything, None for no limit. `log_dir`: a folder for the logs; default one that
+    is removed with the job. `stream`: also print every line on standard output,
+    with its process in front. `attempts`, `ready_timeout`: how often the job may be
+    started, when its nodes all listen and have not found each other after so many
+    seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2. `check`: raise `LaunchError`
+    when the job failed.
+
+    When one process fails, or the caller is interrupted or killed, all are ended
+    within seconds. Every process listens on 127.0.0.1 only.
+
+    A start is repeated only while no worker can have come back from
+    `kvstore.create`; what the program does before that line may be done twice.
+
+    Raises `ValueError` for a wrong argument, `OSError` when a log cannot be written.
+    Developed in the chapter *Roles, keys and shards*.
+    """
+    plan = make(command, num_workers, num_servers, env, env_worker, env_server,
+                env_scheduler, launcher, verbose)  # fmt: skip
+    return supervise(plan, Job(), deadline, log_dir, stream, attempts, ready_timeout,
+                     check)  # fmt: skip
+
+
+def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, check):
+    """Start `plan` until it is ready, wait for its end, and fill and return `job`."""
+    if attempts < 1:
+        raise ValueError(f"attempts={attempts}: a job is started once at least")
+    begin = time.monotonic()
+    until = begin + deadline if deadline else None
+    if _is_there(plan):
+        folder = log_folder(job, log_dir)
+        job.logs = {f"{r}-{i}": path_of(folder, r, i) for r, i in plan.nodes}
+        shown = Shown(plan, job, stream)
+        while job.attempts < attempts:
+            if job.attempts:
+                keep_old(folder, plan.nodes, job.attempts)
+            job.attempts += 1
+            start = Start(plan, folder, None if log_dir else folder)
+            if _once(start, Watch(start, until, ready_timeout, shown.line), job, shown):
+                break
+    else:
+        job.returncode, job.cause = NO_COMMAND, f"no such command: {plan.command[0]!r}"
+    job.seconds = time.monotonic() - begin
+    return job.check() if check else job
+
+
+def _is_there(plan):
+    path = plan.env["worker"].get("PATH", os.environ.get("PATH"))
+    return shutil.which(plan.command[0], path=path)
+
+
+def _once(start, watch, job, shown):
+    """One start: note in `job` what became of it; whether that is the end of it."""
+    try:
+        with start:
+            notes = watch.run()
+    except NotReady as error:
+        notes = [f"start {job.attempts} did not become ready: {error}"]
+        job.returncode, job.cause = NOT_READY, f"{error}, in {job.attempts} starts"
+        job.culprit = "{}-{}".format(*error.culprit)
+    except Failed as error:
+        notes = []
+        job.returncode, job.cause = error.code, str(error)
+        job.culprit = error.culprit and "{}-{}".format(*error.culprit)
+    else:
+        job.returncode, job.cause, job.culprit = 0, None, None
+    for node, line in start.lines:  # printed while it was ended
+        shown.line(node, line)
+    for line in notes:
+        shown.note(line)
+    return job.returncode != NOT_READY
+
+
+class Shown:
+    """What is printed of a job while it runs, when that is wanted."""
+
+    def __init__(self, plan, job, stream):
+        self.job, self.stream = job, stream
+        # The scheduler is verbose for the launcher's sake.
+        self.hidden = () if "PS_VERBOSE" in plan.env["scheduler"] else ("scheduler",)
+        self.width = max(map(len, job.logs))
+
+    def line(self, node, line):
+        """A line of a process, with its name in front."""
+        if self.stream and node[0] not in self.hidden:
+            name = "{}-{}".format(*node)
+            print(f"{name.ljust(self.width)} | {line}", flush=True)
+
+    def note(self, line):
+        """A line of the launcher's own."""
+        self.job.notes.append(line)
+        if self.stream:
+            print(f"launch: {line}", file=sys.stderr, flush=True)
