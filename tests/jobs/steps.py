@@ -5,8 +5,9 @@ import os
 import sys
 import time
 
-import mxnet as mx
+from d2l_ext.launch.node import import_mxnet
 
+mx = import_mxnet()
 kv = mx.kv.create(sys.argv[1] if len(sys.argv) > 1 else "dist_sync")
 kv.init("weight", mx.nd.zeros(1000))
 step = 0

@@ -1,0 +1,114 @@
+"""Jobs that are cut short: whoever dies, all ends within seconds, and is named."""
+
+import d2l_ext  # noqa: F401, I001
+import os
+import signal
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from job_checks import (  # noqa: F401
+    CLI, JOBS, PYTHON, alive, nodes_of, nothing_left, wait_for,
+)  # fmt: skip
+
+from d2l_ext import launch, worker_exit
+
+#: Seconds from a fault to the end of the job.
+BOUND = 10
+
+
+@pytest.fixture
+def training(nothing_left, tmp_path):  # noqa: F811
+    """A job in the middle of its steps: (future of the `Job`, ids of its processes)."""
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(launch.run, [PYTHON, str(JOBS / "steps.py")], num_workers=2,
+                          deadline=80, log_dir=tmp_path / "logs")  # fmt: skip
+        logs = [tmp_path / "logs" / f"worker-{i}.log" for i in (0, 1)]
+        wait_for(lambda: all(f.exists() and b"step 5" in f.read_bytes() for f in logs))
+        yield job, nodes_of(nothing_left)
+
+
+@pytest.mark.parametrize("role, rank", [("worker", 1), ("server", 0), ("scheduler", 0)])
+def test_a_killed_process_ends_the_job_and_is_named(training, role, rank):
+    future, pids = training
+    assert set(map(address, listeners(pids.values()))) == {"127.0.0.1"}
+    assert len(listeners(pids.values())) == len(pids) == 4
+    clock = time.monotonic()
+    os.kill(pids[role, rank], signal.SIGKILL)
+    job = future.result(timeout=60)
+    assert time.monotonic() - clock < BOUND
+    assert (job.returncode, job.attempts) == (137, 1)
+    assert job.cause == f"{role} {rank} was ended by SIGKILL"
+    if role == "worker":
+        assert job.last_lines(1).startswith("step ")
+
+
+def listeners(pids):
+    """Rows of the kernel's tables for the sockets on which these processes listen."""
+    own = set()
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            own.add(os.readlink(link))
+    tables = [Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    rows = [row.split() for table in tables for row in table.splitlines()[1:]]
+    return [row for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]
+
+
+def address(row):
+    octets = bytes.fromhex(row[1].split(":")[0])
+    return ".".join(map(str, reversed(octets)))
+
+
+@pytest.mark.parametrize(
+    "signum, code",
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129),
+     (signal.SIGKILL, -9)],
+)  # fmt: skip
+def test_a_launcher_that_is_stopped_leaves_nothing(nothing_left, signum, code):  # noqa: F811
+    process = subprocess.Popen([*CLI, "-n", "2", "-s", "1", "sleep", "100"],
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    wait_for(lambda: len(nodes_of(nothing_left)) == 4)
+    process.send_signal(signum)
+    _, err = process.communicate(timeout=BOUND)
+    assert process.returncode == code
+    if code > 0:
+        assert f"stopped by {signal.Signals(signum).name}" in err
+        assert not alive(nothing_left)  # at once
+    else:
+        assert err == ""
+    wait_for(lambda: not alive(nothing_left), BOUND)
+
+
+def test_an_interrupt_in_a_notebook_ends_the_job_too(nothing_left):  # noqa: F811
+    interrupt = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    clock = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        launch.run(["sleep", "100"])
+    assert time.monotonic() - clock < 2 + BOUND
+    assert not alive(nothing_left)
+
+
+FAILS = """
+import d2l_ext, mxnet
+kv = mxnet.kv.create("dist_sync")
+kv.init("weight", mxnet.nd.zeros(2))
+assert kv.rank == 0, "on purpose"
+kv._barrier()
+"""
+
+
+def test_a_worker_that_raises_does_not_wait_for_the_others():
+    job = launch.run([PYTHON, "-c", FAILS], deadline=60)
+    assert (job.returncode, job.cause) == (1, "worker 1 ended with code 1")
+    assert job.last_lines(1) == "AssertionError: on purpose"
+
+
+def test_the_other_roles_and_other_processes_keep_their_end(monkeypatch):
+    for environ in ({}, {"DMLC_ROLE": "server"}):
+        system = type("System", (), {"excepthook": None})
+        worker_exit.leave_on_error(environ, system)
+        assert system.excepthook is None
