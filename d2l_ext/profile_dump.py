@@ -17,15 +17,23 @@ def read(path, borrowed=None):
 
     `borrowed`: names for slots that other devices used, {number: name}.
     """
-    with open(path) as f:
-        raw = _complete(f.read())
-    _slots.update({e["pid"]: e["args"]["name"] for e in raw if e["ph"] == "M"})
+    raw = raw_events(path)
     return parse(raw, {**_slots, **(borrowed or {})})
+
+
+def raw_events(path):
+    """Return what `mxnet.profiler.dump` wrote to `path`: Chrome trace events, dicts.
+
+    The slots' names are remembered: they are only in the first dump of a process.
+    """
+    with open(path) as f:
+        raw = _complete(f.read().strip())
+    _slots.update({e["pid"]: e["args"]["name"] for e in raw if e["ph"] == "M"})
+    return raw
 
 
 def _complete(text):
     """Read an unfinished dump: the first has a head and no end, later ones neither."""
-    text = text.strip()
     if text.startswith("{"):
         return json.loads(text + "]}")["traceEvents"]
     return json.loads("[" + text.lstrip(",") + "]")

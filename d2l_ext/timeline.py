@@ -74,7 +74,7 @@ def record(devices=()):
     Raises `ValueError` when `devices` holds such a context.
     Source: `mxnet.profiler`. Developed in the chapter *Devices*.
     """
-    borrowed = _borrowed_slots(devices)
+    borrowed = borrowed_slots(devices)
     trace = Timeline()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
@@ -92,7 +92,7 @@ def record(devices=()):
             trace.events = read(path, borrowed)
 
 
-def _borrowed_slots(devices):
+def borrowed_slots(devices):
     """Names for the profiler's slots that CPU contexts beyond the cores borrow."""
     beyond = without_slot(devices)
     if beyond:
