@@ -1,0 +1,80 @@
+"""How old the weights are that a worker's gradient is added to."""
+
+from collections import Counter
+from itertools import chain
+
+import mxnet as mx
+from mxnet import np
+
+
+class Tickets:
+    """A counter in the store, next to the parameters: each update takes a number.
+
+        tickets = Tickets(kv, optimizer, key=len(params))
+        kv.set_optimizer(optimizer)
+        tickets.start()
+        ... in every step, between push and pull: tickets.take()
+
+    `kv`: of type `dist_async`. `optimizer`: plain `SGD`, before it is sent to the
+    store; its learning rate for `key` is changed so that the store adds one.
+    `numbers`: the tickets that this worker took, whole numbers from 1.
+    A server handles one request after another, and a `pushpull` is one request, so
+    no two workers ever get the same number and none is left out.
+
+    Raises `ValueError` for another optimizer, or momentum or weight decay.
+    Developed in the chapter *Synchronous and asynchronous training*.
+    """
+
+    def __init__(self, kv, optimizer, key):
+        if type(optimizer) is not mx.optimizer.SGD or optimizer.momentum:
+            raise ValueError(
+                f"tickets need plain SGD, which can be made to add one; this is "
+                f"{type(optimizer).__name__} with momentum "
+                f"{getattr(optimizer, 'momentum', 0)}"
+            )
+        if optimizer.wd:
+            raise ValueError(f"weight decay {optimizer.wd} would shrink the counter")
+        step = optimizer.learning_rate * optimizer.rescale_grad
+        optimizer.set_lr_mult({**optimizer.lr_mult, key: -1 / step})
+        self.kv, self.key, self.numbers = kv, key, []
+
+    def start(self):
+        """Put the counter into the store; every worker must call this."""
+        self.kv.init(self.key, np.zeros(1))
+
+    def take(self):
+        """Draw the next number, and wait for it."""
+        number = np.zeros(1)
+        self.kv.pushpull(self.key, np.ones(1), out=number)
+        self.numbers.append(round(float(number)))
+        return self.numbers[-1]
+
+
+def staleness(tickets):
+    """How many updates others made between my pull and my push, for each update.
+
+    `tickets`: the numbers that each worker took, a list per worker. Returns a list
+    per worker, shorter by one: before the first ticket nobody knows. The number
+    is that of the *counter*; another key of the same step may differ by the few
+    updates that were under way at the same moment.
+
+    Raises `ValueError` when a number is missing or was drawn twice: then updates
+    were lost.
+    Source: staleness as in Ho et al., "More Effective Distributed ML via a Stale
+    Synchronous Parallel Parameter Server", 2013.
+    """
+    drawn = Counter(chain.from_iterable(tickets))
+    expected = range(1, sum(drawn.values()) + 1)
+    wrong = [n for n in expected if drawn[n] != 1]
+    if wrong:
+        raise ValueError(
+            f"{len(expected)} tickets must be 1 to {len(expected)}, each once; "
+            f"{wrong[0]} was drawn {drawn[wrong[0]]} times"
+        )
+    return [[b - a - 1 for a, b in zip(own, own[1:])] for own in tickets]
+
+
+def histogram(values):
+    """How often each whole number from 0 to the largest occurs in `values`: a list."""
+    counted = Counter(values)
+    return [counted[n] for n in range(max(counted, default=-1) + 1)]
