@@ -1,8 +1,13 @@
 """A graph whose groups live on several devices: place it, bind it, train it."""
 
 import json
+import os
+from contextlib import contextmanager
 
 import mxnet as mx
+
+#: Read by MXNet whenever a symbol is bound.
+BULK = "MXNET_EXEC_BULK_EXEC_TRAIN"
 
 
 def split(names, cuts):
@@ -67,16 +72,18 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None, grad_req="write"):
     missing = [] if params is None else [n for n in names if n not in params]
     if missing:
         raise ValueError(f"params lack {missing}, which the symbol needs")
-    executor = symbol.simple_bind(
-        ctx=next(iter(group2ctx.values())),
-        group2ctx=group2ctx,
-        grad_req={n: grad_req if n in names else "null"
-                  for n in symbol.list_arguments()},
-        shared_arg_names=names if shared else None,
-        shared_exec=shared.executor if shared else None,
-        **shapes,
-    )  # fmt: skip
-    pipeline = Pipeline(executor, symbol, names)
+    with _one_by_one():
+        executor = symbol.simple_bind(
+            ctx=next(iter(group2ctx.values())),
+            group2ctx=group2ctx,
+            grad_req={n: grad_req if n in names else "null"
+                      for n in symbol.list_arguments()},
+            shared_arg_names=names if shared else None,
+            shared_exec=shared.executor if shared else None,
+            shared_buffer={} if shared else None,  # without it nothing is shared
+            **shapes,
+        )  # fmt: skip
+    pipeline = Pipeline(executor, symbol, group2ctx, names)
     for name in names if params else []:
         params[name].copyto(pipeline.params[name])
     return pipeline
@@ -89,8 +96,8 @@ class Pipeline:
     Made by `bind`. No method waits for the engine.
     """
 
-    def __init__(self, executor, symbol, names):
-        self.executor, self.symbol = executor, symbol
+    def __init__(self, executor, symbol, group2ctx, names):
+        self.executor, self.symbol, self.group2ctx = executor, symbol, group2ctx
         self.params = {n: executor.arg_dict[n] for n in names}
 
     def forward(self, X, y, is_train=False):
@@ -125,6 +132,20 @@ class Pipeline:
         for name, grad in self.gradients().items():
             w = self.params[name]
             mx.nd.sgd_update(w, grad, lr=lr, wd=0.0, rescale_grad=1 / count, out=w)
+
+
+@contextmanager
+def _one_by_one():
+    """Keep MXNet from making bulks: who waits for one result would wait for all."""
+    before = os.environ.get(BULK)
+    os.environ[BULK] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[BULK]
+        else:
+            os.environ[BULK] = before
 
 
 def _check_there(device):

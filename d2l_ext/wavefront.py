@@ -1,0 +1,90 @@
+"""The wavefront: which device works on which time step, planned and observed."""
+
+import re
+from collections import namedtuple
+
+#: A layer's products of one time step, as they ran. Times in milliseconds.
+Cell = namedtuple("Cell", "layer step kind device start end")
+PRODUCT = re.compile(
+    r"Op:(?:_backward_)?FullyConnected, Name=(\S+)\n(?:.*\n)*?\s*__ctx_group__=(\S+)"
+)
+IN_LAYER = re.compile(r"l(\d+)_t(\d+)_[ih]2h\w*?(_backward)?")
+
+
+def schedule(k, num_steps):
+    """Who works on what: a list of (device, step) per slot, for `k` devices in a row.
+
+    A device takes a step when the one before it has passed it on.
+
+    k = 3, 4 steps     slot   0  1  2  3  4  5
+                   device 0   0  1  2  3
+                   device 1      0  1  2  3
+                   device 2         0  1  2  3
+
+    Follows `clock_cycles` of torchgpipe, with time steps for micro-batches.
+    Developed in the chapter *The LSTM as a pipeline*.
+    """
+    return [
+        [(i, slot - i) for i in range(k) if 0 <= slot - i < num_steps]
+        for slot in range(k + num_steps - 1)
+    ]
+
+
+def draw(k, num_steps):
+    """The schedule as text: a line per device, a column per slot, steps modulo 10."""
+    lanes = [[" "] * (k + num_steps - 1) for _ in range(k)]
+    for slot, work in enumerate(schedule(k, num_steps)):
+        for device, step in work:
+            lanes[device][slot] = str(step % 10)
+    return "\n".join(f"device {i}  {' '.join(lane)}" for i, lane in enumerate(lanes))
+
+
+def bound(k, num_steps):
+    """Speed-up that `k` equal devices can reach: k·T of work in T + k − 1 slots.
+
+    2 devices    2·T/(T + 1)       1 without time steps to overlap, 2 for many
+    """
+    return k * num_steps / (num_steps + k - 1)
+
+
+def products(pipeline):
+    """Names of the matrix products of each device, in the order in which they run.
+
+    All products of a device use one scratch buffer, so the engine runs them in the
+    order of the graph, forward and backward. Returns {device: list of names}, with
+    devices named as in a `Timeline`.
+    """
+    order = {}
+    for name, group in PRODUCT.findall(pipeline.executor.debug_str()):
+        device = pipeline.group2ctx[group]
+        lane = f"{device.device_type}/{device.device_id}"
+        order.setdefault(lane, []).append(name)
+    return order
+
+
+def cells(trace, pipeline):
+    """What the layers did in a recorded training step: a list of `Cell`.
+
+    `trace`: a `Timeline` of one `forward_backward` of `pipeline`. The products in it
+    have no names; the n-th on a device is the n-th of `products`.
+
+    Raises `ValueError` when the trace holds another number of products.
+    """
+    spans = {}
+    for lane, names in products(pipeline).items():
+        ran = [e for e in trace.of(lane) if e.name.endswith("FullyConnected")]
+        if len(ran) != len(names):
+            raise ValueError(
+                f"{len(ran)} matrix products were recorded on {lane}, and a training "
+                f"step has {len(names)}: record exactly one, of this pipeline"
+            )
+        for name, event in zip(names, ran):
+            found = IN_LAYER.fullmatch(name)
+            if found:
+                layer, step, back = found.groups()
+                key = int(layer), int(step), "backward" if back else "forward", lane
+                spans.setdefault(key, []).append(event)
+    return [
+        Cell(*key, min(e.start for e in events), max(e.end for e in events))
+        for key, events in spans.items()
+    ]
