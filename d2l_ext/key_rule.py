@@ -1,0 +1,71 @@
+"""Which server holds which key of a distributed kvstore, and where arrays are cut.
+
+Nothing here is random: every worker computes the same from the key, the number of
+servers and the size of the array, and asks nobody. The rule of MXNet 1.9.1.
+"""
+
+import math
+import os
+
+#: The variable that moves the bound; each worker reads its own.
+VARIABLE = "MXNET_KVSTORE_BIGARRAY_BOUND"
+#: Elements from which an array is cut, unless the variable says otherwise.
+BOUND = 1_000_000
+#: The prime that spreads keys over servers.
+PRIME = 9973
+#: From this key on, MXNet's product of key and prime leaves the range of its integers.
+END_OF_KEYS = -(-(2**31) // PRIME)
+
+
+def server_of(key, num_servers):
+    """The rank of the server that holds a whole array: key · 9973 mod `num_servers`.
+
+    `key`: an integer. With names, MXNet numbers them 0, 1, … in the order in which
+    they are initialized. For 2, 3, 4, 6, 9 and 12 servers this is key mod
+    `num_servers`, as these numbers divide 9972.
+
+    Raises `ValueError` for a key or number of servers that MXNet cannot place.
+    """
+    if num_servers < 1:
+        raise ValueError(f"num_servers={num_servers}: a store has a server at least")
+    if not 0 <= key < END_OF_KEYS:
+        raise ValueError(f"key={key}: keys go from 0 to {END_OF_KEYS - 1}")
+    return key * PRIME % num_servers
+
+
+def shards(key, size, num_servers, bound=None):
+    """How many of an array's `size` elements each server holds: a list, by rank.
+
+    Below `bound` elements (default: the variable's value here, or 1,000,000) all are
+    on the server of the key. From `bound` on the array is cut into a shard for each
+    server, whose sizes differ by one at most.
+
+        shards(3, 999_999, 2)    [0, 999999]
+        shards(3, 1_000_001, 2)  [500001, 500000]
+
+    Raises `ValueError` as in `server_of`, and for a negative size.
+    Source: `KVStoreDist::EncodeDefaultKey`, MXNet 1.9.1; dense arrays only. Developed
+    in the chapter *Roles, keys and shards*.
+    """
+    if size < 0:
+        raise ValueError(f"size={size}: an array has no negative number of elements")
+    if bound is None:
+        bound = int(os.environ.get(VARIABLE, BOUND))
+    holder = server_of(key, num_servers)
+    if size < bound:
+        return [size * (rank == holder) for rank in range(num_servers)]
+    edges = [_rounded(size / num_servers * i) for i in range(num_servers + 1)]
+    return [stop - start for start, stop in zip(edges, edges[1:])]
+
+
+def load(sizes, num_servers, bound=None):
+    """How many elements each server holds of arrays with `sizes`: a list, by rank.
+
+    `sizes`: elements of the arrays with keys 0, 1, … `bound` and errors as in `shards`.
+    """
+    rows = [shards(key, size, num_servers, bound) for key, size in enumerate(sizes)]
+    return [sum(row[rank] for row in rows) for rank in range(num_servers)]
+
+
+def _rounded(x):
+    return math.floor(x + 0.5)  # as C does; Python's round goes to even numbers

@@ -1,0 +1,188 @@
+"""What ps-lite writes about itself, read back: who joined, and every message.
+
+`PS_VERBOSE=1` makes a node log how it is connected, `PS_VERBOSE=2` also each message
+that it sends or receives. A log is what one process printed, standard error included.
+"""
+
+import re
+from dataclasses import dataclass, replace
+
+#: The scheduler's id. Servers are 8, 10, 12, …, workers 9, 11, 13, …
+SCHEDULER = 1
+#: Who waits at a barrier: the sum of 1 (scheduler), 2 (servers) and 4 (workers).
+GROUPS = {4: "all workers", 7: "all nodes"}
+#: What a worker can tell a server to do, by the number `head` of a command.
+COMMANDS = {0: "optimizer", 1: "multi-precision", 2: "stop", 3: "synchronous",
+            4: "compression", 5: "profiler"}  # fmt: skip
+
+# Another thread may write between the header of a line and its text, and between that
+# and the end of the line. Each text is written in one piece, and only texts count.
+_NODE = re.compile(r"role=(\w+),(?: id=(\d+),)? ip=([\d.]+), port=(\d+)")
+_EVENT = re.compile(
+    r"(?P<listens>Bind to )"
+    r"|assign rank=(?P<numbered>\d+) to node "
+    r"|(?P<connected>is connected to others|the scheduler is connected to)"
+    r"|Barrier count for (?P<waits>\d+) : (?P<count>\d+)"
+    r"|(?P<stops>is stopping)"
+)
+_MESSAGE = re.compile(
+    r"(?P<sender>\?|\d+) => (?P<receiver>\d+)\. Meta: request=(?P<request>\d)"
+    r"(?:, timestamp=(?P<timestamp>\d+))?, "
+    r"(?:control=\{ cmd=(?P<control>\w+)(?:, node=\{(?P<nodes>[^}]*)\})?"
+    r"(?:, barrier_group=(?P<group>-?\d+))?(?:, msg_sig=\d+)? \}"
+    r"|app_id=\d+, customer_id=\d+, simple_app=(?P<command>\d), push=(?P<push>\d)"
+    r", head=(?P<head>\d+)"
+    r"(?:, data_type=\{[^}]*\} Body:(?P<sizes>(?: data_size=\d+)+))?)"
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A process of the job. `id`: None until the scheduler has numbered it."""
+
+    role: str
+    id: int
+    ip: str
+    port: int
+
+
+@dataclass(frozen=True)
+class Event:
+    """A step of the log's node.
+
+    `kind`: `'listens'`, `'numbered'` (at the scheduler), `'connected'`, `'waits'` (at
+    the scheduler: another node has come to a barrier) or `'stops'`. `node`: who
+    listens, or is numbered. `group`, `count`: whose barrier, and how many are there.
+    """
+
+    kind: str
+    node: Node = None
+    group: int = None
+    count: int = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message from the node with id `sender` to that with id `receiver`.
+
+    `kind`: `'push'`, `'pull'`, `'command'`, or one of ps-lite's own, `'add_node'`,
+    `'barrier'`, `'terminate'`, … `request`: whether it asks for an answer; the answer
+    has the same `timestamp`, a number that counts a node's requests. `sent`: whether
+    the log's node is the sender. `sizes`: bytes of keys, values and lengths, as far as
+    it has them. `head`: of a command, see `COMMANDS`. `group`: of a barrier, see
+    `GROUPS`. `nodes`: those that an `'add_node'` presents.
+    """
+
+    sender: int
+    receiver: int
+    kind: str
+    request: bool
+    timestamp: int
+    sent: bool
+    sizes: tuple = ()
+    head: int = None
+    group: int = None
+    nodes: tuple = ()
+
+    @property
+    def nbytes(self):
+        """Bytes that it carries. Its header, some tens of bytes, is not logged."""
+        return sum(self.sizes)
+
+    @property
+    def values(self):
+        """Bytes of its values alone: 4 for each element of a float32 array."""
+        return self.sizes[1] if len(self.sizes) > 1 else 0
+
+
+def role(node_id):
+    """`'scheduler'`, `'server'` or `'worker'`: the role of the node with this id."""
+    return "scheduler" if node_id == SCHEDULER else ("server", "worker")[node_id % 2]
+
+
+def rank(node_id):
+    """The rank of a server or worker: 0 for the ids 8 and 9, 1 for 10 and 11, …"""
+    return node_id // 2 - 4
+
+
+def events(text):
+    """The `Event`s in `text`, a log with `PS_VERBOSE` 1 or 2, in the log's order.
+
+    Developed in the chapter *Roles, keys and shards*.
+    """
+    return [_event(match, text) for match in _EVENT.finditer(text)]
+
+
+def messages(text):
+    """The `Message`s in `text`, a log with `PS_VERBOSE=2`, in the log's order.
+
+    ps-lite writes `?` for a node that has no number yet, and for the log's own node
+    in what that sends. Here both have the number that the scheduler gave.
+
+    Raises `ValueError` when there are messages, but not the scheduler's, that tells
+    who is who: the log is cut, or the job never became ready.
+    Source: `Van` and `Message::DebugString` of ps-lite, as in MXNet 1.9.1.
+    Developed in the chapter *Roles, keys and shards*.
+    """
+    found = list(_MESSAGE.finditer(text))
+    known = [node for match in found for node in _nodes(match["nodes"]) if node.id]
+    ids = {(node.ip, node.port): node.id for node in known}
+    me = next((ids.get((e.node.ip, e.node.port)) for e in events(text) if e.node), None)
+    if found and me is None:
+        raise ValueError(
+            "the log does not tell the number of its node: it is cut, or the job did "
+            "not become ready. Give all that one process printed, from its start."
+        )
+    return [_message(match, me, ids) for match in found]
+
+
+def _event(match, text):
+    node = None
+    if match["listens"] or match["numbered"]:
+        (node,) = _nodes(_NODE.search(text, match.end())[0])
+    if match["numbered"]:
+        node = replace(node, id=int(match["numbered"]))
+    kinds = ("listens", "numbered", "connected", "waits", "stops")
+    kind = next(kind for kind in kinds if match[kind])
+    return Event(kind, node, _number(match["waits"]), _number(match["count"]))
+
+
+def _message(match, me, ids):
+    nodes = tuple(_nodes(match["nodes"]))
+    sender, receiver = match["sender"], int(match["receiver"])
+    joins = sender == "?" and match["control"] == "ADD_NODE" and receiver == SCHEDULER
+    by_me = sender == "?" and not (joins and me == SCHEDULER)
+    if joins:
+        sender = ids[nodes[0].ip, nodes[0].port]
+    request = match["request"] == "1"
+    return Message(
+        sender=me if by_me else int(sender),
+        # The first message to a node goes to a placeholder for its number.
+        receiver=receiver if receiver in ids.values() else me,
+        kind=_kind(match),
+        request=request,
+        timestamp=_number(match["timestamp"]),
+        sent=by_me,
+        sizes=tuple(int(n) for n in re.findall(r"\d+", match["sizes"] or "")),
+        head=_number(match["head"]) if match["command"] == "1" else None,
+        # In an answer ps-lite leaves it unset: the log shows what was in memory.
+        group=_number(match["group"]) if request else None,
+        nodes=nodes,
+    )
+
+
+def _kind(match):
+    if match["control"]:
+        return match["control"].lower()
+    if match["command"] == "1":
+        return "command"
+    return "push" if match["push"] == "1" else "pull"
+
+
+def _nodes(text):
+    found = _NODE.findall(text or "")
+    return [Node(role, _number(id), ip, int(port)) for role, id, ip, port in found]
+
+
+def _number(text):
+    return int(text) if text else None
