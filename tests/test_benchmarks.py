@@ -294,6 +294,7 @@ def test_a_batch_that_four_devices_cannot_share_is_refused():
 
 @pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("results/*.json")), ids=str)
 def test_recorded_results_are_valid_and_from_a_quiet_machine(path):
-    result = json.loads(path.read_text())
-    jsonschema.validate(result, SCHEMA)
+    result, own = json.loads(path.read_text()), BENCHMARKS / f"{path.stem}.schema.json"
+    schema = json.loads(own.read_text()) if own.exists() else SCHEMA
+    jsonschema.validate(result, schema)
     assert result["quiet"]["warnings"] == []
