@@ -5,13 +5,14 @@ import json
 import re
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 from job_checks import CLI, JOBS, PYTHON, claims, nothing_left  # noqa: F401
 
 from d2l_ext import launch
 from d2l_ext.launch import __main__ as command_line
-from d2l_ext.launch import environment, options, plan, ports
+from d2l_ext.launch import environment, logs, options, plan, ports, start
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 NASTY = ["a b", "'", '"', ";", "$(touch x)", "`id`", "line\nline", "ä→日本", "", "-s",
@@ -35,13 +36,15 @@ def test_hostile_arguments_arrive_unchanged(tmp_path, monkeypatch):
 
 
 def test_the_command_lines_words_after_the_first_belong_to_the_command():
-    argv = ["-n", "1", "-s", "1", *WORDS, "-n", "7", "--env", "--", *NASTY]
+    argv = ["-n", "1", "-s", "1", "--json", *WORDS, "-n", "7", "--env", "--", *NASTY]
     done = subprocess.run([*CLI, *argv], check=False, capture_output=True, text=True,
                           timeout=60)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    shown = done.stdout[done.stdout.index("{") :]
-    assert json.loads(shown)["argv"] == ["-n", "7", "--env", "--", *NASTY]
-    assert re.search(r"^worker-0    \| {", done.stdout, re.MULTILINE)
+    of_worker, of_job = done.stdout.splitlines()
+    assert re.match(r"worker-0    \| {", of_worker)
+    summary = json.loads(of_job)
+    assert summary["workers"][0]["argv"] == ["-n", "7", "--env", "--", *NASTY]
+    assert (summary["returncode"], summary["attempts"]) == (0, 1)
     assert "1 workers and 1 servers ended well" in done.stderr
 
 
@@ -182,6 +185,31 @@ def test_a_scheduler_whose_port_was_taken_meanwhile_is_started_on_another(monkey
 
 
 # ---- A start that does not become ready ----
+
+
+def test_the_job_is_ready_when_the_scheduler_has_counted_all_nodes_once():
+    """With PS_VERBOSE=2 two threads write at a time, and may spoil one line."""
+    made = plan.make(["x"], 2, 1)
+    for counts in ((1, 2, 3, 4), (1, 2, 3, 1)):
+        begun = start.Start(made, Path("nowhere"))
+        for count in counts:
+            assert not begun.is_ready
+            begun._note_barrier("[12:00] van.cc:199: Barrier count for 4 : 9")
+            begun._note_barrier(f"[12:00] van.cc:199: Barrier count for 7 : {count}")
+        assert begun.is_ready
+
+
+def test_a_growing_log_is_read_line_by_line(tmp_path):
+    tail = logs.Tail(tmp_path / "log")
+    assert tail.lines() == []
+    with open(tmp_path / "log", "wb", buffering=0) as file:
+        file.write(b"one\ntw")
+        assert tail.lines() == ["one"]
+        file.write("o ä".encode()[:-1])
+        assert tail.lines() == []
+        file.write("ä".encode()[-1:] + b"\nrest \xff")
+    assert tail.lines() == ["two ä"]
+    assert tail.lines(last=True) == ["rest \ufffd"] and tail.lines(last=True) == []
 
 
 LISTEN = """

@@ -32,7 +32,9 @@ def adds_up(kv, value, arrays):
             "array": arrays["x"] * 2}  # fmt: skip
 
 
-@pytest.mark.parametrize("env", [{}, {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": 1000}])
+@pytest.mark.parametrize("env", [
+    {}, {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": 1000}, {"DMLC_LOCAL": 1},
+])  # fmt: skip
 def test_every_worker_runs_the_function_and_results_come_in_order_of_rank(env):
     job = launch.call_job(adds_up, 4, {"x": numpy.arange(3)}, num_servers=2, env=env)
     assert [found["rank"] for found in job.results] == [0, 1]

@@ -3,6 +3,7 @@
 The flags are in `options.py`; `--help` lists them.
 """
 
+import json
 import shlex
 import signal
 import sys
@@ -46,7 +47,30 @@ def main(argv=None):
     else:
         _say(f"{args.num_workers} workers and {args.num_servers} servers ended well, "
              f"{job.seconds:.1f} s, {job.attempts} start(s)")  # fmt: skip
+    if args.json:
+        print(json.dumps(summary(job, args.num_workers)), flush=True)
     return job.returncode
+
+
+def summary(job, num_workers):
+    """What became of a job, for a program to read: types of JSON.
+
+    `workers`: the last line of each, read as JSON where it is.
+    """
+    outputs = [job.output("worker", i) for i in range(num_workers) if job.logs]
+    return {
+        "returncode": job.returncode, "cause": job.cause, "attempts": job.attempts,
+        "seconds": round(job.seconds, 2), "notes": job.notes,
+        "workers": [_last_line(text) for text in outputs],
+    }  # fmt: skip
+
+
+def _last_line(text):
+    line = (text.splitlines() or [""])[-1]
+    try:
+        return json.loads(line)
+    except ValueError:
+        return line
 
 
 def _show(plan):

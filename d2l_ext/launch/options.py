@@ -53,6 +53,9 @@ def parser():
     add("--ready-timeout", type=not_negative, default=READY_TIMEOUT, metavar="SECONDS",
         help="for nodes that all listen to find each other; default "
         f"{READY_TIMEOUT:g}")  # fmt: skip
+    add("--json", action="store_true",
+        help="as the last line, on standard output: what became of the job, and the "
+        "last line of each worker, in JSON")  # fmt: skip
     add("--dry-run", action="store_true", help="show what would be started")
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     return flags

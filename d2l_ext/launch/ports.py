@@ -10,6 +10,8 @@ from pathlib import Path
 #: very port as its own, and so be connected to itself.
 FIRST, LAST = 10000, 32000
 TRIES = 200
+#: Where ps-lite puts a socket named as the port, with `DMLC_LOCAL=1`.
+LOCAL = "/tmp"
 
 
 @contextmanager
@@ -60,9 +62,12 @@ def is_free(port):
 def listening():
     """Addresses on which processes of this machine listen: a set of (IP, port).
 
-    IPv4 and IPv6, of this network namespace. An IPv6 address is given in hex.
+    IPv4 and IPv6, of this network namespace. An IPv6 address is given in hex; the
+    files that stand for ports with `DMLC_LOCAL=1` are of the address `'/tmp'`.
     """
-    found = set()
+    names = {row.split()[-1] for row in Path("/proc/net/unix").read_text().splitlines()}
+    files = [Path(name) for name in names if name.startswith(f"{LOCAL}/")]
+    found = {(LOCAL, int(path.name)) for path in files if path.name.isdecimal()}
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             lines = Path(table).read_text().splitlines()[1:]
@@ -74,6 +79,13 @@ def listening():
                 ip, port = local.split(":")
                 found.add((_dotted(ip), int(port, 16)))
     return found
+
+
+def remove_files(ports):
+    """Remove the sockets that killed nodes left with `DMLC_LOCAL=1`."""
+    for path in (Path(LOCAL, str(port)) for port in ports):
+        if path.is_socket():
+            path.unlink(missing_ok=True)
 
 
 def _dotted(ip):

@@ -60,7 +60,7 @@ def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, che
             if job.attempts:
                 keep_old(folder, plan.nodes, job.attempts)
             job.attempts += 1
-            start = Start(plan, folder, None if log_dir else folder)
+            start = Start(plan, folder, None if log_dir else folder, stream)
             if _once(start, Watch(start, until, ready_timeout, shown.line), job, shown):
                 break
     else:

@@ -1,6 +1,7 @@
 """One start of a job: its processes, from the first to the last."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,16 +16,18 @@ class Start:
     """The processes of one start. Leaving the `with` ends whatever still runs.
 
     `plan`: a `plan.Plan`. `folder`: for the logs. `remove`: a folder that the
-    watchdog removes, or None, if the launcher is killed.
+    watchdog removes, or None, if the launcher is killed. `stream`: whether `lines`
+    is wanted.
     """
 
-    def __init__(self, plan, folder, remove=None):
+    def __init__(self, plan, folder, remove=None, stream=False):
         self.plan, self.folder, self.remove = plan, folder, remove
+        self.stream = stream
         self.job = uuid4().hex
         self.running, self.codes = {}, {}  # (role, rank) to Popen; to exit code
         self.tails = {node: Tail(path_of(folder, *node)) for node in plan.nodes}
         self.lines = []  # (node, line) not yet shown
-        self.is_ready = False
+        self.is_ready, self.count = False, 0
 
     def __enter__(self):
         with ExitStack() as stack:
@@ -68,15 +71,24 @@ class Start:
             self.codes[node] = code
             self._end_group(self.running.pop(node))
         for node, tail in self.tails.items():
-            for line in tail.lines(last=node in self.codes):
-                self.lines.append((node, line))
-                if node[0] == "scheduler" and self._is_last_to_join(line):
-                    self.is_ready = True
+            if self.stream or (node[0] == "scheduler" and not self.is_ready):
+                for line in tail.lines(last=node in self.codes):
+                    self.lines.append((node, line))
+                    if node[0] == "scheduler":
+                        self._note_barrier(line)
         return list(ended)
 
-    def _is_last_to_join(self, line):
-        """Whether this line of the scheduler says that all passed the first barrier."""
-        return line.endswith(f"Barrier count for 7 : {len(self.plan.nodes)}")
+    def _note_barrier(self, line):
+        """Notice, in the scheduler's log, that all have passed the first barrier.
+
+        It counts the nodes that have come to the barrier of all, number 7. At their
+        full number it lets them go, and begins to count anew.
+        """
+        found = re.search(r"Barrier count for 7 : (\d+)", line)
+        if found:
+            count = int(found[1])
+            self.is_ready |= count == len(self.plan.nodes) or count < self.count
+            self.count = count
 
     def joined(self):
         """The nodes that have opened the store: each listens on its port."""
@@ -97,8 +109,9 @@ class Start:
             watchdog.end(self.job, grace=0)
             for process in self.running.values():
                 process.wait()
-            self.running.clear()
             self.poll()
+            if "DMLC_LOCAL" in self.plan.env["scheduler"]:
+                ports.remove_files(self.ports)
 
     @staticmethod
     def _end_group(process):
