@@ -64,12 +64,13 @@ def test_an_introduction_presents_all_nodes():
 
 
 def test_a_push_and_a_pull_have_keys_values_and_lengths():
-    push, pushed, pull, pulled = of_kind("worker-1", "push", "pull")
+    push, pushed, pull, pulled = log = of_kind("worker-1", "push", "pull")
+    assert [m.kind for m in log] == ["push", "push", "pull", "pull"]
     assert (push.sizes, push.nbytes, push.values) == ((8, 40, 4), 52, 40)
     assert (pushed.sizes, pushed.nbytes, pushed.values) == ((), 0, 0)
     assert (pull.sizes, pull.nbytes, pull.values) == ((8, 0), 8, 0)
     assert (pulled.sizes, pulled.nbytes, pulled.values) == ((8, 40, 4), 52, 40)
-    assert [m.sent for m in (push, pushed, pull, pulled)] == [True, False, True, False]
+    assert [m.sent for m in log] == [m.request for m in log] == [True, False] * 2
     assert push.timestamp == pushed.timestamp < pull.timestamp == pulled.timestamp
 
 
@@ -154,7 +155,8 @@ def test_the_chart_shows_each_phase_in_the_order_of_ids():
         "pull": [(9, 8), (11, 8)],
         "pulled": [(8, 9), (8, 11)],
     }
-    assert {m.group for m in phases["wait for all"]} == {7}
+    waits = phases["wait for all"]
+    assert {(m.group, m.timestamp) for m in waits} == {(7, 1)}  # the first barrier
 
 
 def test_the_chart_has_an_arrow_for_each_message_and_the_bytes_of_values():
@@ -163,5 +165,5 @@ def test_the_chart_has_an_arrow_for_each_message_and_the_bytes_of_values():
     arrows = [t for t in ax.texts if getattr(t, "arrow_patch", None)]
     assert len(arrows) == sum(len(group) for group in phases.values()) == 20
     labels = Counter(t.get_text() for t in ax.texts)
-    assert labels["40 bytes"] == 4
+    assert labels["40 bytes"] == 4 == sum("bytes" in t.get_text() for t in ax.texts)
     assert all(labels[f"{ps_chart.name(i)}\nid {i}"] == 1 for i in (1, 8, 9, 11))
