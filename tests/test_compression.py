@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from mxnet import cpu, nd
 
-from d2l_ext import memory
+from d2l_ext import launch, memory
 from d2l_ext.compression import (
     MINUS, PLUS, ZERO, Sender, decompress, dequantize, pack, packed_size, quantize,
     unpack,
@@ -107,6 +107,73 @@ def test_three_devices_and_a_threshold_that_is_no_power_of_two():
 def test_a_local_store_refuses_compression():
     with pytest.raises(Exception, match="not supported for this type of kvstore"):
         mx.kv.create("local").set_gradient_compression({"type": "2bit"})
+
+
+# Against MXNet, in a job of two workers and a server
+
+
+def gradients_of(rank):
+    rng = numpy.random.RandomState(rank)
+    return (0.3 * rng.randn(100, 37, 111)).astype("float32")
+
+
+def push_and_pull(kv, gradients, threshold):
+    """Runs in each worker: what push, `pushpull` and a tiny threshold give."""
+
+    def compress(threshold):
+        kv.set_gradient_compression({"type": "2bit", "threshold": threshold})
+        kv._barrier()
+
+    compress(threshold)
+    mine = gradients[kv.rank]
+    pulled, sums = mx.nd.zeros(mine[0].shape), []
+    kv.init("w", pulled)
+    for gradient in mine:
+        kv.push("w", mx.nd.array(gradient))
+        kv.pull("w", out=pulled)
+        sums.append(pulled.asnumpy())
+    theirs, sender = memory.Snapshot(), Sender(threshold)
+    for gradient in mine:
+        message = sender.compress(gradient)
+    try:
+        kv.pushpull("w", pulled, out=pulled)
+    except mx.MXNetError as error:
+        complaint = str(error)
+    compress(4e-7)
+    kv.init("tiny", mx.nd.zeros(1))
+    kv.push("tiny", mx.nd.ones(1))
+    kv.pull("tiny", out=(tiny := mx.nd.ones(1)))
+    return {"sums": numpy.array(sums), "message": theirs.holds(message),
+            "residual": theirs.holds(sender.residual), "complaint": complaint,
+            "tiny": float(tiny.asscalar())}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def job():
+    gradients = [gradients_of(rank) for rank in (0, 1)]
+    return launch.call(push_and_pull, gradients, 0.3)
+
+
+def test_in_a_job_all_sums_of_100_steps_equal_those_by_hand(job):
+    senders = [Sender(0.3), Sender(0.3)]
+    for step, gradients in enumerate(zip(gradients_of(0), gradients_of(1))):
+        messages = [s.compress(g) for s, g in zip(senders, gradients)]
+        by_hand = sum(decompress(m, (37, 111), 0.3) for m in messages)
+        for worker in job:
+            assert worker["sums"][step].tobytes() == by_hand.tobytes()
+
+
+def test_in_a_job_each_worker_s_memory_holds_its_message_and_residual(job):
+    assert all(worker["message"] and worker["residual"] for worker in job)
+
+
+def test_pushpull_of_a_job_cannot_compress(job):
+    for worker in job:
+        assert "Compression not supported with PushPull" in worker["complaint"]
+
+
+def test_servers_read_the_threshold_with_six_decimals(job):
+    assert [worker["tiny"] for worker in job] == [0, 0]
 
 
 # Codes
