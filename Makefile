@@ -27,7 +27,7 @@ RUN := $(VENV)/bin/python
 SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help book html test rerun bench bench-peers lock venv clean distclean
+.PHONY: help book html test rerun stress bench bench-peers lock venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -51,6 +51,11 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 
 rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….ipynb
 	@$(RUN) tools/rerun.py $(CHAPTERS)
+
+stress: venv  ## 200 jobs of the launcher in a row, and 60 with a killed process
+	@$(RUN) tests/stress_launch.py kill 20
+	@$(RUN) tests/stress_launch.py jobs 100
+	@$(RUN) tests/stress_launch.py jobs 100 --resend
 
 bench: venv  ## measure two devices against one (options: ARGS=…)
 	@$(RUN) benchmarks/data_parallel.py $(ARGS)

@@ -15,6 +15,7 @@ from job_checks import (  # noqa: F401
 )  # fmt: skip
 
 from d2l_ext import launch, worker_exit
+from d2l_ext.launch import supervise
 
 #: Seconds from a fault to the end of the job.
 BOUND = 10
@@ -82,6 +83,15 @@ def test_a_launcher_that_is_stopped_leaves_nothing(nothing_left, signum, code): 
     wait_for(lambda: not alive(nothing_left), BOUND)
 
 
+def test_a_killed_caller_leaves_nothing_of_its_call_either(nothing_left, tmp_path):  # noqa: F811
+    (tmp_path / "caller.py").write_text(CALLER)
+    process = subprocess.Popen([PYTHON, str(tmp_path / "caller.py")])
+    wait_for(lambda: len(nodes_of(nothing_left)) == 4)
+    process.kill()
+    process.wait()
+    wait_for(lambda: not alive(nothing_left), BOUND)
+
+
 def test_an_interrupt_in_a_notebook_ends_the_job_too(nothing_left):  # noqa: F811
     interrupt = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()
@@ -91,6 +101,27 @@ def test_an_interrupt_in_a_notebook_ends_the_job_too(nothing_left):  # noqa: F81
     assert time.monotonic() - clock < 2 + BOUND
     assert not alive(nothing_left)
 
+
+def test_services_that_do_not_end_after_the_last_worker_are_ended(monkeypatch):
+    monkeypatch.setattr(supervise, "LEAVE", 1)
+    job = launch.call_job(leaves_in_silence, num_workers=1, check=False)
+    assert job.returncode == 1
+    assert job.cause == "1 s after the last worker still running: scheduler 0, server 0"
+
+
+def leaves_in_silence(kv):
+    os._exit(0)
+
+
+CALLER = """
+from d2l_ext import launch
+
+def sleeps(kv):
+    import time
+    time.sleep(100)
+
+launch.call(sleeps, kv_type=None)
+"""
 
 FAILS = """
 import d2l_ext, mxnet

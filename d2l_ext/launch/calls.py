@@ -56,7 +56,8 @@ def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
         command = [sys.executable, "-m", "d2l_ext.launch.remote", str(folder)]
         plan = make(command, num_workers, num_servers, env, env_worker, env_server,
                     env_scheduler, launcher, verbose)  # fmt: skip
-        supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, check)
+        supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, check,
+                  remove=[folder])  # fmt: skip
         if not job.returncode:
             paths = [folder / f"result-{rank}" for rank in range(num_workers)]
             job.results = [values.load(path) for path in paths]

@@ -46,21 +46,26 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
                      check)  # fmt: skip
 
 
-def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, check):
-    """Start `plan` until it is ready, wait for its end, and fill and return `job`."""
+def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, check,
+              remove=()):  # fmt: skip
+    """Start `plan` until it is ready, wait for its end, and fill and return `job`.
+
+    `remove`: folders that should not outlive this process, even if it is killed.
+    """
     if attempts < 1:
         raise ValueError(f"attempts={attempts}: a job is started once at least")
     begin = time.monotonic()
     until = begin + deadline if deadline else None
     if _is_there(plan):
         folder = log_folder(job, log_dir)
+        remove = [*remove, *([] if log_dir else [folder])]
         job.logs = {f"{r}-{i}": path_of(folder, r, i) for r, i in plan.nodes}
         shown = Shown(plan, job, stream)
         while job.attempts < attempts:
             if job.attempts:
                 keep_old(folder, plan.nodes, job.attempts)
             job.attempts += 1
-            start = Start(plan, folder, None if log_dir else folder, stream)
+            start = Start(plan, folder, remove, stream)
             if _once(start, Watch(start, until, ready_timeout, shown.line), job, shown):
                 break
     else:

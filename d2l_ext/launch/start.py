@@ -15,12 +15,12 @@ from .logs import Tail, path_of
 class Start:
     """The processes of one start. Leaving the `with` ends whatever still runs.
 
-    `plan`: a `plan.Plan`. `folder`: for the logs. `remove`: a folder that the
-    watchdog removes, or None, if the launcher is killed. `stream`: whether `lines`
+    `plan`: a `plan.Plan`. `folder`: for the logs. `remove`: folders that the
+    watchdog removes, if the launcher is killed. `stream`: whether `lines`
     is wanted.
     """
 
-    def __init__(self, plan, folder, remove=None, stream=False):
+    def __init__(self, plan, folder, remove=(), stream=False):
         self.plan, self.folder, self.remove = plan, folder, remove
         self.stream = stream
         self.job = uuid4().hex
@@ -42,9 +42,9 @@ class Start:
         return self.stack.__exit__(*error)
 
     def _watch(self, stack):
-        folder = [str(self.remove)] if self.remove else []
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", watchdog.__file__, self.job, *folder],
+            [sys.executable, "-I", "-S", watchdog.__file__, self.job,
+             *map(str, self.remove)],
             stdin=subprocess.PIPE, start_new_session=True, cwd="/",
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
@@ -94,10 +94,6 @@ class Start:
         """The nodes that have opened the store: each listens on its port."""
         open_ports = {port for _, port in ports.listening()}
         return {n for n, p in zip(self.plan.nodes, self.ports) if p in open_ports}
-
-    def still(self, *roles):
-        """The processes of these roles that have not ended, as text."""
-        return ", ".join(f"{r} {i}" for r, i in self.running if r in roles)
 
     def end(self, grace=2.0):
         """End all processes: SIGTERM, and SIGKILL to those that stay."""

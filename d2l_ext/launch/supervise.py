@@ -54,9 +54,12 @@ class Watch:
         self._begin_others()
         if self._wait(self._ready_or_over) == "over":
             return ["no worker opened a distributed store"]
-        self._wait(lambda: not self.start.still("worker"))
+        self._wait(lambda: not self._workers_run())
         self._wait_for_services()
         return []
+
+    def _workers_run(self):
+        return any(role == "worker" for role, _ in self.start.running)
 
     def _begin_others(self):
         self.began_others = True
@@ -73,11 +76,7 @@ class Watch:
             if value:
                 return value
             if self.until and time.monotonic() > self.until:
-                left = self.start.still("worker") or self.start.still(
-                    "server", "scheduler"
-                )
-                raise Failed(f"the deadline passed, still running: {left}", DEADLINE,
-                             next(iter(self.start.running), None))  # fmt: skip
+                self._fail_late("the deadline passed, still running", DEADLINE)
             time.sleep(PAUSE)
 
     def _look(self):
@@ -108,11 +107,18 @@ class Watch:
             return NotReady(cause, node)
         return Failed(cause, code or 1, node)
 
+    def _fail_late(self, what, code):
+        """Raise for those that should have ended: workers, or who else is there."""
+        left = [n for n in self.start.running if n[0] == "worker"]
+        left = left or list(self.start.running)
+        names = ", ".join(f"{role} {rank}" for role, rank in left)
+        raise Failed(f"{what}: {names}", code, left[0])
+
     def _ready_or_over(self):
         """'ready', 'over' when all workers ended and opened no store, '' before."""
         if self.start.is_ready:
             return "ready"
-        if not self.start.still("worker"):
+        if not self._workers_run():
             return "over"
         self._check_joining()
         return ""
@@ -140,13 +146,9 @@ class Watch:
         end = time.monotonic() + LEAVE
 
         def ended():
-            left = self.start.still("server", "scheduler")
-            if left and time.monotonic() > end:
-                raise Failed(
-                    f"the workers ended, but {LEAVE:g} s later not: {left}", 1,
-                    next(iter(self.start.running)),
-                )  # fmt: skip
-            return not left
+            if self.start.running and time.monotonic() > end:
+                self._fail_late(f"{LEAVE:g} s after the last worker still running", 1)
+            return not self.start.running
 
         self._wait(ended)
 

@@ -1,9 +1,9 @@
 """Ends all processes of a job when its launcher is gone, however it went.
 
-Run as a program, before any process of the job: `watchdog.py JOB [FOLDER]`. It waits
+Run as a program, before any process of the job: `watchdog.py JOB [FOLDER …]`. It waits
 for the end of its standard input, whose other end the launcher holds, and no signal
 can keep the system from closing that. Then it ends the job and, when the launcher did
-not say a word before, removes FOLDER. It imports nothing but the standard library, so
+not say a word before, removes the folders. It imports the standard library alone, so
 that it starts in a moment.
 """
 
@@ -58,12 +58,12 @@ def _send(pid, signum):
         pass
 
 
-def main(job, *folder):
+def main(job, *folders):
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)
     word = sys.stdin.buffer.read()
     end(job)
-    for path in folder if not word else ():
+    for path in folders if not word else ():
         shutil.rmtree(path, ignore_errors=True)
 
 
