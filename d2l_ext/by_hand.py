@@ -18,7 +18,7 @@ class Processes:
 
         with Processes(seconds=30) as processes:
             processes.start("scheduler", "import mxnet", DMLC_ROLE="scheduler", ...)
-            processes.wait_for(lambda: "Bind" in processes.output("scheduler"))
+            processes.wait_for_output("scheduler", "Bind to")
 
     `seconds`: how long a process may live, and `wait_for` waits, default 30.
     Developed in the chapter *Roles, keys and shards*.
@@ -73,6 +73,10 @@ class Processes:
                 return False
             time.sleep(0.05)
         return True
+
+    def wait_for_output(self, name, text):
+        """Wait until the process has printed `text`; False when that took too long."""
+        return self.wait_for(lambda: text in self.output(name))
 
     def _log(self, name):
         return Path(self._folder.name) / name

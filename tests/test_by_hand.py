@@ -37,7 +37,7 @@ def test_leaving_the_block_ends_what_runs_also_after_an_error():
     with pytest.raises(KeyError), Processes() as processes:
         for name in "ab":
             processes.start(name, f"print(1)\n{FOR_EVER}")
-        assert processes.wait_for(lambda: processes.output("b"))
+        assert processes.wait_for_output("b", "1")
         raise KeyError
     assert processes.codes() == {"a": -signal.SIGKILL, "b": -signal.SIGKILL}
 
