@@ -7,6 +7,7 @@ import json
 import shlex
 import signal
 import sys
+from contextlib import contextmanager
 
 from . import environment, options
 from .plan import make
@@ -31,11 +32,10 @@ def main(argv=None):
         plan = make(args.command, **given)
         if args.dry_run:
             return _show(plan)
-        for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            signal.signal(signum, _stop)
-        job = run(args.command, **given, deadline=args.deadline or None, stream=True,
-                  log_dir=args.log_dir, attempts=args.attempts,
-                  ready_timeout=args.ready_timeout)  # fmt: skip
+        with _stoppable():
+            job = run(args.command, **given, deadline=args.deadline or None,
+                      stream=True, log_dir=args.log_dir, attempts=args.attempts,
+                      ready_timeout=args.ready_timeout)  # fmt: skip
     except (ValueError, OSError) as error:
         _say(f"error: {error}")
         return 2
@@ -84,10 +84,21 @@ def _show(plan):
     return 0
 
 
-def _stop(signum, _):
-    """Leave by an exception: on its way, everything that was started is ended."""
-    _say(f"stopped by {signal.Signals(signum).name}, ending the job")
-    sys.exit(128 + signum)
+@contextmanager
+def _stoppable():
+    """Let signals leave by an exception: on its way, all that was started is ended."""
+
+    def stop(signum, _):
+        _say(f"stopped by {signal.Signals(signum).name}, ending the job")
+        sys.exit(128 + signum)
+
+    signums = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    before = {signum: signal.signal(signum, stop) for signum in signums}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
 
 
 def _say(line):
