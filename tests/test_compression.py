@@ -176,6 +176,36 @@ def test_servers_read_the_threshold_with_six_decimals(job):
     assert [worker["tiny"] for worker in job] == [0, 0]
 
 
+def sum_on_the_store(kv, gradients):
+    """Runs in each worker: pushes from two devices to a store that adds them up."""
+    kv.set_gradient_compression({"type": "2bit", "threshold": 0.25})
+    kv._barrier()
+    if kv.rank == 0:
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=-1.0))
+    kv._barrier()
+    total = mx.nd.zeros(gradients.shape[-1])
+    kv.init("w", total)
+    for pair in gradients[kv.rank]:
+        kv.push("w", [mx.nd.array(g, ctx=mx.cpu(i)) for i, g in enumerate(pair)])
+        kv.pull("w", out=total)
+    mx.nd.waitall()
+    kv._barrier()
+    kv.pull("w", out=total)
+    return total
+
+
+def test_a_worker_sums_its_devices_first_and_compresses_once():
+    rng = numpy.random.RandomState(0)
+    gradients = (rng.randint(-8, 9, (2, 20, 2, 40)) / 16).astype("float32")
+    by_hand = numpy.zeros(40, dtype="float32")  # exact: multiples of 1/16
+    for worker in gradients:
+        sender = Sender(0.25)
+        for first, second in worker:
+            by_hand += decompress(sender.compress(first + second), (40,), 0.25)
+    for total in launch.call(sum_on_the_store, gradients, kv_type="dist_async_device"):
+        assert (total == by_hand).all()
+
+
 # Codes
 
 

@@ -29,6 +29,7 @@ def calls_of_a_step(kv, on_store):
         for loss in losses:
             loss.backward()
         trainer.step(2)
+        npx.waitall()  # before the store goes
     return calls
 
 
