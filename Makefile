@@ -27,7 +27,7 @@ RUN := $(VENV)/bin/python
 SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help book html test rerun stress bench bench-peers lock venv clean distclean
+.PHONY: help book html test rerun stress bench bench-pipeline bench-peers lock venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -59,6 +59,9 @@ stress: venv  ## 200 jobs of the launcher in a row, and 60 with a killed process
 
 bench: venv  ## measure two devices against one (options: ARGS=…)
 	@$(RUN) benchmarks/data_parallel.py $(ARGS)
+
+bench-pipeline: venv  ## measure the LSTM on one device and as a pipeline on two
+	@$(RUN) benchmarks/pipeline.py $(ARGS)
 
 bench-peers:  ## PyTorch and JAX in .venv-bench, for the comparison (Python 3.11)
 	@python3.11 -m venv .venv-bench
