@@ -196,7 +196,11 @@ def test_the_job_is_ready_when_the_scheduler_has_counted_all_nodes_once():
             assert not begun.is_ready
             begun._note_barrier("[12:00] van.cc:199: Barrier count for 4 : 9")
             begun._note_barrier(f"[12:00] van.cc:199: Barrier count for 7 : {count}")
-        assert begun.is_ready
+        assert begun.is_ready and not begun.is_closed
+        for count in (1, 2, 3, 4):
+            assert not begun.is_closed
+            begun._note_barrier(f"[12:00] van.cc:199: Barrier count for 7 : {count}")
+        assert begun.is_closed
 
 
 def test_a_growing_log_is_read_line_by_line(tmp_path):

@@ -27,7 +27,7 @@ class Start:
         self.running, self.codes = {}, {}  # (role, rank) to Popen; to exit code
         self.tails = {node: Tail(path_of(folder, *node)) for node in plan.nodes}
         self.lines = []  # (node, line) not yet shown
-        self.is_ready, self.count = False, 0
+        self.passed, self.count = 0, 0  # barriers of all; nodes at the next one
 
     def __enter__(self):
         with ExitStack() as stack:
@@ -71,7 +71,8 @@ class Start:
             self.codes[node] = code
             self._end_group(self.running.pop(node))
         for node, tail in self.tails.items():
-            if self.stream or (node[0] == "scheduler" and not self.is_ready):
+            wanted = node[0] == "scheduler" and (ended or not self.is_ready)
+            if self.stream or wanted:
                 for line in tail.lines(last=node in self.codes):
                     self.lines.append((node, line))
                     if node[0] == "scheduler":
@@ -79,16 +80,32 @@ class Start:
         return list(ended)
 
     def _note_barrier(self, line):
-        """Notice, in the scheduler's log, that all have passed the first barrier.
+        """Notice, in the scheduler's log, that all have passed a barrier of all.
 
-        It counts the nodes that have come to the barrier of all, number 7. At their
-        full number it lets them go, and begins to count anew.
+        It counts the nodes that have come to barrier number 7, of all. At their full
+        number it lets them go, and begins to count anew. There are two such barriers:
+        one when the store is opened, and one when it is closed.
         """
         found = re.search(r"Barrier count for 7 : (\d+)", line)
         if found:
             count = int(found[1])
-            self.is_ready |= count == len(self.plan.nodes) or count < self.count
-            self.count = count
+            self.passed += count == len(self.plan.nodes) or count < self.count
+            self.count = 0 if count == len(self.plan.nodes) else count
+
+    @property
+    def is_ready(self):
+        """Whether the store is open: no worker could come back from `create` before."""
+        return self.passed > 0
+
+    @property
+    def is_closed(self):
+        """Whether the store is closed: all work is done, and its answers are there."""
+        return self.passed > 1
+
+    def log_of(self, node):
+        """All that a process has printed."""
+        text = path_of(self.folder, *node).read_bytes()
+        return text.decode("utf-8", errors="replace")
 
     def joined(self):
         """The nodes that have opened the store: each listens on its port."""

@@ -15,6 +15,8 @@ import time
 from .job import DEADLINE
 
 PAUSE = 0.03  # seconds between two looks at the processes
+#: What ps-lite says when its resending thread outlives the node.
+LATE = "Check failed: ready_: call Start() first"
 LEAVE = 10.0  # seconds for servers and scheduler to end after the last worker
 
 
@@ -46,6 +48,7 @@ class Watch:
         self.ready_timeout = ready_timeout
         self.began_others = False
         self.all_joined = None  # since when
+        self.notes = []
 
     def run(self):
         """Return a list of notes when the job ended well, else raise one of the two."""
@@ -56,7 +59,7 @@ class Watch:
             return ["no worker opened a distributed store"]
         self._wait(lambda: not self._workers_run())
         self._wait_for_services()
-        return []
+        return self.notes
 
     def _workers_run(self):
         return any(role == "worker" for role, _ in self.start.running)
@@ -85,11 +88,23 @@ class Watch:
         for node, line in self.start.lines:
             self.show(node, line)
         self.start.lines.clear()
-        bad = [node for node in ended if self.start.codes[node] != 0]
+        bad = [n for n in ended if self.start.codes[n] and not self._is_late(n)]
         if not bad and not self.start.is_ready:
             bad = [node for node in ended if node[0] != "worker"]
         if bad:
             raise self._failed(min(bad, key=self._blame))
+
+    def _is_late(self, node):
+        """Whether a process aborted when all was done, by an error of ps-lite's.
+
+        With `PS_RESEND=1` a thread that sends again looks at a node that has just
+        been stopped, and ends the process. The store was closed by then.
+        """
+        aborted = self.start.codes[node] == -signal.SIGABRT
+        if aborted and self.start.is_closed and LATE in self.start.log_of(node):
+            self.notes.append("{} {} aborted after the store was closed".format(*node))
+            return True
+        return False
 
     def _blame(self, node):
         """First those that a signal ended: others fail because of them."""
