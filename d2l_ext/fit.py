@@ -69,18 +69,20 @@ class Fit:
     `checkpoints`: a `checkpoint.Checkpoints`, or None. `settings`: goes into each
     checkpoint. `save_every`: steps between checkpoints; 0, the default, for one at
     the end of each epoch. `stop`: a `Stop`. `profiler`: a
-    `chrome_trace.StepProfiler`, or None. `state`: where to begin.
+    `chrome_trace.StepProfiler`, or None. `state`: where to begin. `test_iter` None:
+    another worker evaluates. `saves`: whether this worker writes the checkpoints.
     """
 
     def __init__(self, replicas, train_iter, test_iter, num_epochs, learning_rate,
                  report, checkpoints=None, settings=None, save_every=0, stop=None,
-                 profiler=None, state=None):  # fmt: skip
+                 profiler=None, state=None, saves=True):  # fmt: skip
         self.replicas, self.num_epochs = replicas, num_epochs
         self.train_iter, self.test_iter = train_iter, test_iter
         self.learning_rate, self.report = learning_rate, report
         self.checkpoints, self.settings = checkpoints, settings
         self.save_every, self.stop = save_every, stop or Stop()
         self.profiler, self.state = profiler, state or State()
+        self.saves = saves
 
     @property
     def num_steps(self):
@@ -88,20 +90,26 @@ class Fit:
         return self.state.epoch * len(self.train_iter) + self.state.step
 
     def run(self):
-        """Train, and return the accuracy on `test_iter` at the end.
+        """Train, and return the accuracy on `test_iter` at the end, None without.
 
         Raises `Stopped`, after a checkpoint, when `stop` noted a signal.
         """
         accuracy = None
+        self.replicas.begin()
         while self.state.epoch < self.num_epochs:
             loss, speed = self._epoch()
-            accuracy = self.replicas.accuracy(self.test_iter, self.stop.check)
+            accuracy = self._accuracy()
             self.report.epoch(self.state.epoch - 1, loss, accuracy,
                               self.state.history[-1], speed)  # fmt: skip
             self.stop.check()
         if accuracy is None:  # all epochs were done already
-            accuracy = self.replicas.accuracy(self.test_iter, self.stop.check)
+            accuracy = self._accuracy()
         return accuracy
+
+    def _accuracy(self):
+        if self.test_iter is None:
+            return None
+        return self.replicas.accuracy(self.test_iter, self.stop.check)
 
     def _epoch(self):
         """Train to the end of this epoch; its mean loss and examples per second."""
@@ -125,6 +133,8 @@ class Fit:
                 self.stop.check()
                 clock = perf_counter() - state.seconds
         state.count(*queued)
+        if state.epoch + 1 == self.num_epochs:
+            self.replicas.settle()
         npx.waitall()
         seconds, examples, loss = perf_counter() - clock, state.examples, state.loss
         history = [*state.history, seconds]
@@ -149,7 +159,7 @@ class Fit:
         )
 
     def _save(self):
-        if self.checkpoints:
+        if self.checkpoints and self.saves:
             arrays = trainer_state.pack(self.replicas.params, self.replicas.trainer)
             record = {"settings": self.settings, "state": asdict(self.state)}
             self.checkpoints.save(self.num_steps, arrays, record)

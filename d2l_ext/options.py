@@ -2,6 +2,7 @@
 
 import argparse
 
+from .dist_replicas import KV_STORES as DIST
 from .flag_values import (
     count,
     loads,
@@ -22,7 +23,7 @@ OPTIMIZERS = {
     "rmsprop": False,
     "adagrad": False,
 }
-KV_STORES = ("local", "device", "none")
+KV_STORES = ("local", "device", "none", *DIST)
 GC_TYPES = ("none", "2bit")
 
 
@@ -73,11 +74,12 @@ def _add_devices(group):
     add("--devices", type=words, metavar="LIST", help="as in cpu:0,cpu:1")
     add(
         "--kv-store",
-        type=one_of(KV_STORES),
+        type=_kv_store,
         default="device",
         metavar="TYPE",
         help="where gradients are summed: local (in CPU memory), device (default), "
-        "or none (by this library's allreduce)",
+        "or none (by this library's allreduce); with several workers, under "
+        "d2l_ext.launch, dist_sync, dist_async, dist_sync_device, dist_async_device",
     )
     add(
         "--work-load-list",
@@ -101,6 +103,15 @@ def _add_devices(group):
     )
 
 
+def _kv_store(text):
+    if "p3" in text:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: the p3 store cannot run an optimizer. It says so on the "
+            "servers only, and training goes on with wrong weights. Take dist_sync"
+        )
+    return one_of(KV_STORES)(text)
+
+
 def _add_training(group):
     add = group.add_argument
     add(
@@ -108,7 +119,7 @@ def _add_training(group):
         type=count,
         default=64,
         metavar="N",
-        help="examples per step, over all devices; default 64",
+        help="examples per step, over all devices of a worker; default 64",
     )
     add(
         "--num-epochs",

@@ -38,9 +38,10 @@ class Report:
             self.note(f"{where}  step {state.step}/{self.num_steps}  {loss}")
 
     def epoch(self, number, loss, accuracy, seconds, speed):
-        """After epoch `number`, from 0: the line that stays."""
+        """After epoch `number`, from 0: the line that stays. `accuracy` may be None."""
+        measured = "" if accuracy is None else f"accuracy {accuracy:.3f}  "
         self.note(
-            f"{self._epoch(number)}  loss {loss:.3f}  accuracy {accuracy:.3f}  "
+            f"{self._epoch(number)}  loss {loss:.3f}  {measured}"
             f"{seconds:.2f} s  {speed:,.0f} samples/s"
         )
 

@@ -15,22 +15,26 @@ class Replicas:
     `optimizer_params`: as in `gluon.Trainer`. `kv_store`: `'local'`, `'device'`, or
     None for `allreduce` of this library. `compression`: the Trainer's
     `compression_params`. `work_load_list`: as in `split_batch`. `seed`: of what the
-    network draws in a step, such as dropout.
+    network draws in a step, such as dropout. `update_on_kvstore`: the Trainer's.
 
     On one device Gluon makes no store, whatever `kv_store` says.
     """
 
     def __init__(self, net, devices, optimizer="sgd", optimizer_params=None,
                  kv_store="device", compression=None, work_load_list=None,
-                 seed=0):  # fmt: skip
+                 seed=0, update_on_kvstore=None):  # fmt: skip
         self.net, self.devices, self.work_load_list = net, devices, work_load_list
         self.params = list(net.collect_params().values())
         self.trainer = gluon.Trainer(self.params, optimizer, optimizer_params or {},
                                      kvstore=kv_store,
-                                     compression_params=compression)  # fmt: skip
+                                     compression_params=compression,
+                                     update_on_kvstore=update_on_kvstore)  # fmt: skip
         self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self.sums_itself = kv_store is None and len(devices) > 1
         self.seed, self.is_random = seed, is_random(net)
+
+    def begin(self):
+        """Before the first step, with the weights that it begins with."""
 
     def train_batch(self, X, y, step=0):
         """One step on the minibatch `X` (n, …), `y` (n,), split over the devices.
@@ -51,8 +55,16 @@ class Replicas:
         if self.sums_itself:
             for p in self.params:
                 allreduce(p.list_grad())
-        self.trainer.step(X.shape[0])
+        self.trainer.step(self.divisor(len(y), step))
         return losses
+
+    def divisor(self, num_examples, step):
+        """By what the sum of gradients is divided: the examples of this step."""
+        return num_examples
+
+    def settle(self):
+        """After the last step: wait until all is done."""
+        mx.nd.waitall()
 
     def accuracy(self, batches, between=lambda: None):
         """Share of the examples that are classified rightly, 0 to 1.

@@ -6,11 +6,12 @@ import zlib
 MAY_CHANGE = ("devices", "work_load_list", "kv_store")
 
 
-def settings(args, dataset, devices, X, y):
+def settings(args, dataset, devices, X, y, num_workers=1):
     """What a checkpoint is made with, as a dict; all but `MAY_CHANGE` must stay.
 
     `args`: the flags. `dataset`: its name. `devices`: their names. `X`, `y`: the
-    training examples, of which a checksum is taken.
+    training examples, of which a checksum is taken. `num_workers`: several make
+    a larger minibatch together.
     """
     same = ("network", "batch_size", "optimizer", "lr", "lr_factor", "lr_step_epochs",
             "mom", "wd", "seed", "gc_type", "gc_threshold")  # fmt: skip
@@ -19,6 +20,7 @@ def settings(args, dataset, devices, X, y):
         "num_examples": len(X),
         "checksum of the data": zlib.crc32(y.tobytes(), zlib.crc32(X.data)),
         **{name: getattr(args, name) for name in same},
+        "batch_size": args.batch_size * num_workers,
         "devices": devices,
         "work_load_list": args.work_load_list,
         "kv_store": args.kv_store,
@@ -46,6 +48,11 @@ def begin(fit, go_on):
     _compare(path, record["settings"], fit.settings, fit.report.note)
     fit.restore(arrays, record)
     fit.report.note(f"going on from {path}, step {fit.num_steps}")
+    if "async" in fit.settings["kv_store"]:
+        fit.report.note(
+            "notice: the servers' part of the optimizer, its momentum, is not kept, so "
+            "it begins anew"
+        )
     if fit.settings["gc_type"] != "none":
         fit.report.note(
             "notice: what 2bit compression held back is not kept, so the weights "

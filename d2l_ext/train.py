@@ -8,27 +8,47 @@ The flags are in `options.py`; `--help` lists them.
 """
 
 import json
-import os
 import sys
 from contextlib import suppress
 
-from . import checkpoint, chrome_trace, data, devices, networks, options, resume
+import mxnet as mx
+
+from . import (
+    checkpoint,
+    checks,
+    chrome_trace,
+    data,
+    devices,
+    networks,
+    options,
+    resume,
+    worker_exit,
+)
 from .batches import Batches
+from .dist_replicas import KV_STORES, DistReplicas
 from .fit import Fit, Stop, Stopped
-from .minibatch import shard_sizes
+from .parts import Part
 from .progress import Report
 from .replicas import Replicas
-from .timeline import last_cpu, without_slot
 
 
 def main(argv=None):
     """Train as the flags say, and return the exit code.
+
+    A worker of a job that fails ends at once: its store would wait for the others.
 
     `argv`: the flags, default those of the process. Prints one line of JSON on
     standard output, everything else on standard error. Exit codes: 0; 2 when a
     flag or a file is wrong; 1 when a checkpoint cannot be written; 143 and 130
     when stopped by SIGTERM and SIGINT.
     """
+    code = _main(argv)
+    if code:
+        worker_exit.leave(code)
+    return code
+
+
+def _main(argv):
     parser = options.parser()
     args = parser.parse_args(argv)
     try:
@@ -57,29 +77,34 @@ def prepare(args):
     """
     networks.check_name(args.network)
     places = _places(args)
-    _check(args, places)
+    checks.together(args, places)
     dataset = data.load_arrays(args.dataset, args.data_dir)
     X, y = _examples(dataset, args.num_examples)
-    _check_shards(args, len(X), len(places))
-    # One worker, for now: a distributed store would give its number_of workers and
-    # its rank here as num_parts and part_index, and train as it does alone.
-    train_iter = Batches(X, y, args.batch_size, shuffle=True, seed=args.seed)
+    # Alone, a process is worker 0 of 1. From here on, the workers of a job are
+    # connected, and none may leave in silence.
+    kv = mx.kv.create(args.kv_store) if args.kv_store in KV_STORES else None
+    rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
+    train_iter = Part(X, y, args.batch_size, shuffle=True, seed=args.seed,
+                      num_parts=num_workers, part_index=rank)  # fmt: skip
+    checks.shards(args, train_iter, len(places))
     test_iter = Batches(dataset.test_X, dataset.test_y, args.batch_size)
     fit = Fit(
-        _replicas(args, places, X.shape[1:]), train_iter, test_iter, args.num_epochs,
+        _replicas(args, places, train_iter, kv), train_iter,
+        test_iter if rank == 0 else None, args.num_epochs,
         lambda epoch: learning_rate(args, epoch),
         Report(args.num_epochs, len(train_iter), args.disp_batches),
-        save_every=args.save_every,
+        save_every=args.save_every, saves=rank == 0,
     )  # fmt: skip
     if args.save_prefix:
-        fit.settings = resume.settings(args, dataset.name, _names(places), X, y)
+        fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
+                                       num_workers)  # fmt: skip
         fit.checkpoints = checkpoint.Checkpoints(args.save_prefix)
         resume.begin(fit, args.resume)
-    if args.profile:
+    if args.profile and rank == 0:
         left = args.num_epochs * len(train_iter) - fit.num_steps
         first = max(min(2, left - 1), 0)
         fit.profiler = chrome_trace.StepProfiler(args.profile, places, first)
-    return fit, lambda fit: _result(fit, args, dataset.name, places)
+    return fit, lambda fit: _result(fit, args, dataset.name, places, kv)
 
 
 def learning_rate(args, epoch):
@@ -102,35 +127,6 @@ def _places(args):
         raise ValueError(error) from None
 
 
-def _check(args, places):
-    """Flags that do not go together."""
-    if args.resume and not args.save_prefix:
-        raise ValueError("--resume needs --save-prefix: whose checkpoints?")
-    if args.save_every and not args.save_prefix:
-        raise ValueError("--save-every needs --save-prefix: where to?")
-    if args.gc_type != "none" and (args.kv_store != "device" or len(places) < 2):
-        raise ValueError(
-            f"--gc-type {args.gc_type} needs two devices or more and --kv-store "
-            f"device; here are {len(places)} and {args.kv_store}. MXNet compresses "
-            "gradients nowhere else on one machine."
-        )
-    if args.dataset == "digits" and args.data_dir:
-        raise ValueError("--data-dir: the digits come with scikit-learn, not in files")
-    if args.profile:
-        _check_profile(args.profile, places)
-
-
-def _check_profile(path, places):
-    folder = os.path.dirname(path) or "."
-    if os.path.isdir(path) or not os.access(folder, os.W_OK):
-        raise ValueError(f"--profile {path}: cannot write a file there")
-    if without_slot(places):
-        raise ValueError(
-            "--profile: on this machine MXNet can profile cpu:0 to "
-            f"cpu:{last_cpu()} only"
-        )
-
-
 def _examples(dataset, num_examples):
     total = len(dataset.train_X)
     if num_examples and num_examples > total:
@@ -138,22 +134,14 @@ def _examples(dataset, num_examples):
     return dataset.train_X[:num_examples], dataset.train_y[:num_examples]
 
 
-def _check_shards(args, num_examples, num_devices):
-    shard_sizes(args.batch_size, num_devices, args.work_load_list)
-    rest = num_examples % args.batch_size
-    if 0 < rest < num_devices:
-        raise ValueError(
-            f"the last minibatch of an epoch would have {rest} of {num_examples:,} "
-            f"examples for {num_devices} devices: choose another --batch-size or "
-            "--num-examples"
-        )
-
-
-def _replicas(args, places, image_shape):
-    net = networks.build(args.network, image_shape, places, args.seed)
+def _replicas(args, places, part, kv):
+    net = networks.build(args.network, part.X.shape[1:], places, args.seed)
     params = {"learning_rate": args.lr, "wd": args.wd}
     if options.OPTIMIZERS[args.optimizer]:
         params["momentum"] = args.mom
+    if kv:
+        return DistReplicas(net, places, kv, part, args.optimizer, params,
+                            args.work_load_list, args.seed)  # fmt: skip
     compression = {"type": args.gc_type, "threshold": args.gc_threshold}
     return Replicas(
         net, places, args.optimizer, params,
@@ -163,18 +151,19 @@ def _replicas(args, places, image_shape):
     )  # fmt: skip
 
 
-def _result(fit, args, dataset, places):
+def _result(fit, args, dataset, places, kv):
     history = fit.state.history
     seconds = sum(history)
     return {
         "seconds_per_epoch": round(seconds / len(history), 4),
-        "samples_per_second": round(len(history) * len(fit.train_iter.X) / seconds, 1),
+        "samples_per_second": round(len(history) * fit.train_iter.own() / seconds, 1),
         "devices": _names(places),
         "network": args.network,
         "dataset": dataset,
         "kv_store": args.kv_store,
         "epochs": fit.state.epoch,
         "steps": fit.num_steps,
+        **({"rank": kv.rank, "num_workers": kv.num_workers} if kv else {}),
     }
 
 

@@ -12,11 +12,14 @@ def pack(params, trainer):
     """Return weights and optimizer states as a dict of NumPy arrays.
 
     `params`: the list that `trainer` was made with, in that order. The replicas of
-    a weight are equal, and so are their states: those of the first are taken.
-    Waits for the engine.
+    a weight are equal, and so are their states: those of the first are taken. What
+    `dist_async` keeps on the servers can't be had. Waits for the engine.
     """
     arrays = {f"param.{i}": p.data().asnumpy() for i, p in enumerate(params)}
-    updater = _updaters(trainer)[0]
+    updaters = _updaters(trainer)
+    if not updaters:
+        return {**arrays, "counts": np.zeros(len(params), int)}
+    updater = updaters[0]
     counts = updater.optimizer._all_index_update_counts.values()
     for i in range(len(params)):
         for j, array in enumerate(_flat(updater.states.get(i))):
@@ -44,6 +47,8 @@ def unpack(arrays, params, trainer):
         # An array of MXNet's: NumPy's cannot be put into a layout of oneDNN's.
         p.set_data(mx.np.array(found, dtype=found.dtype, ctx=mx.cpu(0)))
     updaters, counts = _updaters(trainer), arrays["counts"].tolist()
+    if not updaters:
+        return
     for updater, device in zip(updaters, range(len(updaters))):
         for i, p in enumerate(params):
             if counts[i]:
@@ -58,13 +63,16 @@ def unpack(arrays, params, trainer):
 
 
 def _updaters(trainer):
-    """The updater on the store, or one per device. Makes the store if need be."""
+    """The updater on the store, or one per device. Makes the store if need be.
+
+    None when it is on other machines' servers.
+    """
     if not trainer._kv_initialized:
         trainer._init_kvstore()
     if trainer._params_to_init:
         trainer._init_params()
     if trainer._update_on_kvstore:
-        return [trainer._kvstore._updater]
+        return [u for u in [trainer._kvstore._updater] if u]
     return trainer._updaters
 
 

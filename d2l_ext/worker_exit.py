@@ -15,10 +15,16 @@ def leave_on_error(environ=os.environ, system=sys):
         return
     show = system.excepthook
 
-    def leave(kind, error, trace):
+    def leave_with_trace(kind, error, trace):
         show(kind, error, trace)
-        for stream in (system.stdout, system.stderr):
-            stream.flush()
-        os._exit(1)
+        leave(1, environ)
 
-    system.excepthook = leave
+    system.excepthook = leave_with_trace
+
+
+def leave(code, environ=os.environ):
+    """In a worker, end the process at once with `code`; elsewhere do nothing."""
+    if environ.get("DMLC_ROLE") == "worker":
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
