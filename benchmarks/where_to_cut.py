@@ -1,7 +1,8 @@
 """Measure a step of the LSTM under placements of its layers on two devices.
 
     python benchmarks/where_to_cut.py                        # all contiguous ones
-    python benchmarks/where_to_cut.py --interleaved --part 1/5
+    python benchmarks/where_to_cut.py --interleaved --part 1/4
+    python benchmarks/where_to_cut.py --placements 000110 011000
 
 Prints, for every placement, the step time predicted from the layers' own times and
 the one measured, and compares each with the placement that the partitioner chose.
@@ -36,6 +37,8 @@ def parse(argv):
                    help="the placements that are not contiguous")  # fmt: skip
     p.add_argument("--part", default="1/1", metavar="I/N",
                    help="only part I of N of them")  # fmt: skip
+    p.add_argument("--placements", nargs="+", metavar="P",
+                   help="only these, such as 000111 011000")  # fmt: skip
     p.add_argument("--layers", type=int, default=4, metavar="N")
     p.add_argument("--seq-len", type=int, default=35, metavar="T")
     p.add_argument("--batch-size", type=int, default=64, metavar="N")
@@ -62,6 +65,8 @@ def candidates(args):
     """The placement chosen by the partitioner's means, and those to compare with."""
     n = args.layers + 2
     contiguous = all_placements(n, 2)[:-1]  # the last is the first on another device
+    if args.placements:
+        return contiguous, [tuple(map(int, p)) for p in args.placements]
     if not args.interleaved:
         return contiguous, contiguous
     others = [p for p in all_placements(n, 2, contiguous=False) if p not in contiguous]

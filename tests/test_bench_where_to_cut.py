@@ -18,6 +18,7 @@ SMALL = "--layers 1 --seq-len 2 --batch-size 2 --hidden 4 --vocabulary 9 --round
         # One device, the chosen placement, and those that are not contiguous.
         ("--interleaved --apart", {"000", "010"}),
         ("--interleaved --part 2/2", {"000"}),
+        ("--placements 011 010", {"000", "011", "010"}),
     ],
 )
 def test_all_placements_asked_for_are_measured(options, expected, tmp_path):
