@@ -2,11 +2,12 @@
 
 import d2l_ext  # noqa: F401, I001
 
+import mxnet as mx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from d2l_ext import key_rule
+from d2l_ext import key_rule, launch, ps_log
 from d2l_ext.key_rule import END_OF_KEYS, load, server_of, shards
 
 keys = st.integers(0, END_OF_KEYS - 1)
@@ -81,3 +82,21 @@ def test_what_mxnet_cannot_place_is_refused(arguments, message):
 
 def test_the_last_key_is_the_last_whose_product_fits_into_31_bits():
     assert (END_OF_KEYS - 1) * key_rule.PRIME < 2**31 <= END_OF_KEYS * key_rule.PRIME
+
+
+def init_all(kv, sizes):
+    for key, size in enumerate(sizes):
+        kv.init(key, mx.nd.zeros(size))
+
+
+def test_a_real_job_stores_arrays_where_the_rule_says():
+    sizes = [7, 99, 100, 101, 102, 3, 1000]
+    job = launch.call_job(init_all, sizes, num_workers=1, num_servers=3, verbose=2,
+                          env_worker={key_rule.VARIABLE: 100})  # fmt: skip
+    log = ps_log.messages(job.output("worker", 0))
+    pushes = [m for m in log if m.kind == "push" and m.sent]
+    first = min(m.timestamp for m in pushes)
+    found = [[0] * 3 for _ in sizes]
+    for m in pushes:
+        found[m.timestamp - first][ps_log.rank(m.receiver)] += m.values // 4
+    assert found == [shards(k, n, 3, bound=100) for k, n in enumerate(sizes)]
