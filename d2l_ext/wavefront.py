@@ -3,8 +3,9 @@
 import re
 from collections import namedtuple
 
-#: A layer's products of one time step, as they ran. Times in milliseconds.
-Cell = namedtuple("Cell", "layer step kind device start end")
+#: A layer's work on one time step, as it ran, from its first matrix product to the end
+#: of its last; `spans`: (start, end) of each. Times in milliseconds.
+Cell = namedtuple("Cell", "layer step kind device start end spans")
 PRODUCT = re.compile(
     r"Op:(?:_backward_)?FullyConnected, Name=(\S+)\n(?:.*\n)*?\s*__ctx_group__=(\S+)"
 )
@@ -83,8 +84,5 @@ def cells(trace, pipeline):
             if found:
                 layer, step, back = found.groups()
                 key = int(layer), int(step), "backward" if back else "forward", lane
-                spans.setdefault(key, []).append(event)
-    return [
-        Cell(*key, min(e.start for e in events), max(e.end for e in events))
-        for key, events in spans.items()
-    ]
+                spans.setdefault(key, []).append((event.start, event.end))
+    return [Cell(*key, ran[0][0], ran[-1][1], ran) for key, ran in spans.items()]
