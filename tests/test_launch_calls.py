@@ -92,7 +92,11 @@ def test_modules_and_what_is_imported_from_them_are_imported_there():
         def deeper():
             return time.time(), numpy.pi, npx.relu, mx.nd, shard_sizes
 
-        return [deeper, gluon, autograd]  # noqa: F821, imported there
+        class Own:
+            five = 5
+            ten = 2 * five
+
+        return [deeper, Own, gluon, autograd]  # noqa: F821, imported there
 
     first = source.script(inner).splitlines()[:8]
     assert first == [

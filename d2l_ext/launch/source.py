@@ -55,7 +55,7 @@ def _stored(code):
 
 def _import(function, name):
     """The line that gives another process `name`; None when it needs none."""
-    if name == function.__name__:
+    if name in (function.__name__, "__name__"):  # a class inside asks for the latter
         return None
     if name not in function.__globals__:
         if name in IMPORTS or hasattr(builtins, name):
