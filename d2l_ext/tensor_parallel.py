@@ -150,5 +150,5 @@ def _check_memory(params, devices, limit):
         i = needed.index(max(needed))
         raise ValueError(
             f"{devices[i]} would hold {needed[i]:,} bytes of parameters, more than "
-            f"the limit of {limit:,}: use more than {len(devices)} devices"
+            f"the limit of {limit:,}: divide them by more than {len(devices)}"
         )

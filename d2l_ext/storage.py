@@ -31,7 +31,7 @@ class Memory:
 def record(devices):
     """Count the memory taken on each device in the `with` block; yields a `Memory`.
 
-        with device_memory.record(devices) as memory:
+        with storage.record(devices) as memory:
             parts = split_block(params, devices)
         print(memory.held)
 
