@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .schedule import clock, gpipe, one_f_one_b
 from .schedule_svg import drawing, lanes_of, moment, picture, summary
-from .timeline import DEVICE_COLOURS
+from .timeline import DEVICE_COLOURS, KIND_HATCHES
 
 #: What can be chosen: name -> (function, whether backward starts with the last).
 SCHEDULES = {"GPipe": (gpipe, True), "1F1B": (one_f_one_b, False)}
@@ -32,6 +32,22 @@ def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
     from IPython.display import HTML
 
     return HTML(page(schedule, stages, chunks, name))
+
+
+def plot(slots, ax):
+    """Draw `slots`, from `schedule.clock`, on matplotlib's `ax`, as a timeline is."""
+    for stage, kind, chunk, start, end in slots:
+        ax.broken_barh([(start, end - start)], (stage - 0.4, 0.8),
+                       facecolor=DEVICE_COLOURS[stage % len(DEVICE_COLOURS)],
+                       hatch=KIND_HATCHES[kind], edgecolor="white")  # fmt: skip
+        ax.text((start + end) / 2, stage, chunk, ha="center", va="center", fontsize=8,
+                bbox={"facecolor": "white", "lw": 0, "pad": 1})  # fmt: skip
+    stages = sorted({slot.stage for slot in slots})
+    ax.set_yticks(stages, [f"stage {s}" for s in stages])
+    ax.invert_yaxis()
+    ax.set(xlim=(0, max(slot.end for slot in slots)), xlabel="slots of the clock")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def page(schedule, stages, chunks, name):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mxnet import autograd, np, npx
 
-from d2l_ext import lenet, timeline
+from d2l_ext import lenet, storage, timeline
 from d2l_ext.devices import try_all_devices
 from d2l_ext.microbatch import Stage, dense, dense_stages, gradients, init_dense
 from d2l_ext.schedule import clock, gpipe, one_f_one_b
@@ -202,6 +202,24 @@ def test_in_order_the_second_device_starts_long_before(make):
     first, second = work(trace, 0), work(trace, 1)
     ran = [e.name for e in first if e.end <= second[0].start]
     assert len(ran) < PER_STAGE * CHUNKS
+
+
+def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():
+    devices, rows, width, chunks = try_all_devices(2), 1024, 64, 8
+    stages = dense_stages(init_dense(4, width), devices)
+    X, y = minibatch(rows * chunks, width)
+    peaks = {}
+    for make in (gpipe, one_f_one_b):
+        gradients(stages, make(2, chunks), X, y, loss)  # warms up
+        npx.waitall()
+        with storage.record(devices) as memory:
+            gradients(stages, make(2, chunks), X, y, loss)
+        peaks[make] = list(memory.peak.values())
+    # A stage of two blocks keeps its input and their outputs, at least.
+    micro_batch = 3 * rows * width * 4
+    for peak, fewer, other in zip(peaks[gpipe], [6, 7], peaks[one_f_one_b]):
+        assert peak >= chunks * micro_batch
+        assert peak - other > fewer * micro_batch * 2 // 3
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from bs4 import BeautifulSoup
 from html_check import OUTSIDE_CSS, is_outside, loaded
+from matplotlib.figure import Figure
 
 from d2l_ext import schedule_figure as module
 from d2l_ext.schedule import bubble_formula, clock, gpipe, one_f_one_b, peak_held
@@ -150,6 +151,17 @@ def test_two_figures_share_no_id_and_each_is_the_same_in_every_run():
 def test_what_the_figure_cannot_show_is_refused(title, p, m, message):
     with pytest.raises(ValueError, match=message):
         module.figure(title, p, m)
+
+
+def test_the_plot_beside_a_timeline_has_a_numbered_bar_for_each_slot():
+    slots = clock(one_f_one_b(2, 3), backward=2)
+    ax = module.plot(slots, Figure().subplots())
+    bars = [path.vertices for bar in ax.collections for path in bar.get_paths()]
+    found = {(round(v[:, 1].mean()), min(v[:, 0]), max(v[:, 0])) for v in bars}
+    assert found == {(x.stage, x.start, x.end) for x in slots}
+    labels = {(text.get_position(), int(text.get_text())) for text in ax.texts}
+    assert labels == {(((x.start + x.end) / 2, x.stage), x.chunk) for x in slots}
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["stage 0", "stage 1"]
 
 
 # With scripts, in a browser.
