@@ -43,6 +43,11 @@ def test_the_decoder_gets_every_step_whether_it_decodes_each_or_all(concat_decod
     assert only.forward == only.backward == T * HIDDEN
 
 
+def test_a_value_that_four_products_need_crosses_once():
+    assert count(CONTIGUOUS, fused=False) == count(CONTIGUOUS)
+    assert count(INTERLEAVED, fused=False) == count(INTERLEAVED)
+
+
 def test_the_embedding_crosses_with_its_own_size():
     (only,) = count(pipeline.split(lstm.groups(L), [1]))
     assert only.forward == T * 4 * N * E
