@@ -42,13 +42,6 @@ def main(argv=None):
     flag or a file is wrong; 1 when a checkpoint cannot be written; 143 and 130
     when stopped by SIGTERM and SIGINT.
     """
-    code = _main(argv)
-    if code:
-        worker_exit.leave(code)
-    return code
-
-
-def _main(argv):
     parser = options.parser()
     args = parser.parse_args(argv)
     try:
@@ -63,6 +56,7 @@ def _main(argv):
     except Stopped as stopped:
         then = "go on with --resume" if args.save_prefix else "nothing was kept"
         fit.report.note(f"stopped by {stopped} after step {fit.num_steps}; {then}")
+        worker_exit.leave(128 + stopped.signum)
         return 128 + stopped.signum
     except OSError as error:
         return _failed(parser.prog, error, 1)
@@ -175,6 +169,9 @@ def _failed(prog, error, code):
     line = " ".join(str(error).split())
     with suppress(BrokenPipeError):
         print(f"{prog}: error: {line}", file=sys.stderr)
+    # Here, while the error holds its frames: they hold the store, which waits for
+    # all workers when it is let go.
+    worker_exit.leave(code)
     return code
 
 
