@@ -23,13 +23,12 @@ ROOT = HERE.parent
 # This checkout is measured, not a copy that may be installed elsewhere.
 sys.path.insert(1, str(ROOT))
 
-import d2l_ext  # noqa: I001  (before numpy's threads start)
-import machine
+import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import mxnet as mx
+import record
 import report
 from d2l_ext import launch
 from d2l_ext.compression import packed_size
-from worker import Worker
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "compression.json"
 WORKERS, THRESHOLD, WARM_UP = 2, 0.5, 1
@@ -176,23 +175,14 @@ def main(argv=None):
                                      link.what == "push", num_workers=WORKERS,
                                      deadline=100)))  # fmt: skip
         return 0
-    commit, date = machine.commit(ROOT), machine.now()
-    quiet = machine.quietness(
-        lambda: Worker([sys.executable, str(HERE / "spin.py")], machine.cores(2))
-    )
-    here = d2l_ext.runtime.provenance()
+    head = record.head()
     result = {
-        "schema": 1, "date": date, "commit": commit,
-        "machine": {"processor": here["processor"], "cores": here["cores"],
-                    "system": machine.system()},
-        "quiet": quiet,
+        **head,
         "settings": {"workers": WORKERS, "servers": 1, "threshold": THRESHOLD,
                      "sizes": SIZES, "steps": args.steps, "warm_up_steps": WARM_UP},
         "rows": [entry(link, args.steps) for link in LINKS],
     }  # fmt: skip
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    args.output.write_text(report.to_json(result) + "\n", encoding="utf-8")
-    print(table(result))
+    record.write(result, args.output, table)
     return 1 if any("missing" in row for row in result["rows"]) else 0
 
 

@@ -17,14 +17,14 @@ ROOT = HERE.parent
 # This checkout is measured, not a copy that may be installed elsewhere.
 sys.path.insert(1, str(ROOT))
 
-import d2l_ext  # noqa: I001  (before numpy's threads start)
+import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import machine
 import measure
 import numpy
+import record
 import report
 import rows
 from run import CHECK_STEPS, WARM_UP, Run, say
-from worker import Worker
 
 LEARNING_RATE = 0.1
 #: What makes glibc keep the memory that a process frees, for its next step.
@@ -82,14 +82,10 @@ def write_problem(path, batch_size):
                 lr=LEARNING_RATE, **params)  # fmt: skip
 
 
-def start_spinner():
-    return Worker([sys.executable, str(HERE / "spin.py")], machine.cores(2))
-
-
 def main(argv=None):
     args = parse(argv)
-    commit, date = machine.commit(ROOT), machine.now()
-    quiet = machine.quietness(start_spinner)
+    head = record.head()
+    quiet = head["quiet"]
     for line in report.warning_lines(quiet["warnings"]):
         say(line)
     clock, own = machine.CpuClock(), machine.own_core_seconds()
@@ -110,12 +106,8 @@ def main(argv=None):
     quiet["cores_stolen"] = clock.cores_stolen()
     quiet["warnings"] += machine.run_warnings(
         quiet["cores_busy_by_others"], quiet["cores_stolen"])  # fmt: skip
-    here = d2l_ext.runtime.provenance()
     result = {
-        "schema": report.SCHEMA, "date": date, "commit": commit,
-        "machine": {"processor": here["processor"], "cores": here["cores"],
-                    "system": machine.system()},
-        "quiet": quiet,
+        **head,
         "settings": {"batch_size": args.batch_size, "rounds": args.rounds,
                      "steps": args.steps, "warm_up_steps": WARM_UP,
                      "learning_rate": LEARNING_RATE,
@@ -125,9 +117,7 @@ def main(argv=None):
         "rows": report.row_entries(run),
         "bars": report.bars(run.turns),
     }  # fmt: skip
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    args.output.write_text(report.to_json(result) + "\n", encoding="utf-8")
-    print(report.table(result))
+    record.write(result, args.output, report.table)
     say(f"\nwritten to {args.output}")
     ours_lost = [row.id for row in args.rows if row.id in run.missing and not row.peer]
     return 1 if ours_lost else 0

@@ -21,13 +21,12 @@ ROOT = HERE.parent
 # This checkout is measured, not a copy that may be installed elsewhere.
 sys.path.insert(1, str(ROOT))
 
-import d2l_ext  # noqa: I001  (before numpy's threads start)
+import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import dist_step
-import machine
+import record
 import report
 from data_parallel import PEER_PYTHON
 from d2l_ext import launch
-from worker import Worker
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "distributed.json"
 WARM_UP, DEADLINE, IMAGES = 3, 120, 256
@@ -184,24 +183,15 @@ def parse(argv):
 
 def main(argv=None):
     args = parse(argv)
-    commit, date = machine.commit(ROOT), machine.now()
-    quiet = machine.quietness(
-        lambda: Worker([sys.executable, str(HERE / "spin.py")], machine.cores(2))
-    )
+    head = record.head()
     ms, missing = measure(args.rows, args.rounds, args.steps, args.peer_python)
-    here = d2l_ext.runtime.provenance()
     result = {
-        "schema": 1, "date": date, "commit": commit,
-        "machine": {"processor": here["processor"], "cores": here["cores"],
-                    "system": machine.system()},
-        "quiet": quiet,
+        **head,
         "settings": {"rounds": args.rounds, "steps": args.steps,
                      "warm_up_steps": WARM_UP, "images": IMAGES, "models": MODELS},
         "rows": entries(args.rows, ms, missing),
     }  # fmt: skip
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    args.output.write_text(report.to_json(result) + "\n", encoding="utf-8")
-    print(table(result))
+    record.write(result, args.output, table)
     ours_lost = [r.id for r in args.rows if r.id in missing and r.kind != "gloo"]
     return 1 if ours_lost else 0
 

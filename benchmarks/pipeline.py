@@ -24,9 +24,9 @@ import machine
 import measure
 import mxnet as mx
 import numpy
+import record
 import report
 from d2l_ext import lstm, pipeline, wavefront
-from worker import Worker
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "pipeline.json"
 LAYERS, BATCH_SIZE, VOCABULARY = 4, 64, 64
@@ -128,10 +128,8 @@ def main(argv=None):
     p.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, metavar="FILE",
                    help="where the JSON goes (_build/benchmarks/)")  # fmt: skip
     args = p.parse_args(argv)
-    commit, date = machine.commit(ROOT), machine.now()
-    quiet = machine.quietness(
-        lambda: Worker([sys.executable, str(HERE / "spin.py")], machine.cores(2))
-    )
+    head = record.head()
+    quiet = head["quiet"]
     clock, own = machine.CpuClock(), machine.own_core_seconds()
     bound, X, y = bind_all(args)
     check_bits(bound, X, y)
@@ -143,23 +141,17 @@ def main(argv=None):
     quiet["cores_busy_by_others"], quiet["cores_stolen"] = busy, clock.cores_stolen()
     quiet["warnings"] += machine.run_warnings(busy, quiet["cores_stolen"])
     rows = list(entries(turns, args.seq_len))
-    here = d2l_ext.runtime.provenance()
     result = {
-        "schema": 1, "date": date, "commit": commit,
-        "machine": {"processor": here["processor"], "cores": here["cores"],
-                    "system": machine.system()},
-        "quiet": quiet,
+        **head,
         "settings": {"layers": LAYERS, "hidden": args.hidden, "seq_len": args.seq_len,
                      "batch_size": BATCH_SIZE, "vocabulary": VOCABULARY,
                      "rounds": args.rounds, "warm_up_steps": WARM_UP,
-                     "environment": here["settings"]},
+                     "environment": d2l_ext.runtime.provenance()["settings"]},
         "rows": rows,
         "bar": {"bound": round(wavefront.bound(2, args.seq_len), 3), "share": BAR,
                 "reached": rows[1]["of_bound"] >= BAR},
     }  # fmt: skip
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    args.output.write_text(report.to_json(result) + "\n", encoding="utf-8")
-    print(table(result))
+    record.write(result, args.output, table)
     return 0
 
 
