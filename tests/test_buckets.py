@@ -193,16 +193,7 @@ def test_bad_input_is_refused(call, message):
         call()
 
 
-@pytest.fixture
-def without_numpy_semantics():
-    """Other tests turn them on; BucketingModule cannot reuse a buffer under them."""
-    active = mx.util.is_np_array()
-    mx.npx.reset_np()
-    yield
-    if active:
-        mx.npx.set_np()
-
-
+# BucketingModule cannot reuse a buffer under NumPy's semantics.
 def test_mxnets_bucketing_module_ends_there_too(without_numpy_semantics):
     states = {n: s for n, s in unroll(1)[1].items() if n.startswith("l")}
     ours = Buckets(unroll, LENGTHS, placed(2), params())

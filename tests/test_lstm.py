@@ -42,7 +42,7 @@ def own_gluon_cell(args):
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_the_cell_equals_gluons_in_every_element(fused):
+def test_the_cell_equals_gluons_in_every_element(fused, without_numpy_semantics):
     args, (h, c), grads = run_cell(fused)
     cell = own_gluon_cell(args)
     for name in "xhc":
