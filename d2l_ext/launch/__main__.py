@@ -35,7 +35,8 @@ def main(argv=None):
         with _stoppable():
             job = run(args.command, **given, deadline=args.deadline or None,
                       stream=True, log_dir=args.log_dir, attempts=args.attempts,
-                      ready_timeout=args.ready_timeout)  # fmt: skip
+                      ready_timeout=args.ready_timeout,
+                      max_restarts=args.max_restarts)  # fmt: skip
     except (ValueError, OSError) as error:
         _say(f"error: {error}")
         return 2
@@ -60,6 +61,7 @@ def summary(job, num_workers):
     outputs = [job.output("worker", i) for i in range(num_workers) if job.logs]
     return {
         "returncode": job.returncode, "cause": job.cause, "attempts": job.attempts,
+        "restarts": job.restarts,
         "seconds": round(job.seconds, 2), "notes": job.notes,
         "workers": [_last_line(text) for text in outputs],
     }  # fmt: skip

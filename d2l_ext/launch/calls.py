@@ -41,7 +41,7 @@ def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
              env=None, env_worker=None, env_server=None, env_scheduler=None,
              deadline=60.0, log_dir=None, stream=False, attempts=3,
              ready_timeout=READY_TIMEOUT, launcher="local", verbose=0,
-             check=True):  # fmt: skip
+             max_restarts=0, check=True):  # fmt: skip
     """The same as `call`, but returns the `Job`: its logs, and `results`.
 
     `check=False`: a job that fails raises nothing, and its `results` are None.
@@ -56,8 +56,8 @@ def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
         command = [sys.executable, "-m", "d2l_ext.launch.remote", str(folder)]
         plan = make(command, num_workers, num_servers, env, env_worker, env_server,
                     env_scheduler, launcher, verbose)  # fmt: skip
-        supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, check,
-                  remove=[folder])  # fmt: skip
+        supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
+                  max_restarts, check, remove=[folder])  # fmt: skip
         if not job.returncode:
             paths = [folder / f"result-{rank}" for rank in range(num_workers)]
             job.results = [values.load(path) for path in paths]

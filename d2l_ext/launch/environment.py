@@ -5,10 +5,12 @@ from collections.abc import Mapping
 
 from . import watchdog
 
+#: Tells each process of a job which start of the job this is, from 1.
+START = "D2L_EXT_START"
 #: What the launcher decides itself.
 OWN = ("DMLC_ROLE", "DMLC_RANK", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
        "DMLC_NODE_HOST", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_WORKER_ID",
-       "DMLC_SERVER_ID", "PORT", watchdog.MARK)  # fmt: skip
+       "DMLC_SERVER_ID", "PORT", START, watchdog.MARK)  # fmt: skip
 LOOPBACK = "127.0.0.1"
 
 

@@ -16,15 +16,16 @@ class Job:
     failed first (128 and the signal's number, when a signal ended it), 124 when
     the deadline passed, 125 when the job did not become ready, 127 when there is no
     such command. `cause`: None, or which process failed and how. `attempts`: how
-    often the job was started. `seconds`: from the first start to the end. `logs`:
-    the path of the log of `'worker-0'`, `'server-0'`, `'scheduler-0'`, … `notes`:
-    lines about starts that were repeated, and what else was noticed. `results`:
-    of `call_job`, what the workers returned.
+    often the job was started; `restarts`: how often because it failed. `seconds`:
+    from the first start to the end. `logs`: the path of the log of `'worker-0'`,
+    `'server-0'`, `'scheduler-0'`, … `notes`: lines about starts that were repeated,
+    and what else was noticed. `results`: of `call_job`, what the workers returned.
     """
 
     returncode: int = 0
     cause: str = None
     attempts: int = 0
+    restarts: int = 0
     seconds: float = 0.0
     logs: dict = field(default_factory=dict)
     notes: list = field(default_factory=list)

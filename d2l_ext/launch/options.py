@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from ..flag_values import count, not_negative
+from ..flag_values import count, from_0, not_negative
 from .plan import LAUNCHERS
 from .runner import READY_TIMEOUT
 
@@ -53,6 +53,10 @@ def parser():
     add("--ready-timeout", type=not_negative, default=READY_TIMEOUT, metavar="SECONDS",
         help="for nodes that all listen to find each other; default "
         f"{READY_TIMEOUT:g}")  # fmt: skip
+    add("--max-restarts", type=from_0, default=0, metavar="N",
+        help="start a job that failed again, at most N times; COMMAND learns from "
+        "D2L_EXT_START, 1, 2, ..., which start it is, and should go on from a "
+        "checkpoint; default 0")  # fmt: skip
     add("--json", action="store_true",
         help="as the last line, on standard output: what became of the job, and the "
         "last line of each worker, in JSON")  # fmt: skip

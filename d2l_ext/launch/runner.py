@@ -5,6 +5,7 @@ import shutil
 import sys
 import time
 
+from . import restarts
 from .job import NO_COMMAND, NOT_READY, Job, log_folder
 from .logs import keep_old, path_of
 from .plan import make
@@ -18,7 +19,7 @@ READY_TIMEOUT = 15.0
 def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
         env_server=None, env_scheduler=None, deadline=60.0, log_dir=None,
         stream=False, attempts=3, ready_timeout=READY_TIMEOUT, launcher="local",
-        verbose=0, check=False):  # fmt: skip
+        verbose=0, max_restarts=0, check=False):  # fmt: skip
     """Run `command` in each of `num_workers` workers; return the `Job` when it ended.
 
     `command`: a list of strings; no shell reads it. `num_servers`: servers; they and
@@ -28,8 +29,9 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
     is removed with the job. `stream`: also print every line on standard output,
     with its process in front. `attempts`, `ready_timeout`: how often the job may be
     started, when its nodes all listen and have not found each other after so many
-    seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2. `check`: raise `LaunchError`
-    when the job failed.
+    seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2. `max_restarts`: how often a job
+    that failed is started again; the variable `D2L_EXT_START` tells its processes
+    which start it is, from 1. `check`: raise `LaunchError` when the job failed.
 
     When one process fails, or the caller is interrupted or killed, all are ended
     within seconds. Every process listens on 127.0.0.1 only.
@@ -43,17 +45,18 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
     plan = make(command, num_workers, num_servers, env, env_worker, env_server,
                 env_scheduler, launcher, verbose)  # fmt: skip
     return supervise(plan, Job(), deadline, log_dir, stream, attempts, ready_timeout,
-                     check)  # fmt: skip
+                     max_restarts, check)  # fmt: skip
 
 
-def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, check,
-              remove=()):  # fmt: skip
-    """Start `plan` until it is ready, wait for its end, and fill and return `job`.
+def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
+              max_restarts, check, remove=()):  # fmt: skip
+    """Start `plan` until it ends well or for good, and fill and return `job`.
 
     `remove`: folders that should not outlive this process, even if it is killed.
     """
     if attempts < 1:
         raise ValueError(f"attempts={attempts}: a job is started once at least")
+    restarts.check(max_restarts)
     begin = time.monotonic()
     until = begin + deadline if deadline else None
     if _is_there(plan):
@@ -61,13 +64,20 @@ def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout, che
         remove = [*remove, *([] if log_dir else [folder])]
         job.logs = {f"{r}-{i}": path_of(folder, r, i) for r, i in plan.nodes}
         shown = Shown(plan, job, stream)
-        while job.attempts < attempts:
+
+        def new_start():
             if job.attempts:
                 keep_old(folder, plan.nodes, job.attempts)
             job.attempts += 1
-            start = Start(plan, folder, remove, stream)
-            if _once(start, Watch(start, until, ready_timeout, shown.line), job, shown):
-                break
+            start = Start(restarts.numbered(plan, job.restarts + 1), folder, remove,
+                          stream)  # fmt: skip
+            return start, Watch(start, until, ready_timeout, shown.line)
+
+        _until_ready(new_start, attempts, job, shown)
+        while restarts.again(job, max_restarts, until):
+            job.restarts += 1
+            shown.note(f"{job.cause}; restart {job.restarts} of {max_restarts}")
+            _until_ready(new_start, attempts, job, shown)
     else:
         job.returncode, job.cause = NO_COMMAND, f"no such command: {plan.command[0]!r}"
     job.seconds = time.monotonic() - begin
@@ -79,14 +89,21 @@ def _is_there(plan):
     return shutil.which(plan.command[0], path=path)
 
 
-def _once(start, watch, job, shown):
+def _until_ready(new_start, attempts, job, shown):
+    """Start the job, at most `attempts` times, until it is ready; then to its end."""
+    for attempt in range(1, attempts + 1):
+        if _once(*new_start(), job, shown, attempt):
+            break
+
+
+def _once(start, watch, job, shown, attempt):
     """One start: note in `job` what became of it; whether that is the end of it."""
     try:
         with start:
             notes = watch.run()
     except NotReady as error:
         notes = [f"start {job.attempts} did not become ready: {error}"]
-        job.returncode, job.cause = NOT_READY, f"{error}, in {job.attempts} starts"
+        job.returncode, job.cause = NOT_READY, f"{error}, in {attempt} starts"
         job.culprit = "{}-{}".format(*error.culprit)
     except Failed as error:
         notes = []
