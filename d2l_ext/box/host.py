@@ -1,0 +1,136 @@
+"""One host of a cluster in a box."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from . import keys, links
+from .machine import Machine
+
+#: Seconds for a host to accept connections after it was switched on.
+BOOT = 20
+
+
+class Host:
+    """`name`: as in 'h1'. `address`, `second_address`: of eth0 and eth1; the second is
+    None without a second network. `private`: a folder that only this host has, at the
+    same path on every host; `disk`: where the caller sees it. Made by `Cluster`.
+    """
+
+    def __init__(self, cluster, name, place):
+        self.cluster, self.name, self.place = cluster, name, place
+        self.address = f"{links.SUBNETS[0]}.{place}"
+        self.second_address = (
+            f"{links.SUBNETS[1]}.{place}" if cluster.second_interface else None
+        )
+        self.private = str(cluster.folder / "private")
+        self.disk = cluster.folder / name / "disk"
+        self.machine = self.sshd = None
+
+    def power_on(self, wait=True):
+        """Switch the host on; nothing happens when it is. Raises `OSError`."""
+        if self.machine is None:
+            own = self.cluster.folder / self.name
+            self.machine = Machine(self.name, self.cluster.inner_user, self._binds(own))
+        if wait:
+            self.machine.wait()
+            for number in range(1 + bool(self.second_address)):
+                links.plug(self.cluster.switch, self.machine, number, self.place)
+            self._start_sshd()
+            self._wait_for_sshd()
+
+    def _binds(self, own):
+        """What this host sees in place of the caller's files."""
+        binds = [(self.disk, self.private), (self.cluster.folder / "etc_hosts",
+                                             "/etc/hosts")]  # fmt: skip
+        if Path("/etc/ssh/ssh_config").exists():  # so that `ssh h2` works
+            binds.append((self.cluster.folder / "ssh_config", "/etc/ssh/ssh_config"))
+        if not self.cluster.user_namespace:  # root's account may be locked
+            binds.append((self.cluster.folder / "shadow", "/etc/shadow"))
+        return binds
+
+    def _start_sshd(self):
+        own, sshd = self.cluster.folder / self.name, self.cluster.sshd
+        names = ("ssh_host_key", "sshd_config", "authorized_keys")
+        copies = [f"install -m 600 {own / name} {keys.OWN}" for name in names]
+        script = " && ".join([f"mkdir -m 755 {keys.OWN}", *copies,
+                              f"exec {sshd} -D -e -f {keys.OWN}/sshd_config"])
+        with open(own / "sshd.log", "ab") as log:
+            self.sshd = self.popen(["sh", "-c", script], stdin=subprocess.DEVNULL,
+                                   stdout=log, stderr=log, env={"PATH": os.defpath},
+                                   cwd="/")  # fmt: skip
+
+    def _wait_for_sshd(self):
+        end = time.monotonic() + BOOT
+        wanted = 1 + bool(self.second_address)
+        while self._listeners() < wanted:
+            if time.monotonic() > end or self.sshd.poll() is not None:
+                log = (self.cluster.folder / self.name / "sshd.log").read_text()
+                raise OSError(f"sshd of {self.name} did not start: {log.strip()}")
+            time.sleep(0.01)
+
+    def _listeners(self):
+        rows = Path(f"/proc/{self.machine.pid}/net/tcp").read_text().splitlines()[1:]
+        port = f":{self.cluster.port:04X}"
+        return sum(row.split()[3] == "0A" and row.split()[1].endswith(port)
+                   for row in rows)  # fmt: skip
+
+    def power_off(self):
+        """Switch the host off at once: its cables are cut first, so that no other host
+        is told. What it has on its `disk` stays. Nothing happens when it is off.
+        """
+        if self.machine is not None:
+            if self.machine.pid:
+                for number in range(1 + bool(self.second_address)):
+                    links.cut(self.cluster.switch, self.name, number)
+            self.machine.end()
+            if self.sshd:
+                self.sshd.wait()
+        self.machine = self.sshd = None
+
+    def popen(self, command, as_user=True, **options):
+        """Start a command in this host; a `Popen`, whose signals reach the command.
+
+        `options`: as of `subprocess.Popen`.
+        """
+        if self.machine is None:
+            raise OSError(f"{self.name} is switched off")
+        user = self.cluster.outer_user if as_user else None
+        return subprocess.Popen(self.machine.command(command, user), **options)
+
+    def run(self, command, input=None, timeout=None, check=False, **options):
+        """Run a command in this host; its `CompletedProcess`, with texts of all that
+        it printed. `options`: as of `subprocess.Popen`.
+        """
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
+                 "stdin": subprocess.DEVNULL if input is None else subprocess.PIPE}
+        with self.popen(command, **{**pipes, **options}) as process:
+            try:
+                out, err = process.communicate(input, timeout)
+            except BaseException:
+                process.kill()
+                raise
+        done = subprocess.CompletedProcess(command, process.returncode, out, err)
+        return done if not check else done.check_returncode() or done
+
+    def processes(self):
+        """Ids of what runs here, but for process 1 and the listening sshd; as the
+        caller sees them. None run on a host that is off."""
+        if self.machine is None:
+            return []
+        own = _children(self.sshd.pid)
+        return [pid for pid in self.machine.processes() if pid not in own]
+
+    def shape(self, rate=None, delay=None, loss=0.0, interface="eth0"):
+        """Shape the link of `interface`, as `links.shape` does; without any, undo it."""
+        links.shape(self.cluster.switch, self.machine, int(interface[-1]), rate, delay,
+                    loss)  # fmt: skip
+
+    def bytes(self, interface="eth0"):
+        """(sent, received) by an interface since the host is on."""
+        return links.counted(self.machine.pid, interface)
+
+
+def _children(pid):
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))

@@ -1,0 +1,90 @@
+"""Links: how a host is plugged into a switch, cut off, and made slow or lossy."""
+
+import re
+
+#: Subnets of the first and the second interface, eth0 and eth1. They collide with no
+#: network of the machine's: nothing leads from a box to the outside.
+SUBNETS = ("10.77.0", "10.78.0")
+#: What a shaped link holds before it drops: a burst at full speed, and a queue.
+BURST, QUEUE = "64kb", "200ms"
+
+
+def plug(switch, host, number, place):
+    """Connect interface eth`number` of machine `host` to bridge br`number`."""
+    address = f"{SUBNETS[number]}.{place}"
+    # A fixed address of the card: others may keep it when the host comes back.
+    card = f"02:00:00:00:{number:02x}:{place:02x}"
+    port = f"{host.name}.{number}"
+    switch.ip(
+        f"link add {port} type veth peer name eth{number} address {card} "
+        f"netns {host.pid}",
+        f"link set {port} master br{number} up",
+    )
+    host.ip("link set lo up", f"addr add {address}/24 dev eth{number}",
+            f"link set eth{number} up")  # fmt: skip
+
+
+def cut(switch, name, number):
+    """Pull the cable of eth`number`: nothing leaves the host, and nothing gets in."""
+    switch.ip(f"link set {name}.{number} down")
+
+
+def shape(switch, host, number, rate=None, delay=None, loss=0.0):
+    """Shape eth`number` of a machine, in both directions; all None removes it.
+
+    `rate`: of `tc`, as in '100mbit'. `delay`: as in '20ms', once on the way out.
+    `loss`: the probability that a packet is dropped, in each direction.
+    Raises `ValueError` for a wrong value, `OSError` for what the kernel lacks.
+    """
+    for name, value in (("rate", rate), ("delay", delay)):
+        if value is not None and not re.fullmatch(r"[0-9.]+[a-z]+", value):
+            raise ValueError(f"{name}={value!r}: give it with a unit, as tc does")
+    if not 0 <= (loss or 0) < 1:
+        raise ValueError(f"loss={loss!r}: give a probability, from 0 to less than 1")
+    ends = [(host, f"eth{number}"), (switch, f"{host.name}.{number}")]
+    for machine, port in ends:
+        if " noqueue " not in machine.tool(["tc", "qdisc", "show", "dev", port]):
+            machine.tool(["tc", "qdisc", "del", "dev", port, "root"])
+        if rate:
+            machine.tool(["tc", "qdisc", "add", "dev", port, "root", "handle", "1:",
+                          "tbf", "rate", rate, "burst", BURST, "latency",
+                          QUEUE])  # fmt: skip
+    if delay:
+        _delay(host, f"eth{number}", delay, below="1:1" if rate else None)
+    _drop(host, f"eth{number}", loss or 0)
+
+
+def _delay(host, port, delay, below):
+    place = ["parent", below] if below else ["root"]
+    try:
+        host.tool(["tc", "qdisc", "add", "dev", port, *place, "netem", "delay", delay])
+    except OSError as error:
+        raise OSError(f"this kernel delays no packets, it has no netem ({error}): "
+                      "leave delay out") from None  # fmt: skip
+
+
+def _drop(host, port, loss):
+    """Drop packets at random, by the firewall, in a chain of its own for `port`."""
+    for chain, way in (("INPUT", "-i"), ("OUTPUT", "-o")):
+        own = f"{chain}-{port}"
+        rules = host.tool(["iptables", "-w", "-S"])
+        if f"-N {own}" not in rules:
+            if not loss:
+                continue
+            host.tool(["iptables", "-w", "-N", own])
+            host.tool(["iptables", "-w", "-A", chain, way, port, "-j", own])
+        host.tool(["iptables", "-w", "-F", own])
+        if loss:
+            host.tool(["iptables", "-w", "-A", own, "-m", "statistic", "--mode",
+                       "random", "--probability", str(loss), "-j", "DROP"])  # fmt: skip
+
+
+def counted(pid, interface):
+    """(bytes sent, bytes received) by an interface of a machine since it is up."""
+    with open(f"/proc/{pid}/net/dev") as file:
+        for line in file:
+            name, _, numbers = line.partition(":")
+            if name.strip() == interface:
+                row = [int(word) for word in numbers.split()]
+                return row[8], row[0]
+    raise ValueError(f"there is no interface {interface!r}")
