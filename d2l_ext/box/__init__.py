@@ -8,9 +8,9 @@
         cluster.hosts[2].power_off()
 
 Each host has namespaces of its own for network, processes, mounts and name, and an
-sshd; the kernel, the files and the processors are this machine's. `python -m d2l_ext.box`
-is the same for a terminal. It needs Linux, and root or user namespaces:
-`box.why_not()` says what is in the way.
+sshd; the kernel, the files and the processors are this machine's. For a terminal there
+is `python -m d2l_ext.box`. It needs Linux, and root or user namespaces: `box.why_not()`
+says what is in the way.
 
 Developed in the chapter *Launching jobs*.
 """

@@ -50,7 +50,7 @@ class Cluster:
         self.user = pwd.getpwuid(os.getuid()).pw_name
         remove_leftovers()
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
-        self.lock = open(self.folder / "lock", "w")
+        self.lock = os.open(self.folder / "lock", os.O_CREAT | os.O_WRONLY)
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         (self.folder / "private").mkdir()
         self.head = Host(self, "head", 1)
@@ -81,7 +81,9 @@ class Cluster:
         everybody = [self.head, *self.hosts]
         for host in everybody:
             host.disk.mkdir(parents=True)
-        keys.write(self.folder, everybody, self.user, self.port)
+        # In a user namespace nothing belongs to root, not even the folder "/".
+        keys.write(self.folder, everybody, self.user, self.port,
+                   strict=not self.user_namespace)  # fmt: skip
         at = "" if self.port == 22 else f":{self.port}"
         lines = [f"{host.name}{at}\n" for host in self.hosts]
         Path(self.hosts_file).write_text("".join(lines))
@@ -111,7 +113,9 @@ class Cluster:
             self.switch.end()
             self.switch = None
         shutil.rmtree(self.folder, ignore_errors=True)
-        self.lock.close()
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
 
 
 def remove_leftovers():

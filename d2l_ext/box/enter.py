@@ -1,8 +1,9 @@
 """Run a command inside a machine: `enter.py PID USER COMMAND …`, run as a program.
 
 `PID`: process 1 of the machine. `USER`: `-`; in a user namespace `root`, or `UID:GID`
-for the ordinary user that the command should be. Signals are passed on, and when this process dies, however it does,
-so does the command: what the caller knows of it is as if it were the command itself.
+for the ordinary user that the command should be. Signals are passed on, and when this
+process dies, however it does, so does the command: to the caller, this process is as
+good as the command itself.
 """
 
 import os
@@ -18,10 +19,11 @@ PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
 def enter(pid, kinds):
     """Join namespaces of `pid`; keep the working directory where it exists inside."""
     here = os.getcwd()
-    files = [open(f"/proc/{pid}/ns/{kind}") for kind in kinds]
+    # All before the first is joined: then there is another /proc.
+    files = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in kinds]
     for file in files:
-        call("setns", file.fileno(), 0)
-        file.close()
+        call("setns", file, 0)
+        os.close(file)
     try:
         os.chdir(here)
     except OSError:

@@ -54,9 +54,9 @@ def map_ids(uid, parent_uid, gid, parent_gid):
             file.write(text)
 
 
-def join(pid, kind):
-    """Enter one namespace of process `pid`: 'user', 'net', 'pid', 'mnt' or 'uts'."""
-    with open(f"/proc/{pid}/ns/{kind}") as file:
+def join_user(pid):
+    """Enter the user namespace of process `pid`."""
+    with open(f"/proc/{pid}/ns/user") as file:
         call("setns", file.fileno(), 0)
 
 
@@ -89,7 +89,7 @@ def main():
         signal.signal(signum, signal.SIG_IGN)
     try:
         if machine["user"]:
-            become_root() if machine["user"] is True else join(machine["user"], "user")
+            become_root() if machine["user"] is True else join_user(machine["user"])
         call("unshare", NEWNET | NEWPID | NEWNS | NEWUTS)
         pid = os.fork()
         if not pid:

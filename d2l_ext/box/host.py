@@ -42,12 +42,12 @@ class Host:
 
     def _binds(self, own):
         """What this host sees in place of the caller's files."""
-        binds = [(self.disk, self.private), (self.cluster.folder / "etc_hosts",
-                                             "/etc/hosts")]  # fmt: skip
+        shared = self.cluster.folder
+        # Without a password, but not locked, as accounts without one may be.
+        binds = [(self.disk, self.private), (shared / "etc_hosts", "/etc/hosts"),
+                 (shared / "shadow", "/etc/shadow")]  # fmt: skip
         if Path("/etc/ssh/ssh_config").exists():  # so that `ssh h2` works
-            binds.append((self.cluster.folder / "ssh_config", "/etc/ssh/ssh_config"))
-        if not self.cluster.user_namespace:  # root's account may be locked
-            binds.append((self.cluster.folder / "shadow", "/etc/shadow"))
+            binds.append((shared / "ssh_config", "/etc/ssh/ssh_config"))
         return binds
 
     def _start_sshd(self):
@@ -123,7 +123,7 @@ class Host:
         return [pid for pid in self.machine.processes() if pid not in own]
 
     def shape(self, rate=None, delay=None, loss=0.0, interface="eth0"):
-        """Shape the link of `interface`, as `links.shape` does; without any, undo it."""
+        """Shape a link, as `links.shape` does; without values, undo it."""
         links.shape(self.cluster.switch, self.machine, int(interface[-1]), rate, delay,
                     loss)  # fmt: skip
 

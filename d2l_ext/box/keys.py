@@ -18,7 +18,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 PermitUserEnvironment no
 AllowUsers {user}
-StrictModes yes
+StrictModes {strict}
 UsePAM no
 UseDNS no
 X11Forwarding no
@@ -52,11 +52,12 @@ def make_key(path, comment):
     return Path(f"{path}.pub").read_text()
 
 
-def write(folder, hosts, user, port):
+def write(folder, hosts, user, port, strict):
     """Fill `folder` with the keys and files of `hosts`, a list of `host.Host`.
 
     For all: `id_ed25519`, `ssh_config`, `known_hosts`, `etc_hosts`. For each, in a
-    folder of its name: `ssh_host_key`, `sshd_config`, `authorized_keys`.
+    folder of its name: `ssh_host_key`, `sshd_config`, `authorized_keys`. `strict`:
+    whether sshd looks at who owns the latter, and all folders above it.
     """
     public = make_key(folder / "id_ed25519", f"{user}@box")
     known = []
@@ -67,7 +68,8 @@ def write(folder, hosts, user, port):
         shown = names if port == 22 else [f"[{name}]:{port}" for name in names]
         known.append(f"{','.join(shown)} {key}\n")
         listen = "\n".join(f"ListenAddress {address}" for address in names[1:])
-        text = SSHD.format(port=port, listen=listen, own=OWN, user=user)
+        text = SSHD.format(port=port, listen=listen, own=OWN, user=user,
+                           strict="yes" if strict else "no")  # fmt: skip
         (own / "sshd_config").write_text(text)
         (own / "authorized_keys").write_text(public)
     (folder / "known_hosts").write_text("".join(known))

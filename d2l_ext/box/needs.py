@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 
-from .machine import Machine, NoMachine
+from .machine import Machine
 
 #: Commands, and Debian's packages that bring them.
 COMMANDS = {
@@ -33,7 +33,7 @@ def why_not():
         _try()
     except OSError as error:
         who = "root" if os.geteuid() == 0 else "this user"
-        return f"A cluster in a box needs namespaces, which {who} gets none of: {error}."
+        return f"A cluster in a box needs namespaces, and {who} gets none: {error}."
     return None
 
 
@@ -43,8 +43,6 @@ def _try():
     try:
         machine.wait()
         machine.ip("link add br0 type bridge", "link set lo up")
-    except NoMachine:
-        raise
     finally:
         if not machine.holder.stdin.closed:
             machine.end()
