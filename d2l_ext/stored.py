@@ -18,9 +18,10 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[1] / "chapters" / "results"
 #: Set to 1 to read stored results even where they could be measured.
 ONLY_STORED = "D2L_EXT_STORED"
+BOX = "in a cluster in a box on this machine"
 
 
-def result(name, measure, *args, why_not=None, folder=None):
+def result(name, measure, *args, why_not=None, folder=None, where=BOX):
     """What `measure(*args)` returns if it can run here, else the stored `name`.
 
         rows = stored.result("loss", networks.loss_series)
@@ -28,7 +29,8 @@ def result(name, measure, *args, why_not=None, folder=None):
     `measure`: a function whose result is made of numbers, texts, lists and dicts; it
     is returned as JSON gives it back, so that both ways have the same types.
     `why_not`: a function that returns None where `measure` can run, else a sentence;
-    default `d2l_ext.box.why_not`. `folder`: default `chapters/results`.
+    default `d2l_ext.box.why_not`. `folder`: default `chapters/results`. `where`: ends
+    the line that is printed when it was measured.
 
     Prints one line: where the result comes from. Nothing is written.
     Raises `FileNotFoundError` when it can be neither measured nor read, and whatever
@@ -38,7 +40,7 @@ def result(name, measure, *args, why_not=None, folder=None):
     if reason:
         return recorded(name, reason, folder)
     value = measure(*args)
-    print("Source: measured now, in a cluster in a box on this machine")
+    print(f"Source: measured now, {where}")
     return json.loads(json.dumps(value))
 
 
