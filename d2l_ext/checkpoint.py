@@ -6,6 +6,7 @@ import json
 import os
 import re
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -48,18 +49,23 @@ def read(path):
 
     Raises `CheckpointError` when a byte of it is missing or another one.
     """
-    path = Path(path)
-    magic, digest, payload = _take_apart(path.read_bytes())
-    if magic != MAGIC:
-        raise CheckpointError(f"{path} is not a checkpoint of this version")
-    if digest != _sha256(payload) + b"\n":
-        raise CheckpointError(f"{path} is damaged: its SHA-256 is not the one inside")
+    _, payload = _whole(path)
     try:
         with np.load(io.BytesIO(payload), allow_pickle=False) as npz:
             arrays = {name: npz[name] for name in npz.files}
         return arrays, json.loads(arrays.pop("record").tobytes())
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
         raise CheckpointError(f"{path} holds something else: {error}") from None
+
+
+def _whole(path):
+    """The SHA-256 and the rest of a file, if they belong together."""
+    magic, digest, payload = _take_apart(Path(path).read_bytes())
+    if magic != MAGIC:
+        raise CheckpointError(f"{path} is not a checkpoint of this version")
+    if digest != _sha256(payload) + b"\n":
+        raise CheckpointError(f"{path} is damaged: its SHA-256 is not the one inside")
+    return digest[:-1].decode(), payload
 
 
 def _pack(arrays, record):
@@ -89,6 +95,11 @@ def _sync_folder(folder):
         os.close(opened)
 
 
+def step_of(path):
+    """The step in the name of a checkpoint."""
+    return int(path.stem[-8:])
+
+
 class Checkpoints:
     """The checkpoints of one run: `PREFIX-00000123.ckpt`, numbered by the step.
 
@@ -114,9 +125,19 @@ class Checkpoints:
         return sorted(path for path in found if pattern.fullmatch(path.name))
 
     def save(self, step, arrays, record):
-        """Write the checkpoint of `step`, remove all but the last two; its path."""
+        """Write the checkpoint of `step`, remove all but the last two; its path.
+
+        Raises `OSError` when it cannot be written; those before it stay.
+        """
         path = self.folder / f"{self.name}-{step:08d}.ckpt"
-        write(path, arrays, record)
+        try:
+            write(path, arrays, record)
+        except OSError as error:
+            left = [p.name for p in self.paths()[-1:]]
+            raise OSError(
+                error.errno, f"{error.strerror or error}: {path} was not written; "
+                f"{left[0] if left else 'no earlier one'} is there",
+            ) from None  # fmt: skip
         # Later ones are damaged, or this run would have gone on from there.
         for old in [p for p in self.paths() if p <= path][:-KEEP]:
             old.unlink()
@@ -125,10 +146,19 @@ class Checkpoints:
                 part.unlink(missing_ok=True)
         return path
 
-    def load(self, warn=print):
+    def whole(self):
+        """The checkpoints that are not damaged: a dict from step to SHA-256."""
+        found = {}
+        for path in self.paths():
+            with suppress(CheckpointError):
+                found[step_of(path)] = _whole(path)[0]
+        return found
+
+    def load(self, warn=print, steps=None):
         """Return `(path, arrays, record)` of the last whole checkpoint, or None.
 
         `warn` is called with a line for each damaged one that was passed over.
+        `steps`: consider only the checkpoints of these, and the damaged ones.
         Raises `CheckpointError` when there are some and all are damaged.
         """
         problems = []
@@ -137,6 +167,9 @@ class Checkpoints:
                 arrays, record = read(path)
             except CheckpointError as error:
                 problems.append(str(error))
+                continue
+            if steps is not None and step_of(path) not in steps:
+                problems.append(f"not all workers have {path}")
                 continue
             for problem in problems:
                 warn(f"warning: {problem}; going on from {path.name}")

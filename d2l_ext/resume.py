@@ -1,6 +1,9 @@
 """To go on where a run was stopped, with the same settings and nothing lost."""
 
+import os
 import zlib
+
+from .launch.environment import START
 
 #: A run that goes on may change these. Its sums are then rounded in another order.
 MAY_CHANGE = ("devices", "work_load_list", "kv_store")
@@ -27,8 +30,15 @@ def settings(args, dataset, devices, X, y, num_workers=1):
     }
 
 
-def begin(fit, go_on):
+def is_again():
+    """Whether this process belongs to a job that the launcher has started again."""
+    return int(os.environ.get(START) or 1) > 1
+
+
+def begin(fit, go_on, steps=None):
     """Let `fit` begin where its last checkpoint ends, if `go_on`, else at step 0.
+
+    `steps`: those whose checkpoints all workers of the job have; None alone.
 
     Raises `ValueError` when nothing was said of going on and there are checkpoints,
     when all are damaged, or when one was made with other settings.
@@ -40,7 +50,7 @@ def begin(fit, go_on):
                 "with --resume, or choose another --save-prefix"
             )
         return
-    found = fit.checkpoints.load(warn=fit.report.note)
+    found = fit.checkpoints.load(fit.report.note, steps)
     if found is None:
         fit.report.note("there is no checkpoint yet: beginning anew")
         return

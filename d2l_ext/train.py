@@ -29,6 +29,7 @@ from .dist_replicas import KV_STORES, DistReplicas
 from .fit import Fit, Stop, Stopped
 from .parts import Part
 from .progress import Report
+from .recovery import agreement
 from .replicas import Replicas
 
 
@@ -89,11 +90,13 @@ def prepare(args):
         Report(args.num_epochs, len(train_iter), args.disp_batches),
         save_every=args.save_every, saves=rank == 0,
     )  # fmt: skip
+    fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
+                                   num_workers)  # fmt: skip
     if args.save_prefix:
-        fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
-                                       num_workers)  # fmt: skip
         fit.checkpoints = checkpoint.Checkpoints(args.save_prefix)
-        resume.begin(fit, args.resume)
+    steps = _agreed(kv, fit) if kv else None
+    if args.save_prefix:
+        resume.begin(fit, args.resume or resume.is_again(), steps)
     if args.profile and rank == 0:
         left = args.num_epochs * len(train_iter) - fit.num_steps
         first = max(min(2, left - 1), 0)
@@ -159,6 +162,16 @@ def _result(fit, args, dataset, places, kv):
         "steps": fit.num_steps,
         **({"rank": kv.rank, "num_workers": kv.num_workers} if kv else {}),
     }
+
+
+def _agreed(kv, fit):
+    """The steps whose checkpoints all workers have, when they are alike."""
+    alike = {name: value for name, value in fit.settings.items()
+             if name not in resume.MAY_CHANGE}  # fmt: skip
+    alike.update(kv_store=fit.settings["kv_store"], num_epochs=fit.num_epochs,
+                 save_prefix=bool(fit.checkpoints))
+    whole = fit.checkpoints and agreement.checkpoint_steps(fit.checkpoints)
+    return agreement.agree(kv, alike, whole)
 
 
 def _names(places):

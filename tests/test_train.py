@@ -508,7 +508,9 @@ def test_a_full_disk_is_an_error_in_one_line(run, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "write", full)
     code, out, err = run(*QUICK, "--save-prefix", tmp_path / "p")
     assert (code, out) == (1, "")
-    assert err == "d2l-ext-train: error: [Errno 28] No space left on device\n"
+    assert err == ("d2l-ext-train: error: [Errno 28] No space left on device: "
+                   f"{tmp_path}/p-00000005.ckpt was not written; no earlier one is "
+                   "there\n")  # fmt: skip
 
 
 # ---- Wrong flags ----

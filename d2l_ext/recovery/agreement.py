@@ -1,0 +1,79 @@
+"""What all workers must have alike before they train: said by each, compared by all."""
+
+import json
+import os
+import socket
+
+import mxnet as mx
+
+from .exchange import exchange
+
+#: Variables that decide how workers send and servers take: name, and the default.
+WIRE = {"MXNET_KVSTORE_BIGARRAY_BOUND": "1000000", "PS_RESEND": "0",
+        "DMLC_PS_VAN_TYPE": "zmq"}  # fmt: skip
+
+
+def agree(kv, settings, checkpoints=None):
+    """Compare what all workers have; return the steps whose checkpoints all have.
+
+    `kv`: as in `exchange`. `settings`: a dict of JSON's types that must be the same
+    on all workers. `checkpoints`: what `Checkpoints.whole` returns, or None.
+
+    Raises `ValueError` on every worker when MXNet's version, a variable of `WIRE` or
+    a setting differs, or when there are checkpoints, but none that all workers have;
+    the message says which worker has what.
+
+    Developed in the chapter *Faults and recovery*.
+    """
+    own = {
+        "host": os.environ.get("DMLC_NODE_HOST") or socket.gethostname(),
+        "alike": {"MXNet": mx.__version__, **wire(), **settings},
+        "checkpoints": checkpoints or {},
+    }
+    cards = [json.loads(text) for text in exchange(kv, json.dumps(own))]
+    names = [f"worker {rank} ({card['host']})" for rank, card in enumerate(cards)]
+    differing = differences(names, [card["alike"] for card in cards])
+    if differing:
+        raise ValueError("the workers are not alike: " + "; ".join(differing))
+    return common_steps(names, [card["checkpoints"] for card in cards])
+
+
+def wire(environ=os.environ):
+    """The values of `WIRE` in this process."""
+    return {name: environ.get(name) or default for name, default in WIRE.items()}
+
+
+def differences(names, alike):
+    """What is not the same in all dicts of the list `alike`: lines, with each value.
+
+    `names`: of their owners. Missing values count as None.
+    """
+    lines = []
+    for key in dict.fromkeys(key for card in alike for key in card):
+        values = [card.get(key) for card in alike]
+        if any(value != values[0] for value in values):
+            has = (f"{value!r} on {name}" for name, value in zip(names, values))
+            lines.append(f"{key} is {', '.join(has)}")
+    return lines
+
+
+def common_steps(names, checkpoints):
+    """The steps, ascending, whose checkpoints are whole and the same on all workers.
+
+    `checkpoints`: per worker, a dict from the step, as text, to the checksum. Raises
+    `ValueError` when some have any, and no step is common to all.
+    """
+    common = set.intersection(*(set(own.items()) for own in checkpoints))
+    if any(checkpoints) and not common:
+        seen = (f"{name}: {', '.join(sorted(own)) or 'none'}"
+                for name, own in zip(names, checkpoints))  # fmt: skip
+        raise ValueError(
+            "the workers have no whole checkpoint in common, by steps: "
+            f"{'; '.join(seen)}. --save-prefix must name a folder that all hosts share"
+        )
+    return sorted(int(step) for step, _ in common)
+
+
+def checkpoint_steps(checkpoints):
+    """For `agree`: steps and checksums of the whole checkpoints of this worker."""
+    return {str(step): digest[:16] for step, digest in checkpoints.whole().items()}
