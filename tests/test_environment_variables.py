@@ -1,0 +1,111 @@
+"""The page of environment variables names all that are used, and what shows each."""
+
+import ast
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "environment_variables.md"
+NAME = r"(?:DMLC|PS|MXNET|OMP|D2L_EXT|MALLOC|GLIBC|XDG|NCCL|CUDA)_[A-Z0-9_]+"
+MXNET_READS = re.compile(r"(?:DMLC|PS|MXNET)_")
+
+
+def rows():
+    """Each row of the page's tables: the names in it, and its cells."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    tables = [x.strip("| ").split(" | ") for x in lines if x.startswith("| `")]
+    return [(re.findall(r"`(\w+)`", cells[0]), cells) for cells in tables]
+
+
+def on_page():
+    return [name for names, _ in rows() for name in names]
+
+
+def named():
+    """Every variable that the library's code or a chapter names, with a file."""
+    found = {}
+    for path in [*ROOT.glob("d2l_ext/**/*.py"), *ROOT.glob("chapters/*.ipynb")]:
+        text = source(path)
+        found.update((n, path.name) for n in re.findall(rf"\b{NAME}\b", text))
+    return found
+
+
+@cache
+def source(path):
+    """A file's text; of a chapter its cells, without their outputs."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = nbformat.reads(text, as_version=4).cells
+        text = "\n".join(cell.source for cell in cells)
+    return text
+
+
+@cache
+def functions(path):
+    tree = ast.parse(source(path))
+    return {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+
+
+def test_every_variable_of_the_library_and_the_chapters_is_on_the_page():
+    missing = {n: file for n, file in named().items() if n not in on_page()}
+    assert not missing, f"they need a row in {PAGE.name}: {missing}"
+
+
+def test_every_variable_of_the_sources_is_on_the_page():
+    """Those that MXNet's two documents on several devices and machines name."""
+    wanted = {"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER",
+              "DMLC_NUM_WORKER", "DMLC_INTERFACE", "PS_VERBOSE", "PS_RESEND",
+              "PS_RESEND_TIMEOUT", "MXNET_KVSTORE_REDUCTION_NTHREADS",
+              "MXNET_KVSTORE_BIGARRAY_BOUND", "MXNET_ENABLE_GPU_P2P"}  # fmt: skip
+    assert wanted <= set(on_page())
+
+
+def test_no_variable_stands_there_twice_and_none_without_an_answer():
+    names = on_page()
+    assert len(names) == len(set(names)) > 50
+    for names, cells in rows():
+        assert len(cells) == 4 and all(cells), names
+
+
+@pytest.mark.parametrize("names, cells", rows(), ids=lambda x: "")
+def test_what_is_said_to_show_a_variable_exists(names, cells):
+    shown = cells[3]
+    tests = re.findall(r"`tests/(\w+\.py)(?:::(\w+))?`", shown)
+    pages = re.findall(r"\{doc\}`(?:[^`<]*<)?([\w/]+)>?`", shown)
+    claims = re.findall(r"\{ref\}`[^`<]*<claim-t?(\w+)>`", shown)
+    for file, function in tests:
+        path = ROOT / "tests" / file
+        assert path.is_file(), file
+        assert not function or function in functions(path), f"{file}::{function}"
+    for page in pages:
+        assert any((ROOT / f"{page}{end}").is_file() for end in (".ipynb", ".md"))
+    for claim in claims:
+        assert any(f'"claim-T{claim}"' in p.read_text() for p in chapters())
+    rest = ("GPUs only", "not seen", "not shown")
+    assert tests or pages or claims or shown.startswith(rest), f"nothing shows {names}"
+
+
+def chapters():
+    return ROOT.glob("chapters/*.ipynb")
+
+
+def test_mxnet_holds_the_name_of_each_variable_that_it_is_said_to_read():
+    """In its library, or in its Python files; the GPU build has some more."""
+    package = Path(find_spec("mxnet").submodule_search_locations[0])
+    texts = [package / "libmxnet.so", package / "model.py", package / "optimizer"
+             / "optimizer.py"]  # fmt: skip
+    held = b"".join(path.read_bytes() for path in texts)
+    of_launchers = ("DMLC_WORKER_ID", "DMLC_SERVER_ID")
+    wrong = [
+        name
+        for names, cells in rows()
+        for name in names
+        if MXNET_READS.match(name) and name not in of_launchers
+        and not cells[3].startswith("GPUs only") and name.encode() not in held
+    ]  # fmt: skip
+    assert not wrong, f"MXNet does not know {wrong}"
