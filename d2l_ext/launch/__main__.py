@@ -9,7 +9,7 @@ import signal
 import sys
 from contextlib import contextmanager
 
-from . import environment, options
+from . import environment, local, options
 from .plan import make
 from .runner import run
 
@@ -26,7 +26,8 @@ def main(argv=None):
         "num_workers": args.num_workers, "num_servers": args.num_servers,
         "env": dict(args.env), "env_worker": dict(args.env_worker),
         "env_server": dict(args.env_server), "launcher": args.launcher,
-        "verbose": args.ps_verbose,
+        "verbose": args.ps_verbose, "hosts": args.hostfile,
+        **{name: getattr(args, name) for name in options.WHERE},
     }  # fmt: skip
     try:
         plan = make(args.command, **given)
@@ -77,6 +78,10 @@ def _last_line(text):
 
 def _show(plan):
     """Print commands, and the variables that the launcher sets; no other's value."""
+    if plan.launcher is not local:
+        print("here: scheduler-0")
+        print(*plan.launcher.describe(plan), sep="\n")
+        return 0
     ports = range(10000, 10000 + len(plan.nodes))  # as an example
     for role, rank in plan.nodes:
         own = environment.of_node(role, rank, plan.nodes, ports, "…")

@@ -24,7 +24,8 @@ def call(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
     `kv`: the worker's store of type `kv_type`, made before; None with `kv_type=None`,
     for a function that makes it itself. `args`, and what is returned: numbers,
     texts, arrays, lists and dicts; arrays come back as NumPy's, tuples as lists.
-    `options`: as in `run`, but for `check`.
+    `options`: as in `run`, but for `check`. Hosts must share the folder of temporary
+    files, by which arguments and results travel.
 
     The worker is a new process, which gets the source of the function: what the
     function uses from outside must be arguments, modules, or imported from a module.
@@ -40,8 +41,8 @@ def call(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
 def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
              env=None, env_worker=None, env_server=None, env_scheduler=None,
              deadline=60.0, log_dir=None, stream=False, attempts=3,
-             ready_timeout=READY_TIMEOUT, launcher="local", verbose=0,
-             max_restarts=0, check=True):  # fmt: skip
+             ready_timeout=READY_TIMEOUT, launcher=None, verbose=0,
+             max_restarts=0, check=True, **where):  # fmt: skip
     """The same as `call`, but returns the `Job`: its logs, and `results`.
 
     `check=False`: a job that fails raises nothing, and its `results` are None.
@@ -55,7 +56,7 @@ def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
         values.save(folder / "call", record)
         command = [sys.executable, "-m", "d2l_ext.launch.remote", str(folder)]
         plan = make(command, num_workers, num_servers, env, env_worker, env_server,
-                    env_scheduler, launcher, verbose)  # fmt: skip
+                    env_scheduler, launcher, verbose, **where)  # fmt: skip
         supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
                   max_restarts, check, remove=[folder])  # fmt: skip
         if not job.returncode:

@@ -12,6 +12,8 @@ OWN = ("DMLC_ROLE", "DMLC_RANK", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
        "DMLC_NODE_HOST", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_WORKER_ID",
        "DMLC_SERVER_ID", "PORT", START, watchdog.MARK)  # fmt: skip
 LOOPBACK = "127.0.0.1"
+#: What other hosts get of the launcher's variables: what MXNet and this library read.
+PASSED_ON = ("MXNET_", "OMP_", "KMP_", "D2L_EXT_")
 
 
 def names(num_workers, num_servers):
@@ -52,21 +54,29 @@ def inherited(environ=os.environ):
     }
 
 
-def of_node(role, rank, nodes, ports, job, given=()):
+def passed_on(environ=os.environ):
+    """What a process on another host takes from the one that starts the job."""
+    return {name: value for name, value in inherited(environ).items()
+            if name.startswith(PASSED_ON)}  # fmt: skip
+
+
+def of_node(role, rank, nodes, ports, job, given=(), root=LOOPBACK,
+            address=LOOPBACK):  # fmt: skip
     """The variables that make a process `role` number `rank` of a job.
 
     `nodes`: the (role, rank) of all. `ports`: as many, ascending; the scheduler's
     first. ps-lite numbers the nodes of a role by their ports, so that rank and
     order of start are the same. `job`: its mark. `given`: the user's own, a dict.
 
-    Everybody listens on 127.0.0.1 only: the servers unpickle what they are sent.
+    `root`, `address`: where the scheduler and this node listen. By default both on
+    127.0.0.1 only: the servers unpickle what they are sent.
     """
     count = [who for who, _ in nodes].count
     env = {
         "DMLC_ROLE": role,
-        "DMLC_PS_ROOT_URI": LOOPBACK,
+        "DMLC_PS_ROOT_URI": root,
         "DMLC_PS_ROOT_PORT": str(ports[0]),
-        "DMLC_NODE_HOST": LOOPBACK,
+        "DMLC_NODE_HOST": address,
         "DMLC_NUM_WORKER": str(count("worker")),
         "DMLC_NUM_SERVER": str(count("server")),
         **({} if role == "scheduler" else {f"DMLC_{role.upper()}_ID": str(rank)}),

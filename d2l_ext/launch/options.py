@@ -2,13 +2,39 @@
 
 import argparse
 import os
+import shlex
+import sys
+import textwrap
 
 from ..flag_values import count, from_0, not_negative
 from .plan import LAUNCHERS
 from .runner import READY_TIMEOUT
 
 #: Launchers of MXNet's `launch.py` and its tracker, which are not here (yet).
-ELSEWHERE = ("ssh", "mpi", "sge", "slurm", "yarn", "kubernetes", "mesos")
+ELSEWHERE = ("mpi", "sge", "slurm", "yarn", "kubernetes", "mesos")
+#: Flags that say where a job runs, besides the hosts.
+WHERE = ("interface", "sync_dst_dir", "ssh_config", "python", "submit_args")
+EXAMPLES = """\
+examples:
+  two workers and a server, on this machine:
+    %(prog)s -n 2 -s 1 python -m d2l_ext.train --kv-store dist_sync
+
+  three workers and three servers, in turn on the hosts of a file, which share the
+  working directory:
+    %(prog)s -n 3 -H hosts python -m d2l_ext.train --kv-store dist_sync
+
+  the same, where hosts share nothing, over their second network:
+    %(prog)s -n 3 -H hosts --sync-dst-dir /tmp/job --interface eth1 \\
+        --env OMP_NUM_THREADS:2 python -m d2l_ext.train --kv-store dist_sync
+
+  what would run where:
+    %(prog)s -n 3 -H hosts --dry-run python -m d2l_ext.train
+
+a hosts file:
+  h1                  # a name, or an IPv4 address
+  10.0.0.12:2222      # and the port of its sshd
+  alice@h3 slots=4    # another user; at most 4 processes (mpi, sge)
+"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -24,19 +50,22 @@ def parser():
         prog="d2l-ext-launch",
         description="Run COMMAND in each of N workers, with servers and a scheduler.",
         usage="%(prog)s -n N [options] COMMAND [argument ...]",
-        epilog="Every line that a process prints goes to standard output, with its "
-        "process in front. Exit code: 0 when all ended well, else that of the process "
-        "that failed first (128 and the signal's number, when a signal ended it); 2: "
-        "a flag is wrong; 124: the deadline passed; 125: not ready; 127: no such "
-        "command.",
+        epilog=textwrap.fill("Every line that a process prints goes to standard "
+        "output, with its process in front. Exit code: 0 when all ended well, else "
+        "that of the process that failed first (128 and the signal's number, when a "
+        "signal ended it); 2: a flag is wrong; 124: the deadline passed; 125: not "
+        "ready; 127: no such command; 255: a host cannot be reached.", 79)
+        + "\n\n" + EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = flags.add_argument
     add("-n", "--num-workers", type=count, required=True, metavar="N", help="workers")
     add("-s", "--num-servers", type=count, metavar="N",
         help="servers; default as many as workers")  # fmt: skip
-    add("--launcher", type=_launcher, default="local", metavar="NAME",
-        help=f"{', '.join(LAUNCHERS)} (default)")  # fmt: skip
+    add("--launcher", type=_launcher, metavar="NAME",
+        help=f"{', '.join(LAUNCHERS)}; default ssh with -H, else local")  # fmt: skip
+    _add_where(flags)
     for role in ("", "worker", "server"):
         add(f"--env-{role}" if role else "--env", type=_variable, action="append",
             default=[], metavar="VAR:VALUE", help="set a variable for "
@@ -63,6 +92,21 @@ def parser():
     add("--dry-run", action="store_true", help="show what would be started")
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     return flags
+
+
+def _add_where(flags):
+    add = flags.add_argument
+    add("-H", "--hostfile", metavar="FILE",
+        help="the hosts; servers and workers are placed on them in turn")  # fmt: skip
+    add("--sync-dst-dir", metavar="DIR", help="copy the working directory there, on "
+        "each host, by rsync; default: hosts share it")  # fmt: skip
+    add("--interface", metavar="NAME", help="the network interface, of every host, "
+        "that the job uses; default: by which hosts reach each other")  # fmt: skip
+    add("--ssh-config", metavar="FILE", help="that ssh reads; default its own")
+    add("--python", default=sys.executable, metavar="PATH",
+        help="Python on the hosts; default the path of this one")  # fmt: skip
+    add("--submit-args", type=shlex.split, default=(), metavar="WORDS", help="for the "
+        "command that submits the job, as in '-p short'")  # fmt: skip
 
 
 def parse(argv=None):

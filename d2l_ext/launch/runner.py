@@ -5,12 +5,13 @@ import shutil
 import sys
 import time
 
-from . import restarts
+from . import local, restarts
+from .failures import Failed, NotReady
 from .job import NO_COMMAND, NOT_READY, Job, log_folder
 from .logs import keep_old, path_of
 from .plan import make
 from .start import Start
-from .supervise import Failed, NotReady, Watch
+from .supervise import Watch
 
 #: Seconds in which nodes that all listen should have passed the first barrier.
 READY_TIMEOUT = 15.0
@@ -18,8 +19,8 @@ READY_TIMEOUT = 15.0
 
 def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
         env_server=None, env_scheduler=None, deadline=60.0, log_dir=None,
-        stream=False, attempts=3, ready_timeout=READY_TIMEOUT, launcher="local",
-        verbose=0, max_restarts=0, check=False):  # fmt: skip
+        stream=False, attempts=3, ready_timeout=READY_TIMEOUT, launcher=None,
+        verbose=0, max_restarts=0, check=False, **where):  # fmt: skip
     """Run `command` in each of `num_workers` workers; return the `Job` when it ended.
 
     `command`: a list of strings; no shell reads it. `num_servers`: servers; they and
@@ -33,8 +34,15 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
     that failed is started again; the variable `D2L_EXT_START` tells its processes
     which start it is, from 1. `check`: raise `LaunchError` when the job failed.
 
+    `launcher`: default 'ssh' with `hosts`, else 'local'. `where`: on which hosts, and
+    how they are reached: `hosts`, `interface`, `sync_dst_dir`, `ssh_config`, `python`,
+    `submit_args`, of which `plan.Where` tells; `hosts` is the path of a hosts file or
+    a list of its lines. Servers and workers are placed on the hosts in turn.
+
     When one process fails, or the caller is interrupted or killed, all are ended
-    within seconds. Every process listens on 127.0.0.1 only.
+    within seconds, on other hosts within 15. Without hosts, every process listens on
+    127.0.0.1 only; with hosts, on the address by which its host reaches the others:
+    servers run what they are sent, so let nobody else onto that network.
 
     A start is repeated only while no worker can have come back from
     `kvstore.create`; what the program does before that line may be done twice.
@@ -43,7 +51,7 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
     Developed in the chapter *Roles, keys and shards*.
     """
     plan = make(command, num_workers, num_servers, env, env_worker, env_server,
-                env_scheduler, launcher, verbose)  # fmt: skip
+                env_scheduler, launcher, verbose, **where)  # fmt: skip
     return supervise(plan, Job(), deadline, log_dir, stream, attempts, ready_timeout,
                      max_restarts, check)  # fmt: skip
 
@@ -70,7 +78,7 @@ def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
                 keep_old(folder, plan.nodes, job.attempts)
             job.attempts += 1
             start = Start(restarts.numbered(plan, job.restarts + 1), folder, remove,
-                          stream)  # fmt: skip
+                          stream, shown.note)  # fmt: skip
             return start, Watch(start, until, ready_timeout, shown.line)
 
         _until_ready(new_start, attempts, job, shown)
@@ -85,6 +93,9 @@ def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
 
 
 def _is_there(plan):
+    """Whether there is such a command here; of other hosts, their agents tell."""
+    if plan.launcher is not local:
+        return True
     path = plan.env["worker"].get("PATH", os.environ.get("PATH"))
     return shutil.which(plan.command[0], path=path)
 

@@ -5,10 +5,10 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from uuid import uuid4
 
-from . import environment, ports, watchdog
+from . import environment, local, ports, watchdog
 from .logs import Tail, path_of
 
 
@@ -17,13 +17,14 @@ class Start:
 
     `plan`: a `plan.Plan`. `folder`: for the logs. `remove`: folders that the
     watchdog removes, if the launcher is killed. `stream`: whether `lines`
-    is wanted.
+    is wanted. `say`: called with a line of the launcher's own.
     """
 
-    def __init__(self, plan, folder, remove=(), stream=False):
+    def __init__(self, plan, folder, remove=(), stream=False, say=print):
         self.plan, self.folder, self.remove = plan, folder, remove
-        self.stream = stream
+        self.stream, self.say = stream, say
         self.job = uuid4().hex
+        self.crew, self.root = None, environment.LOOPBACK
         self.running, self.codes = {}, {}  # (role, rank) to Popen; to exit code
         self.tails = {node: Tail(path_of(folder, *node)) for node in plan.nodes}
         self.lines = []  # (node, line) not yet shown
@@ -55,16 +56,52 @@ class Start:
         """Start all processes of these roles. Raises `OSError` as `start` does."""
         for role, rank in self.plan.nodes:
             if role in roles:
-                own = environment.of_node(role, rank, self.plan.nodes, self.ports,
-                                          self.job, self.plan.env[role])  # fmt: skip
-                env = {**environment.inherited(), **own}
-                command = self.plan.command_of(role)
-                with open(path_of(self.folder, role, rank), "wb") as log:
-                    process = self.plan.launcher.start(command, env, log)
-                self.running[role, rank] = process
+                here = self.crew is None or role == "scheduler"
+                start = self._start_here if here else self._start_there
+                self.running[role, rank] = start((role, rank))
+
+    def _start_here(self, node):
+        env = {**environment.inherited(), **self._env_of(node, self.root)}
+        with open(path_of(self.folder, *node), "wb") as log:
+            return local.start(self.plan.command_of(node[0]), env, log)
+
+    def _start_there(self, node):
+        env = self._env_of(node, self.crew.placed[node].address)
+        return self.crew.start(node, self.plan.command_of(node[0], there=True),
+                               {**environment.passed_on(), **env},
+                               int(env["PORT"]), path_of(self.folder, *node))
+
+    def _env_of(self, node, address):
+        return environment.of_node(*node, self.plan.nodes, self.ports, self.job,
+                                   self.plan.env[node[0]], self.root, address)
+
+    def gathered(self):
+        """Whether all hosts are there; the search begins with the first call."""
+        launcher = self.plan.launcher
+        if launcher is local:
+            return True
+        if self.crew is None:
+            self.root = launcher.root(self.plan)
+            self.crew = launcher.Crew(self.plan, self.job, self.root, self.say)
+        return self.crew.gathered()
+
+    def describe(self, node):
+        """'worker 1', and on which host when there are several."""
+        there = self.crew and self.crew.placed.get(node)
+        return "{} {}".format(*node) + (f" on {there.host}" if there else "")
+
+    def lost(self, node):
+        """Why a process on another host can't be reached any more; None if it can."""
+        there = self.crew and self.crew.placed.get(node)
+        return there.member.why if there and there.member else None
 
     def poll(self):
         """Notice what has ended and what was printed. Returns the nodes that ended."""
+        if self.crew:
+            self.crew.pump()
+        return self._poll()
+
+    def _poll(self):
         ended = {node: p.poll() for node, p in self.running.items()}
         ended = {node: code for node, code in ended.items() if code is not None}
         for node, code in ended.items():
@@ -110,11 +147,16 @@ class Start:
     def joined(self):
         """The nodes that have opened the store: each listens on its port."""
         open_ports = {port for _, port in ports.listening()}
-        return {n for n, p in zip(self.plan.nodes, self.ports) if p in open_ports}
+        here = {n for n, p in zip(self.plan.nodes, self.ports) if p in open_ports}
+        if self.crew:
+            return self.crew.joined() | (here & {("scheduler", 0)})
+        return here
 
     def end(self, grace=2.0):
         """End all processes: SIGTERM, and SIGKILL to those that stay."""
         try:
+            if self.crew:
+                self.crew.end(grace)
             watchdog.end(self.job, grace)
         finally:  # an interrupt came: no more grace
             for process in self.running.values():
@@ -122,14 +164,13 @@ class Start:
             watchdog.end(self.job, grace=0)
             for process in self.running.values():
                 process.wait()
-            self.poll()
+            self._poll()
             if "DMLC_LOCAL" in self.plan.env["scheduler"]:
                 ports.remove_files(self.ports)
 
     @staticmethod
     def _end_group(process):
-        """End what a process has left behind in its group."""
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except OSError:  # nothing
-            pass
+        """End what a process has left behind in its group; elsewhere its agent does."""
+        with suppress(OSError):  # nothing
+            if process.pid:
+                os.killpg(process.pid, signal.SIGKILL)

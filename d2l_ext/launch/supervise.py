@@ -12,28 +12,13 @@ A start is repeated only while no worker can have come back from
 import signal
 import time
 
+from .failures import Failed, NotReady
 from .job import DEADLINE
 
 PAUSE = 0.03  # seconds between two looks at the processes
 #: What ps-lite says when its resending thread outlives the node.
 LATE = "Check failed: ready_: call Start() first"
 LEAVE = 10.0  # seconds for servers and scheduler to end after the last worker
-
-
-class Failed(Exception):
-    """The job has failed. `code`: of the whole job; `culprit`: (role, rank) or None."""
-
-    def __init__(self, cause, code=1, culprit=None):
-        self.code, self.culprit = code, culprit
-        super().__init__(cause)
-
-
-class NotReady(Exception):
-    """The nodes of a start did not find each other: it may be repeated."""
-
-    def __init__(self, cause, culprit=("scheduler", 0)):
-        self.culprit = culprit
-        super().__init__(cause)
 
 
 class Watch:
@@ -52,6 +37,7 @@ class Watch:
 
     def run(self):
         """Return a list of notes when the job ended well, else raise one of the two."""
+        self._wait(self.start.gathered)
         self.start.begin("scheduler")
         self._wait(self.start.joined)
         self._begin_others()
@@ -107,15 +93,16 @@ class Watch:
         return False
 
     def _blame(self, node):
-        """First those that a signal ended: others fail because of them."""
-        return self.start.codes[node] > 0
+        """First those that were lost or that a signal ended: others fail by that."""
+        return not self.start.lost(node), self.start.codes[node] > 0
 
     def _failed(self, node):
-        code, (role, rank) = self.start.codes[node], node
+        code, who = self.start.codes[node], self.start.describe(node)
+        if self.start.lost(node):
+            return Failed(f"{who} was lost: {self.start.lost(node)}", code, node)
         if code < 0:
-            name = _signal_name(-code)
-            return Failed(f"{role} {rank} was ended by {name}", 128 - code, node)
-        cause = f"{role} {rank} ended with code {code}"
+            return Failed(f"{who} was ended by {_signal_name(-code)}", 128 - code, node)
+        cause = f"{who} ended with code {code}"
         if not self.start.is_ready:
             cause += " before the job was ready"
         if not self.began_others:  # its port was taken by somebody else, perhaps
@@ -126,8 +113,8 @@ class Watch:
         """Raise for those that should have ended: workers, or who else is there."""
         left = [n for n in self.start.running if n[0] == "worker"]
         left = left or list(self.start.running)
-        names = ", ".join(f"{role} {rank}" for role, rank in left)
-        raise Failed(f"{what}: {names}", code, left[0])
+        names = ", ".join(map(self.start.describe, left)) or "the search for hosts"
+        raise Failed(f"{what}: {names}", code, left[0] if left else None)
 
     def _ready_or_over(self):
         """'ready', 'over' when all workers ended and opened no store, '' before."""

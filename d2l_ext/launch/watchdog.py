@@ -1,15 +1,19 @@
 """Ends all processes of a job when its launcher is gone, however it went.
 
-Run as a program, before any process of the job: `watchdog.py JOB [FOLDER …]`. It waits
-for the end of its standard input, whose other end the launcher holds, and no signal
-can keep the system from closing that. Then it ends the job and, when the launcher did
-not say a word before, removes the folders. It imports the standard library alone, so
-that it starts in a moment.
+Run as a program, before any process of the job: `watchdog.py JOB CANCEL [PATH …]`. It
+waits for the end of its standard input, whose other end the launcher holds, and no
+signal can keep the system from closing that. Then it ends the job and, when the
+launcher did not say a word before, runs CANCEL, a list of words in JSON that may be
+empty, and removes files and folders. It imports the standard library alone, so that it
+starts in a moment.
 """
 
+import contextlib
+import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -58,13 +62,23 @@ def _send(pid, signum):
         pass
 
 
-def main(job, *folders):
+def main(job, words, *paths):
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)
     word = sys.stdin.buffer.read()
     end(job)
-    for path in folders if not word else ():
-        shutil.rmtree(path, ignore_errors=True)
+    if not word:
+        cancel(json.loads(words))
+        for path in paths:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def cancel(words, seconds=20):
+    """Run the words that cancel a job of a scheduler's, whatever comes of it."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        if words:
+            subprocess.run(words, check=False, stdin=subprocess.DEVNULL,
+                           timeout=seconds, capture_output=True)  # fmt: skip
 
 
 if __name__ == "__main__":

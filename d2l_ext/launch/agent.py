@@ -1,0 +1,178 @@
+"""The remote end of a job: one process of it, at the far end of a channel.
+
+    launcher === channel === agent ---- the process, and what it starts
+
+What to run, its variables and its folder come by the channel, never on a command line,
+and all that it prints goes back there. The agent ends everything that it started when
+the channel ends, when nothing was heard for `SILENCE` seconds (a lost connection does
+not tell), on SIGTERM, and when its own parent is gone.
+
+Standard library alone: this file, `nearby.py` and `watchdog.py` are sent to hosts that
+have Python and nothing else. Messages are lines of JSON; `output` has bytes after it.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import platform
+import select
+import signal
+import subprocess
+import sys
+import time
+
+from . import nearby, watchdog
+from .nearby import Refused
+
+GREETING = b"d2l_ext agent\n"
+BEAT, SILENCE = 2.0, 10.0  # seconds
+GRACE = 1.0  # between SIGTERM and SIGKILL
+FULL = 1 << 20  # bytes that wait to be sent; then the process has to wait
+
+
+class Agent:
+    """Serves one channel: file descriptors `read` and `write`, perhaps the same."""
+
+    def __init__(self, read, write):
+        self.read, self.write = read, write
+        self.inbox, self.outbox = b"", GREETING
+        self.child = self.pipe = self.port = self.code = self.mark = None
+        self.parent, self.stopped, self.grace = os.getppid(), False, GRACE
+        self.heard = self.beaten = time.monotonic()
+        for file in {read, write}:
+            os.set_blocking(file, False)
+
+    def send(self, payload=b"", **message):
+        self.outbox += json.dumps(message).encode() + b"\n" + payload
+
+    def loop(self):
+        """Serve until there is a reason to end."""
+        while not self.stopped and os.getppid() == self.parent:
+            self._move(0.1)
+            now = time.monotonic()
+            if now - self.heard > SILENCE:
+                return
+            if now - self.beaten > BEAT:
+                self.beaten = now
+                self.send(**{"is": "beat"})
+            if self.port and nearby.is_listening(self.port):
+                self.port = None
+                self.send(**{"is": "listening"})
+            if self.child and self.child.poll() is not None:
+                self._take_output()
+                self.code = self.child.returncode
+                self.send(**{"is": "ended", "code": self.code})
+                return
+
+    def _move(self, seconds):
+        """Let bytes go whichever way they can."""
+        pipes = [self.pipe] if self.pipe and len(self.outbox) < FULL else []
+        sends = [self.write] if self.outbox else []
+        ready, can_send, _ = select.select([self.read, *pipes], sends, [], seconds)
+        if can_send:
+            self.outbox = self.outbox[os.write(self.write, self.outbox[:65536]) :]
+        if self.read in ready:
+            self._receive()
+        if self.pipe in ready:
+            self._take_output(once=True)
+
+    def _receive(self):
+        new = os.read(self.read, 65536)
+        self.stopped = self.stopped or not new
+        self.heard = time.monotonic()
+        *lines, self.inbox = (self.inbox + new).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            try:
+                getattr(self, "do_" + message.pop("do"))(**message)
+            except Refused as error:
+                self.send(**{"is": "error", "text": str(error), "code": error.code})
+
+    def do_beat(self):
+        pass
+
+    def do_end(self, grace):
+        self.stopped, self.grace = True, grace
+
+    def do_hello(self, root, interface=None, make_folder=None):
+        if make_folder:
+            try:
+                os.makedirs(make_folder, exist_ok=True)
+            except OSError as error:
+                raise Refused(f"cannot make {make_folder}: {error.strerror}") from None
+        self.send(**{"is": "here", "name": platform.node(),
+                     "address": nearby.address(root, interface)})  # fmt: skip
+
+    def do_start(self, command, env, folder, port):
+        """Start the process; a `null` in place of its program is this Python."""
+        if not os.path.isdir(folder):
+            raise Refused(f"there is no folder {folder}", 126)
+        self.claim, self.port = nearby.claim(port), port
+        self.mark = env[watchdog.MARK]
+        command = [sys.executable if word is None else word for word in command]
+        here = {name: value for name, value in os.environ.items()
+                if not name.startswith(("DMLC_", "PS_"))}  # fmt: skip
+        here["PATH"] = f"{os.path.dirname(sys.executable)}:" + here.get("PATH", "")
+        prctl = ctypes.CDLL(None).prctl  # loaded before there is a second process
+        os.environ["PATH"] = env.get("PATH", here["PATH"])  # where it is looked for
+        try:
+            self.child = subprocess.Popen(
+                command, env={**here, **env}, cwd=folder,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, start_new_session=True,
+                # When the agent dies. It has no threads that could hold a lock.
+                preexec_fn=lambda: prctl(1, signal.SIGKILL),  # noqa: PLW1509
+            )  # fmt: skip
+        except OSError as error:
+            code = 127 if isinstance(error, FileNotFoundError) else 126
+            raise Refused(f"{command[0]}: {error.strerror}", code) from None
+        self.pipe = self.child.stdout.fileno()
+        os.set_blocking(self.pipe, False)
+
+    def _take_output(self, once=False):
+        with contextlib.suppress(BlockingIOError):
+            while self.pipe:
+                text = os.read(self.pipe, 65536)
+                if text:
+                    self.send(text, **{"is": "output", "size": len(text)})
+                else:
+                    self.pipe = None
+                if once:
+                    return
+
+    def end(self):
+        """End the process and all that it started; then send what is left to say."""
+        if self.child:
+            watchdog.end(self.mark, self.grace)
+            self.child.wait()
+        if self.child and self.code is None:
+            self._take_output()
+            self.send(**{"is": "ended", "code": self.child.returncode})
+        until = time.monotonic() + 5
+        with contextlib.suppress(OSError):
+            while self.outbox and time.monotonic() < until:
+                select.select([], [self.write], [], 0.1)
+                self.outbox = self.outbox[os.write(self.write, self.outbox[:65536]) :]
+
+
+def serve(read, write):
+    """Serve a channel to its end; return the exit code of the process."""
+    agent = Agent(read, write)
+
+    def stop(*_):
+        agent.stopped = True
+
+    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(signum, stop)
+    try:
+        with contextlib.suppress(OSError):  # the channel broke
+            agent.loop()
+    finally:
+        agent.end()
+    return 1 if agent.code is None else agent.code if agent.code >= 0 else (
+        128 - agent.code)  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(serve(0, 1))

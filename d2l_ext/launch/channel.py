@@ -1,0 +1,87 @@
+"""The launcher's end of a channel to an agent, `agent.py`: messages, both ways."""
+
+import json
+import os
+import time
+
+from .agent import BEAT, GREETING
+
+#: Bytes that are read at a time, so that one channel does not hold up all others.
+AT_ONCE = 1 << 20
+
+
+class Channel:
+    """File descriptors `read` and `write`, perhaps the same; they are closed with it.
+
+    `host`: the name by which the user knows the other end. `role`: 'worker' or
+    'server' when the place of its process was chosen for one, else None.
+    """
+
+    def __init__(self, read, write, host, role=None):
+        self.read, self.write, self.host, self.role = read, write, host, role
+        self.inbox, self.outbox = b"", b""
+        self.noise = b""  # what came before the greeting
+        self.greeted = self.ended = False
+        self.heard = self.beaten = time.monotonic()
+        self.address = self.member = None  # as the crew finds out and decides
+        for file in {read, write}:
+            os.set_blocking(file, False)
+
+    def send(self, payload=b"", **message):
+        """Put a message on its way."""
+        self.outbox += payload or json.dumps(message).encode() + b"\n"
+        self._flush()
+
+    def pump(self):
+        """Move what can be moved; return new messages: pairs (dict, bytes)."""
+        now = time.monotonic()
+        if now - self.beaten > BEAT and not self.ended:
+            self.beaten = now
+            self.send(do="beat")
+        self._flush()
+        self._fill()
+        if not self.greeted:
+            before, found, after = self.inbox.partition(GREETING)
+            if not found:
+                return []
+            self.greeted, self.noise, self.inbox = True, before, after
+        return list(self._messages())
+
+    def _flush(self):
+        try:
+            while self.outbox:
+                self.outbox = self.outbox[os.write(self.write, self.outbox) :]
+        except BlockingIOError:
+            pass
+        except OSError:  # nobody reads any more; what was said before may be there
+            self.outbox = b""
+
+    def _fill(self):
+        limit = len(self.inbox) + AT_ONCE
+        try:
+            while not self.ended and len(self.inbox) < limit:
+                new = os.read(self.read, 65536)
+                self.inbox += new
+                self.ended = not new
+                self.heard = time.monotonic()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.ended = True
+
+    def _messages(self):
+        while b"\n" in self.inbox:
+            line, _, rest = self.inbox.partition(b"\n")
+            message = json.loads(line)
+            size = message.get("size", 0)
+            if len(rest) < size:
+                return
+            self.inbox = rest[size:]
+            yield message, rest[:size]
+
+    def close(self):
+        """Close both ends: the agent ends what it has started."""
+        self.ended = True
+        for file in {self.read, self.write} - {None}:
+            os.close(file)
+        self.read = self.write = None

@@ -1,0 +1,188 @@
+"""The agents of one start of a job, and the processes that they run.
+
+A launcher's own class says how agents come to be, in three functions: `open`, `look`
+and `close`. All the rest is the same for all of them, and here.
+"""
+
+import os
+import time
+from contextlib import suppress
+
+from . import watchdog
+from .agent import SILENCE
+from .failures import Failed, NotReady
+
+#: The code of a process whose agent cannot be reached any more, as of ssh.
+LOST = 255
+#: What an agent says when somebody else has its port.
+TAKEN = 98
+
+
+class Member:
+    """A process at the other end of a channel; to be used like a `Popen`."""
+
+    pid = None  # here
+
+    def __init__(self, channel, log):
+        self.channel = channel
+        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        self.returncode = self.why = None
+        self.listening = False
+
+    def write(self, text):
+        """Append to its log what it has printed."""
+        while text:
+            text = text[os.write(self.log, text) :]
+
+    def poll(self):
+        """The exit code, or None while it runs."""
+        return self.returncode
+
+    def wait(self):
+        """The exit code; `Crew.end` has waited."""
+        os.close(self.log)
+        return self.returncode
+
+    def set(self, code, why=None):
+        """It has ended, with `code`, or is lost, `why`."""
+        if self.returncode is None:
+            self.returncode, self.why = code, why
+
+
+class Crew:
+    """`plan`: a `plan.Plan`. `job`: the mark of this start. `say`: called with a line
+    of the launcher's own. `root`: the address of the scheduler.
+    """
+
+    def __init__(self, plan, job, root, say):
+        self.plan, self.job, self.root, self.say = plan, job, root, say
+        self.channels = []
+        self.placed = {}  # (role, rank) to channel, once all agents are here
+        self.opened = False
+        self.wanted = [node for node in plan.nodes if node[0] != "scheduler"]
+
+    # ---- What a launcher says ----
+
+    def open(self):
+        """Start agents, or what starts them; `add` a channel for each. It returns at
+        once: agents may also come later, in `look`."""
+
+    def look(self):
+        """Notice new agents, and why there will be none: raise `Failed`."""
+
+    def close(self):
+        """Release what `open` took; within seconds, even if a host is gone."""
+
+    def lost(self, channel):
+        """An agent is gone before it was `here`."""
+        raise Failed(f"{channel.host} cannot be used: {self.reason(channel)}", LOST)
+
+    def reason(self, channel):
+        """Why a channel ended, in one line."""
+        text = channel.noise or b"its agent ended"
+        return " ".join(text.decode("utf-8", errors="replace").split())
+
+    def prepared(self):
+        """Asked when all agents are here: whether their processes can be started."""
+        return True
+
+    # ---- What is the same for all ----
+
+    def add(self, channel, folder=None):
+        """Greet a new agent. `folder`: one that it makes unless it is there."""
+        self.channels.append(channel)
+        channel.send(do="hello", root=self.root, interface=self.plan.where.interface,
+                     make_folder=folder)  # fmt: skip
+
+    def gathered(self):
+        """Whether all agents are here, and ready; each has its (role, rank) then."""
+        if not self.opened:
+            self.opened = True
+            self.open()
+        self.pump()
+        here = [channel for channel in self.channels if channel.address]
+        if not self.placed and len(here) == len(self.wanted):
+            self._place(here)
+        return bool(self.placed) and self.prepared()
+
+    def _place(self, here):
+        """Number the agents of each role as ps-lite will number their nodes.
+
+        It sorts them by address, descending and as text, then by port. The ports of
+        a job ascend with the rank.
+        """
+        free = [channel for channel in here if not channel.role]
+        for role in ("server", "worker"):
+            ranks = [node for node in self.wanted if node[0] == role]
+            own = [channel for channel in here if channel.role == role]
+            while len(own) < len(ranks):
+                own.append(free.pop(0))
+            own.sort(key=lambda channel: channel.address, reverse=True)
+            self.placed.update(zip(ranks, own))
+
+    def start(self, node, command, env, port, log):
+        """Let an agent start the process of `node`; a `Member`."""
+        channel = self.placed[node]
+        channel.member = Member(channel, log)
+        folder = self.plan.where.sync_dst_dir or os.getcwd()
+        env = {**env, watchdog.MARK: f"{self.job}.{node[0]}-{node[1]}"}
+        channel.send(do="start", command=command, env=env, port=port, folder=folder)
+        return channel.member
+
+    def pump(self):
+        """Take what agents have sent; raise `Failed` when one could not begin."""
+        self.look()
+        for channel in list(self.channels):
+            for message, payload in channel.pump():
+                self._heed(channel, message.pop("is"), payload, **message)
+            silent = time.monotonic() - channel.heard > SILENCE
+            if channel.ended or (silent and channel.greeted):
+                self._note_end(channel, silent)
+
+    def _note_end(self, channel, silent):
+        if not channel.address:
+            self.channels.remove(channel)
+            self.lost(channel)
+        elif channel.member:
+            what = f"not heard of for {SILENCE:g} s" if silent else self.reason(channel)
+            channel.member.set(LOST, what)
+        else:
+            raise Failed(f"{channel.host} was lost: {self.reason(channel)}", LOST)
+
+    def _heed(self, channel, kind, payload, **said):
+        if kind == "here":
+            channel.address = said["address"]
+        elif kind == "output":
+            channel.member.write(payload)
+        elif kind == "listening":
+            channel.member.listening = True
+        elif kind == "ended":
+            channel.member.set(said["code"])
+        elif kind == "error":
+            text = f"{channel.host}: {said['text']}"
+            raise NotReady(text) if said["code"] == TAKEN else Failed(text,
+                said["code"])  # fmt: skip
+
+    def joined(self):
+        """The nodes that listen on their ports."""
+        return {node for node, channel in self.placed.items()
+                if channel.member and channel.member.listening}  # fmt: skip
+
+    def end(self, grace):
+        """End all processes; afterwards none runs, on whatever host can be reached."""
+        for channel in self.channels:
+            channel.send(do="end", grace=grace)
+        until = time.monotonic() + grace + 6
+        try:
+            while time.monotonic() < until and not all(c.ended for c in self.channels):
+                with suppress(Failed, NotReady):
+                    self.pump()
+                time.sleep(0.02)
+        finally:
+            for channel in self.channels:
+                if channel.member:
+                    channel.member.set(LOST, "not heard of at the end")
+                channel.close()
+            self.close()
+
+

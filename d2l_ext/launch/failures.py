@@ -1,0 +1,17 @@
+"""How a start of a job goes wrong."""
+
+
+class Failed(Exception):
+    """The job has failed. `code`: of the whole job; `culprit`: (role, rank) or None."""
+
+    def __init__(self, cause, code=1, culprit=None):
+        self.code, self.culprit = code, culprit
+        super().__init__(cause)
+
+
+class NotReady(Exception):
+    """The nodes of a start did not find each other: it may be repeated."""
+
+    def __init__(self, cause, culprit=("scheduler", 0)):
+        self.culprit = culprit
+        super().__init__(cause)

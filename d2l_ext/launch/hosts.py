@@ -1,0 +1,80 @@
+"""The hosts file: which computers a job may use, and who goes where."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_LINE = re.compile(
+    r"(?:(?P<user>[A-Za-z_][\w.-]*)@)?"
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?)"
+    r"(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:\s+slots\s*=\s*(?P<slots>[1-9][0-9]{0,5}))?"
+)
+
+
+@dataclass(frozen=True)
+class Host:
+    """`name`: a host name or an IPv4 address. `port`, `user`: of ssh, None as ssh is
+    configured. `slots`: how many processes it should get at most; None: any number.
+    """
+
+    name: str
+    port: int = None
+    user: str = None
+    slots: int = None
+
+    def __str__(self):
+        user = f"{self.user}@" if self.user else ""
+        return f"{user}{self.name}" + (f":{self.port}" if self.port else "")
+
+
+def read(source):
+    """The hosts of a file, a list of `Host`.
+
+        h1                      a name that the launcher's computer can resolve
+        10.0.0.12:2222          an address, and the port of its sshd
+        alice@h3 slots=4        another user; at most so many processes (mpi, sge)
+        # a comment
+
+    `source`: the path, or a list of lines. Raises `ValueError` for a line that is no
+    host, a host that is there twice, and a file without any; `OSError` when the file
+    cannot be read.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        lines, where = Path(source).read_text(encoding="utf-8").splitlines(), source
+    else:
+        lines, where = [str(line) for line in source], "hosts"
+    found = {}
+    for number, line in enumerate(lines, 1):
+        text = line.partition("#")[0].strip()
+        if text:
+            host = _host(text, f"{where}, line {number}")
+            if host.name in found:
+                raise ValueError(f"{where}, line {number}: {host.name} is there twice, "
+                                 f"first in line {found[host.name][0]}")  # fmt: skip
+            found[host.name] = number, host
+    if not found:
+        raise ValueError(f"{where}: there is no host in it")
+    return [host for _, host in found.values()]
+
+
+def _host(text, where):
+    match = _LINE.fullmatch(text)
+    if not match:
+        raise ValueError(f"{where}: {text!r} is no host: write NAME, NAME:PORT or "
+                         "USER@NAME, and perhaps slots=N")  # fmt: skip
+    user, name, port, slots = match.groups()
+    if port and not 0 < int(port) < 65536:
+        raise ValueError(f"{where}: {text!r}: there is no port {port}")
+    return Host(name, int(port) if port else None, user, int(slots) if slots else None)
+
+
+def place(hosts, num_servers, num_workers):
+    """[(role, host)]: servers first, then workers, in turn over `hosts`.
+
+    With 5 hosts, 3 servers and 3 workers: servers on 1, 2, 3, workers on 4, 5, 1.
+    The rule of MXNet's `launch.py`.
+    """
+    roles = ["server"] * num_servers + ["worker"] * num_workers
+    return [(role, hosts[i % len(hosts)]) for i, role in enumerate(roles)]
