@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from . import heartbeats
+
 
 @contextmanager
 def without(*packages):
@@ -45,9 +47,11 @@ def run_scheduler():
     # Commands go to servers, none to a scheduler.
     controller = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
     ignore = controller(lambda *_: None)
-    if library.MXKVStoreCreate(b"dist", ctypes.byref(handle)) or (
-        library.MXKVStoreRunServer(handle, ignore, None)
-    ):
+    failed = library.MXKVStoreCreate(b"dist", ctypes.byref(handle))
+    if not failed:
+        heartbeats.start(library, handle)
+        failed = library.MXKVStoreRunServer(handle, ignore, None)
+    if failed:
         sys.exit(library.MXGetLastError().decode(errors="replace"))
 
 
