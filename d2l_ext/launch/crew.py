@@ -86,6 +86,16 @@ class Crew:
         """Asked when all agents are here: whether their processes can be started."""
         return True
 
+    @staticmethod
+    def cancel(job):
+        """The words that cancel what `open` has submitted, known before it does."""
+        return []
+
+    @staticmethod
+    def files(job):
+        """Paths that `open` may make, to be removed if the launcher is killed."""
+        return []
+
     # ---- What is the same for all ----
 
     def add(self, channel, folder=None):

@@ -1,5 +1,6 @@
 """One start of a job: its processes, from the first to the last."""
 
+import json
 import os
 import re
 import signal
@@ -32,20 +33,28 @@ class Start:
 
     def __enter__(self):
         with ExitStack() as stack:
-            self.ports = stack.enter_context(ports.reserve(len(self.plan.nodes)))
+            self.ports = stack.enter_context(self._reserve())
             # Before all others, or they could outlive the launcher unseen.
             self._watch(stack)
             stack.callback(self.end)
             self.stack = stack.pop_all()
         return self
 
+    def _reserve(self):
+        """One port for each node; of those elsewhere, agents make the claim."""
+        hold = None if self.plan.launcher is local else 1
+        return ports.reserve(len(self.plan.nodes), hold)
+
     def __exit__(self, *error):
         return self.stack.__exit__(*error)
 
     def _watch(self, stack):
+        crew = getattr(self.plan.launcher, "Crew", None)
+        cancel = crew.cancel(self.job) if crew else []
+        paths = [*self.remove, *(crew.files(self.job) if crew else [])]
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", watchdog.__file__, self.job,
-             *map(str, self.remove)],
+             json.dumps(cancel), *map(str, paths)],
             stdin=subprocess.PIPE, start_new_session=True, cwd="/",
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
