@@ -27,7 +27,7 @@ RUN := $(VENV)/bin/python
 SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help book html test rerun stress bench bench-pipeline bench-peers lock venv clean distclean
+.PHONY: help book html test rerun stress bench bench-pipeline bench-peers lint-workflows lock venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -67,7 +67,10 @@ bench-peers:  ## PyTorch and JAX in .venv-bench, for the comparison (Python 3.11
 	@python3.11 -m venv .venv-bench
 	@.venv-bench/bin/python -m pip install --quiet -r requirements-bench.txt
 
-lock:  ## pin all packages anew in constraints.txt, with uv (newest: ARGS=--upgrade)
+lint-workflows:  ## check .github, containers and .devcontainer (Python 3.11)
+	@tools/lint_workflows.sh
+
+lock:  ## pin all packages anew in locks, with uv (newest: ARGS=--upgrade)
 	@tools/lock.sh $(ARGS)
 
 venv:  ## make the environment, if it is not there; the others do this themselves

@@ -246,10 +246,8 @@ esac"""
         self.machine = machine
         (root / "tools").mkdir(parents=True)
         source = TOOLS.parent
-        for name in ("constraints.txt", "pyproject.toml"):
-            shutil.copy(source / name, root)
-        for file in [*source.glob("requirements*.txt")]:
-            shutil.copy(file, root)
+        shutil.copy(source / "pyproject.toml", root)
+        shutil.copytree(source / "locks", root / "locks")
         for file in TOOLS.glob("*.sh"):
             shutil.copy(file, root / "tools")
         (machine.path / "cp").symlink_to(shutil.which("cp"))
@@ -285,7 +283,7 @@ def test_the_environment_gets_the_chosen_set_and_the_library(checkout):
     made = checkout.make()
     assert made.returncode == 0, made.stderr
     packages, library = checkout.installations()
-    assert packages.endswith("-r requirements-cpu.txt")
+    assert packages.endswith("--require-hashes --no-deps -r locks/cpu.txt")
     assert library.endswith("--no-deps --no-build-isolation -e .")
 
 
@@ -294,7 +292,7 @@ def test_uv_is_used_when_it_is_there(checkout):
     assert checkout.make().returncode == 0
     made, packages, library = checkout.installations()
     assert made.startswith("uv venv") and "/python3.11 " in made
-    assert packages == "uv pip install --quiet -r requirements-cpu.txt"
+    assert packages == "uv pip install --quiet --require-hashes -r locks/cpu.txt"
     assert library.startswith("uv pip install") and library.endswith("-e .")
 
 
@@ -330,9 +328,9 @@ def test_a_second_call_does_nothing_and_says_nothing(checkout):
     assert len(checkout.installations()) == 2
 
 
-def test_a_changed_requirement_is_noticed(checkout):
+def test_a_changed_lock_is_noticed(checkout):
     checkout.make()
-    with open(checkout.root / "requirements.txt", "a") as file:
+    with open(checkout.root / "locks" / "common.txt", "a") as file:
         file.write("another==1.0\n")
     checkout.make()
     assert len(checkout.installations()) == 4
@@ -349,7 +347,7 @@ def test_a_change_of_the_tests_settings_installs_nothing(checkout):
 def test_the_other_set_is_installed_when_asked_for_and_then_kept(checkout):
     checkout.make()
     checkout.make(DEVICE="gpu")
-    assert checkout.installations()[2].endswith("-r requirements-gpu.txt")
+    assert checkout.installations()[2].endswith("-r locks/gpu.txt")
     checkout.make()
     assert len(checkout.installations()) == 4
 
@@ -408,13 +406,56 @@ def test_a_moved_checkout_gets_a_new_environment(checkout):
 
 # The pins
 
+ROOT = TOOLS.parent
+REQUIRED = {
+    "requirements.txt": "common",
+    "requirements-cpu.txt": "cpu",
+    "requirements-gpu.txt": "gpu",
+    "requirements-lint.txt": "lint",
+}
 
-def test_every_package_that_is_required_is_required_in_one_version():
-    root = TOOLS.parent
-    for file in root.glob("requirements*.txt"):
-        for line in file.read_text().splitlines():
-            if line and not line.startswith(("#", "-")):
-                assert "==" in line.split(";")[0], f"{file.name}: {line}"
+
+def lines_of(file):
+    lines = [line.split(" #")[0] for line in file.read_text().splitlines()]
+    return [line for line in lines if line and not line.startswith(("#", "-"))]
+
+
+def locked(name):
+    """Return the pins of a lock, each with its hashes."""
+    text = (ROOT / "locks" / f"{name}.txt").read_text().replace("\\\n", "")
+    return {
+        line.split(" --hash")[0].strip(): line.count(" --hash=sha256:")
+        for line in text.splitlines()
+        if not line.startswith(("#", "-"))
+    }
+
+
+@pytest.mark.parametrize("file", sorted(f.name for f in ROOT.glob("requirements*.txt")))
+def test_every_package_that_is_required_is_required_in_one_version(file):
+    for line in lines_of(ROOT / file):
+        assert "==" in line.split(";")[0], line
+
+
+@pytest.mark.parametrize(("file", "lock"), REQUIRED.items())
+def test_what_is_required_is_locked_in_that_version(file, lock):
+    pins = {pin.split(" ;")[0] for pin in locked(lock)}
+    for line in lines_of(ROOT / file):
+        assert line.split(";")[0].strip() in pins, f"{line}: run make lock"
+
+
+@pytest.mark.parametrize("lock", REQUIRED.values())
+def test_every_locked_package_has_a_version_and_hashes(lock):
+    for pin, hashes in locked(lock).items():
+        assert "==" in pin
+        assert hashes, pin
+
+
+def test_the_locks_of_both_mxnets_share_all_other_packages():
+    for name in ("cpu", "gpu"):
+        first = (ROOT / "locks" / f"{name}.txt").read_text().splitlines()[1]
+        assert first == "-r common.txt"
+    assert {pin.split("==")[0] for pin in locked("cpu")} == {"mxnet"}
+    assert "mxnet-cu112==1.9.1" in locked("gpu")
 
 
 def test_the_library_requires_what_the_book_requires():

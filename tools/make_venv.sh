@@ -20,7 +20,7 @@ marker=$venv/.made-by-make
 # the scripts of an environment hold its full path.
 fingerprint() {
     {
-        cat requirements.txt requirements-[cg]pu.txt constraints.txt
+        cat locks/common.txt locks/[cg]pu.txt
         cat tools/make_venv.sh
         # The settings of ruff, pytest and codespell install nothing.
         sed '/^\[tool\.pytest/,$d' pyproject.toml
@@ -67,7 +67,7 @@ install_with_uv() {
     }
     export VIRTUAL_ENV=$venv
     echo "Installing $requirements with uv …"
-    "$uv" pip install --quiet -r "$requirements"
+    "$uv" pip install --quiet --require-hashes -r "$requirements"
     "$uv" pip install --quiet --no-deps --no-build-isolation -e .
 }
 
@@ -78,7 +78,9 @@ install_with_pip() {
     # PIP_USER in the reader's settings would install outside of the environment.
     pip="env PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 $venv/bin/python -m pip"
     echo "Installing $requirements with pip: about a minute …"
-    $pip install --quiet -r "$requirements"
+    # The lock is complete.  Without --no-deps pip looks for a hash of "bleach[css]",
+    # beside that of bleach.
+    $pip install --quiet --require-hashes --no-deps -r "$requirements"
     $pip install --quiet --no-deps --no-build-isolation -e .
 }
 
@@ -107,7 +109,7 @@ check_import() {
 
 if ! is_current; then
     device=$(tools/find_device.sh)
-    requirements=requirements-$device.txt
+    requirements=locks/$device.txt
     clear_place
     if [ -n "$uv" ]; then install_with_uv; else install_with_pip; fi
     {
