@@ -1,0 +1,36 @@
+"""The same step in three frameworks: how far the weights are apart afterwards."""
+
+from . import mxnet_steps, problems
+from .peers import largest_difference, step, versions
+
+#: Technique to: the problem, MXNet's step, other ways in MXNet, and the peers' steps.
+TECHNIQUES = {
+    "data": (problems.lenet, mxnet_steps.scratch, {"Gluon": mxnet_steps.trainer},
+             [("torch", "plain"), ("torch", "ddp"), ("jax", "plain"),
+              ("jax", "sharded"), ("jax", "summed")]),
+    "pipeline": (problems.blocks, mxnet_steps.pipeline, {},
+                 [("torch", "pipeline"), ("jax", "pipeline")]),
+    "layer": (problems.block, mxnet_steps.tensor_split, {},
+              [("torch", "tensor_parallel"), ("jax", "tensor_parallel")]),
+}  # fmt: skip
+NAMES = {"torch": "PyTorch", "jax": "JAX"}
+
+
+def with_peers(technique):
+    """Take the step in every framework, and compare the weights afterwards.
+
+    `technique`: `"data"`, `"pipeline"` or `"layer"`. Returns `differences`, the
+    largest from MXNet's weights, relative to each array's largest value, as in
+    `{"PyTorch ddp": 1e-7, …}`; `moved`, how far the step itself went, which tells
+    what a difference means; and the `versions` of the peers.
+    """
+    make, ours, others, peers = TECHNIQUES[technique]
+    problem = make()
+    weights = ours(problem)
+    before = [problem[f"p{i}"] for i in range(len(weights))]
+    found = {name: other(problem) for name, other in others.items()}
+    for framework, name in peers:
+        found[f"{NAMES[framework]} {name}"] = step(framework, name, problem)
+    differences = {k: largest_difference(weights, w) for k, w in found.items()}
+    return {"differences": differences, "versions": versions(),
+            "moved": largest_difference(before, weights)}  # fmt: skip
