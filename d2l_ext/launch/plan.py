@@ -5,10 +5,10 @@ import sys
 from dataclasses import dataclass
 from types import ModuleType
 
-from . import environment, local, ssh
+from . import environment, local, mpi, sge, slurm, ssh
 from .hosts import read as read_hosts
 
-LAUNCHERS = {"local": local, "ssh": ssh}
+LAUNCHERS = {"local": local, "ssh": ssh, "mpi": mpi, "slurm": slurm, "sge": sge}
 #: What runs a server or the scheduler, by this Python or that of another host.
 NODE = ["-m", "d2l_ext.launch.node"]
 

@@ -15,8 +15,11 @@ LOCAL = "/tmp"
 
 
 @contextmanager
-def reserve(count):
+def reserve(count, hold=None):
     """Give `count` ports in ascending order, free now, until the `with` ends.
+
+    `hold`: how many, from the first, are claimed; default all. The others are claimed
+    by those who will use them, perhaps on other hosts.
 
     Each is claimed by a socket with a name in Linux's abstract namespace, for which
     there is no file and which goes with its process. A port itself can't be held:
@@ -30,7 +33,10 @@ def reserve(count):
             if claim:
                 claims.append((port, claim))
             if len(claims) == count:
-                yield sorted(port for port, _ in claims)
+                claims.sort(key=lambda pair: pair[0])
+                for _, claim in claims[hold:] if hold is not None else ():
+                    claim.close()
+                yield [port for port, _ in claims]
                 return
         raise OSError(f"no {count} free ports between {FIRST} and {LAST}")
     finally:
