@@ -4,10 +4,13 @@ Import it before mxnet and d2l: it sets what MXNet's engine reads at its start.
 """
 
 from . import runtime, worker_exit
+from .doctor import unusable
 
 runtime.check_python()
 runtime.prepare()
-runtime.preload_cuda()
+if runtime.preload_cuda():
+    unusable.hide()
+    unusable.leave_fusion_off()
 worker_exit.leave_on_error()
 
 __version__ = "0.1.0"

@@ -1,44 +1,62 @@
-"""Which devices a chapter works on: the one place that decides."""
+"""Which devices a chapter works on. `profiles` decides; here are the contexts."""
 
 import os
 
 import mxnet as mx
 
-#: Forces the choice: `cpu`, `gpu`, or unset for "GPUs when there are enough".
-VARIABLE = "D2L_EXT_DEVICES"
+from .doctor import refusal, unusable
+from .profiles import VARIABLE, choose
+
+refusal.install(mx)
 
 
-def try_device(i=0):
+def try_device(i=0, force=None):
     """Return device `i`: `gpu(i)` if it exists, else `cpu(i)`.
 
     Unlike `d2l.try_gpu`, the fallback keeps the number: without a GPU, device 0
     and device 1 are two devices still, each with a worker thread of its own.
+    `force` is as for `try_all_devices`.
     Raises `ValueError` for a negative or fractional `i`.
     """
     _check_count("device number", i, least=0)
-    return mx.gpu(i) if i < _usable_gpus(needed=i + 1) else mx.cpu(i)
+    return _kind(i + 1, force)(i)
 
 
-def try_all_devices(k=2):
+def try_all_devices(k=2, force=None):
     """Return `k` devices: `k` GPUs when there are that many, else `k` CPU contexts.
 
     Never a mixture, so that two devices of a chapter are alike. `describe` says
-    which it chose, and why. `D2L_EXT_DEVICES=cpu` or `gpu` forces the choice.
+    which it chose, and why. `force`, by default the variable `D2L_EXT_DEVICES`, is
+    `cpu` or `one-gpu` to choose as on a machine with no GPU or with one, or `gpu`
+    for GPUs and nothing else.
 
-    Raises `ValueError` for `k` < 1 or an unknown value of the variable, and
-    `RuntimeError` when `gpu` is forced and there are fewer than `k`.
+    Raises `ValueError` for `k` < 1 or an unknown word, and `RuntimeError` when
+    GPUs are forced that are not there.
 
     Developed in the chapter *Devices*.
     """
     _check_count("number of devices", k, least=1)
-    kind = mx.gpu if _usable_gpus(needed=k) >= k else mx.cpu
+    kind = _kind(k, force)
     return [kind(i) for i in range(k)]
+
+
+def profile(force=None):
+    """The kind of machine that the chapters see here: one of `profiles.PROFILES`.
+
+    With the reason when it was forced, or when a GPU is here that MXNet cannot use.
+    """
+    force = _forced(force)
+    # The name of the profile depends on no need: none is ever refused.
+    name = choose(mx.context.num_gpus(), 0, force).profile
+    reasons = [f"{VARIABLE}={force}"] if force else unusable.reasons()
+    return "; ".join([name, *reasons])
 
 
 def parse_device(text):
     """Return the context that `text` names: `'cpu'`, `'cpu:1'`, `'gpu:0'`.
 
-    Raises `ValueError` for anything else, and for a GPU that is not there.
+    Raises `ValueError` for anything else, and for a GPU that is not there or that
+    MXNet cannot use.
     """
     kind, _, number = str(text).strip().partition(":")
     if kind not in ("cpu", "gpu") or not (number or "0").isdigit():
@@ -47,9 +65,10 @@ def parse_device(text):
         )
     i = int(number or 0)
     if kind == "gpu" and i >= mx.context.num_gpus():
+        why = "".join(f" {reason}." for reason in unusable.reasons())
         raise ValueError(
             f"there is no gpu:{i}: MXNet sees {mx.context.num_gpus()} GPUs on this "
-            "machine. Choose another, or use cpu:0, cpu:1, …"
+            f"machine.{why} Choose another, or use cpu:0, cpu:1, …"
         )
     return getattr(mx, kind)(i)
 
@@ -64,24 +83,22 @@ def describe(devices):
 def _reason(devices):
     found = mx.context.num_gpus()
     gpus = f"{found} GPU{'' if found == 1 else 's'} found"
-    if os.environ.get(VARIABLE, ""):
-        return f"{gpus}, {VARIABLE}={os.environ[VARIABLE]}"
+    if _forced(None):
+        return f"{gpus}, {VARIABLE}={_forced(None)}"
     if devices[0].device_type == "gpu":
         return gpus
-    return f"{gpus}, {len(devices)} needed, so CPU contexts"
+    why = "".join(f" [{reason}]" for reason in unusable.reasons())
+    return f"{gpus}{why}, {len(devices)} needed, so CPU contexts"
 
 
-def _usable_gpus(needed):
-    """How many GPUs may be used, after the variable had its say."""
-    forced, found = os.environ.get(VARIABLE, ""), mx.context.num_gpus()
-    if forced not in ("", "cpu", "gpu"):
-        raise ValueError(f"{VARIABLE}={forced!r}: write cpu or gpu, or unset it")
-    if forced == "gpu" and found < needed:
-        raise RuntimeError(
-            f"{VARIABLE}=gpu, but {needed} GPUs are needed and MXNet sees {found}. "
-            f"Unset {VARIABLE} to use CPU contexts."
-        )
-    return 0 if forced == "cpu" else found
+def _kind(needed, force):
+    """`mx.gpu` or `mx.cpu`, for a chapter that needs so many devices."""
+    choice = choose(mx.context.num_gpus(), needed, _forced(force))
+    return getattr(mx, choice.kind)
+
+
+def _forced(force):
+    return os.environ.get(VARIABLE, "") if force is None else force
 
 
 def _check_count(what, value, least):

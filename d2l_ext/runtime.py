@@ -116,8 +116,13 @@ def cores():
 
 
 def provenance():
-    """Where a figure comes from: `dict` of versions, processor, cores, settings."""
+    """Where a figure comes from: `dict` of versions, processor, devices, settings.
+
+    `profile` is what the chapters choose their devices by; see `devices.profile`.
+    """
     import mxnet
+
+    from . import devices
 
     return {
         "mxnet": mxnet.__version__,
@@ -125,6 +130,7 @@ def provenance():
         "processor": _processor(),
         "cores": cores(),
         "gpus": mxnet.context.num_gpus(),
+        "profile": devices.profile(),
         "settings": {k: os.environ.get(k) for k in SETTINGS},
     }
 

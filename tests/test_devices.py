@@ -5,11 +5,13 @@ import mxnet as mx
 import pytest
 
 from d2l_ext import devices
+from d2l_ext.doctor import unusable
 
 
 @pytest.fixture(autouse=True)
 def no_forced_choice(monkeypatch):
     monkeypatch.delenv(devices.VARIABLE, raising=False)
+    monkeypatch.setattr(unusable, "reasons", list)  # whatever this machine has
 
 
 def with_gpus(monkeypatch, count):
@@ -57,7 +59,7 @@ def test_forcing_gpus_that_are_not_there_is_refused(monkeypatch):
 
 def test_an_unknown_forced_choice_is_refused(monkeypatch):
     monkeypatch.setenv(devices.VARIABLE, "tpu")
-    with pytest.raises(ValueError, match="'tpu': write cpu or gpu"):
+    with pytest.raises(ValueError, match="'tpu': write cpu, one-gpu, gpu"):
         devices.try_all_devices(2)
 
 
@@ -83,3 +85,30 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
     with_gpus(monkeypatch, 1)
     with pytest.raises(ValueError, match="no gpu:1: MXNet sees 1 GPU"):
         devices.parse_device("gpu:1")
+
+
+def test_as_with_one_gpu_a_chapter_that_needs_two_takes_cpu_contexts(monkeypatch):
+    with_gpus(monkeypatch, 4)
+    monkeypatch.setenv(devices.VARIABLE, "one-gpu")
+    assert devices.try_all_devices(1) == [mx.gpu(0)]
+    assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
+    assert devices.profile() == "one GPU; D2L_EXT_DEVICES=one-gpu"
+
+
+def test_an_argument_goes_before_the_variable(monkeypatch):
+    with_gpus(monkeypatch, 4)
+    monkeypatch.setenv(devices.VARIABLE, "gpu")
+    assert devices.try_all_devices(2, force="cpu") == [mx.cpu(0), mx.cpu(1)]
+    assert devices.try_device(1, force="cpu") == mx.cpu(1)
+    assert devices.profile(force="") == "two or more GPUs"
+
+
+def test_a_gpu_that_cannot_be_used_is_named_wherever_devices_are(monkeypatch):
+    with_gpus(monkeypatch, 0)
+    monkeypatch.setattr(unusable, "reasons", lambda: ["NVIDIA H200: capability 9.0"])
+    chosen = devices.try_all_devices(2)
+    assert chosen == [mx.cpu(0), mx.cpu(1)]
+    assert "found [NVIDIA H200: capability 9.0], 2 needed" in devices.describe(chosen)
+    assert devices.profile() == "no GPU; NVIDIA H200: capability 9.0"
+    with pytest.raises(ValueError, match="NVIDIA H200: capability 9.0. Choose"):
+        devices.parse_device("gpu:0")

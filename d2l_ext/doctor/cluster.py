@@ -1,0 +1,45 @@
+"""What jobs on several machines need: ssh, MPI, schedulers, a cluster in a box."""
+
+import shutil
+
+from .finding import NOTE, Finding
+
+#: The command that a job is submitted by, for each scheduler.
+SCHEDULERS = {
+    "Slurm": "srun",
+    "Grid Engine": "qsub",
+    "YARN": "yarn",
+    "Kubernetes": "kubectl",
+}
+SERVERS = "/usr/sbin:/usr/local/sbin"  # where sshd is, often outside of the PATH
+
+
+def examine(which=shutil.which, why_no_box=None):
+    """Return the findings. `why_no_box()` is None, or why a box cannot be had."""
+    client, server = which("ssh"), which("sshd") or which("sshd", path=SERVERS)
+    parts = [n for n, path in (("client", client), ("server", server)) if path]
+    schedulers = [name for name, command in SCHEDULERS.items() if which(command)]
+    return [
+        _tool("ssh", " and ".join(parts), "sudo apt-get install openssh-client"),
+        _tool("MPI", which("mpirun") and "mpirun", "sudo apt-get install openmpi-bin"),
+        _tool("schedulers", ", ".join(schedulers), ""),
+        _box((why_no_box or _why_no_box)()),
+    ]
+
+
+def _tool(topic, there, advice):
+    if there:
+        return Finding(topic, there)
+    return Finding(topic, "none here: stored results are shown", NOTE, advice)
+
+
+def _why_no_box():
+    from .. import box
+
+    return box.why_not()
+
+
+def _box(reason):
+    if reason is None:
+        return Finding("cluster in a box", "can be had here")
+    return Finding("cluster in a box", f"stored results are shown: {reason}", NOTE)
