@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 
 import mxnet as mx
-from mxnet import gluon, np, npx
+from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
 
 npx.set_np()
@@ -89,7 +89,10 @@ def build(name, image_shape, devices, seed=0):
         net[0].fit_to(min(image_shape[1:]))
     mx.random.seed(seed)
     net.initialize(mx.init.Xavier(), ctx=devices)
-    net(np.zeros((1, *image_shape), ctx=devices[0]))  # tells the layers their shapes
+    # Tells the layers their shapes. For prediction oneDNN would lay the weights out in
+    # an order of its own, which a distributed kvstore refuses to send.
+    with autograd.train_mode():
+        net(np.zeros((1, *image_shape), ctx=devices[0]))
     # One plan of operators and memory for all steps of a shape.
     net.hybridize(static_alloc=True, static_shape=True)
     return net

@@ -108,3 +108,17 @@ def test_flags_that_do_not_go_with_a_job_end_it_with_their_line():
         job = launch.run([*TRAIN, *OF_TWO, *flags])
         assert job.returncode == 2 and "ended with code 2" in job.cause
         assert message in job.last_lines()
+
+
+def sends_its_first_weights(kv):
+    net = networks.build("vgg11", (3, 32, 32), [mx.cpu()])
+    weights = next(iter(net.collect_params().values())).data()
+    kv.init(0, weights)
+    there = mx.np.zeros(weights.shape)
+    kv.pull(0, out=there)
+    return bool((there == weights).all()), float(abs(weights).sum()) > 0
+
+
+def test_weights_of_a_new_vgg11_can_be_sent():
+    """After a prediction they could not: oneDNN lays them out in its own way."""
+    assert launch.call(sends_its_first_weights, num_workers=1) == [[True, True]]
