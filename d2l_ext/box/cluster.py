@@ -118,13 +118,34 @@ class Cluster:
             self.lock = None
 
 
+def boxes():
+    """Folders of this user's boxes that are up, made by whatever process."""
+    return [folder for folder in _folders() if _is_held(folder)]
+
+
+def _folders():
+    found = sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+    return [path for path in found if path.stat().st_uid == os.getuid()]
+
+
+def _is_held(folder):
+    try:
+        lock = os.open(folder / "lock", os.O_WRONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
 def remove_leftovers():
     """Remove folders of boxes whose process was killed: no one holds their lock."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for folder in _folders():
         with suppress(OSError):
             young = time.time() - folder.stat().st_mtime < 60
-            if not (folder / "lock").exists() and young:
-                continue  # it is just being made
-            with open(folder / "lock", "a") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not (young or _is_held(folder)):  # a young one may just be being made
                 shutil.rmtree(folder)

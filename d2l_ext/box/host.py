@@ -82,12 +82,23 @@ class Host:
         """
         if self.machine is not None:
             if self.machine.pid:
-                for number in range(1 + bool(self.second_address)):
-                    links.cut(self.cluster.switch, self.name, number)
+                self.cut()
             self.machine.end()
             if self.sshd:
                 self.sshd.wait()
         self.machine = self.sshd = None
+
+    def cut(self):
+        """Pull the cables: nothing leaves the host, nothing reaches it, all runs on."""
+        self._link(links.cut)
+
+    def mend(self):
+        """Plug the cables in again."""
+        self._link(links.mend)
+
+    def _link(self, change):
+        for number in range(1 + bool(self.second_address)):
+            change(self.cluster.switch, self.name, number)
 
     def popen(self, command, as_user=True, **options):
         """Start a command in this host; a `Popen`, whose signals reach the command.

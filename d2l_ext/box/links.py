@@ -29,6 +29,11 @@ def cut(switch, name, number):
     switch.ip(f"link set {name}.{number} down")
 
 
+def mend(switch, name, number):
+    """Plug the cable of eth`number` in again."""
+    switch.ip(f"link set {name}.{number} up")
+
+
 def shape(switch, host, number, rate=None, delay=None, loss=0.0):
     """Shape eth`number` of a machine, in both directions; all None removes it.
 

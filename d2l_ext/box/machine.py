@@ -35,6 +35,13 @@ class Machine:
         self.holder.stdin.write(json.dumps(told).encode() + b"\n")
         self.holder.stdin.flush()
 
+    @classmethod
+    def of_pid(cls, name, pid, user):
+        """One that another process holds; `user`: whether it has a user namespace."""
+        machine = cls.__new__(cls)
+        machine.name, machine.pid, machine.user, machine.holder = name, pid, user, None
+        return machine
+
     def wait(self):
         """Wait until it is up; return it."""
         said = {self.holder.stdout.readline().decode().strip() for _ in range(2)}
