@@ -27,7 +27,8 @@ RUN := $(VENV)/bin/python
 SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help book html test rerun stress bench bench-pipeline bench-peers lint-workflows lock venv clean distclean
+.PHONY: help book html test rerun stress bench bench-pipeline bench-peers lint-workflows
+.PHONY: lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -72,6 +73,14 @@ lint-workflows:  ## check .github, containers and .devcontainer (Python 3.11)
 
 lock:  ## pin all packages anew in locks, with uv (newest: ARGS=--upgrade)
 	@tools/lock.sh $(ARGS)
+
+doctor:  ## say whether the book can run here, on what, and why not on more
+	@if [ -x $(RUN) ]; then python=$(RUN); \
+	else python=$$(NEED_VENV=no tools/find_python.sh); fi && \
+	$$python -m d2l_ext.doctor $(ARGS)
+
+check-gpu-set:  ## install the GPU set beside this, check that it loads (3.7 GB)
+	@tools/check_gpu_set.sh
 
 venv:  ## make the environment, if it is not there; the others do this themselves
 	@tools/make_venv.sh

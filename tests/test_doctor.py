@@ -27,6 +27,7 @@ from d2l_ext.doctor import (
     python,
     support,
 )
+from d2l_ext.doctor import list as gpu_list
 from d2l_ext.doctor.answers import Answers
 from d2l_ext.doctor.finding import BAD, NOTE, OK
 
@@ -102,6 +103,24 @@ def test_an_old_driver_that_knows_no_capability_is_named_too_old():
     answers = ask(Machine([K80], driver="390.157", cuda=9010, lacks=lacks))
     assert "too old to be asked" in answers.problem
     assert "390.157: too old for CUDA 11" in texts(gpus.examine(answers))[0]
+
+
+@pytest.mark.parametrize(
+    ("machine", "code", "lines"),
+    [
+        (Machine([V100, A10], driver="470.256.02"), 0, 2),
+        (Machine([V100], driver="440.33.01"), 1, 0),
+        (Machine([]), 1, 0),
+        (Machine([A10], init=9), 1, 0),
+    ],
+)
+def test_gpus_are_listed_for_the_set_up_where_the_driver_will_do(
+    machine, code, lines, capsys
+):
+    assert gpu_list.main(lambda: ask(machine)) == code
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == lines
+    assert not lines or printed[0] == "Tesla V100-SXM2-16GB, 7.0"
 
 
 # Which GPUs MXNet can use

@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from nvml_answers import UNUSABLE, USABLE
+
+from d2l_ext.doctor import support
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 #: What the scripts in tools use themselves, and nothing more.
@@ -173,10 +176,10 @@ def test_the_probe_understands_a_real_python(machine):
         (["NVIDIA A10, 8.6"], "gpu", "NVIDIA A10, 8.6"),
         (["NVIDIA A10, 8.6", "NVIDIA L4, 8.9"], "gpu", "8.6; NVIDIA L4, 8.9"),
         (["Tesla M40, 5.2"], "gpu", "Tesla M40, 5.2"),
-        (["NVIDIA H200, 9.0"], "cpu", "not within 5.0 to 8.9: NVIDIA H200, 9.0"),
-        (["NVIDIA A10, 8.6", "NVIDIA B200, 10.0"], "cpu", "NVIDIA B200, 10.0"),
-        (["Tesla K80, 3.7"], "cpu", "not within 5.0 to 8.9: Tesla K80, 3.7"),
-        (["Some GPU, [N/A]"], "cpu", "not within 5.0 to 8.9"),
+        (["NVIDIA H200, 9.0"], "cpu", "is within 5.0 to 8.9: NVIDIA H200, 9.0"),
+        (["NVIDIA B200, 10.0", "NVIDIA A10, 8.6"], "gpu", "GPU: NVIDIA A10, 8.6."),
+        (["Tesla K80, 3.7"], "cpu", "is within 5.0 to 8.9: Tesla K80, 3.7"),
+        (["Some GPU, [N/A]"], "cpu", "is within 5.0 to 8.9"),
         ([], "cpu", "nvidia-smi lists no GPU"),
     ],
 )
@@ -197,12 +200,37 @@ def test_without_a_driver_the_cpu_set_is_chosen_and_says_why(machine):
     assert "there is no NVIDIA driver" in found.stderr
 
 
+@pytest.mark.parametrize("card", [*USABLE.values(), *UNUSABLE.values()])
+def test_the_set_is_chosen_by_the_rule_that_the_doctor_has(machine, card):
+    machine.add("uname", "echo Linux x86_64")
+    machine.add_gpus(f"{card.name}, {support.dotted(card.capability)}")
+    chosen = "gpu" if support.code_for(card.capability) else "cpu"
+    assert machine.find_device().stdout == f"{chosen}\n"
+
+
 def test_a_driver_that_fails_leads_to_the_cpu_set(machine):
     machine.add("uname", "echo Linux x86_64")
     machine.add("nvidia-smi", "echo 'NVIDIA-SMI has failed'; exit 9")
     found = machine.find_device()
     assert found.stdout == "cpu\n"
     assert "finds no GPU" in found.stderr
+
+
+def test_an_old_drivers_library_is_asked_where_its_nvidia_smi_knows_too_little(
+    machine,
+):
+    machine.add("uname", "echo Linux x86_64")
+    machine.add("nvidia-smi", "echo 'Field \"compute_cap\" is not valid'; exit 2")
+    python = machine.path / "python3.11"
+    script = f"""
+case "$*" in
+-I*) echo "3.11 venv Linux-x86_64 {python}" ;;
+"-m d2l_ext.doctor.list") echo "Tesla V100-SXM2-16GB, 7.0" ;;
+esac"""
+    machine.add("python3.11", script)
+    found = machine.find_device()
+    assert found.stdout == "gpu\n"
+    assert "Tesla V100-SXM2-16GB, 7.0" in found.stderr
 
 
 def test_a_gpu_beside_another_processor_leads_to_the_cpu_set(machine):

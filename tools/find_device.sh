@@ -5,7 +5,8 @@
 #   DEVICE=cpu|gpu   take this one
 #
 # mxnet-cu112 holds machine code for compute capabilities 5.0 to 8.x and no PTX
-# that a driver could translate for later ones.
+# that a driver could translate for later ones.  One GPU within these is enough:
+# d2l_ext hides the others from MXNet.
 set -u
 
 answer() {
@@ -30,12 +31,22 @@ platform=$(uname -sm)
     answer cpu "its GPU wheel is for Linux on x86-64, and this is $platform"
 # A broken driver can make nvidia-smi wait for ever.
 limit=$(command -v timeout >/dev/null 2>&1 && echo "timeout 30")
-gpus=$($limit nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null) ||
-    answer cpu "nvidia-smi finds no GPU, or its driver is too old to be asked"
+# One line a GPU, such as "NVIDIA A10, 8.6".  With drivers before 510, nvidia-smi does
+# not know the capability; the driver's library does, and the doctor asks it.
+ask_nvidia_smi() {
+    $limit nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null
+}
+ask_driver() {
+    here=$(dirname "$0")
+    python=$(PYTHON='' NEED_VENV=no "$here/find_python.sh" 2>/dev/null) &&
+        (cd "$here/.." && $limit "$python" -m d2l_ext.doctor.list 2>/dev/null)
+}
+gpus=$(ask_nvidia_smi || ask_driver) ||
+    answer cpu "the driver finds no GPU, or is too old for CUDA 11"
 [ -n "$gpus" ] || answer cpu "nvidia-smi lists no GPU"
 
-# One line a GPU, such as "NVIDIA A10, 8.6".
-unusable=$(echo "$gpus" | awk -F', *' '$NF !~ /^[5-8]\.[0-9]$/ { print; exit }')
-[ -z "$unusable" ] ||
-    answer cpu "this GPU's compute capability is not within 5.0 to 8.9: $unusable"
-answer gpu "$(echo "$gpus" | tr '\n' ';' | sed 's/;$//; s/;/; /g')"
+usable=$(echo "$gpus" | awk -F', *' '$NF ~ /^[5-8]\.[0-9]$/')
+in_a_line() { echo "$1" | tr '\n' ';' | sed 's/;$//; s/;/; /g'; }
+[ -n "$usable" ] ||
+    answer cpu "no compute capability here is within 5.0 to 8.9: $(in_a_line "$gpus")"
+answer gpu "$(in_a_line "$usable")"

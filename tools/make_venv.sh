@@ -101,7 +101,8 @@ check_import() {
         ;;
     *)
         echo "$message" >&2
-        echo "MXNet was installed into $venv, but cannot be imported (see above)." >&2
+        echo "MXNet was installed into $venv, but cannot be imported (see above)." \
+            "What is missing: $venv/bin/python -m d2l_ext.doctor" >&2
         ;;
     esac
     exit 1
