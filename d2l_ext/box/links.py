@@ -1,6 +1,8 @@
 """Links: how a host is plugged into a switch, cut off, and made slow or lossy."""
 
 import re
+from contextlib import suppress
+from contextlib import suppress
 
 #: Subnets of the first and the second interface, eth0 and eth1. They collide with no
 #: network of the machine's: nothing leads from a box to the outside.
@@ -15,6 +17,8 @@ def plug(switch, host, number, place):
     # A fixed address of the card: others may keep it when the host comes back.
     card = f"02:00:00:00:{number:02x}:{place:02x}"
     port = f"{host.name}.{number}"
+    with suppress(OSError):  # of before: the kernel takes its time to remove it
+        switch.ip(f"link del {port}")
     switch.ip(
         f"link add {port} type veth peer name eth{number} address {card} "
         f"netns {host.pid}",
@@ -27,6 +31,12 @@ def plug(switch, host, number, place):
 def cut(switch, name, number):
     """Pull the cable of eth`number`: nothing leaves the host, and nothing gets in."""
     switch.ip(f"link set {name}.{number} down")
+
+
+def unplug(switch, name, number):
+    """Remove the link; the system may have done so, for a host that is gone."""
+    with suppress(OSError):
+        switch.ip(f"link del {name}.{number}")
 
 
 def mend(switch, name, number):
