@@ -86,6 +86,7 @@ class Host:
             self.machine.end()
             if self.sshd:
                 self.sshd.wait()
+                self._link(links.unplug)
         self.machine = self.sshd = None
 
     def cut(self):

@@ -26,9 +26,10 @@ def why_not():
         return f"A cluster in a box needs Linux; this is {sys.platform}."
     missing = {name: pack for name, pack in COMMANDS.items() if not find(name)}
     if missing:
-        packages = ", ".join(sorted(set(missing.values())))
+        packages = sorted(set(missing.values()))
+        them = "them" if packages[1:] else "it"
         return (f"A cluster in a box needs {', '.join(missing)}: install Debian's "
-                f"{packages}, or what corresponds to them.")  # fmt: skip
+                f"{', '.join(packages)}, or what corresponds to {them}.")  # fmt: skip
     try:
         _try()
     except OSError as error:
