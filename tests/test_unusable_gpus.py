@@ -1,5 +1,8 @@
 """A GPU that MXNet cannot use is hidden from CUDA, and asking for it says why."""
 
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import nvml_answers as played
@@ -114,3 +117,35 @@ def test_where_every_gpu_is_usable_mxnet_is_left_as_it_is(here, monkeypatch):
     before = fake.mx.gpu
     refusal.install(fake.mx)
     assert fake.mx.gpu is before
+
+
+def test_mxnet_itself_refuses_such_a_gpu_and_the_book_takes_cpu_contexts():
+    code = """
+from nvml_answers import H200, Library, Machine
+import d2l_ext
+from d2l_ext.doctor import nvml, unusable
+library = Library(Machine([H200]))
+answers = nvml.read(lambda name: library)
+unusable.by_driver = lambda: answers
+import mxnet as mx
+from d2l_ext import devices, runtime
+assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
+for ask in (mx.gpu, mx.context.gpu, mx.npx.gpu):
+    try:
+        mx.np.ones(2, ctx=ask(0))
+    except RuntimeError as error:
+        print(error)
+print(runtime.provenance()["profile"])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    *refusals, profile = ran.stdout.splitlines()
+    assert len(refusals) == 3
+    for line in refusals:
+        assert line.startswith("gpu(0) cannot be used: NVIDIA H200: its compute")
+        assert "try_all_devices(k), which takes CPU contexts here" in line
+    assert profile.startswith("no GPU; NVIDIA H200: its compute capability is 9.0")

@@ -36,5 +36,5 @@ def examine(site=None):
     missing = [f"{file} ({WHEELS[file]})" for file in WHEELS if file not in there]
     if not missing:
         return [Finding("CUDA libraries", f"all {len(WHEELS)}, from wheels")]
-    text = f"{len(missing)} of {len(WHEELS)} wheels' are missing: {', '.join(missing)}"
+    text = f"{len(missing)} of {len(WHEELS)} missing: {', '.join(missing)}"
     return [Finding("CUDA libraries", text, NOTE, "make distclean book DEVICE=gpu")]
