@@ -1,0 +1,107 @@
+"""Failures and checkpoints: how often to write one, and what a failure costs."""
+
+from dataclasses import dataclass
+from math import exp, expm1, inf, sqrt
+
+from .link import at_least_zero
+
+
+def cluster_mtbf(device_mtbf, devices):
+    """Mean seconds between failures of any of `devices`: each fails on its own."""
+    return device_mtbf / devices
+
+
+def young(write, mtbf):
+    """Seconds of work between checkpoints that lose the least: √(2·C·M).
+
+    `write` C: seconds to write a checkpoint. `mtbf` M: mean time between failures.
+    Half an interval of work is lost with each failure, C with each checkpoint.
+    Source: Young, "A First Order Approximation to the Optimum Checkpoint Interval"
+    (1974). Developed in the chapter *A cost model*.
+    """
+    _check(write, mtbf)
+    return sqrt(2 * write * mtbf)
+
+
+def daly(write, mtbf):
+    """The same to a higher order, which matters when M is not much longer than C.
+
+    √(2CM)·(1 + √(C/2M)/3 + (C/2M)/9) − C for C < 2M, else M.
+    Source: Daly, "A Higher Order Estimate of the Optimum Checkpoint Interval for
+    Restart Dumps" (2006).
+    """
+    _check(write, mtbf)
+    ratio = write / (2 * mtbf)
+    if ratio >= 1:
+        return mtbf
+    return sqrt(2 * write * mtbf) * (1 + sqrt(ratio) / 3 + ratio / 9) - write
+
+
+def expected(work, interval, write, restart, mtbf):
+    """Expected seconds for `work` seconds of computing, with failures at random.
+
+    M·e^(R/M)·(e^((τ + C)/M) − 1)·work/τ, where τ is the `interval`. Failures come as
+    a Poisson process, also during a `write` and a `restart` (R), and a checkpoint is
+    written after each interval. Without failures (`mtbf` infinite): work·(1 + C/τ).
+    Source: Daly (2006), equation for the complete model.
+    """
+    _check(write, mtbf)
+    if not interval > 0:
+        raise ValueError(f"an interval must be above 0 seconds, not {interval}")
+    if mtbf == inf:
+        return work * (1 + write / interval)
+    each = mtbf * exp(restart / mtbf) * expm1((interval + write) / mtbf)
+    return each * work / interval
+
+
+def lost_per_failure(interval, write, mtbf):
+    """Mean seconds since the last checkpoint at a failure, work and writing alike.
+
+    The mean of an exponential time that ends within τ + C: M − L/(e^(L/M) − 1) with
+    L = τ + C. About half of L, when failures are rare.
+    """
+    _check(write, mtbf)
+    length = interval + write
+    return mtbf - length / expm1(length / mtbf)
+
+
+@dataclass
+class History:
+    """`seconds` in all; of these `lost`, in `failures`; checkpoints `written`."""
+
+    seconds: float = 0.0
+    lost: float = 0.0
+    failures: int = 0
+    written: int = 0
+
+
+def simulate(work, interval, write, restart, failures):
+    """Go through `work` seconds of computing with failures at the given times.
+
+    `failures`: an iterable of ascending times in seconds; a restart is not spared.
+    A checkpoint follows each `interval` of work, also the last one. What was done
+    since the last one is lost in a failure. Returns a `History`.
+    """
+    times = iter(failures)
+    failure, now, done, history = next(times, inf), 0.0, 0.0, History()
+    begin = now  # of the attempt: a restart, a piece of work, its checkpoint
+    pause = 0.0
+    while done < work:
+        piece = min(interval, work - done)
+        end = begin + pause + piece + write
+        if failure < end:
+            history.failures += 1
+            history.lost += failure - min(failure, begin + pause)
+            begin, pause = failure, restart
+            failure = next(times, inf)
+            continue
+        begin, pause, done = end, 0.0, done + piece
+        history.written += 1
+    history.seconds = begin
+    return history
+
+
+def _check(write, mtbf):
+    at_least_zero("the time to write a checkpoint", write)
+    if not mtbf > 0:
+        raise ValueError(f"the mean time between failures must be above 0, not {mtbf}")
