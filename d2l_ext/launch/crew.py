@@ -10,10 +10,8 @@ from contextlib import suppress
 
 from . import watchdog
 from .agent import SILENCE
-from .failures import Failed, NotReady
+from .failures import LOST, Failed, NotReady
 
-#: The code of a process whose agent cannot be reached any more, as of ssh.
-LOST = 255
 #: What an agent says when somebody else has its port.
 TAKEN = 98
 
@@ -143,11 +141,14 @@ class Crew:
         """Take what agents have sent; raise `Failed` when one could not begin."""
         self.look()
         for channel in list(self.channels):
-            for message, payload in channel.pump():
-                self._heed(channel, message.pop("is"), payload, **message)
-            silent = time.monotonic() - channel.heard > SILENCE
-            if channel.ended or (silent and channel.greeted):
-                self._note_end(channel, silent)
+            self._pump(channel)
+
+    def _pump(self, channel):
+        for message, payload in channel.pump():
+            self._heed(channel, message.pop("is"), payload, **message)
+        silent = time.monotonic() - channel.heard > SILENCE
+        if channel.ended or (silent and channel.greeted):
+            self._note_end(channel, silent)
 
     def _note_end(self, channel, silent):
         if not channel.address:
@@ -185,8 +186,9 @@ class Crew:
         until = time.monotonic() + grace + 6
         try:
             while time.monotonic() < until and not all(c.ended for c in self.channels):
-                with suppress(Failed, NotReady):
-                    self.pump()
+                for channel in list(self.channels):  # whatever another has to say
+                    with suppress(Failed, NotReady):
+                        self._pump(channel)
                 time.sleep(0.02)
         finally:
             for channel in self.channels:

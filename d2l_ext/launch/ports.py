@@ -27,7 +27,7 @@ def reserve(count, hold=None):
     """
     claims = []
     try:
-        for _ in range(TRIES):
+        for _ in range(TRIES + 10 * count):
             port = random.SystemRandom().randint(FIRST, LAST)
             claim = _claim(port) if is_free(port) else None
             if claim:

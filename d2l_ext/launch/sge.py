@@ -12,10 +12,14 @@ Tested with Grid Engine 8.1.9 on two hosts.
 """
 
 import os
+import re
 import shutil
+import subprocess
+import time
 from pathlib import Path
 
 from . import submitted
+from .failures import Failed
 
 
 def check(plan):
@@ -51,6 +55,22 @@ class Crew(submitted.Crew):
         path = os.path.join(folder(self.job), "door")
         submitted.write_private(path, self.door.invitation)
         super().submit()
+        self.next = time.monotonic() + 3
+
+    def look(self):
+        super().look()
+        if not (self.placed or self.ending) and time.monotonic() > self.next:
+            self.next = time.monotonic() + 3
+            self._look_for_errors()
+
+    def _look_for_errors(self):
+        """A task that cannot be started stays in the queue, and qsub waits for it."""
+        words = ["qstat", "-j", submitted.name(self.job)]
+        done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, timeout=20)  # fmt: skip
+        reason = re.search(r"(?m)^error reason +\d+: +(.*)", done.stdout)
+        if reason:
+            raise Failed(f"Grid Engine cannot start the agents: {reason[1]}", 126)
 
     def last_words(self):
         files = sorted(Path(folder(self.job)).glob("said.*"))

@@ -93,6 +93,7 @@ class Crew(crew.Crew):
     def open(self):
         self.door, self.numbers = Door(self.root), set()
         self.said, self.rest, self.asked = [], b"", time.monotonic()
+        self.ending = False
         self.submit()
 
     def submit(self):
@@ -107,7 +108,7 @@ class Crew(crew.Crew):
     def look(self):
         code = self.process.poll()  # before its last words are read
         self._listen()
-        if self.placed:
+        if self.placed or self.ending:
             self.door.close()
             return
         for line, number, host in self.door.admitted():
@@ -149,11 +150,13 @@ class Crew(crew.Crew):
                 text = line.decode("utf-8", errors="replace").rstrip()
                 if text:
                     self.said.append(text)
-                    if not self.placed:
+                    if not (self.placed or self.ending):
                         self.say(f"{self.tool}: {text}")
 
     def lost(self, channel):
         """An agent that came was gone again: the submission tells why, if it does."""
+        if self.ending:
+            return
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(3)
         self._listen()
@@ -163,18 +166,23 @@ class Crew(crew.Crew):
         said = "; ".join(self.said[-3:])
         return "its agent ended" + (f"; {self.tool} said: {said}" if said else "")
 
+    def end(self, grace):
+        self.ending = True
+        super().end(grace)
+
     def close(self):
         """The agents have ended, and so should the job; if not, it is cancelled."""
         self.door.close()
-        if not (self.placed and self._left(5)):
-            self.process.terminate()
-            self._left(3)
-            self.process.kill()
+        if not (self.placed and self._ends(5)):
             watchdog.cancel(self.cancel(self.job))
+            if not (self.cancel(self.job) and self._ends(5)):
+                self.process.terminate()
+                self._ends(5)
+                self.process.kill()
         self.process.stdout.close()
         self.process.wait()
 
-    def _left(self, seconds):
+    def _ends(self, seconds):
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return self.process.returncode is not None

@@ -1,0 +1,150 @@
+"""What the tests of mpi, Slurm and Grid Engine have in common: three jobs on a box."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy
+
+from d2l_ext import checkpoint, launch
+
+ROOT = Path(__file__).parents[2]
+STEPS = [sys.executable, str(ROOT / "tests/jobs/steps.py")]
+TRAIN = [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples",
+         "321", "--batch-size", "32", "--num-epochs", "2", "--kv-store",
+         "dist_sync"]  # fmt: skip
+_LOCAL = []
+
+
+def local_weights(folder):
+    """The weights that two workers on this machine train, made once."""
+    if not _LOCAL:
+        command = [*TRAIN, "--save-prefix", str(folder / "local")]
+        launch.run(command, num_workers=2, num_servers=1, deadline=90, check=True)
+        _LOCAL.append(weights(folder / "local"))
+    return _LOCAL[0]
+
+
+def weights(prefix):
+    """All parameters of the last checkpoint, in one array."""
+    arrays, _ = checkpoint.read(checkpoint.Checkpoints(prefix).paths()[-1])
+    names = sorted(name for name in arrays if name.startswith("param"))
+    assert names
+    return numpy.concatenate([arrays[name].ravel() for name in names])
+
+
+class Submitting:
+    """`name`: of the launcher. `flags`: what it needs here. `jobs`: called without
+    arguments, the names in the queue."""
+
+    def __init__(self, name, cluster, env, flags=(), jobs=list):
+        self.name, self.cluster, self.env, self.jobs = name, cluster, env, jobs
+        self.flags = list(flags)
+        self.before = set(self.processes())
+
+    def processes(self):
+        """Of all hosts: daemons too."""
+        return [pid for host in (self.cluster.head, *self.cluster.hosts)
+                for pid in host.processes()]  # fmt: skip
+
+    def words(self, *flags):
+        return [sys.executable, "-m", "d2l_ext.launch", "--launcher", self.name,
+                "--deadline", "60", *self.flags, *flags]  # fmt: skip
+
+    def run(self, *flags):
+        """Run a job on the head, to its end."""
+        return self.cluster.head.run(self.words(*flags), env=self.env, cwd=ROOT,
+                                     timeout=90)  # fmt: skip
+
+    def start(self, *flags):
+        """Start a job that makes steps; return its launcher when all workers do."""
+        command = self.words("-n", "2", "-s", "1", *flags, *STEPS)
+        launcher = self.cluster.head.popen(
+            command, env=self.env, cwd=ROOT, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)  # fmt: skip
+        seen, lines = set(), []
+        while len(seen) < 2:
+            line = launcher.stdout.readline()
+            assert line, "".join(lines)
+            lines.append(line)
+            if "| step 3 " in line:
+                seen.add(line.split()[0])
+        return launcher
+
+    def left(self):
+        """What is left of the job: processes, names in the queue, files."""
+        found = [command_line(pid) for pid in set(self.processes()) - self.before]
+        files = [str(path) for path in ROOT.glob(".d2l_ext-*")]
+        return [*filter(None, found), *self.jobs(), *files]
+
+    def check_nothing_left(self, seconds=15):
+        end = time.monotonic() + seconds
+        while self.left():
+            assert time.monotonic() < end, self.left()
+            time.sleep(0.2)
+
+    # ---- What each launcher must do ----
+
+    def check_trains(self, tmp_path):
+        prefix = tmp_path / self.name
+        done = self.run("-n", "2", "-s", "1", "--json", *TRAIN, "--save-prefix",
+                        str(prefix))  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert (weights(prefix) == local_weights(tmp_path)).all()
+        first, second = json.loads(done.stdout.splitlines()[-1])["workers"]
+        assert (first["rank"], second["rank"], first["num_workers"]) == (0, 1, 2)
+        self.check_nothing_left()
+        return done
+
+    def check_killed_worker(self):
+        launcher = self.start()
+        victims = [pid for pid in set(self.processes()) - self.before
+                   if "steps.py" in command_line(pid) and b"DMLC_WORKER_ID=1"
+                   in Path(f"/proc/{pid}/environ").read_bytes()]  # fmt: skip
+        (victim,) = victims
+        subprocess.run(["kill", "-9", str(victim)], check=True)
+        out, _ = launcher.communicate(timeout=60)
+        assert launcher.returncode == 128 + signal.SIGKILL, out
+        assert "worker 1" in out and "was ended by SIGKILL" in out
+        self.check_nothing_left()
+
+    def check_ended_launcher(self, signum):
+        launcher = self.start()
+        assert self.secrets_on_command_lines() == []
+        if signum == signal.SIGKILL:  # of the launcher itself, not of what entered
+            (pid,) = (pid for pid in self.cluster.head.processes()
+                      if command_line(pid).startswith(self.words()[0] + " -m "
+                                                      "d2l_ext.launch --l"))
+            subprocess.run(["kill", "-9", str(pid)], check=True)
+        else:
+            launcher.send_signal(signum)
+        out, _ = launcher.communicate(timeout=60)
+        assert launcher.returncode != 0, out
+        self.check_nothing_left()
+
+    def secrets_on_command_lines(self):
+        """Command lines that hold the secret of a door, which is 64 hex digits."""
+        lines = [command_line(pid) for pid in self.processes()]
+        secrets = [word.rpartition(":")[2] for pid in self.processes()
+                   for word in _environment(pid) if word.startswith("D2L_EXT_DOOR=")]
+        return [line for line in lines for secret in secrets if secret in line]
+
+
+def command_line(pid):
+    """Of a process, as one text; empty when it is gone, or a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    return text.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+
+
+def _environment(pid):
+    try:
+        text = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return []
+    return text.decode(errors="replace").split("\0")

@@ -1,0 +1,98 @@
+"""What all launchers have in common that submit a job: with a stand-in for `srun`.
+
+Slurm itself, Grid Engine and Open MPI are tested in `tests/cluster`.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from job_checks import CLI, JOBS, PYTHON, nothing_left  # noqa: F401
+
+from d2l_ext import launch
+from d2l_ext.launch import plan, submitted
+
+WORDS = [PYTHON, str(JOBS / "words.py")]
+STAND_INS = Path(__file__).with_name("stand_ins")
+
+
+@pytest.fixture
+def srun(monkeypatch):
+    """The stand-in instead of Slurm's; all on this machine, not on its network."""
+    monkeypatch.setenv("PATH", f"{STAND_INS}:{os.environ['PATH']}")
+
+
+def run(*words, **options):
+    return launch.run([*WORDS, *words], launcher="slurm", interface="lo", **options)
+
+
+def test_copies_become_servers_and_workers_with_all_that_they_were_given(srun):
+    nasty = ["a b", "$(touch x)", "'", "ä", "-n", ""]
+    job = run(*nasty, env={"T_SECRET": "s p"}, num_workers=2, num_servers=2)
+    assert job.returncode == 0, job.cause
+    for rank in (0, 1):
+        told = job.output("worker", rank)
+        assert '"T_SECRET": "s p"' in told and f'"DMLC_WORKER_ID": "{rank}"' in told
+        assert '"DMLC_NUM_SERVER": "2"' in told and "D2L_EXT_DOOR" not in told
+    assert "srun: srun: a stand-in" in job.notes
+
+
+def test_a_submission_that_ends_before_all_agents_are_there_fails_the_job(
+        srun, monkeypatch):  # fmt: skip
+    monkeypatch.setenv("T_COPIES", "0")
+    job = run()
+    assert job.returncode == 3
+    assert "srun ended with code 3, when 0 of 3 agents are here:\nsrun: a" in job.cause
+
+
+def test_agents_that_wait_for_others_end_with_the_deadline(srun, monkeypatch):
+    monkeypatch.setenv("T_COPIES", "2")
+    monkeypatch.setattr(submitted, "PATIENCE", 0.5)
+    job = run(deadline=3)
+    assert job.returncode == 124
+    assert job.seconds < 8
+    wait = "2 of 3 agents are here; to see what the others wait for: squeue"
+    assert wait in job.notes
+
+
+def test_a_failing_worker_gives_the_job_its_code(srun):
+    job = launch.run([PYTHON, "-c", "import sys; print('oh'); sys.exit(5)"],
+                     launcher="slurm", interface="lo")  # fmt: skip
+    assert job.returncode == 5
+    assert job.cause.startswith("worker 0 ")
+    assert job.last_lines().endswith("oh")
+
+
+def test_a_command_that_is_not_there_is_said_by_the_agent(srun):
+    job = launch.run(["no-such-command"], launcher="slurm", interface="lo")
+    assert job.returncode == 127
+    assert "no-such-command: No such file or directory" in job.cause
+
+
+@pytest.mark.parametrize(
+    "name, tool", [("mpi", "mpirun"), ("slurm", "srun"), ("sge", "qsub")]
+)
+def test_a_missing_tool_is_named(name, tool, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ValueError, match=f"no command {tool} here: install .*Debian"):
+        plan.make(["x"], 1, 1, launcher=name)
+
+
+@pytest.mark.parametrize("flag, value", [
+    ("hosts", ["h1"]), ("ssh_config", "f"), ("sync_dst_dir", "/d"),
+])  # fmt: skip
+def test_what_only_ssh_can_do_is_refused(flag, value, srun):
+    with pytest.raises(ValueError, match=f"{flag}: not with the launcher slurm"):
+        plan.make(["x"], 1, 1, launcher="slurm", **{flag: value})
+
+
+def test_a_dry_run_shows_the_submission_and_no_value(srun, tmp_path):
+    argv = ["-n", "2", "-s", "1", "--launcher", "slurm", "--submit-args=-p 'a b'",
+            "--env", "T_SECRET:x7y", "--dry-run", "train.py", "--lr", "0.1"]
+    done = subprocess.run([*CLI, *argv], check=True, capture_output=True, text=True)
+    assert "srun --ntasks=3 " in done.stdout
+    assert " -p 'a b' " in done.stdout
+    assert "1 x server, then 2 x worker" in done.stdout
+    assert "DMLC_ROLE=worker T_SECRET=… train.py --lr 0.1" in done.stdout
+    assert "x7y" not in done.stdout
