@@ -71,6 +71,9 @@ bench-peers:  ## PyTorch and JAX in .venv-bench, for the comparison (Python 3.11
 lint-workflows:  ## check .github, containers and .devcontainer (Python 3.11)
 	@tools/lint_workflows.sh
 
+licences: venv  ## write licences.md anew (other environments: ARGS=…/site-packages)
+	@$(RUN) tools/licences.py $(ARGS)
+
 lock:  ## pin all packages anew in locks, with uv (newest: ARGS=--upgrade)
 	@tools/lock.sh $(ARGS)
 

@@ -1,0 +1,66 @@
+"""The list of licences is that of the packages that the locks install."""
+
+from email.message import Message
+
+import pytest
+
+import licences
+
+PAGE = licences.read((licences.ROOT / "licences.md").read_text())
+
+
+def test_every_package_of_the_locks_has_a_licence_and_no_other_has():
+    assert set(PAGE) == licences.locked()
+    assert "not declared" not in PAGE.values()
+
+
+def test_the_packages_installed_here_declare_what_the_list_says():
+    here = licences.declared()
+    installed = set(PAGE) & set(here)
+    assert len(installed) > 100
+    assert {name: PAGE[name] for name in installed} == {
+        name: here[name] for name in installed
+    }
+
+
+def test_packages_of_other_systems_and_pythons_are_told_apart(tmp_path):
+    (tmp_path / "locks").mkdir()
+    for lock in licences.LOCKS:
+        (tmp_path / "locks" / f"{lock}.txt").touch()
+    (tmp_path / "locks" / "common.txt").write_text(
+        "# a comment\n"
+        "always==1.0 \\\n    --hash=sha256:00\n"
+        "old-python==1.0 ; python_full_version < '3.10' \\\n    --hash=sha256:00\n"
+        "new-python==1.0 ; python_full_version >= '3.12'\n"
+        "patch==1.0 ; python_full_version >= '3.11.5'\n"
+        "elsewhere==1.0 ; sys_platform == 'win32'\n"
+    )
+    assert licences.locked(tmp_path) == {"always", "old-python", "patch"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "licence"),
+    [
+        ([("License-Expression", "MIT"), ("License", "a text")], "MIT"),
+        ([("Classifier", "License :: OSI Approved :: MIT License")], "MIT License"),
+        ([("Classifier", "License :: OSI Approved"), ("License", "BSD")], "BSD"),
+        (
+            [
+                ("Classifier", "License :: Other/Proprietary License"),
+                ("License", "NVIDIA Proprietary Software"),
+            ],
+            "NVIDIA Proprietary Software",
+        ),
+        (
+            [("License", "A licence of a hundred lines\n" * 100)],
+            "A licence of a hundred lines",
+        ),
+        ([("License", "x" * 100)], "not declared"),
+        ([], "not declared"),
+    ],
+)
+def test_a_licence_is_what_the_package_declares(fields, licence):
+    about = Message()
+    for name, value in fields:
+        about[name] = value
+    assert licences.licence(about) == licence
