@@ -17,6 +17,7 @@ from mxnet import autograd, gluon, np, npx
 
 from d2l_ext import data_parallel, flat, lenet, minibatch, runtime
 from d2l_ext.devices import try_all_devices
+from d2l_ext.rosetta.mxnet_steps import gluon_lenet
 from worker import serve
 
 STATIC = {"static_alloc": True, "static_shape": True}
@@ -65,7 +66,9 @@ class Gluon:
         self.devices = try_all_devices(k)
         self.X = np.array(problem["X"])
         self.y = np.array(problem["y"], dtype="int32")
-        self.net = gluon_lenet(problem, self.devices)
+        params = [np.array(problem[f"p{i}"]) for i in range(len(lenet.SHAPES))]
+        self.net = gluon_lenet(params, self.devices)
+        self.net.hybridize(**STATIC)
         self.loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
         self.loss_of.hybridize(**STATIC)
         self.trainer = gluon.Trainer(
@@ -88,24 +91,6 @@ class Gluon:
         params = [p.data(self.devices[0]) for p in self.net.collect_params().values()]
         params = [p.T if p.ndim == 2 else p for p in params]
         return float(lenet.loss(lenet.lenet(self.X, params), self.y).mean())
-
-
-def gluon_lenet(problem, devices):
-    """The network of `d2l_ext.lenet` as blocks, with the weights of `problem`."""
-    nn = gluon.nn
-    net = nn.HybridSequential()
-    net.add(
-        nn.Conv2D(20, 3, in_channels=1, activation="relu"), nn.AvgPool2D(2, 2),
-        nn.Conv2D(50, 5, in_channels=20, activation="relu"), nn.AvgPool2D(2, 2),
-        nn.Flatten(), nn.Dense(128, in_units=800, activation="relu"),
-        nn.Dense(10, in_units=128),
-    )  # fmt: skip
-    net.initialize(ctx=devices)
-    for i, p in enumerate(net.collect_params().values()):
-        value = problem[f"p{i}"]  # Dense stores (out, in), the text (in, out)
-        p.set_data(np.array(value.T if value.ndim == 2 else value))
-    net.hybridize(**STATIC)
-    return net
 
 
 def make(row, problem):

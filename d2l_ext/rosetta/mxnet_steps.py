@@ -6,7 +6,7 @@ NumPy arrays in the order `p0`, `p1`, …
 
 from mxnet import autograd, gluon, np
 
-from .. import data_parallel, microbatch, tensor_parallel
+from .. import data_parallel, microbatch, networks, tensor_parallel
 from ..devices import try_all_devices
 from ..minibatch import split_batch
 from ..schedule import gpipe
@@ -40,16 +40,10 @@ def trainer(problem, num_devices=2):
 
 
 def gluon_lenet(params, devices):
-    """The network of `lenet` as blocks, with these parameters on each device."""
-    nn = gluon.nn
-    net = nn.HybridSequential()
-    net.add(
-        nn.Conv2D(20, 3, in_channels=1, activation="relu"), nn.AvgPool2D(2, 2),
-        nn.Conv2D(50, 5, in_channels=20, activation="relu"), nn.AvgPool2D(2, 2),
-        nn.Flatten(), nn.Dense(128, in_units=800, activation="relu"),
-        nn.Dense(10, in_units=128),
-    )  # fmt: skip
+    """`networks.lenet` with these parameters, in the order of `lenet.SHAPES`."""
+    net = networks.lenet()
     net.initialize(ctx=devices)
+    net(np.zeros((1, 1, 28, 28), ctx=devices[0]))  # now it knows its shapes
     for p, value in zip(net.collect_params().values(), params):
         # Dense stores (out, in), the text (in, out)
         p.set_data(value.T if value.ndim == 2 else value)
