@@ -1,5 +1,6 @@
 """The list of licences is that of the packages that the locks install."""
 
+import re
 from email.message import Message
 
 import pytest
@@ -36,6 +37,18 @@ def test_packages_of_other_systems_and_pythons_are_told_apart(tmp_path):
         "elsewhere==1.0 ; sys_platform == 'win32'\n"
     )
     assert licences.locked(tmp_path) == {"always", "old-python", "patch"}
+
+
+def test_the_table_of_known_defects_is_about_the_locked_versions():
+    page = (licences.ROOT / "supply_chain.md").read_text()
+    locks = "".join(
+        (licences.ROOT / "locks" / f"{lock}.txt").read_text() for lock in licences.LOCKS
+    )
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
+    named = re.findall(r"([\w-]+) (\d+\.\d+\.\d[\w.]*)", "\n".join(rows))
+    assert len(named) > 10
+    for name, version in named:
+        assert f"{name.lower()}=={version} " in locks, (name, version)
 
 
 @pytest.mark.parametrize(
