@@ -17,6 +17,7 @@ export PATH=$PWD/$bin:$PATH # actionlint looks for shellcheck there
 
 actionlint
 check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 zizmor --quiet --offline --no-progress --min-severity medium .github
 hadolint containers/Containerfile
 shellcheck .ci/run tools/*.sh
