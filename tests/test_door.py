@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from d2l_ext.launch import dial, door, proof, submitted
+from d2l_ext.launch import dial, door, proof, submission
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_the_door_is_open_on_one_address_alone(opened):
 def test_an_agent_without_a_launcher_ends_at_once_and_keeps_the_secret(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         host, port = server.getsockname()
-    path = submitted.write_private(tmp_path / "door", f"{host}:{port}:{'ab' * 32}")
+    path = submission.write_private(tmp_path / "door", f"{host}:{port}:{'ab' * 32}")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     words = [sys.executable, "-m", "d2l_ext.launch.dial", "NUMBER", str(path)]
     done = subprocess.run(words, check=False, capture_output=True, text=True,

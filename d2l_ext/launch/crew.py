@@ -85,7 +85,7 @@ class Crew:
         return True
 
     @staticmethod
-    def cancel(job):
+    def cancel(plan, job):
         """The words that cancel what `open` has submitted, known before it does."""
         return []
 

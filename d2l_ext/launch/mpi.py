@@ -11,7 +11,7 @@ Tested with Open MPI 4.1 on one host and on three. MPICH has other flags.
 
 import os
 
-from . import addresses, submitted
+from . import addresses, submission, submitted
 from .environment import LOOPBACK
 from .proof import DOOR
 from .watchdog import MARK
@@ -24,9 +24,9 @@ TOO_FEW = ("there are not enough slots for so many processes: write a hosts file
 
 def check(plan):
     """Raise `ValueError` when it can't be done: no mpirun, too few slots, ..."""
-    submitted.need("mpirun", "Open MPI (Debian: openmpi-bin)")
-    submitted.refuse(plan, "mpi", "sync_dst_dir")
-    hosts, wanted = plan.where.hosts or [], submitted.copies(plan)
+    submission.need("mpirun", "Open MPI (Debian: openmpi-bin)")
+    submission.refuse(plan, "mpi", "sync_dst_dir")
+    hosts, wanted = plan.where.hosts or [], submission.copies(plan)
     for host in hosts:
         if host.port or host.user:
             raise ValueError(f"{host}: mpirun takes names alone; write port and user "
@@ -43,13 +43,13 @@ def root(plan):
         return addresses.of_scheduler(plan)
     away = plan.where.interface or any("host" in w for w in plan.where.submit_args)
     if away or any(name in os.environ for name in ALLOCATIONS):
-        return submitted.root(plan)
+        return submission.root(plan)
     return LOOPBACK
 
 
 def words(plan, job):
     """What is run: agents, on the hosts in turn."""
-    wanted, where = submitted.copies(plan), plan.where
+    wanted, where = submission.copies(plan), plan.where
     command = ["mpirun", "-n", str(wanted), "--map-by", "node", "--bind-to", "none"]
     if where.hosts:
         each = [f"{host.name}:{host.slots or wanted}" for host in where.hosts]
@@ -57,7 +57,7 @@ def words(plan, job):
     if where.ssh_config:
         command += ["--mca", "plm_rsh_args", f"-F {where.ssh_config}"]
     command += ["-x", DOOR, "-x", MARK]  # names alone: no value on a command line
-    agent = submitted.agent(plan, "OMPI_COMM_WORLD_RANK")
+    agent = submission.agent(plan, "OMPI_COMM_WORLD_RANK")
     return [*command, *where.submit_args, *agent]
 
 
@@ -74,4 +74,4 @@ class Crew(submitted.Crew):
 
 def describe(plan):
     """What would be submitted: a list of lines."""
-    return submitted.describe(plan, words(plan, "JOB"))
+    return submission.describe(plan, words(plan, "JOB"))

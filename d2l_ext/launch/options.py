@@ -11,7 +11,7 @@ from .plan import LAUNCHERS
 from .runner import READY_TIMEOUT
 
 #: Launchers of MXNet's `launch.py` and its tracker, which are not here (yet).
-ELSEWHERE = ("yarn", "kubernetes", "mesos")
+ELSEWHERE = ("mesos",)
 #: Flags that say where a job runs, besides the hosts.
 WHERE = ("interface", "sync_dst_dir", "ssh_config", "python", "submit_args")
 EXAMPLES = """\

@@ -5,10 +5,11 @@ import sys
 from dataclasses import dataclass
 from types import ModuleType
 
-from . import environment, local, mpi, sge, slurm, ssh
+from . import environment, kubernetes, local, mpi, sge, slurm, ssh, yarn
 from .hosts import read as read_hosts
 
-LAUNCHERS = {"local": local, "ssh": ssh, "mpi": mpi, "slurm": slurm, "sge": sge}
+LAUNCHERS = {"local": local, "ssh": ssh, "mpi": mpi, "slurm": slurm, "sge": sge,
+             "yarn": yarn, "kubernetes": kubernetes}  # fmt: skip
 #: What runs a server or the scheduler, by this Python or that of another host.
 NODE = ["-m", "d2l_ext.launch.node"]
 

@@ -18,31 +18,31 @@ import subprocess
 import time
 from pathlib import Path
 
-from . import submitted
+from . import submission, submitted
 from .failures import Failed
 
 
 def check(plan):
     """Raise `ValueError` when it can't be done: no qsub, flags of ssh's."""
-    submitted.need("qsub", "Grid Engine (Debian: gridengine-client)")
-    submitted.refuse(plan, "sge", *submitted.FOR_SSH)
+    submission.need("qsub", "Grid Engine (Debian: gridengine-client)")
+    submission.refuse(plan, "sge", *submission.FOR_SSH)
 
 
-root = submitted.root
+root = submission.root
 
 
 def words(plan, job):
     """What is run: an agent in each of so many tasks."""
-    return ["qsub", "-sync", "y", "-t", f"1-{submitted.copies(plan)}", "-N",
-            submitted.name(job), "-wd", os.getcwd(), "-j", "y", "-o",
+    return ["qsub", "-sync", "y", "-t", f"1-{submission.copies(plan)}", "-N",
+            submission.name(job), "-wd", os.getcwd(), "-j", "y", "-o",
             os.path.join(folder(job), "said.$TASK_ID"), "-b", "y", "-shell", "n", "-r",
             "n", *plan.where.submit_args,
-            *submitted.agent(plan, "SGE_TASK_ID", os.path.join(folder(job), "door"))]
+            *submission.agent(plan, "SGE_TASK_ID", os.path.join(folder(job), "door"))]
 
 
 def folder(job):
     """Where the way to the launcher lies, and what agents say that don't find it."""
-    return os.path.join(os.getcwd(), f".{submitted.name(job)}")
+    return os.path.join(os.getcwd(), f".{submission.name(job)}")
 
 
 class Crew(submitted.Crew):
@@ -53,7 +53,7 @@ class Crew(submitted.Crew):
     def submit(self):
         os.mkdir(folder(self.job), 0o700)
         path = os.path.join(folder(self.job), "door")
-        submitted.write_private(path, self.door.invitation)
+        submission.write_private(path, self.door.invitation)
         super().submit()
         self.next = time.monotonic() + 3
 
@@ -65,7 +65,7 @@ class Crew(submitted.Crew):
 
     def _look_for_errors(self):
         """A task that cannot be started stays in the queue, and qsub waits for it."""
-        words = ["qstat", "-j", submitted.name(self.job)]
+        words = ["qstat", "-j", submission.name(self.job)]
         done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, text=True,
                               capture_output=True, timeout=20)  # fmt: skip
         reason = re.search(r"(?m)^error reason +\d+: +(.*)", done.stdout)
@@ -82,8 +82,8 @@ class Crew(submitted.Crew):
         shutil.rmtree(folder(self.job), ignore_errors=True)
 
     @staticmethod
-    def cancel(job):
-        return ["qdel", submitted.name(job)]
+    def cancel(plan, job):
+        return ["qdel", submission.name(job)]
 
     @staticmethod
     def files(job):
@@ -92,4 +92,4 @@ class Crew(submitted.Crew):
 
 def describe(plan):
     """What would be submitted: a list of lines."""
-    return submitted.describe(plan, words(plan, "JOB"), "a private file")
+    return submission.describe(plan, words(plan, "JOB"), "a private file")

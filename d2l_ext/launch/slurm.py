@@ -9,24 +9,24 @@ computer, at the address of its name or of `--interface`.
 Tested with Slurm 22.05 on two nodes.
 """
 
-from . import submitted
+from . import submission, submitted
 
 
 def check(plan):
     """Raise `ValueError` when it can't be done: no srun, flags of ssh's."""
-    submitted.need("srun", "Slurm (Debian: slurm-client)")
-    submitted.refuse(plan, "slurm", *submitted.FOR_SSH)
+    submission.need("srun", "Slurm (Debian: slurm-client)")
+    submission.refuse(plan, "slurm", *submission.FOR_SSH)
 
 
-root = submitted.root
+root = submission.root
 
 
 def words(plan, job):
     """What is run: an agent in each of so many tasks."""
-    return ["srun", f"--ntasks={submitted.copies(plan)}", "--distribution=cyclic",
-            f"--job-name={submitted.name(job)}", "--mpi=none", "--input=none",
+    return ["srun", f"--ntasks={submission.copies(plan)}", "--distribution=cyclic",
+            f"--job-name={submission.name(job)}", "--mpi=none", "--input=none",
             "--export=ALL", "--label", "--wait=0", "--kill-on-bad-exit=0",
-            *plan.where.submit_args, *submitted.agent(plan, "SLURM_PROCID")]
+            *plan.where.submit_args, *submission.agent(plan, "SLURM_PROCID")]
 
 
 class Crew(submitted.Crew):
@@ -35,10 +35,10 @@ class Crew(submitted.Crew):
     tool, queue, words = "srun", "squeue", staticmethod(words)
 
     @staticmethod
-    def cancel(job):
-        return ["scancel", f"--name={submitted.name(job)}"]
+    def cancel(plan, job):
+        return ["scancel", f"--name={submission.name(job)}"]
 
 
 def describe(plan):
     """What would be submitted: a list of lines."""
-    return submitted.describe(plan, words(plan, "JOB"))
+    return submission.describe(plan, words(plan, "JOB"))

@@ -50,7 +50,7 @@ class Start:
 
     def _watch(self, stack):
         crew = getattr(self.plan.launcher, "Crew", None)
-        cancel = crew.cancel(self.job) if crew else []
+        cancel = crew.cancel(self.plan, self.job) if crew else []
         paths = [*self.remove, *(crew.files(self.job) if crew else [])]
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", watchdog.__file__, self.job,

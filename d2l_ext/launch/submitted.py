@@ -12,73 +12,17 @@ to run, and its variables, go through the channels.
 
 import math
 import os
-import shlex
-import shutil
-import socket
 import subprocess
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from . import channel, crew, watchdog
 from .door import Door
 from .failures import Failed
-from .nearby import Refused, address
 from .proof import DOOR
 
-#: What other flags of the launcher mean to ssh alone.
-FOR_SSH = ("hosts", "ssh_config", "sync_dst_dir")
 #: Seconds until it is said that a job seems to wait.
 PATIENCE = 20.0
-
-
-def name(job):
-    """The job's name at the scheduler, by which it can be found and cancelled."""
-    return f"d2l_ext-{job}"
-
-
-def copies(plan):
-    """How many agents are submitted: one for each server and worker."""
-    return sum(role != "scheduler" for role, _ in plan.nodes)
-
-
-def need(tool, package):
-    """Raise `ValueError` unless there is a command `tool`."""
-    if not shutil.which(tool):
-        raise ValueError(f"there is no command {tool} here: install {package}, or run "
-                         "this on a computer that submits jobs")  # fmt: skip
-
-
-def refuse(plan, launcher, *flags):
-    """Raise `ValueError` for flags that this launcher cannot heed."""
-    for flag in flags:
-        if getattr(plan.where, flag):
-            why = {"hosts": "the scheduler chooses the hosts; --submit-args can tell "
-                            "it which"}.get(flag, "only the launcher ssh does that")
-            raise ValueError(f"{flag}: not with the launcher {launcher}: {why}")
-
-
-def root(plan):
-    """The address where the scheduler of `plan`, and the door, listen, and none else.
-
-    That of the interface, where one is named, else that of this computer's name, else
-    the one from which others are reached. Raises `Failed`.
-    """
-    with suppress(OSError):
-        if not plan.where.interface:
-            own = socket.gethostbyname(socket.gethostname())
-            if not own.startswith("127."):
-                return own
-    try:
-        return address("192.0.2.1", plan.where.interface)  # no host has this address
-    except Refused as error:
-        raise Failed(f"here: {error}; name an interface that the hosts of the job can "
-                     "reach") from None  # fmt: skip
-
-
-def agent(plan, variable, *file):
-    """The words that start one agent; see `dial.py`."""
-    return [plan.where.python, "-m", "d2l_ext.launch.dial", variable, *file]
 
 
 class Crew(crew.Crew):
@@ -96,27 +40,31 @@ class Crew(crew.Crew):
         self.ending = False
         self.submit()
 
-    def submit(self):
-        """Run the command that submits the job; `self.process`, and what it prints."""
+    def submit(self, text=""):
+        """Run the command that submits the job, and reads `text`: `self.process`."""
         env = {**os.environ, DOOR: self.door.invitation, watchdog.MARK: self.job}
         self.process = subprocess.Popen(
-            self.words(self.plan, self.job), env=env, stdin=subprocess.DEVNULL,
+            self.words(self.plan, self.job), env=env, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
+        with suppress(BrokenPipeError), self.process.stdin:
+            self.process.stdin.write(text.encode())
         os.set_blocking(self.process.stdout.fileno(), False)
 
     def look(self):
-        code = self.process.poll()  # before its last words are read
-        self._listen()
         if self.placed or self.ending:
             self.door.close()
+            self._listen()
             return
+        code = self.code()  # before its last words are read
+        self._listen()
         for line, number, host in self.door.admitted():
             number -= self.first
-            if number in self.numbers:  # a copy of one that was lost: too late
+            if number in self.numbers and number >= 0:  # again, for one that was lost
                 line.close()
                 continue
             self.numbers.add(number)
+            self.asked = time.monotonic()
             fd = line.detach()
             self.add(channel.Channel(fd, fd, host, self.role(number)))
         if len(self.channels) < len(self.wanted):
@@ -134,7 +82,11 @@ class Crew(crew.Crew):
 
     def last_words(self):
         """Lines that tell why there is no job."""
-        return self.said[-12:]
+        return [*self.said, self.rest.decode(errors="replace")][-12:]
+
+    def code(self):
+        """The exit code of the submission, when no more agents will come, else None."""
+        return self.process.poll()
 
     def role(self, number):
         """Of a copy; None, if its scheduler does not number them."""
@@ -174,8 +126,9 @@ class Crew(crew.Crew):
         """The agents have ended, and so should the job; if not, it is cancelled."""
         self.door.close()
         if not (self.placed and self._ends(5)):
-            watchdog.cancel(self.cancel(self.job))
-            if not (self.cancel(self.job) and self._ends(5)):
+            words = self.cancel(self.plan, self.job)
+            watchdog.cancel(words)
+            if not (words and self._ends(5)):
                 self.process.terminate()
                 self._ends(5)
                 self.process.kill()
@@ -186,29 +139,3 @@ class Crew(crew.Crew):
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return self.process.returncode is not None
-
-
-
-def write_private(path, text):
-    """Write a file that nobody else may read."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(file, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    return Path(path)
-
-
-def describe(plan, words, where="its environment"):
-    """Lines for `--dry-run`: the submission, and what its copies become."""
-    count = [role for role, _ in plan.nodes].count
-    return [
-        f"one submission; the way to the launcher goes along in {where}:",
-        f"  {shlex.join(words)}",
-        f"its copies: {count('server')} x server, then {count('worker')} x worker:",
-        *(f"  DMLC_ROLE={role} {' '.join(f'{name}=… ' for name in plan.env[role])}"
-          f"{_command(plan, role)}" for role in ("server", "worker")),
-    ]  # fmt: skip
-
-
-def _command(plan, role):
-    words = plan.command_of(role, there=True)
-    return shlex.join(plan.where.python if word is None else word for word in words)

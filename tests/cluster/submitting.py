@@ -7,33 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-import numpy
-
-from d2l_ext import checkpoint, launch
+from trained import TRAIN, local_weights, weights
 
 ROOT = Path(__file__).parents[2]
 STEPS = [sys.executable, str(ROOT / "tests/jobs/steps.py")]
-TRAIN = [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples",
-         "321", "--batch-size", "32", "--num-epochs", "2", "--kv-store",
-         "dist_sync"]  # fmt: skip
-_LOCAL = []
-
-
-def local_weights(folder):
-    """The weights that two workers on this machine train, made once."""
-    if not _LOCAL:
-        command = [*TRAIN, "--save-prefix", str(folder / "local")]
-        launch.run(command, num_workers=2, num_servers=1, deadline=90, check=True)
-        _LOCAL.append(weights(folder / "local"))
-    return _LOCAL[0]
-
-
-def weights(prefix):
-    """All parameters of the last checkpoint, in one array."""
-    arrays, _ = checkpoint.read(checkpoint.Checkpoints(prefix).paths()[-1])
-    names = sorted(name for name in arrays if name.startswith("param"))
-    assert names
-    return numpy.concatenate([arrays[name].ravel() for name in names])
 
 
 class Submitting:
@@ -43,7 +20,7 @@ class Submitting:
     def __init__(self, name, cluster, env, flags=(), jobs=list):
         self.name, self.cluster, self.env, self.jobs = name, cluster, env, jobs
         self.flags = list(flags)
-        self.before = set(self.processes())
+        self.before = {*self.processes(), *ROOT.glob(".d2l_ext-*")}
 
     def processes(self):
         """Of all hosts: daemons too."""
@@ -77,7 +54,7 @@ class Submitting:
     def left(self):
         """What is left of the job: processes, names in the queue, files."""
         found = [command_line(pid) for pid in set(self.processes()) - self.before]
-        files = [str(path) for path in ROOT.glob(".d2l_ext-*")]
+        files = set(ROOT.glob(".d2l_ext-*")) - self.before
         return [*filter(None, found), *self.jobs(), *files]
 
     def check_nothing_left(self, seconds=15):

@@ -1,0 +1,95 @@
+"""The launcher `yarn`: one application of Hadoop's distributed shell.
+
+The distributed shell comes with Hadoop: it runs a script in so many containers. Its
+client stays while the application runs. `--submit-args` is for its other flags:
+`-queue gpu`, `-container_memory 4096`, `-container_vcores 2`. Containers must see the
+working directory at the same path, and reach this computer, where the scheduler of the
+job runs, at the address of its name or of `--interface`. The way to the launcher goes
+along in the script, which YARN keeps in the user's own folder of HDFS.
+
+Not tested with Hadoop, which is not in Debian: the command follows the documentation
+and the source of Hadoop 3 (`distributedshell/Client.java`), and is tested with a
+stand-in for `yarn` that runs the script in as many processes. So what a real cluster
+says when it refuses a job, and how fast it ends containers, is untested.
+"""
+
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from . import submission, submitted, yarn_kill
+from .proof import DOOR
+
+CLIENT = "org.apache.hadoop.yarn.applications.distributedshell.Client"
+JAR = "share/hadoop/yarn/hadoop-yarn-applications-distributedshell-[0-9]*.jar"
+#: Milliseconds until the client kills the application; without it, ten minutes.
+LONGEST = 2**31 - 1
+
+
+def check(plan):
+    """Raise `ValueError` when it can't be done: no yarn, no jar, flags of ssh's."""
+    submission.need("yarn", "Hadoop")
+    submission.refuse(plan, "yarn", *submission.FOR_SSH)
+    jar()
+
+
+root = submission.root
+
+
+def jar():
+    """The path of the distributed shell. Raises `ValueError` when it isn't found."""
+    homes = [os.environ.get("HADOOP_YARN_HOME"), os.environ.get("HADOOP_HOME"),
+             Path(shutil.which("yarn")).resolve().parents[1]]  # fmt: skip
+    for home in filter(None, homes):
+        for path in sorted(Path(home).glob(JAR)):
+            if not path.stem.endswith(("-tests", "-sources", "-javadoc")):
+                return str(path)
+    raise ValueError(f"there is no {JAR} in {homes[-1]}: set HADOOP_HOME to the folder "
+                     "of Hadoop")  # fmt: skip
+
+
+def words(plan, job):
+    """What is run: a script that becomes an agent, in each of so many containers."""
+    return ["yarn", CLIENT, "-jar", jar(), "-appname", submission.name(job),
+            "-num_containers", str(submission.copies(plan)), "-shell_script",
+            os.path.join(folder(job), "agent.sh"), "-timeout", str(LONGEST),
+            *plan.where.submit_args]  # fmt: skip
+
+
+def folder(job):
+    """Where the script is until it is submitted."""
+    return os.path.join(tempfile.gettempdir(), submission.name(job))
+
+
+class Crew(submitted.Crew):
+    """Agents in containers, which have no numbers; the client stays while they do."""
+
+    tool, queue, words = "yarn", "yarn application -list", staticmethod(words)
+
+    def submit(self):
+        os.mkdir(folder(self.job), 0o700)
+        agent = shlex.join(submission.agent(self.plan, "-"))
+        submission.write_private(
+            os.path.join(folder(self.job), "agent.sh"),
+            f"#!/bin/bash\nexport {DOOR}={self.door.invitation}\nexec {agent}\n")
+        super().submit()
+
+    def close(self):
+        super().close()
+        shutil.rmtree(folder(self.job), ignore_errors=True)
+
+    @staticmethod
+    def cancel(plan, job):
+        return [sys.executable, "-I", "-S", yarn_kill.__file__, submission.name(job)]
+
+    @staticmethod
+    def files(job):
+        return [folder(job)]
+
+
+def describe(plan):
+    """What would be submitted: a list of lines."""
+    return submission.describe(plan, words(plan, "JOB"), "the script")
