@@ -5,6 +5,7 @@ What NVML answers on machines with GPUs is played by `nvml_answers`.
 
 import importlib.util
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -433,3 +434,57 @@ def test_advice_stands_below_what_it_is_about(capsys):
     i = next(i for i, line in enumerate(printed) if "not installed" in line)
     assert printed[i].startswith(" ✗ MXNet")
     assert printed[i + 1].strip() == "→ make book"
+
+
+# The page
+
+
+def page_rows(heading):
+    """The cells of the table below a heading of the page that explains all this."""
+    text = (ROOT / "gpu_box.md").read_text(encoding="utf-8")
+    part = text.split(f"## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_pages_table_of_cards_is_the_rule_that_the_doctor_has():
+    rows = page_rows("Which GPUs work")[1:]
+    assert len(rows) >= 13
+    for capability, _, runs, _ in rows:
+        code = support.code_for(support.version(capability))
+        expected = f"code for {support.dotted(code)}" if code else "no"
+        assert (capability, runs) == (capability, expected)
+
+
+def test_the_page_explains_every_line_that_can_be_printed():
+    explained = {
+        topic.replace("…", "").strip()
+        for row in page_rows("The doctor")
+        for topic in row[0].split(",")
+    }
+    machines = [Machine(), Machine([A10, H200]), Machine([A10], init=9)]
+    for here in machines:
+        for probed in (CPU, of_gpu_build(2), {"missing": True}):
+            sections = report(here, probed).sections.values()
+            topics = {f.topic for findings in sections for f in findings}
+            assert topics <= explained
+
+
+@pytest.mark.parametrize(
+    ("here", "probed"),
+    [
+        (Machine(), CPU),
+        (Machine([A10]), of_gpu_build(1)),
+        (Machine([A10] * 2), of_gpu_build(2)),
+        (Machine([A10]), CPU),
+        (Machine([H200]), CPU),
+        (Machine([A100_MIG]), of_gpu_build(0)),
+        (Machine([V100], driver="440.33.01"), CPU),
+        (Machine(), {"missing": True}),
+    ],
+)
+def test_the_page_holds_every_verdict(here, probed):
+    said = re.sub(r" \(\w+ cores?\)", "", report(here, probed).verdict.text)
+    rows = page_rows("The doctor")
+    patterns = [re.escape(row[0]).replace("…", ".*") for row in rows]
+    assert any(re.fullmatch(f"{pattern}.?", said) for pattern in patterns), said
