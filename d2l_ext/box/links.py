@@ -2,7 +2,6 @@
 
 import re
 from contextlib import suppress
-from contextlib import suppress
 
 #: Subnets of the first and the second interface, eth0 and eth1. They collide with no
 #: network of the machine's: nothing leads from a box to the outside.
@@ -17,8 +16,6 @@ def plug(switch, host, number, place):
     # A fixed address of the card: others may keep it when the host comes back.
     card = f"02:00:00:00:{number:02x}:{place:02x}"
     port = f"{host.name}.{number}"
-    with suppress(OSError):  # of before: the kernel takes its time to remove it
-        switch.ip(f"link del {port}")
     switch.ip(
         f"link add {port} type veth peer name eth{number} address {card} "
         f"netns {host.pid}",
@@ -34,7 +31,7 @@ def cut(switch, name, number):
 
 
 def unplug(switch, name, number):
-    """Remove the link; the system may have done so, for a host that is gone."""
+    """Remove the link of a host that is gone; the system takes its time to do so."""
     with suppress(OSError):
         switch.ip(f"link del {name}.{number}")
 

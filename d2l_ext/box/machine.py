@@ -28,9 +28,10 @@ class Machine:
         told = {"name": name, "user": user.pid if isinstance(user, Machine) else user}
         if binds is not None:
             told["binds"] = [[os.fspath(path) for path in pair] for pair in binds]
+        env = {n: os.environ[n] for n in ("PATH", "LD_LIBRARY_PATH") if n in os.environ}
         self.holder = subprocess.Popen(
             [*PYTHON, HERE / "hold.py"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, cwd="/", start_new_session=True,
+            stdout=subprocess.PIPE, cwd="/", start_new_session=True, env=env,
         )  # fmt: skip
         self.holder.stdin.write(json.dumps(told).encode() + b"\n")
         self.holder.stdin.flush()

@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 from .environment import LOOPBACK
-from .failures import Failed
+from .failures import LOST, Failed
 from .nearby import Refused, address
 
 
@@ -13,7 +13,7 @@ def of_scheduler(plan):
     """The IPv4 address where the scheduler of `plan` listens, and none else.
 
     That of the interface, where one is named, else the one from which the first host
-    is reached that is not this computer. Raises `supervise.Failed`.
+    is reached that is not this computer. Raises `failures.Failed`.
     """
     try:
         if plan.where.interface:
@@ -35,4 +35,4 @@ def _resolve(where, host):
         return socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0]
     except OSError as error:
         raise Failed(f"{host} cannot be used: no such name, {name}: "
-                     f"{error.strerror}") from None  # fmt: skip
+                     f"{error.strerror}", LOST) from None  # fmt: skip

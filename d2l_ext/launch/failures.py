@@ -1,6 +1,10 @@
 """How a start of a job goes wrong."""
 
 
+#: The code of a process that cannot be reached any more, as of ssh.
+LOST = 255
+
+
 class Failed(Exception):
     """The job has failed. `code`: of the whole job; `culprit`: (role, rank) or None."""
 

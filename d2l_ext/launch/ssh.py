@@ -13,7 +13,7 @@ from pathlib import Path
 
 from . import addresses, channel, crew, hosts, sync, watchdog
 from .environment import START
-from .failures import Failed
+from .failures import LOST, Failed
 from .ssh_errors import explain
 
 #: Reads a program from its standard input, of so many bytes, and becomes it.
@@ -121,7 +121,7 @@ class Crew(crew.Crew):
         starts = int(self.plan.env[link.role].get(START, 1))
         left = [h for h in self.plan.where.hosts if h not in {*self.gone, host}]
         if starts == 1 or not left:
-            raise Failed(f"{host} cannot be used: {why}", crew.LOST)
+            raise Failed(f"{host} cannot be used: {why}", LOST)
         if host not in self.gone:
             self.gone.add(host)
             self.say(f"{host} is left out of start {starts}: {why}")
@@ -154,20 +154,17 @@ def _read(file):
 
 
 def describe(plan):
-    """What would run where, for `--dry-run`: a list of lines."""
-    where = plan.where
+    """What would run on which host, for `--dry-run`: a list of lines."""
+    where, lines = plan.where, []
     count = [role for role, _ in plan.nodes].count
     placed = hosts.place(where.hosts, count("server"), count("worker"))
-    lines = []
     for host in dict.fromkeys(host for _, host in placed):
-        lines.append(f"{host}: {shlex.join(command(where, host))}")
+        lines.append(f"{host}:")
         if where.sync_dst_dir:
-            lines.append(f"  {shlex.join(sync.command(where, host))}")
-        for role, other in placed:
-            if other == host:
-                names = [f"{name}=…" for name in plan.env[role]]
-                words = [where.python if word is None else word
-                         for word in plan.command_of(role, there=True)]  # fmt: skip
-                lines.append(f"  {' '.join([f'DMLC_ROLE={role}', *names])} "
-                             f"{shlex.join(words)}")  # fmt: skip
+            lines.append(f"  copy: {os.getcwd()} to {where.sync_dst_dir}")
+        for role in [role for role, other in placed if other == host]:
+            names = [f"DMLC_ROLE={role}", *(f"{name}=…" for name in plan.env[role])]
+            words = [where.python if word is None else word
+                     for word in plan.command_of(role, there=True)]  # fmt: skip
+            lines.append(f"  {role}: {' '.join(names)} {shlex.join(words)}")
     return lines

@@ -1,0 +1,172 @@
+"""Jobs over ssh: where processes run, what they are given, and what they train."""
+
+import json
+import shutil
+from pathlib import Path
+
+import mxnet as mx
+import numpy
+import pytest
+from job_checks import PYTHON, nothing_left, wait_for  # noqa: F401
+from over_ssh import WORDS, command, launch, left, nodes, start, words_of
+
+NASTY = ["a;touch x", "$(touch x)", "`touch x`", "a b", "'", '"', "line\nline", "",
+         "ä→日本", "*", "\\", "| touch x", "&& touch x", "~", "\t", "-s",
+         "$HOME"]  # fmt: skip
+TRAIN = ["-m", "d2l_ext.train", "--kv-store", "dist_sync", "--network", "mlp",
+         "--num-examples", "256", "--batch-size", "32", "--num-epochs", "1",
+         "--save-prefix", "kept/net"]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(cluster, nothing_left):  # noqa: F811
+    yield
+    wait_for(lambda: not left(cluster), 5)
+
+
+def weights(folder):
+    (path,) = Path(folder).glob("kept/*.params")
+    return {name: w.asnumpy() for name, w in mx.nd.load(str(path)).items()}
+
+
+def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_folder(
+    cluster, tmp_path
+):
+    """Two workers: a sum of two gradients does not depend on which came first."""
+    here, shared, work = (tmp_path / name for name in ("here", "shared", "work"))
+    for folder in (here, shared, work):
+        folder.mkdir()
+    (work / "data.txt").write_text("copied")
+    local = cluster.head.run([PYTHON, "-m", "d2l_ext.launch", "-n", "2", "-s", "1",
+                              PYTHON, *TRAIN], cwd=here, timeout=80)  # fmt: skip
+    assert local.returncode == 0, local.stderr
+    done = launch(cluster, "python", *TRAIN, cwd=shared)
+    assert done.returncode == 0, done.stderr
+    there = f"{cluster.hosts[0].private}/no/such folder; yet"
+    done = launch(cluster, "--sync-dst-dir", there, "sh", "-c",
+                  'cat data.txt && exec python "$@"', "sh", *TRAIN, cwd=work)
+    assert done.returncode == 0, done.stderr
+    assert f"copied {work} to h1:{there}, 1 files of 1 were new" in done.stderr
+    assert not (work / "kept").exists()
+    (copied,) = [host.disk / "no/such folder; yet" for host in cluster.hosts
+                 if (host.disk / "no/such folder; yet/kept").exists()]  # fmt: skip
+    expected, count = weights(here), 0
+    for folder in (shared, copied):
+        found = weights(folder)
+        assert found.keys() == expected.keys()
+        for name, array in expected.items():
+            numpy.testing.assert_array_equal(found[name], array)
+            count += array.size
+    assert count > 2 * 1000
+    for host in cluster.hosts:
+        shutil.rmtree(host.disk / "no", ignore_errors=True)
+
+
+
+def test_hostile_arguments_and_values_arrive_unchanged(cluster, tmp_path):
+    nasty = "".join(NASTY)
+    done = launch(cluster, "--env", f"T_NASTY:{nasty}", *WORDS, *NASTY, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = words_of(done)
+    assert sorted(found) == ["worker-0", "worker-1"]
+    for words in found.values():
+        assert words["argv"] == NASTY
+        assert words["env"]["T_NASTY"] == nasty
+    for host in cluster.hosts:
+        assert host.run(["sh", "-c", "ls ~/x"]).returncode != 0
+    assert not (tmp_path / "x").exists()
+
+
+def test_variables_reach_other_hosts_and_stand_on_no_command_line(
+    cluster, monkeypatch, nothing_left  # noqa: F811
+):  # fmt: skip
+    for name in ("MXNET_TEST", "OMP_TEST", "D2L_EXT_X", "T_NOT_PASSED", "PS_DROP_MSG"):
+        monkeypatch.setenv(name, "5ecret")
+    show = ("import os, json, time; time.sleep(1.5); print(json.dumps("
+            "{k: v for k, v in os.environ.items() if v == '5ecret'}))")
+    with start(cluster, "--env-worker", "T_W:5ecret", "python", "-c", show) as process:
+        wait_for(lambda: ("worker", "h3") in nodes(cluster))
+        lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    given = {line.split(" | ")[0]: json.loads(line.split(" | ")[1])
+             for line in out.splitlines()}  # fmt: skip
+    assert given["worker-0"] == given["worker-1"]
+    assert sorted(given["worker-0"]) == ["D2L_EXT_X", "MXNET_TEST", "OMP_TEST", "T_W"]
+    ours = [line for line in lines if b"d2l_ext.launch" in line and b"T_W" in line]
+    others = [line for line in lines if b"5ecret" in line and line not in ours]
+    assert not others
+
+
+def test_everybody_listens_on_the_hosts_network_or_that_which_was_chosen(cluster):
+    for flags, subnet in ((), "10.77.0."), (("--interface", "eth1"), "10.78.0."):
+        flags = (*flags, "--ps-verbose", "1")
+        found = words_of(launch(cluster, *flags, *WORDS, workers=3))
+        envs = [found[f"worker-{rank}"]["env"] for rank in range(3)]
+        assert {env["DMLC_PS_ROOT_URI"] for env in envs} == {f"{subnet}1"}
+        # Servers take h1; workers h2, h3, h1. ps-lite ranks by address, descending.
+        assert [env["DMLC_NODE_HOST"] for env in envs] == [
+            f"{subnet}{last}" for last in (13, 12, 11)]  # fmt: skip
+        assert [env["DMLC_WORKER_ID"] for env in envs] == ["0", "1", "2"]
+        assert [env["PS_VERBOSE"] for env in envs] == ["1"] * 3
+
+
+def test_bytes_go_over_the_chosen_interface_alone(cluster):
+    before = {name: cluster.hosts[0].bytes(name) for name in ("eth0", "eth1")}
+    done = launch(cluster, "--interface", "eth1", "python", "-c", ONE_STEP)
+    assert done.returncode == 0, done.stderr
+    sent = {name: cluster.hosts[0].bytes(name)[0] - before[name][0] for name in before}
+    assert sent["eth1"] > 4_000_000 and sent["eth0"] < 400_000
+    assert "worker-0    | rank 0\n" in done.stdout
+    assert "worker-1    | rank 1\n" in done.stdout
+
+
+ONE_STEP = """
+import d2l_ext, mxnet as mx
+kv = mx.kv.create("dist_sync")
+kv.init("w", mx.nd.zeros(500000))
+out = mx.nd.zeros(500000)
+kv.push("w", mx.nd.ones(500000))
+kv.pull("w", out=out)
+assert out.asnumpy().tolist()[:2] == [2, 2]
+print("rank", kv.rank)
+"""
+
+CALLS = """
+import sys
+from d2l_ext import launch
+
+def worker(kv, value):
+    import platform
+    kv.init("a", mx.nd.zeros(2))
+    kv.push("a", mx.nd.full(2, value))
+    out = mx.nd.zeros(2)
+    kv.pull("a", out=out)
+    return [kv.rank, platform.node(), out]
+
+job = launch.call_job(worker, 3.0, num_workers=2, hosts=["h1", "h2", "h3"])
+print(job.returncode, [[r, n, a.tolist()] for r, n, a in job.results])
+"""
+
+
+def test_a_function_is_called_on_other_hosts(cluster, tmp_path):
+    (tmp_path / "calls.py").write_text(CALLS)
+    done = cluster.head.run([PYTHON, tmp_path / "calls.py"], timeout=80)
+    assert done.stdout == "0 [[0, 'h3', [6.0, 6.0]], [1, 'h2', [6.0, 6.0]]]\n", (
+        done.stderr)
+
+
+def test_a_dry_run_says_what_would_run_on_each_host_and_starts_nothing(cluster):
+    done = launch(cluster, "--dry-run", "--env", "T_TOKEN:5ecret", "--sync-dst-dir",
+                  "/tmp/there", "echo", "a b", workers=3, cwd="/")  # fmt: skip
+    assert done.stdout.splitlines() == [
+        "here: scheduler-0",
+        "h1:", "  copy: / to /tmp/there",
+        f"  server: DMLC_ROLE=server T_TOKEN=… {PYTHON} -m d2l_ext.launch.node",
+        "  worker: DMLC_ROLE=worker T_TOKEN=… echo 'a b'",
+        "h2:", "  copy: / to /tmp/there",
+        "  worker: DMLC_ROLE=worker T_TOKEN=… echo 'a b'",
+        "h3:", "  copy: / to /tmp/there",
+        "  worker: DMLC_ROLE=worker T_TOKEN=… echo 'a b'",
+    ]  # fmt: skip
+    assert command(cluster)[0] == PYTHON
