@@ -28,7 +28,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test rerun stress bench bench-pipeline bench-peers lint-workflows
-.PHONY: lock doctor check-gpu-set venv clean distclean
+.PHONY: box lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -52,6 +52,11 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 
 rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….ipynb
 	@$(RUN) tools/rerun.py $(CHAPTERS)
+
+box: venv  ## a shell on the head of a cluster of three hosts, here (ARGS="--hosts 5")
+	@$(RUN) -m d2l_ext.box up $(ARGS)
+	@$(RUN) -m d2l_ext.box shell head || true
+	@$(RUN) -m d2l_ext.box down
 
 stress: venv  ## 200 jobs of the launcher in a row, and 60 with a killed process
 	@$(RUN) tests/stress_launch.py kill 20
