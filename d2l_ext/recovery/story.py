@@ -1,0 +1,120 @@
+"""The story of a job that loses something: its steps, losses and restarts in time."""
+
+import json
+import queue
+import re
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+
+STEP = re.compile(r"worker-(\d+)\s*\| epoch (\d+)/\d+\s+step (\d+)/(\d+)")
+GOES_ON = re.compile(
+    r"worker-0\s*\| (?:going on from .*, step (\d+)|there is no checkpoint yet)")
+
+
+@dataclass
+class Story:
+    """All times in seconds from the job's begin.
+
+    `steps`: (time, start, rank, step), a line of a worker each; starts from 1, steps
+    over all epochs. `losses`: (time, name). `restarts`: when the launcher had ended
+    what was left, and began again. `went_on`: the step after which a start began.
+    `job`: what the launcher says of it (`--json`). `seconds`: in all. `said`: lines
+    that are no worker's or server's.
+    """
+
+    steps: list = field(default_factory=list)
+    losses: list = field(default_factory=list)
+    restarts: list = field(default_factory=list)
+    went_on: dict = field(default_factory=dict)
+    said: list = field(default_factory=list)
+    job: dict = None
+    seconds: float = 0.0
+
+    def reached(self, start, step, rank=0):
+        """Whether this worker has done a step, in this start."""
+        return any(s == start and r == rank and n >= step
+                   for _, s, r, n in reversed(self.steps))  # fmt: skip
+
+    def last_step(self, start, rank=0):
+        """The last step of a worker in a start, 0 without any."""
+        own = [n for _, s, r, n in self.steps if (s, r) == (start, rank)]
+        return max(own, default=0)
+
+    def done_again(self):
+        """Per start, how many steps of worker 0 were done before, and are again."""
+        return {start: max(max(map(self.last_step, range(1, start))) - step, 0)
+                for start, step in self.went_on.items() if start > 1}  # fmt: skip
+
+    def first_steps(self):
+        """When worker 0 did its first step, per start that came so far."""
+        found = {}
+        for at, start, rank, _ in self.steps:
+            if rank == 0:
+                found.setdefault(start, at)
+        return [found[start] for start in sorted(found)]
+
+
+def run(place, words, lose=(), repair=None):
+    """Run a job of the trainer to its end, and take from it on the way.
+
+    `place`: a `losses.Local` or `losses.Hosts`. `words`: of the launcher, and of the
+    trainer, with `--disp-batches 1`, so that each step is a line. `lose`: pairs
+    (when, name), one after the other: as soon as `when(story)` is true, `name` is
+    lost; if it is a function, it chooses among the names that are there. `repair`:
+    a function of the story; once it is true, lost hosts are switched on again.
+    """
+    story, lines, left = Story(), queue.Queue(), list(lose)
+    begin = time.monotonic()
+    process = place.popen(["--json", *map(str, words)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    reader = threading.Thread(target=_read, args=(process.stdout, lines, begin))
+    reader.start()
+    with process:
+        while process.poll() is None:
+            story.seconds = time.monotonic() - begin
+            _take(story, lines)
+            if left and left[0][0](story) and _lose(story, place, left[0][1]):
+                left.pop(0)
+            if repair and story.losses and repair(story):
+                repair = place.repair()  # None
+            time.sleep(0.01)
+        story.seconds = time.monotonic() - begin
+        reader.join()
+    _take(story, lines)
+    place.repair()
+    return story
+
+
+def _lose(story, place, name):
+    there = sorted(place.there())
+    chosen = name if isinstance(name, str) or not there else name(there)
+    if chosen not in there or not place.lose(chosen):
+        return False
+    story.losses.append((story.seconds, chosen))
+    return True
+
+
+def _read(pipe, lines, begin):
+    for line in pipe:
+        lines.put((time.monotonic() - begin, line.rstrip("\n")))
+
+
+def _take(story, lines):
+    """Note what was printed."""
+    while not lines.empty():
+        at, line = lines.get()
+        step, went_on = STEP.match(line), GOES_ON.match(line)
+        if step:
+            rank, epoch, number, of = map(int, step.groups())
+            start = len(story.restarts) + 1
+            story.steps.append((at, start, rank, (epoch - 1) * of + number))
+        elif went_on:
+            story.went_on[len(story.restarts) + 1] = int(went_on[1] or 0)
+        elif line.startswith("{"):
+            story.job = json.loads(line)
+        elif " | " not in line:
+            story.said.append(line.replace("launch: ", "", 1))
+            if "; restart " in line:
+                story.restarts.append(at)

@@ -1,0 +1,24 @@
+"""A host is lost without a word, at some moment: the job ends as if nothing was."""
+
+import d2l_ext  # noqa: F401, I001
+import random
+import secrets
+
+
+from d2l_ext.recovery import losses, trials
+
+
+def test_a_job_that_loses_a_host_ends_with_the_same_bits(cluster, tmp_path):
+    """In the middle of its steps; the host stays off, and the job does without it.
+
+    Many more, at any moment: `python tests/stress_recovery.py host 20`.
+    """
+    place, draw = losses.Hosts(cluster), random.Random(secrets.randbits(32))
+    whole = trials.job(place, tmp_path / "whole")
+    assert whole.job["returncode"] == 0, whole.said
+    step, name = draw.randint(20, 200), draw.choice
+    cut = trials.job(place, tmp_path / "cut", [(lambda s: s.reached(1, step), name)])
+    assert cut.job["returncode"] == 0, (step, cut.losses, cut.said)
+    assert cut.job["restarts"] == 1 and cut.done_again()[2] <= 5, (step, cut.losses)
+    assert trials.same(trials.state(tmp_path / "whole"), trials.state(tmp_path / "cut"))
+    assert not [pid for host in cluster.hosts for pid in host.processes()]
