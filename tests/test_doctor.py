@@ -389,7 +389,7 @@ def test_here_the_book_can_run_and_that_takes_less_than_two_seconds_of_work():
 def test_json_holds_what_is_printed():
     found = json.loads(run("--json").stdout)
     assert found["runs"] is True
-    assert found["next"] == "make book"
+    assert found["next"].startswith("make book")
     topics = [finding["topic"] for finding in found["findings"]]
     assert topics[:3] == ["Python", "NumPy", "packages"] and "MXNet" in topics
     assert set(found["nvml"]) == {"driver", "cuda", "gpus", "links", "problem"}
