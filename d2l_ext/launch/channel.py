@@ -2,9 +2,10 @@
 
 import json
 import os
+import threading
 import time
 
-from .agent import BEAT, GREETING
+from .agent import GREETING
 
 #: Bytes that are read at a time, so that one channel does not hold up all others.
 AT_ONCE = 1 << 20
@@ -22,23 +23,22 @@ class Channel:
         self.inbox, self.outbox = b"", b""
         self.noise = b""  # what came before the greeting
         self.greeted = self.ended = False
-        self.heard = self.beaten = time.monotonic()
+        self.heard = time.monotonic()
+        self.lock = threading.Lock()  # of what is sent: beats have their own thread
         self.address = self.member = None  # as the crew finds out and decides
         for file in {read, write}:
             os.set_blocking(file, False)
 
     def send(self, payload=b"", **message):
         """Put a message on its way."""
-        self.outbox += payload or json.dumps(message).encode() + b"\n"
-        self._flush()
+        with self.lock:
+            self.outbox += payload or json.dumps(message).encode() + b"\n"
+            self._flush()
 
     def pump(self):
         """Move what can be moved; return new messages: pairs (dict, bytes)."""
-        now = time.monotonic()
-        if now - self.beaten > BEAT and not self.ended:
-            self.beaten = now
-            self.send(do="beat")
-        self._flush()
+        with self.lock:
+            self._flush()
         self._fill()
         if not self.greeted:
             before, found, after = self.inbox.partition(GREETING)
@@ -49,7 +49,7 @@ class Channel:
 
     def _flush(self):
         try:
-            while self.outbox:
+            while self.outbox and self.write is not None:
                 self.outbox = self.outbox[os.write(self.write, self.outbox) :]
         except BlockingIOError:
             pass
@@ -81,7 +81,8 @@ class Channel:
 
     def close(self):
         """Close both ends: the agent ends what it has started."""
-        self.ended = True
-        for file in {self.read, self.write} - {None}:
-            os.close(file)
-        self.read = self.write = None
+        with self.lock:
+            self.ended = True
+            for file in {self.read, self.write} - {None}:
+                os.close(file)
+            self.read = self.write = None

@@ -5,46 +5,17 @@ and `close`. All the rest is the same for all of them, and here.
 """
 
 import os
+import threading
 import time
 from contextlib import suppress
 
 from . import watchdog
-from .agent import SILENCE
+from .agent import BEAT, SILENCE
 from .failures import LOST, Failed, NotReady
+from .member import Member
 
 #: What an agent says when somebody else has its port.
 TAKEN = 98
-
-
-class Member:
-    """A process at the other end of a channel; to be used like a `Popen`."""
-
-    pid = None  # here
-
-    def __init__(self, channel, log):
-        self.channel = channel
-        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        self.returncode = self.why = None
-        self.listening = False
-
-    def write(self, text):
-        """Append to its log what it has printed."""
-        while text:
-            text = text[os.write(self.log, text) :]
-
-    def poll(self):
-        """The exit code, or None while it runs."""
-        return self.returncode
-
-    def wait(self):
-        """The exit code; `Crew.end` has waited."""
-        os.close(self.log)
-        return self.returncode
-
-    def set(self, code, why=None):
-        """It has ended, with `code`, or is lost, `why`."""
-        if self.returncode is None:
-            self.returncode, self.why = code, why
 
 
 class Crew:
@@ -56,7 +27,8 @@ class Crew:
         self.plan, self.job, self.root, self.say = plan, job, root, say
         self.channels = []
         self.placed = {}  # (role, rank) to channel, once all agents are here
-        self.opened = False
+        self.over = threading.Event()
+        self.beats = threading.Thread(target=self._beat, daemon=True)
         self.wanted = [node for node in plan.nodes if node[0] != "scheduler"]
 
     # ---- What a launcher says ----
@@ -104,14 +76,21 @@ class Crew:
 
     def gathered(self):
         """Whether all agents are here, and ready; each has its (role, rank) then."""
-        if not self.opened:
-            self.opened = True
+        if not self.beats.ident:
+            self.beats.start()
             self.open()
         self.pump()
         here = [channel for channel in self.channels if channel.address]
         if not self.placed and len(here) == len(self.wanted):
             self._place(here)
         return bool(self.placed) and self.prepared()
+
+    def _beat(self):
+        """Let agents know that the launcher is there, also when it is held up: it has
+        to wait, for example, while nobody reads what it prints."""
+        while not self.over.wait(BEAT):
+            for channel in list(self.channels):
+                channel.send(do="beat")
 
     def _place(self, here):
         """Number the agents of each role as ps-lite will number their nodes.
@@ -153,7 +132,11 @@ class Crew:
     def _note_end(self, channel, silent):
         if not channel.address:
             self.channels.remove(channel)
-            self.lost(channel)
+            try:
+                if not self.over.is_set():
+                    self.lost(channel)
+            finally:
+                channel.close()
         elif channel.member:
             what = f"not heard of for {SILENCE:g} s" if silent else self.reason(channel)
             channel.member.set(LOST, what)
@@ -181,6 +164,7 @@ class Crew:
 
     def end(self, grace):
         """End all processes; afterwards none runs, on whatever host can be reached."""
+        self.over.set()
         for channel in self.channels:
             channel.send(do="end", grace=grace)
         until = time.monotonic() + grace + 6
@@ -192,9 +176,9 @@ class Crew:
                 time.sleep(0.02)
         finally:
             for channel in self.channels:
-                if channel.member:
-                    channel.member.set(LOST, "not heard of at the end")
                 channel.close()
+                if channel.member:
+                    channel.member.close()
             self.close()
 
 

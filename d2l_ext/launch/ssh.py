@@ -9,6 +9,7 @@ import contextlib
 import os
 import shlex
 import subprocess
+import time
 from pathlib import Path
 
 from . import addresses, channel, crew, hosts, sync, watchdog
@@ -111,7 +112,11 @@ class Crew(crew.Crew):
             link.said = getattr(link, "said", b"") + _read(said)
 
     def reason(self, link):
-        self.clients[link][0].wait()
+        process = self.clients[link][0]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(2)
+        process.kill()
+        process.wait()
         self.look()
         text = (link.noise + link.inbox + link.said).decode("utf-8", errors="replace")
         return explain(text, self.clients[link][2], self.plan.where)
@@ -139,9 +144,10 @@ class Crew(crew.Crew):
     def close(self):
         if self.copies:
             self.copies.end()
+        until = time.monotonic() + 1
         for process, said, _ in self.clients.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(1)
+                process.wait(max(0, until - time.monotonic()))
             process.kill()
             process.wait()
             os.close(said)
