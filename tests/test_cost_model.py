@@ -1,6 +1,7 @@
 """The formulas of the cost model: by eye, by their limits, and against the networks."""
 
 import d2l_ext  # noqa: F401, I001
+from dataclasses import replace
 from math import exp, inf, isclose, prod, sqrt
 
 import numpy
@@ -154,7 +155,7 @@ def test_work_is_counted_by_eye():
     assert sizes.dense(2, 3) == (9, 6)
     assert sizes.convolution(1, 2, 3, 4) == (20, 18 * 16)
     assert sizes.lstm(2, 3, 5) == (4 * 3 * 5 + 24, 4 * 3 * 5 * 5)
-    assert sizes.model("m", [sizes.dense(2, 3)], 1).flops == 6 * 6
+    assert sizes.model("m", [sizes.dense(2, 3)]).flops == 6 * 6
 
 
 def test_a_convolution_does_more_for_each_byte_than_a_dense_layer():
@@ -167,7 +168,7 @@ def test_a_convolution_does_more_for_each_byte_than_a_dense_layer():
 def plans():
     return st.builds(
         step.Plan, st.sampled_from(exchange.WAYS), st.integers(1, 64), st.booleans(),
-        st.just(1e-10), st.booleans())  # fmt: skip
+        st.just(1e-10), st.booleans(), st.booleans())  # fmt: skip
 
 
 @quick
@@ -194,6 +195,12 @@ def test_a_step_is_computing_and_exchange_unless_they_overlap():
     hidden = min(moved, 2 / 3 * compute)
     overlapped = step.seconds(VGG11, 4096, 8, GPU, link, together)
     assert overlapped == pytest.approx(compute + moved - hidden)
+
+
+def test_gradients_in_one_array_pay_latency_once():
+    slow, plan = Link(1.0, 0.0), step.Plan("tree")
+    each = step.communication(LENET, 4, slow, plan)
+    assert each == 8 * step.communication(LENET, 4, slow, replace(plan, flat=True))
 
 
 @pytest.mark.parametrize("devices", [2, 7, 64])

@@ -11,14 +11,12 @@ class Model:
 
     `flops`: floating-point operations of a training step for one example, forward
     and backward; a multiplication with its addition counts as two.
-    `examples`: the batch with which the network is usually trained on one device.
     """
 
     name: str
     parameters: int
     arrays: int
     flops: float
-    examples: int
 
     @property
     def nbytes(self):
@@ -52,7 +50,7 @@ def lstm(inputs, hidden, steps):
     return weights + 8 * hidden, weights * steps
 
 
-def model(name, layers, examples, free=0, arrays_per_layer=2):
+def model(name, layers, free=0, arrays_per_layer=2):
     """A `Model` of `layers`, pairs as above; `free`: parameters that take no product.
 
     Backward takes twice the multiplications of forward: one product for the gradient
@@ -62,13 +60,13 @@ def model(name, layers, examples, free=0, arrays_per_layer=2):
     parameters = sum(p for p, _ in layers) + free
     flops = 3 * 2 * sum(m for _, m in layers)
     arrays = arrays_per_layer * len(layers) + (free > 0)
-    return Model(name, parameters, arrays, flops, examples)
+    return Model(name, parameters, arrays, flops)
 
 
 #: `d2l_ext.lenet`, for images of 28×28 pixels.
 LENET = model("LeNet", [
     convolution(1, 20, 3, 26), convolution(20, 50, 5, 9), dense(800, 128),
-    dense(128, 10)], examples=256)  # fmt: skip
+    dense(128, 10)])  # fmt: skip
 
 #: VGG-11 as in `d2l_ext.networks`, for images of 32×32 pixels.
 VGG11 = model("VGG-11", [
@@ -76,13 +74,13 @@ VGG11 = model("VGG-11", [
     convolution(128, 256, 3, 8), convolution(256, 256, 3, 8),
     convolution(256, 512, 3, 4), convolution(512, 512, 3, 4),
     convolution(512, 512, 3, 2), convolution(512, 512, 3, 2),
-    dense(512, 4096), dense(4096, 4096), dense(4096, 10)], examples=128)  # fmt: skip
+    dense(512, 4096), dense(4096, 4096), dense(4096, 10)])  # fmt: skip
 
 #: Two layers of 1,500 units over 35 words of 10,000: "large" in Zaremba, Sutskever and
 #: Vinyals, "Recurrent Neural Network Regularization" (2014). An example is a sequence.
 LSTM = model("large LSTM", [
     lstm(1500, 1500, 35), lstm(1500, 1500, 35),
     (1500 * 10_000 + 10_000, 35 * 1500 * 10_000)],
-    examples=20, free=1500 * 10_000, arrays_per_layer=4)  # fmt: skip
+    free=1500 * 10_000, arrays_per_layer=4)  # fmt: skip
 
 MODELS = (LENET, VGG11, LSTM)

@@ -1,6 +1,6 @@
 """A training step on a cluster: compute, exchange, and what of it overlaps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import exchange
 from .link import at_least_zero, whole
@@ -29,7 +29,8 @@ class Plan:
 
     `way`: one of `exchange.WAYS`. `servers`: for `'servers'`. `compressed`: two-bit
     gradients on the way to the servers, each byte of which costs `packing` seconds.
-    `overlap`: gradients travel while earlier layers go backward.
+    `overlap`: gradients travel while earlier layers go backward. `flat`: they lie in
+    one array, so the exchange is one message and not one for each array.
     """
 
     way: str = "ring"
@@ -37,6 +38,7 @@ class Plan:
     compressed: bool = False
     packing: float = 0.0
     overlap: bool = False
+    flat: bool = False
 
 
 def seconds(model, batch, devices, device, link, plan=Plan()):
@@ -68,8 +70,9 @@ def communication(model, devices, link, plan):
     """Seconds of the exchange of `model`'s gradients, with the packing if any."""
     pushed = TWO_BIT if plan.compressed else 1.0
     packing = plan.packing * model.nbytes if plan.compressed else 0.0
+    arrays = 1 if plan.flat else model.arrays
     return packing + exchange.seconds(
-        plan.way, devices, model.nbytes, link, plan.servers, model.arrays, pushed
+        plan.way, devices, model.nbytes, link, plan.servers, arrays, pushed
     )
 
 
@@ -95,7 +98,7 @@ def servers_needed(model, batch, devices, device, link, plan, share=0.05):
     low, high = 1, devices
 
     def enough(s):
-        with_s = Plan("servers", s, plan.compressed, plan.packing, plan.overlap)
+        with_s = replace(plan, way="servers", servers=s)
         return seconds(model, batch, devices, device, link, with_s) <= target
 
     if not enough(high):
