@@ -16,9 +16,13 @@ from .failures import Failed, NotReady
 from .job import DEADLINE
 
 PAUSE = 0.03  # seconds between two looks at the processes
-#: What ps-lite says when its resending thread outlives the node.
-LATE = "Check failed: ready_: call Start() first"
-LEAVE = 10.0  # seconds for servers and scheduler to end after the last worker
+#: What ps-lite says when its resending thread outlives the node, or the node that it
+#: would still send to.
+LATE = ("Check failed: ready_: call Start() first", "terminate called recursively",
+        "num_retry < max_num_retry_")  # fmt: skip
+#: Seconds for servers and scheduler to end after the last worker: ten retries with
+#: the default time-out of a second, and some.
+LEAVE = 15.0
 
 
 class Watch:
@@ -84,10 +88,12 @@ class Watch:
         """Whether a process aborted when all was done, by an error of ps-lite's.
 
         With `PS_RESEND=1` a thread that sends again looks at a node that has just
-        been stopped, and ends the process. The store was closed by then.
+        been stopped, and ends the process. Or the scheduler left too early, because it
+        had counted a node twice, and nobody answers. The store was closed by then.
         """
         aborted = self.start.codes[node] == -signal.SIGABRT
-        if aborted and self.start.is_closed and LATE in self.start.log_of(node):
+        log = self.start.log_of(node) if aborted and self.start.is_closed else ""
+        if any(text in log for text in LATE):
             self.notes.append("{} {} aborted after the store was closed".format(*node))
             return True
         return False

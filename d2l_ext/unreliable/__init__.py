@@ -1,0 +1,4 @@
+"""Jobs on networks that lose, delay and choke, measured in a cluster in a box.
+
+Developed in the chapter *Unreliable networks*.
+"""

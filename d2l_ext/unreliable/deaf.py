@@ -1,0 +1,65 @@
+"""When a node of ps-lite's drops what it receives, with `PS_DROP_MSG`: by the clock.
+
+    unsigned seed = time(NULL) + my_node_.id;
+    if (rand_r(&seed) % 100 < drop_rate_) …         // van.cc, for each message
+
+The seed is made anew for each message, from the second. So within a second a node drops
+all messages or none: it is deaf for whole seconds, and which, can be computed before.
+"""
+
+import ctypes
+import time
+
+LIBC = ctypes.CDLL(None)
+#: Seconds without an answer, in units of the time-out, after which a node gives up.
+RETRIES = 10
+
+
+def node_id(role, number=0):
+    """The id that ps-lite gives to a node: 1 for the scheduler, 8, 10, … servers,
+    9, 11, … workers."""
+    return {"scheduler": 1, "server": 8 + 2 * number, "worker": 9 + 2 * number}[role]
+
+
+def draw(node, second):
+    """The number from 0 to 99 that node `node` draws in this second of the epoch."""
+    seed = ctypes.c_uint(second + node)
+    return LIBC.rand_r(ctypes.byref(seed)) % 100
+
+
+def deaf(node, begin, seconds, percent):
+    """Whether the node is deaf: a truth value for each of `seconds` from `begin` on."""
+    return [draw(node, int(begin) + i) < percent for i in range(seconds)]
+
+
+def longest(pattern):
+    """The largest number of deaf seconds in a row."""
+    best = run = 0
+    for silent in pattern:
+        run = run + 1 if silent else 0
+        best = max(best, run)
+    return best
+
+
+def one_second(node, after=6, within=6):
+    """A coming second and a percentage, so that `node` is deaf then, and only then.
+
+    The second is one of `within` seconds that begin `after` seconds from now; until
+    two seconds later there is no other. Returns (second, percent): with that
+    `PS_DROP_MSG` there is one short outage. May wait a few seconds for a good time.
+    """
+    while True:
+        now = int(time.time())
+        window = range(now + 2, now + after + within + 2)
+        draws = {second: draw(node, second) for second in window}
+        chosen = min(window[after - 2 : after - 2 + within], key=draws.get)
+        if list(draws.values()).count(draws[chosen]) == 1 and (
+            draws[chosen] == min(draws.values())
+        ):
+            return chosen, draws[chosen] + 1
+        time.sleep(1)
+
+
+def drawing(node, begin, seconds, percent):
+    """A line of text: `#` for a second in which the node is deaf, `.` for others."""
+    return "".join("#" if x else "." for x in deaf(node, begin, seconds, percent))

@@ -1,0 +1,201 @@
+"""A job on the hosts of a box, one node to a host, watched from outside of it."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..launch import environment, source, values
+from . import counters
+
+#: What ps-lite's log says when a message is dropped, sent again, or came twice.
+SAID = {
+    "dropped": "Drop message",
+    "sent again": "Timeout to get the ACK message",
+    "came twice": "Duplicated message",
+}
+#: What the scheduler says when the workers have met for the first time.
+MET = "Barrier count for 4 : "
+PORT, READY, ATTEMPTS = 9000, 100, 3
+
+
+@dataclass
+class Outcome:
+    """What became of a job.
+
+    `results`: what each worker returned, in the order of `kv.rank`; None unless all
+    did. `codes`: exit code of each node, None when it was still running and was
+    killed. `seconds`: until the last result, or until it was given up. `logs`: the
+    text of each node. `moved`: bytes sent and received by each host on each interface,
+    as in `moved["h2"]["eth0"]`. `tcp`: counters of all hosts together, see `counters`.
+    """
+
+    results: list = None
+    codes: dict = field(default_factory=dict)
+    seconds: float = 0.0
+    logs: dict = field(default_factory=dict)
+    moved: dict = field(default_factory=dict)
+    tcp: dict = field(default_factory=dict)
+
+    def began(self):
+        """Whether the workers met, and work began."""
+        return MET in self.logs["scheduler-0"]
+
+    def said(self):
+        """How many messages ps-lite dropped, sent again, and received twice."""
+        text = "\n".join(self.logs.values())
+        return {what: text.count(words) for what, words in SAID.items()}
+
+    def aborted(self):
+        """The nodes that gave up after ten retries."""
+        words = re.compile(r"Check failed: \S*num_retry")
+        return [name for name, text in self.logs.items() if words.search(text)]
+
+
+def run(cluster, function, *args, num_servers=1, env=None, deadline=200,
+        kv_type="dist_sync", node_host=True, leave=4):  # fmt: skip
+    """Run `function(kv, *args)` in a worker on each free host; return an `Outcome`.
+
+    The scheduler and server 0 are on the first host of `cluster`, a `box.Cluster`;
+    each further server has a host, and so has each worker. `env`: more variables for
+    all. `deadline`: seconds until it is given up. `node_host`: whether each node is
+    told its address on eth0, by `DMLC_NODE_HOST`. `leave`: seconds that nodes have to
+    end by themselves after the last result.
+
+    Nothing is sent to start the nodes: what the interfaces count is the job's own.
+    A job whose workers have not met after `READY` seconds is started again.
+    """
+    options = (num_servers, env, deadline, kv_type, node_host, leave)
+    for _ in range(ATTEMPTS):
+        found = _once(cluster, function, args, *options)
+        if found.results is not None or found.began():
+            break
+    return found
+
+
+def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_host,
+          leave):  # fmt: skip
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="d2l_ext-unreliable-") as folder:
+        folder = Path(folder)
+        nodes = _nodes(cluster, num_servers)
+        workers = sum(role == "worker" for role, *_ in nodes)
+        _write(folder, function, kv_type, args)
+        before, running = _counted(cluster), {}
+
+        def over():
+            late = time.monotonic() > begin + READY and not _met(folder)
+            return _all_there(folder, workers) or _failed(running) or late
+
+        try:
+            for role, number, host in nodes:
+                running[f"{role}-{number}"] = _start(
+                    role, number, host, nodes, folder, env, node_host)  # fmt: skip
+            _wait(over, begin + deadline)
+            seconds, after = time.monotonic() - begin, _counted(cluster)
+            if _all_there(folder, workers):
+                _wait(lambda: all(p.poll() is not None for p in running.values()),
+                      time.monotonic() + leave)  # fmt: skip
+        finally:
+            codes = _end(running)
+        found = Outcome(codes=codes, seconds=seconds)
+        found.tcp = counters.grown(before[0], after[0])
+        found.moved = _difference(after[1], before[1])
+        found.logs = {name: _text(folder / name) for name in running}
+        if _all_there(folder, workers):
+            found.results = [values.load(folder / f"result-{rank}")
+                             for rank in range(workers)]  # fmt: skip
+        return found
+
+
+def _counted(cluster):
+    return [counters.tcp(host) for host in cluster.hosts], _moved(cluster)
+
+
+def _text(path):
+    return path.read_text(errors="replace")
+
+
+def _met(folder):
+    return MET in _text(folder / "scheduler-0")
+
+
+def _nodes(cluster, num_servers):
+    hosts = cluster.hosts
+    servers = [("server", i, hosts[i]) for i in range(num_servers)]
+    workers = [("worker", i, host) for i, host in enumerate(hosts[num_servers:])]
+    if not workers:
+        raise ValueError(f"{len(hosts)} hosts: {num_servers} are for servers, so one "
+                         "more is needed for each worker")  # fmt: skip
+    return [("scheduler", 0, hosts[0]), *servers, *workers]
+
+
+def _write(folder, function, kv_type, args):
+    text = source.script(function)
+    (folder / "function.py").write_text(text, encoding="utf-8")
+    record = {"name": function.__name__, "kv_type": kv_type, "args": args, "np": True}
+    values.save(folder / "call", record)
+
+
+def _start(role, number, host, nodes, folder, env, node_host):
+    names = [(who, i) for who, i, _ in nodes]
+    ports = [PORT + i for i in range(len(names))]
+    own = {
+        "DMLC_PS_ROOT_URI": nodes[0][2].address,
+        "DMLC_NODE_HOST": host.address,
+        "PS_VERBOSE": "1",
+        **environment.check(env),
+    }
+    variables = environment.of_node(role, number, names, ports, folder.name, own)
+    if not node_host:
+        del variables["DMLC_NODE_HOST"]
+    module = "remote" if role == "worker" else "node"
+    command = [sys.executable, "-m", f"d2l_ext.launch.{module}"]
+    command += [str(folder)] if role == "worker" else []
+    with open(folder / f"{role}-{number}", "wb") as log:
+        return host.popen(command, env={**environment.inherited(), **variables},
+                          stdin=subprocess.DEVNULL, stdout=log,
+                          stderr=subprocess.STDOUT,
+                          cwd=os.fspath(Path(__file__).parents[2]))  # fmt: skip
+
+
+def _moved(cluster):
+    cards = ["eth0", "eth1"] if cluster.second_interface else ["eth0"]
+    return {host.name: {card: list(host.bytes(card)) for card in cards}
+            for host in cluster.hosts}  # fmt: skip
+
+
+def _difference(now, before):
+    return {name: {card: [new - old for new, old in zip(pair, before[name][card])]
+                   for card, pair in cards.items()}
+            for name, cards in now.items()}  # fmt: skip
+
+
+def _all_there(folder, workers):
+    # The .json of a result is written after the arrays that belong to it.
+    return all((folder / f"result-{rank}.json").exists() for rank in range(workers))
+
+
+def _failed(running):
+    return any(process.poll() not in (None, 0) for process in running.values())
+
+
+def _wait(condition, until):
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _end(running):
+    codes = {name: process.poll() for name, process in running.items()}
+    for process in running.values():
+        process.kill()
+    for process in running.values():
+        process.wait()
+    return codes

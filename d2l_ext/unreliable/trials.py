@@ -1,0 +1,261 @@
+"""The series of the chapter: what is measured on lossy, slow and double networks.
+
+Each is a function without arguments, or with some, whose result `stored` can keep.
+"""
+
+from statistics import median
+
+from ..compression import packed_size
+from . import job, links, work
+
+LOSSES = (0.0, 0.01, 0.05)
+#: Time-outs of `PS_RESEND_TIMEOUT` in milliseconds: the default, and a patient one.
+DEFAULT, PATIENT = 1000, 20_000
+RESEND = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": PATIENT}
+#: Bytes of a packet of 1,500 with its frame, and of what it carries: 40 bytes are
+#: headers, 12 a time stamp.
+FRAME, PAYLOAD = 1514, 1448
+
+
+def row_of(outcome):
+    """What all trials tell of a job of `work.train`."""
+    results = outcome.results or []
+    steps = list(zip(*(r["seconds"] for r in results)))[1:]
+    return {
+        "finished": outcome.results is not None,
+        "weights": sorted({r["weights"] for r in results}),
+        "seconds_per_step": median(map(max, steps)) if steps else None,
+        "slowest_step": max(map(max, steps)) if steps else None,
+        "seconds": round(outcome.seconds, 1),
+        "tcp": outcome.tcp,
+        "said": outcome.said(),
+        "aborted": outcome.aborted(),
+        "codes": outcome.codes,
+    }
+
+
+def loss(timeout=None, losses=LOSSES, steps=6, algorithm="cubic", options=()):
+    """LeNet on three hosts that lose packets: a row for each probability.
+
+    `timeout`: `PS_RESEND_TIMEOUT` in ms; None for a job without `PS_RESEND`.
+    `options`: of all routes, see `links.prepare`.
+    """
+    env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": timeout} if timeout else None
+    rows = []
+    with links.hosts(3, algorithm) as cluster:
+        for host in cluster.hosts:
+            links.prepare(host, algorithm, *options)
+        for probability in losses:
+            links.lose(cluster, probability)
+            found = job.run(cluster, work.train, steps, env=env, deadline=150)
+            rows.append({"loss": probability, "timeout": timeout, **row_of(found)})
+    return rows
+
+
+def wire_bytes(nbytes):
+    """Bytes on the wire of `nbytes` in full packets, with all headers."""
+    return nbytes * FRAME / PAYLOAD
+
+
+def predicted(sizes, mbit, workers=2, servers=1, compress=False):
+    """Seconds of `work.exchange`, by hand: all bytes through a server's link.
+
+    Up, then down: the request for a pull waits behind the pushes of its worker.
+    """
+    up = sum(packed_size(n) if compress else 4 * n for n in sizes)
+    down = sum(4 * n for n in sizes)
+    nbytes = workers * (up + down) / servers
+    return 8 * wire_bytes(nbytes) / (mbit * 1e6)
+
+
+#: A name, the number of servers, the type of store, and whether it compresses.
+ONE_SERVER = [
+    ("plain", 1, "dist_sync", False),
+    ("2-bit compression", 1, "dist_sync", True),
+    ("dist_async", 1, "dist_async", False),
+]
+TWO_SERVERS = [
+    ("two servers", 2, "dist_sync", False),
+    ("two servers, compression", 2, "dist_sync", True),
+]
+
+
+def slow(mbit, sizes, steps, ways):
+    """Exchanges on links of `mbit` Mbit/s, in `ways` with equally many servers."""
+    rows = []
+    with links.hosts(ways[0][1] + 2) as cluster:
+        links.limit(cluster, mbit)
+        for name, servers, kv_type, compress in ways:
+            found = job.run(cluster, work.exchange, sizes, steps, compress,
+                            num_servers=servers, kv_type=kv_type)  # fmt: skip
+            rows.append({
+                "name": name, "mbit": mbit, "measured": _exchange_seconds(found),
+                "predicted": predicted(sizes, mbit, 2, servers, compress),
+            })  # fmt: skip
+    return rows
+
+
+def batches(mbit, examples=256, sizes=(32, 64, 128)):
+    """LeNet on links of `mbit` Mbit/s: seconds for so many `examples` a worker."""
+    rows = []
+    with links.hosts(3) as cluster:
+        links.limit(cluster, mbit)
+        for size in sizes:
+            found = job.run(cluster, work.train, 1 + examples // size, size)
+            steps = [max(pair) for pair in zip(*(r["seconds"] for r in found.results))]
+            rows.append({"batch_size": size, "exchanges": examples // size,
+                         "seconds": sum(steps[1:])})  # fmt: skip
+    return rows
+
+
+def one_slow_worker(fast=100, slow=10, size=100_000, seconds=10):
+    """The link of one worker is slow: how many steps each does in so many seconds."""
+    rows = []
+    for kv_type in ("dist_sync", "dist_async"):
+        with links.hosts(3) as cluster:
+            links.limit(cluster, fast)
+            cluster.hosts[2].shape(rate=f"{slow}mbit")
+            found = job.run(cluster, work.for_a_while, size, seconds, kv_type=kv_type)
+        rows.append({"type": kv_type, "steps": sorted(found.results, reverse=True)})
+    return rows
+
+
+#: What a node is told of its address: its name, `node_host` and `env` of `job.run`.
+TOLD = [
+    ("nothing", False, {}),
+    ("DMLC_INTERFACE=eth1", False, {"DMLC_INTERFACE": "eth1"}),
+    ("DMLC_INTERFACE=eth1 and DMLC_NODE_HOST", True, {"DMLC_INTERFACE": "eth1"}),
+]
+
+
+def interfaces(told=TOLD, size=500_000):
+    """Which interface the bytes take: told by one variable, the other, or none."""
+    with links.hosts(3, second_interface=True) as cluster:
+        return [_interface(cluster, size, *how) for how in told]
+
+
+def _interface(cluster, size, name, node_host, env):
+    found = job.run(cluster, work.exchange, [size], 2, env=env, node_host=node_host)
+    return {"told": name, "size": size, "exchanges": 2, "moved": found.moved}
+
+
+def live():
+    """One of each, for a chapter: losses, a slow link, and the second interface."""
+    rows = {}
+    with links.hosts(3, second_interface=True) as cluster:
+        rows["no loss"] = row_of(job.run(cluster, work.train, 4))
+        links.lose(cluster, 0.05)
+        rows["5% lost"] = row_of(job.run(cluster, work.train, 4, env=RESEND))
+        links.lose(cluster, 0)
+        links.limit(cluster, 100)
+        sizes = [250_000] * 4
+        found = job.run(cluster, work.exchange, sizes, 3)
+        rows["100 Mbit/s"] = {"measured": _exchange_seconds(found),
+                              "predicted": predicted(sizes, 100)}  # fmt: skip
+        rows["eth1"] = _interface(cluster, 500_000, *TOLD[1])
+    return rows
+
+
+def _exchange_seconds(found):
+    return median(map(max, list(zip(*found.results))[1:]))
+
+
+def dropping(percent, timeout, seconds=60):
+    """ps-lite drops messages: what becomes of a job, with and without resending.
+
+    `timeout`: `PS_RESEND_TIMEOUT` in ms; None for a job without `PS_RESEND`.
+    """
+    env = {"PS_DROP_MSG": percent}
+    if timeout:
+        env.update(PS_RESEND=1, PS_RESEND_TIMEOUT=timeout)
+    with links.hosts(3) as cluster:
+        # 20 steps, half a second apart: long enough to meet deaf seconds.
+        found = job.run(cluster, work.train, 20, 32, 0.1, 0.5, env=env,
+                        deadline=seconds, leave=6)  # fmt: skip
+    return {"percent": percent, "timeout": timeout, **row_of(found)}
+
+
+# What `stored` keeps. Each takes less than two minutes.
+
+
+def loss_plain():
+    """Packets are lost, and TCP alone repairs it."""
+    return loss()
+
+
+def loss_plain_10():
+    """The same, with ten of a hundred lost."""
+    return loss(losses=[0.10])
+
+
+def loss_resend():
+    """Packets are lost, with `PS_RESEND` on top of TCP."""
+    return loss(DEFAULT)
+
+
+def loss_resend_10():
+    """The same, with ten of a hundred lost."""
+    return loss(DEFAULT, losses=[0.10])
+
+
+def loss_patient():
+    """Packets are lost, with `PS_RESEND` and a time-out longer than any message."""
+    return loss(PATIENT, losses=[0.05, 0.10])
+
+
+def loss_why():
+    """Five in a hundred packets lost: other algorithms of TCP, and a shorter timer."""
+    kinds = [("cubic", ()), ("cubic", ("rto_min", "10ms")), ("bbr", ())]
+    return [{"algorithm": name, "options": " ".join(options),
+             **loss(None, [0.05], 6, name, options)[0]}
+            for name, options in kinds]  # fmt: skip
+
+
+def drops_10():
+    """Nodes that are deaf in 10 of 100 seconds: without resending, and with."""
+    return [dropping(10, timeout) for timeout in (None, 300, 1000)]
+
+
+def drops_30():
+    """Nodes that are deaf in 30 of 100 seconds, with resending."""
+    return [dropping(30, timeout) for timeout in (300, 1000)]
+
+
+def impatient():
+    """4 MB in one message over 100 Mbit/s; the time-out is short, and nothing lost."""
+    rows = []
+    with links.hosts(3) as cluster:
+        links.limit(cluster, 100)
+        for timeout in (30, 200, 1000):
+            env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": timeout}
+            found = job.run(cluster, work.exchange, [1_000_000], 3, env=env,
+                            deadline=25)  # fmt: skip
+            rows.append({"timeout": timeout, "finished": found.results is not None,
+                         "said": found.said(), "aborted": found.aborted(),
+                         "moved": found.moved["h1"]["eth0"]})  # fmt: skip
+    return rows
+
+
+def slow_100():
+    """4 MB for each of two workers over 100 Mbit/s."""
+    return slow(100, [250_000] * 4, 4, ONE_SERVER)
+
+
+def slow_100_two():
+    """The same with two servers."""
+    return slow(100, [250_000] * 4, 4, TWO_SERVERS)
+
+
+def slow_10():
+    """1 MB for each of two workers over 10 Mbit/s."""
+    return slow(10, [62_500] * 4, 3, ONE_SERVER)
+
+
+def slow_10_two():
+    """The same with two servers."""
+    return slow(10, [62_500] * 4, 3, TWO_SERVERS)
+
+
+def batches_10():
+    """The same examples in larger minibatches, over 10 Mbit/s."""
+    return batches(10)
