@@ -3,6 +3,7 @@
 Slurm itself, Grid Engine and Open MPI are tested in `tests/cluster`.
 """
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -34,8 +35,16 @@ def test_copies_become_servers_and_workers_with_all_that_they_were_given(srun):
     for rank in (0, 1):
         told = job.output("worker", rank)
         assert '"T_SECRET": "s p"' in told and f'"DMLC_WORKER_ID": "{rank}"' in told
-        assert '"DMLC_NUM_SERVER": "2"' in told and "D2L_EXT_DOOR" not in told
+        assert '"DMLC_NUM_SERVER": "2"' in told and json.loads(told)["argv"] == nasty
     assert "srun: srun: a stand-in" in job.notes
+
+
+def test_the_secret_does_not_reach_the_processes(srun):
+    print_names = "import os; print(*os.environ)"
+    job = launch.run([PYTHON, "-c", print_names], launcher="slurm", interface="lo")
+    assert job.returncode == 0, job.cause
+    names = job.output().split()
+    assert "SLURM_PROCID" in names and "D2L_EXT_DOOR" not in names
 
 
 def test_a_submission_that_ends_before_all_agents_are_there_fails_the_job(

@@ -1,5 +1,6 @@
 """The launcher `mpi`, with Open MPI on one host and on three of a box."""
 
+import json
 import os
 import shutil
 import signal
@@ -32,6 +33,15 @@ def mpi():
 
 def test_a_job_of_three_hosts_ends_with_the_weights_of_this_machine(mpi, tmp_path):
     mpi.check_trains(tmp_path)
+
+
+def test_servers_come_first_then_workers_in_turn_over_the_hosts(mpi):
+    done = mpi.run("-n", "2", "-s", "1", *WORDS)
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.split("|", 1) for line in done.stdout.splitlines())
+    where = [json.loads(line)["env"]["DMLC_NODE_HOST"] for line in lines.values()]
+    _, second, third = [host.address for host in mpi.cluster.hosts]
+    assert sorted(where) == [second, third], "the server is on the first"
 
 
 def test_a_killed_worker_ends_the_job(mpi):
