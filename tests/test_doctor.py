@@ -261,7 +261,7 @@ def test_the_verdict_names_the_devices_and_the_next_command(
 @pytest.mark.parametrize(
     ("probed", "verdict", "command"),
     [
-        ({"missing": True}, "MXNet: not installed", "make book"),
+        ({"missing": True}, "make will install it, for the CPU.", "make book"),
         ({"error": "libcuda.so.1: x"}, "NVIDIA's driver", "make book DEVICE=cpu"),
         ({"error": "libgomp.so.1: x"}, "libgomp", "sudo apt-get install libgomp1"),
         ({"error": "libodd.so: x"}, "libodd.so: x", "make distclean book"),
@@ -272,6 +272,11 @@ def test_the_book_cannot_run_without_an_mxnet_that_loads(probed, verdict, comman
     assert not found.runs
     assert found.text.startswith("The book cannot run yet: ") and verdict in found.text
     assert found.next == command
+
+
+def test_before_the_installation_the_verdict_says_which_set_it_will_be():
+    found = report(Machine([H200, A10]), {"missing": True}).verdict
+    assert found.text.endswith("make will install it, for GPUs, because of NVIDIA A10.")
 
 
 @pytest.mark.parametrize("file", libraries.WHEELS)
