@@ -18,14 +18,15 @@ OWN = "/own"
 #: Runs a command in a folder that this process may not see.
 IN_FOLDER = 'cd "$0" && exec "$@"'
 #: Three workers and three servers on five hosts that share no working directory.
-LENET = ("-n 3 -s 3 --launcher ssh -H hosts --sync-dst-dir /own/job --ps-verbose 1 "
-         "python -m d2l_ext.train --network lenet --dataset digits "
-         "--kv-store dist_sync --batch-size 64 --num-epochs 1 --save-prefix run/lenet")
+LENET = """-n 3 -s 3 --launcher ssh -H hosts --sync-dst-dir /own/job --ps-verbose 1
+python -m d2l_ext.train --network lenet --dataset digits --batch-size 64
+--num-epochs 1 --kv-store dist_sync --save-prefix run/lenet"""
 #: The flags of a step of VGG-11, for one machine too.
-VGG_STEP = ("--network vgg11 --dataset cifar10 --data-dir cifar --num-examples 12 "
-            "--num-epochs 1 --lr 0.01")
-VGG = ("-n 3 -s 1 -H hosts --sync-dst-dir /own/job "
-       f"python -m d2l_ext.train {VGG_STEP} --kv-store dist_sync --batch-size 4")
+VGG_STEP = """--network vgg11 --dataset cifar10 --data-dir cifar
+--num-examples 12 --num-epochs 1 --lr 0.01"""
+VGG = f"""-n 3 -s 1 -H hosts --sync-dst-dir /own/job
+python -m d2l_ext.train {VGG_STEP}
+--kv-store dist_sync --batch-size 4"""
 
 
 def lenet():
