@@ -189,6 +189,11 @@ def test_without_failures_only_the_checkpoints_cost(work, interval, write):
     assert history.written >= work / interval - 1e-6 and history.failures == 0
 
 
+def test_a_rounding_error_is_no_work_that_needs_a_checkpoint():
+    assert sum([0.1] * 8) < 0.8
+    assert restarts.simulate(0.8, 0.1, 30, 0, []).written == 8
+
+
 def test_a_failure_costs_what_was_not_saved_and_the_restart():
     #      0–10 work, 10–11 written, 11–17 lost, 17–20 restart, 20–30, 30–31 written
     history = restarts.simulate(20, 10, 1, 3, [17])

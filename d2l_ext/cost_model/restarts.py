@@ -82,11 +82,10 @@ def simulate(work, interval, write, restart, failures):
     A checkpoint follows each `interval` of work, also the last one. What was done
     since the last one is lost in a failure. Returns a `History`.
     """
-    times = iter(failures)
-    failure, now, done, history = next(times, inf), 0.0, 0.0, History()
-    begin = now  # of the attempt: a restart, a piece of work, its checkpoint
-    pause = 0.0
-    while done < work:
+    times, history = iter(failures), History()
+    failure, done = next(times, inf), 0.0
+    begin, pause = 0.0, 0.0  # of an attempt: restart, piece of work, checkpoint
+    while work - done > 1e-9 * interval:  # what is less comes from rounding
         piece = min(interval, work - done)
         end = begin + pause + piece + write
         if failure < end:
