@@ -59,11 +59,13 @@ class Agent:
             if self.port and nearby.is_listening(self.port):
                 self.port = None
                 self.send(**{"is": "listening"})
-            if self.child and self.child.poll() is not None:
+            if self.child and self.code is None and self.child.poll() is not None:
                 self._take_output()
+                watchdog.end(self.mark, self.grace)
                 self.code = self.child.returncode
                 self.send(**{"is": "ended", "code": self.code})
-                return
+            if self.code is not None and not self.outbox:
+                return  # all was said, however long that took
 
     def _move(self, seconds):
         """Let bytes go whichever way they can."""
@@ -142,11 +144,10 @@ class Agent:
                     return
 
     def end(self):
-        """End the process and all that it started; then send what is left to say."""
-        if self.child:
+        """End the process and all that it started; try to send what is left to say."""
+        if self.child and self.code is None:
             watchdog.end(self.mark, self.grace)
             self.child.wait()
-        if self.child and self.code is None:
             self._take_output()
             self.send(**{"is": "ended", "code": self.child.returncode})
         until = time.monotonic() + 5
