@@ -1,9 +1,11 @@
 """What the launcher's command line hands over and reports, and some of its promises."""
 
 import d2l_ext  # noqa: F401, I001
+import importlib
 import json
 import pickle
 import subprocess
+import sys
 
 import numpy
 import pytest
@@ -11,7 +13,7 @@ from job_checks import CLI, alive, nodes_of, nothing_left, wait_for  # noqa: F40
 
 from d2l_ext import by_hand
 from d2l_ext.launch import __main__ as command_line
-from d2l_ext.launch import options, plan, ports, values
+from d2l_ext.launch import node, options, plan, ports, values
 from d2l_ext.launch.job import Job
 
 
@@ -108,6 +110,13 @@ def test_a_scheduler_that_cannot_start_ends_with_an_error():
                         DMLC_PS_VAN_TYPE="pigeon")  # fmt: skip
         assert processes.wait_for(lambda: not processes.running())
         assert processes.codes() == {"scheduler": 1}
+
+
+def test_a_package_that_was_hidden_is_there_again_afterwards():
+    sys.modules.pop("colorsys", None)
+    with node.without("colorsys"), pytest.raises(ImportError):
+        importlib.import_module("colorsys")
+    assert importlib.import_module("colorsys").rgb_to_hls
 
 
 class Opens:
