@@ -160,21 +160,6 @@ def _exchange_seconds(found):
     return median(map(max, list(zip(*found.results))[1:]))
 
 
-def dropping(percent, timeout, seconds=60):
-    """ps-lite drops messages: what becomes of a job, with and without resending.
-
-    `timeout`: `PS_RESEND_TIMEOUT` in ms; None for a job without `PS_RESEND`.
-    """
-    env = {"PS_DROP_MSG": percent}
-    if timeout:
-        env.update(PS_RESEND=1, PS_RESEND_TIMEOUT=timeout)
-    with links.hosts(3) as cluster:
-        # 20 steps, half a second apart: long enough to meet deaf seconds.
-        found = job.run(cluster, work.train, 20, 32, 0.1, 0.5, env=env,
-                        deadline=seconds, leave=6)  # fmt: skip
-    return {"percent": percent, "timeout": timeout, **row_of(found)}
-
-
 # What `stored` keeps. Each takes less than two minutes.
 
 
@@ -211,16 +196,6 @@ def loss_why():
             for name, options in kinds]  # fmt: skip
 
 
-def drops_10():
-    """Nodes that are deaf in 10 of 100 seconds: without resending, and with."""
-    return [dropping(10, timeout) for timeout in (None, 300, 1000)]
-
-
-def drops_30():
-    """Nodes that are deaf in 30 of 100 seconds, with resending."""
-    return [dropping(30, timeout) for timeout in (300, 1000)]
-
-
 def impatient():
     """4 MB in one message over 100 Mbit/s; the time-out is short, and nothing lost."""
     rows = []
@@ -229,7 +204,7 @@ def impatient():
         for timeout in (30, 200, 1000):
             env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": timeout}
             found = job.run(cluster, work.exchange, [1_000_000], 3, env=env,
-                            deadline=25)  # fmt: skip
+                            deadline=150)  # fmt: skip
             rows.append({"timeout": timeout, "finished": found.results is not None,
                          "said": found.said(), "aborted": found.aborted(),
                          "moved": found.moved["h1"]["eth0"]})  # fmt: skip
