@@ -78,15 +78,17 @@ def test_hostile_arguments_and_values_arrive_unchanged(cluster, tmp_path):
 
 
 def test_variables_reach_other_hosts_and_stand_on_no_command_line(
-    cluster, monkeypatch, nothing_left  # noqa: F811
+    cluster, monkeypatch, tmp_path
 ):  # fmt: skip
     for name in ("MXNET_TEST", "OMP_TEST", "D2L_EXT_X", "T_NOT_PASSED", "PS_DROP_MSG"):
         monkeypatch.setenv(name, "5ecret")
-    show = ("import os, json, time; time.sleep(1.5); print(json.dumps("
-            "{k: v for k, v in os.environ.items() if v == '5ecret'}))")
+    show = f"""import os, json, time
+while not os.path.exists({str(tmp_path / "go")!r}): time.sleep(0.05)
+print(json.dumps({{k: v for k, v in os.environ.items() if v == "5ecret"}}))"""
     with start(cluster, "--env-worker", "T_W:5ecret", "python", "-c", show) as process:
-        wait_for(lambda: ("worker", "h3") in nodes(cluster))
+        wait_for(lambda: {("worker", "h2"), ("worker", "h3")} < set(nodes(cluster)))
         lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
+        (tmp_path / "go").touch()
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     given = {line.split(" | ")[0]: json.loads(line.split(" | ")[1])
