@@ -289,6 +289,14 @@ def test_no_interval_is_better_than_that_of_daly(write, mtbf):
     assert at_best < less and at_best < more
 
 
+def test_daly_finds_the_best_interval_even_where_failures_are_frequent():
+    write, mtbf = 30, 1000
+    tried = numpy.arange(100, 400, 0.5)
+    best = min(tried, key=lambda t: restarts.expected(1, t, write, 0, mtbf))
+    assert restarts.daly(write, mtbf) == pytest.approx(best, rel=0.01)
+    assert abs(restarts.young(write, mtbf) / best - 1) > 0.05
+
+
 def test_daly_is_young_where_failures_are_rare():
     assert restarts.daly(1, 1e9) == pytest.approx(restarts.young(1, 1e9), rel=1e-4)
     assert restarts.daly(100, 40) == 40
