@@ -1,59 +1,17 @@
 """A job on the hosts of a box, one node to a host, watched from outside of it."""
 
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..launch import environment, source, values
 from . import counters
+from .outcome import MET, Outcome
 
-#: What ps-lite's log says when a message is dropped, sent again, or came twice.
-SAID = {
-    "dropped": "Drop message",
-    "sent again": "Timeout to get the ACK message",
-    "came twice": "Duplicated message",
-}
-#: What the scheduler says when the workers have met for the first time.
-MET = "Barrier count for 4 : "
 PORT, READY, ATTEMPTS = 9000, 100, 3
-
-
-@dataclass
-class Outcome:
-    """What became of a job.
-
-    `results`: what each worker returned, in the order of `kv.rank`; None unless all
-    did. `codes`: exit code of each node, None when it was still running and was
-    killed. `seconds`: until the last result, or until it was given up. `logs`: the
-    text of each node. `moved`: bytes sent and received by each host on each interface,
-    as in `moved["h2"]["eth0"]`. `tcp`: counters of all hosts together, see `counters`.
-    """
-
-    results: list = None
-    codes: dict = field(default_factory=dict)
-    seconds: float = 0.0
-    logs: dict = field(default_factory=dict)
-    moved: dict = field(default_factory=dict)
-    tcp: dict = field(default_factory=dict)
-
-    def began(self):
-        """Whether the workers met, and work began."""
-        return MET in self.logs["scheduler-0"]
-
-    def said(self):
-        """How many messages ps-lite dropped, sent again, and received twice."""
-        text = "\n".join(self.logs.values())
-        return {what: text.count(words) for what, words in SAID.items()}
-
-    def aborted(self):
-        """The nodes that gave up after ten retries."""
-        words = re.compile(r"Check failed: \S*num_retry")
-        return [name for name, text in self.logs.items() if words.search(text)]
 
 
 def run(cluster, function, *args, num_servers=1, env=None, deadline=200,

@@ -5,16 +5,12 @@ Each is a function without arguments, or with some, whose result `stored` can ke
 
 from statistics import median
 
-from ..compression import packed_size
-from . import job, links, work
+from . import job, links, slow, wire, work
 
 LOSSES = (0.0, 0.01, 0.05)
 #: Time-outs of `PS_RESEND_TIMEOUT` in milliseconds: the default, and a patient one.
 DEFAULT, PATIENT = 1000, 20_000
 RESEND = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": PATIENT}
-#: Bytes of a packet of 1,500 with its frame, and of what it carries: 40 bytes are
-#: headers, 12 a time stamp.
-FRAME, PAYLOAD = 1514, 1448
 
 
 def row_of(outcome):
@@ -52,62 +48,6 @@ def loss(timeout=None, losses=LOSSES, steps=6, algorithm="cubic", options=()):
     return rows
 
 
-def wire_bytes(nbytes):
-    """Bytes on the wire of `nbytes` in full packets, with all headers."""
-    return nbytes * FRAME / PAYLOAD
-
-
-def predicted(sizes, mbit, workers=2, servers=1, compress=False):
-    """Seconds of `work.exchange`, by hand: all bytes through a server's link.
-
-    Up, then down: the request for a pull waits behind the pushes of its worker.
-    """
-    up = sum(packed_size(n) if compress else 4 * n for n in sizes)
-    down = sum(4 * n for n in sizes)
-    nbytes = workers * (up + down) / servers
-    return 8 * wire_bytes(nbytes) / (mbit * 1e6)
-
-
-#: A name, the number of servers, the type of store, and whether it compresses.
-ONE_SERVER = [
-    ("plain", 1, "dist_sync", False),
-    ("2-bit compression", 1, "dist_sync", True),
-    ("dist_async", 1, "dist_async", False),
-]
-TWO_SERVERS = [
-    ("two servers", 2, "dist_sync", False),
-    ("two servers, compression", 2, "dist_sync", True),
-]
-
-
-def slow(mbit, sizes, steps, ways):
-    """Exchanges on links of `mbit` Mbit/s, in `ways` with equally many servers."""
-    rows = []
-    with links.hosts(ways[0][1] + 2) as cluster:
-        links.limit(cluster, mbit)
-        for name, servers, kv_type, compress in ways:
-            found = job.run(cluster, work.exchange, sizes, steps, compress,
-                            num_servers=servers, kv_type=kv_type)  # fmt: skip
-            rows.append({
-                "name": name, "mbit": mbit, "measured": _exchange_seconds(found),
-                "predicted": predicted(sizes, mbit, 2, servers, compress),
-            })  # fmt: skip
-    return rows
-
-
-def batches(mbit, examples=256, sizes=(32, 64, 128)):
-    """LeNet on links of `mbit` Mbit/s: seconds for so many `examples` a worker."""
-    rows = []
-    with links.hosts(3) as cluster:
-        links.limit(cluster, mbit)
-        for size in sizes:
-            found = job.run(cluster, work.train, 1 + examples // size, size)
-            steps = [max(pair) for pair in zip(*(r["seconds"] for r in found.results))]
-            rows.append({"batch_size": size, "exchanges": examples // size,
-                         "seconds": sum(steps[1:])})  # fmt: skip
-    return rows
-
-
 def one_slow_worker(fast=100, slow=10, size=100_000, seconds=10):
     """The link of one worker is slow: how many steps each does in so many seconds."""
     rows = []
@@ -115,7 +55,8 @@ def one_slow_worker(fast=100, slow=10, size=100_000, seconds=10):
         with links.hosts(3) as cluster:
             links.limit(cluster, fast)
             cluster.hosts[2].shape(rate=f"{slow}mbit")
-            found = job.run(cluster, work.for_a_while, size, seconds, kv_type=kv_type)
+            found = job.run(cluster, work.for_a_while, size, seconds,
+                            kv_type=kv_type).check()  # fmt: skip
         rows.append({"type": kv_type, "steps": sorted(found.results, reverse=True)})
     return rows
 
@@ -150,14 +91,10 @@ def live():
         links.limit(cluster, 100)
         sizes = [250_000] * 4
         found = job.run(cluster, work.exchange, sizes, 3)
-        rows["100 Mbit/s"] = {"measured": _exchange_seconds(found),
-                              "predicted": predicted(sizes, 100)}  # fmt: skip
+        rows["100 Mbit/s"] = {"measured": slow.exchange_seconds(found),
+                              "predicted": wire.predicted(sizes, 100)}  # fmt: skip
         rows["eth1"] = _interface(cluster, 500_000, *TOLD[1])
     return rows
-
-
-def _exchange_seconds(found):
-    return median(map(max, list(zip(*found.results))[1:]))
 
 
 # What `stored` keeps. Each takes less than two minutes.
@@ -213,24 +150,24 @@ def impatient():
 
 def slow_100():
     """4 MB for each of two workers over 100 Mbit/s."""
-    return slow(100, [250_000] * 4, 4, ONE_SERVER)
+    return slow.exchanges(100, [250_000] * 4, 4, slow.ONE_SERVER)
 
 
 def slow_100_two():
     """The same with two servers."""
-    return slow(100, [250_000] * 4, 4, TWO_SERVERS)
+    return slow.exchanges(100, [250_000] * 4, 4, slow.TWO_SERVERS)
 
 
 def slow_10():
     """1 MB for each of two workers over 10 Mbit/s."""
-    return slow(10, [62_500] * 4, 3, ONE_SERVER)
+    return slow.exchanges(10, [62_500] * 4, 3, slow.ONE_SERVER)
 
 
 def slow_10_two():
     """The same with two servers."""
-    return slow(10, [62_500] * 4, 3, TWO_SERVERS)
+    return slow.exchanges(10, [62_500] * 4, 3, slow.TWO_SERVERS)
 
 
 def batches_10():
     """The same examples in larger minibatches, over 10 Mbit/s."""
-    return batches(10)
+    return slow.batches(10)
