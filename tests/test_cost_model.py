@@ -412,3 +412,12 @@ def test_a_young_interval_that_no_write_needs_is_zero():
     assert restarts.young(0, 100) == sqrt(0)
     with pytest.raises(ValueError, match="must be above 0"):
         restarts.young(1, 0)
+
+
+def test_what_follows_from_other_cases_by_eye():
+    known = machine.Machine(2, gradient={0: 0.0, 100: 100.0}, constants={
+        "block": (1, 0.5, 0.25), "naive": (10, 0, 0), "stage": (1, 0, 0),
+        "dist": (5, 0, 0, 0), "dist lenet": (2, 3)})  # fmt: skip
+    assert known.seconds(("layerwise", 2, 4, 8)) == (1 + 0.5 * 4 + 0.25 * 4 * 4) + 20
+    assert known.seconds(("dist lenet", 4, 1, 40)) == 2 * (10 * 2) + 3 * 5
+    assert known.seconds(("pipeline", (1, 1), 4, 3)) == pytest.approx(2 + 2)
