@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 
+from . import ports
+
 
 def start(library, handle, environ=os.environ):
     """Watch from a thread, when both variables are set; end this process for the lost.
@@ -37,7 +39,8 @@ def start(library, handle, environ=os.environ):
         return count.value
 
     nodes = numbers(int(environ["DMLC_NUM_WORKER"]), int(environ["DMLC_NUM_SERVER"]))
-    threading.Thread(target=_watch, args=(nodes, is_dead, timeout), daemon=True).start()
+    args = nodes, is_dead, timeout, int(environ["DMLC_PS_ROOT_PORT"])
+    threading.Thread(target=_watch, args=args, daemon=True).start()
 
 
 def numbers(num_workers, num_servers):
@@ -53,7 +56,10 @@ def lost(nodes, is_dead):
     return [name for name, number in nodes.items() if is_dead(number)]
 
 
-def _watch(nodes, is_dead, timeout):
+def _watch(nodes, is_dead, timeout, port):
+    # Before it listens, the scheduler has no network yet, and asking would crash it.
+    while port not in {number for _, number in ports.listening()}:
+        time.sleep(0.1)
     while True:
         gone = lost(nodes, is_dead)
         if gone:

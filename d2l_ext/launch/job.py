@@ -37,6 +37,8 @@ class Job:
         return self._read(f"{role}-{rank}")
 
     def _read(self, name):
+        if not Path(self.logs[name]).exists():  # the job failed before it was started
+            return ""
         return Path(self.logs[name]).read_text(encoding="utf-8", errors="replace")
 
     def last_lines(self, count=20):
