@@ -1,6 +1,7 @@
 """One host of a cluster in a box."""
 
 import os
+import pwd
 import subprocess
 import time
 from pathlib import Path
@@ -48,7 +49,10 @@ class Host:
                  (shared / "shadow", "/etc/shadow")]  # fmt: skip
         if Path("/etc/ssh/ssh_config").exists():  # so that `ssh h2` works
             binds.append((shared / "ssh_config", "/etc/ssh/ssh_config"))
-        return binds
+        # What the caller's shells do at each start, some for a second or more.
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+        starts = (home / name for name in (".bashrc", ".zshenv"))
+        return binds + [("/dev/null", file) for file in starts if file.is_file()]
 
     def _start_sshd(self):
         own, sshd = self.cluster.folder / self.name, self.cluster.sshd

@@ -66,6 +66,6 @@ def _count(stats):
         found = re.search(pattern, stats)
         return found[1] if found else "?"
 
-    return (f"{number(r'files transferred: ([0-9,]+)')} files of "
-            f"{number(r'Number of files: [0-9,]+ .reg: ([0-9,]+)')} were new or "
-            f"changed, {number(r'Total transferred file size: ([0-9,]+)')} bytes")
+    return (f"{number(r'files transferred: ([0-9,]*[0-9])')} files of "
+            f"{number(r'Number of files: [0-9,]+ .reg: ([0-9,]*[0-9])')} were new or "
+            f"changed, {number(r'Total transferred file size: ([0-9,]*[0-9])')} bytes")
