@@ -67,10 +67,14 @@ def lost_per_failure(interval, write, mtbf):
 
 @dataclass
 class History:
-    """`seconds` in all; of these `lost`, in `failures`; checkpoints `written`."""
+    """`seconds` in all; of these `lost`, in `failures`; checkpoints `written`.
+
+    `restarting`: seconds of the restarts that succeeded.
+    """
 
     seconds: float = 0.0
     lost: float = 0.0
+    restarting: float = 0.0
     failures: int = 0
     written: int = 0
 
@@ -94,8 +98,9 @@ def simulate(work, interval, write, restart, failures):
             begin, pause = failure, restart
             failure = next(times, inf)
             continue
-        begin, pause, done = end, 0.0, done + piece
+        history.restarting += pause
         history.written += 1
+        begin, pause, done = end, 0.0, done + piece
     history.seconds = begin
     return history
 

@@ -1,50 +1,44 @@
-"""How often to write a checkpoint: the formulas of Young and Daly, and a simulation.
+"""How often to write a checkpoint, with failures drawn at random.
 
-All times in the same unit, as seconds. Failures come at random, on average one each
-`mtbf` (mean time between failures), whatever has happened before.
+The formulas and the simulation are those of `cost_model.restarts`. All times in the
+same unit, as seconds. Failures come at random, on average one each `mtbf` (mean time
+between failures), whatever has happened before.
 """
 
-from math import exp, inf, sqrt
+from itertools import accumulate
+from math import inf
+
+from ..cost_model import restarts
 
 
 def young(cost, mtbf):
-    """The best time of work between two checkpoints, to first order: sqrt(2 cost mtbf).
+    """The best time of work between two checkpoints: `restarts.young`.
 
-    `cost`: of writing a checkpoint. Good while it is much smaller than `mtbf`.
-    Source: Young, "A first order approximation to the optimum checkpoint interval",
-    1974. Developed in the chapter *Faults and recovery*.
+    `cost`: of writing a checkpoint. Raises `ValueError` for a time that is not above 0.
+    Developed in the chapter *Faults and recovery*.
     """
     _check(cost=cost, mtbf=mtbf)
-    return sqrt(2 * cost * mtbf)
+    return restarts.young(cost, mtbf)
 
 
 def daly(cost, mtbf):
-    """The same to a higher order, which holds for expensive checkpoints too.
-
-    Source: equation 37 of Daly, "A higher order estimate of the optimum checkpoint
-    interval for restart dumps", 2006.
-    """
+    """The same to a higher order, for expensive checkpoints too: `restarts.daly`."""
     _check(cost=cost, mtbf=mtbf)
-    if cost >= 2 * mtbf:
-        return mtbf
-    x = cost / (2 * mtbf)
-    return sqrt(2 * cost * mtbf) * (1 + sqrt(x) / 3 + x / 9) - cost
+    return restarts.daly(cost, mtbf)
 
 
 def expected_time(work, interval, cost, restart, mtbf):
-    """The mean time from begin to end of a job, with all that is done again.
+    """The mean time of a job, with all that is done again: `restarts.expected`.
 
     `work`: the time without failures and checkpoints. `interval`: of work between two
     checkpoints. `restart`: from a failure to the first new step; may fail itself.
-    Source: Daly's complete model, equation 20, by which each of the work / interval
-    pieces takes, on average, mtbf e^(restart/mtbf) (e^((interval+cost)/mtbf) - 1).
+    Infinite where the number is too large to be one.
     """
     _check(work=work, interval=interval, mtbf=mtbf)
     try:
-        piece = mtbf * exp(restart / mtbf) * (exp((interval + cost) / mtbf) - 1)
+        return restarts.expected(work, interval, cost, restart, mtbf)
     except OverflowError:
         return inf
-    return work / interval * piece
 
 
 def simulate(work, interval, cost, restart, mtbf, random):
@@ -56,21 +50,12 @@ def simulate(work, interval, cost, restart, mtbf, random):
     `expected_time`; a checkpoint is written at the end too.
     """
     _check(work=work, interval=interval, mtbf=mtbf)
-    done = lost = restarts = checkpoints = waiting = 0.0
-    failures, left = 0, random.expovariate(1 / mtbf)  # until the next failure
-    while done < work:
-        piece = min(interval, work - done)
-        needed = waiting + piece + cost
-        if left < needed:
-            lost, failures, waiting = lost + left, failures + 1, restart
-            left = random.expovariate(1 / mtbf)
-            continue
-        left -= needed
-        done, restarts = done + piece, restarts + waiting
-        checkpoints, waiting = checkpoints + cost, 0.0
-    return {"total": done + lost + restarts + checkpoints, "lost": lost,
-            "restarts": restarts, "checkpoints": checkpoints,
-            "failures": failures}  # fmt: skip
+    failures = accumulate(iter(lambda: random.expovariate(1 / mtbf), None))
+    lived = restarts.simulate(work, interval, cost, restart, failures)
+    checkpoints = lived.written * cost
+    lost = lived.seconds - work - checkpoints - lived.restarting
+    return {"total": lived.seconds, "lost": lost, "restarts": lived.restarting,
+            "checkpoints": checkpoints, "failures": lived.failures}  # fmt: skip
 
 
 def _check(**values):
