@@ -33,7 +33,8 @@ def why_not():
 
     Imports neither, so it takes a moment only.
     """
-    missing = [name for name in ("torch", "jax") if name not in versions()]
+    there = versions()
+    missing = [name for name in ("torch", "jax") if name not in there]
     if not missing:
         return None
     return f"no {' and no '.join(missing)} here: make bench-peers, or set {PEER_PYTHON}"
