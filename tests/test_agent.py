@@ -158,12 +158,18 @@ def test_the_address_is_that_of_the_way_to_the_scheduler_or_of_an_interface():
         nearby.address("127.0.0.1", "eth77")
 
 
-def test_beats_go_on_while_the_launcher_is_held_up(monkeypatch):
-    monkeypatch.setattr(crew, "BEAT", 0.01)
+def team_of_one():
+    """A crew with one agent, and the agent's end of their channel."""
     here, there = socket.socketpair()
     team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), "job", "127.0.0.1", print)
     fd = here.detach()
     team.open = lambda: team.add(Channel(fd, fd, "h", "worker"))
+    return team, there
+
+
+def test_beats_go_on_while_the_launcher_is_held_up(monkeypatch):
+    monkeypatch.setattr(crew, "BEAT", 0.01)
+    team, there = team_of_one()
     assert not team.gathered()
     text = b""
     with there:  # and nobody pumps
@@ -174,10 +180,7 @@ def test_beats_go_on_while_the_launcher_is_held_up(monkeypatch):
 
 def test_an_agent_that_is_not_heard_of_is_lost(monkeypatch):
     monkeypatch.setattr(crew, "SILENCE", 0.1)
-    here, there = socket.socketpair()
-    team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), "job", "127.0.0.1", print)
-    fd = here.detach()
-    team.open = lambda: team.add(Channel(fd, fd, "h", "worker"))
+    team, there = team_of_one()
     there.send(b'd2l_ext agent\n{"is": "here", "address": "127.0.0.1"}\n')
     wait_for(lambda: not team.gathered() and team.channels[0].address)
     with pytest.raises(crew.Failed, match="h was lost"):
