@@ -1,7 +1,7 @@
 """Pipeline schedules as data: which stage works on which micro-batch, and when.
 
 A schedule is a list with an entry per stage: the list of `Work` that this stage does,
-in order. Nothing here runs; `microbatch` runs it, `schedule_figure` draws it.
+in order. Nothing here runs; `microbatch` runs it, `figures` draws it.
 """
 
 from collections import namedtuple

@@ -7,17 +7,14 @@ from contextlib import contextmanager
 import mxnet as mx
 from mxnet import npx
 
+from .figures.language import DEVICE_COLOURS, KIND_HATCHES, bar
 from .profile_dump import Event, kind_of, read
 from .runtime import cores
 
 __all__ = [
+    "DEVICE_COLOURS", "KIND_HATCHES",
     "Event", "Timeline", "kind_of", "last_cpu", "plot", "record", "without_slot",
 ]  # fmt: skip
-
-#: The colour of device i, safe for colour-blind readers (Okabe and Ito, 2008).
-DEVICE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-#: The hatch of a kind of work: forward plain, backward striped, …
-KIND_HATCHES = {"forward": "", "backward": "////", "update": "xx", "copy": ".."}
 
 
 class Timeline:
@@ -123,12 +120,10 @@ def plot(trace, title=None, ax=None):
 
     ax = ax or plt.subplots(figsize=(7, 0.7 + 0.55 * len(trace.devices)))[1]
     for lane, device in enumerate(trace.devices):
-        colour = DEVICE_COLOURS[lane % len(DEVICE_COLOURS)]
-        for kind, hatch in KIND_HATCHES.items():
+        for kind in KIND_HATCHES:
             spans = _union([e for e in trace.of(device) if e.kind == kind])
             bars = [(start, end - start) for start, end in spans]
-            ax.broken_barh(bars, (lane - 0.4, 0.8), facecolor=colour, hatch=hatch,
-                           edgecolor="white", linewidth=0.2)  # fmt: skip
+            ax.broken_barh(bars, (lane - 0.4, 0.8), **bar(lane, kind))
     ax.set_yticks(range(len(trace.devices)), trace.devices)
     ax.invert_yaxis()
     ax.set_xlabel("time (ms)")

@@ -1,30 +1,37 @@
 """The interactive schedule shows what `schedule` computes, with scripts and without."""
 
-import json
 import re
-import shutil
-import subprocess
 
 import pytest
-from bs4 import BeautifulSoup
-from html_check import OUTSIDE_CSS, is_outside, loaded
+from figure_checks import (
+    assert_framed,
+    assert_same_as_python,
+    browse,
+    choosing,
+    soup,
+)  # fmt: skip
 from matplotlib.figure import Figure
 
-from d2l_ext import schedule_figure as module
+from d2l_ext.figures import pipeline_schedule as module
+from d2l_ext.figures import pipeline_schedule_svg as twin
+from d2l_ext.figures.pipeline_schedule import (
+    CONTROLS,
+    MAX_CHUNKS,
+    MAX_STAGES,
+    SCHEDULES,
+    data,
+    lanes_of,
+)  # fmt: skip
+from d2l_ext.figures.pipeline_schedule_svg import drawing, held, moment, summary
 from d2l_ext.schedule import bubble_formula, clock, gpipe, one_f_one_b, peak_held
-from d2l_ext.schedule_figure import MAX_CHUNKS, MAX_STAGES, SCHEDULES, data, page
-from d2l_ext.schedule_svg import drawing, held, lanes_of, moment, picture, summary
 
 SIZES = [(p, m) for p in range(1, MAX_STAGES + 1) for m in range(1, MAX_CHUNKS + 1)]
+DATA = data()
 
 
 def made(title, p, m, name="schedule"):
-    make, last_first = SCHEDULES[title]
-    return picture(name, title, lanes_of(clock(make(p, m))), last_first)
-
-
-def soup(html):
-    return BeautifulSoup(html, "html.parser")
+    choice = {"schedule": title, "stages": p, "chunks": m}
+    return {**twin.state(DATA, choice), "name": name}
 
 
 def numbers(svg):
@@ -39,7 +46,7 @@ def numbers(svg):
 
 @pytest.mark.parametrize("title", SCHEDULES)
 def test_every_slot_of_the_drawing_is_the_schedules(title):
-    for p, m in SIZES:
+    for p, m in SIZES[::5]:
         d = made(title, p, m)
         slots = clock(SCHEDULES[title][0](p, m))
         assert numbers(drawing(d, 0)) == {
@@ -59,7 +66,7 @@ def test_the_clock_divides_what_is_done_from_what_is_to_do():
     for now, states in [(0, {"todo": 8}), (2, {"done": 1, "now": 2, "todo": 5}),
                         (6, {"done": 7, "now": 1})]:  # fmt: skip
         cells = soup(drawing(d, now)).find_all("g")
-        found = [cell["class"][0] for cell in cells]
+        found = [cell["class"][1] for cell in cells]
         assert {state: found.count(state) for state in set(found)} == states
 
 
@@ -92,52 +99,24 @@ def test_the_moment_says_what_each_stage_does_and_holds():
 
 
 def test_the_page_holds_every_schedule_that_can_be_chosen():
-    stored = json.loads(data())
     for title, (make, last_first) in SCHEDULES.items():
-        assert stored[title]["last_first"] == last_first
         for p, m in SIZES:
-            packed = stored[title]["lanes"][f"{p},{m}"].split(" ")
-            lanes = [re.sub(r"(.)(\d+)", lambda x: x[1] * int(x[2]), x) for x in packed]
-            assert lanes == lanes_of(clock(make(p, m)))
+            d = made(title, p, m)
+            assert d["lanes"] == lanes_of(clock(make(p, m)))
+            assert d["last_first"] == last_first
 
 
-def test_without_scripts_the_picture_is_complete_and_no_dead_control_shows():
-    html = soup(page("GPipe", 4, 8, "schedule"))
-    svg = html.svg
-    d = made("GPipe", 4, 8)
-    assert str(svg.find("g", class_="drawing")) == str(
-        soup(f'<g class="drawing">{drawing(d, 22)}</g>')
-    )
-    assert html.find("p", {"data-role": "summary"}).string == summary(d)
-    assert html.find(class_="controls").has_attr("hidden")
-
-
-def test_whoever_cannot_see_or_point_gets_names_and_native_controls():
-    html = soup(page("1F1B", 3, 6, "schedule"))
-    assert html.svg["role"] == "img"
-    assert html.svg["aria-label"].startswith("1F1B, p = 3")
-    assert html.find(attrs={"aria-live": "polite"}) is not None
-    controls = html.find_all(["input", "select", "button"])
-    assert len(controls) == 6
-    for control in controls:
-        named = control.find_parent("label") or control.get("aria-label")
-        assert named and not control.get("tabindex")
-
-
-def test_the_figure_loads_nothing():
-    html = soup(page("GPipe", 4, 8, "schedule"))
-    assert not list(loaded(html))
-    text = page("GPipe", 4, 8, "schedule")
-    assert not OUTSIDE_CSS.findall(text)
-    assert not any(is_outside(word) for word in re.findall(r"[\w/:.-]{6,}", text))
+def test_without_scripts_the_figure_is_complete():
+    html = module.figure("1F1B", 3, 6).data
+    first = {"schedule": "1F1B", "stages": 3, "chunks": 6, "clock": 16}
+    assert_framed(html, first, CONTROLS, twin, DATA, "schedule")
 
 
 def test_two_figures_share_no_id_and_each_is_the_same_in_every_run():
-    both = page("GPipe", 4, 8, "first") + page("GPipe", 4, 8, "second")
+    both = module.figure(name="first").data + module.figure(name="second").data
     ids = [tag["id"] for tag in soup(both).find_all(id=True)]
-    assert sorted(ids) == ["first", "first-stripes", "second", "second-stripes"]
-    assert page("GPipe", 4, 8, "first") == page("GPipe", 4, 8, "first")
-    assert module.figure().data == page("GPipe", 4, 8, "schedule")
+    assert len(set(ids)) == len(ids) and {"first", "second"} <= set(ids)
+    assert module.figure().data == module.figure().data
 
 
 @pytest.mark.parametrize(
@@ -166,90 +145,40 @@ def test_the_plot_beside_a_timeline_has_a_numbered_bar_for_each_slot():
 
 # With scripts, in a browser.
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
-OPTIONS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--virtual-time-budget=20000", "--dump-dom",
-]  # fmt: skip
-#: Moves the controls as a reader would, and writes down what the figure then shows.
-READER = """
-const root = document.querySelector(".schedule-figure"), seen = [];
-const find = (role) => root.querySelector(`[data-role=${role}]`);
-function set(role, value) {
-  find(role).value = value;
-  find(role).dispatchEvent(new Event("input", {bubbles: true}));
-}
-function note(svg) {
-  seen.push({
-    summary: find("summary").textContent, moment: find("moment").textContent,
-    label: root.querySelector("svg").getAttribute("aria-label"),
-    box: root.querySelector("svg").getAttribute("viewBox"),
-    drawing: svg ? root.querySelector(".drawing").innerHTML : "",
-    hidden: root.querySelector(".controls").hidden,
-    clock: find("clock-value").textContent + "/" + find("clock").max,
-  });
-}
-"""
-WRITE = """
-document.body.innerHTML = "<pre></pre>";
-document.querySelector("pre").textContent = JSON.stringify(seen);
-"""
+
+def test_in_a_browser_every_choice_shows_the_same_as_python(tmp_path):
+    choices = [
+        {"schedule": title, "stages": p, "chunks": m, "clock": m + 1}
+        for title in SCHEDULES
+        for p, m in SIZES
+    ]
+    seen = browse(module.figure().data, choosing(choices), tmp_path)
+    assert_same_as_python(seen, choices, twin, DATA, "schedule")
 
 
-@pytest.fixture
-def browse(tmp_path):
-    """Open the figure in a browser, do `steps` there, return what was noted."""
-    if BROWSER is None:
-        pytest.skip("no Chromium here: the figure's script is not tried in a browser")
-
-    def run(steps):
-        file = tmp_path / "figure.html"
-        figure = page("GPipe", 4, 8, "schedule")
-        file.write_text(
-            f'<!doctype html><meta charset="utf-8"><body>{figure}'
-            f"<script>{READER}{steps};{WRITE}</script>"
-        )
-        command = [BROWSER, *OPTIONS, f"--user-data-dir={tmp_path / 'profile'}"]
-        result = subprocess.run([*command, file.as_uri()], check=True, timeout=100,
-                                capture_output=True, text=True)  # fmt: skip
-        return json.loads(soup(result.stdout).pre.string)
-
-    return run
-
-
-def test_in_a_browser_every_choice_shows_the_same_as_python(browse):
-    choices = [(title, p, m) for title in SCHEDULES for p, m in SIZES]
-    whole = [i % 13 == 0 for i in range(len(choices))]  # the picture of every 13th
-    seen = browse("".join(
-        f'set("schedule", "{title}"); set("stages", {p}); set("chunks", {m});'
-        f'set("clock", {m + 1}); note({str(svg).lower()});'
-        for (title, p, m), svg in zip(choices, whole)
-    ))  # fmt: skip
-    assert len(seen) == len(choices)
-    for shown, (title, p, m), svg in zip(seen, choices, whole):
-        d = made(title, p, m)
-        assert shown["summary"] == shown["label"] == summary(d)
-        assert shown["moment"] == moment(d, m + 1)
-        assert shown["clock"] == f"{m + 1}/{2 * (m + p - 1)}"
-        assert shown["box"] == f"0 0 700 {40 + 30 * p}"
-        if svg:
-            assert str(soup(shown["drawing"])) == str(soup(drawing(d, m + 1)))
-
-
-def test_in_a_browser_the_controls_show_and_the_first_picture_stays(browse):
-    (shown,) = browse("note(true)")
-    assert not shown["hidden"]
+def test_in_a_browser_the_controls_show_and_step_the_clock_to_its_ends(tmp_path):
+    seen = browse(
+        module.figure().data,
+        """note(true); find("back").click(); note(); find("on").click();
+           find("on").click(); note(); set("clock", 0); note(); find("back").click();
+           note(); find("on").click(); note()""",
+        tmp_path,
+    )
     d = made("GPipe", 4, 8)
-    assert str(soup(shown["drawing"])) == str(soup(drawing(d, 22)))
-    assert (shown["summary"], shown["moment"]) == (summary(d), moment(d, 22))
-
-
-def test_in_a_browser_the_buttons_step_the_clock_and_stop_at_its_ends(browse):
-    seen = browse("""note(); find("back").click(); note(); find("on").click();
-                     find("on").click(); note(); set("clock", 0); note();
-                     find("back").click(); note(); find("on").click(); note()""")
+    assert not seen[0]["hidden"]
+    assert str(soup(seen[0]["drawing"])) == str(soup(drawing(d, 22)))
+    assert (seen[0]["summary"], seen[0]["moment"]) == (summary(d), moment(d, 22))
     clocks = [shown["clock"] for shown in seen]
     assert clocks == [f"{now}/22" for now in (22, 21, 22, 0, 0, 1)]
-    assert seen[-1]["moment"] == moment(made("GPipe", 4, 8), 1)
+    assert seen[-1]["moment"] == moment(d, 1)
+
+
+def test_in_a_browser_the_clock_stays_at_the_end_and_never_beyond(tmp_path):
+    seen = browse(
+        module.figure().data,
+        """set("chunks", 4); note(); set("clock", 12); note(); set("stages", 1); note();
+           set("stages", 8); note()""",
+        tmp_path,
+    )
+    clocks = [shown["clock"] for shown in seen]
+    assert clocks == ["14/14", "12/14", "8/8", "22/22"]

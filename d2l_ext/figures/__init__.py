@@ -1,0 +1,13 @@
+"""Interactive figures: inline SVG, a few controls, no network and no kernel.
+
+| module | holds |
+|---|---|
+| `language` | the colour of every device, the hatch of every kind of work |
+| `frame` | what all figures share: controls, drawing, words, script |
+| `shapes` | boxes, words and arrows, drawn in Python as in the page's script |
+| `pipeline_schedule` | GPipe and 1F1B, slot by slot |
+
+A figure is three files: `NAME.py` with its controls and data, `NAME_svg.py` with the
+functions that draw it and say it in words, and `NAME.js` with their twins, which draw
+what the reader chooses. A test compares the twins in a browser.
+"""

@@ -1,0 +1,55 @@
+"""Colours and shapes, the same in timelines, drawings and interactive figures.
+
+A device has a colour wherever it stands, and a kind of work has a hatch. So neither is
+told by colour alone: devices are also named, and kinds differ without any colour.
+"""
+
+#: The colour of device i: Okabe and Ito's, safe for colour-blind readers, and their
+#: grey. The first four are told from a white and from a black page.
+DEVICE_COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7",
+    "#E69F00", "#56B4E9", "#F0E442", "#999999",
+)  # fmt: skip
+#: The colour of words on device i's colour.
+INKS = ("#fff",) + ("#000",) * 7
+#: The hatch of a kind of work: forward plain, backward striped, … Waiting has no bar.
+KIND_HATCHES = {"forward": "", "backward": "////", "update": "xx", "copy": ".."}
+#: The same hatches in SVG: a path, or a dot, that is repeated every six units.
+PATTERNS = {
+    "backward": '<path d="M-1 7L7 -1M-1 1L1 -1M5 7L7 5" stroke="#fff"/>',
+    "update": '<path d="M0 0L6 6M6 0L0 6" stroke="#fff"/>',
+    "copy": '<circle cx="3" cy="3" r="1.2" fill="#fff"/>',
+}
+
+
+def colour(device):
+    """The colour of device number `device`; the ninth has the first's again."""
+    return DEVICE_COLOURS[device % len(DEVICE_COLOURS)]
+
+
+def ink(device):
+    """The colour of words on `colour(device)`."""
+    return INKS[device % len(INKS)]
+
+
+def bar(device, kind):
+    """How matplotlib draws work of `kind` on device number `device`.
+
+        ax.broken_barh(spans, (device - 0.4, 0.8), **language.bar(device, "forward"))
+
+    Raises `ValueError` for a kind that is not in `KIND_HATCHES`.
+    """
+    if kind not in KIND_HATCHES:
+        known = ", ".join(KIND_HATCHES)
+        raise ValueError(f"unknown kind of work {kind!r}: choose one of {known}")
+    return {"facecolor": colour(device), "hatch": KIND_HATCHES[kind],
+            "edgecolor": "white", "linewidth": 0.2}  # fmt: skip
+
+
+def patterns(name):
+    """The hatches as SVG: `url(#NAME-backward)` and so on fill a box with them."""
+    return "".join(
+        f'<pattern id="{name}-{kind}" width="6" height="6" '
+        f'patternUnits="userSpaceOnUse">{shape}</pattern>'
+        for kind, shape in PATTERNS.items()
+    )
