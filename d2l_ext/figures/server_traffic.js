@@ -1,0 +1,289 @@
+// Workers and servers, tick by tick: the twins of server_traffic_state.py,
+// server_traffic_svg.py and server_traffic_words.py.
+const FIELDS = ["worker", "key", "server", "pushed", "handled", "answered", "asked",
+  "given", "stale"];
+// Departs at, flies up, holds values.
+const MESSAGES = { "push": ["pushed", true, true],
+  "answer to the push": ["answered", false, false], "pull": ["asked", true, false],
+  "weights": ["given", false, true] };
+const CODE = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const LEFT = 80, TOP = 332, TICK = 10, LANE = 24, SERVERS = 92, WORKERS = 236;
+
+function decode(text) {
+  return Array.from(text, (c) => (c === "-" ? null : CODE.indexOf(c)));
+}
+
+function range(n) {
+  return Array.from({ length: n }, (_, i) => i);
+}
+
+function state(data, choice) {
+  const { mode, workers, servers, keys, slow } = choice;
+  const [begins, packed] = data.runs[[mode, workers, servers, keys, slow]].split("|");
+  const numbers = decode(packed), exchanges = [];
+  for (let i = 0; i < numbers.length; i += FIELDS.length) {
+    exchanges.push(Object.fromEntries(FIELDS.map((f, j) => [f, numbers[i + j]])));
+  }
+  return { ...choice, begins: begins.split(" ").map(decode), exchanges,
+    values: data.values[servers].slice(0, keys),
+    compute: data.compute, flight: data.flight, end: data.end };
+}
+
+function spans(d, worker) {
+  const long = d.compute * (worker === d.workers - 1 ? d.slow : 1);
+  return d.begins[worker].map((begin) => [begin, Math.min(begin + long, d.end)]);
+}
+
+function computes(d, worker, t) {
+  const step = spans(d, worker).findIndex(([start, end]) => start <= t && t < end);
+  return step < 0 ? null : step;
+}
+
+function underWay(d, t) {
+  return d.exchanges.flatMap((e) => Object.entries(MESSAGES)
+    .filter(([, [field]]) => happened(e[field], t) && t < e[field] + d.flight)
+    .map(([name, [field]]) => [name, e, t - e[field]]));
+}
+
+function nbytes(d, name, e) {
+  if (MESSAGES[name][2]) return d.values[e.key][e.server];
+  return name === "pull" ? 8 : 0;
+}
+
+function traffic(d, server, t) {
+  let into = 0, out = 0;
+  for (const e of d.exchanges) {
+    for (const [name, [field, up]] of Object.entries(MESSAGES)) {
+      if (e.server !== server || !happened(e[field], up ? t - d.flight : t)) continue;
+      if (up) into += nbytes(d, name, e);
+      else out += nbytes(d, name, e);
+    }
+  }
+  return [into, out];
+}
+
+function kept(d, server, t) {
+  const waiting = d.exchanges.filter((e) => e.server === server &&
+    happened(e.handled, t) && !happened(e.answered, t));
+  return range(d.keys)
+    .map((key) => [key, waiting.filter((e) => e.key === key).map((e) => e.worker)])
+    .filter(([, workers]) => workers.length);
+}
+
+function updates(d, server, t) {
+  return d.exchanges.filter((e) => e.server === server && happened(e.handled, t) &&
+    e.answered === e.handled).length;
+}
+
+function waits(d, worker, t) {
+  const pushes = new Set(), pulls = new Set();
+  for (const e of d.exchanges) {
+    const sent = e.worker === worker && happened(e.pushed, t);
+    if (sent && !happened(e.given, t - d.flight)) {
+      (happened(e.answered, t - d.flight) ? pulls : pushes).add(e.key);
+    }
+  }
+  const left = [...pulls].filter((key) => !pushes.has(key));
+  return [["the answer to its push", [...pushes]], ["the weights", left]]
+    .filter(([, keys]) => keys.length)
+    .map(([words, keys]) => [words, keys.sort()]);
+}
+
+function happened(tick, t) {
+  return tick !== null && tick <= t;
+}
+
+function steps(d) {
+  return d.end;
+}
+
+function height(d) {
+  return TOP + 24 + LANE * (d.workers + d.servers);
+}
+
+function drawing(d, now) {
+  const t = now - 1, x = LEFT + TICK * now, bottom = height(d) - 18;
+  const workers = range(d.workers), servers = range(d.servers);
+  return servers.map((s) => workers.map((w) => line(d, w, s)).join("")).join("") +
+    servers.map((s) => serverBox(d, s, t)).join("") +
+    workers.map((w) => workerBox(d, w, t)).join("") +
+    underWay(d, t).map((flying) => message(d, ...flying)).join("") + legend() +
+    workers.map((w) => workerLane(d, w, t)).join("") +
+    servers.map((s) => serverLane(d, s, t)).join("") +
+    `<path d="M${x} ${TOP - 2}V${bottom}" stroke="currentColor"/>` +
+    text(x, bottom + 13, `tick ${now}`);
+}
+
+function place(i, of) {
+  return Math.floor((350 * (2 * i + 1)) / of);
+}
+
+function line(d, worker, server) {
+  const start = place(worker, d.workers), end = place(server, d.servers);
+  return `<path class="ground" d="M${start} ${WORKERS}L${end} ${SERVERS}" ` +
+    'stroke="currentColor" stroke-width="2"/>';
+}
+
+function serverBox(d, server, t) {
+  const x = place(server, d.servers), [into, out] = traffic(d, server, t);
+  const waiting = kept(d, server, t)
+    .map(([key, workers]) => `key ${key}: ${workers.length} of ${d.workers}`);
+  const keeps = waiting.length ? `keeps ${waiting.join(", ")}` : "";
+  return ground(x - 105, 4, 210, 84) +
+    text(x, 20, `server ${server}`, "middle", 11, "now") + text(x, 36, held(d, server)) +
+    text(x, 52, `in ${megabytes(into)}, out ${megabytes(out)}`) +
+    text(x, 68, `${updates(d, server, t)} updates`) + text(x, 84, keeps);
+}
+
+function held(d, server) {
+  const part = ["", "", "half of ", "a third of "][d.servers];
+  const names = d.values
+    .map((row, key) => [row, `${row.filter(Boolean).length > 1 ? part : ""}key ${key}`])
+    .filter(([row]) => row[server]).map(([, name]) => name);
+  return names.length ? `holds ${names.join(", ")}` : "holds no key";
+}
+
+function megabytes(n) {
+  return `${ratio(n, 1e6, 1)} MB`;
+}
+
+function workerBox(d, worker, t) {
+  const x = place(worker, d.workers), step = computes(d, worker, t);
+  const doing = step !== null ? `computes step ${step}` : t >= 0 ? "waits" : "";
+  const box = [x - 45, WORKERS + 4, 90, 20];
+  return work(d, worker, "forward", box, `worker ${worker}`) + text(x, WORKERS + 38, doing);
+}
+
+function message(d, name, e, age) {
+  const [, up, filled] = MESSAGES[name], done = 2 * age + 1, whole = 2 * d.flight;
+  const start = place(e.worker, d.workers), end = place(e.server, d.servers);
+  const along = up ? done : whole - done;
+  const x = start + Math.floor(((end - start) * along) / whole) + (up ? -12 : 12);
+  const y = WORKERS - Math.floor(((WORKERS - SERVERS) * along) / whole);
+  return token(e.worker, e.key, up, filled, x, y);
+}
+
+function token(worker, key, square, filled, x, y) {
+  const fill = filled ? colours[worker] : "none";
+  const style = `fill="${fill}" stroke="${colours[worker]}" stroke-width="2"`;
+  const shape = square
+    ? `<rect x="${x - 8}" y="${y - 8}" width="16" height="16" ${style}/>`
+    : `<circle cx="${x}" cy="${y}" r="9" ${style}/>`;
+  return `<g class="token">${shape}<text x="${x}" y="${y + 4}" text-anchor="middle" ` +
+    `font-size="11" fill="${filled ? inks[worker] : "currentColor"}">${key}</text></g>`;
+}
+
+function legend() {
+  const flying = [[60, true, true, "push, the gradient of key 0"],
+    [248, false, false, "answer to a push"], [392, true, false, "pull"],
+    [468, false, true, "answer to a pull, the weights"]];
+  return flying.map(([x, square, filled, words]) =>
+    token(0, 0, square, filled, x, 290) + text(x + 15, 294, words, "start")).join("") +
+    keptMark(0, 56, 304, "") + text(75, 317, "a push is kept", "start") +
+    updateMark(0, 244, 304, 3, "") +
+    text(263, 317, "a push updates; its gradient missed 3 others", "start") +
+    pullMark(0, 531, 304, "") + text(547, 317, "a pull is answered", "start");
+}
+
+function workerLane(d, worker, t) {
+  const y = TOP + LANE * worker;
+  const bars = spans(d, worker).map(([start, end], step) => {
+    const box = [LEFT + TICK * start, y, TICK * (end - start) - 1, LANE - 6];
+    const when = t < start ? "todo" : t < end ? "now" : "done";
+    return work(d, worker, "forward", box, step, when);
+  });
+  return text(40, y + 13, `worker ${worker}`) +
+    ground(LEFT, y, TICK * d.end, LANE - 6) + bars.join("");
+}
+
+function serverLane(d, server, t) {
+  const y = TOP + LANE * (d.workers + server);
+  const own = d.exchanges.filter((e) => e.server === server);
+  return text(40, y + 13, `server ${server}`) +
+    ground(LEFT, y, TICK * d.end, LANE - 6) + own.map((e) => marks(e, y, t)).join("");
+}
+
+function marks(e, y, t) {
+  const when = (tick) => (happened(tick, t) ? "done" : "todo");
+  const at = (tick) => LEFT + TICK * tick;
+  let found = "";
+  if (e.handled !== null && e.answered !== e.handled) {
+    found = keptMark(e.worker, at(e.handled), y, when(e.handled));
+  } else if (e.handled !== null) {
+    found = updateMark(e.worker, at(e.handled), y, e.stale, when(e.handled));
+  }
+  return e.given === null ? found
+    : found + pullMark(e.worker, at(e.given), y, when(e.given));
+}
+
+function keptMark(worker, x, y, when) {
+  return `<rect class="${when}" x="${x + 1}" y="${y + 1}" width="${TICK - 3}" ` +
+    `height="${LANE - 8}" fill="none" stroke="${colours[worker]}" stroke-width="2"/>`;
+}
+
+function updateMark(worker, x, y, missed, when) {
+  return `<g class="${when}"><rect x="${x}" y="${y}" width="${TICK - 1}" ` +
+    `height="${LANE - 6}" fill="${colours[worker]}"/><text x="${x + 4}" y="${y + 12}" ` +
+    `text-anchor="middle" font-size="9" fill="${inks[worker]}">${missed}</text></g>`;
+}
+
+function pullMark(worker, x, y, when) {
+  return `<circle class="${when}" cx="${x + TICK / 2}" cy="${y + 9}" r="3" ` +
+    `fill="${colours[worker]}"/>`;
+}
+
+function summary(d) {
+  const finished = d.begins.map((ticks) => ticks.length - 1).join(", ");
+  const made = range(d.servers).map((s) => updates(d, s, d.end - 1)).join(", ");
+  const moved = d.values.flat().reduce((a, b) => a + b);
+  const missed = Math.max(...d.exchanges.map((e) => e.stale ?? 0));
+  return `${d.mode}, workers: ${d.workers}, servers: ${d.servers}, keys: ${d.keys}, ` +
+    `the last worker computes ${d.slow}× as long as the others. After ${d.end} ticks, ` +
+    `steps finished by each worker: ${finished}; updates made by each server: ` +
+    `${made}. In a step, a worker pushes ${number(moved)} bytes, and pulls as many. ` +
+    `Most updates that a gradient missed: ${missed}.`;
+}
+
+function moment(d, now) {
+  const t = now - 1, workers = range(d.workers);
+  if (!now) return `Tick 0 of ${d.end}: nothing has begun.`;
+  const doingNow = workers.map((w) => doing(d, w, t)).join("; ");
+  const keepingNow = range(d.servers).map((s) => keeping(d, s, t)).join(" ");
+  const flyingNow = underWay(d, t).map(([name, e]) => flying(d, name, e)).join("; ");
+  return `Tick ${now} of ${d.end}: ${doingNow}. ${keepingNow} On the way: ` +
+    `${flyingNow || "nothing"}. Updates missed by the gradients of key 0: ` +
+    `${workers.map((w) => missedBy(d, w, t)).join("; ")}.`;
+}
+
+function doing(d, worker, t) {
+  const step = computes(d, worker, t);
+  if (step !== null) return `worker ${worker} computes step ${step}`;
+  const what = waits(d, worker, t)
+    .map(([name, keys]) => `${name} of key ${keys.join(", ")}`);
+  return `worker ${worker} waits for ${what.join(" and ")}`;
+}
+
+function keeping(d, server, t) {
+  const [into, out] = traffic(d, server, t);
+  const waiting = kept(d, server, t).map(([key, workers]) => {
+    const late = range(d.workers).filter((w) => !workers.includes(w));
+    return `, keeps key ${key} of worker ${workers.join(", ")} and waits for worker ` +
+      late.join(", ");
+  });
+  return `Server ${server} has received ${number(into)} bytes, sent ${number(out)}` +
+    `${waiting.join("")}.`;
+}
+
+function flying(d, name, e) {
+  const ends = [`worker ${e.worker}`, `server ${e.server}`];
+  const [start, end] = MESSAGES[name][1] ? ends : ends.reverse();
+  return `${name}, key ${e.key}, ${start} → ${end}, ${number(nbytes(d, name, e))} bytes`;
+}
+
+function missedBy(d, worker, t) {
+  const own = d.exchanges.filter((e) => e.worker === worker && e.key === 0 &&
+    e.server === 0 && happened(e.handled, t));
+  return `worker ${worker}: ${own.map((e) => e.stale).join(", ") || "none yet"}`;
+}
+
+figure("server_traffic", { state, steps, height, drawing, summary, moment });

@@ -1,0 +1,89 @@
+"""Workers and servers at work, tick by tick: messages, bytes, waiting, staleness.
+
+The page holds what `ps_run.run` says about every choice.
+"""
+
+from string import ascii_letters, digits
+
+from . import frame, ps_run, server_traffic_state, server_traffic_svg
+
+MAX_WORKERS, MAX_SERVERS, MAX_KEYS, MAX_SLOW = 4, 3, len(ps_run.SIZES), 3
+CONTROLS = (
+    frame.Select("mode", "Store", ps_run.MODES),
+    frame.Slider("workers", "Workers", 1, MAX_WORKERS),
+    frame.Slider("servers", "Servers", 1, MAX_SERVERS),
+    frame.Slider("keys", "Keys", 1, MAX_KEYS),
+    frame.Slider("slow", "The last worker's computing takes, times", 1, MAX_SLOW),
+    frame.Clock(unit="tick"),
+)
+#: A character for each number from 0; `-` stands for None.
+_CODE = digits + ascii_letters
+
+
+def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=2, clock=14,
+           name="server-traffic"):  # fmt: skip
+    """The figure for a notebook: a drawing with controls below which it is explained.
+
+    `mode`: `'dist_sync'` or `'dist_async'`. `workers`: 1 to 4, `servers`: 1 to 3,
+    `keys`: 1 to 3. `slow`: how many times as long the last worker computes, 1 to 3.
+    `clock`: 0 to 60. These are shown at first, and without scripts for good.
+    `name`: its id in the page; a page with two figures needs two names.
+
+    Raises `ValueError` for what the figure cannot show.
+    Developed in the chapter *Synchronous and asynchronous training*.
+    """
+    choice = {"mode": mode, "workers": workers, "servers": servers, "keys": keys,
+              "slow": slow, "clock": clock}  # fmt: skip
+    _check(choice)
+    return frame.figure("server_traffic", name, "Job to show", CONTROLS, choice,
+                        data(), server_traffic_svg)  # fmt: skip
+
+
+def data():
+    """All runs that can be chosen, for JSON.
+
+    `runs`: "mode,workers,servers,keys,slow" -> a string, as `pack` makes it. `values`:
+    for each number of servers, `ps_run.values_bytes` of it. `compute`, `flight`, `end`:
+    of `ps_run`, in ticks.
+    """
+    runs = {
+        f"{mode},{workers},{servers},{keys},{slow}": pack(
+            ps_run.run(workers, servers, keys, mode, slow)
+        )
+        for mode in ps_run.MODES
+        for workers in range(1, MAX_WORKERS + 1)
+        for servers in range(1, MAX_SERVERS + 1)
+        for keys in range(1, MAX_KEYS + 1)
+        for slow in range(1, MAX_SLOW + 1)
+    }
+    values = {str(n): ps_run.values_bytes(n) for n in range(1, MAX_SERVERS + 1)}
+    return {"runs": runs, "values": values, "compute": ps_run.COMPUTE,
+            "flight": ps_run.FLIGHT, "end": ps_run.END}  # fmt: skip
+
+
+def pack(run):
+    """A run in characters: the beginnings of each worker, `|`, nine per exchange."""
+    begins = " ".join("".join(map(_letter, ticks)) for ticks in run.begins)
+    fields = server_traffic_state.FIELDS
+    exchanges = "".join(
+        _letter(getattr(e, field)) for e in run.exchanges for field in fields
+    )
+    return f"{begins}|{exchanges}"
+
+
+def _letter(number):
+    return "-" if number is None else _CODE[number]
+
+
+def _check(choice):
+    if choice["mode"] not in ps_run.MODES:
+        known = " or ".join(ps_run.MODES)
+        raise ValueError(f"unknown kind of store {choice['mode']!r}: {known}")
+    for what, least, most in (
+        ("workers", 1, MAX_WORKERS), ("servers", 1, MAX_SERVERS), ("keys", 1, MAX_KEYS),
+        ("slow", 1, MAX_SLOW), ("clock", 0, ps_run.END),
+    ):  # fmt: skip
+        if choice[what] not in range(least, most + 1):
+            raise ValueError(
+                f"the figure shows {what} from {least} to {most}, not {choice[what]!r}"
+            )
