@@ -1,0 +1,156 @@
+"""Answers to exercises: right ones, typical wrong ones, and where they are asked."""
+
+import ast
+import math
+
+import numpy
+import pytest
+from notebook_cells import chapters, code_cells, read, tree
+
+from d2l_ext import key_rule, schedule, traffic, wavefront
+from d2l_ext.answers import QUESTIONS, check
+from d2l_ext.answers.question import NOT_YET, Question, same, says
+from d2l_ext.compression import packed_size
+from d2l_ext.cost_model import pipelines, restarts
+from d2l_ext.minibatch import shard_sizes
+
+each = pytest.mark.parametrize("key", QUESTIONS, ids=lambda key: f"{key[0]}-{key[1]}")
+
+
+@each
+def test_the_right_answer_is_right(key):
+    assert says(QUESTIONS[key], QUESTIONS[key].right) == "right."
+
+
+@each
+def test_a_typical_wrong_answer_is_met_with_what_it_suggests(key):
+    question = QUESTIONS[key]
+    assert question.wrong
+    for answer, suggestion in question.wrong:
+        assert not same(answer, question.right, question.tolerance)
+        assert says(question, answer) == f"not yet. {suggestion}"
+
+
+@each
+def test_no_answer_gives_the_solution_away(key):
+    question = QUESTIONS[key]
+    for answer in (None, "no idea", -1, []):
+        said = says(question, answer)
+        assert said.startswith(("not yet", NOT_YET))
+        if isinstance(question.right, int) and question.right > 20:
+            assert str(question.right) not in said
+
+
+@each
+def test_a_question_is_asked_once_in_its_chapter(key):
+    name, number = key
+    if f"chapters/{name}" not in chapters():
+        pytest.skip("this chapter is not part of the book yet")
+    assert asked(name).count(number) == 1
+
+
+@pytest.mark.parametrize("page", chapters())
+def test_a_chapter_asks_only_what_the_library_can_check(page):
+    name = page.split("/")[-1]
+    assert {(name, number) for number in asked(name)} <= set(QUESTIONS)
+
+
+def asked(name):
+    """The numbers of the exercises whose answers a chapter lets its reader check."""
+    calls = [
+        node
+        for cell in code_cells(read(chapters()[f"chapters/{name}"]))
+        for node in ast.walk(tree(cell))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check"
+    ]
+    assert all(call.args[0].value == name for call in calls)
+    return [call.args[1].value for call in calls]
+
+
+# The right answers once more, by the library's own functions.
+COMPUTED = {
+    ("allreduce", 1): lambda: traffic.expected("ring", 8, 40).steps,
+    ("concise", 3): lambda: shard_sizes(100, 3, (4, 2, 1)),
+    ("data_parallel_scratch", 1): lambda: shard_sizes(64, 4)[0],
+    ("no_speed_up", 3): lambda: 256 / max(shard_sizes(256, 2, [7, 1])),
+    ("lstm_pipeline", 1): lambda: next(
+        t for t in range(1, 99) if wavefront.bound(4, t) >= 3.5
+    ),
+    ("micro_batches", 1): lambda: next(
+        m for m in range(1, 99) if schedule.bubble_formula(8, m) <= 0.1
+    ),
+    ("roles_keys_shards", 1): lambda: [
+        n
+        for n in range(2, 17)
+        if len({key_rule.server_of(key, n) for key in (0, 2, 4, 6)}) == 4
+    ],
+    ("compression", 1): lambda: packed_size(1_000_003),
+    ("scale", 2): lambda: (
+        pipelines.seconds([1, 2, 1, 1], [2, 4, 2, 2], 8)
+        / pipelines.seconds([1, 1, 1, 1], [2, 2, 2, 2], 8)
+    ),
+    ("scale", 5): lambda: restarts.young(300, 3600) / restarts.young(30, 3600),
+}
+
+
+@pytest.mark.parametrize("key", COMPUTED, ids=lambda key: f"{key[0]}-{key[1]}")
+def test_the_library_computes_the_right_answer(key):
+    assert says(QUESTIONS[key], COMPUTED[key]()) == "right."
+
+
+def test_the_ring_beats_the_tree_from_the_right_answer_on():
+    num_bytes = QUESTIONS["allreduce", 2].right
+    seconds = [traffic.seconds(w, 16, num_bytes, 50e-6, 1e-9) for w in ("ring", "tree")]
+    assert math.isclose(*seconds)
+
+
+# The machinery, on questions made for it.
+
+THREE = Question("a number", 3, [(6, "Halve it.")])
+
+
+def test_a_number_is_too_small_or_too_large():
+    assert says(THREE, 2) == "not yet, too small. Asked is a number."
+    assert says(THREE, 4) == "not yet, too large. Asked is a number."
+
+
+def test_a_number_may_be_numpys():
+    assert says(THREE, numpy.float32(3)) == says(THREE, numpy.array(3)) == "right."
+
+
+def test_true_is_not_one():
+    assert says(Question("a number", 1), True).startswith("not yet.")
+    assert says(Question("whether", True), 1).startswith("not yet.")
+    assert says(Question("whether", True), numpy.bool_(True)) == "right."
+
+
+def test_an_answer_within_the_tolerance_is_right():
+    question = Question("a share", 0.5, tolerance=0.1)
+    assert says(question, 0.54) == "right."
+    assert says(question, 0.56).startswith("not yet, too large.")
+
+
+def test_rounding_is_forgiven_where_no_tolerance_is_given():
+    assert says(Question("a number", 0.3), 0.1 + 0.2) == "right."
+
+
+def test_a_list_needs_its_length_and_its_order():
+    question = Question("two numbers", [1, 2])
+    assert says(question, (1, 2)) == "right."
+    assert says(question, numpy.array([1.0, 2.0])) == "right."
+    assert says(question, [1]).startswith("not yet: 2 numbers are needed.")
+    assert says(question, [2, 1]) == "not yet. Asked is two numbers."
+
+
+def test_a_word_may_be_written_in_capitals():
+    assert says(Question("a word", "data"), " Data ") == "right."
+
+
+def test_no_answer_yet_is_said_so(capsys):
+    check("allreduce", 1, None)
+    assert capsys.readouterr().out.startswith(f"Exercise 1: {NOT_YET}")
+
+
+def test_an_exercise_that_cannot_be_checked_is_refused_with_those_that_can():
+    with pytest.raises(KeyError, match=r"exercise 9: only \[1, 2\] can be checked"):
+        check("allreduce", 9, 1)
