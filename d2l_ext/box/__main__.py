@@ -121,8 +121,9 @@ def shell(args):
 def shape(args):
     machine, _ = _machine(args.host)
     switch = Machine.of_pid("switch", _state()["switch"], machine.user)
-    links.shape(switch, machine, int(args.interface[-1]), args.rate, args.delay,
-                args.loss)  # fmt: skip
+    others = [_machine(name)[0] for name in _state()["hosts"] if name != args.host]
+    links.shape(switch, machine, others, int(args.interface[-1]), args.rate,
+                args.delay, args.loss)  # fmt: skip
 
 
 def down(_):

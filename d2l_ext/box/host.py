@@ -28,6 +28,7 @@ class Host:
         self.private = str(cluster.folder / "private")
         self.disk = cluster.folder / name / "disk"
         self.machine = self.sshd = None
+        self.losses = {}  # by the number of the interface
 
     def power_on(self, wait=True):
         """Switch the host on; nothing happens when it is. Raises `OSError`."""
@@ -38,6 +39,8 @@ class Host:
             self.machine.wait()
             for number in range(1 + bool(self.second_address)):
                 links.plug(self.cluster.switch, self.machine, number, self.place)
+            for other in self._others():
+                other._lose([self.machine])
             self._start_sshd()
             self._wait_for_sshd()
 
@@ -91,7 +94,9 @@ class Host:
             if self.sshd:
                 self.sshd.wait()
                 self._link(links.unplug)
-        self.machine = self.sshd = None
+            self.losses = dict.fromkeys(self.losses, 0)
+            self._lose([other.machine for other in self._others()])
+        self.machine, self.sshd, self.losses = None, None, {}
 
     def cut(self):
         """Pull the cables: nothing leaves the host, nothing reaches it, all runs on."""
@@ -140,8 +145,21 @@ class Host:
 
     def shape(self, rate=None, delay=None, loss=0.0, interface="eth0"):
         """Shape a link, as `links.shape` does; without values, undo it."""
-        links.shape(self.cluster.switch, self.machine, int(interface[-1]), rate, delay,
+        number, others = int(interface[-1]), [host.machine for host in self._others()]
+        links.shape(self.cluster.switch, self.machine, others, number, rate, delay,
                     loss)  # fmt: skip
+        self.losses[number] = loss or 0
+
+    def _others(self):
+        """The other hosts that are up."""
+        everybody = (self.cluster.head, *self.cluster.hosts)
+        return [host for host in everybody if host is not self and host.sshd]
+
+    def _lose(self, machines):
+        """Let other machines drop what comes from this one, as its links are shaped."""
+        for number, loss in self.losses.items():
+            source = (self.address, self.second_address)[number]
+            links.lose(machines, self.name, number, source, loss)
 
     def bytes(self, interface="eth0"):
         """(sent, received) by an interface since the host is on."""

@@ -21,7 +21,10 @@ def plug(switch, host, number, place):
         f"netns {host.pid}",
         f"link set {port} master br{number} up",
     )
-    host.ip("link set lo up", f"addr add {address}/24 dev eth{number}",
+    # Each packet is one of 1,500 bytes: such a card would hand over 64 KB at a time,
+    # and what is lost, or waits in a queue, would be that much.
+    host.ip("link set lo up", f"link set eth{number} gso_max_segs 1",
+            f"addr add {address}/24 dev eth{number}",
             f"link set eth{number} up")  # fmt: skip
 
 
@@ -41,12 +44,13 @@ def mend(switch, name, number):
     switch.ip(f"link set {name}.{number} up")
 
 
-def shape(switch, host, number, rate=None, delay=None, loss=0.0):
+def shape(switch, host, others, number, rate=None, delay=None, loss=0.0):
     """Shape eth`number` of a machine, in both directions; all None removes it.
 
     `rate`: of `tc`, as in '100mbit'. `delay`: as in '20ms', once on the way out.
-    `loss`: the probability that a packet is dropped, in each direction.
-    Raises `ValueError` for a wrong value, `OSError` for what the kernel lacks.
+    `loss`: the probability that a packet is dropped, in each direction; `others`: the
+    machines that drop what comes from this one. Raises `ValueError` for a wrong
+    value, `OSError` for what the kernel lacks.
     """
     for name, value in (("rate", rate), ("delay", delay)):
         if value is not None and not re.fullmatch(r"[0-9.]+[a-z]+", value):
@@ -63,7 +67,7 @@ def shape(switch, host, number, rate=None, delay=None, loss=0.0):
                           QUEUE])  # fmt: skip
     if delay:
         _delay(host, f"eth{number}", delay, below="1:1" if rate else None)
-    _drop(host, f"eth{number}", loss or 0)
+    lose([host, *others], host.name, number, address(host, number), loss or 0)
 
 
 def _delay(host, port, delay, below):
@@ -75,20 +79,32 @@ def _delay(host, port, delay, below):
                       "leave delay out") from None  # fmt: skip
 
 
-def _drop(host, port, loss):
-    """Drop packets at random, by the firewall, in a chain of its own for `port`."""
-    for chain, way in (("INPUT", "-i"), ("OUTPUT", "-o")):
-        own = f"{chain}-{port}"
-        rules = host.tool(["iptables", "-w", "-S"])
-        if f"-N {own}" not in rules:
+def address(host, number):
+    """The address of eth`number` of a machine."""
+    said = host.tool(["ip", "-4", "-o", "address", "show", "dev", f"eth{number}"])
+    return re.search(r"inet ([0-9.]+)/", said)[1]
+
+
+def lose(machines, name, number, source, loss):
+    """Let `machines` drop what arrives at their eth`number`: on the machine `name` all
+    packets, on the others those from `source`, its address; 0 ends it.
+
+    Where packets arrive, the firewall can throw them away and nobody is told. On their
+    way out it can't: TCP would hear of it at once, and send them again.
+    """
+    chain = f"loss-{name}-eth{number}"
+    for machine in machines:
+        rules = [f":{chain} - [0:0]"]  # made, or emptied
+        if f"-N {chain}\n" not in machine.tool(["iptables", "-w", "-S"]):
             if not loss:
                 continue
-            host.tool(["iptables", "-w", "-N", own])
-            host.tool(["iptables", "-w", "-A", chain, way, port, "-j", own])
-        host.tool(["iptables", "-w", "-F", own])
+            whose = "" if machine.name == name else f"-s {source}"
+            rules.append(f"-A INPUT -i eth{number} {whose} -j {chain}")
         if loss:
-            host.tool(["iptables", "-w", "-A", own, "-m", "statistic", "--mode",
-                       "random", "--probability", str(loss), "-j", "DROP"])  # fmt: skip
+            rules.append(f"-A {chain} -m statistic --mode random "
+                         f"--probability {loss} -j DROP")  # fmt: skip
+        text = "\n".join(["*filter", *rules, "COMMIT", ""])
+        machine.tool(["iptables-restore", "-w", "--noflush"], text)
 
 
 def counted(pid, interface):

@@ -1,6 +1,7 @@
 """A cluster in a box: its hosts, links and keys, and that nothing of it stays."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from job_checks import wait_for
 from d2l_ext import box
 from d2l_ext.box import cluster as making
 from d2l_ext.box import needs
+from d2l_ext.unreliable import counters
 
 HOLDS = """
 import sys, time
@@ -92,17 +94,64 @@ def test_a_shaped_link_is_slow_both_ways_until_the_shape_is_taken_off(cluster):
     assert "tbf" not in host.machine.tool(["tc", "qdisc", "show"])
 
 
-def test_a_lossy_link_loses_packets_and_bytes_are_counted_by_interface(cluster):
-    host = cluster.hosts[1]
-    host.shape(loss=0.08)
+#: Says nothing to anybody: nobody listens on that port.
+SEND = """
+import socket, sys
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(int(sys.argv[2])):
+    out.sendto(b"x", (sys.argv[1], 9))
+"""
+
+
+def share_lost(sender, address, receiver, packets=4000):
+    """Of datagrams that one host sends to an address of another."""
+
+    def arrived():
+        text = Path(f"/proc/{receiver.machine.pid}/net/snmp").read_text()
+        names, values = (x.split() for x in text.splitlines() if x.startswith("Udp:"))
+        return int(values[names.index("NoPorts")])
+
+    before = arrived()
+    words = [sys.executable, "-S", "-c", SEND, address, str(packets)]
+    sender.run(words, check=True, timeout=30)
+    return 1 - (arrived() - before) / packets
+
+
+def test_packets_are_lost_on_their_way_to_and_from_a_lossy_host_and_nowhere_else(
+    cluster
+):  # fmt: skip
+    one, two, three = cluster.hosts
+    one.shape(loss=0.08)
+    assert share_lost(one, two.address, two) == pytest.approx(0.08, abs=0.025)
+    assert share_lost(two, one.address, one) == pytest.approx(0.08, abs=0.025)
+    assert share_lost(two, one.second_address, one) == 0
+    two.shape(loss=0.3)  # a packet passes both links
+    together = 1 - 0.92 * 0.7
+    assert share_lost(one, two.address, two) == pytest.approx(together, abs=0.04)
+    two.power_off()
+    two.power_on()  # in good order, but for what one does to it
+    assert share_lost(three, two.address, two) == 0
+    assert share_lost(one, two.address, two) == pytest.approx(0.08, abs=0.025)
+    one.shape()
+    assert share_lost(one, two.address, two) == share_lost(two, one.address, one) == 0
+
+
+def test_tcp_sends_again_what_a_link_loses_and_is_slower(cluster):
+    """Packet by packet. Bytes are counted by interface."""
+    host, size = cluster.hosts[1], 500_000
+    quick = seconds_to_send(cluster, host, host.address, size)
     before = {name: host.bytes(name) for name in ("eth0", "eth1")}
-    seconds_to_send(cluster, host, host.address, size=1_000_000)
-    rules = host.machine.tool(["iptables-save", "-c"]).splitlines()
+    again = counters.tcp(cluster.head)["sent again"]
+    host.shape(loss=0.08)
+    slow = seconds_to_send(cluster, host, host.address, size)
+    rules = host.machine.tool(["iptables-save", "-c"])
     host.shape()
-    dropped = [int(rule[1:].split(":")[0]) for rule in rules if "-j DROP" in rule]
-    assert len(dropped) == 2 and sum(dropped) > 0
+    again = counters.tcp(cluster.head)["sent again"] - again
+    assert again > 0.04 * size / 1448 and slow > quick
+    (dropped,) = re.findall(r"\[(\d+):(\d+)\].* -j DROP", rules)
+    assert 0 < int(dropped[1]) <= 1500 * int(dropped[0])
     sent, received = (host.bytes("eth0")[i] - before["eth0"][i] for i in (0, 1))
-    assert received > 1_000_000 > sent
+    assert received > size > sent
     assert host.bytes("eth1")[1] - before["eth1"][1] < 5000
     with pytest.raises(ValueError, match="no interface 'eth7'"):
         host.bytes("eth7")
