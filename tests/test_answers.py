@@ -13,6 +13,7 @@ from d2l_ext.answers.question import NOT_YET, Question, same, says
 from d2l_ext.compression import packed_size
 from d2l_ext.cost_model import pipelines, restarts
 from d2l_ext.minibatch import shard_sizes
+from d2l_ext.unreliable import wire
 
 each = pytest.mark.parametrize("key", QUESTIONS, ids=lambda key: f"{key[0]}-{key[1]}")
 
@@ -85,6 +86,8 @@ COMPUTED = {
         if len({key_rule.server_of(key, n) for key in (0, 2, 4, 6)}) == 4
     ],
     ("compression", 1): lambda: packed_size(1_000_003),
+    ("bad_networks", 1): lambda: 8e3 * wire.wire_bytes(4 * 100e6) / 1e9,
+    ("recovery", 1): lambda: restarts.daly(20, 40 * 86400 / 64) / 60,
     ("scale", 2): lambda: (
         pipelines.seconds([1, 2, 1, 1], [2, 4, 2, 2], 8)
         / pipelines.seconds([1, 1, 1, 1], [2, 2, 2, 2], 8)

@@ -8,7 +8,7 @@ A wrong answer that many would give is met with what it suggests, and not with t
 solution. Each chapter asks for some of its exercises; the others have no short answer.
 """
 
-from . import data_parallelism, distributed, model_parallelism
+from . import clusters, data_parallelism, distributed, model_parallelism
 from .question import says
 
 #: (chapter, number of the exercise): its `Question`.
@@ -16,6 +16,7 @@ QUESTIONS = {
     **data_parallelism.QUESTIONS,
     **model_parallelism.QUESTIONS,
     **distributed.QUESTIONS,
+    **clusters.QUESTIONS,
 }
 
 

@@ -1,4 +1,4 @@
-"""Answers to exercises of the parts on the kvstore, on clusters and on scale."""
+"""Answers to exercises of the parts on the kvstore and on scale."""
 
 from .question import Question
 
@@ -108,14 +108,6 @@ QUESTIONS = {
             (2.36, "Two workers share the link."),
         ],
         tolerance=0.02,
-    ),
-    ("launching", 4): Question(
-        "the exit code of the job",
-        7,
-        [
-            (0, "That is what `launch.py` returns."),
-            (1, "The book's launcher hands on the code of what failed first."),
-        ],
     ),
     ("scale", 1): Question(
         "a number of bytes",
