@@ -7,6 +7,7 @@
 | `shapes` | boxes, words and arrows, drawn in Python as in the page's script |
 | `pipeline_schedule` | GPipe and 1F1B, slot by slot |
 | `server_traffic` | workers and servers, message by message; `ps_run` computes it |
+| `cost_calculator` | a step's time and efficiency, by the formulas of `cost_model` |
 
 A figure is three files: `NAME.py` with its controls and data, `NAME_svg.py` with the
 functions that draw it and say it in words, and `NAME.js` with their twins, which draw

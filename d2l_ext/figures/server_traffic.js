@@ -120,8 +120,8 @@ function place(i, of) {
 
 function line(d, worker, server) {
   const start = place(worker, d.workers), end = place(server, d.servers);
-  return `<path class="ground" d="M${start} ${WORKERS}L${end} ${SERVERS}" ` +
-    'stroke="currentColor" stroke-width="2"/>';
+  return `<path d="M${start} ${WORKERS}L${end} ${SERVERS}" stroke="currentColor" ` +
+    'stroke-width="2" stroke-opacity="0.1"/>';
 }
 
 function serverBox(d, server, t) {

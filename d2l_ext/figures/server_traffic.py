@@ -13,7 +13,7 @@ CONTROLS = (
     frame.Slider("workers", "Workers", 1, MAX_WORKERS),
     frame.Slider("servers", "Servers", 1, MAX_SERVERS),
     frame.Slider("keys", "Keys", 1, MAX_KEYS),
-    frame.Slider("slow", "The last worker's computing takes, times", 1, MAX_SLOW),
+    frame.Slider("slow", "Last worker slower ×", 1, MAX_SLOW),
     frame.Clock(unit="tick"),
 )
 #: A character for each number from 0; `-` stands for None.

@@ -61,8 +61,8 @@ def place(i, of):
 def _line(d, worker, server):
     start, end = place(worker, d["workers"]), place(server, d["servers"])
     return (
-        f'<path class="ground" d="M{start} {WORKERS}L{end} {SERVERS}" '
-        'stroke="currentColor" stroke-width="2"/>'
+        f'<path d="M{start} {WORKERS}L{end} {SERVERS}" stroke="currentColor" '
+        'stroke-width="2" stroke-opacity="0.1"/>'
     )
 
 

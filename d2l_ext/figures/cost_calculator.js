@@ -1,0 +1,205 @@
+// What a step costs: the twins of cost_calculator_state.py, cost_calculator_svg.py and
+// cost_calculator_words.py. costs() computes as cost_model's step.py and exchange.py do.
+const DASHES = ["2 3", "9 4", "none", "9 3 2 3"];
+const LEFT = 90, WIDTH = 560, BOTTOM = 290, HIGH = 150, OCTAVE = 40;
+
+function state(data, choice) {
+  const d = { ...choice, ways: data.ways, on: data.devices,
+    backward: data.backward, twoBit: data.two_bit };
+  for (const [role, [low, high, isWhole]] of Object.entries(data.limits)) {
+    const value = Math.min(Math.max(Number(choice[role]) || low, low), high);
+    d[role] = isWhole ? Math.floor(value) : value;
+  }
+  Object.assign(d, costs(d, d.way, d.devices));
+  d.curves = data.ways.map((way) => curve(d, way));
+  return d;
+}
+
+function costs(d, way, devices) {
+  const each = d.scaling === "each device", overlap = d.overlap === "yes";
+  const batch = each ? d.batch * devices : d.batch;
+  const compute = computing(d, batch / devices);
+  const moved = devices > 1 ? communication(d, way, devices) : 0;
+  const hidden = overlap ? Math.min(moved, d.backward * compute) : 0;
+  const seconds = compute + moved - hidden;
+  const one = computing(d, d.batch);
+  const efficiency = each ? one / seconds : one / (devices * seconds);
+  return { compute, moved, seconds, hidden, waiting: (moved - hidden) / seconds,
+    efficiency, speed_up: devices * efficiency, per_second: batch / seconds };
+}
+
+function computing(d, examples) {
+  return 1e-3 * d.overhead + 1e-6 * d.example * examples;
+}
+
+function communication(d, way, devices) {
+  const compressed = d.compression === "yes" && way === "servers";
+  const arrays = d.sent === "in one array" ? 1 : d.arrays, nbytes = 4 * d.parameters;
+  const alpha = 1e-6 * d.latency, beta = 8 / (d.bandwidth * 1e9);
+  const packing = compressed ? 1e-9 * d.packing * nbytes : 0;
+  if (way === "servers") {
+    const pushed = compressed ? d.twoBit : 1;
+    const carried = (1 + pushed) * nbytes * Math.max(1, devices / d.servers);
+    return packing + 2 * arrays * alpha + carried * beta;
+  }
+  const rounds = way === "tree" ? 2 * Math.ceil(Math.log2(devices)) : 2 * (devices - 1);
+  const message = way === "ring" ? nbytes / devices : nbytes;
+  return packing + rounds * (arrays * alpha + message * beta);
+}
+
+function curve(d, way) {
+  return d.on.map((k) => costs(d, way, k).efficiency);
+}
+
+function height() {
+  return BOTTOM + 40;
+}
+
+function drawing(d) {
+  return lanes(d) + results(d) + axes(d) + allCurves(d);
+}
+
+function lanes(d) {
+  const begins = d.compute - d.hidden;
+  return [["computing", "forward", 0, d.compute], ["exchange", "copy", begins, d.moved]]
+    .map(([name, kind, begin, long], i) => {
+      const y = 4 + 24 * i, x = LEFT + whole((WIDTH * begin) / d.seconds);
+      const end = LEFT + whole((WIDTH * (begin + long)) / d.seconds);
+      const bar = end > x ? work(d, 0, kind, [x, y, end - x, 18]) : "";
+      return text(45, y + 13, name) + ground(LEFT, y, WIDTH, 18) + bar;
+    }).join("") + text(LEFT + WIDTH, 64, time(d.seconds), "end");
+}
+
+function results(d) {
+  return [["step", time(d.seconds)], ["waiting for the exchange", percent(d.waiting)],
+    ["efficiency", decimal(d.efficiency)], ["speed-up", digits(d.speed_up)],
+    ["examples per second", digits(d.per_second)]]
+    .map(([name, value], i) => text(70 + 140 * i, 92, value, "middle", 17, "now") +
+      text(70 + 140 * i, 110, name)).join("");
+}
+
+function axes(d) {
+  const top = BOTTOM - HIGH, right = LEFT + OCTAVE * (d.on.length - 1);
+  const lines = [top, top + HIGH / 2, BOTTOM].map((y) =>
+    `<path stroke="currentColor" stroke-opacity="0.25" d="M${LEFT} ${y}H${right}"/>`);
+  const ticks = d.on.map((k, i) =>
+    (i % 2 ? "" : text(LEFT + OCTAVE * i, BOTTOM + 15, number(k))));
+  return lines.join("") + text(LEFT - 8, top + 4, "1", "end") +
+    text(LEFT - 8, BOTTOM + 4, "0", "end") +
+    text(LEFT - 8, top + HIGH / 2 + 4, "efficiency", "end") + ticks.join("") +
+    text((LEFT + right) / 2, BOTTOM + 32, "devices");
+}
+
+function allCurves(d) {
+  const chosen = d.ways.indexOf(d.way), y = heightOf(d.efficiency);
+  const at = LEFT + whole(OCTAVE * Math.log2(d.devices));
+  return d.ways.map((_, i) => oneCurve(d, i, i === chosen)).join("") +
+    `<circle cx="${at}" cy="${y}" r="5" fill="${colours[chosen]}"/>` +
+    text(at, y - 9, decimal(d.efficiency), "middle", 11, "now");
+}
+
+function oneCurve(d, i, chosen) {
+  const points = d.curves[i].map((e, n) => `${LEFT + OCTAVE * n} ${heightOf(e)}`);
+  const style = `fill="none" stroke="${colours[i]}" stroke-width="${chosen ? 3 : 2}" ` +
+    `stroke-dasharray="${DASHES[i]}"`;
+  const y = BOTTOM - HIGH + 10 + 22 * i;
+  return `<path d="M${points.join("L")}" ${style}/><path d="M590 ${y}H622" ${style}/>` +
+    text(628, y + 4, called(d, d.ways[i]), "start", 11, chosen ? "now" : "");
+}
+
+function heightOf(efficiency) {
+  return BOTTOM - whole(HIGH * efficiency);
+}
+
+function summary(d) {
+  const own = d.curves[d.ways.indexOf(d.way)].filter((_, i) => i % 4 === 0);
+  const on = d.on.filter((_, i) => i % 4 === 0);
+  return `${d.model}, ${number(Math.floor(d.parameters))} parameters or ` +
+    `${digits(4e-6 * d.parameters)} MB of gradients, ${number(d.batch)} examples for ` +
+    `${d.scaling}, ${digits(d.bandwidth)} Gbit/s, ${digits(d.latency)} µs. Exchange: ` +
+    `${called(d, d.way)}. Efficiency on ${on.map(number).join(", ")} devices: ` +
+    `${own.map(decimal).join(", ")}.`;
+}
+
+function moment(d) {
+  const others = d.ways
+    .map((way) => `${called(d, way)} ${time(costs(d, way, d.devices).seconds)}`);
+  return `A step on ${number(d.devices)} devices takes ${time(d.seconds)}: computing ` +
+    `${time(d.compute)}, exchange ${time(d.moved)}, of which ${time(d.hidden)} behind ` +
+    `the backward pass. ${percent(d.waiting)} of the step is waiting. Efficiency ` +
+    `${decimal(d.efficiency)}, speed-up ${digits(d.speed_up)}. With each exchange: ` +
+    `${others.join(", ")}.`;
+}
+
+function called(d, way) {
+  return way === "servers" ? `${number(d.servers)} servers` : way;
+}
+
+function whole(x) {
+  return Math.floor(x + 0.5);
+}
+
+function digits(x) {
+  let places = 0;
+  while (places < 15 && x * 10 ** places > 0 && x * 10 ** places < 100) places += 1;
+  const scaled = String(whole(x * 10 ** places)).padStart(places + 1, "0");
+  const cut = scaled.length - places;
+  return number(scaled.slice(0, cut)) + (places ? `.${scaled.slice(cut)}` : "");
+}
+
+function time(seconds) {
+  for (const [unit, many] of [["s", 1], ["ms", 1e3]]) {
+    if (seconds * many >= 1) return `${digits(seconds * many)} ${unit}`;
+  }
+  return `${digits(seconds * 1e6)} µs`;
+}
+
+function decimal(x) {
+  const scaled = String(whole(1000 * x)).padStart(4, "0");
+  return `${scaled.slice(0, -3)}.${scaled.slice(-3)}`;
+}
+
+function percent(x) {
+  return `${whole(100 * x)}%`;
+}
+
+// Each number has a slider in logarithmic scale; a model has three of the numbers.
+function pair(root) {
+  const { models } = JSON.parse(root.querySelector(".data").textContent).data;
+  const field = (role) => root.querySelector(`[data-role=${role}]`);
+  const slider = (role) => root.querySelector(`[data-of=${role}]`);
+  const log = (x, base) => Math.log(x) / Math.log(base);
+
+  function follow(role) {
+    const s = slider(role), at = log(field(role).value, s.dataset.base);
+    s.value = Math.max(at, s.min);
+  }
+
+  function lead(role) {
+    const s = slider(role), n = field(role);
+    const value = Number((s.dataset.base ** s.value).toPrecision(3));
+    n.value = n.step === "1" ? Math.round(value) : value;
+  }
+
+  for (const { dataset: { of: role } } of root.querySelectorAll("[data-of]")) {
+    field(role).addEventListener("input", () => follow(role));
+    slider(role).addEventListener("input", () => lead(role));
+  }
+  for (const role of Object.keys(Object.values(models)[0])) {
+    for (const control of [field(role), slider(role)]) {
+      control.addEventListener("input", () => {
+        field("model").selectedIndex = field("model").length - 1;
+      });
+    }
+  }
+  field("model").addEventListener("input", () => {
+    for (const [role, value] of Object.entries(models[field("model").value] || {})) {
+      field(role).value = value;
+      follow(role);
+    }
+  });
+}
+
+document.querySelectorAll(".d2l-figure[data-kind=cost_calculator]:not([data-live])")
+  .forEach(pair);
+figure("cost_calculator", { state, height, drawing, summary, moment });
