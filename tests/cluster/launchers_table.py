@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = map(str, Path(__file__).parents[:2])
 import sge_daemons
 import slurm_daemons
 from submitting import Submitting

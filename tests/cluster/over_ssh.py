@@ -10,7 +10,6 @@ from job_checks import JOBS, environ
 
 PYTHON = sys.executable
 WORDS = [PYTHON, str(JOBS / "words.py")]
-STEPS = [PYTHON, str(JOBS / "steps.py")]
 
 
 def command(cluster, *argv, hosts=None, workers=2, servers=1):

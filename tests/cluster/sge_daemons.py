@@ -4,9 +4,11 @@ for the whole system is left alone."""
 
 import os
 import re
-import time
 from contextlib import contextmanager
 from pathlib import Path
+
+from daemons import starting
+from job_checks import wait_for
 
 LIBRARY = Path("/usr/lib/gridengine")
 SHARE = Path("/usr/share/gridengine")
@@ -76,19 +78,12 @@ def running(cluster, slots=3):
     env = {"PATH": f"{os.environ['PATH']}:/usr/sbin", "SGE_ROOT": str(folder),
            "SGE_CELL": "default", "SGE_ND": "1", "SGE_QMASTER_PORT": "6444",
            "SGE_EXECD_PORT": "6445"}  # fmt: skip
-    started = []
-
     def tell(*command):
         told = cluster.head.run([str(word) for word in command], env=env, timeout=30)
         assert told.returncode == 0, (command, told.stdout, told.stderr)
         return told.stdout
 
-    def daemon(host, name):
-        with open(folder / f"{name}-{host.name}.log", "w") as log:
-            started.append(host.popen([str(LIBRARY / name)], env=env, stdout=log,
-                                      stderr=log, cwd=folder))  # fmt: skip
-
-    try:
+    with starting(folder, env) as start:
         tell(LIBRARY / "spoolinit", "classic", "libspoolc", spool, "init")
         for kind, what in {
             "configuration": folder / "configuration", "managers": "root",
@@ -96,19 +91,14 @@ def running(cluster, slots=3):
             "usersets": SHARE / "util/resources/usersets",
         }.items():  # fmt: skip
             tell(LIBRARY / "spooldefaults", kind, what)
-        daemon(cluster.head, "sge_qmaster")
-        _wait(lambda: cluster.head.run(["qconf", "-sh"], env=env).returncode == 0)
+        start(cluster.head, LIBRARY / "sge_qmaster")
+        wait_for(lambda: cluster.head.run(["qconf", "-sh"], env=env).returncode == 0)
         _configure(cluster, folder, env, tell, slots)
         for host in cluster.hosts:
-            daemon(host, "sge_execd")
-        _wait(lambda: len(re.findall(r"all\.q@h\d+ .* \S+ +\n", tell("qstat", "-f")))
-              == len(cluster.hosts))  # fmt: skip
+            start(host, LIBRARY / "sge_execd")
+        wait_for(lambda: len(re.findall(r"all\.q@h\d+ .* \S+ +\n",
+                                        tell("qstat", "-f"))) == len(cluster.hosts))
         yield env
-    finally:
-        for process in started:
-            process.kill()
-        for process in started:
-            process.wait()
 
 
 def _configure(cluster, folder, env, tell, slots):
@@ -131,13 +121,6 @@ def _configure(cluster, folder, env, tell, slots):
     editor.chmod(0o755)
     env["EDITOR"] = str(editor)
     tell("qconf", "-aq", "all.q")
-
-
-def _wait(condition):
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "Grid Engine is not up"
-        time.sleep(0.1)
 
 
 def jobs(cluster, env):

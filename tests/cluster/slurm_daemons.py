@@ -6,6 +6,8 @@ import shutil
 import time
 from contextlib import contextmanager
 
+from daemons import starting
+
 NEEDED = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd",
           "srun": "slurm-client"}  # fmt: skip
 PLACES = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
@@ -60,28 +62,17 @@ def running(cluster, slots=3):
         head=cluster.head.address, folder=folder, private=cluster.head.private,
         nodes="\n".join(nodes)))  # fmt: skip
     env = {**os.environ, "PATH": PLACES, "SLURM_CONF": str(folder / "slurm.conf")}
-    started = []
-
-    def daemon(host, *command):
-        with open(folder / f"{command[0]}-{host.name}.log", "w") as log:
-            started.append(host.popen(list(command), env=env, stdout=log, stderr=log))
-
-    try:
+    with starting(folder, env) as start:
         for host in (cluster.head, *cluster.hosts):
             host.run(["mkdir", "-p", "-m", "755", "/run/munge"], check=True)
-            daemon(host, "munged", "--foreground", "--force", "--num-threads=1",
-                   f"--key-file={folder}/munge.key", "--pid-file=/run/munge/pid",
-                   "--seed-file=/run/munge/seed", "--log-file=/run/munge/log")
-        daemon(cluster.head, "slurmctld", "-D")
+            start(host, "munged", "--foreground", "--force", "--num-threads=1",
+                  f"--key-file={folder}/munge.key", "--pid-file=/run/munge/pid",
+                  "--seed-file=/run/munge/seed", "--log-file=/run/munge/log")
+        start(cluster.head, "slurmctld", "-D")
         for host in cluster.hosts:
-            daemon(host, "slurmd", "-D", "-N", host.name)
+            start(host, "slurmd", "-D", "-N", host.name)
         _wait_until_idle(cluster, env, folder)
         yield env
-    finally:
-        for process in started:
-            process.kill()
-        for process in started:
-            process.wait()
 
 
 def _wait_until_idle(cluster, env, folder):

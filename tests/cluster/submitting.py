@@ -4,9 +4,9 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from job_checks import environ, wait_for
 from trained import TRAIN, local_weights, weights
 
 ROOT = Path(__file__).parents[2]
@@ -36,14 +36,14 @@ class Submitting:
         return self.cluster.head.run(self.words(*flags), env=self.env, cwd=ROOT,
                                      timeout=90)  # fmt: skip
 
-    def start(self, *flags):
+    def start(self, workers=2):
         """Start a job that makes steps; return its launcher when all workers do."""
-        command = self.words("-n", "2", "-s", "1", *flags, *STEPS)
+        command = self.words("-n", str(workers), "-s", "1", *STEPS)
         launcher = self.cluster.head.popen(
             command, env=self.env, cwd=ROOT, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True)  # fmt: skip
         seen, lines = set(), []
-        while len(seen) < 2:
+        while len(seen) < workers:
             line = launcher.stdout.readline()
             assert line, "".join(lines)
             lines.append(line)
@@ -57,11 +57,8 @@ class Submitting:
         files = set(ROOT.glob(".d2l_ext-*")) - self.before
         return [*filter(None, found), *self.jobs(), *files]
 
-    def check_nothing_left(self, seconds=15):
-        end = time.monotonic() + seconds
-        while self.left():
-            assert time.monotonic() < end, self.left()
-            time.sleep(0.2)
+    def check_nothing_left(self):
+        wait_for(lambda: not self.left(), 15)
 
     # ---- What each launcher must do ----
 
@@ -79,8 +76,8 @@ class Submitting:
     def check_killed_worker(self):
         launcher = self.start()
         victims = [pid for pid in set(self.processes()) - self.before
-                   if "steps.py" in command_line(pid) and b"DMLC_WORKER_ID=1"
-                   in Path(f"/proc/{pid}/environ").read_bytes()]  # fmt: skip
+                   if "steps.py" in command_line(pid)
+                   and b"DMLC_WORKER_ID=1" in environ(pid)]  # fmt: skip
         (victim,) = victims
         subprocess.run(["kill", "-9", str(victim)], check=True)
         out, _ = launcher.communicate(timeout=60)
@@ -89,7 +86,7 @@ class Submitting:
         self.check_nothing_left()
 
     def check_ended_launcher(self, signum):
-        launcher = self.start()
+        launcher = self.start(workers=1)
         assert self.secrets_on_command_lines() == []
         if signum == signal.SIGKILL:  # of the launcher itself, not of what entered
             (pid,) = (pid for pid in self.cluster.head.processes()
@@ -105,8 +102,8 @@ class Submitting:
     def secrets_on_command_lines(self):
         """Command lines that hold the secret of a door, which is 64 hex digits."""
         lines = [command_line(pid) for pid in self.processes()]
-        secrets = [word.rpartition(":")[2] for pid in self.processes()
-                   for word in _environment(pid) if word.startswith("D2L_EXT_DOOR=")]
+        secrets = [word.rpartition(b":")[2].decode() for pid in self.processes()
+                   for word in environ(pid) if word.startswith(b"D2L_EXT_DOOR=")]
         return [line for line in lines for secret in secrets if secret in line]
 
 
@@ -117,11 +114,3 @@ def command_line(pid):
     except OSError:
         return ""
     return text.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
-
-
-def _environment(pid):
-    try:
-        text = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return []
-    return text.decode(errors="replace").split("\0")

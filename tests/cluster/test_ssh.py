@@ -13,9 +13,7 @@ from over_ssh import WORDS, command, launch, left, nodes, start, words_of
 NASTY = ["a;touch x", "$(touch x)", "`touch x`", "a b", "'", '"', "line\nline", "",
          "ä→日本", "*", "\\", "| touch x", "&& touch x", "~", "\t", "-s",
          "$HOME"]  # fmt: skip
-TRAIN = ["-m", "d2l_ext.train", "--kv-store", "dist_sync", "--network", "mlp",
-         "--num-examples", "256", "--batch-size", "32", "--num-epochs", "1",
-         "--save-prefix", "kept/net"]  # fmt: skip
+TRAIN = [*trained.TRAIN[1:], "--save-prefix", "kept/net"]
 
 
 @pytest.fixture(autouse=True)
@@ -28,13 +26,10 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
     cluster, tmp_path
 ):
     """Two workers: a sum of two gradients does not depend on which came first."""
-    here, shared, work = (tmp_path / name for name in ("here", "shared", "work"))
-    for folder in (here, shared, work):
+    shared, work = tmp_path / "shared", tmp_path / "work"
+    for folder in (shared, work):
         folder.mkdir()
     (work / "data.txt").write_text("copied")
-    local = cluster.head.run([PYTHON, "-m", "d2l_ext.launch", "-n", "2", "-s", "1",
-                              PYTHON, *TRAIN], cwd=here, timeout=80)  # fmt: skip
-    assert local.returncode == 0, local.stderr
     done = launch(cluster, "python", *TRAIN, cwd=shared)
     assert done.returncode == 0, done.stderr
     there = f"{cluster.hosts[0].private}/no/such folder; yet"
@@ -45,14 +40,13 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
     assert not (work / "kept").exists()
     copies = [host.disk / "no/such folder; yet" for host in cluster.hosts]
     (copied,) = [copy for copy in copies if any(copy.glob("kept/net*"))]
-    expected = trained.weights(here / "kept/net")
+    expected = trained.local_weights(tmp_path)
     assert expected.size > 1000
     for folder in (shared, copied):
         found = trained.weights(folder / "kept/net")
         numpy.testing.assert_array_equal(found, expected)
     for host in cluster.hosts:
         shutil.rmtree(host.disk / "no", ignore_errors=True)
-
 
 
 def test_hostile_arguments_and_values_arrive_unchanged(cluster, tmp_path):
