@@ -13,14 +13,15 @@ from .losses import Hosts
 from .story import run
 
 TRAIN = [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--batch-size",
-         "32", "--num-epochs", "12", "--kv-store", "dist_sync", "--save-every", "5",
-         "--disp-batches", "1", "--save-prefix"]  # fmt: skip
+         "32", "--kv-store", "dist_sync", "--save-every", "5", "--disp-batches",
+         "1"]  # fmt: skip
 FLAGS = ["-n", "2", "-s", "2", "--deadline", 150, "--max-restarts", 3]
 
 
-def job(place, folder, lose=(), repair=None):
+def job(place, folder, lose=(), repair=None, epochs=12):
     """A small training of two workers, and its `Story`; the last state in `folder`."""
-    return run(place, [*FLAGS, *TRAIN, Path(folder) / "p"], lose, repair)
+    own = ["--num-epochs", epochs, "--save-prefix", Path(folder) / "p"]
+    return run(place, [*FLAGS, *TRAIN, *own], lose, repair)
 
 
 def state(folder):
