@@ -13,6 +13,8 @@ from over_ssh import WORDS, command, launch, left, nodes, start, words_of
 NASTY = ["a;touch x", "$(touch x)", "`touch x`", "a b", "'", '"', "line\nline", "",
          "ä→日本", "*", "\\", "| touch x", "&& touch x", "~", "\t", "-s",
          "$HOME"]  # fmt: skip
+#: The name of a file.
+ODD = "-e a b;*'$(x)\n\"ä"
 TRAIN = [*trained.TRAIN[1:], "--save-prefix", "kept/net"]
 
 
@@ -30,15 +32,22 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
     for folder in (shared, work):
         folder.mkdir()
     (work / "data.txt").write_text("copied")
+    (work / ODD).write_text("copied too")
+    (work / ODD).chmod(0o754)
+    (work / ".git").mkdir()
+    (work / ".git" / "config").write_text("not copied")
     done = launch(cluster, "python", *TRAIN, cwd=shared)
     assert done.returncode == 0, done.stderr
     there = f"{cluster.hosts[0].private}/no/such folder; yet"
     done = launch(cluster, "--sync-dst-dir", there, "sh", "-c",
                   'cat data.txt && exec python "$@"', "sh", *TRAIN, cwd=work)
     assert done.returncode == 0, done.stderr
-    assert f"copied {work} to h1:{there}, 1 files of 1 were new" in done.stderr
+    assert f"copied {work} to h1:{there}, 2 files of 2 were new" in done.stderr
     assert not (work / "kept").exists()
     copies = [host.disk / "no/such folder; yet" for host in cluster.hosts]
+    for copy in copies:
+        assert (copy / ODD).stat().st_mode & 0o777 == 0o754
+        assert not (copy / ".git").exists()
     (copied,) = [copy for copy in copies if any(copy.glob("kept/net*"))]
     expected = trained.local_weights(tmp_path)
     assert expected.size > 1000
@@ -66,7 +75,8 @@ def test_hostile_arguments_and_values_arrive_unchanged(cluster, tmp_path):
 def test_variables_reach_other_hosts_and_stand_on_no_command_line(
     cluster, monkeypatch, tmp_path
 ):  # fmt: skip
-    for name in ("MXNET_TEST", "OMP_TEST", "D2L_EXT_X", "T_NOT_PASSED", "PS_DROP_MSG"):
+    passed_on = ["D2L_EXT_X", "KMP_TEST", "MXNET_TEST", "OMP_TEST"]
+    for name in (*passed_on, "T_NOT_PASSED", "PS_DROP_MSG"):
         monkeypatch.setenv(name, "5ecret")
     show = f"""import os, json, time
 while not os.path.exists({str(tmp_path / "go")!r}): time.sleep(0.05)
@@ -80,7 +90,7 @@ print(json.dumps({{k: v for k, v in os.environ.items() if v[::-1] == "terce5"}})
     given = {line.split(" | ")[0].strip(): json.loads(line.split(" | ")[1])
              for line in out.splitlines()}  # fmt: skip
     assert given["worker-0"] == given["worker-1"]
-    assert sorted(given["worker-0"]) == ["D2L_EXT_X", "MXNET_TEST", "OMP_TEST", "T_W"]
+    assert sorted(given["worker-0"]) == [*passed_on, "T_W"]
     ours = [line for line in lines if b"d2l_ext.launch" in line and b"T_W" in line]
     others = [line for line in lines if b"5ecret" in line and line not in ours]
     assert not others
