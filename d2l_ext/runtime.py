@@ -7,8 +7,10 @@ Set later, they change nothing.
 import ctypes
 import os
 import platform
+import subprocess
 import sys
 import sysconfig
+from datetime import datetime, timezone
 from pathlib import Path
 
 #: What two CPU contexts need to work side by side, and why.
@@ -116,15 +118,19 @@ def cores():
 
 
 def provenance():
-    """Where a figure comes from: `dict` of versions, processor, devices, settings.
+    """Where a figure comes from: `dict` of date, versions, machine, settings.
 
-    `profile` is what the chapters choose their devices by; see `devices.profile`.
+    `commit` is that of the checkout which holds the library, as `git describe` names
+    it, and None outside of one. `profile` is what the chapters choose their devices
+    by; see `devices.profile`.
     """
     import mxnet
 
     from . import devices
 
     return {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "commit": _commit(),
         "mxnet": mxnet.__version__,
         "python": platform.python_version(),
         "processor": _processor(),
@@ -133,6 +139,18 @@ def provenance():
         "profile": devices.profile(),
         "settings": {k: os.environ.get(k) for k in SETTINGS},
     }
+
+
+def _commit():
+    command = ["git", "describe", "--always", "--dirty", "--tags"]
+    folder = Path(__file__).resolve().parent
+    try:
+        ran = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return ran.stdout.strip()
 
 
 def _processor():

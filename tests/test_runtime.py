@@ -1,8 +1,10 @@
 """`import d2l_ext` prepares MXNet's engine, or says that it came too late."""
 
 import os
+import re
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
 
@@ -133,8 +135,15 @@ def test_the_libraries_are_looked_for_in_this_environment(tmp_path, monkeypatch)
     assert runtime.preload_cuda() == ["libcudart.so.1"]
 
 
-def test_provenance_names_versions_processor_and_cores():
+def test_provenance_names_date_commit_versions_processor_and_cores():
     facts = runtime.provenance()
+    assert datetime.fromisoformat(facts["date"])
+    assert facts["commit"] is None or re.search(r"[0-9a-f]{7}", facts["commit"])
     assert facts["mxnet"] == "1.9.1"
     assert facts["cores"] >= 1
     assert facts["processor"]
+
+
+def test_provenance_has_no_commit_where_there_is_no_git(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert runtime.provenance()["commit"] is None
