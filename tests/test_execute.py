@@ -13,6 +13,7 @@ import pytest
 from nbformat import v4
 
 import cache
+import durations
 import execute
 import notebooks
 import render
@@ -321,11 +322,21 @@ def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(tmp_path, ca
         },
         "language_info": {"name": "python"},
     }
-    assert book.git("status", "--porcelain") == " M chapters/one.ipynb\n"
+    assert book.git("status", "--porcelain").splitlines() == [
+        " M chapters/one.ipynb",
+        "?? chapters/durations.json",
+    ]
 
     first = (book.root / "chapters/one.ipynb").read_bytes()
     rerun.rerun(book.root, [Path("chapters/one.ipynb")], timeout=60)
     assert (book.root / "chapters/one.ipynb").read_bytes() == first
+
+
+def test_rerun_can_store_nothing_but_the_time(tmp_path, call):
+    book = Book(tmp_path / "book", one=["import time\ntime.sleep(0.2)"])
+    assert call(rerun, book, "--time") == 0
+    assert book.git("status", "--porcelain") == "?? chapters/durations.json\n"
+    assert 0.2 <= durations.load(book.root)["chapters/one"]["seconds"] < 60
 
 
 def test_rerun_leaves_a_chapter_that_fails_as_it_was(tmp_path, call, capsys):

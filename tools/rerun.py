@@ -2,6 +2,7 @@
 
     tools/rerun.py                           all chapters
     tools/rerun.py chapters/devices.ipynb    one of them
+    tools/rerun.py --time                    store only how long each takes
 
 What changes from run to run without meaning anything is left out or made the
 same: times of execution, the kernel's name and version, how a stream was cut.
@@ -11,10 +12,12 @@ import argparse
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import nbformat
 
+import durations
 from notebooks import TIMEOUT, ChapterError, chapters, execute, prepare_environment
 from progress import Progress
 from sources import copy_sources
@@ -61,11 +64,12 @@ def _joined(outputs):
     return joined
 
 
-def rerun(root, paths, timeout):
+def rerun(root, paths, timeout, time_only=False):
     """Execute the chapters `paths` of the book in `root`; store their outputs.
 
     They run in a copy, so that nothing but the notebooks changes, and a notebook
-    only after all its cells ran. Raises `ChapterError` at the first that fails.
+    only after all its cells ran. How long it took is recorded beside them.
+    With `time_only` nothing else is. Raises `ChapterError` at the first that fails.
     """
     (root / "_build").mkdir(exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="rerun-", dir=root / "_build"))
@@ -74,6 +78,7 @@ def rerun(root, paths, timeout):
         progress = Progress(len(paths))
         for path in paths:
             progress.start(path)
+            begin = time.monotonic()
             log = (root / "_build" / path.name).with_suffix(".log")
             try:
                 nb = execute(
@@ -82,7 +87,9 @@ def rerun(root, paths, timeout):
             except ChapterError as error:
                 progress.failed()
                 raise ChapterError(f"{path}, {error}") from None
-            nbformat.write(normalise(nb), root / path)
+            if not time_only:
+                nbformat.write(normalise(nb), root / path)
+            durations.record(root, path, time.monotonic() - begin)
             progress.done()
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -99,6 +106,9 @@ def main():
     """Execute the chapters named, or all; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("chapters", nargs="*", help="default: all in _toc.yml")
+    parser.add_argument(
+        "--time", action="store_true", help="store no outputs, only how long it took"
+    )
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds a cell")
     arguments = parser.parse_args()
@@ -106,7 +116,7 @@ def main():
     prepare_environment()
     try:
         paths = [_inside(root, name) for name in arguments.chapters] or chapters(root)
-        rerun(root, paths, arguments.timeout)
+        rerun(root, paths, arguments.timeout, arguments.time)
     except KeyboardInterrupt:
         print("\nStopped. Finished chapters are stored.", file=sys.stderr)
         return 130
