@@ -26,11 +26,12 @@ import report
 import rows
 from run import CHECK_STEPS, WARM_UP, Run, say
 
+from d2l_ext.rosetta import peers
+
 LEARNING_RATE = 0.1
 #: What makes glibc keep the memory that a process frees, for its next step.
 KEEP_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
                "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}  # fmt: skip
-PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "data_parallel.json"
 
 
@@ -56,8 +57,8 @@ def parse(argv):
     if args.batch_size % 4:
         p.error(f"--batch-size {args.batch_size}: four devices share it evenly, so "
                 "it must be a multiple of 4")  # fmt: skip
-    if args.peer_python is None and PEER_PYTHON.exists():
-        args.peer_python = PEER_PYTHON
+    if args.peer_python is None and peers.DEFAULT.exists():
+        args.peer_python = peers.DEFAULT
     try:
         args.rows, args.missing = rows.chosen(args.only, args.peers, args.peer_python)
     except ValueError as error:

@@ -25,8 +25,8 @@ import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import dist_step
 import record
 import report
-from data_parallel import PEER_PYTHON
 from d2l_ext import launch
+from d2l_ext.rosetta import peers
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "distributed.json"
 WARM_UP, DEADLINE, IMAGES = 3, 120, 256
@@ -174,8 +174,8 @@ def parse(argv):
     args.rows = [row for row in ROWS if row.id.startswith(tuple(args.only))]
     if not args.rows:
         p.error(f"--only: no row begins so; there are {', '.join(r.id for r in ROWS)}")
-    if args.peer_python is None and PEER_PYTHON.exists():
-        args.peer_python = PEER_PYTHON
+    if args.peer_python is None and peers.DEFAULT.exists():
+        args.peer_python = peers.DEFAULT
     if not args.peers:
         args.rows = [row for row in args.rows if row.kind != "gloo"]
     return args

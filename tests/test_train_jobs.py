@@ -9,6 +9,7 @@ import pytest
 from job_checks import PYTHON, nothing_left  # noqa: F401
 from mxnet import npx
 from test_train import last, run  # noqa: F401
+from trained import weights
 
 from d2l_ext import data, dist_replicas, launch, networks, replicas
 from d2l_ext.parts import Part
@@ -19,12 +20,6 @@ TRAIN = [PYTHON, "-m", "d2l_ext.train"]
 FLAGS = ["--network", "mlp", "--num-examples", "321"]
 OF_TWO = [*FLAGS, "--batch-size", "32"]
 OF_ONE = [*FLAGS, "--batch-size", "64"]
-
-
-def weights(prefix):
-    arrays, _ = last(prefix)
-    names = sorted(name for name in arrays if name.startswith("param"))
-    return numpy.concatenate([arrays[name].ravel() for name in names])
 
 
 def results(job):
