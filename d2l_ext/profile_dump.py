@@ -1,7 +1,13 @@
-"""Reads what MXNet's profiler wrote: a list of operators, each on its device."""
+"""Runs MXNet's profiler, and reads what it wrote: operators, each on its device."""
 
 import json
+import os
+import tempfile
 from collections import namedtuple
+from contextlib import contextmanager
+
+import mxnet as mx
+from mxnet import npx
 
 #: One operator on one device. Times in milliseconds from the start of the record.
 Event = namedtuple("Event", "device name kind start end")
@@ -10,6 +16,28 @@ _UPDATES = {"_npi_multiply_scalar", "_npi_true_divide_scalar", "_npi_subtract"}
 _BOOKKEEPING = {"DeleteVariable", "SetupExec", "ResourceParallelRandomSetSeed"}
 #: Names of the profiler's slots by number. MXNet writes them once in a process.
 _slots = {}
+
+
+@contextmanager
+def profiled(take, **what):
+    """Profile the work of the `with` block, all of it and nothing else.
+
+    `take`: called at the end, also after an error, with the path of what was written.
+    `what`: options of `mxnet.profiler.set_config`, such as `profile_memory=True`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "profile.json")
+        npx.waitall()
+        mx.profiler.set_config(profile_api=False, filename=path, **what)
+        mx.profiler.set_state("run")
+        try:
+            yield
+        finally:
+            npx.waitall()
+            mx.profiler.set_state("stop")
+            # finished=True would close the profiler for the rest of the process.
+            mx.profiler.dump(finished=False)
+            take(path)
 
 
 def read(path, borrowed=None):

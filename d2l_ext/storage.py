@@ -1,14 +1,11 @@
 """Memory that each device's arrays take, from MXNet's own storage profiler."""
 
 import gc
-import os
-import tempfile
 from contextlib import contextmanager
 
-import mxnet as mx
 from mxnet import np, npx
 
-from .profile_dump import raw_events
+from .profile_dump import profiled, raw_events
 from .runtime import cores
 from .timeline import borrowed_slots
 
@@ -47,22 +44,18 @@ def record(devices):
     slots = _slots(devices)
     memory = Memory()
     gc.collect()  # arrays in reference cycles would be dropped inside the block
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "memory.json")
-        npx.waitall()
-        mx.profiler.set_config(profile_memory=True, profile_imperative=False,
-                               profile_symbolic=False, profile_api=False,
-                               filename=path)  # fmt: skip
-        mx.profiler.set_state("run")
+
+    def take(path):
+        memory.peak, memory.held = _read(path, slots)
+
+    with profiled(take, profile_memory=True, profile_imperative=False,
+                  profile_symbolic=False):  # fmt: skip
         probes = _probe(devices)
         try:
             yield memory
         finally:
             npx.waitall()
             probes += _probe(devices)
-            mx.profiler.set_state("stop")
-            mx.profiler.dump(finished=False)
-            memory.peak, memory.held = _read(path, slots)
 
 
 def _probe(devices):

@@ -1,14 +1,9 @@
 """What each device did, and when: the engine's profiler as a chart per device."""
 
-import os
-import tempfile
 from contextlib import contextmanager
 
-import mxnet as mx
-from mxnet import npx
-
 from .figures.language import DEVICE_COLOURS, KIND_HATCHES, bar
-from .profile_dump import Event, kind_of, read
+from .profile_dump import Event, kind_of, profiled, read
 from .runtime import cores
 
 __all__ = [
@@ -73,20 +68,12 @@ def record(devices=()):
     """
     borrowed = borrowed_slots(devices)
     trace = Timeline()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "trace.json")
-        npx.waitall()
-        mx.profiler.set_config(profile_imperative=True, profile_symbolic=True,
-                               profile_api=False, filename=path)  # fmt: skip
-        mx.profiler.set_state("run")
-        try:
-            yield trace
-        finally:
-            npx.waitall()
-            mx.profiler.set_state("stop")
-            # finished=True would close the profiler for the rest of the process.
-            mx.profiler.dump(finished=False)
-            trace.events = read(path, borrowed)
+
+    def take(path):
+        trace.events = read(path, borrowed)
+
+    with profiled(take, profile_imperative=True, profile_symbolic=True):
+        yield trace
 
 
 def borrowed_slots(devices):
