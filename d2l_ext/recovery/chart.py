@@ -2,9 +2,13 @@
 
 import matplotlib.pyplot as plt
 
-from ..timeline import DEVICE_COLOURS
+from ..figures.language import ALARM as LOST
+from ..figures.language import DEVICE_COLOURS
 
-LOST, AGAIN = "#b00020", "#e8a33d"
+#: No worker's colour: stories have two.
+AGAIN = DEVICE_COLOURS[4]
+#: Behind words that stand on points.
+PAPER = {"facecolor": "white", "linewidth": 0, "pad": 1}
 
 
 def draw(story, num_workers=2):
@@ -22,7 +26,7 @@ def draw(story, num_workers=2):
             if rank == 0:
                 panel.annotate(f"{name} killed ", (at, 1), rotation=90, color=LOST,
                                xycoords=("data", "axes fraction"), ha="right",
-                               va="top", fontsize=8)  # fmt: skip
+                               va="top", fontsize=8, bbox=PAPER)
         for number, at in enumerate(story.restarts):
             panel.axvline(at, color="0.5", linewidth=1, linestyle=":",
                           label="started again" if not number else None)  # fmt: skip
