@@ -195,8 +195,10 @@ def test_a_worker_computes_or_waits_for_something():
         d = state(DATA, choice)
         for t in range(ps_run.END):
             for worker in range(choice["workers"]):
-                idle = computes(d, worker, t) is None
-                assert idle == bool(waits(d, worker, t))
+                waiting = waits(d, worker, t)
+                assert (computes(d, worker, t) is None) == bool(waiting)
+                keys = [key for _, keys in waiting for key in keys]
+                assert len(set(keys)) == len(keys) <= choice["keys"]
 
 
 def test_the_words_say_who_waits_for_whom():
