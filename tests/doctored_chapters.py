@@ -5,6 +5,38 @@ find it and a function that breaks the chapter so.
 """
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from rules_chapter import FACTS
+
+LAST_LINE = "runtime.provenance()"
+OPENING = """# Title
+
+**After this chapter you can** count to three.
+
+**You need** [another](one.ipynb). The notebook runs in less than half a minute.
+
+```python
+## not a heading
+```"""
+SUMMARY = """## Summary
+
+- One.
+- Two.
+- Three.
+
+## Exercises"""
+EXERCISE = """### Exercise {number}
+
+*{level}.*
+How many?
+
+<details>
+<summary>Hint</summary>
+
+Count them.
+
+</details>"""
+#: Where in the chapter the summary and the exercises are, as numbers of cells.
+IN_SUMMARY, FIRST, CHECK, SOLUTION, LAST = 8, 9, 10, 11, 16
 
 
 def code(source, *outputs, tags=(), **metadata):
@@ -17,8 +49,18 @@ def text(printed):
     return new_output("stream", name="stdout", text=printed)
 
 
+def origin(*facts):
+    text = str(dict.fromkeys(facts, "…"))
+    return new_output("execute_result", {"text/plain": text}, execution_count=1)
+
+
 def image(kind="image/png"):
     return new_output("display_data", {kind: "L3RtcC8="})
+
+
+def interactive():
+    html = '<div class="d2l-figure"></div>'
+    return new_output("display_data", {"text/html": html})
 
 
 def good():
@@ -27,19 +69,21 @@ def good():
         "figure": {"caption": "A line.", "name": "fig-line"},
     }
     cells = [
-        new_markdown_cell("# Title\n\n```python\n## not a heading\n```"),
-        code("import d2l_ext\nfrom mxnet import np"),
-        new_markdown_cell("## First"),
+        new_markdown_cell(OPENING),
+        code(f"import d2l_ext\nfrom mxnet import np\n{LAST_LINE}", origin(*FACTS)),
+        new_markdown_cell("## First\n\nAn **engine** makes it.\nPredict its shape."),
         code("X = np.ones(3)\nX.shape", text("(3,)"), tags=["claim-S4"]),
         code("plot(X)", image(), mystnb=figure),
         code("timer.stop()", text("0.2 sec"), tags=["nbval-ignore-output"]),
-        new_markdown_cell("## Summary\n\n## Exercises"),
+        new_markdown_cell("Predict the sum. **It is exact.**"),
+        code("X.sum()", text("3")),
+        new_markdown_cell(SUMMARY),
     ]
-    for i in range(1, 5):
-        cells += [
-            new_markdown_cell(f"### Exercise {i}\n\nHow many?"),
-            code("assert X.sum() == 3", tags=["hide-cell"]),
-        ]
+    for i, level in enumerate(("Warm-up", "Standard", "Deeper", "Deeper"), start=1):
+        cells.append(new_markdown_cell(EXERCISE.format(number=i, level=level)))
+        if i == 1:
+            cells.append(code(f'check("example", {i}, None)', text("no answer yet")))
+        cells.append(code("assert X.sum() == 3", tags=["hide-cell"]))
     nb = new_notebook(cells=cells)
     number(nb)
     return nb
@@ -58,6 +102,14 @@ def output(printed, **more):
 
 def source(new, i=3):
     return lambda nb: nb.cells[i].update(source=new)
+
+
+def replace(old, new, i=IN_SUMMARY):
+    def doctor(nb):
+        assert old in nb.cells[i].source
+        nb.cells[i].source = nb.cells[i].source.replace(old, new)
+
+    return doctor
 
 
 def tag(new, i=3):
@@ -145,7 +197,7 @@ DOCTORS = {
     ),
     "a folder in the text": (
         "names_no_path_of_a_machine",
-        source("## In /Users/ann/book", i=2),
+        replace("its shape", "its shape\nin /Users/ann/book", i=2),
     ),
     "an unknown tag": ("has_known_tags", tag("nbval-ignore-outptu")),
     "a skipped cell": ("has_known_tags", tag("nbval-skip")),
@@ -157,18 +209,21 @@ DOCTORS = {
     "a time from a magic": ("compares_no_times", source("%timeit X.sum()")),
     "a time from a function": ("compares_no_times", output("acc 0.97, 0.4 sec/epoch")),
     "a speed-up": ("compares_no_times", output("speed-up: 1.93")),
-    "no import of the library": ("imports_the_library_first", drop(1)),
+    "no import of the library": (
+        "imports_the_library_first",
+        source(f"from mxnet import np\n{LAST_LINE}", i=1),
+    ),
     "MXNet before the library": (
         "imports_the_library_first",
-        source("from mxnet import np\nimport d2l_ext", i=1),
+        source(f"from mxnet import np\nimport d2l_ext\n{LAST_LINE}", i=1),
     ),
     "d2l before the library": (
         "imports_the_library_first",
-        source("from d2l import mxnet as d2l\nimport d2l_ext", i=1),
+        source(f"from d2l import mxnet as d2l\nimport d2l_ext\n{LAST_LINE}", i=1),
     ),
     "the library in the second cell": (
         "imports_the_library_first",
-        lambda nb: (source("a = 1", i=1)(nb), source("import d2l_ext")(nb)),
+        lambda nb: (source(LAST_LINE, i=1)(nb), source("import d2l_ext")(nb)),
     ),
     "a second CPU": (
         "leaves_devices_to_the_library",
@@ -179,9 +234,21 @@ DOCTORS = {
         source("d = mx.cpu(device_id=1)"),
     ),
     "a GPU": ("leaves_devices_to_the_library", source("devices = [npx.gpu(0)]")),
+    "no line of provenance": (
+        "says_where_its_numbers_come_from",
+        source("import d2l_ext", i=1),
+    ),
+    "numbers without a commit": (
+        "says_where_its_numbers_come_from",
+        lambda nb: nb.cells[1].update(outputs=[origin("date", *FACTS[2:])]),
+    ),
     "an image without alt text": ("describes_its_images", mystnb("image", "alt")),
     "an image without caption": ("describes_its_images", mystnb("figure", "caption")),
     "an image without name": ("describes_its_images", mystnb("figure", "name")),
+    "an interactive figure without caption": (
+        "describes_its_images",
+        lambda nb: nb.cells[3].outputs.append(interactive()),
+    ),
     "a figure that was not stored": (
         "describes_its_images",
         lambda nb: nb.cells[4].update(outputs=[]),
@@ -190,20 +257,92 @@ DOCTORS = {
         "describes_its_images",
         lambda nb: nb.cells[4].outputs.append(image("image/svg+xml")),
     ),
-    "no summary": ("ends_with_summary_and_exercises", source("## Exercises", i=6)),
+    "no exercises": (
+        "ends_with_summary_and_exercises",
+        replace("## Exercises", "## Tasks"),
+    ),
     "a section after the exercises": (
         "ends_with_summary_and_exercises",
         add(new_markdown_cell("## Later")),
     ),
-    "three exercises": ("has_solved_exercises", drop(13, 14)),
+    "three exercises": ("has_solved_exercises", drop(LAST, LAST + 1)),
     "exercises that skip a number": (
         "has_solved_exercises",
-        source("### Exercise 7", i=13),
+        replace("Exercise 4", "Exercise 7", i=LAST),
     ),
-    "an exercise without solution": ("has_solved_exercises", drop(10)),
-    "an exercise whose solution is open": ("has_solved_exercises", untag(10)),
+    "an exercise without solution": ("has_solved_exercises", drop(SOLUTION)),
+    "an exercise whose solution is open": ("has_solved_exercises", untag(SOLUTION)),
     "an exercise whose solution asserts nothing": (
         "has_solved_exercises",
-        source("X.sum()", i=10),
+        source("X.sum()", i=SOLUTION),
     ),
+    "no word on what it gives": (
+        "opens_with_what_it_gives_and_needs",
+        replace("**After this chapter you can** count", "Learn to count", i=0),
+    ),
+    "no word on what it needs": (
+        "opens_with_what_it_gives_and_needs",
+        replace("**You need** [another](one.ipynb). ", "", i=0),
+    ),
+    "no word on how long it runs": (
+        "opens_with_what_it_gives_and_needs",
+        replace("in less than half a minute", "quickly", i=0),
+    ),
+    "one prompt": ("asks_to_predict", replace("Predict", "Compute", i=2)),
+    "a prompt that nothing answers": (
+        "asks_to_predict",
+        lambda nb: nb.cells.insert(3, new_markdown_cell("It is (3,).")),
+    ),
+    "a prediction in the middle of a line": (
+        "asks_to_predict",
+        replace("Predict", "They predict", i=2),
+    ),
+    "a summary of two points": ("sums_up_in_points", replace("- Three.\n", "")),
+    "a summary in prose": ("sums_up_in_points", replace("- ", "")),
+    "an exercise without a level": (
+        "grades_its_exercises",
+        replace("*Standard.*\n", "", i=SOLUTION + 1),
+    ),
+    "a level with a name of its own": (
+        "grades_its_exercises",
+        replace("*Standard.*", "*Hard.*", i=SOLUTION + 1),
+    ),
+    "no exercise to warm up": (
+        "grades_its_exercises",
+        replace("Warm-up", "Standard", i=FIRST),
+    ),
+    "an exercise without a hint": (
+        "folds_a_hint_below_each_exercise",
+        replace(
+            "\n\n<details>\n<summary>Hint</summary>\n\nCount them.\n\n</details>",
+            "",
+            i=FIRST,
+        ),
+    ),
+    "a hint that is open": (
+        "folds_a_hint_below_each_exercise",
+        replace("<details>\n<summary>Hint</summary>", "Hint:", i=FIRST),
+    ),
+    "a hint without an empty line, which would not be Markdown": (
+        "folds_a_hint_below_each_exercise",
+        replace("</summary>\n\n", "</summary>\n", i=FIRST),
+    ),
+    "no answer to check": ("lets_the_reader_check_an_answer", drop(CHECK)),
+    "a check of another chapter's answer": (
+        "lets_the_reader_check_an_answer",
+        source('check("devices", 1, None)', i=CHECK),
+    ),
+    "a check of another exercise": (
+        "lets_the_reader_check_an_answer",
+        source('check("example", 2, None)', i=CHECK),
+    ),
+    "a check that shows the answer": (
+        "lets_the_reader_check_an_answer",
+        source('check("example", 1, 3)', i=CHECK),
+    ),
+    "a term that the glossary lacks": (
+        "explains_its_bold_terms",
+        replace("**engine**", "**carburettor**", i=2),
+    ),
+    "bold type to stress": ("explains_its_bold_terms", replace("An", "**An**", i=2)),
 }

@@ -7,10 +7,12 @@ empty when all is well.
 import ast
 import re
 
-from notebook_cells import asserts, code_cells, headings, label, tags, tree
+from notebook_cells import asserts, code_cells, headings, label, printed, tags, tree
 
 #: The chapter that explains contexts may name them; the others ask the library.
 NAMES_CONTEXTS = "chapters/devices"
+#: What `runtime.provenance()` must have stored.
+FACTS = ("date", "commit", "mxnet", "python", "processor", "cores", "gpus")
 
 
 def imports_the_library_first(nb, page):
@@ -51,16 +53,30 @@ def _names_a_context(call):
     return name == "gpu" or (name == "cpu" and literal)
 
 
+def says_where_its_numbers_come_from(nb, page):
+    """In the first cell: the machine, the versions, the date, the commit."""
+    cells = code_cells(nb)[:1]
+    if not cells or not cells[0].source.endswith("runtime.provenance()"):
+        return ["the first code cell must end with runtime.provenance()"]
+    text = printed(cells[0])
+    missing = [fact for fact in FACTS if f"'{fact}': " not in text]
+    return [f"the stored provenance has no {missing}"] if missing else []
+
+
 def describes_its_images(nb, page):
+    """An interactive figure says in words what it shows; it needs caption and name."""
     problems = []
     for cell in code_cells(nb):
-        number = sum(_is_image(output) for output in cell.outputs)
+        images = sum(_is_image(output) for output in cell.outputs)
+        number = images + sum(_is_interactive(output) for output in cell.outputs)
         options = cell.metadata.get("mystnb", {})
         has = {
             "image alt": options.get("image", {}).get("alt"),
             "figure caption": options.get("figure", {}).get("caption"),
             "figure name": options.get("figure", {}).get("name"),
         }
+        if not images:
+            del has["image alt"]
         missing = [what for what, value in has.items() if not value]
         if number and missing:
             problems.append(f"{label(cell)} has an image without mystnb {missing}")
@@ -73,6 +89,10 @@ def describes_its_images(nb, page):
 
 def _is_image(output):
     return any(kind.startswith("image/") for kind in output.get("data", {}))
+
+
+def _is_interactive(output):
+    return 'class="d2l-figure"' in output.get("data", {}).get("text/html", "")
 
 
 def ends_with_summary_and_exercises(nb, page):
@@ -105,6 +125,7 @@ def has_solved_exercises(nb, page):
 RULES = [
     imports_the_library_first,
     leaves_devices_to_the_library,
+    says_where_its_numbers_come_from,
     describes_its_images,
     ends_with_summary_and_exercises,
     has_solved_exercises,
