@@ -44,11 +44,11 @@ class Copies:
         """Whether all have ended well. Raises `Failed` when one has not."""
         for host, process in list(self.running.items()):
             if process.poll() is not None:
+                del self.running[host]
                 said = process.communicate()[0]
                 if process.returncode:
                     raise Failed(f"{host}: the folder could not be copied: "
                                  f"{' '.join(said.split())}", 1)  # fmt: skip
-                del self.running[host]
                 self.say(f"copied {os.getcwd()} to {host}:{self.where.sync_dst_dir}, "
                          f"{_count(said)}, without {', '.join(LEFT_OUT)}")
         return not self.running

@@ -33,7 +33,7 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
         folder.mkdir()
     (work / "data.txt").write_text("copied")
     (work / ODD).write_text("copied too")
-    (work / ODD).chmod(0o754)
+    (work / ODD).chmod(0o775)
     (work / ".git").mkdir()
     (work / ".git" / "config").write_text("not copied")
     done = launch(cluster, "python", *TRAIN, cwd=shared)
@@ -46,7 +46,7 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
     assert not (work / "kept").exists()
     copies = [host.disk / "no/such folder; yet" for host in cluster.hosts]
     for copy in copies:
-        assert (copy / ODD).stat().st_mode & 0o777 == 0o754
+        assert (copy / ODD).stat().st_mode & 0o777 == 0o775
         assert not (copy / ".git").exists()
     (copied,) = [copy for copy in copies if any(copy.glob("kept/net*"))]
     expected = trained.local_weights(tmp_path)

@@ -93,6 +93,20 @@ def test_what_a_host_lacks_is_named(cluster):
         assert (done.returncode, text in done.stderr) == (code, True), done.stderr
 
 
+def test_a_folder_that_cannot_be_copied_is_named_with_the_reason(cluster, tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "here").write_text("a file")
+    host = cluster.hosts[1]
+    (host.disk / "there" / "here" / "a folder").mkdir(parents=True)
+    done = launch(cluster, "--sync-dst-dir", f"{host.private}/there", "true",
+                  cwd=tmp_path / "work")  # fmt: skip
+    assert done.returncode == 1
+    assert "h2: the folder could not be copied: " in done.stderr
+    assert "could not make way for new regular file: here" in done.stderr
+    for host in cluster.hosts:
+        shutil.rmtree(host.disk / "there", ignore_errors=True)
+
+
 # ---- Hosts that cannot be used ----
 
 
@@ -149,6 +163,22 @@ def test_a_wrong_key_is_refused_and_named(cluster, tmp_path):
     config = config_with(cluster, tmp_path, cluster.key, tmp_path / "other")
     said = refused(cluster, config)
     assert "it does not let this user in." in said and "ssh-copy-id h" in said
+
+
+def test_nobody_is_asked_for_a_passphrase_whatever_the_users_settings(
+    cluster, tmp_path, monkeypatch
+):  # fmt: skip
+    keys.make_key(str(tmp_path / "locked"), "locked", "a passphrase")
+    config = config_with(cluster, tmp_path, cluster.key, tmp_path / "locked")
+    text = Path(config).read_text().replace("BatchMode yes", "BatchMode no")
+    Path(config).write_text(text)
+    ask = tmp_path / "ask"
+    ask.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\necho a passphrase\n")
+    ask.chmod(0o700)
+    monkeypatch.setenv("SSH_ASKPASS", str(ask))
+    monkeypatch.setenv("SSH_ASKPASS_REQUIRE", "force")
+    assert "it does not let this user in." in refused(cluster, config)
+    assert not (tmp_path / "asked").exists()
 
 
 @pytest.mark.parametrize(
