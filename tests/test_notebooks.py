@@ -2,12 +2,13 @@
 
 import pytest
 import rules_chapter
+import rules_learning
 import rules_stored
 import yaml
 from doctored_chapters import DOCTORS, good, text
 from notebook_cells import ROOT, chapters, read
 
-RULES = rules_stored.RULES + rules_chapter.RULES
+RULES = rules_stored.RULES + rules_chapter.RULES + rules_learning.RULES
 PAGE = "chapters/example"
 
 
