@@ -20,7 +20,7 @@ CONTROLS = (
 _CODE = digits + ascii_letters
 
 
-def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=2, clock=14,
+def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
            name="server-traffic"):  # fmt: skip
     """The figure for a notebook: a drawing with controls below which it is explained.
 
