@@ -1,6 +1,7 @@
 """What the tests of mpi, Slurm and Grid Engine have in common: three jobs on a box."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -36,12 +37,21 @@ class Submitting:
         return self.cluster.head.run(self.words(*flags), env=self.env, cwd=ROOT,
                                      timeout=90)  # fmt: skip
 
+    def popen(self, *flags):
+        """Start a launcher on the head."""
+        return self.cluster.head.popen(
+            self.words(*flags), env=self.env, cwd=ROOT, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)  # fmt: skip
+
+    def kill(self):
+        """Kill the launcher itself, not what entered the head."""
+        (pid,) = (pid for pid in self.cluster.head.processes() if command_line(pid)
+                  .startswith(f"{sys.executable} -m d2l_ext.launch --l"))  # fmt: skip
+        os.kill(pid, signal.SIGKILL)
+
     def start(self, workers=2):
         """Start a job that makes steps; return its launcher when all workers do."""
-        command = self.words("-n", str(workers), "-s", "1", *STEPS)
-        launcher = self.cluster.head.popen(
-            command, env=self.env, cwd=ROOT, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)  # fmt: skip
+        launcher = self.popen("-n", str(workers), "-s", "1", *STEPS)
         seen, lines = set(), []
         while len(seen) < workers:
             line = launcher.stdout.readline()
@@ -79,7 +89,7 @@ class Submitting:
                    if "steps.py" in command_line(pid)
                    and b"DMLC_WORKER_ID=1" in environ(pid)]  # fmt: skip
         (victim,) = victims
-        subprocess.run(["kill", "-9", str(victim)], check=True)
+        os.kill(victim, signal.SIGKILL)
         out, _ = launcher.communicate(timeout=60)
         assert launcher.returncode == 128 + signal.SIGKILL, out
         assert "worker 1" in out and "was ended by SIGKILL" in out
@@ -88,11 +98,8 @@ class Submitting:
     def check_ended_launcher(self, signum):
         launcher = self.start(workers=1)
         assert self.secrets_on_command_lines() == []
-        if signum == signal.SIGKILL:  # of the launcher itself, not of what entered
-            (pid,) = (pid for pid in self.cluster.head.processes()
-                      if command_line(pid).startswith(self.words()[0] + " -m "
-                                                      "d2l_ext.launch --l"))
-            subprocess.run(["kill", "-9", str(pid)], check=True)
+        if signum == signal.SIGKILL:
+            self.kill()
         else:
             launcher.send_signal(signum)
         out, _ = launcher.communicate(timeout=60)

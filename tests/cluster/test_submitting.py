@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 import sge_daemons
 import slurm_daemons
+from job_checks import wait_for
 from submitting import ROOT, STEPS, Submitting
 
 from d2l_ext import box, launch
@@ -139,6 +140,16 @@ def test_a_job_that_waits_in_the_queue_ends_with_its_deadline(up, launcher, said
     done = job.run("-n", "6", "-s", "6", "--deadline", "3", "true")
     assert done.returncode == 124, done.stderr
     assert said in done.stderr
+    job.check_nothing_left()
+
+
+@pytest.mark.parametrize("launcher", [slurm, sge])
+def test_a_job_leaves_the_queue_when_its_launcher_is_killed(up, launcher):
+    job = up(launcher)
+    with job.popen("-n", "6", "-s", "6", "true") as process:
+        wait_for(job.jobs)
+        job.kill()
+        process.communicate(timeout=20)
     job.check_nothing_left()
 
 
