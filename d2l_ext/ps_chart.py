@@ -1,8 +1,9 @@
 """The start of a job and one step of it, drawn from the logs of its processes."""
 
+from .figures.language import DEVICE_COLOURS
 from .ps_log import SCHEDULER, rank, role
 
-CONTROL, PUSH, PULL = "#555555", "#0072B2", "#D55E00"
+CONTROL, (PUSH, PULL) = "#555555", DEVICE_COLOURS[:2]
 
 
 def phases(logs):

@@ -11,12 +11,19 @@ function ground(x, y, width, height) {
     'rx="2"/>';
 }
 
+function swatch(device, [x, y, width, height]) {
+  return `<rect class="swatch" x="${x}" y="${y}" width="${width}" height="${height}" ` +
+    `fill="${colours[device % colours.length]}"/>`;
+}
+
 function work(d, device, kind, [x, y, width, height], label = "", state = "") {
   const at = `x="${x}" y="${y}" width="${width}" height="${height}" rx="2"`;
   const fill = colours[device % colours.length], ink = inks[device % inks.length];
   const hatched = kind !== "forward";
   const hatch = hatched ? `<rect ${at} fill="url(#${d.name}-${kind})"/>` : "";
-  const rim = hatched ? ` stroke="${fill}" stroke-width="3" paint-order="stroke"` : "";
+  const wide = Math.min(6, 2 + Math.floor(width / 9));
+  const rim = hatched
+    ? ` stroke="${fill}" stroke-width="${wide}" paint-order="stroke"` : "";
   return `<g class="work ${state}"><rect ${at} fill="${fill}"/>${hatch}` +
     `<text x="${x + Math.floor(width / 2)}" y="${y + Math.floor(height / 2) + 4}" ` +
     `text-anchor="middle" font-size="${width > 15 ? 11 : 8}" ` +

@@ -12,6 +12,10 @@ DEVICE_COLOURS = (
 )  # fmt: skip
 #: The colour of words on device i's colour.
 INKS = ("#fff",) + ("#000",) * 7
+#: Large areas around device 0 and 1, and words in device 2's colour on white.
+TINTS, SHADES = ("#DCEBF5", "#FBE9DC"), ("#00704F",)
+#: What failed or was lost.
+ALARM = "#B00020"
 #: The hatch of a kind of work: forward plain, backward striped, … Waiting has no bar.
 KIND_HATCHES = {"forward": "", "backward": "////", "update": "xx", "copy": ".."}
 #: The same hatches in SVG: a path, or a dot, that is repeated every six units.

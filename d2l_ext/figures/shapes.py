@@ -24,6 +24,15 @@ def ground(x, y, width, height):
     )
 
 
+def swatch(device, box):
+    """A rectangle of a device's colour. `box`: x, y, width and height."""
+    x, y, width, height = box
+    return (
+        f'<rect class="swatch" x="{x}" y="{y}" width="{width}" height="{height}" '
+        f'fill="{colour(device)}"/>'
+    )
+
+
 def work(d, device, kind, box, label="", state=""):
     """Work of a device: a box of its colour, with the hatch of its kind and a label.
 
@@ -35,7 +44,8 @@ def work(d, device, kind, box, label="", state=""):
     fill, hatch, rim = colour(device), "", ""
     if kind != "forward":
         hatch = f'<rect {at} fill="url(#{d["name"]}-{kind})"/>'
-        rim = f' stroke="{fill}" stroke-width="3" paint-order="stroke"'
+        wide = min(6, 2 + width // 9)
+        rim = f' stroke="{fill}" stroke-width="{wide}" paint-order="stroke"'
     return (
         f'<g class="work {state}"><rect {at} fill="{fill}"/>{hatch}'
         f'<text x="{x + width // 2}" y="{y + height // 2 + 4}" text-anchor="middle" '

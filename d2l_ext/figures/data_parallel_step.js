@@ -1,0 +1,139 @@
+// A step of data parallelism, drawn and in words: the twins of data_parallel_step_svg.py.
+const ROWS = [["parameters", 1, "copy"], ["shard", 2, "copy"], ["losses", 3, "forward"],
+  ["gradient", 4, "backward"], ["sum", 6, "copy"], ["updated", 7, "update"]];
+
+function state(data, choice) {
+  const k = choice.devices, n = choice.batch;
+  return { k, n, params: data.params, example: data.example,
+    shards: data.shards[`${k},${n}`], sent: data.sent[k], received: data.received[k] };
+}
+
+function steps() {
+  return 7;
+}
+
+function height(d) {
+  return 358 + 16 * (d.k - 1);
+}
+
+function left(i) {
+  return 112 + 148 * i;
+}
+
+function top(d, r) {
+  return 104 + 34 * r + (r > 3 ? 20 + 16 * (d.k - 1) : 0);
+}
+
+function crossed(d, i, now) {
+  const came = (now > 0 ? d.params : 0) + (now > 1 ? shard(d, i) : 0);
+  const [received, sent] = i === 0 ? [4, 5] : [5, 4];
+  return [came + (now > received ? d.received[i] : 0), now > sent ? d.sent[i] : 0];
+}
+
+function shard(d, i) {
+  return d.shards[i] * d.example;
+}
+
+function each(d, draw) {
+  return d.shards.map((_, i) => draw(d, i)).join("");
+}
+
+function drawing(d, now) {
+  const titles = ROWS.map(([title], r) => text(4, top(d, r) + 18, title, "start"));
+  const words = d.k > 1 ? text(4, top(d, 3) + 44, "allreduce", "start") : "";
+  return host(d) + titles.join("") + each(d, (_, i) => device(d, i, now)) + words +
+    each(d, (_, i) => (i ? lane(d, i, now) : "")) + totals(d, now);
+}
+
+function host(d) {
+  const held = `${number(d.params)} B of parameters, a minibatch of ${d.n} images`;
+  return text(4, 24, "host", "start") + ground(112, 6, 148 * d.k - 12, 28) +
+    text(106 + 74 * d.k, 24, d.k > 1 ? held : "parameters, images");
+}
+
+function device(d, i, now) {
+  const x = left(i), middle = x + 68;
+  let coming = "";
+  if (now === 1 || now === 2) {
+    const nbytes = now === 1 ? d.params : shard(d, i);
+    coming = arrow(d, [middle - 30, 38], [middle - 30, 70], "now") +
+      text(middle - 22, 58, `${number(nbytes)} B`, "start", 10);
+  }
+  const name = swatch(i, [x, 82, 12, 12]) + text(x + 18, 92, `device ${i}`, "start");
+  return coming + name + ROWS.map((_, r) => boxOf(d, i, r, now)).join("");
+}
+
+function boxOf(d, i, r, now) {
+  const box = [left(i), top(d, r), 136, 26], kind = ROWS[r][2];
+  const act = r === 4 && d.k === 1 ? 4 : ROWS[r][1];
+  if (now < act) return ground(...box);
+  return work(d, i, kind, box, label(d, i, r), now === act ? "now" : "done");
+}
+
+function label(d, i, r) {
+  const images = d.shards[i], all = `${number(d.params)} B`;
+  return [all, `${images} images`, `of ${images} images`, `of ${images} images`,
+    `of ${d.n} images`, all][r];
+}
+
+function lane(d, i, now) {
+  const y = top(d, 3) + 40 + 16 * (i - 1), here = left(i) + 10, there = left(0) + 126;
+  if (now < 5) return "";
+  const [from, to] = now === 5 ? [here, there] : [there, here];
+  return arrow(d, [from, y], [to, y], now === 7 ? "done" : "now") +
+    text(here + 4, y + 4, `${number(d.params)} B`, "start", 9);
+}
+
+function totals(d, now) {
+  const y = top(d, 5) + 44;
+  return text(4, y, "bytes in", "start") + text(4, y + 16, "bytes out", "start") +
+    each(d, (_, i) => {
+      const [came, went] = crossed(d, i, now);
+      return text(left(i) + 68, y, number(came)) +
+        text(left(i) + 68, y + 16, number(went));
+    });
+}
+
+function summary(d) {
+  const params = number(d.params);
+  if (d.k === 1) {
+    return `One device: it holds ${params} bytes of parameters, as many of gradients, ` +
+      `and the whole minibatch of ${d.n} images. There is nothing to sum.`;
+  }
+  return `k = ${d.k} devices, a minibatch of n = ${d.n} images: shards of ` +
+    `${d.shards.join(", ")}. Every device holds all ${params} bytes of the ` +
+    "parameters, and as many of gradients. The allreduce sends " +
+    `${number(d.sent.reduce((sum, n) => sum + n, 0))} bytes in all, ` +
+    `${number(d.sent[0])} of them from device 0, however many images there are.`;
+}
+
+function moment(d, now) {
+  return `Step ${now} of ${steps(d)}, ${happens(d, now)}`;
+}
+
+function happens(d, now) {
+  const k = d.k, params = number(d.params);
+  const alone = "copies nothing: one gradient is the sum.";
+  return [
+    "before: the parameters and the minibatch are in the host's memory.",
+    `copy: each device gets the parameters, ${params} bytes, before step 1 only.`,
+    `split: the devices get ${d.shards.join(", ")} of ${d.n} images.`,
+    "forward: each device computes the losses of its own images.",
+    "backward: each device computes the gradient of its own images.",
+    `allreduce, first half: ${k > 1 ? gathers(k, params) : alone}`,
+    `allreduce, second half: ${k > 1 ? spreads(k, params) : alone}`,
+    "update: all subtract the same gradient, so all hold the same parameters.",
+  ][now];
+}
+
+function gathers(k, params) {
+  const who = k === 2 ? "device 1 sends" : `devices 1 to ${k - 1} send`;
+  return `${who} ${params} bytes each to device 0, one after the other, and it adds.`;
+}
+
+function spreads(k, params) {
+  const to = k === 2 ? "device 1" : `devices 1 to ${k - 1}`;
+  return `device 0 sends the sum to ${to}, ${params} bytes each.`;
+}
+
+figure("data_parallel_step", { state, steps, height, drawing, summary, moment });
