@@ -2,6 +2,7 @@
 
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -42,21 +43,31 @@ def test_bytes_take_the_interface_that_is_named_unless_an_address_is(network):
         assert (other if expected else named) < 20_000
 
 
-def outage(role, **options):
+RESEND = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": 300}
+
+
+def outage(role, resend):
     """A job whose nodes of a role are deaf in the second in which workers push.
 
-    Returns the job; it is repeated when it was not ready in time.
+    Returns the job and a percentage; it is repeated when it was not ready in time.
     """
-    for after in (7, 14, 28):
+    for after in (10, 20, 40):
         second, percent = deaf.one_second(deaf.node_id(role), after)
-        wait = 12 if "env" in options else 4
-        ran = launch.call_job(work.at, second, 3.0, check=False,
+        wait, env = (12, RESEND) if resend else (4, None)
+        ran = launch.call_job(work.at, second, 3.0, check=False, env=env,
                               deadline=second - time.time() + wait,
-                              **{f"env_{role}": {"PS_DROP_MSG": percent}},
-                              **options)  # fmt: skip
+                              **{f"env_{role}": {"PS_DROP_MSG": percent}})
         if "Drop message" in ran.output(role):
             return ran, percent
     raise AssertionError(f"no message was dropped: {ran.cause}")
+
+
+@pytest.fixture(scope="module")
+def outages():
+    """What `outage` returns, by its arguments; side by side, since most is waiting."""
+    kinds = [("server", False), ("server", True), ("worker", True)]
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(kinds, pool.map(lambda kind: outage(*kind), kinds)))
 
 
 def drop_seconds(text):
@@ -67,8 +78,8 @@ def drop_seconds(text):
             for clock in clocks}  # fmt: skip
 
 
-def test_a_push_that_is_dropped_hangs_a_job_that_does_not_resend():
-    ran, percent = outage("server")
+def test_a_push_that_is_dropped_hangs_a_job_that_does_not_resend(outages):
+    ran, percent = outages["server", False]
     assert ran.returncode == 124 and ran.results is None
     assert "the deadline passed" in ran.cause and "worker" in ran.cause
     dropped = drop_seconds(ran.output("server"))
@@ -76,10 +87,9 @@ def test_a_push_that_is_dropped_hangs_a_job_that_does_not_resend():
 
 
 @pytest.mark.parametrize("role", ["server", "worker"])
-def test_with_resending_every_push_counts_once_whoever_is_deaf(role):
+def test_with_resending_every_push_counts_once_whoever_is_deaf(outages, role):
     """A deaf server loses the push, a deaf worker the answer and the ACK."""
-    resend = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": 300}
-    ran, percent = outage(role, env=resend)
+    ran, percent = outages[role, True]
     assert ran.results, ran.cause
     assert [r["got"] for r in ran.results] == [[7.0] * 3] * 2
     dropped = drop_seconds(ran.output(role))
