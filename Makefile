@@ -28,19 +28,27 @@ SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test rerun stress bench bench-pipeline bench-peers lint-workflows
-.PHONY: box lock doctor check-gpu-set venv clean distclean
+.PHONY: pdf a11y box lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1|/p' Makefile | awk -F'|' \
+	@sed -n 's/^\([a-z0-9-]*\):.*  ## /  make \1|/p' Makefile | awk -F'|' \
 	    '{ printf "%-18s %s\n", $$1, $$2 }'
 
 book: venv  ## execute every chapter on this machine's devices, render the pages
 	@$(RUN) tools/execute.py
 
-html: venv  ## render the stored outputs, execute nothing; check the pages' links
+html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
 	@$(RUN) tools/render.py
 	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/test_html.py
+	@D2L_EXT_HTML=_build/html $(RUN) -m pytest -n 2 tests/test_pages_in_browser.py
+
+pdf: venv  ## the whole book as one PDF (Chromium)
+	@$(RUN) tools/pdf.py
+
+a11y: html  ## pa11y over every page, in light and dark (Node 20, Chromium)
+	@cd tools/a11y && npm ci --silent
+	@node tools/a11y/check.mjs _build/html
 
 test: venv  ## style, spelling, the library's tests, every chapter's stored outputs
 	@$(RUN) -m ruff check --quiet .

@@ -124,6 +124,78 @@ def images_without_text(site):
     ]
 
 
+def figures_without_caption(site):
+    """Images, drawings and interactive figures of the text that lack words.
+
+    An image stands in a figure with a caption. A drawing in the page says what it
+    shows, and an interactive figure says it in words below.
+    """
+    return [
+        f"{site.name(page)}: {what} has no words"
+        for page, soup in site.pages.items()
+        for article in soup.find_all("article")
+        for what in _bare(article)
+    ]
+
+
+def _bare(article):
+    for image in article.find_all("img", src=True):
+        if not _has_caption(image):
+            yield f"the image {image['src']}"
+    for drawing in article.find_all("svg"):
+        if not drawing.get("aria-label", "").strip():
+            yield f"the drawing {str(drawing)[:60]}"
+    for figure in article.find_all(class_="d2l-figure"):
+        if not any(p.get_text().strip() for p in figure.find_all("p")):
+            yield f"the figure {figure.get('id')}"
+
+
+def _has_caption(image):
+    figure = image.find_parent("figure")
+    caption = figure.find("figcaption") if figure else None
+    return bool(caption and caption.get_text().strip())
+
+
+#: Of a page and its own images; the style sheets, scripts and fonts are shared.
+HEAVIEST = 1_500_000
+
+
+def heavy_pages(site):
+    problems = []
+    for page, soup in site.pages.items():
+        paths = {site.resolve(page, url)[0] for name, url in loaded(soup)}
+        files = [page, *(p for p in paths if "_images" in p.parts and p.is_file())]
+        weight = sum(file.stat().st_size for file in files)
+        if weight > HEAVIEST:
+            problems.append(f"{site.name(page)} weighs {weight:,} bytes")
+    return problems
+
+
+def undescribed_pages(site):
+    """Pages that have no title or description of their own, or no preview."""
+    problems, seen = [], {}
+    for page, soup in site.pages.items():
+        said = {"title": soup.title.get_text().strip() if soup.title else ""}
+        for tag in soup.find_all("meta", content=True):
+            said[tag.get("name") or tag.get("property")] = tag["content"].strip()
+        is_plain = page.name in PLAIN
+        for what in ("title", "description") + (() if is_plain else PREVIEW):
+            if not said.get(what):
+                problems.append(f"{site.name(page)} has no {what}")
+        for what in () if is_plain else ("title", "description"):
+            other = seen.setdefault((what, said.get(what)), page)
+            if said.get(what) and other != page:
+                problems.append(
+                    f"{site.name(page)} has the {what} of {site.name(other)}"
+                )
+    return problems
+
+
+#: Pages that nobody links to, written by hand.
+PLAIN = {"404.html", "index.html"}
+PREVIEW = ("og:title", "og:description", "og:type")
+
+
 #: The theme's own fault, in its release for Python 3.9 and 3.10: the search page has
 #: a field of its own and one in its header. No link leads there.
 THEME_DOUBLES = {("search.html", "search-input")}
@@ -171,4 +243,7 @@ CHECKS = [
     missing_resources,
     images_without_text,
     doubled_ids,
+    figures_without_caption,
+    heavy_pages,
+    undescribed_pages,
 ]

@@ -38,11 +38,16 @@ def test_every_claim_and_its_cell_link_to_each_other(pages):
 
 # Below: each check finds what it is there to find, on a book of two pages.
 
-LEDGER = """<link rel="stylesheet" href="style.css"><a href="#">top</a>
+HEAD = """<title>{0}</title><meta name="description" content="About {0}.">
+<meta property="og:title" content="{0}"><meta property="og:type" content="article">
+<meta property="og:description" content="About {0}.">"""
+LEDGER = f"""{HEAD.format("Ledger")}
+<link rel="stylesheet" href="style.css"><a href="#">top</a>
 <a href="https://example.org">out</a><link rel="canonical" href="https://a.org">
 <table><tr id="row-S4"><td><a href="chapters/one.html#claim-S4">cell</a></td></tr>
 <tr id="row-S5"><td>open</td></tr></table>"""
-CHAPTER = """<div class="cell" id="claim-S4"><img src="../a.svg" alt="A line"></div>
+CHAPTER = f"""{HEAD.format("One")}
+<div class="cell" id="claim-S4"><img src="../a.svg" alt="A line"></div>
 <a href="../claims.html#row-S4">claim S4</a><script src="../x.js"></script>"""
 CLAIMS = [
     claims_data.Claim("S4", "", [], [], "confirmed", "", "chapters/one"),
@@ -95,6 +100,19 @@ IN_CHAPTER = {
     ),
     "an image without text": ("images_without_text", '<img src="../a.svg">'),
     "an image with empty text": ("images_without_text", '<img src="../a.svg" alt="">'),
+    "an image without a caption": (
+        "figures_without_caption",
+        '<article><figure><img src="../a.svg" alt="A line"></figure></article>',
+    ),
+    "a drawing that says nothing": (
+        "figures_without_caption",
+        '<article><svg role="img"></svg></article>',
+    ),
+    "a figure without words": (
+        "figures_without_caption",
+        '<article><p class="d2l-figure"><svg aria-label="A"></svg></p></article>',
+    ),
+    "a page of 1.6 MB": ("heavy_pages", "<!--" + "-" * 1_600_000 + "-->"),
     "an id that stands twice": ("doubled_ids", '<p id="claim-S4">'),
 }
 
@@ -108,6 +126,17 @@ def test_exactly_one_check_finds(tmp_path, name):
 def test_a_style_sheet_that_imports_from_a_host_is_found(tmp_path):
     style = '@import "https://example.org/x.css";'
     assert found(write(tmp_path, style=style)) == ["outside_resources"]
+
+
+@pytest.mark.parametrize("what", ["<title>One</title>", "About One.", "og:type"])
+def test_a_page_that_does_not_say_what_it_is_is_found(tmp_path, what):
+    site = write(tmp_path, chapter=CHAPTER.replace(what, ""))
+    assert found(site) == ["undescribed_pages"]
+
+
+def test_a_title_that_two_pages_have_is_found(tmp_path):
+    site = write(tmp_path, chapter=CHAPTER.replace("<title>One", "<title>Ledger"))
+    assert found(site) == ["undescribed_pages"]
 
 
 def test_a_claim_without_a_row_is_found(tmp_path):

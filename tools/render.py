@@ -1,6 +1,6 @@
 """Renders the book as HTML.
 
-    tools/render.py     from the stored outputs; a warning is an error
+tools/render.py     from the stored outputs; a warning is an error
 """
 
 import argparse
@@ -25,8 +25,19 @@ class RenderError(Exception):
 def render(root, work, strict):
     """Render the book in the folder `work`; move the pages to `root / PAGES`.
 
-    Nothing is executed. With `strict`, a warning raises `RenderError`; without, it
-    is printed. Returns the path of the first page.
+    Arguments and errors as in `build`. Returns the path of the first page.
+    """
+    pages = build(work, "html", strict)
+    shutil.rmtree(root / PAGES, ignore_errors=True)
+    shutil.move(pages, root / PAGES)
+    return root / PAGES / "index.html"
+
+
+def build(work, builder, strict):
+    """Have Jupyter Book build what lies in `work`; return the folder of the result.
+
+    `builder`: `html`, or `singlehtml` for one page. Nothing is executed. With
+    `strict`, a warning raises `RenderError`; without, it is printed.
     """
     config = work / "_config.yml"
     settings = yaml.safe_load(config.read_text())
@@ -35,9 +46,10 @@ def render(root, work, strict):
 
     options = ["--warningiserror", "--keep-going"] if strict else []
     program = "from jupyter_book.cli.main import main; main()"
+    command = ["build", "--quiet", "--builder", builder, *options, "."]
     # Relative paths in the settings start where jupyter-book runs.
     result = subprocess.run(
-        [sys.executable, "-c", program, "build", "--quiet", *options, "."],
+        [sys.executable, "-c", program, *command],
         check=False,
         cwd=work,
         env={**os.environ, "NO_COLOR": "1"},
@@ -50,9 +62,7 @@ def render(root, work, strict):
         raise RenderError(_warnings(said) or said)
     if _warnings(said):
         print(_warnings(said), file=sys.stderr)
-    shutil.rmtree(root / PAGES, ignore_errors=True)
-    shutil.move(work / "_build" / "html", root / PAGES)
-    return root / PAGES / "index.html"
+    return work / "_build" / builder
 
 
 def _warnings(said):

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 #: Not walked when the checkout is no git repository.
-_OUTSIDE = {"_build", "__pycache__"}
+_OUTSIDE = {"_build", "__pycache__", "node_modules"}
 
 
 def source_files(root):

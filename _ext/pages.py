@@ -1,0 +1,117 @@
+"""What every page says about itself, and what of its making is mended.
+
+A page is described by its own first words, for search engines and for the previews
+that messengers show. Previews also have a picture, and pages their full address,
+once `html_baseurl` names where the book is published: both must be absolute.
+
+Scripts that the book does not use are left out. Thebe, which runs cells on a server,
+is one: it would stand there twice, and the second one throws. And some of the HTML
+that docutils and Sphinx write tells screen readers something untrue.
+"""
+
+import re
+from html import escape, unescape
+
+from docutils import nodes
+
+#: Of a description, so that previews show it whole.
+LONGEST = 200
+#: The picture in previews, and what it shows. Drawn in card.svg.
+CARD = "_static/card.png"
+CARD_TEXT = "Four devices, each with a colour of its own, and lines to the one model."
+#: What is written, and what a screen reader should be told instead.
+MENDED = (
+    # A column without a heading has no heading cell.
+    (re.compile(r"<th( [^>]*)?>(<p></p>)?</th>"), "<td></td>"),
+    # ARIA has given up the role of an entry; a list must have items.
+    (re.compile(' role="(doc-biblioentry|list)"'), ""),
+)
+#: Results of a search show a page's words, which no browser reads from a file.
+FILES_ARE_NOT_READ = (
+    'DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = location.protocol !== "file:";'
+)
+#: Pages that have no words of their own.
+GENERATED = {
+    "genindex": ("Index", "Every entry of the book's index."),
+    "search": ("Search", "Find a word in the chapters and reference pages."),
+}
+
+
+def first_words(doctree):
+    """The text of a page's first paragraphs, as much as a description holds."""
+    words = ""
+    for paragraph in doctree.findall(nodes.paragraph):
+        if isinstance(paragraph.parent, nodes.section):
+            words = f"{words} {' '.join(paragraph.astext().split())}".strip()
+            if len(words) > LONGEST // 3:
+                break
+    return shortened(words)
+
+
+def shortened(words):
+    """`words` up to the last sentence that fits, or else the last word."""
+    if len(words) <= LONGEST:
+        return words
+    part = words[: LONGEST - 1]
+    sentence = re.match(r".{60,}[.?!](?=\s)", part)
+    return sentence.group() if sentence else part.rsplit(" ", 1)[0].rstrip(",;:") + "…"
+
+
+def metatags(title, book, description, address, base):
+    """The tags as HTML. `address` is the page's, below `base`, which may be empty."""
+    named = {"description": description}
+    properties = {
+        "og:type": "article",
+        "og:site_name": book,
+        "og:title": title,
+        "og:description": description,
+    }
+    if base:
+        base = base.rstrip("/") + "/"
+        properties.update(
+            {
+                "og:url": base + address,
+                "og:image": base + CARD,
+                "og:image:width": "1200",
+                "og:image:height": "630",
+                "og:image:alt": CARD_TEXT,
+            }
+        )
+        named["twitter:card"] = "summary_large_image"
+    return "".join(
+        f'\n<meta {kind}="{name}" content="{escape(text)}" />'
+        for kind, tags in (("name", named), ("property", properties))
+        for name, text in tags.items()
+    )
+
+
+def complete(app, pagename, templatename, context, doctree):
+    """Describe the page, mend it, and drop what it does not use."""
+    title, description = GENERATED.get(pagename, (context.get("title", ""), ""))
+    if doctree:
+        description = first_words(doctree)
+    title = unescape(re.sub("<[^>]*>", "", title))
+    context["metatags"] = context.get("metatags", "") + metatags(
+        title, app.config.project, description, f"{pagename}.html",
+        app.config.html_baseurl,
+    )  # fmt: skip
+    for pattern, replacement in MENDED:
+        context["body"] = pattern.sub(replacement, context.get("body", ""))
+    if pagename == "search":
+        app.add_js_file(None, body=FILES_ARE_NOT_READ, priority=900)
+    seen = set()
+    for kind in ("script_files", "css_files"):
+        context[kind] = [file for file in context[kind] if _is_used(file, seen)]
+
+
+def _is_used(file, seen):
+    what = f"{file.filename} {file.attributes.get('body', '')}"
+    is_new = what not in seen
+    seen.add(what)
+    return is_new and "thebe" not in what.lower()
+
+
+def setup(app):
+    # After the theme, which adds files of its own.
+    app.connect("html-page-context", complete, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
