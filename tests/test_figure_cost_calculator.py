@@ -1,7 +1,7 @@
 """The cost calculator computes in the page what `cost_model.step` computes here."""
 
 import json
-from math import exp, log
+from math import exp, log, log10
 from pathlib import Path
 from random import Random
 
@@ -182,6 +182,7 @@ function slide(role, value) {
   slider.dispatchEvent(new Event("input", {bubbles: true}));
 }
 function written(role) { seen.push(find(role).value); }
+function slid(role) { seen.push(root.querySelector(`[data-of=${role}]`).value); }
 """
 
 
@@ -202,6 +203,7 @@ def seen(tmp_path_factory):
         note(true); set("bandwidth", 10); set("model", "LeNet"); note(true);
         slide("devices", 5); slide("bandwidth", 2); note(true); written("model");
         slide("example", 3); written("model"); written("example");
+        slid("parameters"); set("latency", 1000); slid("latency"); set("latency", 20);
         set("model", "large LSTM"); note(true); set("latency", 0); note(true); {few}"""
     return browse(figure(VGG11, GPU, LINK).data, raw + SLIDE + steps,
                   tmp_path_factory.mktemp("browser"))  # fmt: skip
@@ -223,8 +225,10 @@ def test_in_a_browser_a_tree_has_the_right_rounds_for_every_number_of_devices(se
 
 
 def test_in_a_browser_models_numbers_and_sliders_move_together(seen):
-    noted, written = seen[2:7] + seen[10:12], seen[7:10]
-    assert written == ["LeNet", OWN, "1000"]
+    noted, written = seen[2:7] + seen[12:14], seen[7:12]
+    parameters, latency = "5.1", "3"  # logarithms, in steps of the sliders
+    assert written == ["LeNet", OWN, "1000", parameters, latency]
+    assert log10(LENET.parameters) == pytest.approx(float(parameters), abs=0.05)
     lenet = {"model": "LeNet", **DATA["models"]["LeNet"]}
     assert lenet["example"] == pytest.approx(1e6 * LENET.flops / 5e12, rel=1e-5)
     assert (lenet["parameters"], lenet["arrays"]) == (LENET.parameters, LENET.arrays)
@@ -239,5 +243,5 @@ def test_in_a_browser_models_numbers_and_sliders_move_together(seen):
 
 
 def test_in_a_browser_the_figure_shows_the_same_as_python(seen):
-    assert_same_as_python(seen[12:], GRID[::24], twin, DATA, NAME)
+    assert_same_as_python(seen[14:], GRID[::24], twin, DATA, NAME)
     assert "speed-up" in twin.moment(seen_in_python(FIRST, twin, DATA, NAME)[0], 0)
