@@ -23,12 +23,35 @@ def headings(path):
         text = [c["source"] for c in cells if c["cell_type"] == "markdown"]
         lines = "\n".join("".join(source) for source in text).splitlines()
     titles = (line.lstrip("# ") for line in lines if line.startswith("#"))
-    return {re.sub(r"[^\w\s-]", "", t.lower()).replace(" ", "-") for t in titles}
+    return {anchor(title) for title in titles}
+
+
+def anchor(title):
+    return re.sub(r"[^\w\s-]", "", title.lower()).replace(" ", "-")
 
 
 @pytest.mark.parametrize("question", ANSWERS)
 def test_an_answer_leads_to_what_shows_it(question):
     assert LINK.search(ANSWERS[question]) or TEST.search(ANSWERS[question])
+
+
+def sections(page):
+    """The code cells below each heading of a chapter, by its anchor."""
+    found, current = {}, None
+    for cell in json.loads((ROOT / page).read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            found.setdefault(current, []).append(source)
+        elif titles := re.findall(r"(?m)^#+ (.+)$", source):
+            current = anchor(titles[-1])
+    return found
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_an_answer_is_backed_by_a_cell_that_runs_or_by_a_test(question):
+    links = [link for link in LINK.findall(ANSWERS[question]) if ".ipynb" in link[0]]
+    runs = [page for page, there in links if not there or there in sections(page)]
+    assert runs or TEST.search(ANSWERS[question])
 
 
 @pytest.mark.parametrize("target", sorted(set(LINK.findall(FAQ))))
