@@ -4,6 +4,7 @@
 """
 
 import os
+import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,9 +26,12 @@ PROGRAM = find_chromium()
 pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason="no Chromium here: apt-get install chromium"
 )
+NEWER = sys.version_info >= (3, 11)  # requirements.txt: which theme for which Python
 built = pytest.mark.skipif(
-    not NAMES,
-    reason="no pages to open: `make html` builds them and runs this test on them",
+    not (NAMES and NEWER),
+    reason="no pages to open: `make html` builds them and runs this test on them"
+    if NEWER
+    else "pages with the theme of Python 3.11 are tested, and published",
 )
 
 
