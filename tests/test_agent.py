@@ -159,6 +159,12 @@ def test_the_address_is_that_of_the_way_to_the_scheduler_or_of_an_interface():
         nearby.address("127.0.0.1", "eth77")
 
 
+def test_an_agent_looks_for_the_interface_on_its_own_host(agents):
+    _, channel = agents()
+    channel.send(do="hello", root="127.0.0.1", interface="eth77")
+    assert "no address on interface 'eth77'" in heard(channel)[-1][0]["text"]
+
+
 def team_of_one():
     """A crew with one agent, and the agent's end of their channel."""
     here, there = socket.socketpair()
