@@ -43,11 +43,10 @@ Host *
 """
 
 
-def make_key(path, comment, passphrase=""):
+def make_key(path, comment):
     """A new ed25519 key pair at `path` and `path`.pub; return the public one."""
     subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", comment,
-         "-f", path],
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path],
         check=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return Path(f"{path}.pub").read_text()

@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -168,8 +169,11 @@ def test_a_wrong_key_is_refused_and_named(cluster, tmp_path):
 def test_nobody_is_asked_for_a_passphrase_whatever_the_users_settings(
     cluster, tmp_path, monkeypatch
 ):  # fmt: skip
-    keys.make_key(str(tmp_path / "locked"), "locked", "a passphrase")
-    config = config_with(cluster, tmp_path, cluster.key, tmp_path / "locked")
+    locked = tmp_path / "locked"
+    shutil.copy(cluster.key, locked)
+    lock = ["ssh-keygen", "-q", "-p", "-P", "", "-N", "a passphrase", "-f", locked]
+    subprocess.run(lock, check=True)
+    config = config_with(cluster, tmp_path, cluster.key, locked)
     text = Path(config).read_text().replace("BatchMode yes", "BatchMode no")
     Path(config).write_text(text)
     ask = tmp_path / "ask"
