@@ -59,10 +59,13 @@ def text_of(value, digits):
 
 
 def provenance(result):
-    """One line: processor, cores, date, commit."""
+    """One line: processor, cores, versions, date, commit."""
     machine, day = result["machine"], datetime.fromisoformat(result["date"]).date()
+    # Results without versions come from an environment that the lock made.
+    versions = ", ".join(" ".join(pair) for pair in result.get("versions", {}).items())
     return (
-        f"Measured on {machine['cores']} cores ({machine['processor']}), "
+        f"Measured on {machine['cores']} cores ({machine['processor']}) with "
+        f"{versions or 'the versions in locks/cpu.txt'}, "
         f"{day:%d %B %Y}, commit {result['commit']['describe']}."
     )
 

@@ -24,6 +24,7 @@ def head():
         "commit": machine.commit(HERE.parent),
         "machine": {"processor": here["processor"], "cores": here["cores"],
                     "system": machine.system()},
+        "versions": {"MXNet": here["mxnet"], "Python": here["python"]},
         "quiet": machine.quietness(_start_spinner),
     }  # fmt: skip
 

@@ -68,6 +68,7 @@ def record(name, measure, *args, folder=None):
     machine = {key: here[key] for key in ("processor", "cores", "python", "mxnet")}
     kept = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "commit": here["commit"],
         "machine": {**machine, "system": f"{os.uname().sysname} {os.uname().release}"},
         "measure": home,
         "args": list(args),

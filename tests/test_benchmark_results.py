@@ -1,6 +1,7 @@
 """Figures on a page come from the recorded result, or the page says what is wrong."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -48,3 +49,27 @@ def test_every_result_says_when_where_and_at_which_commit():
     for path in recorded:
         line = ext.provenance(json.loads(path.read_text(encoding="utf-8")))
         assert line.startswith("Measured on") and "commit" in line, path.name
+
+
+def test_a_result_names_its_versions_where_it_has_them():
+    result = {
+        "machine": {"cores": 2, "processor": "P"},
+        "date": "2026-11-21T13:57:00+00:00",
+        "commit": {"describe": "95d40f6"},
+    }
+    end = "21 November 2026, commit 95d40f6."
+    assert ext.provenance(result) == (
+        f"Measured on 2 cores (P) with the versions in locks/cpu.txt, {end}"
+    )
+    result["versions"] = {"MXNet": "1.9.1", "Python": "3.11.7"}
+    assert ext.provenance(result) == (
+        f"Measured on 2 cores (P) with MXNet 1.9.1, Python 3.11.7, {end}"
+    )
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_that_takes_figures_from_a_result_says_where_it_comes_from(page):
+    """The line of provenance stands below each table of a result."""
+    text = page.read_text(encoding="utf-8")
+    taken = set(re.findall(r"\{result\}`(\w+) ", text))
+    assert taken <= set(re.findall(r"(?m)^```\{results-table\} (\w+) ", text))
