@@ -201,6 +201,10 @@ PREVIEW = ("og:title", "og:description", "og:type")
 THEME_DOUBLES = {("search.html", "search-input")}
 
 
+#: Where a link to the glossary has no place.
+NO_TERMS_IN = ["a", "code", "pre", "h1", "h2", "h3", "h4", "nav"]
+
+
 def doubled_ids(site):
     """An anchor that stands twice on a page leads to the wrong place."""
     problems = []
@@ -211,6 +215,28 @@ def doubled_ids(site):
             for i, n in counts.items()
             if n > 1 and (site.name(page), i) not in THEME_DOUBLES
         ]
+    return problems
+
+
+def misplaced_terms(site):
+    """A chapter links terms to the glossary: each once, and only in running text."""
+    problems = []
+    for page, soup in site.pages.items():
+        terms = soup.find_all("a", class_="glossary-term")
+        targets = Counter(term["href"] for term in terms)
+        problems += [
+            f"{site.name(page)} links {href} {n} times"
+            for href, n in targets.items()
+            if n > 1
+        ]
+        problems += [
+            f"{site.name(page)} links the term {term.get_text()!r} in <{closed.name}>"
+            for term in terms
+            if (closed := term.find_parent(NO_TERMS_IN))
+        ]
+        is_chapter = page.parent.name == "chapters"
+        if is_chapter and not terms and site.folder / "glossary.html" in site.pages:
+            problems.append(f"{site.name(page)} links no term of the glossary")
     return problems
 
 
@@ -243,6 +269,7 @@ CHECKS = [
     missing_resources,
     images_without_text,
     doubled_ids,
+    misplaced_terms,
     figures_without_caption,
     heavy_pages,
     undescribed_pages,

@@ -74,6 +74,7 @@ def test_a_book_in_order_has_no_problem(tmp_path):
     assert found(write(tmp_path)) == []
 
 
+TERM = '<a class="glossary-term reference" href="../claims.html">engine</a>'
 IN_CHAPTER = {
     "a link to no page": ("broken_links", '<a href="two.html">'),
     "a link to no anchor": ("broken_links", '<a href="../claims.html#row-S99">'),
@@ -113,6 +114,9 @@ IN_CHAPTER = {
         '<article><p class="d2l-figure"><svg aria-label="A"></svg></p></article>',
     ),
     "a page of 1.6 MB": ("heavy_pages", "<!--" + "-" * 1_600_000 + "-->"),
+    "a term that is linked twice": ("misplaced_terms", 2 * TERM),
+    "a term that is linked in a heading": ("misplaced_terms", f"<h2>{TERM}</h2>"),
+    "a term that is linked in code": ("misplaced_terms", f"<code>{TERM}</code>"),
     "an id that stands twice": ("doubled_ids", '<p id="claim-S4">'),
 }
 
@@ -159,3 +163,9 @@ def test_a_cell_that_lost_its_anchor_is_found_twice(tmp_path):
 def test_a_cell_without_a_link_to_its_row_is_found(tmp_path):
     site = write(tmp_path, chapter=CHAPTER.replace("row-S4", "row-S5"))
     assert unlinked_claims(site, CLAIMS) == ["the cell of S4 has no link to its row"]
+
+
+def test_a_chapter_without_a_link_to_the_glossary_is_found(tmp_path):
+    write(tmp_path)
+    (tmp_path / "glossary.html").write_text("")
+    assert "misplaced_terms" in found(Site(tmp_path))
