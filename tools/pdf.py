@@ -25,32 +25,50 @@ FOOTER = (
 def book_page(html):
     """The joined pages with a title page and a list of contents, as HTML.
 
-    Everything around the text is dropped, and cells that the reader may open are open.
+    All around the text is dropped, and every script but that of the mathematics.
+    Cells that the reader may open are open.
     """
     soup = BeautifulSoup(html, "html.parser")
     article = soup.find("article")
     for tag in article.select(".headerlink, .copybtn, script:not([type])"):
         if not tag.find_parent(class_="d2l-figure"):
             tag.decompose()
+    for script in soup.head.find_all("script"):
+        if "mathjax" not in str(script).lower():
+            script.decompose()
+    soup.html["data-theme"] = soup.html["data-mode"] = "light"
     for details in article.find_all("details"):
         details["open"] = ""
-    title = article.find("h1")
-    contents = soup.new_tag("nav", id="contents")
-    contents.append(_tag(soup, "h1", "Contents", id="contents-heading"))
-    listing = soup.new_tag("ul")
-    for section in article.find_all("section", id=True):
-        heading = section.find(["h1", "h2"], recursive=False)
-        if heading and heading is not title:
-            item = soup.new_tag("li", attrs={"class": heading.name})
-            text = " ".join(heading.get_text().split())
-            item.append(_tag(soup, "a", text, href=f"#{section['id']}"))
-            listing.append(item)
-    contents.append(listing)
-    article.insert(0, contents)
+    article.find("h1").insert_after(contents(soup, article))
     soup.body.clear()
     soup.body.append(article)
     soup.head.append(_tag(soup, "style", STYLE.read_text("utf-8")))
     return str(soup)
+
+
+def contents(soup, article):
+    """A list of the chapters and their sections; each chapter's heading is marked."""
+    listing = soup.new_tag("ul", id="contents")
+    # Sphinx puts an empty span before each page that it joins.
+    for span in article.select('span[id^="document-"]'):
+        chapter = span.find_next("section")
+        _heading(chapter)["class"] = "chapter"
+        listing.append(_entry(soup, chapter, "of-chapter"))
+        for section in chapter.find_all("section", recursive=False):
+            if _heading(section).get_text() not in ("Summary", "Exercises"):
+                listing.append(_entry(soup, section, "of-section"))
+    return listing
+
+
+def _entry(soup, section, kind):
+    item = soup.new_tag("li", attrs={"class": kind})
+    text = " ".join(_heading(section).get_text().split())
+    item.append(_tag(soup, "a", text, href=f"#{section['id']}"))
+    return item
+
+
+def _heading(section):
+    return section.find(["h1", "h2", "h3", "h4"])
 
 
 def _tag(soup, name, text, **attributes):
