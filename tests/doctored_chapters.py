@@ -6,6 +6,7 @@ find it and a function that breaks the chapter so.
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from rules_chapter import FACTS
+from rules_learning import FOLDED
 
 LAST_LINE = "runtime.provenance()"
 OPENING = """# Title
@@ -83,7 +84,7 @@ def good():
         cells.append(new_markdown_cell(EXERCISE.format(number=i, level=level)))
         if i == 1:
             cells.append(code(f'check("example", {i}, None)', text("no answer yet")))
-        cells.append(code("assert X.sum() == 3", tags=["hide-cell"]))
+        cells.append(code("assert X.sum() == 3", tags=["hide-cell"], jupyter=FOLDED))
     nb = new_notebook(cells=cells)
     number(nb)
     return nb
@@ -326,6 +327,14 @@ DOCTORS = {
     "a hint without an empty line, which would not be Markdown": (
         "folds_a_hint_below_each_exercise",
         replace("</summary>\n\n", "</summary>\n", i=FIRST),
+    ),
+    "a solution that Jupyter shows": (
+        "folds_what_it_hides_in_jupyter_too",
+        lambda nb: nb.cells[SOLUTION].metadata.pop("jupyter"),
+    ),
+    "a solution whose output Jupyter shows": (
+        "folds_what_it_hides_in_jupyter_too",
+        lambda nb: nb.cells[SOLUTION].metadata.update(jupyter={"source_hidden": True}),
     ),
     "no answer to check": ("lets_the_reader_check_an_answer", drop(CHECK)),
     "a check of another chapter's answer": (

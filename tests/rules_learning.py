@@ -18,6 +18,7 @@ HINT = re.compile(
 EXERCISE = re.compile(r"(?m)^### +Exercise (\d+)\n+")
 HOW_LONG = re.compile(r"\bin less than (?:a |half )?[a-z]+(?: [a-z]+)?\b")
 BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
+FOLDED = {"outputs_hidden": True, "source_hidden": True}
 #: What every chapter opens with.
 OPENING = ("After this chapter you can", "You need")
 
@@ -75,6 +76,15 @@ def folds_a_hint_below_each_exercise(nb, page):
     ]
 
 
+def folds_what_it_hides_in_jupyter_too(nb, page):
+    """The tag folds a cell on the page; Jupyter has settings of its own."""
+    return [
+        f"{label(cell)} is tagged hide-cell, but has no metadata jupyter {FOLDED}"
+        for cell in nb.cells
+        if "hide-cell" in tags(cell) and cell.metadata.get("jupyter") != FOLDED
+    ]
+
+
 def lets_the_reader_check_an_answer(nb, page):
     """With the name of its page, below the exercise and above its solution."""
     problems, checks, current = [], 0, None
@@ -128,6 +138,7 @@ RULES = [
     sums_up_in_points,
     grades_its_exercises,
     folds_a_hint_below_each_exercise,
+    folds_what_it_hides_in_jupyter_too,
     lets_the_reader_check_an_answer,
     explains_its_bold_terms,
 ]
