@@ -1,6 +1,7 @@
 """The list of licences is that of the packages that the locks install."""
 
 import re
+import sys
 from email.message import Message
 
 import pytest
@@ -15,6 +16,10 @@ def test_every_package_of_the_locks_has_a_licence_and_no_other_has():
     assert "not declared" not in PAGE.values()
 
 
+@pytest.mark.skipif(
+    sys.version_info[:2] != (3, 11),
+    reason="the list has the licences of the versions that Python 3.11 gets",
+)
 def test_the_packages_installed_here_declare_what_the_list_says():
     here = licences.declared()
     installed = set(PAGE) & set(here)

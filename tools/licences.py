@@ -64,7 +64,7 @@ def normal(name):
 
 def licence(about):
     """Return the licence that a package's metadata declare, on one short line."""
-    if about["License-Expression"]:
+    if about.get("License-Expression"):
         return about["License-Expression"]
     prefix = "License :: "
     classifiers = {
@@ -74,7 +74,7 @@ def licence(about):
     }
     if classifiers - {"Other/Proprietary License"}:
         return "; ".join(sorted(classifiers))
-    lines = (about["License"] or "").strip().splitlines()
+    lines = (about.get("License") or "").strip().splitlines()
     if lines and len(lines[0]) < 60:
         return lines[0]
     return "; ".join(classifiers) or "not declared"

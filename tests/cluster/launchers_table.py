@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-sys.path[:0] = map(str, Path(__file__).parents[:2])
+sys.path[:0] = map(str, list(Path(__file__).parents)[:2])
 import sge_daemons
 import slurm_daemons
 from submitting import Submitting
