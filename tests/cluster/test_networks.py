@@ -24,18 +24,20 @@ def network(cluster):
 
 def test_weights_do_not_depend_on_packets_that_are_lost(network):
     """The server and the workers acknowledge and resend on top of TCP, too."""
-    good = job.run(network, work.train, 3)
+    good = job.run(network, work.train, 2, node_host=False)
     links.lose(network, 0.05)
-    lossy = job.run(network, work.train, 3, env=trials.RESEND)
+    lossy = job.run(network, work.train, 2, env=trials.RESEND)
     assert good.results and lossy.results, (good.logs, lossy.logs)
     weights = {r["weights"] for found in (good, lossy) for r in found.results}
     assert len(weights) == 1
     shares = [f.tcp["sent again"] / f.tcp["segments"] for f in (good, lossy)]
     assert shares[0] < 0.02 < shares[1] < 0.12  # they were lost indeed
+    # A node that is told nothing of its address takes that of the first interface.
+    assert sum(good.moved["h2"]["eth1"]) < 20_000 < sum(good.moved["h2"]["eth0"])
 
 
 def test_bytes_take_the_interface_that_is_named_unless_an_address_is(network):
-    rows = [trials._interface(network, 200_000, *how) for how in trials.TOLD]
+    rows = [trials._interface(network, 200_000, *how) for how in trials.TOLD[1:]]
     for row in rows:
         other, named = (sum(row["moved"]["h2"][card]) for card in ("eth0", "eth1"))
         expected = row["told"] == "DMLC_INTERFACE=eth1"
