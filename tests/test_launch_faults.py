@@ -93,12 +93,17 @@ def test_a_killed_caller_leaves_nothing_of_its_call_either(nothing_left, tmp_pat
 
 
 def test_an_interrupt_in_a_notebook_ends_the_job_too(nothing_left):  # noqa: F811
-    interrupt = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
-    clock = time.monotonic()
+    pressed = []
+
+    def press():
+        wait_for(lambda: len(nodes_of(nothing_left)) == 4)
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
     with pytest.raises(KeyboardInterrupt):
         launch.run(["sleep", "100"])
-    assert time.monotonic() - clock < 2 + BOUND
+    assert time.monotonic() - pressed[0] < BOUND
     assert not alive(nothing_left)
 
 
