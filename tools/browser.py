@@ -8,6 +8,7 @@ a page that asks for something outside is caught and nothing leaves the machine.
 import base64
 import json
 import os
+import re
 import selectors
 import shutil
 import subprocess
@@ -138,13 +139,21 @@ class Page:
         self.evaluate("window.MathJax?.startup?.promise.then(() => 0)")
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression; of a promise, when it is kept."""
-        answer = self._call(
-            "Runtime.evaluate",
-            expression=expression,
-            awaitPromise=True,
-            returnByValue=True,
-        )
+        """The value of a JavaScript expression; of a promise, when it is kept.
+
+        Where the page was left meanwhile, the page that it led to is asked.
+        """
+        what = {"expression": expression, "awaitPromise": True, "returnByValue": True}
+        for _ in range(20):
+            try:
+                answer = self._call("Runtime.evaluate", **what)
+                break
+            except BrowserError as error:
+                if not re.search("navigated|context", str(error)):
+                    raise
+                time.sleep(0.05)
+        else:
+            raise BrowserError(f"the page leads on and on: {expression}")
         if "exceptionDetails" in answer:
             raise BrowserError(_thrown(answer["exceptionDetails"]))
         return answer["result"].get("value")
