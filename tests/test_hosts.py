@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from d2l_ext.launch import crew, plan
+from d2l_ext.launch import addresses, crew, plan
 from d2l_ext.launch.channel import Channel
 from d2l_ext.launch.hosts import Host, place, read
 
@@ -86,6 +86,16 @@ def test_nodes_are_numbered_as_ps_lite_ranks_them(monkeypatch):
         ("server", 0): 0, ("worker", 0): 2, ("worker", 1): 4,
         ("worker", 2): 1, ("worker", 3): 3,
     }  # fmt: skip
+
+
+def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
+    """A first host that is this computer sees it at an address of no use to others."""
+    ways = {"here": "127.0.0.1", "h2": "10.0.0.1"}
+    monkeypatch.setattr(addresses, "_resolve", lambda _, host: host.name)
+    monkeypatch.setattr(addresses, "address", lambda root: ways[root])
+    for hosts, expected in ((["here", "h2"], "10.0.0.1"), (["here"], "127.0.0.1")):
+        made = plan.make(["x"], 1, 1, hosts=hosts)
+        assert addresses.of_scheduler(made) == expected
 
 
 def test_hosts_mean_ssh_and_what_does_not_fit_is_refused():

@@ -39,7 +39,9 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
     done = launch(cluster, "python", *TRAIN, cwd=shared)
     assert done.returncode == 0, done.stderr
     there = f"{cluster.hosts[0].private}/no/such folder; yet"
-    done = launch(cluster, "--sync-dst-dir", there, "sh", "-c",
+    config = tmp_path / "a configuration of ssh"
+    shutil.copy(cluster.ssh_config, config)
+    done = launch(cluster, "--sync-dst-dir", there, "--ssh-config", config, "sh", "-c",
                   'cat data.txt && exec python "$@"', "sh", *TRAIN, cwd=work)
     assert done.returncode == 0, done.stderr
     assert f"copied {work} to h1:{there}, 2 files of 2 were new" in done.stderr
