@@ -58,6 +58,8 @@ def test_the_bytes_of_the_figure_are_those_of_a_step_of_the_library(k):
         assert size_of(replica) == size_of(p.grad for p in replica) == d["params"]
         came = size_of(replica) + size_of(shard)
         assert crossed(d, i, 4) == (came, 0)
+        gathered = (came, moved.sent[i]) if i else (came + moved.received[0], 0)
+        assert crossed(d, i, 5) == gathered
         assert crossed(d, i, len(ACTS)) == (came + moved.received[i], moved.sent[i])
 
 
