@@ -23,8 +23,9 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 unexport PYTHONWARNINGS PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
 RUN := $(VENV)/bin/python
-# Two files at a time. Nothing that the tests compare is a time.
-SIDE_BY_SIDE := -n 2 --dist loadfile
+# Three files at a time: half of what they do is waiting. Nothing that the tests
+# compare is a time.
+SIDE_BY_SIDE := -n 3 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test rerun stress bench bench-pipeline bench-peers lint-workflows
