@@ -1,6 +1,12 @@
 """What the tests of several modules share."""
 
+import signal
+
 import pytest
+
+# Whoever starts the tests in the background may have switched Control-C off, for all
+# processes that they start as well; and some tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
