@@ -2,13 +2,14 @@
 
 import os
 import platform
-import subprocess
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
 from time import perf_counter, sleep
 
 from measure import paired_ratios
+
+from d2l_ext import runtime
 
 #: Cores that other work may keep busy, of all, before a result carries a warning.
 BUSY = 0.05
@@ -120,13 +121,8 @@ def own_core_seconds():
 
 def commit(folder):
     """`{"describe", "dirty"}` of the checkout that `folder` lies in; None outside."""
-    try:
-        text = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--tags"], cwd=folder,
-            capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
-    except (OSError, subprocess.CalledProcessError):
-        return {"describe": None, "dirty": None}
-    return {"describe": text, "dirty": text.endswith("-dirty")}
+    text = runtime.commit(folder)
+    return {"describe": text, "dirty": text and text.endswith("-dirty")}
 
 
 def now():

@@ -130,7 +130,7 @@ def provenance():
 
     return {
         "date": datetime.now(timezone.utc).date().isoformat(),
-        "commit": _commit(),
+        "commit": commit(Path(__file__).resolve().parent),
         "mxnet": mxnet.__version__,
         "python": platform.python_version(),
         "processor": _processor(),
@@ -141,9 +141,9 @@ def provenance():
     }
 
 
-def _commit():
+def commit(folder):
+    """What `git describe` calls the checkout that `folder` lies in; None outside."""
     command = ["git", "describe", "--always", "--dirty", "--tags"]
-    folder = Path(__file__).resolve().parent
     try:
         ran = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, check=True

@@ -2,22 +2,14 @@
 
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 from bs4 import BeautifulSoup
 from html_check import OUTSIDE_CSS, is_outside, loaded
 
+from browser import Browser, find_chromium
 from d2l_ext.figures import frame
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
-OPTIONS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--virtual-time-budget=20000", "--dump-dom",
-]  # fmt: skip
 #: Moves the controls as a reader would, and writes down what the figure then shows.
 READER = """
 const root = document.querySelector(".d2l-figure"), seen = [];
@@ -37,10 +29,6 @@ function note(svg) {
   });
 }
 """
-WRITE = """
-document.body.innerHTML = "<pre></pre>";
-document.querySelector("pre").textContent = JSON.stringify(seen);
-"""
 
 
 def soup(html):
@@ -53,18 +41,17 @@ def browse(html, steps, folder):
     `steps`: JavaScript that calls `set(role, value)`, `find(role).click()` and
     `note(whether the drawing is wanted)`. `folder`: for files of the browser's.
     """
-    if BROWSER is None:
+    program = find_chromium()
+    if program is None:
         pytest.skip("no Chromium here: the figure's script is not tried in a browser")
     file = folder / "figure.html"
     file.write_text(
-        f'<!doctype html><meta charset="utf-8"><body>{html}'
-        f"<script>{READER}{steps};{WRITE}</script>",
-        encoding="utf-8",
+        f'<!doctype html><meta charset="utf-8"><body>{html}', encoding="utf-8"
     )
-    command = [BROWSER, *OPTIONS, f"--user-data-dir={folder / 'profile'}"]
-    result = subprocess.run([*command, file.as_uri()], check=True, timeout=100,
-                            capture_output=True, text=True)  # fmt: skip
-    return json.loads(soup(result.stdout).pre.string)
+    with Browser(program, deadline=100) as browser:
+        page = browser.page()
+        page.open(file.as_uri())
+        return page.evaluate(f"(() => {{{READER}{steps};return seen;}})()")
 
 
 def choosing(choices, whole=lambda i: i % 13 == 0):

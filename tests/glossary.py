@@ -1,19 +1,20 @@
 """The glossary as data: its terms, and which words stand for one of them."""
 
 import re
+import sys
 from functools import cache
 
 from notebook_cells import ROOT
 
-ENTRY = re.compile(r"```\{glossary\}\n(.*?)\n```", re.DOTALL)
+sys.path.insert(0, str(ROOT / "_ext"))
+from glossary_terms import entries
 
 
 @cache
 def terms():
     """Every term of glossary.md, as it is written there."""
     text = (ROOT / "glossary.md").read_text(encoding="utf-8")
-    lines = "\n".join(ENTRY.findall(text)).splitlines()
-    return [line for line in lines if line and not line.startswith(" ")]
+    return [name for names in entries(text) for name in names]
 
 
 def stem(words):

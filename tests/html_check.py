@@ -201,10 +201,6 @@ PREVIEW = ("og:title", "og:description", "og:type")
 THEME_DOUBLES = {("search.html", "search-input")}
 
 
-#: Where a link to the glossary has no place.
-NO_TERMS_IN = ["a", "code", "pre", "h1", "h2", "h3", "h4", "nav"]
-
-
 def doubled_ids(site):
     """An anchor that stands twice on a page leads to the wrong place."""
     problems = []
@@ -216,6 +212,10 @@ def doubled_ids(site):
             if n > 1 and (site.name(page), i) not in THEME_DOUBLES
         ]
     return problems
+
+
+#: Where a link to the glossary has no place.
+NO_TERMS_IN = ["a", "code", "pre", "h1", "h2", "h3", "h4", "nav"]
 
 
 def misplaced_terms(site):

@@ -5,17 +5,14 @@ That it has every bold term of the chapters is a rule in `rules_learning`.
 
 import ast
 import re
-import sys
 from types import SimpleNamespace
 
-import glossary
+import glossary  # it finds the extensions
+import glossary_terms as ext
 import pytest
 from docutils import nodes, utils
 from notebook_cells import ROOT
 from sphinx import addnodes
-
-sys.path.insert(0, str(ROOT / "_ext"))
-import glossary_terms as ext
 
 #: Words in the names of modules and classes that mean what they mean everywhere:
 #: English, and computers in general.

@@ -15,7 +15,9 @@ import subprocess
 import tempfile
 import time
 
-_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_PROGRAMS = (
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+)  # fmt: skip
 _FLAGS = (
     "--headless",
     "--no-sandbox",  # a container's root has none; only our own pages are opened

@@ -1,6 +1,6 @@
 """Renders the book as HTML.
 
-tools/render.py     from the stored outputs; a warning is an error
+    tools/render.py     from the stored outputs; a warning is an error
 """
 
 import argparse

@@ -3,8 +3,6 @@
 The page holds what `ps_run.run` says about every choice.
 """
 
-from string import ascii_letters, digits
-
 from . import frame, ps_run, server_traffic_state, server_traffic_svg
 
 MAX_WORKERS, MAX_SERVERS, MAX_KEYS, MAX_SLOW = 4, 3, len(ps_run.SIZES), 3
@@ -16,8 +14,6 @@ CONTROLS = (
     frame.Slider("slow", "Last worker slower ×", 1, MAX_SLOW),
     frame.Clock(unit="tick"),
 )
-#: A character for each number from 0; `-` stands for None.
-_CODE = digits + ascii_letters
 
 
 def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
@@ -72,7 +68,7 @@ def pack(run):
 
 
 def _letter(number):
-    return "-" if number is None else _CODE[number]
+    return "-" if number is None else server_traffic_state.CODE[number]
 
 
 def _check(choice):

@@ -14,18 +14,19 @@ MESSAGES = {
     "push": ("pushed", True, True), "answer to the push": ("answered", False, False),
     "pull": ("asked", True, False), "weights": ("given", False, True),
 }  # fmt: skip
-_CODE = digits + ascii_letters
+#: A character for each number from 0; `-` stands for None.
+CODE = digits + ascii_letters
 
 
 def state(data, choice):
     """The run that is chosen: `begins` and `exchanges` as in `ps_run`, and `values`."""
     names = ("mode", "workers", "servers", "keys", "slow")
     begins, packed = data["runs"][",".join(str(choice[n]) for n in names)].split("|")
-    numbers = [None if c == "-" else _CODE.index(c) for c in packed]
+    numbers = [None if c == "-" else CODE.index(c) for c in packed]
     n = len(FIELDS)
     return {
         **choice,
-        "begins": [[_CODE.index(c) for c in ticks] for ticks in begins.split(" ")],
+        "begins": [[CODE.index(c) for c in ticks] for ticks in begins.split(" ")],
         "exchanges": [
             dict(zip(FIELDS, numbers[i : i + n])) for i in range(0, len(numbers), n)
         ],
