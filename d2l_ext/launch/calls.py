@@ -2,9 +2,10 @@
 
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
-from . import source, values
+from . import results, source, values
 from .job import Job
 from .plan import make
 from .runner import READY_TIMEOUT, supervise
@@ -58,10 +59,10 @@ def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
         plan = make(command, num_workers, num_servers, env, env_worker, env_server,
                     env_scheduler, launcher, verbose, **where)  # fmt: skip
         supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
-                  max_restarts, check, remove=[folder])  # fmt: skip
+                  max_restarts, check, remove=[folder],
+                  is_done=partial(results.is_there, folder))  # fmt: skip
         if not job.returncode:
-            paths = [folder / f"result-{rank}" for rank in range(num_workers)]
-            job.results = [values.load(path) for path in paths]
+            job.results = results.take(folder, job.restarts + 1, num_workers)
     return job
 
 

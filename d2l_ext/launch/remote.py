@@ -6,7 +6,8 @@ import traceback
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from . import values
+from . import results, values
+from .environment import START
 from .node import import_mxnet
 
 
@@ -22,7 +23,7 @@ def main(folder):
         kv = _store(record)
         rank = kv.rank if kv else int(os.environ["DMLC_WORKER_ID"])
         result = _function(folder / "function.py", record["name"])(kv, *record["args"])
-        values.save(folder / f"result-{rank}", result)
+        results.leave(folder, os.environ.get(START, "1"), rank, result)
     except BaseException:  # noqa: BLE001, sys.exit() too would wait
         traceback.print_exc()
         sys.stdout.flush()

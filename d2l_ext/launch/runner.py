@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import time
+from functools import partial
 
 from . import local, restarts
 from .failures import Failed, NotReady
@@ -57,10 +58,12 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
 
 
 def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
-              max_restarts, check, remove=()):  # fmt: skip
+              max_restarts, check, remove=(), is_done=None):  # fmt: skip
     """Start `plan` until it ends well or for good, and fill and return `job`.
 
     `remove`: folders that should not outlive this process, even if it is killed.
+    `is_done`: called with the number of a start and the rank of a worker; whether its
+    work is known to be done. By default it is when the process ends.
     """
     if attempts < 1:
         raise ValueError(f"attempts={attempts}: a job is started once at least")
@@ -77,9 +80,11 @@ def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
             if job.attempts:
                 keep_old(folder, plan.nodes, job.attempts)
             job.attempts += 1
-            start = Start(restarts.numbered(plan, job.restarts + 1), folder, remove,
-                          stream, shown.note)  # fmt: skip
-            return start, Watch(start, until, ready_timeout, shown.line)
+            number = job.restarts + 1
+            start = Start(restarts.numbered(plan, number), folder, remove, stream,
+                          shown.note)  # fmt: skip
+            known = [partial(is_done, number)] if is_done else []
+            return start, Watch(start, until, ready_timeout, shown.line, *known)
 
         _until_ready(new_start, attempts, job, shown)
         while restarts.again(job, max_restarts, until):

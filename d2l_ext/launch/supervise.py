@@ -12,14 +12,11 @@ A start is repeated only while no worker can have come back from
 import signal
 import time
 
+from . import late
 from .failures import Failed, NotReady
 from .job import DEADLINE
 
 PAUSE = 0.03  # seconds between two looks at the processes
-#: What ps-lite says when its resending thread outlives the node, or the node that it
-#: would still send to.
-LATE = ("Check failed: ready_: call Start() first", "terminate called recursively",
-        "num_retry < max_num_retry_")  # fmt: skip
 #: Seconds for servers and scheduler to end after the last worker: ten retries with
 #: the default time-out of a second, and some.
 LEAVE = 15.0
@@ -30,11 +27,12 @@ class Watch:
 
     `until`: the deadline on the monotonic clock, or None. `ready_timeout`: seconds
     for the first barrier. `show`: called with (node, line) for each line printed.
+    `is_done`: called with the rank of a worker; whether its work is known to be done.
     """
 
-    def __init__(self, start, until, ready_timeout, show):
+    def __init__(self, start, until, ready_timeout, show, is_done=lambda rank: False):
         self.start, self.until, self.show = start, until, show
-        self.ready_timeout = ready_timeout
+        self.ready_timeout, self.is_done = ready_timeout, is_done
         self.began_others = False
         self.all_joined = None  # since when
         self.notes = []
@@ -47,8 +45,8 @@ class Watch:
         self._begin_others()
         if self._wait(self._ready_or_over) == "over":
             return ["no worker opened a distributed store"]
-        self._wait(lambda: not self._workers_run())
-        self._wait_for_services()
+        self._wait(lambda: not self._workers_run() or self._is_deserted())
+        self._wait_for_the_rest()
         return self.notes
 
     def _workers_run(self):
@@ -85,18 +83,25 @@ class Watch:
             raise self._failed(min(bad, key=self._blame))
 
     def _is_late(self, node):
-        """Whether a process aborted when all was done, by an error of ps-lite's.
+        """Whether a process aborted when all was done, by an error of ps-lite's."""
+        aborted = self.start.codes[node] == -signal.SIGABRT and self.start.is_closed
+        if not aborted or not self._had_closed(*node):
+            return False
+        self.notes.append("{} {} aborted after the store was closed".format(*node))
+        return True
 
-        With `PS_RESEND=1` a thread that sends again looks at a node that has just
-        been stopped, and ends the process. Or the scheduler left too early, because it
-        had counted a node twice, and nobody answers. The store was closed by then.
-        """
-        aborted = self.start.codes[node] == -signal.SIGABRT
-        log = self.start.log_of(node) if aborted and self.start.is_closed else ""
-        if any(text in log for text in LATE):
-            self.notes.append("{} {} aborted after the store was closed".format(*node))
+    def _had_closed(self, role, rank):
+        log = self.start.log_of((role, rank))
+        if late.GAVE_UP in log and role == "worker" and self.is_done(rank):
             return True
-        return False
+        return late.had_closed(role, log)
+
+    def _is_deserted(self):
+        """Whether those who still run wait for a scheduler that has left, all done."""
+        if ("scheduler", 0) not in self.start.codes:
+            return False
+        workers = [rank for role, rank in self.start.running if role == "worker"]
+        return all(map(self.is_done, workers))
 
     def _blame(self, node):
         """First those that were lost or that a signal ended: others fail by that."""
@@ -120,6 +125,8 @@ class Watch:
         left = [n for n in self.start.running if n[0] == "worker"]
         left = left or list(self.start.running)
         names = ", ".join(map(self.start.describe, left)) or "the search for hosts"
+        if ("scheduler", 0) in self.start.codes:
+            names += "; the scheduler had left before"
         raise Failed(f"{what}: {names}", code, left[0] if left else None)
 
     def _ready_or_over(self):
@@ -150,13 +157,19 @@ class Watch:
                 f"barrier for {self.ready_timeout:g} s"
             )
 
-    def _wait_for_services(self):
+    def _wait_for_the_rest(self):
         end = time.monotonic() + LEAVE
 
         def ended():
-            if self.start.running and time.monotonic() > end:
+            left = self.start.running
+            now = time.monotonic()
+            if left and self._is_deserted() and now > min(end, self.until or end):
+                self.notes += [f"{role} {i} waited for the scheduler, which had left"
+                               for role, i in left]  # fmt: skip
+                return True
+            if left and now > end:
                 self._fail_late(f"{LEAVE:g} s after the last worker still running", 1)
-            return not self.start.running
+            return not left
 
         self._wait(ended)
 

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ..launch import environment, source, values
+from ..launch import environment, results, source, values
 from . import counters
 from .outcome import MET, Outcome
 
@@ -65,8 +65,7 @@ def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_hos
         found.moved = _difference(after[1], before[1])
         found.logs = {name: _text(folder / name) for name in running}
         if _all_there(folder, workers):
-            found.results = [values.load(folder / f"result-{rank}")
-                             for rank in range(workers)]  # fmt: skip
+            found.results = results.take(folder, 1, workers)
         return found
 
 
@@ -134,8 +133,7 @@ def _difference(now, before):
 
 
 def _all_there(folder, workers):
-    # The .json of a result is written after the arrays that belong to it.
-    return all((folder / f"result-{rank}.json").exists() for rank in range(workers))
+    return all(results.is_there(folder, 1, rank) for rank in range(workers))
 
 
 def _failed(running):
