@@ -13,10 +13,9 @@ import re
 STOPPED = ("Check failed: ready_: call Start() first", "terminate called recursively")
 #: Nobody has acknowledged a message: it was sent, and sent again ten times.
 GAVE_UP = "num_retry < max_num_retry_"
-_LAST_TRY = re.compile(r"Resend \(retry=10\) (.*)")
-#: The barrier of all nodes. A node's message number 1 is that at which the store is
-#: opened, a later one that at which it is closed. Node 1 is the scheduler.
-_BARRIER = re.compile(r"\? => 1\. .*timestamp=(\d+), .*barrier_group=7\b")
+#: The message was for the barrier of all nodes. A node's message number 1 is that at
+#: which the store is opened, a later one that at which it is closed.
+_BARRIER = re.compile(r"Resend \(retry=10\) .*timestamp=(\d+), .*barrier_group=7\b")
 
 
 def had_closed(role, log):
@@ -32,6 +31,5 @@ def had_closed(role, log):
 
 
 def _tried_to_close(log):
-    tried = _LAST_TRY.findall(log)
-    found = _BARRIER.search(tried[-1]) if tried else None
+    found = _BARRIER.search(log)
     return bool(found) and int(found[1]) > 1
