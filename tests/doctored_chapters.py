@@ -8,7 +8,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from rules_chapter import FACTS
 from rules_learning import FOLDED
 
-LAST_LINE = "runtime.provenance()"
+LAST_LINES = "style.use()\nruntime.provenance()"
 OPENING = """# Title
 
 **After this chapter you can** count to three.
@@ -71,7 +71,7 @@ def good():
     }
     cells = [
         new_markdown_cell(OPENING),
-        code(f"import d2l_ext\nfrom mxnet import np\n{LAST_LINE}", origin(*FACTS)),
+        code(f"import d2l_ext\n{LAST_LINES}", origin(*FACTS)),
         new_markdown_cell("## First\n\nAn **engine** makes it.\nPredict its shape."),
         code("X = np.ones(3)\nX.shape", text("(3,)"), tags=["claim-S4"]),
         code("plot(X)", image(), mystnb=figure),
@@ -212,19 +212,19 @@ DOCTORS = {
     "a speed-up": ("compares_no_times", output("speed-up: 1.93")),
     "no import of the library": (
         "imports_the_library_first",
-        source(f"from mxnet import np\n{LAST_LINE}", i=1),
+        source(f"from mxnet import np\n{LAST_LINES}", i=1),
     ),
     "MXNet before the library": (
         "imports_the_library_first",
-        source(f"from mxnet import np\nimport d2l_ext\n{LAST_LINE}", i=1),
+        source(f"from mxnet import np\nimport d2l_ext\n{LAST_LINES}", i=1),
     ),
     "d2l before the library": (
         "imports_the_library_first",
-        source(f"from d2l import mxnet as d2l\nimport d2l_ext\n{LAST_LINE}", i=1),
+        source(f"from d2l import mxnet as d2l\nimport d2l_ext\n{LAST_LINES}", i=1),
     ),
     "the library in the second cell": (
         "imports_the_library_first",
-        lambda nb: (source(LAST_LINE, i=1)(nb), source("import d2l_ext")(nb)),
+        lambda nb: (source(LAST_LINES, i=1)(nb), source("import d2l_ext")(nb)),
     ),
     "a second CPU": (
         "leaves_devices_to_the_library",
@@ -237,7 +237,7 @@ DOCTORS = {
     "a GPU": ("leaves_devices_to_the_library", source("devices = [npx.gpu(0)]")),
     "no line of provenance": (
         "says_where_its_numbers_come_from",
-        source("import d2l_ext", i=1),
+        source("import d2l_ext\nstyle.use()", i=1),
     ),
     "numbers without a commit": (
         "says_where_its_numbers_come_from",
@@ -257,6 +257,18 @@ DOCTORS = {
     "two images in a cell": (
         "describes_its_images",
         lambda nb: nb.cells[4].outputs.append(image("image/svg+xml")),
+    ),
+    "figures in matplotlib's own style": (
+        "draws_in_the_books_style",
+        source("import d2l_ext\nruntime.provenance()", i=1),
+    ),
+    "a figure with a frame of its own": (
+        "draws_in_the_books_style",
+        source("ax.spines['top'].set_visible(False)"),
+    ),
+    "a legend with a style of its own": (
+        "draws_in_the_books_style",
+        source("ax.legend(frameon=False)"),
     ),
     "no exercises": (
         "ends_with_summary_and_exercises",

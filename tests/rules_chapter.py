@@ -11,6 +11,8 @@ from notebook_cells import asserts, code_cells, headings, label, printed, tags, 
 
 #: The chapter that explains contexts may name them; the others ask the library.
 NAMES_CONTEXTS = "chapters/devices"
+#: What `figures.style` sets for all.
+STYLED = {"rcParams", "spines", "frameon", "tight_layout", "dpi"}
 #: What `runtime.provenance()` must have stored.
 FACTS = ("date", "commit", "mxnet", "python", "processor", "cores", "gpus")
 
@@ -95,6 +97,25 @@ def _is_interactive(output):
     return 'class="d2l-figure"' in output.get("data", {}).get("text/html", "")
 
 
+def draws_in_the_books_style(nb, page):
+    """One style for all chapters, and nothing of it set again in a cell."""
+    cells = code_cells(nb)
+    drawn = any("image/png" in o.get("data", {}) for c in cells for o in c.outputs)
+    problems = [
+        f"{label(cell)} sets {name}: that is for d2l_ext.figures.style"
+        for cell in cells
+        for name in sorted(STYLED & set(_names(cell)))
+    ]
+    if drawn and "style.use()" not in cells[0].source:
+        problems.append("figures are drawn: the first code cell must call style.use()")
+    return problems
+
+
+def _names(cell):
+    for node in ast.walk(tree(cell)):
+        yield getattr(node, "attr", getattr(node, "arg", None))
+
+
 def ends_with_summary_and_exercises(nb, page):
     last = headings(nb, level=2)[-2:]
     if last == ["Summary", "Exercises"]:
@@ -127,6 +148,7 @@ RULES = [
     leaves_devices_to_the_library,
     says_where_its_numbers_come_from,
     describes_its_images,
+    draws_in_the_books_style,
     ends_with_summary_and_exercises,
     has_solved_exercises,
 ]

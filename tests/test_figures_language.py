@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from d2l_ext import timeline
-from d2l_ext.figures import language, shapes
+from d2l_ext.figures import language, shapes, style
 from d2l_ext.profile_dump import kind_of
 
 ROOT = Path(__file__).parent.parent
@@ -195,3 +195,15 @@ def test_the_legend_shows_every_colour_and_every_hatch():
     for kind, shape in language.PATTERNS.items():
         assert f'id="{kind}"' in text and f">{shape}</pattern>" in text
         assert f"url(#{kind})" in text and f">{kind}</text>" in text
+
+
+def test_matplotlib_draws_in_the_books_style():
+    """Also outside a notebook, where nobody asks for two dots to a pixel."""
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context():
+        style.use()
+        cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
+        assert cycle == [*language.DEVICE_COLOURS]
+        assert plt.rcParams["figure.figsize"] == [7, 2.8]
+        assert not plt.rcParams["axes.spines.top"]
