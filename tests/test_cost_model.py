@@ -408,6 +408,19 @@ def test_every_case_without_a_job_runs_and_takes_time():
     assert min(found.values()) > 0
 
 
+def test_jobs_take_turns_and_all_their_steps_count(monkeypatch):
+    ran = []
+
+    def job(group, steps):
+        ran.append(group)
+        return {case: [len(ran)] * steps for case in group}
+
+    monkeypatch.setattr(study, "_job", job)
+    one, two = ("dist", 1, 1, 8, 8000), ("dist", 2, 1, 8, 8000)
+    assert study.measure([one, two], steps=3, passes=2) == {one: 2, two: 3}
+    assert ran == [[one], [two]] * 2  # one in jobs 1 and 3, two in 2 and 4
+
+
 def test_a_young_interval_that_no_write_needs_is_zero():
     assert restarts.young(0, 100) == sqrt(0)
     with pytest.raises(ValueError, match="must be above 0"):

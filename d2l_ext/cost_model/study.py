@@ -60,19 +60,22 @@ def action(case):
     return make[kind](*numbers)
 
 
-def measure(chosen, rounds=7, steps=12):
+def measure(chosen, rounds=7, steps=12, passes=1):
     """Median seconds of the cases in the list `chosen`: a dict.
 
     `rounds`: turns of a case in this process, and three times as many where a case
     takes milliseconds. Cases of one family take turns with each other, so that they
     need not all be in memory. `steps`: of each case of a job. There is a job for each
-    number of workers and servers.
+    number of workers and servers; all jobs are run `passes` times, in turns.
     """
-    seconds = {}
-    for group in _groups(chosen):
-        if group[0][0].startswith("dist"):
-            seconds.update(_job(group, steps))
-        else:
+    groups = _groups(chosen)
+    in_jobs = [group for group in groups if group[0][0].startswith("dist")]
+    seconds = {case: [] for case in chosen}
+    for group in in_jobs * passes:
+        for case, found in _job(group, steps).items():
+            seconds[case] += found
+    for group in groups:
+        if group not in in_jobs:
             short = group[0][0] in (*workloads.REDUCE, "local", "device")
             actions = {case: action(case) for case in group}
             seconds.update(workloads.turns(actions, 3 * rounds if short else rounds))
