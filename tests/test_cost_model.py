@@ -166,9 +166,11 @@ def test_a_convolution_does_more_for_each_byte_than_a_dense_layer():
 
 
 def plans():
+    ways = [(way, False) for way in exchange.WAYS] + [("servers", True)]
     return st.builds(
-        step.Plan, st.sampled_from(exchange.WAYS), st.integers(1, 64), st.booleans(),
-        st.just(1e-10), st.booleans(), st.booleans())  # fmt: skip
+        lambda way, *others: step.Plan(way[0], others[0], way[1], 1e-10, *others[1:]),
+        st.sampled_from(ways), st.integers(1, 64), st.booleans(), st.booleans(),
+    )  # fmt: skip
 
 
 @quick
@@ -234,6 +236,11 @@ def test_compression_pays_below_the_bandwidth_that_it_says_and_not_above():
         )  # fmt: skip
         assert (small < plain) == pays
     assert step.compression_pays_below(0) == inf
+
+
+def test_only_servers_unpack_gradients():
+    with pytest.raises(ValueError, match="by way='ring': only way='servers'"):
+        step.Plan("ring", compressed=True)
 
 
 @pytest.mark.parametrize("devices", [0, -1, 2.0, True])

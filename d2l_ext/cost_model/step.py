@@ -31,6 +31,8 @@ class Plan:
     gradients on the way to the servers, each byte of which costs `packing` seconds.
     `overlap`: gradients travel while earlier layers go backward. `flat`: they lie in
     one array, so the exchange is one message and not one for each array.
+
+    Raises `ValueError` for compressed gradients that no server would unpack.
     """
 
     way: str = "ring"
@@ -39,6 +41,12 @@ class Plan:
     packing: float = 0.0
     overlap: bool = False
     flat: bool = False
+
+    def __post_init__(self):
+        if self.compressed and self.way != "servers":
+            raise ValueError(
+                f"compressed gradients by way={self.way!r}: only way='servers' has them"
+            )
 
 
 def seconds(model, batch, devices, device, link, plan=Plan()):
