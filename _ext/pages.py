@@ -91,6 +91,8 @@ def complete(app, pagename, templatename, context, doctree):
     if doctree:
         description = first_words(doctree)
     title = unescape(re.sub("<[^>]*>", "", title))
+    # The theme's heading on paper, which it leaves empty on a page that it generates.
+    context["pagetitle"] = context.get("pagetitle") or title
     context["metatags"] = context.get("metatags", "") + metatags(
         title, app.config.project, description, f"{pagename}.html",
         app.config.html_baseurl,

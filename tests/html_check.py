@@ -214,6 +214,16 @@ def doubled_ids(site):
     return problems
 
 
+def empty_headings(site):
+    """A screen reader announces a heading, and then nothing."""
+    return [
+        f"{site.name(page)} has an empty {heading.name}"
+        for page, soup in site.pages.items()
+        for heading in soup.find_all(re.compile("^h[1-6]$"))
+        if not heading.get_text(strip=True) and not heading.find("img", alt=True)
+    ]
+
+
 #: Where a link to the glossary has no place.
 NO_TERMS_IN = ["a", "code", "pre", "h1", "h2", "h3", "h4", "nav"]
 
@@ -269,6 +279,7 @@ CHECKS = [
     missing_resources,
     images_without_text,
     doubled_ids,
+    empty_headings,
     misplaced_terms,
     figures_without_caption,
     heavy_pages,

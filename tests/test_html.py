@@ -117,6 +117,7 @@ IN_CHAPTER = {
     "a term that is linked twice": ("misplaced_terms", 2 * TERM),
     "a term that is linked in a heading": ("misplaced_terms", f"<h2>{TERM}</h2>"),
     "a term that is linked in code": ("misplaced_terms", f"<code>{TERM}</code>"),
+    "a heading without words": ("empty_headings", "<h2> </h2>"),
     "an id that stands twice": ("doubled_ids", '<p id="claim-S4">'),
 }
 
