@@ -78,12 +78,20 @@ def one_kill(role, folder, mark):
     }  # fmt: skip
 
 
-def left_behind(mark, temporary):
-    """What no job may leave: processes, files, claims on ports."""
+def sockets():
+    """The files of nodes that talk by sockets in the file system (`DMLC_LOCAL`)."""
+    return {str(path) for path in Path("/tmp").glob("[0-9]*") if path.is_socket()}
+
+
+def left_behind(mark, temporary, before):
+    """What no job may leave: processes, files, claims on ports.
+
+    `before`: the `sockets` that were there before the first job.
+    """
     return {
         "processes": alive(mark), "claims": claims(),
         "files": [path.name for path in Path(temporary).iterdir()],
-        "nodes' files": [str(p) for p in Path("/tmp").glob("[0-9]*") if p.is_socket()],
+        "nodes' files": sorted(sockets() - before),
     }  # fmt: skip
 
 
@@ -97,7 +105,7 @@ def main():
     args = flags.parse_args()
     mark, end = uuid4().hex, time.monotonic() + args.limit
     os.environ[MARK] = mark
-    found, left = [], []
+    found, left, before = [], [], sockets()
     with tempfile.TemporaryDirectory() as logs, tempfile.TemporaryDirectory() as own:
         os.environ["TMPDIR"] = tempfile.tempdir = own
         tasks = [None] * args.count
@@ -108,7 +116,7 @@ def main():
                 break
             one = one_kill(role, Path(logs), mark) if role else one_job(args.resend)
             found.append({"role": role, **one})
-            now = left_behind(mark, own)
+            now = left_behind(mark, own, before)
             if any(now.values()):
                 left.append(now)
         tempfile.tempdir = None
