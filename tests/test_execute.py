@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -285,6 +286,18 @@ def test_control_c_ends_the_kernel_and_says_that_it_stopped(tmp_path):
     assert "The kernel died" not in err
     with pytest.raises(ProcessLookupError):
         os.kill(int(note.read_text()), 0)
+
+
+def test_control_c_is_not_lost_between_two_cells(tmp_path, monkeypatch):
+    """As a cell ends, asyncio may swallow a cancellation; here it always does."""
+    second = tmp_path / "second"
+    first = f"import os, signal, time\nos.kill({os.getpid()}, signal.SIGINT)"
+    book = Book(tmp_path / "book", one=[first, f"open({str(second)!r}, 'w')"])
+    keep = SimpleNamespace(cancel=lambda: None)
+    monkeypatch.setattr(notebooks.asyncio, "current_task", lambda: keep)
+    with pytest.raises(KeyboardInterrupt):
+        book.execute()
+    assert not second.exists()
 
 
 def test_a_dead_kernel_is_reported_with_its_last_words(tmp_path):

@@ -85,6 +85,8 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT):
             )
 
     def started(cell, cell_index):
+        if interrupted:  # as a cell ended: asyncio may lose a cancellation then
+            raise asyncio.CancelledError
         if cell.cell_type == "code":
             current[:] = [cell_index]
             if on_cell:
@@ -107,6 +109,8 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT):
         with open(log, "w") as stream:
             # cleanup_kc: nbclient leaves a kernel running whose manager it was given.
             client.execute(cleanup_kc=True, stdout=stream, stderr=stream)
+        if interrupted:
+            raise KeyboardInterrupt
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except CellExecutionError as error:
