@@ -1,14 +1,18 @@
 """The timeline tells which device worked when."""
 
 import d2l_ext  # noqa: F401, I001
+import contextlib
 import os
+import tempfile
+import threading
+from types import SimpleNamespace
 
 import matplotlib
 import mxnet as mx
 import pytest
 from mxnet import np, npx
 
-from d2l_ext import timeline
+from d2l_ext import profile_dump, timeline
 from d2l_ext.devices import try_all_devices
 from d2l_ext.timeline import Event, Timeline
 
@@ -129,3 +133,30 @@ def test_the_chart_has_a_lane_per_device_and_an_axis_in_milliseconds():
     ax = timeline.plot(trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12)), title="overlap")
     assert [t.get_text() for t in ax.get_yticklabels()] == ["cpu/0", "cpu/1"]
     assert ax.get_xlabel() == "time (ms)"
+
+
+def test_a_profiler_that_still_writes_when_all_was_read_spoils_nothing(busy_writer):
+    for _ in range(20):
+        with profile_dump.profiled(busy_writer.begin, profile_imperative=True):
+            pass
+
+
+@pytest.fixture
+def busy_writer(tmp_path, monkeypatch):
+    """Writes to the profiler's file all the time, as its own thread does at times."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    stop, threads = threading.Event(), []
+
+    def write(path):
+        while not stop.is_set():
+            with contextlib.suppress(OSError), open(path, "a") as file:
+                file.write(" ")
+
+    def begin(path):
+        threads.append(threading.Thread(target=write, args=[path]))
+        threads[-1].start()
+
+    yield SimpleNamespace(begin=begin)
+    stop.set()
+    for thread in threads:
+        thread.join()
