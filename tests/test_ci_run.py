@@ -5,7 +5,7 @@ import shutil
 import pytest
 from played_machine import TOOLS, Machine
 
-from browser import _PROGRAMS
+from browser import PROGRAMS
 
 ROOT = TOOLS.parent
 
@@ -19,18 +19,17 @@ def machine(tmp_path):
 def ran(machine, tmp_path):
     """A function: what apt-get and make are told when the machine has `programs`."""
     log = tmp_path / "log"
-    for folder, name in ((".ci", "run"), ("tools", "cluster_packages.sh")):
+    for folder in (".ci", "tools"):
         (tmp_path / folder).mkdir()
-        shutil.copy(ROOT / folder / name, tmp_path / folder)
-    (tmp_path / "tools" / "cluster_packages.sh").write_text("#!/bin/sh\necho clusters")
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    (tmp_path / "tools" / "cluster_packages.sh").symlink_to(shutil.which("true"))
 
     def run(*programs, fails=""):
         for name in ("apt-get", "make", "git", "uv", *programs):
             fail = "exit 1" if name in fails.split() else ""
             machine.add(name, f'echo "{name} $*" >> {log}; {fail}')
         machine.add("id", "echo 0")
-        libraries = "libgomp.so.1 (x) libquadmath.so.0 (x)".replace(" (x)", " (x)\n")
-        machine.add("ldconfig", f"printf '{libraries}'")
+        machine.add("ldconfig", "echo 'libgomp.so.1 libquadmath.so.0 '")
         machine.add("grep", f'exec {shutil.which("grep")} "$@"')
         done = machine.run(tmp_path / ".ci" / "run")
         return done, log.read_text().splitlines()
@@ -41,7 +40,7 @@ def ran(machine, tmp_path):
 TESTED = ["make test", "make html"]
 
 
-@pytest.mark.parametrize("name", _PROGRAMS)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_any_browser_that_the_tests_can_drive_will_do(ran, name):
     assert ran(name)[1] == TESTED
 

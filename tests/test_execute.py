@@ -291,7 +291,7 @@ def test_control_c_ends_the_kernel_and_says_that_it_stopped(tmp_path):
 def test_control_c_is_not_lost_between_two_cells(tmp_path, monkeypatch):
     """As a cell ends, asyncio may swallow a cancellation; here it always does."""
     second = tmp_path / "second"
-    first = f"import os, signal, time\nos.kill({os.getpid()}, signal.SIGINT)"
+    first = f"import os, signal\nos.kill({os.getpid()}, signal.SIGINT)"
     book = Book(tmp_path / "book", one=[first, f"open({str(second)!r}, 'w')"])
     keep = SimpleNamespace(cancel=lambda: None)
     monkeypatch.setattr(notebooks.asyncio, "current_task", lambda: keep)

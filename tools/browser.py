@@ -15,7 +15,8 @@ import subprocess
 import tempfile
 import time
 
-_PROGRAMS = (
+#: Names of Chromium and its kin, which .ci/run looks for as well.
+PROGRAMS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
 )  # fmt: skip
 _FLAGS = (
@@ -40,7 +41,7 @@ class BrowserError(Exception):
 
 def find_chromium():
     """The path of Chromium, or None."""
-    return next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class Browser:

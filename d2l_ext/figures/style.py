@@ -12,8 +12,6 @@ from .language import DEVICE_COLOURS
 SETTINGS = {
     "figure.figsize": (7, 2.8),  # as wide as a page's text
     "figure.autolayout": True,  # nothing is cut off at the edges
-    "figure.dpi": 100,  # of which `use` makes 200 in a notebook
-    "font.size": 10,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "axes.spines.top": False,

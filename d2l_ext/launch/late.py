@@ -18,16 +18,17 @@ GAVE_UP = "num_retry < max_num_retry_"
 _BARRIER = re.compile(r"Resend \(retry=10\) .*timestamp=(\d+), .*barrier_group=7\b")
 
 
-def had_closed(role, log):
+def had_closed(role, log, is_done=False):
     """Whether a process that aborted had closed its store, by all that it printed.
 
     A server or scheduler that gave up is believed: it leaves only when it is told to,
     and workers that still need it fail, too. A worker is not, unless the message in
-    question was its last.
+    question was its last, or its work is known to be done (`is_done`).
     """
     if any(text in log for text in STOPPED):
         return True
-    return GAVE_UP in log and (role != "worker" or _tried_to_close(log))
+    believed = role != "worker" or is_done or _tried_to_close(log)
+    return GAVE_UP in log and believed
 
 
 def _tried_to_close(log):

@@ -58,7 +58,8 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
 
 
 def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
-              max_restarts, check, remove=(), is_done=None):  # fmt: skip
+              max_restarts, check, remove=(),
+              is_done=lambda start, rank: False):  # fmt: skip
     """Start `plan` until it ends well or for good, and fill and return `job`.
 
     `remove`: folders that should not outlive this process, even if it is killed.
@@ -83,8 +84,8 @@ def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
             number = job.restarts + 1
             start = Start(restarts.numbered(plan, number), folder, remove, stream,
                           shown.note)  # fmt: skip
-            known = [partial(is_done, number)] if is_done else []
-            return start, Watch(start, until, ready_timeout, shown.line, *known)
+            return start, Watch(start, until, ready_timeout, shown.line,
+                                partial(is_done, number))  # fmt: skip
 
         _until_ready(new_start, attempts, job, shown)
         while restarts.again(job, max_restarts, until):

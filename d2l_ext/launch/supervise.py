@@ -30,7 +30,7 @@ class Watch:
     `is_done`: called with the rank of a worker; whether its work is known to be done.
     """
 
-    def __init__(self, start, until, ready_timeout, show, is_done=lambda rank: False):
+    def __init__(self, start, until, ready_timeout, show, is_done):
         self.start, self.until, self.show = start, until, show
         self.ready_timeout, self.is_done = ready_timeout, is_done
         self.began_others = False
@@ -91,10 +91,8 @@ class Watch:
         return True
 
     def _had_closed(self, role, rank):
-        log = self.start.log_of((role, rank))
-        if late.GAVE_UP in log and role == "worker" and self.is_done(rank):
-            return True
-        return late.had_closed(role, log)
+        is_done = role == "worker" and self.is_done(rank)
+        return late.had_closed(role, self.start.log_of((role, rank)), is_done)
 
     def _is_deserted(self):
         """Whether those who still run wait for a scheduler that has left, all done."""
