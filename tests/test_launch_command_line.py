@@ -9,7 +9,7 @@ import sys
 
 import numpy
 import pytest
-from job_checks import CLI, alive, nodes_of, nothing_left, wait_for  # noqa: F401
+from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # noqa: F401
 
 from d2l_ext import by_hand
 from d2l_ext.launch import __main__ as command_line
@@ -68,6 +68,30 @@ def test_a_failed_job_gives_its_code_its_cause_and_its_last_ten_lines(given, cap
     assert err.splitlines()[-10:] == [f"line {i}" for i in range(11, 21)]
     told = json.loads(out.splitlines()[-1])
     assert (told["returncode"], told["workers"]) == (3, ["line 20"])
+
+
+@pytest.mark.parametrize("said, told", [
+    ('{"rank": 0}\n', {"rank": 0}),
+    ('{"epoch": 1}\n{"rank": 0}\n[00:30:47] van.cc:45: W[9] is stopped\n', {"rank": 0}),
+    ('{"rank": 0}\nterminate called recursively\n\n', {"rank": 0}),
+    ("{'rank': 0}\ndone\n", "done"), ("", ""),
+])  # fmt: skip
+def test_the_summary_has_of_each_worker_its_last_object_or_line(tmp_path, said, told):
+    log = tmp_path / "worker-0.log"
+    log.write_text(said)
+    summary = command_line.summary(Job(logs={"worker-0": log}), 1)
+    assert summary["workers"] == [told]
+
+
+def test_ps_lites_own_last_messages_do_not_hide_a_workers_result():
+    work = ("import d2l_ext, mxnet as mx; kv = mx.kv.create('dist_sync');"
+            "kv._barrier(); print('{\"rank\":', kv.rank, '}')")  # fmt: skip
+    argv = ["-n", "2", "-s", "1", "--json", "--ps-verbose", "1", PYTHON, "-c", work]
+    done = subprocess.run([*CLI, *argv], check=False, capture_output=True, text=True,
+                          timeout=60)  # fmt: skip
+    assert done.returncode == 0 and "is stopped" in done.stdout
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["workers"] == [{"rank": 0}, {"rank": 1}]
 
 
 def test_every_flag_has_a_line_in_the_help(capsys):

@@ -57,23 +57,32 @@ def main(argv=None):
 def summary(job, num_workers):
     """What became of a job, for a program to read: types of JSON.
 
-    `workers`: the last line of each, read as JSON where it is.
+    `workers`: of each the last line that is a JSON object, as `d2l_ext.train` prints
+    one; without any, its last line.
     """
     outputs = [job.output("worker", i) for i in range(num_workers) if job.logs]
     return {
         "returncode": job.returncode, "cause": job.cause, "attempts": job.attempts,
         "restarts": job.restarts,
         "seconds": round(job.seconds, 2), "notes": job.notes,
-        "workers": [_last_line(text) for text in outputs],
+        "workers": [_last_said(text) for text in outputs],
     }  # fmt: skip
 
 
-def _last_line(text):
-    line = (text.splitlines() or [""])[-1]
+def _last_said(text):
+    lines = text.splitlines() or [""]
+    # After a worker's last line ps-lite may write its own: messages, or a late abort.
+    found = (_json_object(line) for line in reversed(lines))
+    return next(filter(None, found), lines[-1])
+
+
+def _json_object(line):
+    if not line.startswith("{"):
+        return None
     try:
         return json.loads(line)
     except ValueError:
-        return line
+        return None
 
 
 def _show(plan):
