@@ -110,6 +110,21 @@ def test_an_agent_hangs_up_on_a_launcher_that_does_not_know_the_secret():
             assert "does not know the secret" in str(result())
 
 
+def test_what_the_launcher_says_right_after_its_proof_is_for_the_agent():
+    secret = "ab" * 32
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        result = dialled("{}:{}:{}".format(*server.getsockname(), secret))
+        line, _ = server.accept()
+        with line:
+            line.sendall(f"{proof.GREETING} 1234\n".encode())
+            nonce = line.recv(1000).decode().split()[2]
+            answer = proof.proof(secret, "launcher", nonce, "1234")
+            line.sendall(answer.encode() + b"\nbegin")
+            with result() as agent:
+                assert agent.recv(100) == b"begin"
+                assert agent.gettimeout() is None  # it may have to wait for work
+
+
 def test_strangers_disturb_nobody(opened, monkeypatch):
     strangers = [knock(opened), knock(opened, b"GET / HTTP/1.1\r\n\r\n"),
                  knock(opened, b"\xff\xfe\n"), knock(opened, b"x" * 5000),
@@ -124,6 +139,20 @@ def test_strangers_disturb_nobody(opened, monkeypatch):
     assert opened.knocks == {}, "those who say nothing are sent away too"
     for stranger in strangers:
         stranger.close()
+
+
+def test_of_too_many_strangers_the_last_wait_until_the_first_have_gone(
+    opened, monkeypatch
+):
+    monkeypatch.setattr(door, "AT_ONCE", 2)
+    strangers = [knock(opened) for _ in range(3)]
+    assert opened.admitted() == [] and len(opened.knocks) == 2
+    for stranger in strangers[:2]:
+        stranger.close()
+    result = dialled(opened.invitation)
+    ((line, _, _),) = admitted(opened)
+    with line, result(), strangers[2]:
+        assert len(opened.knocks) == 1
 
 
 def test_the_door_is_open_on_one_address_alone(opened):

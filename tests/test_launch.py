@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from job_checks import CLI, JOBS, PYTHON, claims, nothing_left  # noqa: F401
+from job_checks import (  # noqa: F401
+    CLI, JOBS, PYTHON, claims, nothing_left, wait_for,
+)  # fmt: skip
 
 from d2l_ext import launch
 from d2l_ext.launch import __main__ as command_line
@@ -108,6 +110,13 @@ def test_the_code_of_the_worker_that_failed_is_the_jobs(script, code, cause):
     assert caught.value.job is job
 
 
+def test_a_server_that_ends_before_the_job_is_ready_fails_it_even_with_code_0(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import os; os._exit(0)")
+    job = launch.run(["sleep", "100"], env_server={"PYTHONPATH": tmp_path})
+    assert job.cause == "server 0 ended with code 0 before the job was ready"
+    assert job.returncode == 1 and job.seconds < 20
+
+
 def test_the_deadline_ends_a_job_and_names_who_was_still_there():
     job = launch.run(["sleep", "100"], num_workers=2, deadline=5)
     assert job.returncode == 124
@@ -127,6 +136,29 @@ def test_a_process_that_ignores_sigterm_is_ended_too():
     assert job.returncode == 124 and job.seconds < 15
 
 
+def test_what_a_worker_started_without_any_variables_is_ended_with_its_group():
+    job = launch.run(["bash", "-c", "env -i sleep 100 & echo $!"], num_workers=1)
+    left = Path("/proc", job.output().strip(), "cmdline")
+    assert job.returncode == 0
+    wait_for(lambda: not left.exists() or not left.read_bytes(), 5)  # as of a zombie
+
+
+TIDIES = """
+if [ $DMLC_WORKER_ID = 1 ]; then until [ -e began ]; do sleep 0.1; done; exit 3; fi
+trap 'sleep 0.3; echo tidy; exit' TERM
+touch began
+while :; do sleep 0.1; done
+"""
+
+
+def test_processes_have_a_moment_to_tidy_up_before_they_are_ended(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    job = launch.run(["bash", "-c", TIDIES], num_workers=2)
+    assert job.returncode == 3 and job.output().endswith("tidy\n")
+
+
 @pytest.mark.parametrize("word", ["no-such-command", "/etc/passwd", "/"])
 def test_an_impossible_command_is_named_and_nothing_is_started(word):
     job = launch.run([word])
@@ -134,6 +166,11 @@ def test_an_impossible_command_is_named_and_nothing_is_started(word):
     assert job.cause == f"no such command: {word!r}"
     with pytest.raises(launch.LaunchError, match="no such command"):
         launch.run([word], check=True)
+
+
+def test_a_last_line_that_has_no_end_is_shown_too(capsys):
+    launch.run(["printf", "one\\ntwo"], num_workers=1, stream=True)
+    assert "worker-0    | one\nworker-0    | two\n" in capsys.readouterr().out
 
 
 def test_a_file_that_is_no_program_fails_with_its_reason(tmp_path):

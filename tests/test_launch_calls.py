@@ -1,6 +1,7 @@
 """A function that runs in every worker: how it gets there, and what comes back."""
 
 import d2l_ext  # noqa: F401, I001
+import functools
 import math
 import time
 
@@ -117,6 +118,15 @@ def uses_a_function(kv):
     return adds_up(kv, 1, {})
 
 
+@functools.wraps(shard_sizes)
+def says_it_is_another(n, k):
+    return FIVE
+
+
+def uses_an_impostor(kv):
+    return says_it_is_another(1, 1)
+
+
 def uses_nothing_known(kv):
     return unheard_of  # noqa: F821
 
@@ -136,6 +146,7 @@ def around(five):
         (around(5), "worker uses five of the function around it"),
         (uses_a_constant, "uses FIVE, which is defined outside of it: make it an"),
         (uses_a_function, "uses adds_up, which is defined outside of it"),
+        (uses_an_impostor, "uses says_it_is_another, which is defined outside of it"),
         (uses_nothing_known, "uses unheard_of, which is not defined"),
     ],
 )
@@ -144,9 +155,17 @@ def test_a_function_that_cannot_be_sent_is_refused_with_the_reason(function, mes
         launch.call(function)
 
 
-def test_an_argument_that_cannot_be_sent_is_refused():
-    with pytest.raises(TypeError, match="a set cannot"):
-        launch.call(makes_its_own, {1, 2})
+@pytest.mark.parametrize(
+    "value, kind",
+    [
+        ({1, 2}, "set"),
+        ({1: "a"}, "dict"),  # JSON would make a text of the key
+        (numpy.array([object()]), "ndarray"),
+    ],
+)
+def test_an_argument_that_cannot_be_sent_is_refused(value, kind):
+    with pytest.raises(TypeError, match=f"; a {kind} cannot$"):
+        launch.call(makes_its_own, value)
 
 
 # ---- Values ----

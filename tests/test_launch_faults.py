@@ -15,7 +15,7 @@ from job_checks import (  # noqa: F401
 )  # fmt: skip
 
 from d2l_ext import launch, worker_exit
-from d2l_ext.launch import supervise
+from d2l_ext.launch import ports, supervise, watchdog
 
 #: Seconds from a fault to the end of the job.
 BOUND = 10
@@ -83,11 +83,16 @@ def test_a_launcher_that_is_stopped_leaves_nothing(nothing_left, signum, code): 
     wait_for(lambda: not alive(nothing_left), BOUND)
 
 
-def test_a_killed_caller_leaves_nothing_of_its_call_either(nothing_left, tmp_path):  # noqa: F811
+@pytest.mark.parametrize("kill", [os.kill, os.killpg])
+def test_a_killed_caller_leaves_nothing_of_its_call_either(
+    nothing_left, tmp_path, kill  # noqa: F811
+):
+    """Nor does one that is killed with all of its process group."""
     (tmp_path / "caller.py").write_text(CALLER)
-    process = subprocess.Popen([PYTHON, str(tmp_path / "caller.py")])
+    process = subprocess.Popen([PYTHON, str(tmp_path / "caller.py")],
+                               start_new_session=True)  # fmt: skip
     wait_for(lambda: len(nodes_of(nothing_left)) == 4)
-    process.kill()
+    kill(process.pid, signal.SIGKILL)
     process.wait()
     wait_for(lambda: not alive(nothing_left), BOUND)
 
@@ -105,6 +110,40 @@ def test_an_interrupt_in_a_notebook_ends_the_job_too(nothing_left):  # noqa: F81
         launch.run(["sleep", "100"])
     assert time.monotonic() - pressed[0] < BOUND
     assert not alive(nothing_left)
+
+
+def test_an_interrupt_while_a_job_is_being_ended_ends_it_at_once(monkeypatch):
+    """The fixture sees to the assertion."""
+    graces, end = [], watchdog.end
+
+    def interrupted(job, grace):
+        graces.append(grace)
+        if grace:
+            raise KeyboardInterrupt
+        end(job, grace)
+
+    monkeypatch.setattr(watchdog, "end", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        launch.run(["bash", "-c", "setsid sleep 100 & exit 3"])
+    assert graces == [2.0, 0]
+
+
+def kills_itself(kv):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_no_file_stays_that_stood_for_the_port_of_a_killed_node(monkeypatch):
+    found, remove = [], ports.remove_files
+
+    def remove_after_a_look(numbers):
+        files = [Path(ports.LOCAL, str(number)) for number in numbers]
+        found.extend(path for path in files if path.is_socket())
+        remove(numbers)
+
+    monkeypatch.setattr(ports, "remove_files", remove_after_a_look)
+    job = launch.call_job(kills_itself, env={"DMLC_LOCAL": 1}, check=False)
+    assert job.returncode == 137
+    assert found and not any(path.exists() for path in found)
 
 
 def test_services_that_do_not_end_after_the_last_worker_are_ended(monkeypatch):

@@ -85,14 +85,19 @@ def test_a_result_of_a_start_that_failed_counts_no_more():
 
 
 class Played:
-    """A start whose processes end as in a play: `ends` tells the code of each."""
+    """A start whose processes end as in a play.
+
+    `ends`: the code of each that ends at once; `later`: a little later. `log`: what
+    each has printed.
+    """
 
     is_ready = is_closed = True
 
-    def __init__(self, ends, log=""):
+    def __init__(self, ends, log="", later=()):
         nodes = [("scheduler", 0), ("server", 0), ("worker", 0), ("worker", 1)]
         self.running, self.codes = dict.fromkeys(nodes), {}
-        self.ends, self.lines, self.log = ends, [], log
+        self.lines, self.log = [], log
+        self.acts = iter([ends, *[{}] * 5, dict(later)])
 
     def gathered(self):
         return True
@@ -103,8 +108,11 @@ class Played:
         pass
 
     def poll(self):
-        self.codes.update(self.ends)
-        return [node for node in self.ends if self.running.pop(node, 0) is None]
+        ends = next(self.acts, {})
+        self.codes.update(ends)
+        for node in ends:
+            del self.running[node]
+        return list(ends)
 
     def log_of(self, node):
         return self.log
@@ -116,11 +124,11 @@ class Played:
         return "{} {}".format(*node)
 
 
-def watched(ends, done=(), seconds=5.0, log=""):
+def watched(ends, done=(), seconds=5.0, **played):
     """The notes on a job in which these processes end, and these workers are done."""
     until = time.monotonic() + seconds
-    watch = supervise.Watch(Played(ends, log), until, 1, print, done.__contains__)
-    return watch.run()
+    begun = Played(ends, **played)
+    return supervise.Watch(begun, until, 1, print, done.__contains__).run()
 
 
 @pytest.fixture
@@ -151,6 +159,21 @@ def test_a_worker_of_which_nobody_knows_more_has_to_end(short):
     assert str(caught.value) == (
         "the deadline passed, still running: worker 1; the scheduler had left before"
     )
+
+
+def test_services_have_time_to_end_after_the_last_worker():
+    services = dict.fromkeys([SCHEDULER, SERVER], 0)
+    assert watched(dict.fromkeys(WORKERS, 0), later=services) == []
+
+
+@pytest.mark.parametrize("killed", [SERVER, WORKERS[1]])
+def test_of_those_that_fail_together_one_that_a_signal_ended_is_to_blame(killed):
+    """The others fail by that: whoever it is, and in whatever order they are seen."""
+    ends = {WORKERS[0]: 1, killed: -9}
+    for order in (ends, dict(reversed(ends.items()))):
+        with pytest.raises(failures.Failed) as caught:
+            watched(order)
+        assert caught.value.culprit == killed and caught.value.code == 137
 
 
 def test_services_that_stay_while_the_scheduler_does_fail_the_job(short):
