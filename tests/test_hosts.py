@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from d2l_ext.launch import addresses, crew, plan
+from d2l_ext.launch import addresses, crew, plan, sync
 from d2l_ext.launch.channel import Channel
 from d2l_ext.launch.hosts import Host, place, read
 
@@ -96,6 +96,15 @@ def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
     for hosts, expected in ((["here", "h2"], "10.0.0.1"), (["here"], "127.0.0.1")):
         made = plan.make(["x"], 1, 1, hosts=hosts)
         assert addresses.of_scheduler(made) == expected
+
+
+def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
+    monkeypatch.setattr(sync, "command", lambda where, host: ["sleep", "100"])
+    copies = sync.Copies(plan.Where(sync_dst_dir="/there"), ["h1", "h2"], "job", print)
+    begun = list(copies.running.values())
+    assert not copies.done() and len(begun) == 2
+    copies.end()
+    assert [process.returncode for process in begun] == [-9, -9]
 
 
 def test_hosts_mean_ssh_and_what_does_not_fit_is_refused():

@@ -50,6 +50,14 @@ def test_the_command_lines_words_after_the_first_belong_to_the_command():
     assert "1 workers and 1 servers ended well" in done.stderr
 
 
+def test_a_worker_leads_a_process_group_and_reads_nothing_of_its_launchers():
+    work = "import os, sys; print(os.getpgrp() == os.getpid(), [sys.stdin.read()])"
+    argv = ["-n", "1", "-s", "1", PYTHON, "-c", work]
+    done = subprocess.run([*CLI, *argv], check=True, capture_output=True, text=True,
+                          timeout=60, input="for the launcher")  # fmt: skip
+    assert done.stdout == "worker-0    | True ['']\n"
+
+
 def test_variables_reach_their_role_and_those_of_another_job_reach_none(monkeypatch):
     for name, value in {"DMLC_RANK": "3", "DMLC_ROLE": "server", "PS_VERBOSE": "2",
                         "PS_DROP_MSG": "50", "PORT": "8080"}.items():  # fmt: skip
@@ -124,9 +132,13 @@ def test_the_deadline_ends_a_job_and_names_who_was_still_there():
     assert job.seconds < 15
 
 
-def test_what_a_worker_leaves_behind_is_ended_even_in_a_session_of_its_own():
+@pytest.mark.parametrize("left", [
+    "sleep 100", "setsid sleep 100",
+    """setsid bash -c 'trap "" TERM; while :; do sleep 1; done'""",
+])  # fmt: skip
+def test_what_a_worker_leaves_behind_is_ended_even_in_a_session_of_its_own(left):
     """The fixture sees to the assertion."""
-    job = launch.run(["bash", "-c", "setsid sleep 100 & sleep 100 & sleep 0.2"])
+    job = launch.run(["bash", "-c", f"{left} & sleep 0.2"])
     assert job.returncode == 0
 
 

@@ -97,6 +97,18 @@ def test_a_killed_caller_leaves_nothing_of_its_call_either(
     wait_for(lambda: not alive(nothing_left), BOUND)
 
 
+def test_nothing_is_left_when_a_machine_tells_all_processes_at_once_to_end(
+    nothing_left, tmp_path  # noqa: F811
+):
+    (tmp_path / "caller.py").write_text(CALLER)
+    process = subprocess.Popen([PYTHON, str(tmp_path / "caller.py")])
+    wait_for(lambda: len(nodes_of(nothing_left)) == 4)
+    for pid in alive(nothing_left):
+        os.kill(pid, signal.SIGTERM)
+    process.wait()
+    wait_for(lambda: not alive(nothing_left), BOUND)
+
+
 def test_an_interrupt_in_a_notebook_ends_the_job_too(nothing_left):  # noqa: F811
     pressed = []
 

@@ -13,7 +13,7 @@ import pytest
 from job_checks import CLI, JOBS, PYTHON, nothing_left  # noqa: F401
 
 from d2l_ext import launch
-from d2l_ext.launch import plan, submitted
+from d2l_ext.launch import plan, submission, submitted
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 STAND_INS = Path(__file__).with_name("stand_ins")
@@ -48,12 +48,25 @@ def test_the_secret_does_not_reach_the_processes(srun):
     assert "SLURM_PROCID" in names and "D2L_EXT_DOOR" not in names
 
 
+@pytest.mark.parametrize("code, of_job", [(3, 3), (0, 1)])
 def test_a_submission_that_ends_before_all_agents_are_there_fails_the_job(
-        srun, monkeypatch):  # fmt: skip
+        srun, monkeypatch, code, of_job):  # fmt: skip
     monkeypatch.setenv("T_COPIES", "0")
+    monkeypatch.setenv("T_CODE", str(code))
     job = run()
-    assert job.returncode == 3
-    assert "srun ended with code 3, when 0 of 3 agents are here:\nsrun: a" in job.cause
+    assert job.returncode == of_job
+    told = f"srun ended with code {code}, when 0 of 3 agents are here:\nsrun: a"
+    assert told in job.cause
+
+
+def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
+        srun, monkeypatch):  # fmt: skip
+    """Debian gives a computer's own name to 127.0.1.1."""
+    made = plan.make(WORDS, 1, 1, launcher="slurm")
+    monkeypatch.setattr(submission, "address", lambda root, interface: "10.0.0.5")
+    for own, expected in (("127.0.1.1", "10.0.0.5"), ("10.0.0.7", "10.0.0.7")):
+        monkeypatch.setattr(submission.socket, "gethostbyname", lambda name: own)  # noqa: B023
+        assert submission.root(made) == expected
 
 
 def test_agents_that_wait_for_others_end_with_the_deadline(srun, monkeypatch):

@@ -1,7 +1,9 @@
 """Jobs over ssh: where processes run, what they are given, and what they train."""
 
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy
@@ -9,6 +11,9 @@ import pytest
 import trained
 from job_checks import PYTHON, nothing_left, wait_for  # noqa: F401
 from over_ssh import WORDS, command, launch, left, nodes, start, words_of
+
+from d2l_ext.launch import plan, ssh
+from d2l_ext.launch.hosts import Host
 
 NASTY = ["a;touch x", "$(touch x)", "`touch x`", "a b", "'", '"', "line\nline", "",
          "ä→日本", "*", "\\", "| touch x", "&& touch x", "~", "\t", "-s",
@@ -34,8 +39,9 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
     (work / "data.txt").write_text("copied")
     (work / ODD).write_text("copied too")
     (work / ODD).chmod(0o775)
-    (work / ".git").mkdir()
-    (work / ".git" / "config").write_text("not copied")
+    for name in (".git", ".venv", "__pycache__"):
+        (work / name).mkdir()
+        (work / name / "file").write_text("not copied")
     done = launch(cluster, "python", *TRAIN, cwd=shared)
     assert done.returncode == 0, done.stderr
     there = f"{cluster.hosts[0].private}/no/such folder; yet"
@@ -49,7 +55,7 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
     copies = [host.disk / "no/such folder; yet" for host in cluster.hosts]
     for copy in copies:
         assert (copy / ODD).stat().st_mode & 0o777 == 0o775
-        assert not (copy / ".git").exists()
+        assert {".git", ".venv", "__pycache__"}.isdisjoint(os.listdir(copy))
     (copied,) = [copy for copy in copies if any(copy.glob("kept/net*"))]
     expected = trained.local_weights(tmp_path)
     assert expected.size > 1000
@@ -155,3 +161,22 @@ def test_a_dry_run_says_what_would_run_on_each_host_and_starts_nothing(cluster):
         "  worker: DMLC_ROLE=worker T_TOKEN=… echo 'a b'",
     ]  # fmt: skip
     assert command(cluster)[0] == PYTHON
+
+
+#: What a user may have set for all hosts, and what it is in a job.
+SET = {"ForwardAgent": ("yes", "no"), "ForwardX11": ("yes", "no"),
+       "ClearAllForwardings": ("no", "yes"), "PermitLocalCommand": ("yes", "no"),
+       "RemoteCommand": ("ls", None), "ControlPath": ("/tmp/control", None),
+       "StrictHostKeyChecking": ("no", "true"), "BatchMode": ("no", "yes"),
+       "RequestTTY": ("force", "false")}  # fmt: skip
+
+
+def test_a_users_configuration_of_ssh_opens_nothing_and_asks_nothing(tmp_path):
+    config = tmp_path / "config"
+    config.write_text("".join(f"{name} {own}\n" for name, (own, _) in SET.items()))
+    words = ssh.client(plan.Where(ssh_config=config), Host("h1"))
+    told = subprocess.run([*words, "-G", "h1"], check=True, capture_output=True,
+                          text=True).stdout  # fmt: skip
+    found = dict(line.split(" ", 1) for line in told.splitlines())
+    for name, (_, in_a_job) in SET.items():
+        assert found.get(name.lower()) == in_a_job, name
