@@ -2,6 +2,7 @@
 
 import d2l_ext  # noqa: F401, I001
 import json
+import os
 import re
 import socket
 import subprocess
@@ -164,11 +165,12 @@ while :; do sleep 0.1; done
 
 
 def test_processes_have_a_moment_to_tidy_up_before_they_are_ended(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    job = launch.run(["bash", "-c", TIDIES], num_workers=2)
+    job = launch.run(["bash", "-c", TIDIES], num_workers=2, stream=True)
     assert job.returncode == 3 and job.output().endswith("tidy\n")
+    assert "worker-0    | tidy\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["no-such-command", "/etc/passwd", "/"])
@@ -183,6 +185,14 @@ def test_an_impossible_command_is_named_and_nothing_is_started(word):
 def test_a_last_line_that_has_no_end_is_shown_too(capsys):
     launch.run(["printf", "one\\ntwo"], num_workers=1, stream=True)
     assert "worker-0    | one\nworker-0    | two\n" in capsys.readouterr().out
+
+
+def test_a_command_is_looked_for_on_the_path_of_the_workers(tmp_path):
+    (tmp_path / "own-tool").write_text("#!/bin/sh\necho found\n")
+    (tmp_path / "own-tool").chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    job = launch.run(["own-tool"], num_workers=1, env_worker={"PATH": path})
+    assert (job.returncode, job.output()) == (0, "found\n")
 
 
 def test_a_file_that_is_no_program_fails_with_its_reason(tmp_path):
@@ -206,6 +216,11 @@ def test_two_launchers_never_hold_the_same_port():
     with ports.reserve(50) as first, ports.reserve(50) as second:
         assert len({*first, *second}) == 100 and first == sorted(first)
         assert len(claims()) == 100
+
+
+def test_who_listens_is_known_by_address_and_port():
+    with socket.create_server(("127.0.0.2", 0)) as server:
+        assert server.getsockname() in ports.listening()
 
 
 def test_a_port_that_is_claimed_or_in_use_is_passed_over(monkeypatch):

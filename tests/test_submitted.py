@@ -48,10 +48,19 @@ def test_the_secret_does_not_reach_the_processes(srun):
     assert "SLURM_PROCID" in names and "D2L_EXT_DOOR" not in names
 
 
+def test_a_copy_that_comes_twice_has_one_part_in_the_job(srun, monkeypatch):
+    """As when a scheduler has lost sight of one, and starts it anew."""
+    monkeypatch.setenv("T_COPIES", "0 0 0 1 2")
+    job = run()
+    assert job.returncode == 0, job.cause
+    assert [json.loads(job.output("worker", rank))["env"]["DMLC_WORKER_ID"]
+            for rank in (0, 1)] == ["0", "1"]  # fmt: skip
+
+
 @pytest.mark.parametrize("code, of_job", [(3, 3), (0, 1)])
 def test_a_submission_that_ends_before_all_agents_are_there_fails_the_job(
         srun, monkeypatch, code, of_job):  # fmt: skip
-    monkeypatch.setenv("T_COPIES", "0")
+    monkeypatch.setenv("T_COPIES", "")
     monkeypatch.setenv("T_CODE", str(code))
     job = run()
     assert job.returncode == of_job
@@ -70,7 +79,7 @@ def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
 
 
 def test_agents_that_wait_for_others_end_with_the_deadline(srun, monkeypatch):
-    monkeypatch.setenv("T_COPIES", "2")
+    monkeypatch.setenv("T_COPIES", "0 1")
     monkeypatch.setattr(submitted, "PATIENCE", 0.5)
     job = run(deadline=5)
     assert job.returncode == 124
