@@ -141,7 +141,14 @@ def test_an_interrupt_while_a_job_is_being_ended_ends_it_at_once(monkeypatch):
 
 
 def kills_itself(kv):
+    print("last words")
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_process_printed_before_it_was_killed_stays(monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    job = launch.call_job(kills_itself, num_workers=1, kv_type=None, check=False)
+    assert (job.returncode, job.last_lines()) == (137, "last words")
 
 
 def test_no_file_stays_that_stood_for_the_port_of_a_killed_node(monkeypatch):
