@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -99,30 +99,33 @@ def test_what_somebody_else_has_said_once_lets_nobody_in_again(opened):
         assert admitted(opened, 0.5) == []
 
 
-def test_an_agent_hangs_up_on_a_launcher_that_does_not_know_the_secret():
+SECRET = "ab" * 32
+
+
+@contextmanager
+def greeted():
+    """An agent at a played launcher's: the line, what it has said, and its result."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        result = dialled("{}:{}:{}".format(*server.getsockname(), "ab" * 32))
+        result = dialled("{}:{}:{}".format(*server.getsockname(), SECRET))
         line, _ = server.accept()
         with line:
             line.sendall(f"{proof.GREETING} 1234\n".encode())
-            line.recv(1000)
-            line.sendall(b"0" * 64 + b"\n")
-            assert "does not know the secret" in str(result())
+            yield line, line.recv(1000).decode(), result
+
+
+def test_an_agent_hangs_up_on_a_launcher_that_does_not_know_the_secret():
+    with greeted() as (line, _, result):
+        line.sendall(b"0" * 64 + b"\n")
+        assert "does not know the secret" in str(result())
 
 
 def test_what_the_launcher_says_right_after_its_proof_is_for_the_agent():
-    secret = "ab" * 32
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        result = dialled("{}:{}:{}".format(*server.getsockname(), secret))
-        line, _ = server.accept()
-        with line:
-            line.sendall(f"{proof.GREETING} 1234\n".encode())
-            nonce = line.recv(1000).decode().split()[2]
-            answer = proof.proof(secret, "launcher", nonce, "1234")
-            line.sendall(answer.encode() + b"\nbegin")
-            with result() as agent:
-                assert agent.recv(100) == b"begin"
-                assert agent.gettimeout() is None  # it may have to wait for work
+    with greeted() as (line, said, result):
+        answer = proof.proof(SECRET, "launcher", said.split()[2], "1234")
+        line.sendall(answer.encode() + b"\nbegin")
+        with result() as agent:
+            assert agent.recv(100) == b"begin"
+            assert agent.gettimeout() is None  # it may have to wait for work
 
 
 def test_strangers_disturb_nobody(opened, monkeypatch):

@@ -83,15 +83,21 @@ def test_a_launcher_that_is_stopped_leaves_nothing(nothing_left, signum, code): 
     wait_for(lambda: not alive(nothing_left), BOUND)
 
 
+def calling(mark, folder):
+    """A process in the middle of `launch.call`; it leads a process group."""
+    (folder / "caller.py").write_text(CALLER)
+    process = subprocess.Popen([PYTHON, str(folder / "caller.py")],
+                               start_new_session=True)  # fmt: skip
+    wait_for(lambda: len(nodes_of(mark)) == 4)
+    return process
+
+
 @pytest.mark.parametrize("kill", [os.kill, os.killpg])
 def test_a_killed_caller_leaves_nothing_of_its_call_either(
     nothing_left, tmp_path, kill  # noqa: F811
 ):
     """Nor does one that is killed with all of its process group."""
-    (tmp_path / "caller.py").write_text(CALLER)
-    process = subprocess.Popen([PYTHON, str(tmp_path / "caller.py")],
-                               start_new_session=True)  # fmt: skip
-    wait_for(lambda: len(nodes_of(nothing_left)) == 4)
+    process = calling(nothing_left, tmp_path)
     kill(process.pid, signal.SIGKILL)
     process.wait()
     wait_for(lambda: not alive(nothing_left), BOUND)
@@ -100,9 +106,7 @@ def test_a_killed_caller_leaves_nothing_of_its_call_either(
 def test_nothing_is_left_when_a_machine_tells_all_processes_at_once_to_end(
     nothing_left, tmp_path  # noqa: F811
 ):
-    (tmp_path / "caller.py").write_text(CALLER)
-    process = subprocess.Popen([PYTHON, str(tmp_path / "caller.py")])
-    wait_for(lambda: len(nodes_of(nothing_left)) == 4)
+    process = calling(nothing_left, tmp_path)
     for pid in alive(nothing_left):
         os.kill(pid, signal.SIGTERM)
     process.wait()

@@ -20,6 +20,8 @@ NASTY = ["a;touch x", "$(touch x)", "`touch x`", "a b", "'", '"', "line\nline", 
          "$HOME"]  # fmt: skip
 #: The name of a file.
 ODD = "-e a b;*'$(x)\n\"ä"
+#: Folders that a host should have of its own, or need not have.
+UNWANTED = {".git", ".venv", "__pycache__"}
 TRAIN = [*trained.TRAIN[1:], "--save-prefix", "kept/net"]
 
 
@@ -39,7 +41,7 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
     (work / "data.txt").write_text("copied")
     (work / ODD).write_text("copied too")
     (work / ODD).chmod(0o775)
-    for name in (".git", ".venv", "__pycache__"):
+    for name in UNWANTED:
         (work / name).mkdir()
         (work / name / "file").write_text("not copied")
     done = launch(cluster, "python", *TRAIN, cwd=shared)
@@ -55,7 +57,7 @@ def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_fold
     copies = [host.disk / "no/such folder; yet" for host in cluster.hosts]
     for copy in copies:
         assert (copy / ODD).stat().st_mode & 0o777 == 0o775
-        assert {".git", ".venv", "__pycache__"}.isdisjoint(os.listdir(copy))
+        assert UNWANTED.isdisjoint(os.listdir(copy))
     (copied,) = [copy for copy in copies if any(copy.glob("kept/net*"))]
     expected = trained.local_weights(tmp_path)
     assert expected.size > 1000
