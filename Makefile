@@ -23,9 +23,9 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 unexport PYTHONWARNINGS PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
 RUN := $(VENV)/bin/python
-# Three files at a time: half of what they do is waiting. Nothing that the tests
-# compare is a time.
+# Three files at a time: half of what they do is waiting.
 SIDE_BY_SIDE := -n 3 --dist loadfile
+RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test rerun stress bench bench-pipeline bench-peers lint-workflows
@@ -42,7 +42,8 @@ book: venv  ## execute every chapter on this machine's devices, render the pages
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
 	@$(RUN) tools/render.py
 	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/test_html.py
-	@D2L_EXT_HTML=_build/html $(RUN) -m pytest -n 2 tests/test_pages_in_browser.py
+	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --side-by-side="-n 2" \
+	    tests/test_pages_in_browser.py
 
 pdf: venv  ## the whole book as one PDF (Chromium)
 	@$(RUN) tools/pdf.py
@@ -54,10 +55,10 @@ a11y: html  ## pa11y over every page, in light and dark (Node 20, Chromium)
 test: venv  ## style, spelling, the library's tests, every chapter's stored outputs
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m codespell_lib
-	@$(RUN) -m pytest $(SIDE_BY_SIDE) tests
-	@$(RUN) -m pytest $(SIDE_BY_SIDE) --nbval --nbval-current-env \
-	    --nbval-cell-timeout=300 \
-	    --nbval-sanitize-with tests/nbval_sanitize.cfg chapters
+	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" tests
+	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" chapters \
+	    --nbval --nbval-current-env --nbval-cell-timeout=300 \
+	    --nbval-sanitize-with=tests/nbval_sanitize.cfg
 
 rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….ipynb
 	@$(RUN) tools/rerun.py $(CHAPTERS)

@@ -196,10 +196,11 @@ def load_and_work():
 
 
 def test_a_step_that_waits_for_each_device_has_a_blocking_call():
-    verdict = diagnose.diagnose(wait_for_each, DEVICES)
+    verdict = diagnose.diagnose(wait_for_each, DEVICES, steps=5)
     assert verdict.cause == "blocking call"
     assert "float(work(device)[0, 0])" in verdict.advice
-    assert 0 < verdict.longest_wait < verdict.seconds
+    # The longest wait of all the steps: one slow step may hold more than their mean.
+    assert 0 < verdict.longest_wait < 5 * verdict.seconds
     assert verdict.overlap < 0.2
 
 
