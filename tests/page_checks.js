@@ -91,6 +91,33 @@ function drawing(svg) {
   return problems;
 }
 
+// Words of a drawing whose colour is too near to that of the shape they lie on.
+function paleLabels(svg) {
+  const shapes = [...svg.querySelectorAll("rect, circle, ellipse, path, polygon, text")]
+    .filter((e) => !e.closest("defs, pattern, marker") && isShown(e));
+  return shapes.flatMap((text, i) => {
+    if (text.localName !== "text" || !text.textContent.trim()) return [];
+    const { left, right, top, bottom } = text.getBoundingClientRect();
+    const middle = new DOMPoint((left + right) / 2, (top + bottom) / 2);
+    const behind = shapes.slice(0, i).reverse().find((e) => covers(e, middle));
+    const colour = getComputedStyle(text).fill;
+    const under = behind ? getComputedStyle(behind).fill : ground(svg.parentElement);
+    const ratio = contrast(channels(colour), channels(under));
+    return ratio < 4.5 ? [`in ${name(svg)}, “${text.textContent.trim()}”: ` +
+      `${colour} on ${under} is ${ratio.toFixed(2)}`] : [];
+  });
+}
+
+// Whether a shape of one colour hides what is at a point of the window. The lines of a
+// hatch hide little.
+function covers(shape, point) {
+  const { fill, fillOpacity, opacity } = getComputedStyle(shape);
+  if (!fill.startsWith("rgb") || (channels(fill)[3] ?? 1) * fillOpacity * opacity < 0.5)
+    return false;
+  return shape.localName !== "text" &&
+    shape.isPointInFill(point.matrixTransform(shape.getScreenCTM().inverse()));
+}
+
 function name(svg) {
   return svg.closest("[id]")?.id || svg.getAttribute("aria-label") || "a drawing";
 }
@@ -111,7 +138,8 @@ function operate(figure) {
   function set(control, value) {
     control.value = value;
     control.dispatchEvent(new Event("input", { bubbles: true }));
-    drawing(figure.querySelector("svg")).forEach(note);
+    const svg = figure.querySelector("svg");
+    [...drawing(svg), ...paleLabels(svg)].forEach(note);
     const strange = seen().match(/NaN|undefined|Infinity|\[object/);
     if (strange) note(`${label(control)} = ${value} shows ${strange[0]}`);
   }
@@ -171,7 +199,8 @@ function paleWords() {
     problems.set(key, ratio < (isLarge ? 3 : 4.5) &&
       `${describe(element)}: ${style.color} on ${ground(element)} is ${ratio.toFixed(2)}`);
   }
-  return [...problems.values()].filter(Boolean);
+  const drawings = [...document.querySelectorAll("main svg, .d2l-figure svg")];
+  return [...[...problems.values()].filter(Boolean), ...drawings.flatMap(paleLabels)];
 }
 
 // The colour behind an element: its own, or of what it lies on.
