@@ -3,6 +3,12 @@
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A machine that stalls for a moment is no fault of what is tested.
+slow = [HealthCheck.too_slow]
+settings.register_profile("any machine", deadline=None, suppress_health_check=slow)
+settings.load_profile("any machine")
 
 # Whoever starts the tests in the background may have switched Control-C off, for all
 # processes that they start as well; and some tests press it.

@@ -19,7 +19,7 @@ npx.set_np()
 ALGORITHMS = {"naive": allreduce, "tree": allreduce_tree, "ring": allreduce_ring}
 DTYPES = ["float16", "float32", "float64", "int32", "int64", "uint8"]
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
-random_cases = settings(max_examples=60, deadline=None)
+random_cases = settings(max_examples=60)
 
 
 @st.composite

@@ -122,7 +122,7 @@ def test_rows_are_time_steps_and_columns_are_sequences():
     assert batch.provide_label[0].shape == (4, 3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(2, 10), min_size=1, max_size=30), st.integers(1, 5))
 def test_every_sequence_is_in_one_batch_of_the_smallest_bucket(sizes, batch_size):
     rows = [[i + 1] * size for i, size in enumerate(sizes)]

@@ -15,7 +15,7 @@ from d2l_ext.compression import (
     unpack,
 )  # fmt: skip
 
-random_cases = settings(max_examples=60, deadline=None)
+random_cases = settings(max_examples=60)
 codes = st.lists(st.sampled_from([ZERO, MINUS, PLUS]), max_size=70).map(
     lambda values: numpy.array(values, dtype="uint8")
 )

@@ -17,7 +17,7 @@ from d2l_ext.cost_model.link import Link, network
 from d2l_ext.cost_model.sizes import LENET, LSTM, MODELS, VGG11
 from d2l_ext.devices import try_all_devices
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 GPU = step.Device(flops=5e12, overhead=1e-4)
 amounts = st.floats(1e-9, 1e-2)
 counts = st.integers(1, 40)

@@ -358,7 +358,7 @@ def test_two_loops_at_once_do_not_disturb_each_other():
     parts=st.integers(1, 60),
     shuffle=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_parts_are_disjoint_complete_and_even(n, batch_size, parts, shuffle):
     parts = min(n, parts)
     workers = [

@@ -6,7 +6,7 @@ import hashlib
 import mxnet as mx
 import numpy
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mxnet import np, npx
 
@@ -46,7 +46,6 @@ def parts(num_examples, batch_size, k):
     ]
 
 
-@settings(deadline=None)
 @given(st.integers(1, 5), st.integers(1, 7), st.data())
 def test_workers_take_equally_many_steps_through_disjoint_complete_parts(k, b, data):
     num_examples = data.draw(st.integers(k, 60))

@@ -101,7 +101,7 @@ BAD = {
     "truncated": f"of {FILES[0].size:,} bytes",
     "page": f"sent more than the {FILES[0].size:,} bytes expected",
     "longer": f"sent more than the {FILES[0].size:,} bytes expected",
-    "stalled": "timed out, no byte for 0.3 s",
+    "stalled": "timed out, no byte for 1 s",
 }
 
 
@@ -113,13 +113,13 @@ def test_a_good_mirror_gives_the_files_and_nothing_else(mirror, tmp_path, way):
 
 @pytest.mark.parametrize("way", BAD)
 def test_a_bad_mirror_is_passed_over(mirror, tmp_path, way):
-    fetch(FILES, [mirror(way), mirror("good")], tmp_path, timeout=0.3)
+    fetch(FILES, [mirror(way), mirror("good")], tmp_path, timeout=1)
     assert contents(tmp_path) == CONTENT
 
 
 @pytest.mark.parametrize("way", BAD)
 def test_what_a_bad_mirror_sent_is_not_left_behind(mirror, tmp_path, way):
-    message = failure([mirror(way)], tmp_path, timeout=0.3)
+    message = failure([mirror(way)], tmp_path, timeout=1)
     assert f"no mirror delivered {FILES[0].name}" in message
     assert f"{mirror(way)}: " in message
     assert BAD[way] in message
@@ -163,8 +163,8 @@ def test_a_name_that_does_not_resolve_is_a_reason(tmp_path, monkeypatch):
 
 def test_a_stalled_mirror_costs_the_timeout_and_no_more(mirror, tmp_path):
     start = time.monotonic()
-    failure([mirror("stalled")], tmp_path, timeout=0.3)
-    assert 0.3 <= time.monotonic() - start < 5
+    failure([mirror("stalled")], tmp_path, timeout=1)
+    assert 1 <= time.monotonic() - start < 10
 
 
 def test_the_mirror_that_worked_is_asked_first_for_the_next_file(

@@ -191,7 +191,7 @@ def same(a, b):
 
 
 @given(value=trees)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_values_come_back_as_they_went(value, tmp_path_factory):
     path = tmp_path_factory.mktemp("values") / "v"
     values.save(path, value)

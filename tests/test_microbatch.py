@@ -63,7 +63,7 @@ def test_gradients_equal_those_of_the_whole_minibatch(make, in_order, dtype, p):
         assert_close(of(stages), expected, TOLERANCE[dtype])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     make=st.sampled_from([gpipe, one_f_one_b]),
     p=st.integers(1, 5),

@@ -12,7 +12,7 @@ from d2l_ext.partition import balance
 from d2l_ext.placements import all_placements, device_times
 from d2l_ext.step_time import Layer, best_placement, cells, predict, simulate
 
-cases = settings(max_examples=200, deadline=None)
+cases = settings(max_examples=200)
 whole_numbers = st.integers(0, 20)
 
 

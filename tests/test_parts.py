@@ -15,7 +15,7 @@ npx.set_np()
 
 
 @given(data=some.data(), workers=some.integers(1, 5), batch_size=some.integers(1, 7))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_workers_make_equally_many_steps_and_together_those_of_one(
     data, workers, batch_size
 ):

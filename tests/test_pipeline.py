@@ -68,7 +68,7 @@ def placements(draw):
     return num_layers, parts
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(placements(), st.sampled_from([1, 2, 7, 8, 9]), st.booleans())
 def test_any_placement_gives_the_bits_of_one_device(placed, steps, concat_decode):
     num_layers, parts = placed

@@ -13,7 +13,7 @@ from d2l_ext.cost_model import exchange, pipelines, restarts, rounds, server_run
 from d2l_ext.cost_model.events import Events, Queue
 from d2l_ext.cost_model.link import Link
 
-quick = settings(max_examples=80, deadline=None)
+quick = settings(max_examples=80)
 #: The bar. Only roundings are between the two, so it is met with room.
 WITHIN = 1e-3
 links = st.builds(Link, st.floats(0, 1e-2), st.floats(1e-12, 1e-7))

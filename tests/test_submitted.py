@@ -81,9 +81,9 @@ def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
 def test_agents_that_wait_for_others_end_with_the_deadline(srun, monkeypatch):
     monkeypatch.setenv("T_COPIES", "0 1")
     monkeypatch.setattr(submitted, "PATIENCE", 0.5)
-    job = run(deadline=5)
+    job = run(deadline=8)
     assert job.returncode == 124
-    assert job.seconds < 11
+    assert job.seconds < 20
     wait = "2 of 3 agents are here; to see what the others wait for: squeue"
     assert wait in job.notes
 

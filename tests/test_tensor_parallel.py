@@ -82,7 +82,7 @@ def test_output_and_every_gradient_equal_those_of_one_device(k, dtype, reduce):
     assert_same_as_on_one_device(X, dY, params, try_all_devices(k), reduce)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_any_widths_and_number_of_devices_give_the_same(data):
     n, num_in, num_out = (data.draw(st.integers(1, 9)) for _ in range(3))

@@ -16,7 +16,7 @@ from d2l_ext.traffic import Traffic
 npx.set_np()
 
 MB = 2**20
-sizes = settings(max_examples=100, deadline=None)
+sizes = settings(max_examples=100)
 small_k, elements = st.integers(1, 17), st.integers(0, 10_000)
 
 
