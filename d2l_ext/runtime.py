@@ -121,8 +121,8 @@ def provenance():
     """Where a figure comes from: `dict` of date, versions, machine, settings.
 
     `commit` is that of the checkout which holds the library, as `git describe` names
-    it, and None outside of one. `profile` is what the chapters choose their devices
-    by; see `devices.profile`.
+    it, with `-dirty` where the library was changed since, and None outside of one.
+    `profile` is what the chapters choose their devices by; see `devices.profile`.
     """
     import mxnet
 
@@ -142,14 +142,23 @@ def provenance():
 
 
 def commit(folder):
-    """What `git describe` calls the checkout that `folder` lies in; None outside."""
-    command = ["git", "describe", "--always", "--dirty", "--tags"]
+    """What `git describe` calls the checkout that `folder` lies in; None outside.
+
+    It ends in `-dirty` where something in `folder` is not what that commit has.
+    """
     try:
-        ran = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=True
-        )
+        name = _git(folder, "describe", "--always", "--tags")
+        changed = _git(folder, "status", "--porcelain", ".")
     except (OSError, subprocess.CalledProcessError):
         return None
+    return f"{name}-dirty" if changed else name
+
+
+def _git(folder, *arguments):
+    command = ["git", *arguments]
+    ran = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=True
+    )
     return ran.stdout.strip()
 
 

@@ -144,6 +144,22 @@ def test_provenance_names_date_commit_versions_processor_and_cores():
     assert facts["processor"]
 
 
+def test_a_commit_is_dirty_where_its_folder_was_changed_and_not_beside_it(tmp_path):
+    git = ["git", "-C", tmp_path, "-c", "user.name=A", "-c", "user.email=a@b"]
+    library, outputs = tmp_path / "library", tmp_path / "outputs"
+    for folder in (library, outputs):
+        folder.mkdir()
+        (folder / "file").write_text("old")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*git, *words], check=True)
+    clean = runtime.commit(library)
+    assert re.fullmatch("[0-9a-f]{7,}", clean)
+    (outputs / "file").write_text("new")
+    assert runtime.commit(library) == clean
+    (library / "new").write_text("a module that git does not know")
+    assert runtime.commit(library) == runtime.commit(tmp_path) == clean + "-dirty"
+
+
 def test_provenance_has_no_commit_where_there_is_no_git(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert runtime.provenance()["commit"] is None
