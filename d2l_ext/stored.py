@@ -48,8 +48,8 @@ def recorded(name, reason="too long for a chapter", folder=None):
     """The stored result `name`; prints one line: from when, from where, and why."""
     record = read(name, folder)
     machine = record["machine"]
-    print(f"Source: recorded on {record['date'][:10]}, {machine['processor']}, "
-          f"{machine['cores']} cores ({reason})")  # fmt: skip
+    print(f"Source: recorded on {record['date'][:10]} at commit {record['commit']}, "
+          f"{machine['processor']}, {machine['cores']} cores ({reason})")  # fmt: skip
     return record["result"]
 
 
@@ -84,7 +84,7 @@ def record(name, measure, *args, folder=None):
 
 
 def read(name, folder=None):
-    """The record of `name`: date, machine, measure, args, command, result, seconds."""
+    """The record of `name`, as `record` made it: a dictionary."""
     path = _path(name, folder)
     if not path.is_file():
         raise FileNotFoundError(
@@ -130,7 +130,8 @@ def main(argv=None):
         for name in names():
             row = read(name)
             machine = row["machine"]
-            print(f"{name:24} {row['date'][:10]}  {row['seconds']:6.1f} s  "
+            print(f"{name:24} {row['date'][:10]}  {row['commit']}  "
+                  f"{row['seconds']:6.1f} s  "
                   f"{row['measure']}  {machine['processor']}, "
                   f"{machine['cores']} cores")  # fmt: skip
         return 0

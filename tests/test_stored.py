@@ -48,7 +48,8 @@ def test_where_it_cannot_the_stored_result_is_the_same_and_says_from_where(
     found = stored.result("x", fails, why_not=no_box, folder=tmp_path)
     assert found == stored.result("x", measured, 7, why_not=a_box, folder=tmp_path)
     line = capsys.readouterr().out.splitlines()[0]
-    pattern = r"Source: recorded on 20\d\d-\d\d-\d\d, .+, \d+ cores \(no network .+\)"
+    pattern = (r"Source: recorded on 20\d\d-\d\d-\d\d at commit \S+, .+, \d+ cores "
+               r"\(no network .+\)")  # fmt: skip
     assert re.fullmatch(pattern, line)
 
 
@@ -97,6 +98,7 @@ def test_a_function_that_no_later_run_could_find_is_refused(tmp_path):
 def test_a_stored_result_says_where_it_comes_from_and_can_be_measured_again(name):
     row = stored.read(name)
     assert {"date", "machine", "seconds", "result"} <= row.keys()
+    assert re.fullmatch("[0-9a-f]{7,}", row["commit"])  # not "-dirty"
     assert row["command"] == f"python -m d2l_ext.stored {name}"
     module, _, function = row["measure"].partition(":")
     assert callable(getattr(importlib.import_module(module), function))
