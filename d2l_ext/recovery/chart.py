@@ -7,8 +7,6 @@ from ..figures.language import DEVICE_COLOURS
 
 #: No worker's colour: stories have two.
 AGAIN = DEVICE_COLOURS[4]
-#: Behind words that stand on points.
-PAPER = {"facecolor": "white", "linewidth": 0, "pad": 1}
 
 
 def draw(story, num_workers=2):
@@ -24,16 +22,17 @@ def draw(story, num_workers=2):
         for at, name in story.losses:
             panel.axvline(at, color=LOST, linewidth=1)
             if rank == 0:
-                panel.annotate(f"{name} killed ", (at, 1), rotation=90, color=LOST,
-                               xycoords=("data", "axes fraction"), ha="right",
-                               va="top", fontsize=8, bbox=PAPER)
+                panel.annotate(f"{name} killed", (at, 1.04), color=LOST, fontsize=8,
+                               xycoords=("data", "axes fraction"), ha="center")
         for number, at in enumerate(story.restarts):
             panel.axvline(at, color="0.5", linewidth=1, linestyle=":",
                           label="started again" if not number else None)  # fmt: skip
         panel.set_ylabel(f"worker {rank}\nstep")
     panels[-1].set_xlabel("seconds since the job began")
-    panels[-1].legend(loc="upper left", fontsize=8)
     figure.tight_layout()
+    # Outside: wherever it stood inside, some job has its steps there.
+    figure.legend(*panels[-1].get_legend_handles_labels(), loc="upper center",
+                  bbox_to_anchor=(0.5, 0), ncol=3)  # fmt: skip
     return figure
 
 
