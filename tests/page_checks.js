@@ -37,7 +37,7 @@ function layout() {
   for (const element of outside.filter((e) => !outside.includes(e.parentElement)))
     problems.push(`${describe(element)} is outside the ${width} pixels`);
   return [...problems, ...overlaps(), ...tinyImages(),
-    ...[...document.querySelectorAll("main svg, .d2l-figure svg")].flatMap(drawing)];
+    ...drawings().flatMap(drawing)];
 }
 
 // Parts of the article stand below one another, and buttons beside one another.
@@ -65,6 +65,10 @@ function tinyImages() {
   return [...document.querySelectorAll("main img")]
     .filter((image) => isShown(image) && !image.naturalWidth)
     .map((image) => `the image ${image.getAttribute("src")} was not drawn`);
+}
+
+function drawings() {
+  return [...document.querySelectorAll("main svg, .d2l-figure svg")];
 }
 
 // Words in a drawing: inside it, not on each other, and made of values.
@@ -112,10 +116,9 @@ function paleLabels(svg) {
 // hatch hide little.
 function covers(shape, point) {
   const { fill, fillOpacity, opacity } = getComputedStyle(shape);
-  if (!fill.startsWith("rgb") || (channels(fill)[3] ?? 1) * fillOpacity * opacity < 0.5)
-    return false;
-  return shape.localName !== "text" &&
-    shape.isPointInFill(point.matrixTransform(shape.getScreenCTM().inverse()));
+  if (shape.localName === "text" || !fill.startsWith("rgb") ||
+      (channels(fill)[3] ?? 1) * fillOpacity * opacity < 0.5) return false;
+  return shape.isPointInFill(point.matrixTransform(shape.getScreenCTM().inverse()));
 }
 
 function name(svg) {
@@ -199,8 +202,7 @@ function paleWords() {
     problems.set(key, ratio < (isLarge ? 3 : 4.5) &&
       `${describe(element)}: ${style.color} on ${ground(element)} is ${ratio.toFixed(2)}`);
   }
-  const drawings = [...document.querySelectorAll("main svg, .d2l-figure svg")];
-  return [...[...problems.values()].filter(Boolean), ...drawings.flatMap(paleLabels)];
+  return [...[...problems.values()].filter(Boolean), ...drawings().flatMap(paleLabels)];
 }
 
 // The colour behind an element: its own, or of what it lies on.

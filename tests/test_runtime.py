@@ -7,6 +7,7 @@ import sys
 from datetime import datetime
 
 import pytest
+from test_execute import GIT
 
 import d2l_ext  # noqa: F401  (the settings stand before anything loads MXNet)
 from d2l_ext import runtime
@@ -145,13 +146,12 @@ def test_provenance_names_date_commit_versions_processor_and_cores():
 
 
 def test_a_commit_is_dirty_where_its_folder_was_changed_and_not_beside_it(tmp_path):
-    git = ["git", "-C", tmp_path, "-c", "user.name=A", "-c", "user.email=a@b"]
     library, outputs = tmp_path / "library", tmp_path / "outputs"
     for folder in (library, outputs):
         folder.mkdir()
         (folder / "file").write_text("old")
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
-        subprocess.run([*git, *words], check=True)
+        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
     clean = runtime.commit(library)
     assert re.fullmatch("[0-9a-f]{7,}", clean)
     (outputs / "file").write_text("new")
