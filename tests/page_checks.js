@@ -5,6 +5,12 @@
 document.head.insertAdjacentHTML("beforeend",
   "<style>*, ::before, ::after { transition: none !important; }</style>");
 
+// As in a font whose letters are a quarter wider than those of setIn.
+function widen() {
+  document.head.insertAdjacentHTML("beforeend",
+    "<style>.d2l-figure text { letter-spacing: 0.15em; }</style>");
+}
+
 // A name and a few words, for messages.
 function describe(element) {
   const id = element.id ? `#${element.id}` : "";

@@ -4,17 +4,38 @@ Each function takes an open `browser.Page` and returns a list of messages, empty
 all is well. `visit` brings a page through all of them.
 """
 
+import base64
 import json
 from pathlib import Path
+
+import matplotlib
 
 #: Widths of a desktop's window and of a phone, in CSS pixels.
 WIDE, NARROW = 1400, 390
 HERE = Path(__file__).parent
 AXE = (HERE / "axe" / "axe.min.js").read_text("utf-8")
 SCRIPT = (HERE / "page_checks.js").read_text("utf-8")
+#: Matplotlib's own fonts: the same on every machine, and wide.
+TTF = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+FACES = (
+    ("measured-sans", 400, "DejaVuSans.ttf"),
+    ("measured-sans", 700, "DejaVuSans-Bold.ttf"),
+    ("measured-mono", 400, "DejaVuSansMono.ttf"),
+    ("measured-mono", 700, "DejaVuSansMono-Bold.ttf"),
+)
 #: Faults of the theme that stay, each with its reason. Some only pa11y finds.
 FAULTS = json.loads((HERE.parent / "tools" / "a11y" / "faults.json").read_text("utf-8"))
 LISTED = [entry for entry in FAULTS if entry["by"] == "axe"]
+
+
+def set_in_fonts_of_ours(page):
+    """From now on, whatever `page` opens is set in `FACES`."""
+    faces = [
+        (family, weight, base64.b64encode((TTF / file).read_bytes()).decode())
+        for family, weight, file in FACES
+    ]
+    script = (HERE / "page_fonts.js").read_text("utf-8")
+    page.before(f"({script.rstrip()})({json.dumps(faces)})")
 
 
 def visit(page, url, name):
@@ -36,6 +57,9 @@ def visit(page, url, name):
     found[f"layout at {WIDE}"] = page.evaluate("layout()")
     found["contrast, light"] = page.evaluate("paleWords()")
     found["figures"] = page.evaluate("operateFigures()")
+    page.evaluate("widen()")
+    in_wide = page.evaluate("operateFigures()")
+    found["figures in wide letters"] = [t for t in in_wide if t.endswith("is outside")]
     found["requests"] = [u for u in page.requests() if is_outside(u)]
     found["console"] = page.complaints()
     return found

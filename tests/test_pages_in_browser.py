@@ -12,6 +12,7 @@ from threading import Thread
 
 import page_checks
 import pytest
+from matplotlib.ft2font import LOAD_NO_SCALE, FT2Font
 
 from browser import Browser, find_chromium
 
@@ -22,6 +23,7 @@ NAMES = sorted(
     for path in (PAGES.glob("**/*.html") if FOLDER else ())
     if "_static" not in path.parts and path.name != "index.html"
 )
+DRAWINGS = sorted((Path(__file__).parent.parent / "chapters" / "img").glob("*.svg"))
 PROGRAM = find_chromium()
 pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason="no Chromium here: apt-get install chromium"
@@ -38,7 +40,9 @@ built = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def page():
     with Browser(PROGRAM) as browser:
-        yield browser.page()
+        page = browser.page()
+        page_checks.set_in_fonts_of_ours(page)
+        yield page
 
 
 def shown(page, name):
@@ -176,6 +180,31 @@ def test_a_wrong_address_at_any_depth_leads_back_into_the_book(page, address):
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@built
+def test_words_are_as_wide_as_the_font_says_on_every_machine(page):
+    regular = FT2Font(str(page_checks.TTF / "DejaVuSans.ttf"))
+    words = "4,096 servers"
+    said = sum(regular.load_char(ord(c), LOAD_NO_SCALE).horiAdvance for c in words)
+    measured = f"""(() => {{
+        const probe = document.createElement("span");
+        probe.textContent = "{words}";
+        probe.style = "position: absolute; font-size: 100px";
+        document.querySelector("article").append(probe);
+        return probe.getBoundingClientRect().width;
+    }})()"""
+    expected = 100 * said / regular.units_per_EM
+    assert shown(page, "intro.html").evaluate(measured) == pytest.approx(expected, 1e-4)
+
+
+@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
+def test_words_of_a_drawing_have_room(page, tmp_path, path):
+    svg = path.read_text("utf-8").replace("<svg ", '<svg width="700" ', 1)
+    (tmp_path / "page.html").write_text(PAGE.format(head="", body=svg))
+    page.open((tmp_path / "page.html").as_uri())
+    page.evaluate(page_checks.SCRIPT)
+    assert page.evaluate("drawings().flatMap(drawing)") == []
 
 
 # Below: each check finds what it is there to find, on a page of its own.

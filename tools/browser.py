@@ -141,6 +141,10 @@ class Page:
         self._browser.wait(lambda: self._said("Page.loadEventFired"), f"loading {url}")
         self.evaluate("window.MathJax?.startup?.promise.then(() => 0)")
 
+    def before(self, script):
+        """Run `script` in every page from now on, before the page's own scripts."""
+        self._call("Page.addScriptToEvaluateOnNewDocument", source=script)
+
     def evaluate(self, expression):
         """The value of a JavaScript expression; of a promise, when it is kept.
 

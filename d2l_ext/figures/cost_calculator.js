@@ -103,8 +103,8 @@ function oneCurve(d, i, chosen) {
   const style = `fill="none" stroke="${colours[i]}" stroke-width="${chosen ? 3 : 2}" ` +
     `stroke-dasharray="${DASHES[i]}"`;
   const y = BOTTOM - HIGH + 10 + 22 * i;
-  return `<path d="M${points.join("L")}" ${style}/><path d="M590 ${y}H622" ${style}/>` +
-    text(628, y + 4, called(d, d.ways[i]), "start", 11, chosen ? "now" : "");
+  return `<path d="M${points.join("L")}" ${style}/><path d="M592 ${y}H612" ${style}/>` +
+    text(617, y + 4, called(d, d.ways[i]), "start", 11, chosen ? "now" : "");
 }
 
 function heightOf(efficiency) {

@@ -103,8 +103,8 @@ def _curve(d, i, chosen):
     )
     y, state = BOTTOM - HIGH + 10 + 22 * i, "now" if chosen else ""
     return (
-        f'<path d="M{"L".join(points)}" {style}/><path d="M590 {y}H622" {style}/>'
-        + text(628, y + 4, called(d, d["ways"][i]), "start", state=state)
+        f'<path d="M{"L".join(points)}" {style}/><path d="M592 {y}H612" {style}/>'
+        + text(617, y + 4, called(d, d["ways"][i]), "start", state=state)
     )
 
 

@@ -51,6 +51,18 @@ function figure(kind, twin) {
     .forEach((root) => start(root, twin));
 }
 
+// How wide the reader's font is, nobody knows: what would leave the drawing is narrowed.
+function hold(svg) {
+  for (const words of svg.querySelectorAll("text")) {
+    const { x, width } = words.getBBox();
+    const over = Math.max(-x, x + width - svg.viewBox.baseVal.width);
+    if (over <= 0) continue;
+    const sides = words.getAttribute("text-anchor") === "middle" ? 2 : 1;
+    words.setAttribute("lengthAdjust", "spacingAndGlyphs");
+    words.setAttribute("textLength", width - sides * over);
+  }
+}
+
 function start(root, twin) {
   const stored = JSON.parse(root.querySelector(".data").textContent);
   const controls = root.querySelectorAll(".controls [data-role]:is(input, select)");
@@ -75,6 +87,7 @@ function start(root, twin) {
     svg.setAttribute("viewBox", `0 0 700 ${twin.height(d)}`);
     svg.setAttribute("aria-label", twin.summary(d));
     svg.querySelector(".drawing").innerHTML = twin.drawing(d, now);
+    hold(svg);
     find("summary").textContent = twin.summary(d);
     find("moment").textContent = twin.moment(d, now);
     for (const c of controls) {
