@@ -4,9 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+
+from .temporary import Folder
 
 #: Put before the code of each process: the system ends it after so many seconds, even
 #: inside of a call that does not return, and even if nobody is left to wait for it.
@@ -27,7 +28,7 @@ class Processes:
     def __init__(self, seconds=30):
         self.seconds = seconds
         self.started = {}  # name to Popen
-        self._folder = tempfile.TemporaryDirectory(prefix="d2l_ext-by-hand-")
+        self._folder = Folder("d2l_ext-by-hand-")
 
     def __enter__(self):
         return self

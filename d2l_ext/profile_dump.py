@@ -2,13 +2,13 @@
 
 import json
 import os
-import shutil
-import tempfile
 from collections import namedtuple
 from contextlib import contextmanager
 
 import mxnet as mx
 from mxnet import npx
+
+from .temporary import Folder
 
 #: One operator on one device. Times in milliseconds from the start of the record.
 Event = namedtuple("Event", "device name kind start end")
@@ -26,7 +26,9 @@ def profiled(take, **what):
     `take`: called at the end, also after an error, with the path of what was written.
     `what`: options of `mxnet.profiler.set_config`, such as `profile_memory=True`.
     """
-    with _folder() as folder:
+    # A thread of the profiler's writes once a second, also when all has been read, and
+    # so perhaps into a folder that is about to be removed: `Folder` does not mind.
+    with Folder("d2l_ext-profile-") as folder:
         path = os.path.join(folder, "profile.json")
         npx.waitall()
         mx.profiler.set_config(profile_api=False, filename=path, **what)
@@ -39,17 +41,6 @@ def profiled(take, **what):
             # finished=True would close the profiler for the rest of the process.
             mx.profiler.dump(finished=False)
             take(path)
-
-
-@contextmanager
-def _folder():
-    """A folder for a while. A thread of the profiler's writes once a second, also when
-    all has been read, and so perhaps into a folder that is about to be removed."""
-    folder = tempfile.mkdtemp()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def read(path, borrowed=None):

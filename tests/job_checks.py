@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -34,7 +35,7 @@ def nothing_left(monkeypatch, tmp_path):
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert not left, "processes were left behind"
-    assert not list(folder.iterdir()), "files were left behind"
+    wait_for(lambda: not list(folder.iterdir()), 10)  # or files were left behind
     assert not claims(), "a claim on a port was left behind"
 
 
@@ -78,6 +79,12 @@ def claims():
     lines = Path("/proc/net/unix").read_text().splitlines()
     return [x for x in lines if "@d2l_ext.launch:" in x
             and f"socket:[{x.split()[6]}]" in mine]  # fmt: skip
+
+
+def free_port():
+    """A port on which nobody listens, nor another run of the tests."""
+    with socket.create_server(("", 0)) as server:
+        return server.getsockname()[1]
 
 
 def wait_for(condition, seconds=60):

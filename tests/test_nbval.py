@@ -1,10 +1,12 @@
 """nbval catches what it is there to catch, on a notebook of three cells."""
 
+import os
 import re
 import subprocess
 import sys
 
 import nbformat
+from job_checks import wait_for
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from notebook_cells import ROOT
 
@@ -46,12 +48,17 @@ def drop_an_output(cell):
 DOCTORS = [change_a_stored_number, raise_in_the_middle, drop_an_output]
 
 
-def run_nbval(folder, doctors):
+def run_doctored(folder, doctors):
     """The exit status and the output of nbval over one notebook per doctor."""
     for doctor in doctors:
         nb = notebook()
         doctor(nb.cells[1])
         nbformat.write(nb, folder / f"{doctor.__name__}.ipynb")
+    return run_nbval(folder)
+
+
+def run_nbval(folder, **variables):
+    """The exit status and the output of nbval over the notebooks in a folder."""
     options = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=30"]
     options += [f"--nbval-sanitize-with={SANITIZE}", "--rootdir", str(folder)]
     # The settings and plugins of this project's own tests play no part here.
@@ -63,19 +70,40 @@ def run_nbval(folder, doctors):
         capture_output=True,
         text=True,
         timeout=120,
+        env={**os.environ, **variables},
     )
     return result.returncode, result.stdout
 
 
 def test_the_untouched_notebook_passes(tmp_path):
-    status, output = run_nbval(tmp_path, [untouched])
+    status, output = run_doctored(tmp_path, [untouched])
     assert status == 0, output
     assert "3 passed" in output
 
 
 def test_each_doctored_cell_fails_and_no_other(tmp_path):
-    status, output = run_nbval(tmp_path, DOCTORS)
+    status, output = run_doctored(tmp_path, DOCTORS)
     assert status == 1, output
     failed = set(re.findall(r"FAILED (\w+\.ipynb::Cell \d+)", output))
     assert failed == {f"{doctor.__name__}.ipynb::Cell 1" for doctor in DOCTORS}, output
     assert "3 failed, 6 passed" in output
+
+
+JOB = """
+from d2l_ext import by_hand, launch
+from d2l_ext.temporary import Folder
+job = launch.run(["true"], 1, 1)
+processes = by_hand.Processes()
+folder = Folder()
+print(job.returncode)
+"""
+
+
+def test_a_kernel_that_nbval_kills_leaves_nothing_in_the_temporary_folder(tmp_path):
+    cell = new_code_cell(JOB, outputs=stream("0\n"), execution_count=1)
+    nbformat.write(new_notebook(cells=[cell]), tmp_path / "job.ipynb")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    status, output = run_nbval(tmp_path, TMPDIR=str(temporary))
+    assert status == 0, output
+    wait_for(lambda: not list(temporary.iterdir()), 20)

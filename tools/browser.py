@@ -12,8 +12,9 @@ import re
 import selectors
 import shutil
 import subprocess
-import tempfile
 import time
+
+from d2l_ext.temporary import Folder
 
 #: Names of Chromium and its kin, which .ci/run looks for as well.
 PROGRAMS = (
@@ -48,10 +49,10 @@ class Browser:
     """A running Chromium, with a profile of its own. `close` ends both."""
 
     def __init__(self, program, deadline=60):
-        self._home = tempfile.mkdtemp()
+        self._home = Folder("d2l_ext-browser-")
         self._process = subprocess.Popen(
             ["sh", "-c", _SHELL, "sh", program, *_FLAGS]
-            + [f"--user-data-dir={self._home}"],
+            + [f"--user-data-dir={self._home.name}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -75,7 +76,7 @@ class Browser:
             self._process.wait()
         self._ready.close()
         self._process.stdout.close()
-        shutil.rmtree(self._home, ignore_errors=True)
+        self._home.cleanup()
 
     def page(self):
         target = self.call("Target.createTarget", url="about:blank")["targetId"]

@@ -3,12 +3,11 @@
 import fcntl
 import os
 import pwd
-import shutil
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 
+from ..temporary import Folder
 from . import keys
 from .host import Host
 from .machine import Machine
@@ -29,8 +28,8 @@ class Cluster:
     see. All hosts share the file system, but for `/run`, `/proc` and `Host.private`.
 
     Nothing leads from the box to the outside, and nothing of it is visible there but
-    its processes and `folder`. It goes with the process that made it, however that
-    ends; the folder of one that was killed is removed when the next box starts.
+    its processes and `folder`. All of it goes with the process that made it, however
+    that ends.
 
     Raises `OSError` with the reason where no box can be had.
     """
@@ -48,8 +47,8 @@ class Cluster:
         self.outer_user = (os.getuid(), os.getgid()) if self.user_namespace else None
         self.port = 2222 if self.user_namespace else 22
         self.user = pwd.getpwuid(os.getuid()).pw_name
-        remove_leftovers()
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
+        self._folder = Folder(PREFIX)
+        self.folder = Path(self._folder.name).resolve()
         self.lock = os.open(self.folder / "lock", os.O_CREAT | os.O_WRONLY)
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         (self.folder / "private").mkdir()
@@ -112,7 +111,7 @@ class Cluster:
         if self.switch:
             self.switch.end()
             self.switch = None
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._folder.cleanup()
         if self.lock is not None:
             os.close(self.lock)
             self.lock = None
@@ -140,12 +139,3 @@ def _is_held(folder):
     finally:
         os.close(lock)
     return False
-
-
-def remove_leftovers():
-    """Remove folders of boxes whose process was killed: no one holds their lock."""
-    for folder in _folders():
-        with suppress(OSError):
-            young = time.time() - folder.stat().st_mtime < 60
-            if not (young or _is_held(folder)):  # a young one may just be being made
-                shutil.rmtree(folder)

@@ -1,10 +1,10 @@
 """A function that runs in every worker of a job, and what it returns."""
 
 import sys
-import tempfile
 from functools import partial
 from pathlib import Path
 
+from ..temporary import Folder
 from . import results, source, values
 from .job import Job
 from .plan import make
@@ -49,7 +49,7 @@ def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
     `check=False`: a job that fails raises nothing, and its `results` are None.
     """
     text, job = source.script(function), Job()
-    with tempfile.TemporaryDirectory(prefix="d2l_ext-call-") as folder:
+    with Folder("d2l_ext-call-") as folder:
         folder = Path(folder)
         (folder / "function.py").write_text(text, encoding="utf-8")
         record = {"name": function.__name__, "kv_type": kv_type, "args": args,
@@ -59,8 +59,7 @@ def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
         plan = make(command, num_workers, num_servers, env, env_worker, env_server,
                     env_scheduler, launcher, verbose, **where)  # fmt: skip
         supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
-                  max_restarts, check, remove=[folder],
-                  is_done=partial(results.is_there, folder))  # fmt: skip
+                  max_restarts, check, partial(results.is_there, folder))  # fmt: skip
         if not job.returncode:
             job.results = results.take(folder, job.restarts + 1, num_workers)
     return job

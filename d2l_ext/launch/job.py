@@ -1,8 +1,9 @@
 """What became of a job: codes, logs, and the process that was to blame."""
 
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from ..temporary import Folder
 
 #: Exit codes of a job, besides those of its processes.
 DEADLINE, NOT_READY, NO_COMMAND = 124, 125, 127
@@ -75,5 +76,5 @@ def log_folder(job, log_dir):
     if log_dir is not None:
         Path(log_dir).mkdir(parents=True, exist_ok=True)
         return Path(log_dir).resolve()
-    job.temporary = tempfile.TemporaryDirectory(prefix="d2l_ext-job-")
+    job.temporary = Folder("d2l_ext-job-")
     return Path(job.temporary.name)

@@ -58,11 +58,9 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
 
 
 def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
-              max_restarts, check, remove=(),
-              is_done=lambda start, rank: False):  # fmt: skip
+              max_restarts, check, is_done=lambda start, rank: False):  # fmt: skip
     """Start `plan` until it ends well or for good, and fill and return `job`.
 
-    `remove`: folders that should not outlive this process, even if it is killed.
     `is_done`: called with the number of a start and the rank of a worker; whether its
     work is known to be done. By default it is when the process ends.
     """
@@ -73,7 +71,6 @@ def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
     until = begin + deadline if deadline else None
     if _is_there(plan):
         folder = log_folder(job, log_dir)
-        remove = [*remove, *([] if log_dir else [folder])]
         job.logs = {f"{r}-{i}": path_of(folder, r, i) for r, i in plan.nodes}
         shown = Shown(plan, job, stream)
 
@@ -82,8 +79,8 @@ def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
                 keep_old(folder, plan.nodes, job.attempts)
             job.attempts += 1
             number = job.restarts + 1
-            start = Start(restarts.numbered(plan, number), folder, remove, stream,
-                          shown.note)  # fmt: skip
+            numbered = restarts.numbered(plan, number)
+            start = Start(numbered, folder, stream, shown.note)
             return start, Watch(start, until, ready_timeout, shown.line,
                                 partial(is_done, number))  # fmt: skip
 

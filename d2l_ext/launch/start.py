@@ -16,13 +16,12 @@ from .logs import Tail, path_of
 class Start:
     """The processes of one start. Leaving the `with` ends whatever still runs.
 
-    `plan`: a `plan.Plan`. `folder`: for the logs. `remove`: folders that the
-    watchdog removes, if the launcher is killed. `stream`: whether `lines`
+    `plan`: a `plan.Plan`. `folder`: for the logs. `stream`: whether `lines`
     is wanted. `say`: called with a line of the launcher's own.
     """
 
-    def __init__(self, plan, folder, remove=(), stream=False, say=print):
-        self.plan, self.folder, self.remove = plan, folder, remove
+    def __init__(self, plan, folder, stream=False, say=print):
+        self.plan, self.folder = plan, folder
         self.stream, self.say = stream, say
         self.job = uuid4().hex
         self.crew, self.root = None, environment.LOOPBACK
@@ -51,7 +50,7 @@ class Start:
     def _watch(self, stack):
         crew = getattr(self.plan.launcher, "Crew", None)
         cancel = crew.cancel(self.plan, self.job) if crew else []
-        paths = [*self.remove, *(crew.files(self.job) if crew else [])]
+        paths = crew.files(self.job) if crew else []
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", watchdog.__file__, self.job,
              json.dumps(cancel), *map(str, paths)],

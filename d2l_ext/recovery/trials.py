@@ -2,13 +2,13 @@
 
 import random
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy
 
 from .. import box
 from ..checkpoint import Checkpoints
+from ..temporary import Folder
 from .losses import Hosts
 from .story import run
 
@@ -66,7 +66,7 @@ def trials(place, seed=0):
 
     Jobs that ended before anything could be lost are left out.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with Folder("d2l_ext-recovery-") as folder:
         draw = random.Random(seed)
         seconds = job(place, Path(folder, "whole")).seconds
         whole, number = state(Path(folder, "whole")), 0

@@ -2,10 +2,11 @@
 
 import os
 import subprocess
-import tempfile
 from pathlib import Path
 
 import numpy
+
+from ..temporary import Folder
 
 HERE = Path(__file__).resolve().parent
 #: The environment of `make bench-peers`, unless this variable names an interpreter.
@@ -56,18 +57,19 @@ def step(framework, name, problem):
     `problem`: from `problems`. Returns a list of NumPy arrays, `p0`, `p1`, … in the
     book's layout. Raises `RuntimeError` with the last lines of what went wrong.
     """
-    with tempfile.TemporaryDirectory(prefix="d2l_ext-rosetta-") as folder:
+    with Folder("d2l_ext-rosetta-") as folder:
         source, target = Path(folder) / "problem.npz", Path(folder) / "weights.npz"
         numpy.savez(source, **problem)
         script = HERE / f"{framework}_steps.py"
-        _run([python(), str(script), name, str(source), str(target)])
+        _run([python(), str(script), name, str(source), str(target)], folder)
         with numpy.load(target) as weights:
             return [weights[f"p{i}"] for i in range(len(weights))]
 
 
-def _run(command):
+def _run(command, folder):
     # Settings meant for MXNet's threads in this process are not the peer's.
     env = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "MXNET_"))}
+    env["TMPDIR"] = folder  # what it leaves behind, if it is killed, goes as well
     run = subprocess.run(command, env=env, stdin=subprocess.DEVNULL,
                          capture_output=True, text=True, timeout=DEADLINE,
                          check=False)  # fmt: skip

@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from ..launch import environment, results, source, values
+from ..temporary import Folder
 from . import counters
 from .outcome import MET, Outcome
 
@@ -38,7 +38,7 @@ def run(cluster, function, *args, num_servers=1, env=None, deadline=200,
 def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_host,
           leave):  # fmt: skip
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="d2l_ext-unreliable-") as folder:
+    with Folder("d2l_ext-unreliable-") as folder:
         folder = Path(folder)
         nodes = _nodes(cluster, num_servers)
         workers = sum(role == "worker" for role, *_ in nodes)

@@ -244,11 +244,7 @@ def test_nothing_of_a_box_outlives_its_process(why_no_box, signum, monkeypatch):
     process.send_signal(signum)
     process.communicate()
     wait_for(lambda: not networks_of(folder) and not Path(f"/proc/{switch}").exists())
-    if signum == signal.SIGKILL:  # its folder goes when the next box comes
-        assert os.path.exists(folder)
-        os.utime(folder, (0, 0))
-        making.remove_leftovers()
-    assert not os.path.exists(folder)
+    wait_for(lambda: not os.path.exists(folder))
 
 
 def networks_of(folder):
@@ -263,18 +259,17 @@ def networks_of(folder):
     return found
 
 
-def test_a_folder_in_use_or_just_being_made_is_left_alone(monkeypatch, tmp_path):
+def test_of_the_folders_that_are_there_those_in_use_are_boxes(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for name, age in (("new", 0), ("old", 1e6), ("used", 1e6)):
+    locks = []
+    for name in ("left", "used"):
         folder = tmp_path / f"{making.PREFIX}{name}"
         folder.mkdir()
-        lock = os.open(folder / "lock", os.O_CREAT | os.O_WRONLY)
-        making.fcntl.flock(lock, making.fcntl.LOCK_EX) if name == "used" else None
-        os.utime(folder, (time.time() - age,) * 2)
-    making.remove_leftovers()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"{making.PREFIX}new", f"{making.PREFIX}used"]  # fmt: skip
+        locks.append(os.open(folder / "lock", os.O_CREAT | os.O_WRONLY))
+    making.fcntl.flock(locks[1], making.fcntl.LOCK_EX)
     assert making.boxes() == [tmp_path / f"{making.PREFIX}used"]
+    for lock in locks:
+        os.close(lock)
 
 
 # ---- Where there is none ----
