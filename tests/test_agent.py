@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from job_checks import alive, nothing_left, wait_for  # noqa: F401
+from job_checks import alive, free_port, nothing_left, wait_for  # noqa: F401
 
 from d2l_ext.launch import crew, nearby, plan, ssh, watchdog
 from d2l_ext.launch.channel import Channel
@@ -20,7 +20,7 @@ SENT = [sys.executable, "-E", "-s", "-S", "-c", ssh.BECOME]
 HASTE = "from d2l_ext.launch import agent; agent.SILENCE = 1; agent.serve(0, 1)"
 IMPATIENT = [sys.executable, "-c", HASTE]
 STUBBORN = ["bash", "-c", "trap '' TERM; setsid sleep 1000 & sleep 1000"]
-PORT = 12345
+PORT = free_port()
 
 
 @pytest.fixture

@@ -54,8 +54,8 @@ def knock(opened, text=b""):
 
 def test_who_knows_the_secret_comes_in_with_its_number_and_both_can_talk(opened):
     result = dialled(opened.invitation, 7)
-    ((line, number, name),) = admitted(opened)
-    with line, result() as other:
+    ((line, number, name, _),) = admitted(opened)
+    with line, result()[0] as other:
         assert (number, name) == (7, socket.gethostname())
         line.setblocking(True)
         other.sendall(b"question")
@@ -123,7 +123,7 @@ def test_what_the_launcher_says_right_after_its_proof_is_for_the_agent():
     with greeted() as (line, said, result):
         answer = proof.proof(SECRET, "launcher", said.split()[2], "1234")
         line.sendall(answer.encode() + b"\nbegin")
-        with result() as agent:
+        with result()[0] as agent:
             assert agent.recv(100) == b"begin"
             assert agent.gettimeout() is None  # it may have to wait for work
 
@@ -134,8 +134,8 @@ def test_strangers_disturb_nobody(opened, monkeypatch):
                  knock(opened, b"a b c d\n"), knock(opened, b"1 n 0 \xc3\xa4\n")]
     knock(opened).close()
     result = dialled(opened.invitation)
-    ((line, number, _),) = admitted(opened)
-    with line, result():
+    ((line, number, *_),) = admitted(opened)
+    with line, result()[0]:
         assert number == 0
     monkeypatch.setattr(door, "PATIENCE", 0)
     opened.admitted()
@@ -153,8 +153,8 @@ def test_of_too_many_strangers_the_last_wait_until_the_first_have_gone(
     for stranger in strangers[:2]:
         stranger.close()
     result = dialled(opened.invitation)
-    ((line, _, _),) = admitted(opened)
-    with line, result(), strangers[2]:
+    ((line, *_),) = admitted(opened)
+    with line, result()[0], strangers[2]:
         assert len(opened.knocks) == 1
 
 

@@ -32,11 +32,12 @@ FULL = 1 << 20  # bytes that wait to be sent; then the process has to wait
 
 
 class Agent:
-    """Serves one channel: file descriptors `read` and `write`, perhaps the same."""
+    """Serves one channel: file descriptors `read` and `write`, perhaps the same.
+    `seal`, `unseal`: what is done to bytes that go and come, see `signed.py`."""
 
-    def __init__(self, read, write):
-        self.read, self.write = read, write
-        self.inbox, self.outbox = b"", GREETING
+    def __init__(self, read, write, seal=bytes, unseal=bytes):
+        self.read, self.write, self.seal, self.unseal = read, write, seal, unseal
+        self.inbox, self.outbox = b"", seal(GREETING)
         self.child = self.pipe = self.port = self.code = self.mark = None
         self.parent, self.stopped, self.grace = os.getppid(), False, GRACE
         self.heard = self.beaten = time.monotonic()
@@ -44,7 +45,7 @@ class Agent:
             os.set_blocking(file, False)
 
     def send(self, payload=b"", **message):
-        self.outbox += json.dumps(message).encode() + b"\n" + payload
+        self.outbox += self.seal(json.dumps(message).encode() + b"\n" + payload)
 
     def loop(self):
         """Serve until there is a reason to end."""
@@ -82,8 +83,9 @@ class Agent:
     def _receive(self):
         new = os.read(self.read, 65536)
         self.stopped = self.stopped or not new
-        self.heard = time.monotonic()
-        *lines, self.inbox = (self.inbox + new).split(b"\n")
+        said = self.unseal(new)
+        self.heard = time.monotonic() if said else self.heard
+        *lines, self.inbox = (self.inbox + said).split(b"\n")
         for line in lines:
             message = json.loads(line)
             try:
@@ -157,9 +159,10 @@ class Agent:
                 self.outbox = self.outbox[os.write(self.write, self.outbox[:65536]) :]
 
 
-def serve(read, write):
-    """Serve a channel to its end; return the exit code of the process."""
-    agent = Agent(read, write)
+def serve(read, write, *signed):
+    """Serve a channel to its end; return the exit code of the process. `signed`: the
+    two functions of an `Agent`, if others could write into the channel."""
+    agent = Agent(read, write, *signed)
 
     def stop(*_):
         agent.stopped = True
@@ -167,8 +170,10 @@ def serve(read, write):
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, stop)
     try:
-        with contextlib.suppress(OSError):  # the channel broke
-            agent.loop()
+        agent.loop()
+    except OSError as error:  # the channel broke; by itself, if the system says so
+        if error.errno is None:
+            print(f"agent: {error}", file=sys.stderr, flush=True)
     finally:
         agent.end()
     return 1 if agent.code is None else agent.code if agent.code >= 0 else (

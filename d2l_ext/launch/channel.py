@@ -6,6 +6,7 @@ import threading
 import time
 
 from .agent import GREETING
+from .signed import Forged
 
 #: Bytes that are read at a time, so that one channel does not hold up all others.
 AT_ONCE = 1 << 20
@@ -15,14 +16,17 @@ class Channel:
     """File descriptors `read` and `write`, perhaps the same; they are closed with it.
 
     `host`: the name by which the user knows the other end. `role`: 'worker' or
-    'server' when the place of its process was chosen for one, else None.
+    'server' when the place of its process was chosen for one, else None. `seal`,
+    `unseal`: of a `signed.Signed`, where others could write into the channel.
     """
 
-    def __init__(self, read, write, host, role=None):
+    def __init__(self, read, write, host, role=None, seal=bytes, unseal=bytes):
         self.read, self.write, self.host, self.role = read, write, host, role
+        self.seal, self.unseal = seal, unseal
         self.inbox, self.outbox = b"", b""
         self.noise = b""  # what came before the greeting
         self.greeted = self.ended = False
+        self.forged = None  # how somebody else has spoken, or made them break off
         self.heard = time.monotonic()
         self.lock = threading.Lock()  # of what is sent: beats have their own thread
         self.address = self.member = None  # as the crew finds out and decides
@@ -32,7 +36,7 @@ class Channel:
     def send(self, payload=b"", **message):
         """Put a message on its way."""
         with self.lock:
-            self.outbox += payload or json.dumps(message).encode() + b"\n"
+            self.outbox += self.seal(payload or json.dumps(message).encode() + b"\n")
             self._flush()
 
     def pump(self):
@@ -60,14 +64,23 @@ class Channel:
         limit = len(self.inbox) + AT_ONCE
         try:
             while not self.ended and len(self.inbox) < limit:
-                new = os.read(self.read, 65536)
-                self.inbox += new
+                new = self._read()
+                said = self.unseal(new)
+                self.inbox += said
                 self.ended = not new
-                self.heard = time.monotonic()
+                self.heard = time.monotonic() if said else self.heard
         except BlockingIOError:
             pass
-        except OSError:
-            self.ended = True
+        except Forged as error:
+            self.ended, self.forged = True, str(error)
+
+    def _read(self):
+        try:
+            return os.read(self.read, 65536)
+        except BlockingIOError:
+            raise
+        except OSError:  # an end, too
+            return b""
 
     def _messages(self):
         while b"\n" in self.inbox:

@@ -18,10 +18,12 @@ from pathlib import Path
 
 from . import agent
 from .proof import DOOR, GREETING, LIMIT, PATIENCE, proof
+from .signed import Signed
 
 
 def dial(invitation, number):
-    """Connect, and prove ourselves; a socket on which the launcher expects an agent.
+    """Connect, and prove ourselves; a pair of a socket, on which the launcher
+    expects an agent, and a `Signed`, as which the agent should speak.
 
     `number`: which of the copies this is. Raises `OSError` when there is no launcher
     (any more), or somebody else.
@@ -39,7 +41,7 @@ def dial(invitation, number):
     if not hmac.compare_digest(_receive(line), proof(secret, "launcher", ours, theirs)):
         raise OSError("it does not know the secret")
     line.settimeout(None)
-    return line
+    return line, Signed("agent", secret, theirs, ours)
 
 
 def _receive(line):
@@ -58,12 +60,12 @@ def main(variable, file=None):
     then, or the scheduler would end the other copies. Else 1."""
     try:
         invitation = Path(file).read_text() if file else os.environ.pop(DOOR)
-        line = dial(invitation.strip(), int(os.environ.get(variable, "-1")))
+        line, signed = dial(invitation.strip(), int(os.environ.get(variable, "-1")))
     except (OSError, KeyError, ValueError) as error:
         # Not the invitation itself: this is printed to a log.
         print(f"dial: no way to the launcher: {error}", file=sys.stderr, flush=True)
         return 1
-    agent.serve(line.fileno(), line.fileno())
+    agent.serve(line.fileno(), line.fileno(), signed.seal, signed.unseal)
     return 0
 
 

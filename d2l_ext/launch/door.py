@@ -2,7 +2,8 @@
 
 A job of a scheduler has no pipe to its launcher, so its agents come by TCP. The door is
 open on one address, while a start gathers its agents, and lets in who knows the secret
-of that start. It proves as much of itself, for an agent does what it is told.
+of that start. It proves as much of itself, for an agent does what it is told. What is
+said afterwards is signed: see `signed.py`.
 """
 
 import hmac
@@ -13,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from .proof import GREETING, LIMIT, PATIENCE, proof
+from .signed import Signed
 
 #: Strangers who are heard at a time; the others wait.
 AT_ONCE = 100
@@ -42,7 +44,8 @@ class Door:
         return "{}:{}:{}".format(*self.socket.getsockname()[:2], self.secret)
 
     def admitted(self):
-        """Who has come in since the last call: a list of (socket, number, host)."""
+        """Who has come in since the last call: a list of (socket, number,
+        host, `Signed`)."""
         self._accept()
         found = []
         for line, knock in list(self.knocks.items()):
@@ -77,7 +80,8 @@ class Door:
             raise ValueError("it does not know the secret")
         answer = proof(self.secret, "launcher", theirs, knock.nonce)
         line.send(answer.encode() + b"\n")
-        return int(number), name
+        signed = Signed("launcher", self.secret, knock.nonce, theirs)
+        return int(number), name, signed
 
     def _refuse(self, line):
         del self.knocks[line]

@@ -58,7 +58,7 @@ class Crew(crew.Crew):
             return
         code = self.code()  # before its last words are read
         self._listen()
-        for line, number, host in self.door.admitted():
+        for line, number, host, signed in self.door.admitted():
             number -= self.first
             if number in self.numbers and number >= 0:  # again, for one that was lost
                 line.close()
@@ -66,7 +66,8 @@ class Crew(crew.Crew):
             self.numbers.add(number)
             self.asked = time.monotonic()
             fd = line.detach()
-            self.add(channel.Channel(fd, fd, host, self.role(number)))
+            self.add(channel.Channel(fd, fd, host, self.role(number), signed.seal,
+                                     signed.unseal))  # fmt: skip
         if len(self.channels) < len(self.wanted):
             self._wait_for_more(code)
 
@@ -116,7 +117,8 @@ class Crew(crew.Crew):
 
     def reason(self, channel):
         said = "; ".join(self.said[-3:])
-        return "its agent ended" + (f"; {self.tool} said: {said}" if said else "")
+        why = channel.forged or "its agent ended"
+        return why + (f"; {self.tool} said: {said}" if said else "")
 
     def end(self, grace):
         self.ending = True
