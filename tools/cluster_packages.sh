@@ -14,7 +14,7 @@ groups=(
     "rsync rsync"
     "ip iproute2"
     "iptables iptables"
-    "mpirun openmpi-bin"
+    "orterun openmpi-bin"
     "slurmctld munge slurmctld slurmd slurm-client"
     "sge_qmaster msmtp-mta gridengine-master gridengine-exec gridengine-client"
 )

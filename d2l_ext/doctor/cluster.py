@@ -21,7 +21,7 @@ def examine(which=shutil.which, why_no_box=None):
     schedulers = [name for name, command in SCHEDULERS.items() if which(command)]
     return [
         _tool("ssh", " and ".join(parts), "sudo apt-get install openssh-client"),
-        _tool("MPI", which("mpirun") and "mpirun", "sudo apt-get install openmpi-bin"),
+        _mpi(which("mpirun")),
         _tool("schedulers", ", ".join(schedulers), ""),
         _box((why_no_box or _why_no_box)()),
     ]
@@ -31,6 +31,17 @@ def _tool(topic, there, advice):
     if there:
         return Finding(topic, there)
     return Finding(topic, "none here: stored results are shown", NOTE, advice)
+
+
+def _mpi(mpirun):
+    from ..launch import mpi
+
+    found, advice = mpirun and mpi.implementation(mpirun), (
+        "sudo apt-get install openmpi-bin")  # fmt: skip
+    if found in (None, mpi.OPEN_MPI):
+        return _tool("MPI", found and f"mpirun of {found}", advice)
+    return Finding("MPI", f"mpirun of {found}, which the launcher mpi refuses: it is "
+                   "for Open MPI", NOTE, advice)  # fmt: skip
 
 
 def _why_no_box():

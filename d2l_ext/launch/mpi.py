@@ -6,10 +6,12 @@ them by ssh. Hosts of a file are taken in turn, servers first; `slots=N` limits 
 processes a host gets. As root, `OMPI_ALLOW_RUN_AS_ROOT=1` and
 `OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1` must be set: Open MPI wants to be told.
 
-Tested with Open MPI 4.1 on one host and on three. MPICH has other flags.
+Tested with Open MPI 4.1 on one host and on three. MPICH's `mpirun` has other flags, and
+is refused.
 """
 
 import os
+import subprocess
 
 from . import addresses, submission, submitted
 from .environment import LOOPBACK
@@ -20,11 +22,34 @@ from .watchdog import MARK
 ALLOCATIONS = ("SLURM_JOB_ID", "PE_HOSTFILE", "PBS_NODEFILE", "LSB_HOSTS")
 TOO_FEW = ("there are not enough slots for so many processes: write a hosts file, or "
            "--submit-args=--oversubscribe")  # fmt: skip
+OPEN_MPI = "Open MPI"
+#: What is in the answer to `mpirun --version`, and whose it is then.
+KNOWN = {"(Open MPI)": OPEN_MPI, "Intel(R) MPI": "Intel MPI", "HYDRA": "MPICH"}
+
+
+def implementation(mpirun="mpirun"):
+    """Whose `mpirun` it is: 'Open MPI', 'MPICH', …; None when there is none."""
+    try:
+        done = subprocess.run([mpirun, "--version"], check=False, text=True, timeout=30,
+                              capture_output=True, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = done.stdout + done.stderr
+    names = [name for mark, name in KNOWN.items() if mark in said]
+    return [*names, said.strip().partition("\n")[0] or "unknown origin"][0]
 
 
 def check(plan):
     """Raise `ValueError` when it can't be done: no mpirun, too few slots, ..."""
     submission.need("mpirun", "Open MPI (Debian: openmpi-bin)")
+    found, config = implementation(), plan.where.ssh_config
+    if found != OPEN_MPI:
+        raise ValueError(f"mpirun here is of {found}, whose flags are not Open MPI's: "
+                         "install that (Debian: openmpi-bin; both there: update-alternatives "
+                         "--config mpirun), or use the launcher ssh")  # fmt: skip
+    if config and config.split() != [config]:
+        raise ValueError(f"ssh_config={config!r}: mpirun divides ssh's options at each "
+                         "space, whatever the quotes: name a link without spaces to it")
     submission.refuse(plan, "mpi", "sync_dst_dir")
     hosts, wanted = plan.where.hosts or [], submission.copies(plan)
     for host in hosts:

@@ -1,5 +1,7 @@
 """What ssh has to say when it does not get through, and what to do about it."""
 
+from shlex import quote
+
 #: A part of ssh's message, what it means, and the way out.
 KNOWN = {
     "IDENTIFICATION HAS CHANGED": "it shows another host key than the one that is "
@@ -21,7 +23,7 @@ KNOWN = {
 def explain(text, host, where):
     """One line for all that ssh to `host` printed before it gave up."""
     said = " ".join(text.split()) or "the connection ended without a word"
-    options = "".join([f" -F {where.ssh_config}" if where.ssh_config else "",
+    options = "".join([f" -F {quote(where.ssh_config)}" if where.ssh_config else "",
                        f" -p {host.port}" if host.port else ""])  # fmt: skip
     target = f"{host.user}@{host.name}" if host.user else host.name
     words = {

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path[:0] = map(str, list(Path(__file__).parents)[:2])
 import sge_daemons
 import slurm_daemons
-from submitting import Submitting
+from submitting import Submitting, no_mpi
 
 from d2l_ext import box
 
@@ -29,13 +29,13 @@ print(f"rank {kv.rank} on {socket.gethostname()} pulls {int(total.asnumpy()[0])}
 def table():
     """One row for each of ssh, mpi, slurm and sge; two workers and a server on two
     hosts. Those that are not installed have a reason in place of a result."""
-    return [_row("ssh", _nothing), _row("mpi", _as_root),
-            _row("slurm", slurm_daemons.running, slurm_daemons),
-            _row("sge", sge_daemons.running, sge_daemons)]  # fmt: skip
+    return [_row("ssh", _nothing), _row("mpi", _as_root, no_mpi),
+            _row("slurm", slurm_daemons.running, slurm_daemons.why_not),
+            _row("sge", sge_daemons.running, sge_daemons.why_not)]  # fmt: skip
 
 
-def _row(name, running, daemons=None):
-    missing = daemons and daemons.why_not()
+def _row(name, running, why_not=lambda: None):
+    missing = why_not()
     if missing:
         return {"launcher": name, "missing": missing}
     with box.Cluster(hosts=2) as cluster, running(cluster) as env:

@@ -10,6 +10,8 @@ from pathlib import Path
 from job_checks import environ, wait_for
 from trained import TRAIN, local_weights, weights
 
+from d2l_ext.launch import mpi
+
 ROOT = Path(__file__).parents[2]
 STEPS = [sys.executable, str(ROOT / "tests/jobs/steps.py")]
 
@@ -112,6 +114,13 @@ class Submitting:
         secrets = [word.rpartition(b":")[2].decode() for pid in self.processes()
                    for word in environ(pid) if word.startswith(b"D2L_EXT_DOOR=")]
         return [line for line in lines for secret in secrets if secret in line]
+
+
+def no_mpi():
+    """Why the launcher mpi cannot be tested here; None if it can."""
+    found = mpi.implementation()
+    return None if found == mpi.OPEN_MPI else (
+        f"mpi needs Debian's openmpi-bin; mpirun here: {found}")  # fmt: skip
 
 
 def command_line(pid):

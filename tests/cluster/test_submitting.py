@@ -3,7 +3,6 @@ Open MPI and with the schedulers' own daemons, and what is one launcher's alone.
 
 import json
 import os
-import shutil
 import signal
 from contextlib import ExitStack, contextmanager
 
@@ -11,13 +10,13 @@ import pytest
 import sge_daemons
 import slurm_daemons
 from job_checks import wait_for
-from submitting import ROOT, STEPS, Submitting
+from submitting import ROOT, STEPS, Submitting, no_mpi
 
 from d2l_ext import box, launch
 
 WORDS = [STEPS[0], str(ROOT / "tests/jobs/words.py")]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-NO_MPI = None if shutil.which("mpirun") else "mpi needs Debian's openmpi-bin"
+NO_MPI = no_mpi()
 
 
 @contextmanager
