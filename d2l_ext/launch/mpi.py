@@ -44,9 +44,10 @@ def check(plan):
     submission.need("mpirun", "Open MPI (Debian: openmpi-bin)")
     found, config = implementation(), plan.where.ssh_config
     if found != OPEN_MPI:
-        raise ValueError(f"mpirun here is of {found}, whose flags are not Open MPI's: "
-                         "install that (Debian: openmpi-bin; both there: update-alternatives "
-                         "--config mpirun), or use the launcher ssh")  # fmt: skip
+        raise ValueError(
+            f"mpirun here is of {found}, whose flags are not Open MPI's: install that "
+            "(Debian: openmpi-bin, and where both are there update-alternatives "
+            "--config mpirun), or use the launcher ssh")  # fmt: skip
     if config and config.split() != [config]:
         raise ValueError(f"ssh_config={config!r}: mpirun divides ssh's options at each "
                          "space, whatever the quotes: name a link without spaces to it")
