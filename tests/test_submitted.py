@@ -6,14 +6,17 @@ Slurm itself, Grid Engine and Open MPI are tested in `tests/cluster`.
 import json
 import os
 import re
+import socket
 import subprocess
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from job_checks import CLI, JOBS, PYTHON, nothing_left  # noqa: F401
 
 from d2l_ext import launch
-from d2l_ext.launch import plan, submission, submitted
+from d2l_ext.launch import door, plan, submission, submitted
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 STAND_INS = Path(__file__).with_name("stand_ins")
@@ -46,6 +49,55 @@ def test_the_secret_does_not_reach_the_processes(srun):
     assert job.returncode == 0, job.cause
     names = job.output().split()
     assert "SLURM_PROCID" in names and "D2L_EXT_DOOR" not in names
+
+
+@pytest.fixture
+def between(monkeypatch):
+    """Somebody through whom all agents dial, and who turns each "well" into "ill!"."""
+    server, invitation = socket.create_server(("127.0.0.1", 0)), door.Door.invitation
+
+    def relay(here, there):
+        with here, there:
+            while text := here.recv(65536):
+                there.sendall(text.replace(b"well", b"ill!"))
+
+    def serve(address):
+        while True:
+            agent, launcher = server.accept()[0], socket.create_connection(address)
+            for pair in ((agent, launcher), (launcher, agent)):
+                threading.Thread(target=_quietly, args=[relay, *pair],
+                                 daemon=True).start()  # fmt: skip
+
+    def redirected(one):
+        host, port, secret = invitation.fget(one).split(":")
+        threading.Thread(target=_quietly, args=[serve, (host, int(port))],
+                         daemon=True).start()  # fmt: skip
+        return "{}:{}:{}".format(*server.getsockname(), secret)
+
+    monkeypatch.setattr(door.Door, "invitation", property(redirected))
+    with server:
+        yield
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def _quietly(function, *args):
+    with suppress(OSError):
+        function(*args)
+
+
+@pytest.mark.parametrize("word, code, cause", [
+    ("'good'", 0, "None"),
+    # The first is changed on the way back, the second with the command.
+    ("'we' 'll'", 255, "worker 0 on .* was lost: a message was changed, .*"),
+    ("'well'", 255, "worker 0 on .*; agent: a message was changed, .*"),
+])  # fmt: skip
+def test_a_job_ends_when_somebody_between_changes_a_word_and_says_so(
+        srun, between, word, code, cause):  # fmt: skip
+    job = launch.run([PYTHON, "-c", f"print({word})"], 1, 1, launcher="slurm",
+                     interface="lo")  # fmt: skip
+    assert job.returncode == code, job.cause
+    assert re.fullmatch(cause, str(job.cause))
+    assert "ill!" not in job.output()
 
 
 def test_a_copy_that_comes_twice_has_one_part_in_the_job(srun, monkeypatch):
