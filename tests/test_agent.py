@@ -11,7 +11,7 @@ import time
 import pytest
 from job_checks import alive, free_port, nothing_left, wait_for  # noqa: F401
 
-from d2l_ext.launch import crew, nearby, plan, ssh, watchdog
+from d2l_ext.launch import crew, nearby, plan, processes, ssh
 from d2l_ext.launch.channel import Channel
 
 #: The agent as ssh starts it: this text alone, without any package.
@@ -61,7 +61,7 @@ def heard(channel, until="ended"):
 
 def run(channel, *command, folder="/", **env):
     channel.send(do="hello", root="127.0.0.1")
-    env[watchdog.MARK] = f"test-{os.getpid()}"
+    env[processes.MARK] = f"test-{os.getpid()}"
     channel.send(do="start", command=command, env=env, folder=folder, port=PORT)
 
 

@@ -9,7 +9,7 @@ import signal
 import sys
 from contextlib import contextmanager
 
-from . import environment, local, options
+from . import environment, local, options, processes
 from .plan import make
 from .runner import run
 
@@ -22,6 +22,8 @@ def main(argv=None):
     signal's number.
     """
     args = options.parse(argv)
+    if argv is None:  # this process runs nothing but the job
+        processes.adopt()
     given = {
         "num_workers": args.num_workers, "num_servers": args.num_servers,
         "env": dict(args.env), "env_worker": dict(args.env_worker),

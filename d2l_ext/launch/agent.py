@@ -7,12 +7,14 @@ and all that it prints goes back there. The agent ends everything that it starte
 the channel ends, when nothing was heard for `SILENCE` seconds (a lost connection does
 not tell), on SIGTERM, and when its own parent is gone.
 
-Standard library alone: this file, `nearby.py` and `watchdog.py` are sent to hosts that
+What the process leaves behind becomes a child of the agent, as of the watchdog here.
+It tells when the process, or one that it has started, was stopped by a signal.
+
+Standard library alone: this file, `nearby.py` and `processes.py` are sent to hosts that
 have Python and nothing else. Messages are lines of JSON; `output` has bytes after it.
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import platform
@@ -22,7 +24,7 @@ import subprocess
 import sys
 import time
 
-from . import nearby, watchdog
+from . import nearby, processes
 from .nearby import Refused
 
 GREETING = b"d2l_ext agent\n"
@@ -40,6 +42,7 @@ class Agent:
         self.inbox, self.outbox = b"", seal(GREETING)
         self.child = self.pipe = self.port = self.code = self.mark = None
         self.parent, self.stopped, self.grace = os.getppid(), False, GRACE
+        self.halted, self.look = None, 0.0  # what a signal stopped; when to look again
         self.heard = self.beaten = time.monotonic()
         for file in {read, write}:
             os.set_blocking(file, False)
@@ -60,13 +63,26 @@ class Agent:
             if self.port and nearby.is_listening(self.port):
                 self.port = None
                 self.send(**{"is": "listening"})
-            if self.child and self.code is None and self.child.poll() is not None:
-                self._take_output()
-                watchdog.end(self.mark, self.grace)
-                self.code = self.child.returncode
-                self.send(**{"is": "ended", "code": self.code})
+            for pid, code in processes.reap():
+                if self.child and pid == self.child.pid:
+                    self.child.returncode = code
+            if self.child and self.code is None:
+                self._look_after_it(now)
             if self.code is not None and not self.outbox:
                 return  # all was said, however long that took
+
+    def _look_after_it(self, now):
+        if self.child.returncode is not None:
+            self._take_output()
+            processes.end(self.mark, self.grace, under=os.getpid())
+            self.code = self.child.returncode
+            self.send(**{"is": "ended", "code": self.code})
+        elif now > self.look:
+            halted = processes.halted(self.child.pid, processes.table())
+            self.look = now + max(BEAT, 50 * (time.monotonic() - now))
+            if halted != self.halted:
+                self.halted = halted
+                self.send(**{"is": "halted", "pid": halted})
 
     def _move(self, seconds):
         """Let bytes go whichever way they can."""
@@ -113,21 +129,15 @@ class Agent:
         if not os.path.isdir(folder):
             raise Refused(f"there is no folder {folder}", 126)
         self.claim, self.port = nearby.claim(port), port
-        self.mark = env[watchdog.MARK]
+        self.mark = env[processes.MARK]
         command = [sys.executable if word is None else word for word in command]
         here = {name: value for name, value in os.environ.items()
                 if not name.startswith(("DMLC_", "PS_"))}  # fmt: skip
         here["PATH"] = f"{os.path.dirname(sys.executable)}:" + here.get("PATH", "")
-        prctl = ctypes.CDLL(None).prctl  # loaded before there is a second process
         os.environ["PATH"] = env.get("PATH", here["PATH"])  # where it is looked for
         try:
-            self.child = subprocess.Popen(
-                command, env={**here, **env}, cwd=folder,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, start_new_session=True,
-                # When the agent dies. It has no threads that could hold a lock.
-                preexec_fn=lambda: prctl(1, signal.SIGKILL),  # noqa: PLW1509
-            )  # fmt: skip
+            self.child = processes.popen(command, env={**here, **env}, cwd=folder,
+                                         stdout=subprocess.PIPE)  # fmt: skip
         except OSError as error:
             code = 127 if isinstance(error, FileNotFoundError) else 126
             raise Refused(f"{command[0]}: {error.strerror}", code) from None
@@ -148,7 +158,7 @@ class Agent:
     def end(self):
         """End the process and all that it started; try to send what is left to say."""
         if self.child and self.code is None:
-            watchdog.end(self.mark, self.grace)
+            processes.end(self.mark, self.grace, under=os.getpid())
             self.child.wait()
             self._take_output()
             self.send(**{"is": "ended", "code": self.child.returncode})
@@ -163,6 +173,7 @@ def serve(read, write, *signed):
     """Serve a channel to its end; return the exit code of the process. `signed`: the
     two functions of an `Agent`, if others could write into the channel."""
     agent = Agent(read, write, *signed)
+    processes.adopt()
 
     def stop(*_):
         agent.stopped = True

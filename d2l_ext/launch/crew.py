@@ -9,7 +9,7 @@ import threading
 import time
 from contextlib import suppress
 
-from . import watchdog
+from . import processes
 from .agent import BEAT, SILENCE
 from .failures import LOST, Failed, NotReady
 from .member import Member
@@ -112,7 +112,7 @@ class Crew:
         channel = self.placed[node]
         channel.member = Member(channel, log)
         folder = self.plan.where.sync_dst_dir or os.getcwd()
-        env = {**env, watchdog.MARK: f"{self.job}.{node[0]}-{node[1]}"}
+        env = {**env, processes.MARK: f"{self.job}.{node[0]}-{node[1]}"}
         channel.send(do="start", command=command, env=env, port=port, folder=folder)
         return channel.member
 
@@ -150,6 +150,8 @@ class Crew:
             channel.member.write(payload)
         elif kind == "listening":
             channel.member.listening = True
+        elif kind == "halted":
+            channel.member.halted = said["pid"]
         elif kind == "ended":
             channel.member.set(said["code"])
         elif kind == "error":

@@ -3,14 +3,14 @@
 import os
 from collections.abc import Mapping
 
-from . import watchdog
+from . import processes
 
 #: Tells each process of a job which start of the job this is, from 1.
 START = "D2L_EXT_START"
 #: What the launcher decides itself.
 OWN = ("DMLC_ROLE", "DMLC_RANK", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
        "DMLC_NODE_HOST", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_WORKER_ID",
-       "DMLC_SERVER_ID", "PORT", START, watchdog.MARK)  # fmt: skip
+       "DMLC_SERVER_ID", "PORT", START, processes.MARK)  # fmt: skip
 LOOPBACK = "127.0.0.1"
 #: What other hosts get of the launcher's variables: what MXNet and this library read.
 PASSED_ON = ("MXNET_", "OMP_", "KMP_", "D2L_EXT_")
@@ -82,7 +82,7 @@ def of_node(role, rank, nodes, ports, job, given=(), root=LOOPBACK,
         **({} if role == "scheduler" else {f"DMLC_{role.upper()}_ID": str(rank)}),
         "PORT": str(ports[nodes.index((role, rank))]),
         "PYTHONUNBUFFERED": "1",  # what a process printed before it was killed stays
-        watchdog.MARK: job,
+        processes.MARK: job,
         **dict(given),
     }
     if role == "scheduler" and env.get("PS_VERBOSE", "0") == "0":

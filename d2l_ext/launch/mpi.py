@@ -15,8 +15,8 @@ import subprocess
 
 from . import addresses, submission, submitted
 from .environment import LOOPBACK
+from .processes import MARK
 from .proof import DOOR
-from .watchdog import MARK
 
 #: Variables by which mpirun knows that it runs in a job of a scheduler's.
 ALLOCATIONS = ("SLURM_JOB_ID", "PE_HOSTFILE", "PBS_NODEFILE", "LSB_HOSTS")

@@ -12,7 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from . import addresses, channel, crew, hosts, sync, watchdog
+from . import addresses, channel, crew, hosts, processes, sync
 from .environment import START
 from .failures import LOST, Failed
 from .ssh_errors import explain
@@ -21,7 +21,7 @@ from .ssh_errors import explain
 BECOME = ("f=open(0,'rb',0,closefd=False);"
           "exec(b''.join(f.read(1)for _ in range(int(f.readline()))))")  # fmt: skip
 #: What the agent is made of.
-PARTS = ("watchdog", "nearby", "agent")
+PARTS = ("processes", "nearby", "agent")
 #: No questions, no unknown hosts, nothing for others to use, and no waiting.
 OPTIONS = {
     "BatchMode": "yes", "StrictHostKeyChecking": "yes", "ConnectTimeout": "8",
@@ -96,7 +96,7 @@ class Crew(crew.Crew):
             process = subprocess.Popen(
                 command(self.plan.where, host), stdin=their_in, stdout=their_out,
                 stderr=their_err, start_new_session=True,
-                env={**os.environ, watchdog.MARK: self.job},
+                env={**os.environ, processes.MARK: self.job},
             )  # fmt: skip
         finally:
             for file in (their_in, their_out, their_err):

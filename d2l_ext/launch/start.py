@@ -1,15 +1,13 @@
 """One start of a job: its processes, from the first to the last."""
 
-import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from contextlib import ExitStack, suppress
 from uuid import uuid4
 
-from . import environment, local, ports, watchdog
+from . import environment, local, ports
+from .guard import Guard
 from .logs import Tail, path_of
 
 
@@ -34,7 +32,7 @@ class Start:
         with ExitStack() as stack:
             self.ports = stack.enter_context(self._reserve())
             # Before all others, or they could outlive the launcher unseen.
-            self._watch(stack)
+            self.guard = stack.enter_context(self._watchdog())
             stack.callback(self.end)
             self.stack = stack.pop_all()
         return self
@@ -47,18 +45,11 @@ class Start:
     def __exit__(self, *error):
         return self.stack.__exit__(*error)
 
-    def _watch(self, stack):
+    def _watchdog(self):
         crew = getattr(self.plan.launcher, "Crew", None)
         cancel = crew.cancel(self.plan, self.job) if crew else []
         paths = crew.files(self.job) if crew else []
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", watchdog.__file__, self.job,
-             json.dumps(cancel), *map(str, paths)],
-            stdin=subprocess.PIPE, start_new_session=True, cwd="/",
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        stack.enter_context(process)  # in the end: closes the pipe, and waits
-        stack.callback(process.stdin.write, b"well")
+        return Guard(self.job, cancel, paths, self.say)
 
     def begin(self, *roles):
         """Start all processes of these roles. Raises `OSError` as `start` does."""
@@ -70,8 +61,8 @@ class Start:
 
     def _start_here(self, node):
         env = {**environment.inherited(), **self._env_of(node, self.root)}
-        with open(path_of(self.folder, *node), "wb") as log:
-            return local.start(self.plan.command_of(node[0]), env, log)
+        command = self.plan.command_of(node[0])
+        return self.guard.start(command, env, path_of(self.folder, *node))
 
     def _start_there(self, node):
         env = self._env_of(node, self.crew.placed[node].address)
@@ -103,18 +94,27 @@ class Start:
         there = self.crew and self.crew.placed.get(node)
         return there.member.why if there and there.member else None
 
+    def halted(self):
+        """The nodes that a signal has stopped: a dict to the ids of what is stopped."""
+        return {node: process.halted for node, process in self.running.items()
+                if process.halted}  # fmt: skip
+
     def poll(self):
         """Notice what has ended and what was printed. Returns the nodes that ended."""
         if self.crew:
             self.crew.pump()
-        return self._poll()
+        self.guard.pump()
+        ended = self._poll()
+        if len(self.codes) < len(self.plan.nodes):
+            self.guard.check()
+        return ended
 
     def _poll(self):
         ended = {node: p.poll() for node, p in self.running.items()}
         ended = {node: code for node, code in ended.items() if code is not None}
         for node, code in ended.items():
             self.codes[node] = code
-            self._end_group(self.running.pop(node))
+            del self.running[node]
         for node, tail in self.tails.items():
             wanted = node[0] == "scheduler" and (ended or not self.is_ready)
             if self.stream or wanted:
@@ -165,20 +165,18 @@ class Start:
         try:
             if self.crew:
                 self.crew.end(grace)
-            watchdog.end(self.job, grace)
+            self.guard.end(grace)
         finally:  # an interrupt came: no more grace
             for process in self.running.values():
                 self._end_group(process)
-            watchdog.end(self.job, grace=0)
-            for process in self.running.values():
-                process.wait()
+            self.guard.end(grace=0)
             self._poll()
             if "DMLC_LOCAL" in self.plan.env["scheduler"]:
                 ports.remove_files(self.ports)
 
     @staticmethod
     def _end_group(process):
-        """End what a process has left behind in its group; elsewhere its agent does."""
+        """End all of its group, even without a watchdog; elsewhere its agent does."""
         with suppress(OSError):  # nothing
             if process.pid:
                 os.killpg(process.pid, signal.SIGKILL)

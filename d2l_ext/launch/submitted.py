@@ -16,7 +16,7 @@ import subprocess
 import time
 from contextlib import suppress
 
-from . import channel, crew, watchdog
+from . import channel, crew, processes, watchdog
 from .door import Door
 from .failures import Failed
 from .proof import DOOR
@@ -42,7 +42,7 @@ class Crew(crew.Crew):
 
     def submit(self, text=""):
         """Run the command that submits the job, and reads `text`: `self.process`."""
-        env = {**os.environ, DOOR: self.door.invitation, watchdog.MARK: self.job}
+        env = {**os.environ, DOOR: self.door.invitation, processes.MARK: self.job}
         self.process = subprocess.Popen(
             self.words(self.plan, self.job), env=env, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,

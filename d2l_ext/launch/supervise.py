@@ -12,9 +12,10 @@ A start is repeated only while no worker can have come back from
 import signal
 import time
 
-from . import late
+from . import failures, late
 from .failures import Failed, NotReady
 from .job import DEADLINE
+from .stopped import Stopped
 
 PAUSE = 0.03  # seconds between two looks at the processes
 #: Seconds for servers and scheduler to end after the last worker: ten retries with
@@ -36,6 +37,7 @@ class Watch:
         self.began_others = False
         self.all_joined = None  # since when
         self.notes = []
+        self.stopped = Stopped(start.say)
 
     def run(self):
         """Return a list of notes when the job ended well, else raise one of the two."""
@@ -54,10 +56,7 @@ class Watch:
 
     def _begin_others(self):
         self.began_others = True
-        try:
-            self.start.begin("server", "worker")
-        except OSError as error:
-            raise Failed(f"the command cannot be started: {error}", 126) from None
+        self.start.begin("server", "worker")
 
     def _wait(self, condition):
         """Look until `condition()` is true, and return its value."""
@@ -81,6 +80,7 @@ class Watch:
             bad = [node for node in ended if node[0] != "worker"]
         if bad:
             raise self._failed(min(bad, key=self._blame))
+        self.stopped.look(self.start.halted(), self.start.describe)
 
     def _is_late(self, node):
         """Whether a process aborted when all was done, by an error of ps-lite's."""
@@ -110,8 +110,8 @@ class Watch:
         if self.start.lost(node):
             return Failed(f"{who} was lost: {self.start.lost(node)}", code, node)
         if code < 0:
-            return Failed(f"{who} was ended by {_signal_name(-code)}", 128 - code, node)
-        cause = f"{who} ended with code {code}"
+            return Failed(f"{who} {failures.how(code)}", failures.code_of(code), node)
+        cause = f"{who} {failures.how(code)}"
         if not self.start.is_ready:
             cause += " before the job was ready"
         if not self.began_others:  # its port was taken by somebody else, perhaps
@@ -122,7 +122,9 @@ class Watch:
         """Raise for those that should have ended: workers, or who else is there."""
         left = [n for n in self.start.running if n[0] == "worker"]
         left = left or list(self.start.running)
-        names = ", ".join(map(self.start.describe, left)) or "the search for hosts"
+        halted = self.start.halted()
+        names = [self.start.describe(n) + " (stopped)" * (n in halted) for n in left]
+        names = ", ".join(names) or "the search for hosts"
         if ("scheduler", 0) in self.start.codes:
             names += "; the scheduler had left before"
         raise Failed(f"{what}: {names}", code, left[0] if left else None)
@@ -170,10 +172,3 @@ class Watch:
             return not left
 
         self._wait(ended)
-
-
-def _signal_name(number):
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

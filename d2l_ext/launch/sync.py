@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import time
 
-from . import ssh, watchdog
+from . import processes, ssh
 from .failures import Failed
 
 #: What a host should have of its own, or need not have.
@@ -33,7 +33,7 @@ class Copies:
                 self.running[host] = subprocess.Popen(
                     command(where, host), stdin=subprocess.DEVNULL, text=True,
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    start_new_session=True, env={**os.environ, watchdog.MARK: job,
+                    start_new_session=True, env={**os.environ, processes.MARK: job,
                                                  "LC_ALL": "C"},
                 )  # fmt: skip
             except OSError as error:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ..launch import processes
+
 LAUNCH = [sys.executable, "-m", "d2l_ext.launch"]
 
 
@@ -22,8 +24,8 @@ class Local:
 
     def there(self):
         """What could be lost now: a dict from names, as 'worker 0', to process ids."""
-        return {name: pid for pid in _children(self.launcher.pid)
-                for name in [_name(pid)] if name}  # fmt: skip
+        nearest_last = reversed(processes.tree(self.launcher.pid))
+        return {name: pid for pid in nearest_last for name in [_name(pid)] if name}
 
     def lose(self, name):
         """Send a process the signal; whether it was there."""
@@ -62,15 +64,6 @@ class Hosts:
         """Switch all hosts on again."""
         while self.off:
             self.off.pop().power_on()
-
-
-def _children(pid):
-    """Ids of the processes that the first thread of a process has started."""
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except OSError:  # it has ended
-        return []
-    return list(map(int, text.split()))
 
 
 def _name(pid):
