@@ -68,8 +68,9 @@ box: venv  ## a shell on the head of a cluster of three hosts, here (ARGS="--hos
 	@$(RUN) -m d2l_ext.box shell head || true
 	@$(RUN) -m d2l_ext.box down
 
-stress: venv  ## 200 jobs of the launcher in a row, and 60 with a killed process
+stress: venv  ## 200 jobs of the launcher in a row, and 120 with a killed or stopped process
 	@$(RUN) tests/stress_launch.py kill 20
+	@$(RUN) tests/stress_launch.py cut 60
 	@$(RUN) tests/stress_launch.py jobs 100
 	@$(RUN) tests/stress_launch.py jobs 100 --resend
 

@@ -110,6 +110,23 @@ def test_a_process_and_its_children_end_with_the_channel(agents, nothing_left, h
     assert time.monotonic() - clock < 20
 
 
+def test_what_hides_from_its_agent_ends_with_the_process(agents):
+    process, channel = agents()
+    run(channel, "sh", "-c", "setsid env -i sleep 1000 & echo $!")
+    number = b"".join(text for _, text in heard(channel)).decode().strip()
+    assert process.wait() == 0
+    assert processes.state(number) == ""
+
+
+def test_a_process_that_was_stopped_is_told_of(agents):
+    _, channel = agents()
+    run(channel, "sh", "-c", "kill -STOP $$")
+    stopped = heard(channel, "halted")[-1][0]
+    assert stopped["is"] == "halted" and processes.state(stopped["pid"]) == "T"
+    os.kill(stopped["pid"], signal.SIGCONT)
+    assert heard(channel)[-1][0] == {"is": "ended", "code": 0}
+
+
 def test_a_process_does_not_outlive_a_killed_agent(agents, nothing_left):  # noqa: F811
     process, channel = agents()
     run(channel, "sleep", "1000")

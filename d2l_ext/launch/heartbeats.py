@@ -4,8 +4,8 @@ With `PS_HEARTBEAT_INTERVAL` every node reports to the scheduler each so many se
 ps-lite counts those that it has not heard of for `PS_HEARTBEAT_TIMEOUT`, and does
 nothing about it: `MXKVStoreGetNumDeadNode` answers, but only in the scheduler's own
 process, where no user's code runs. So the scheduler ends itself here, and the launcher
-the job. A process that is killed is noticed without: this is for one that is frozen,
-and for a host that is gone without a word.
+the job. A process that is killed is noticed without, and so is one that a signal has
+stopped (`stopped.py`): this is for one that hangs, and notices a stopped one sooner.
 """
 
 import ctypes

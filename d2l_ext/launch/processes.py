@@ -72,26 +72,28 @@ def members(job, under=None):
 def end(job, grace=2.0, wait=5.0, under=None):
     """Send SIGTERM to all `members`, after `grace` seconds SIGKILL; wait until gone.
 
-    Returns the ids of those that were still there after `wait` more seconds.
+    Returns the ids of those that were still there after `wait` more seconds. One that
+    has become another user's is let be.
     """
+    others = set()
     for signum, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, wait)):
         until, told = time.monotonic() + seconds, set()
         while True:
-            left = members(job, under)
+            left = members(job, under) - others
             for pid in left - told:  # one may start others meanwhile
                 told.add(pid)
-                _send(pid, signum)
+                try:
+                    os.kill(pid, signum)
+                except PermissionError:
+                    others.add(pid)
+                except ProcessLookupError:
+                    pass
             if not left:
                 return []
             if time.monotonic() > until:
                 break
             time.sleep(0.02)
     return sorted(left)
-
-
-def _send(pid, signum):
-    with contextlib.suppress(OSError):
-        os.kill(pid, signum)
 
 
 def adopt():

@@ -41,9 +41,13 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
     a list of its lines. Servers and workers are placed on the hosts in turn.
 
     When one process fails, or the caller is interrupted or killed, all are ended
-    within seconds, on other hosts within 15. Without hosts, every process listens on
-    127.0.0.1 only; with hosts, on the address by which its host reaches the others:
-    servers run what they are sent, so let nobody else onto that network.
+    within seconds, on other hosts within 15: what they have started too, even without
+    variables and in a session of its own. *Setting up a cluster* says what is beyond
+    that. A process that a signal has stopped ends the job after 30 s, with code 147.
+
+    Without hosts, every process listens on 127.0.0.1 only; with hosts, on the address
+    by which its host reaches the others: servers run what they are sent, so let nobody
+    else onto that network.
 
     A start is repeated only while no worker can have come back from
     `kvstore.create`; what the program does before that line may be done twice.
