@@ -16,11 +16,12 @@ class Job:
     `returncode`: 0 when every process ended well; else the code of the one that
     failed first (128 and the signal's number, when a signal ended it; 147 when one
     had stopped it for 30 s; the watchdog counts too), 124 when the deadline passed,
-    125 when the job did not become ready, 127 when there is no such command. `cause`: None, or which process failed and how. `attempts`: how
-    often the job was started; `restarts`: how often because it failed. `seconds`:
-    from the first start to the end. `logs`: the path of the log of `'worker-0'`,
-    `'server-0'`, `'scheduler-0'`, … `notes`: lines about starts that were repeated,
-    and what else was noticed. `results`: of `call_job`, what the workers returned.
+    125 when the job did not become ready, 127 when there is no such command.
+    `cause`: None, or which process failed and how. `attempts`: how often the job was
+    started; `restarts`: how often because it failed. `seconds`: from the first start
+    to the end. `logs`: the path of the log of `'worker-0'`, `'server-0'`,
+    `'scheduler-0'`, … `notes`: lines about starts that were repeated, and what else
+    was noticed. `results`: of `call_job`, what the workers returned.
     """
 
     returncode: int = 0

@@ -54,7 +54,8 @@ def parser():
         "output, with its process in front. Exit code: 0 when all ended well, else "
         "that of the process that failed first (128 and the signal's number, when a "
         "signal ended it, 147 when one stopped it); 2: a flag is wrong; 124: the "
-        "deadline passed; 125: not ready; 127: no such command; 255: a host cannot be reached.", 79)
+        "deadline passed; 125: not ready; 127: no such command; 255: a host cannot be "
+        "reached.", 79)
         + "\n\n" + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
