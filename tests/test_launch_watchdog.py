@@ -82,6 +82,14 @@ def test_a_job_whose_watchdog_is_killed_ends_at_once_and_says_so(start, nothing_
     assert not alive(nothing_left) and not hidden()
 
 
+def test_a_restart_after_that_has_a_watchdog_of_its_own():
+    script = "[ $D2L_EXT_START = 2 ] || { kill -KILL $PPID; sleep 100; }"
+    job = launch.run(["bash", "-c", script], max_restarts=1)
+    assert (job.returncode, job.restarts) == (0, 1)
+    assert job.notes[0] == ("the watchdog was ended by SIGKILL, and its job with it; "
+                            "restart 1 of 1")  # fmt: skip
+
+
 def test_processes_end_with_a_killed_watchdog_even_without_a_launcher(
     start, nothing_left  # noqa: F811
 ):
