@@ -13,6 +13,7 @@ Standard library alone, so that the sweeper starts in a moment.
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,8 @@ def sweep(folders):
 
 
 if __name__ == "__main__":
+    for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, signal.SIG_IGN)  # meant for the process, which may obey
     sweep([os.fsdecode(path) for path in sys.stdin.buffer.read().split(b"\0")[:-1]])
 else:
     _sweeper = Sweeper()

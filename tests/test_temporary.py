@@ -55,6 +55,11 @@ def test_a_folder_goes_with_its_object():
     assert not os.path.exists(name)
 
 
+def test_a_job_that_ends_process_and_sweeper_alike_leaves_no_folder():
+    code = SAY + "time.sleep(0.3)\nos.kill(_sweeper.process.pid, signal.SIGTERM)\n"
+    gone(ended(code + "os.kill(os.getpid(), signal.SIGTERM)\n"))
+
+
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_process_leaves_no_folder(signum):
     gone(ended(SAY + WAIT, signum))
