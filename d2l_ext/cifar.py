@@ -1,11 +1,14 @@
 """CIFAR-10 in its binary version: plain bytes, nothing that runs when it is read."""
 
 import gzip
+import os
 import tarfile
 import zlib
 from pathlib import Path
 
 import numpy as np
+
+from .idx import ADVICE, read_at_most
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 FOLDER = "cifar-10-batches-bin"
@@ -14,8 +17,14 @@ FILES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
 SHAPE = (3, 32, 32)  # red, green and blue; rows; columns
 RECORD = 1 + 3 * 32 * 32  # a label and an image, a byte per value
 NUM_CLASSES = 10
-MAX_BYTES = RECORD * 100_000  # of a file; an official one holds 10,000 records
-ADVICE = "Get the file again, or name another folder (root=… or D2L_EXT_DATA_DIR)."
+MAX_RECORDS = 100_000  # in all files; the official ones hold 60,000
+#: Of an archive; the official one has eight members and is 184 MB unpacked.
+MAX_MEMBERS = 1_000
+MAX_BYTES = MAX_RECORDS * RECORD + (1 << 24)
+BLOCK = 512  # of tar: a header, and what the content of each member is filled up to
+#: Members that are a header only, whatever size it states.
+WITHOUT_CONTENT = (tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE,
+                   tarfile.DIRTYPE, tarfile.FIFOTYPE)  # fmt: skip
 
 
 def read_folder(folder):
@@ -23,16 +32,16 @@ def read_folder(folder):
 
     Looks for the files in `folder` and in its `cifar-10-batches-bin`, then for
     `cifar-10-binary.tar.gz`, which is read in place: nothing is unpacked to disk.
-    Any number of images will do, there is no checksum, and everything else is
-    checked.
+    Any number of images up to `MAX_RECORDS` will do, there is no checksum, and
+    everything else is checked, each size before its bytes are read.
 
     Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`,
     of shapes (n, 3, 32, 32) and (n,).
     Raises `FileNotFoundError` that says what is missing, and `ValueError` for a
-    damaged archive, a file that is not whole records of 3,073 bytes or has none,
-    and a label above 9.
+    damaged archive or a bomb, a file that is not whole records of 3,073 bytes or has
+    none, and a label above 9.
     """
-    files = _read_files(Path(folder).expanduser())
+    files = _read_files(Path(os.path.expanduser(folder)))
     parts = [_records(files[name], f"{folder}: {name}") for name in FILES]
     train, test = np.concatenate(parts[:-1]), parts[-1]
     return *_images_and_labels(train), *_images_and_labels(test)
@@ -41,9 +50,11 @@ def read_folder(folder):
 def _read_files(folder):
     """The bytes of `FILES`, by name."""
     for place in (folder, folder / FOLDER):
-        if any((place / name).is_file() for name in FILES):
-            _check_complete(place, [p.name for p in place.iterdir()])
-            return {name: _read(place / name) for name in FILES}
+        paths = {name: place / name for name in FILES if (place / name).is_file()}
+        if paths:
+            _check_complete(place, paths)
+            _check_sizes(place, {n: path.stat().st_size for n, path in paths.items()})
+            return {name: _read(path) for name, path in paths.items()}
     if (folder / ARCHIVE).is_file():
         return _read_archive(folder / ARCHIVE)
     found = "" if folder.is_dir() else "; there is no such folder"
@@ -56,24 +67,58 @@ def _read_files(folder):
 
 def _read(path):
     with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
+        return read_at_most(file, path.stat().st_size)
 
 
 def _read_archive(path):
-    files = {}
     try:
-        with gzip.open(path) as unzipped, tarfile.open(fileobj=unzipped) as archive:
-            for member in archive:
-                name = Path(member.name).name
-                if name in FILES and member.isfile():
-                    files[name] = archive.extractfile(member).read(MAX_BYTES + 1)
-            while unzipped.read(1 << 20):  # to the end, where the checksum stands
-                pass
+        with gzip.open(path) as unzipped:
+            files = _read_members(unzipped, path)
     except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise ValueError(
             f"{path} is damaged: expected a whole .tar.gz, found {error}. {ADVICE}"
         ) from None
     _check_complete(path, files)
+    return files
+
+
+def _read_members(unzipped, path):
+    """The bytes of `FILES`, each by its own header.
+
+    `tarfile` would also unpack extended headers, of any size, and do as they say.
+    Names as short as these need none, so they are passed over like other members.
+    """
+    files, sizes, left = {}, {}, MAX_BYTES
+    for _ in range(MAX_MEMBERS):
+        header = unzipped.read(BLOCK)
+        if not header:
+            raise EOFError("no end of the archive")
+        if not any(header):
+            break
+        member = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape")
+        name = Path(member.name).name
+        size = 0 if member.type in WITHOUT_CONTENT else member.size
+        filled_up = size + -size % BLOCK
+        left -= BLOCK + filled_up
+        if size < 0 or left < 0:
+            raise ValueError(
+                f"{path}: {name!r} declares {size:,} bytes; expected 0 at least, and "
+                f"{MAX_BYTES:,} at most for all members. {ADVICE}"
+            )
+        wanted = name in FILES and member.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
+        if wanted:
+            sizes[name] = size
+            _check_sizes(path, sizes)
+        content = read_at_most(unzipped, filled_up)
+        if len(content) < filled_up:
+            raise EOFError(f"only {len(content):,} of the {size:,} bytes of {name!r}")
+        if wanted:
+            files[name] = content[:size]
+    else:
+        raise ValueError(f"{path} holds {MAX_MEMBERS:,} members or more. {ADVICE}")
+    # To the end, where the checksum stands.
+    if len(read_at_most(unzipped, left + 1)) > left:
+        raise ValueError(f"{path} holds more than {MAX_BYTES:,} bytes. {ADVICE}")
     return files
 
 
@@ -83,15 +128,24 @@ def _check_complete(place, present):
         raise FileNotFoundError(f"{place} lacks {', '.join(missing)}. {ADVICE}")
 
 
-def _records(data, where):
-    """The file as an array (n, 3073) of bytes, checked."""
-    if not data or len(data) % RECORD or len(data) > MAX_BYTES:
-        found = "more" if len(data) > MAX_BYTES else f"{len(data):,}"
+def _check_sizes(place, sizes):
+    """`sizes`: bytes by name. Each must be whole records, and all not too many."""
+    for name, size in sizes.items():
+        if not size or size % RECORD:
+            raise ValueError(
+                f"{place}: {name} holds {size:,} bytes; expected whole records of "
+                f"{RECORD:,} bytes, one at least. {ADVICE}"
+            )
+    if sum(sizes.values()) > RECORD * MAX_RECORDS:
         raise ValueError(
-            f"{where} holds {found} bytes; expected records of {RECORD:,} bytes, "
-            f"from 1 to {MAX_BYTES // RECORD:,}. {ADVICE}"
+            f"{place}: {', '.join(sizes)} hold {sum(sizes.values()) // RECORD:,} "
+            f"records; at most {MAX_RECORDS:,} are read. {ADVICE}"
         )
-    records = np.frombuffer(data, np.uint8).reshape(-1, RECORD)
+
+
+def _records(data, where):
+    """The file as an array (n, 3073) of bytes, its labels checked."""
+    records = data.reshape(-1, RECORD)
     wrong = np.flatnonzero(records[:, 0] >= NUM_CLASSES)
     if len(wrong):
         raise ValueError(

@@ -68,6 +68,18 @@ def load_arrays(name=None, root=None):
     `ConnectionError` when a download fails. Sources: `data/README.md`.
     """
     name = _known_name(name)
+    try:
+        return _load(name, root)
+    except MemoryError as error:
+        where = root or os.environ.get(DATA_DIR) or _default_folder(name)
+        raise ValueError(
+            f"{where}: the images do not fit into the memory that this process may "
+            f"use ({error or 'no more is given'}). Give files with fewer of them "
+            f"(root=… or {DATA_DIR})."
+        ) from None
+
+
+def _load(name, root):
     if name == "digits":
         if root is not None:
             raise ValueError(

@@ -69,15 +69,27 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
 def _is_there(path, file):
     if not path.exists():
         return False
-    found = _sha256(path)
-    if found != file.sha256:
+    difference = _difference(path, file)
+    if difference:
         raise ValueError(
-            f"{path} is not the official file: expected SHA-256 {file.sha256}, found "
-            f"{found}. Delete it to have it downloaded again. If it is meant to be "
-            "another one, keep it in a folder of its own and name that (root=… or "
-            "D2L_EXT_DATA_DIR)."
+            f"{path} is not the official file: {difference}. Delete it to have it "
+            "downloaded again. If it is meant to be another one, keep it in a folder "
+            "of its own and name that (root=… or D2L_EXT_DATA_DIR)."
         )
     return True
+
+
+def _difference(path, file):
+    """What `path` is and `file` is not, if anything; read only when the size fits."""
+    if not path.is_file():
+        return "it is no file at all"
+    size = path.stat().st_size
+    if size != file.size:
+        return f"expected {file.size:,} bytes, found {size:,}"
+    found = _sha256(path)
+    if found != file.sha256:
+        return f"expected SHA-256 {file.sha256}, found {found}"
+    return None
 
 
 def _sha256(path):
@@ -129,7 +141,7 @@ def _chunks(url, timeout):
                 yield chunk
     except HTTPError as error:
         raise _MirrorError(f"HTTP {error.code} {error.reason}") from None
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error
         if "timed out" in str(reason):
             reason = f"timed out, no byte for {timeout} s"

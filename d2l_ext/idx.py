@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -18,6 +19,8 @@ FILES = (
 #: Two zero bytes, 0x08 for unsigned bytes, and the number of dimensions.
 MAGIC = {1: 0x00000801, 3: 0x00000803}
 KINDS = {1: "labels", 3: "images"}
+#: In a file; the largest set of this kind, EMNIST's digits, has 240,000.
+MAX_IMAGES = 500_000
 CHUNK = 1 << 20
 ADVICE = "Get the file again, or name another folder (root=… or D2L_EXT_DATA_DIR)."
 
@@ -26,8 +29,9 @@ def read_folder(folder, num_classes=10):
     """Read the four files of an MNIST-like data set from `folder`.
 
     Each may be gzipped (`FILES`) or unpacked (without `.gz`); where both are
-    there, the gzipped one is read. Any number of images will do, there is no
-    checksum, and everything else is checked.
+    there, the gzipped one is read. Any number of images up to `MAX_IMAGES` will do,
+    there is no checksum, and everything else is checked, the declared sizes before
+    the images are unpacked.
 
     Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`,
     of shapes (n, 28, 28) and (n,).
@@ -35,7 +39,7 @@ def read_folder(folder, num_classes=10):
     a file that `read_images` or `read_labels` refuses, for images and labels of
     unequal number, and for a label that is not in 0 … `num_classes` - 1.
     """
-    paths = _find(Path(folder).expanduser())
+    paths = _find(Path(os.path.expanduser(folder)))
     parts = []
     for images_path, labels_path in (paths[:2], paths[2:]):
         images, labels = read_images(images_path), read_labels(labels_path)
@@ -59,20 +63,14 @@ def read_images(path, shape=(28, 28)):
 
     Raises `ValueError` that names the file, what was expected and what was
     found: a damaged gzip stream, another magic number, images that are not
-    `shape` pixels, no images at all, fewer or more bytes than declared.
+    `shape` pixels, no images at all or too many, fewer or more bytes than declared.
     """
-    images = _read(Path(path), ndim=3)
-    if images.shape[1:] != tuple(shape):
-        found, wanted = ("×".join(map(str, s)) for s in (images.shape[1:], shape))
-        raise ValueError(
-            f"{path}: expected images of {wanted}, found {found}. {ADVICE}"
-        )
-    return images
+    return _read(Path(path), tuple(shape))
 
 
 def read_labels(path):
     """Read an IDX file of labels: uint8, (n,). Raises as `read_images` does."""
-    return _read(Path(path), ndim=1)
+    return _read(Path(path), ())
 
 
 def _find(folder):
@@ -96,11 +94,12 @@ def _find(folder):
     return paths
 
 
-def _read(path, ndim):
+def _read(path, of_each):
     try:
         with _open(path) as file:
-            shape = _read_header(file, path, ndim)
-            data = _read_at_most(file, math.prod(shape) + 1)
+            shape = _read_header(file, path, of_each)
+            # To ask for one byte beyond the data makes gzip compare its checksum.
+            data = read_at_most(file, math.prod(shape) + 1)
     except EOFError:
         raise ValueError(
             f"{path} is cut off: its gzip stream ends too early. {ADVICE}"
@@ -112,10 +111,10 @@ def _read(path, ndim):
     if len(data) != math.prod(shape):
         found = f"only {len(data):,}" if len(data) < math.prod(shape) else "more"
         raise ValueError(
-            f"{path} declares {shape[0]:,} {KINDS[ndim]}, that is "
+            f"{path} declares {shape[0]:,} {KINDS[len(shape)]}, that is "
             f"{math.prod(shape):,} bytes, and holds {found}. {ADVICE}"
         )
-    return np.frombuffer(data, np.uint8).reshape(shape)
+    return data.reshape(shape)
 
 
 def _open(path):
@@ -125,7 +124,9 @@ def _open(path):
     return gzip.open(path) if is_gzip else path.open("rb")
 
 
-def _read_header(file, path, ndim):
+def _read_header(file, path, of_each):
+    """The declared shape, when that of each image is the one expected."""
+    ndim = 1 + len(of_each)
     header = file.read(4 + 4 * ndim)
     magic = int.from_bytes(header[:4], "big")
     if len(header) < 4 or magic != MAGIC[ndim]:
@@ -139,16 +140,25 @@ def _read_header(file, path, ndim):
     shape = struct.unpack(f">{ndim}I", header[4:])
     if shape[0] == 0:
         raise ValueError(f"{path}: expected {KINDS[ndim]}, found none. {ADVICE}")
+    if shape[1:] != of_each:
+        found, wanted = ("×".join(map(str, s)) for s in (shape[1:], of_each))
+        raise ValueError(
+            f"{path}: expected images of {wanted}, found {found}. {ADVICE}"
+        )
+    if shape[0] > MAX_IMAGES:
+        raise ValueError(
+            f"{path} declares {shape[0]:,} {KINDS[ndim]}; at most {MAX_IMAGES:,} are "
+            f"read. {ADVICE}"
+        )
     return shape
 
 
-def _read_at_most(file, limit):
-    """Up to `limit` bytes, in steps: a corrupt header may declare terabytes.
+def read_at_most(file, size):
+    """The next bytes of `file`, `size` unless it ends before: uint8, (n,).
 
-    To ask for one byte beyond the data makes gzip compare its checksum.
+    Memory is taken as bytes arrive, and once.
     """
-    chunks = []
-    while limit and (chunk := file.read(min(limit, CHUNK))):
-        chunks.append(chunk)
-        limit -= len(chunk)
-    return b"".join(chunks)
+    data, filled = np.empty(size, np.uint8), 0
+    while count := file.readinto(data[filled : filled + CHUNK]):
+        filled += count
+    return data[:filled]

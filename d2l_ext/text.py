@@ -7,6 +7,7 @@ import numpy
 
 #: Names a text file to use in place of the default.
 VARIABLE = "D2L_EXT_TEXT"
+MAX_BYTES = 100_000_000  # of a file; tinyshakespeare has 1.1 million
 
 
 def load_text(path=None):
@@ -18,7 +19,8 @@ def load_text(path=None):
     joined in the order of their names. It differs a little between versions.
 
     Raises `FileNotFoundError` when there is no such file, and `ValueError` for one
-    that is empty or not UTF-8. Developed in the chapter *The LSTM as a pipeline*.
+    that is empty, not UTF-8, or larger than `MAX_BYTES`. Developed in the chapter
+    *The LSTM as a pipeline*.
     """
     path = path or os.environ.get(VARIABLE)
     if not path:
@@ -27,6 +29,12 @@ def load_text(path=None):
         raise FileNotFoundError(
             f"there is no text file {str(path)!r}: give another path, or unset "
             f"{VARIABLE} to read Python's language reference"
+        )
+    size = Path(path).stat().st_size
+    if size > MAX_BYTES:
+        raise ValueError(
+            f"{str(path)!r} has {size:,} bytes; at most {MAX_BYTES:,} are read: give "
+            "a part of it"
         )
     try:
         text = Path(path).read_text(encoding="utf-8")

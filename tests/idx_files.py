@@ -1,7 +1,8 @@
-"""Small files in the IDX format, for the tests."""
+"""Small files in the IDX format, and gzip streams that hold a lot, for the tests."""
 
 import gzip
 import struct
+import zlib
 
 import numpy
 
@@ -21,6 +22,18 @@ def make_arrays(train=20, test=7, seed=0):
     for n in (train, test):
         arrays += [rng.randint(0, 256, (n, 28, 28)), rng.randint(0, 10, n)]
     return [a.astype("uint8") for a in arrays]
+
+
+def bomb(head, megabytes):
+    """A gzip stream of `head` and so many MiB of zeros, without its checksum.
+
+    4.6 KB for each MiB; the same block again and again, so it takes a moment only.
+    """
+    packer = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
+    start = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    header = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
+    return header + start + block * megabytes + packer.flush()
 
 
 def write_folder(folder, arrays=None, zipped=True):

@@ -182,6 +182,22 @@ def test_a_corrupt_file_in_a_named_folder_is_refused_by_name(tmp_path):
         data.load_arrays("fashion_mnist", tmp_path)
 
 
+def test_images_that_do_not_fit_into_memory_are_refused_with_their_folder(
+    tmp_path, monkeypatch
+):
+    def divide(*_, **__):
+        return numpy.empty(2**60, "float32")
+
+    write_folder(tmp_path)
+    monkeypatch.setattr(numpy, "divide", divide)
+    with pytest.raises(ValueError) as caught:
+        data.load_arrays("mnist", tmp_path)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path}: the images do not fit into the memory")
+    assert "Unable to allocate 4.00 EiB" in message and data.DATA_DIR in message
+    assert caught.value.__suppress_context__
+
+
 def test_the_default_folder_is_the_checkouts_data_folder():
     folder = data._default_folder("fashion_mnist")
     assert folder.parts[-2:] == ("data", "fashion_mnist")

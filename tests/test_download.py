@@ -3,6 +3,7 @@
 import errno
 import gzip
 import hashlib
+import os
 import socket
 import sys
 import threading
@@ -41,9 +42,10 @@ class Mirror(BaseHTTPRequestHandler):
             return self.send_error(404)
         if way == "broken":
             return self.send_error(503)
-        if way == "redirected":
+        if way in ("redirected", "astray"):
             self.send_response(302)
-            self.send_header("Location", f"/good/{name}")
+            to = f"/good/{name}" if way == "redirected" else "http://[nowhere/"
+            self.send_header("Location", to)
             return self.end_headers()
         changed = data[:5] + bytes([data[5] ^ 1]) + data[6:]
         body = {"corrupt": changed, "page": PAGE, "longer": data + b"\0"}.get(way, data)
@@ -101,6 +103,7 @@ BAD = {
     "truncated": f"of {FILES[0].size:,} bytes",
     "page": f"sent more than the {FILES[0].size:,} bytes expected",
     "longer": f"sent more than the {FILES[0].size:,} bytes expected",
+    "astray": "Invalid IPv6 URL",
     "stalled": "timed out, no byte for 1 s",
 }
 
@@ -186,17 +189,33 @@ def test_what_is_there_and_right_is_not_asked_for_again(server, mirror, tmp_path
 def test_another_file_under_that_name_is_refused_and_left_alone(
     server, mirror, tmp_path
 ):
-    mine = tmp_path / "b.gz"
-    mine.write_bytes(b"mine")
+    mine, content = tmp_path / "b.gz", bytes(FILES[1].size)
+    mine.write_bytes(content)
     with pytest.raises(ValueError) as caught:
         fetch(FILES, [mirror("good")], tmp_path)
     message = str(caught.value)
     assert str(mine) in message
-    assert hashlib.sha256(b"mine").hexdigest() in message
+    assert hashlib.sha256(content).hexdigest() in message
     assert official("b.gz").sha256 in message
     assert "Delete it" in message and "D2L_EXT_DATA_DIR" in message
-    assert mine.read_bytes() == b"mine"
+    assert mine.read_bytes() == content
     assert server.requests == []
+
+
+def test_a_file_of_another_size_is_refused_without_reading_it(tmp_path, monkeypatch):
+    with (tmp_path / "b.gz").open("wb") as sparse:
+        sparse.truncate(5_000_000_000)
+    monkeypatch.setattr(download, "_sha256", None)
+    expected = f"expected {FILES[1].size} bytes, found 5,000,000,000. Delete it"
+    with pytest.raises(ValueError, match=expected):
+        fetch([FILES[1]], ["http://127.0.0.1:9/"], tmp_path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_refused_without_waiting_for_it(tmp_path, make):
+    make(tmp_path / "b.gz")
+    with pytest.raises(ValueError, match="it is no file at all. Delete it"):
+        fetch([FILES[1]], ["http://127.0.0.1:9/"], tmp_path)
 
 
 def test_an_interrupt_leaves_nothing_partial(tmp_path, monkeypatch):

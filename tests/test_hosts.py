@@ -49,6 +49,12 @@ def test_a_hosts_file_that_cannot_be_read_is_an_error(tmp_path):
         read(tmp_path / "no-such-file")
 
 
+def test_a_hosts_file_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "hosts").write_bytes(b"h1\n\xff")
+    with pytest.raises(ValueError, match="hosts is no hosts file, a text in UTF-8"):
+        read(tmp_path / "hosts")
+
+
 @given(some.text(max_size=30))
 def test_no_line_that_is_read_holds_what_ssh_or_a_shell_could_take_for_more(text):
     try:

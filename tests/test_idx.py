@@ -6,7 +6,7 @@ import struct
 
 import numpy
 import pytest
-from idx_files import idx_bytes, make_arrays, write_folder
+from idx_files import bomb, idx_bytes, make_arrays, write_folder
 
 from d2l_ext import idx
 
@@ -181,7 +181,48 @@ def test_a_header_that_declares_terabytes_is_refused_without_reserving_them(
     folder, zipped
 ):
     put(folder, IMAGES, struct.pack(">4I", 0x803, 2**32 - 1, 28, 28) + b"x", zipped)
-    assert "holds only 1" in refusal(folder)
+    message = refusal(folder)
+    assert str(folder / IMAGES) in message
+    assert "declares 4,294,967,295 images; at most 500,000 are read" in message
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_header_that_declares_as_many_as_are_read_needs_them(folder, zipped):
+    put(folder, IMAGES, struct.pack(">4I", 0x803, 500_000, 28, 28) + b"x", zipped)
+    assert "that is 392,000,000 bytes, and holds only 1." in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "shape, message",
+    [
+        ((6_400_000, 28, 28), "declares 6,400,000 images; at most 500,000 are read"),
+        ((1, 2**31, 2), "expected images of 28×28, found 2147483648×2"),
+    ],
+)
+def test_a_stream_of_gigabytes_is_refused_before_it_is_unpacked(
+    folder, monkeypatch, shape, message
+):
+    """23 MB, and 5 GB unpacked."""
+    (folder / IMAGES).write_bytes(bomb(struct.pack(">4I", 0x803, *shape), 5000))
+    monkeypatch.setattr(idx, "read_at_most", None)
+    assert message in refusal(folder)
+    (folder / IMAGES).unlink()
+
+
+def test_no_more_is_unpacked_than_is_declared(folder):
+    """One byte more tells that there is more."""
+    header = struct.pack(">4I", 0x803, 3, 28, 28)
+    (folder / IMAGES).write_bytes(bomb(header, 5000))
+    with (folder / IMAGES).open("rb") as file, gzip.open(file) as unzipped:
+        assert len(idx.read_at_most(unzipped, 16 + 3 * 784)) == 16 + 3 * 784
+        assert file.tell() <= 1 << 17  # what gzip reads ahead of 23 MB
+    assert "declares 3 images, that is 2,352 bytes, and holds more" in refusal(folder)
+    (folder / IMAGES).unlink()
+
+
+def test_a_home_folder_of_nobodys_is_refused_as_missing():
+    message = refusal("~nobody-of-this-name/data", FileNotFoundError)
+    assert message.startswith("~nobody-of-this-name/data: expected a folder")
 
 
 def test_images_of_another_size_are_refused(folder):

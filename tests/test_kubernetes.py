@@ -109,6 +109,17 @@ def test_wrong_submit_args_are_named(submit_args, text, folder):
         plan.make(["x"], 1, 1, launcher="kubernetes", submit_args=submit_args)
 
 
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "{}", '{"spec": {"containers": {}}}'],
+    ids=["nested", "empty", "no list"],
+)  # fmt: skip
+def test_a_template_that_is_none_is_named(text, folder, tmp_path):
+    file = tmp_path / "pod.json"
+    file.write_text(text)
+    with pytest.raises(ValueError, match="pod.json: give a file in JSON, a pod temp"):
+        manifest("--template", str(file))
+
+
 def test_a_dry_run_prints_the_manifest_without_the_secret(folder):
     argv = ["-n", "2", "--launcher", "kubernetes", "--dry-run", "--submit-args",
             "--image a:1 --namespace n --context c", "x"]  # fmt: skip

@@ -56,6 +56,15 @@ def test_what_is_no_text_is_refused_by_name(tmp_path):
         text.load_text(file)
 
 
+def test_a_text_of_gigabytes_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    file = tmp_path / "large.txt"
+    with file.open("wb") as sparse:
+        sparse.truncate(5_000_000_000)
+    monkeypatch.setattr(text.Path, "read_text", None)
+    with pytest.raises(ValueError, match="large.txt' has 5,000,000,000 bytes; at most"):
+        text.load_text(file)
+
+
 def test_characters_are_sorted_and_numbered():
     vocab = text.Vocab("banana")
     assert vocab.characters == ["a", "b", "n"] and len(vocab) == 3

@@ -42,7 +42,12 @@ def read(source):
     cannot be read.
     """
     if isinstance(source, (str, os.PathLike)):
-        lines, where = Path(source).read_text(encoding="utf-8").splitlines(), source
+        where = source
+        try:
+            lines = Path(source).read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{where} is no hosts file, a text in UTF-8: {error}"
+                             ) from None  # fmt: skip
     else:
         lines, where = [str(line) for line in source], "hosts"
     found = {}

@@ -63,7 +63,8 @@ def _template(path):
     try:
         template = json.loads(Path(path).read_text(encoding="utf-8"))
         assert isinstance(template["spec"]["containers"][0], dict)
-    except (OSError, ValueError, KeyError, IndexError, TypeError, AssertionError):
+    except (OSError, ValueError, LookupError, TypeError, AssertionError,
+            RecursionError):  # fmt: skip
         raise ValueError(f"template {path}: give a file in JSON, a pod template with "
                          "spec.containers") from None  # fmt: skip
     return template
