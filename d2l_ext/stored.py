@@ -14,8 +14,11 @@ import time
 from datetime import datetime, timezone
 from pathlib import Path
 
-#: Where the chapters keep them.
+#: Where the chapters keep them: in the checkout that holds this library, or, for one
+#: that is installed elsewhere, beside the chapter that runs.
 FOLDER = Path(__file__).resolve().parents[1] / "chapters" / "results"
+if not FOLDER.is_dir():
+    FOLDER = Path("results")
 #: Set to 1 to read stored results even where they could be measured.
 ONLY_STORED = "D2L_EXT_STORED"
 BOX = "in a cluster in a box on this machine"
