@@ -1,6 +1,7 @@
 """Which devices a chapter works on. `profiles` decides; here are the contexts."""
 
 import os
+import re
 
 import mxnet as mx
 
@@ -59,9 +60,11 @@ def parse_device(text):
     MXNet cannot use.
     """
     kind, _, number = str(text).strip().partition(":")
-    if kind not in ("cpu", "gpu") or not (number or "0").isdigit():
+    # MXNet's engine keeps a list as long as the number of a device is large.
+    if kind not in ("cpu", "gpu") or not re.fullmatch("[0-9]{0,4}", number):
         raise ValueError(
-            f"unknown device {text!r}: write cpu:0, cpu:1, … or gpu:0, gpu:1, …"
+            f"unknown device {text!r}: write cpu:0, cpu:1, … or gpu:0, gpu:1, …, up to "
+            "9999"
         )
     i = int(number or 0)
     if kind == "gpu" and i >= mx.context.num_gpus():

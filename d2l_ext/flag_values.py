@@ -1,8 +1,10 @@
 """What a flag's text may be: functions for the `type` of an argument."""
 
 import argparse
-import math
 from difflib import get_close_matches
+
+#: MXNet computes in float32, and refuses a setting beyond it, in the first step.
+LARGEST = 3.4e38
 
 
 def _fail(text, expected):
@@ -33,13 +35,20 @@ def seed(text):
 
 
 def positive(text):
-    """A finite number above 0."""
-    return _number(float, text, lambda x: 0 < x < math.inf, "a positive number")
+    """A number above 0, as float32 has it."""
+    return _number(float, text, lambda x: 0 < x <= LARGEST,
+                   f"a positive number, {LARGEST:g} at most")  # fmt: skip
 
 
 def not_negative(text):
-    """A finite number, 0 or above."""
-    return _number(float, text, lambda x: 0 <= x < math.inf, "a number, 0 or above")
+    """A number from 0, as float32 has it."""
+    return _number(float, text, lambda x: 0 <= x <= LARGEST,
+                   f"a number from 0 to {LARGEST:g}")  # fmt: skip
+
+
+def filled(text):
+    """Any text but an empty one, as a variable gives that is not set."""
+    return text or _fail(text, "a name: this one is empty")
 
 
 def words(text):

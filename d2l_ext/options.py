@@ -5,6 +5,7 @@ import argparse
 from .dist_replicas import KV_STORES as DIST
 from .flag_values import (
     count,
+    filled,
     loads,
     not_negative,
     numbers,
@@ -44,8 +45,8 @@ def parser():
         prog="d2l-ext-train",
         description="Train an image classifier on one or several devices.",
         epilog="Progress goes to standard error, the result, one line of JSON, to "
-        "standard output. Exit code 2: a flag or a file is wrong; 128 and the "
-        "signal's number: stopped by it.",
+        "standard output. Exit code 2: a flag or a file is wrong; 1: a checkpoint or "
+        "the result cannot be written; 128 and the signal's number: stopped by it.",
         allow_abbrev=False,
     )
     _add_model(flags.add_argument_group("what is trained"))
@@ -58,14 +59,10 @@ def parser():
 def _add_model(group):
     add = group.add_argument
     add("--network", default="lenet", help="lenet (default), mlp or vgg11")
-    add("--dataset", help="digits (default), fashion_mnist, mnist or cifar10")
-    add("--data-dir", metavar="DIR", help="the folder with the data set's files")
-    add(
-        "--num-examples",
-        type=count,
-        metavar="N",
-        help="train on the first N images; default: all",
-    )
+    sets = "digits (default), fashion_mnist, mnist or cifar10"
+    add("--dataset", type=filled, help=sets)
+    add("--data-dir", type=filled, metavar="DIR", help="the folder with its files")
+    add("--num-examples", type=count, metavar="N", help="the first N; default: all")
 
 
 def _add_devices(group):
@@ -170,6 +167,7 @@ def _add_output(group):
     add = group.add_argument
     add(
         "--save-prefix",
+        type=filled,
         metavar="P",
         help="keep the last two checkpoints as P-00000123.ckpt; default: none",
     )
@@ -194,6 +192,7 @@ def _add_output(group):
     )
     add(
         "--profile",
+        type=filled,
         metavar="FILE",
         help="write the timeline of three steps, for chrome://tracing",
     )

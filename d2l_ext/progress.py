@@ -1,6 +1,7 @@
 """How far training is: a bar on a terminal, plain lines elsewhere."""
 
 import sys
+from contextlib import suppress
 from time import perf_counter
 
 
@@ -14,7 +15,8 @@ class Report:
 
     `num_epochs`, `num_steps`: epochs in all, and steps of an epoch.
     `disp_batches`: without a terminal, a line each so many steps; 0, the default,
-    for one line per epoch. On a terminal a bar shows the steps.
+    for one line per epoch. On a terminal a bar shows the steps. A stream that is
+    full or closed stays so: it is no reason to end a training.
     """
 
     REDRAW = 0.1  # seconds between two states of the bar
@@ -49,13 +51,17 @@ class Report:
         """A line of its own."""
         if self.length:
             self._draw("")  # wipe the bar
-            print("\r", end="", file=self.stream)
+            self._print("\r", end="")
             self.length = 0
-        print(text, file=self.stream, flush=True)
+        self._print(text)
 
     def _epoch(self, number):
         return f"epoch {number + 1}/{self.num_epochs}"
 
     def _draw(self, line):
-        print("\r" + line.ljust(self.length), end="", file=self.stream, flush=True)
+        self._print("\r" + line.ljust(self.length), end="")
         self.length = len(line)
+
+    def _print(self, text, end="\n"):
+        with suppress(OSError):
+            print(text, end=end, file=self.stream, flush=True)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 
 
 def leave_on_error(environ=os.environ, system=sys):
@@ -25,6 +26,7 @@ def leave_on_error(environ=os.environ, system=sys):
 def leave(code, environ=os.environ):
     """In a worker, end the process at once with `code`; elsewhere do nothing."""
     if environ.get("DMLC_ROLE") == "worker":
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(AttributeError, OSError):  # closed, or full
+                stream.flush()
         os._exit(code)
