@@ -1,13 +1,14 @@
 """The training loop: epochs of steps, which may be stopped and taken up again."""
 
-import signal
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import asdict, dataclass, field, fields
 from itertools import islice
 from time import perf_counter
 
 from mxnet import npx
 
 from . import trainer_state
+from .stop import Stop
 
 
 @dataclass
@@ -21,6 +22,28 @@ class State:
     seconds: float = 0.0  # of that epoch
     history: list = field(default_factory=list)  # seconds of each complete epoch
 
+    @classmethod
+    def of(cls, record, num_steps):
+        """The state that `asdict` made `record` of, with `num_steps` in an epoch.
+
+        Raises `ValueError` for one that no training can have come to.
+        """
+        kinds = {part.name: part.type for part in fields(cls)}
+        if not isinstance(record, dict) or kinds != {
+            name: type(value) for name, value in record.items()
+        }:
+            raise ValueError("its state has other parts than a training's")
+        state = cls(**record)
+        if not (
+            state.epoch == len(state.history)
+            and 0 <= state.step < num_steps
+            and 0 <= state.seconds < math.inf
+            and bool(state.step) == (state.examples > 0) == (state.examples != 0)
+            and all(type(t) is float and 0 < t < math.inf for t in state.history)
+        ):
+            raise ValueError("its state is one that no training can be in")
+        return state
+
     def count(self, losses, num_examples):
         """Add what a step returned. Waits for that step's forward pass."""
         self.loss += sum(map(float, losses))
@@ -29,37 +52,6 @@ class State:
     def mean_loss(self):
         """Loss per example in this epoch, 0.0 before the first."""
         return self.loss / max(self.examples, 1)
-
-
-class Stopped(Exception):
-    """Training was asked to stop, and did so between two steps."""
-
-    def __init__(self, signum):
-        self.signum = signum
-        super().__init__(signal.Signals(signum).name)
-
-
-class Stop:
-    """Notes SIGTERM and SIGINT inside a `with`, so that a step is finished first."""
-
-    signum = None
-
-    def __enter__(self):
-        signums = (signal.SIGTERM, signal.SIGINT)
-        self._before = {n: signal.signal(n, self._note) for n in signums}
-        return self
-
-    def __exit__(self, *_):
-        for signum, handler in self._before.items():
-            signal.signal(signum, handler)
-
-    def _note(self, signum, _):
-        self.signum = signum
-
-    def check(self):
-        """Raise `Stopped` if a signal came."""
-        if self.signum:
-            raise Stopped(self.signum)
 
 
 class Fit:
@@ -165,6 +157,9 @@ class Fit:
             self.checkpoints.save(self.num_steps, arrays, record)
 
     def restore(self, arrays, record):
-        """Go on from what `Checkpoints.load` returned."""
+        """Go on from what `Checkpoints.load` returned.
+
+        Raises `ValueError` when that is not the state of such a training.
+        """
+        self.state = State.of(record.get("state"), len(self.train_iter))
         trainer_state.unpack(arrays, self.replicas.params, self.replicas.trainer)
-        self.state = State(**record["state"])

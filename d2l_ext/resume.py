@@ -1,10 +1,14 @@
 """To go on where a run was stopped, with the same settings and nothing lost."""
 
 import os
+import reprlib
 import zlib
 
+from .checkpoint import CheckpointError, step_of
 from .launch.environment import START
 
+_shown = reprlib.Repr()
+_shown.maxlist = _shown.maxstring = _shown.maxother = 100
 #: A run that goes on may change these. Its sums are then rounded in another order.
 MAY_CHANGE = ("devices", "work_load_list", "kv_store")
 
@@ -41,7 +45,8 @@ def begin(fit, go_on, steps=None):
     `steps`: those whose checkpoints all workers of the job have; None alone.
 
     Raises `ValueError` when nothing was said of going on and there are checkpoints,
-    when all are damaged, or when one was made with other settings.
+    when all are damaged, when one was made with other settings or holds something
+    else, or when more epochs are done than `fit` is to do.
     """
     if not go_on:
         if fit.checkpoints.paths():
@@ -55,8 +60,21 @@ def begin(fit, go_on, steps=None):
         fit.report.note("there is no checkpoint yet: beginning anew")
         return
     path, arrays, record = found
-    _compare(path, record["settings"], fit.settings, fit.report.note)
-    fit.restore(arrays, record)
+    settings = record.get("settings") if isinstance(record, dict) else None
+    if not isinstance(settings, dict):
+        raise CheckpointError(f"{path} holds something else: no settings of a run")
+    _compare(path, settings, fit.settings, fit.report.note)
+    try:
+        fit.restore(arrays, record)
+    except ValueError as error:
+        raise CheckpointError(f"{path} holds something else: {error}") from None
+    if fit.num_steps != step_of(path):
+        raise CheckpointError(f"{path} holds step {fit.num_steps}, not its name's")
+    if fit.num_steps > fit.num_epochs * len(fit.train_iter):
+        raise ValueError(
+            f"--num-epochs {fit.num_epochs}, but {path} is from epoch "
+            f"{-(-fit.num_steps // len(fit.train_iter))}: those before --resume count"
+        )
     fit.report.note(f"going on from {path}, step {fit.num_steps}")
     if "async" in fit.settings["kv_store"]:
         fit.report.note(
@@ -72,9 +90,16 @@ def begin(fit, go_on, steps=None):
 
 def _compare(path, before, now, note):
     changed = {k: (before.get(k), now[k]) for k in now if before.get(k) != now[k]}
-    lines = {k: f"{k} was {was} and is {now}" for k, (was, now) in changed.items()}
+    lines = {k: f"{k} was {_show(was)} and is {_show(is_now)}"
+             for k, (was, is_now) in changed.items()}  # fmt: skip
     wrong = [line for k, line in lines.items() if k not in MAY_CHANGE]
     if wrong:
         raise ValueError(f"{path} was made with other settings: {'; '.join(wrong)}")
     for line in lines.values():
         note(f"notice: {line}; the weights may differ in the last digits")
+
+
+def _show(value):
+    """As text, in one line and not too long: a file may hold anything."""
+    short = isinstance(value, str) and value.isprintable() and len(value) < 100
+    return value if short else _shown.repr(value)

@@ -7,30 +7,30 @@
 The flags are in `options.py`; `--help` lists them.
 """
 
+import errno
 import json
+import os
+import signal
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
-import mxnet as mx
+from . import options, worker_exit
+from .preparation import prepare
+from .stop import Stop, Stopped, interruptible
 
-from . import (
-    checkpoint,
-    checks,
-    chrome_trace,
-    data,
-    devices,
-    networks,
-    options,
-    resume,
-    worker_exit,
-)
-from .batches import Batches
-from .dist_replicas import KV_STORES, DistReplicas
-from .fit import Fit, Stop, Stopped
-from .parts import Part
-from .progress import Report
-from .recovery import agreement
-from .replicas import Replicas
+
+def command():
+    """The whole process: `main`, and nothing that disturbs its beginning or end."""
+    # A stream that is closed would lend its number to a file, a checkpoint even, and
+    # MXNet's messages would go there.
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # before and after `main` hears it
+    sys.exit(main())
 
 
 def main(argv=None):
@@ -40,153 +40,60 @@ def main(argv=None):
 
     `argv`: the flags, default those of the process. Prints one line of JSON on
     standard output, everything else on standard error. Exit codes: 0; 2 when a
-    flag or a file is wrong; 1 when a checkpoint cannot be written; 143 and 130
-    when stopped by SIGTERM and SIGINT.
+    flag or a file is wrong; 1 when a checkpoint or the result cannot be written; 143
+    and 130 when stopped by SIGTERM and SIGINT.
     """
-    parser = options.parser()
-    args = parser.parse_args(argv)
+    args, held = options.parser().parse_args(argv), ExitStack()
     try:
-        fit, describe = prepare(args)
+        with interruptible():
+            fit, describe = prepare(args, held)
     except (ValueError, OSError) as error:
-        return _failed(parser.prog, error, 2)
+        return _failed(error, 2, held)
     except KeyboardInterrupt:
-        return 130
+        return _end(130, held)
     try:
         with Stop() as fit.stop:
             accuracy = fit.run()
+        held.close()
+        _tell({"accuracy": accuracy, **describe(fit)})
     except Stopped as stopped:
         then = "go on with --resume" if args.save_prefix else "nothing was kept"
         fit.report.note(f"stopped by {stopped} after step {fit.num_steps}; {then}")
-        worker_exit.leave(128 + stopped.signum)
-        return 128 + stopped.signum
+        return _end(128 + stopped.signum, held)
     except OSError as error:
-        return _failed(parser.prog, error, 1)
-    print(json.dumps({"accuracy": accuracy, **describe(fit)}), flush=True)
+        return _failed(error, 1, held)
     return 0
 
 
-def prepare(args):
-    """Check `args` as a whole; return the `Fit`, and what describes it when done.
-
-    Raises `ValueError` or `OSError` that says what does not fit.
-    """
-    networks.check_name(args.network)
-    places = _places(args)
-    checks.together(args, places)
-    dataset = data.load_arrays(args.dataset, args.data_dir)
-    X, y = _examples(dataset, args.num_examples)
-    # Alone, a process is worker 0 of 1. From here on, the workers of a job are
-    # connected, and none may leave in silence.
-    kv = mx.kv.create(args.kv_store) if args.kv_store in KV_STORES else None
-    rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
-    train_iter = Part(X, y, args.batch_size, shuffle=True, seed=args.seed,
-                      num_parts=num_workers, part_index=rank)  # fmt: skip
-    checks.shards(args, train_iter, len(places))
-    test_iter = Batches(dataset.test_X, dataset.test_y, args.batch_size)
-    fit = Fit(
-        _replicas(args, places, train_iter, kv), train_iter,
-        test_iter if rank == 0 else None, args.num_epochs,
-        lambda epoch: learning_rate(args, epoch),
-        Report(args.num_epochs, len(train_iter), args.disp_batches),
-        save_every=args.save_every, saves=rank == 0,
-    )  # fmt: skip
-    fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
-                                   num_workers)  # fmt: skip
-    if args.save_prefix:
-        fit.checkpoints = checkpoint.Checkpoints(args.save_prefix)
-    steps = _agreed(kv, fit) if kv else None
-    if args.save_prefix:
-        resume.begin(fit, args.resume or resume.is_again(), steps)
-    if args.profile and rank == 0:
-        left = args.num_epochs * len(train_iter) - fit.num_steps
-        first = max(min(2, left - 1), 0)
-        fit.profiler = chrome_trace.StepProfiler(args.profile, places, first)
-    return fit, lambda fit: _result(fit, args, dataset.name, places, kv)
-
-
-def learning_rate(args, epoch):
-    """The rate in `epoch`, from 0: `--lr`, less after each of `--lr-step-epochs`."""
-    falls = sum(epoch >= step for step in args.lr_step_epochs)
-    return args.lr * args.lr_factor**falls
-
-
-def _places(args):
-    """The devices to train on."""
-    if args.gpus and args.devices:
-        raise ValueError("--gpus and --devices exclude each other: give one of them")
-    names = args.devices or [f"gpu:{i}" for i in args.gpus or []]
-    places = [devices.parse_device(name) for name in names]
-    if len(set(places)) < len(places):
-        raise ValueError(f"{', '.join(names)}: a device is there twice")
+def _tell(result):
+    """Print the result; `OSError` when nobody gets it."""
     try:
-        return places or devices.try_all_devices(1)
-    except RuntimeError as error:  # D2L_EXT_DEVICES asks for a GPU
-        raise ValueError(error) from None
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "it is closed")
+        print(json.dumps(result), flush=True)
+    except OSError as error:
+        sys.stdout = None  # Python would try again at its end, and complain again
+        raise OSError(
+            error.errno, f"{error.strerror}: the result is not on standard output: "
+            f"{json.dumps(result)}") from None  # fmt: skip
 
 
-def _examples(dataset, num_examples):
-    total = len(dataset.train_X)
-    if num_examples and num_examples > total:
-        raise ValueError(f"--num-examples {num_examples}: there are only {total:,}")
-    return dataset.train_X[:num_examples], dataset.train_y[:num_examples]
-
-
-def _replicas(args, places, part, kv):
-    net = networks.build(args.network, part.X.shape[1:], places, args.seed)
-    params = {"learning_rate": args.lr, "wd": args.wd}
-    if options.OPTIMIZERS[args.optimizer]:
-        params["momentum"] = args.mom
-    if kv:
-        return DistReplicas(net, places, kv, part, args.optimizer, params,
-                            args.work_load_list, args.seed)  # fmt: skip
-    compression = {"type": args.gc_type, "threshold": args.gc_threshold}
-    return Replicas(
-        net, places, args.optimizer, params,
-        kv_store=None if args.kv_store == "none" else args.kv_store,
-        compression=compression if args.gc_type != "none" else None,
-        work_load_list=args.work_load_list, seed=args.seed,
-    )  # fmt: skip
-
-
-def _result(fit, args, dataset, places, kv):
-    history = fit.state.history
-    seconds = sum(history)
-    return {
-        "seconds_per_epoch": round(seconds / len(history), 4),
-        "samples_per_second": round(len(history) * fit.train_iter.own() / seconds, 1),
-        "devices": _names(places),
-        "network": args.network,
-        "dataset": dataset,
-        "kv_store": args.kv_store,
-        "epochs": fit.state.epoch,
-        "steps": fit.num_steps,
-        **({"rank": kv.rank, "num_workers": kv.num_workers} if kv else {}),
-    }
-
-
-def _agreed(kv, fit):
-    """The steps whose checkpoints all workers have, when they are alike."""
-    alike = {name: value for name, value in fit.settings.items()
-             if name not in resume.MAY_CHANGE}  # fmt: skip
-    alike.update(kv_store=fit.settings["kv_store"], num_epochs=fit.num_epochs,
-                 save_prefix=bool(fit.checkpoints))
-    whole = fit.checkpoints and agreement.checkpoint_steps(fit.checkpoints)
-    return agreement.agree(kv, alike, whole)
-
-
-def _names(places):
-    return [f"{d.device_type}:{d.device_id}" for d in places]
-
-
-def _failed(prog, error, code):
+def _failed(error, code, held):
     line = " ".join(str(error).split())
-    with suppress(BrokenPipeError):
-        print(f"{prog}: error: {line}", file=sys.stderr)
-    # Here, while the error holds its frames: they hold the store, which waits for
-    # all workers when it is let go.
+    with suppress(OSError):
+        print(f"d2l-ext-train: error: {line}", file=sys.stderr)
+    return _end(code, held)
+
+
+def _end(code, held):
+    """Leave with `code`, here, while an error still holds its frames.
+
+    They hold the store, which waits for all workers when it is let go.
+    """
+    held.close()
     worker_exit.leave(code)
     return code
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

@@ -3,6 +3,8 @@
 `Trainer.save_states` pickles the optimizer, and to read a pickle is to run it.
 """
 
+import math
+
 import mxnet as mx
 import numpy as np
 from mxnet.util import is_np_array
@@ -32,21 +34,24 @@ def pack(params, trainer):
     return arrays
 
 
+def num_bytes(params):
+    """Bytes of the weights, without what an optimizer keeps."""
+    return sum(math.prod(p.shape) * np.dtype(p.dtype).itemsize for p in params)
+
+
 def unpack(arrays, params, trainer):
     """Give all replicas what `pack` returned. `trainer` must be unused, and alike.
 
     Raises `ValueError` when the arrays are not those of these parameters.
     """
     for i, p in enumerate(params):
-        found = arrays.get(f"param.{i}")
-        if found is None or found.shape != p.shape:
-            raise ValueError(
-                f"parameter {i}, {p.name}, is {p.shape} here and "
-                f"{None if found is None else found.shape} in the checkpoint"
-            )
+        found = _take(arrays, f"param.{i}", p)
         # An array of MXNet's: NumPy's cannot be put into a layout of oneDNN's.
         p.set_data(mx.np.array(found, dtype=found.dtype, ctx=mx.cpu(0)))
-    updaters, counts = _updaters(trainer), arrays["counts"].tolist()
+    counts = _take(arrays, "counts", np.zeros(len(params), int)).tolist()
+    if min(counts) < 0:
+        raise ValueError(f"counts of updates below 0: {min(counts)}")
+    updaters = _updaters(trainer)
     if not updaters:
         return
     for updater, device in zip(updaters, range(len(updaters))):
@@ -83,9 +88,19 @@ def _fill(updater, i, weight, arrays):
         weight = weight.as_nd_ndarray()
     state = optimizer.create_state_multi_precision(i, weight)
     for j, array in enumerate(_flat(state)):
-        array[:] = arrays[f"state.{i}.{j}"]
+        array[:] = _take(arrays, f"state.{i}.{j}", array)
     updater.states[i] = state
     updater.states_synced[i] = False  # the first update moves it to its device
+
+
+def _take(arrays, name, like):
+    """The array `name`, if it has the shape and the type of `like`."""
+    found, wanted = arrays.get(name), (like.shape, np.dtype(like.dtype))
+    if found is None or (found.shape, found.dtype) != wanted:
+        here = f"{wanted[1]} {wanted[0]}"
+        there = "missing" if found is None else f"{found.dtype} {found.shape}"
+        raise ValueError(f"{name} is {there} in the checkpoint and {here} here")
+    return found
 
 
 def _flat(state):

@@ -3,11 +3,16 @@
 import d2l_ext  # noqa: F401, I001
 import os
 import random
+import shutil
+import subprocess
+import sys
+import zipfile
 
 import numpy
 import pytest
+from fuzz_checkpoints import npy, packed, signed
 
-from d2l_ext import checkpoint
+from d2l_ext import checkpoint, file_lock
 from d2l_ext.checkpoint import CheckpointError, Checkpoints
 
 ARRAYS = {
@@ -73,17 +78,58 @@ def test_a_flipped_bit_anywhere_is_refused(path):
         path.write_bytes(whole)
 
 
-def test_a_pickle_is_never_opened(tmp_path):
-    """Even with the right checksum: to read a pickle is to run it."""
-    import io
+def test_what_is_written_in_columns_is_read_in_columns(tmp_path):
+    array = numpy.asfortranarray(numpy.arange(6.0).reshape(2, 3))
+    checkpoint.write(tmp_path / "x", {"a": array, "zero": numpy.zeros((0, 2))}, {})
+    arrays, _ = checkpoint.read(tmp_path / "x")
+    assert numpy.array_equal(arrays["a"], array) and arrays["zero"].shape == (0, 2)
+    arrays["a"][0] = 1  # it can be written to
 
-    packed = io.BytesIO()
-    numpy.savez(packed, record=numpy.array([print], dtype=object))
-    payload = packed.getvalue()
-    path = tmp_path / "run-00000001.ckpt"
-    path.write_bytes(checkpoint.MAGIC + checkpoint._sha256(payload) + b"\n" + payload)
-    with pytest.raises(CheckpointError, match="holds something else"):
-        checkpoint.read(path)
+
+def test_arrays_of_anything_but_numbers_are_refused(tmp_path):
+    """NumPy would pickle them, and no checkpoint is unpickled."""
+    with pytest.raises(ValueError, match="array 'a' is of object: give one of numbers"):
+        checkpoint.write(tmp_path / "x", {"a": numpy.array([print])}, {})
+
+
+ONE = numpy.zeros(3)
+PICKLE = b"\x80\x04cos\nsystem\n(V exit\ntR."
+FORGED = {
+    "nothing": (b"", "it is no .npz"),
+    "another file": (b"PK\5\6" + bytes(18), "it is no .npz"),
+    "no record": (packed({}, {})[:-1].replace(b"record", b"recorx"), "'record'"),
+    "cut off": (packed({}, {})[:40], "it ends within a header"),
+    "a bomb": (packed({}, {}, zipfile.ZIP_DEFLATED, [("x", bytes(1 << 28))]),
+               "'record.npy' is not stored as it is"),
+    "a size beyond the end": (packed({}, {}).replace(b"\x82" + bytes(7), b"\xff" * 7 +
+                              b"\x7f"), "declares 9,223,372,036,854,775,807 bytes"),
+    "many": (packed({}, {}, members=[("x", npy(ONE))] * 10_000), "array 10,001"),
+    "a large array": (packed({}, {}, members=[("x", npy(ONE, shape=(10**15,)))]),
+                      r"\[1000000000000000\] does not fit 24 bytes"),
+    "no side": (packed({}, {}, members=[("x", npy(ONE, shape=(0, 10**30)))]), "'x'"),
+    "too few sides": (packed({}, {}, members=[("x", npy(ONE, shape=()))]), "24 bytes"),
+    "objects": (packed({}, {}, members=[("x", npy(ONE, descr="|O") + PICKLE)]), "'x'"),
+    "a pickle": (packed({}, {}, members=[("x", PICKLE)]), "'x' is no array of numbers"),
+    "code": (packed({}, {}, members=[("x", npy(ONE, shape="exit(3)"))]), "'x'"),
+    "nested lists": (packed({}, b"[" * 10**5), "recursion"),
+    "a long number": (packed({}, b"\xff9"), "utf-8"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("payload, message", FORGED.values(), ids=FORGED)
+def test_content_is_checked_although_its_sum_is_right(tmp_path, payload, message):
+    """Whoever makes up a file makes up its SHA-256 too."""
+    (tmp_path / "x").write_bytes(signed(payload))
+    with pytest.raises(CheckpointError, match=f"x holds something else: .*{message}"):
+        checkpoint.read(tmp_path / "x")
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    run = saved(tmp_path, 1, 2)
+    os.truncate(run.paths()[-1], 1 << 40)  # nearly all of it is a hole
+    lines = []
+    assert Checkpoints(tmp_path / "run", most=10_000).load(lines.append)[2]["step"] == 1
+    assert "has 1,099,511,627,776 bytes, which no checkpoint of this run" in lines[0]
 
 
 def test_the_name_of_the_record_is_taken(tmp_path):
@@ -133,6 +179,122 @@ def test_what_a_killed_writer_left_is_never_loaded_and_is_removed(tmp_path):
     assert names(tmp_path) == ["run-00000001.ckpt", "run-00000003.ckpt"]
 
 
+def test_what_a_neighbour_is_writing_is_left_alone(tmp_path):
+    part = tmp_path / ".run-b-00000001.ckpt.0123.part"
+    part.write_bytes(b"")
+    saved(tmp_path, 1)
+    assert part.exists()
+
+
+# ---- One run at a time ----
+
+
+def test_a_second_run_with_the_same_prefix_is_refused(tmp_path):
+    run, second = Checkpoints(tmp_path / "run"), Checkpoints(tmp_path / "run")
+    run.begin()
+    with pytest.raises(ValueError, match=rf"process {os.getpid()} on \S+ holds .*run"):
+        second.begin()
+    neighbour = Checkpoints(tmp_path / "run-b")
+    neighbour.begin()
+    run.end()
+    second.begin()
+    second.end()
+    neighbour.end()
+    assert names(tmp_path) == []
+
+
+def test_a_killed_run_holds_no_lock(tmp_path):
+    code = ("import os, sys; from d2l_ext.checkpoint import Checkpoints; "
+            "Checkpoints(sys.argv[1]).begin(); os.kill(os.getpid(), 9)")  # fmt: skip
+    words = [sys.executable, "-c", code, tmp_path / "run"]
+    assert subprocess.run(words, check=False).returncode == -9
+    assert names(tmp_path) == [".run.lock"]
+    run = Checkpoints(tmp_path / "run")
+    run.begin()
+    run.end()
+    assert names(tmp_path) == []
+
+
+def test_a_lock_whose_file_was_removed_is_taken_anew(tmp_path, monkeypatch):
+    """By the run that had it, between our opening the file and our locking it."""
+    flock, path = file_lock.fcntl.flock, tmp_path / ".run.lock"
+
+    def removed_first(*args):
+        monkeypatch.setattr(file_lock.fcntl, "flock", flock)
+        path.unlink()
+        flock(*args)
+
+    monkeypatch.setattr(file_lock.fcntl, "flock", removed_first)
+    Checkpoints(tmp_path / "run").begin()
+    assert path.exists()
+
+
+def test_a_folder_that_knows_no_locks_is_told_of(tmp_path, monkeypatch):
+    def missing(*_):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(file_lock.fcntl, "flock", missing)
+    run, lines = Checkpoints(tmp_path / "run"), []
+    run.begin(warn=lines.append)
+    run.end()
+    (line,) = lines
+    assert line == (f"warning: {tmp_path} knows no locks (Function not implemented): "
+                    "nothing will stop a second run with this prefix")  # fmt: skip
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
+    (tmp_path / "precious").write_text("all of it")
+    (tmp_path / ".run.lock").symlink_to("precious")
+    with pytest.raises(OSError, match="no checkpoint can be written as .*/run-"):
+        Checkpoints(tmp_path / "run").begin()
+    assert (tmp_path / "precious").read_text() == "all of it"
+
+
+# ---- Where nothing can be written ----
+
+
+def begun_in(folder, mount):
+    """What `begin` raises in a folder with a file system of its own."""
+    code = ("import sys; from d2l_ext.checkpoint import Checkpoints\n"
+            "try: Checkpoints(sys.argv[1]).begin(10**5)\n"
+            "except OSError as error: print(error)")  # fmt: skip
+    mounted = f"mount -t tmpfs {mount} none {folder}"
+    script = f"{mounted} && exec {sys.executable} -c '{code}' {folder}/p"
+    words = ["unshare", "-m", "bash", "-c", script]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(
+    os.geteuid() or not shutil.which("unshare")
+    or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
+                      check=False, capture_output=True).returncode,
+    reason="to mount a file system takes root",
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "mount, message",
+    [
+        ("-o ro", "Read-only file system: no"),
+        ("-o size=4k", "No space left on device: no"),
+        ("-o size=64k", "only 61,440 of 100,000 bytes are free: no"),
+        ("-o size=1m", ""),
+    ],
+)  # fmt: skip
+def test_a_folder_that_takes_no_checkpoint_is_refused(tmp_path, mount, message):
+    told = f"checkpoint can be written as {tmp_path}/p-00000000.ckpt\n"
+    found = begun_in(tmp_path, mount)
+    assert found.endswith(f"{message} {told}" if message else "")
+    assert bool(found) == bool(message)
+
+
+@pytest.mark.parametrize("length", [210, 300])
+def test_a_name_that_leaves_no_room_is_refused(tmp_path, length):
+    with pytest.raises(OSError, match="File name too long: no checkpoint can be"):
+        Checkpoints(tmp_path / ("x" * length)).begin()
+    assert [name for name in names(tmp_path) if ".lock" not in name] == []
+
+
 # ---- A run's checkpoints ----
 
 
@@ -158,6 +320,36 @@ def test_a_damaged_one_is_passed_over_and_named(tmp_path):
     assert len(lines) == 1
     assert "run-00000002.ckpt is damaged" in lines[0]
     assert "going on from run-00000001.ckpt" in lines[0]
+
+
+NO_FILES = {
+    "folder": (lambda path: path.mkdir(), "is a folder, not a file"),
+    "pipe": (os.mkfifo, "is a pipe or a device, not a file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "a device, not a file"),
+    "dangling link": (lambda path: path.symlink_to("gone"), "No such file"),
+    "loop": (lambda path: path.symlink_to(path.name), "Too many levels"),
+}
+
+
+@pytest.mark.parametrize("make, message", NO_FILES.values(), ids=NO_FILES)
+def test_what_is_no_file_is_passed_over_and_named(tmp_path, make, message):
+    run, lines = saved(tmp_path, 1), []
+    path = tmp_path / "run-00000002.ckpt"
+    make(path)
+    assert run.load(lines.append)[2] == {"step": 1} and list(run.whole()) == [1]
+    assert len(lines) == 1 and str(path) in lines[0] and message in lines[0]
+    for step in (3, 4):
+        run.save(step, *numbered(step))
+    assert [p for p in run.paths() if p != path] == [
+        tmp_path / f"run-0000000{step}.ckpt" for step in (3, 4)]  # fmt: skip
+
+
+def test_a_folder_where_a_checkpoint_comes_is_moved_aside(tmp_path):
+    run = saved(tmp_path, 1)
+    (tmp_path / "run-00000002.ckpt" / "precious").mkdir(parents=True)
+    run.save(2, *numbered(2))
+    assert run.load()[2] == {"step": 2}
+    assert (tmp_path / "run-00000002.ckpt.aside" / "precious").exists()
 
 
 def test_when_all_are_damaged_none_is_loaded(tmp_path):

@@ -7,11 +7,13 @@ import multiprocessing
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 
+import fuzz_checkpoints
 import mxnet as mx
 import numpy
 import pytest
@@ -19,7 +21,7 @@ from idx_files import make_arrays, write_folder
 from mxnet.gluon import nn
 from test_cifar import write_files
 
-from d2l_ext import checkpoint, data, networks, replicas, train
+from d2l_ext import checkpoint, data, networks, preparation, replicas, train
 
 TWO = ["--devices", "cpu:0,cpu:1"]
 QUICK = ["--network", "mlp", "--num-examples", "320", "--num-epochs", "2"]  # 10 steps
@@ -98,7 +100,7 @@ def test_lines_within_an_epoch_come_when_asked_for(run):
 
 
 def test_on_a_terminal_there_is_a_bar_that_the_epochs_line_replaces(run, monkeypatch):
-    monkeypatch.setattr(train.Report, "REDRAW", 0)
+    monkeypatch.setattr(preparation.Report, "REDRAW", 0)
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda self: True)
     code, out, err = run(*QUICK)
     assert code == 0 and json.loads(out)
@@ -128,6 +130,35 @@ def test_a_run_of_one_step_has_a_profile_too(run, tmp_path):
     one = ["--num-examples", 64, "--num-epochs", 1, "--network", "mlp"]
     assert run(*one, "--profile", tmp_path / "t.json")[0] == 0
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+def test_a_result_that_nobody_gets_is_an_error_with_the_result(run, monkeypatch):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        code, _, err = run(*QUICK)
+        assert sys.stdout is None  # Python would write again at its end
+        with pytest.raises(OSError):
+            full.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+    line = err.splitlines()[-1]
+    assert code == 1 and line.startswith("d2l-ext-train: error: [Errno 28] No space")
+    assert json.loads(line[line.index("{"):])["steps"] == 10
+
+
+def test_closed_streams_do_not_keep_the_real_command_from_training(tmp_path):
+    """No file gets the number of one of them, into which MXNet would write."""
+    words = [sys.executable, "-m", "d2l_ext.train", *QUICK, "--save-prefix"]
+    code = f"{shlex.join(words)} {tmp_path}/p >&- 2>&-"
+    assert subprocess.run(["bash", "-c", code], check=False).returncode == 1
+    assert last(tmp_path / "p")[1]["state"]["epoch"] == 2
+
+
+def test_progress_that_cannot_be_written_is_no_reason_to_end(run, monkeypatch):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        code, out, _ = run(*QUICK)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+    assert code == 0 and json.loads(out)["steps"] == 10
 
 
 # ---- Data sets ----
@@ -195,7 +226,7 @@ def test_in_float64_a_longer_run_ends_with_the_same_weights(kv_store):
         )
         dataset = data.load_arrays("digits")
         part = dataset.train_X[:600], dataset.train_y[:600]
-        for X, y in train.Batches(*part, 64, shuffle=True):  # the tenth has 24
+        for X, y in preparation.Batches(*part, 64, shuffle=True):  # the tenth has 24
             model.train_batch(X.astype("float64"), y)
         return numpy.concatenate([p.data().asnumpy().ravel() for p in model.params])
 
@@ -222,7 +253,7 @@ def test_the_rate_falls_after_the_epochs_that_are_named():
     args = train.options.parser().parse_args(
         ["--lr", "0.8", "--lr-factor", "0.5", "--lr-step-epochs", "2,3"]
     )
-    rates = [train.learning_rate(args, epoch) for epoch in range(5)]
+    rates = [preparation.learning_rate(args, epoch) for epoch in range(5)]
     assert rates == [0.8, 0.8, 0.4, 0.2, 0.2]
 
 
@@ -328,6 +359,37 @@ def test_a_stop_does_not_wait_for_the_evaluation(run, tmp_path, monkeypatch):
     code, out, _ = run(*QUICK, "--save-prefix", tmp_path / "p")
     assert (code, out, len(calls)) == (143, "", 1)
     assert last(tmp_path / "p")[1]["state"]["epoch"] == 1
+
+
+def test_ctrl_c_before_the_first_step_ends_with_130_however_often(run, monkeypatch):
+    def impatient(*_):
+        for _ in range(6):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(data, "load_arrays", impatient)
+    before = signal.getsignal(signal.SIGINT)
+    assert run(*QUICK) == (130, "", "")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_again_and_again_ends_the_real_command_with_130(tmp_path):
+    """Also after training, while Python ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--num-epochs",
+         "200", "--disp-batches", "5"], stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert "step 5/24" in process.stderr.readline()
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.002)
+        err = process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert "stopped by SIGINT after step" in err.splitlines()[-1]
 
 
 def test_a_stop_without_a_prefix_says_that_nothing_was_kept(run, stop_at):
@@ -501,9 +563,92 @@ def test_checkpoints_are_not_overwritten_by_a_new_run(run, half):
     assert code == 2 and "there are checkpoints already" in err
 
 
+def test_fewer_epochs_than_were_done_are_refused(run, half, stop_at, monkeypatch):
+    stop_at(7)
+    assert run(*half, "--resume")[0] == 143  # in the second epoch
+    monkeypatch.undo()
+    code, out, err = run(*half, "--resume", "--num-epochs", 1)
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert "--num-epochs 1, but " in err
+    assert "p-00000008.ckpt is from epoch 2: those before --resume count" in err
+
+
+def test_a_prefix_that_a_run_is_using_is_refused(run, half, tmp_path):
+    other = checkpoint.Checkpoints(tmp_path / "p")
+    other.begin()
+    before = sorted(tmp_path.iterdir())
+    code, out, err = run(*half, "--resume")
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert f"process {os.getpid()} on " in err and "holds " in err
+    assert sorted(tmp_path.iterdir()) == before
+    other.end()
+    assert run(*half, "--resume")[0] == 0
+    assert not list(tmp_path.glob(".*"))
+
+
+def gone(part):
+    part.clear()
+
+
+CONTENTS = {
+    "no record": (lambda _, record: gone(record), "no settings of a run"),
+    "no settings": (lambda _, record: record.update(settings=[1]), "no settings"),
+    "no lr": (lambda _, record: record["settings"].pop("lr"), "lr was None and is 0.1"),
+    "long lr": (lambda _, record: record["settings"].update(lr="\x1b" * 10**6),
+                r"other settings: lr was '[\\x1b.]{97,103}' and is 0.1$"),
+    "no state": (lambda _, record: gone(record["state"]), "its state has other parts"),
+    "a list": (lambda _, record: record.update(state=[]), "its state has other parts"),
+    "words": (lambda _, record: record["state"].update(loss="x"), "other parts"),
+    "true": (lambda _, record: record["state"].update(step=True), "other parts"),
+    "a later step": (lambda _, record: record["state"].update(step=5, examples=1),
+                     "its state is one that no training can be in"),
+    "no examples": (lambda _, record: record["state"].update(step=1), "no training"),
+    "an earlier time": (lambda _, record: record["state"].update(seconds=-1.0), "no t"),
+    "endless epochs": (lambda _, record: record["state"].update(history=[math.inf]),
+                       "no training can be in"),
+    "more epochs": (lambda _, record: record["state"].update(epoch=2), "no training"),
+    "another step": (lambda _, record: record["state"].update(step=1, examples=64),
+                     "holds step 6, not its name's"),
+    "no weight": (lambda arrays, _: arrays.pop("param.1"),
+                  r"param.1 is missing in the checkpoint and float32 \(128,\) here"),
+    "another shape": (lambda arrays, _: arrays.update({"param.1": numpy.zeros((2, 2))}),
+                      r"param.1 is float64 \(2, 2\) in the"),
+    "another type": (lambda arrays, _: arrays.update({"param.1": numpy.zeros(128)}),
+                     r"param.1 is float64 \(128,\) in the"),
+    "no momentum": (lambda arrays, _: arrays.pop("state.0.0"), "state.0.0 is missing"),
+    "no counts": (lambda arrays, _: arrays.pop("counts"), "counts is missing"),
+    "counts below": (lambda arrays, _: arrays["counts"].fill(-1), "counts of updates"),
+}  # fmt: skip
+
+
+def test_content_that_no_training_wrote_is_an_error_in_one_line(run, half, tmp_path):
+    newest = checkpoint.Checkpoints(tmp_path / "p").paths()[-1]
+    for name, (change, message) in CONTENTS.items():
+        arrays, record = checkpoint.read(newest)
+        whole = newest.read_bytes()
+        change(arrays, record)
+        checkpoint.write(newest, arrays, record)
+        code, out, err = run(*half, "--resume")
+        newest.write_bytes(whole)
+        line = err.splitlines()[-1]
+        assert (code, out) == (2, "") and re.search(message, line), (name, err)
+        assert newest.name in line and line.startswith("d2l-ext-train: error: "), name
+
+
+def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
+    """A sample; `python tests/fuzz_checkpoints.py` tries as many as are wanted."""
+    found = fuzz_checkpoints.fuzz(seed=0, first=0, count=60)
+    assert found["wrong"] == [] and found["files"] == 60
+    assert found["outcomes"].keys() == {"refused, code 2", "passed over", "read"}
+
+
 def test_a_full_disk_is_an_error_in_one_line(run, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
+    write = checkpoint.write
+
+    def full(path, *rest):
+        if path.suffix == ".ckpt":
+            raise OSError(28, "No space left on device")
+        write(path, *rest)
 
     monkeypatch.setattr(checkpoint, "write", full)
     code, out, err = run(*QUICK, "--save-prefix", tmp_path / "p")
@@ -550,6 +695,15 @@ def test_a_full_disk_is_an_error_in_one_line(run, tmp_path, monkeypatch):
         ("--profile /no/where.json", "--profile /no/where.json: cannot write"),
         ("--profile t.json --devices cpu:0,cpu:999", "can profile cpu:0 to cpu:"),
         ("--num-epoch 5", "unrecognized arguments: --num-epoch"),
+        ("--save-prefix=", "--save-prefix: '': expected a name: this one is empty"),
+        ("--profile=", "--profile: '': expected a name: this one is empty"),
+        ("--devices cpu:2147483647", "unknown device 'cpu:2147483647'.*up to 9999"),
+        ("--lr 1e308", "'1e308': expected a positive number, 3.4e[+]38 at most"),
+        ("--wd 1e308", "'1e308': expected a number from 0 to 3.4e[+]38"),
+        ("--mom 1e308", "'1e308': expected a number from 0 to 3.4e[+]38"),
+        ("--gc-threshold 1e308", "'1e308': expected a positive number"),
+        ("--lr-factor 1e30 --lr-step-epochs 1,2 --num-epochs 3",
+         "--lr-factor 1e[+]30: the rate of epoch 3 is 1e[+]59, and 3.4e[+]38 is"),
     ],
 )  # fmt: skip
 def test_a_wrong_flag_is_an_error_in_one_line(run, flags, message):
@@ -574,7 +728,7 @@ def test_a_gpu_that_the_environment_asks_for_is_an_error_in_one_line(run, monkey
 def test_gpus_are_taken_by_their_numbers(monkeypatch):
     monkeypatch.setattr(mx.context, "num_gpus", lambda: 3)
     args = train.options.parser().parse_args(["--gpus", "0,2"])
-    assert train._places(args) == [mx.gpu(0), mx.gpu(2)]
+    assert preparation._places(args) == [mx.gpu(0), mx.gpu(2)]
 
 
 def test_a_corrupt_file_is_an_error_in_one_line(run, tmp_path):

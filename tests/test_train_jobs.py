@@ -48,6 +48,7 @@ def test_two_workers_end_with_the_weights_of_one(kind, servers, runs, tmp_path, 
         assert run(*OF_ONE, *more, "--save-prefix", own)[0] == 0
         one, two = weights(own), weights(tmp_path / "two")
         assert abs(two - one).max() < 1e-6 * abs(one).max(), epochs
+    assert not list(tmp_path.glob(".*"))  # neither a lock nor a part
     first, second = results(job)
     assert (first["rank"], second["rank"], first["num_workers"]) == (0, 1, 2)
     assert first["steps"] == second["steps"] == 12
