@@ -79,7 +79,7 @@ class Checkpoints:
         """
         path = self.folder / f"{self.name}-{step:08d}.ckpt"
         try:
-            if path.is_dir():  # what `load` has passed over, and no file can replace
+            if os.path.isdir(path):  # `load` passed it over; no file replaces it
                 path.rename(f"{path}.aside")
             write(path, arrays, record)
         except OSError as error:
@@ -89,7 +89,7 @@ class Checkpoints:
                 f"{left[0] if left else 'no earlier one'} is there",
             ) from None  # fmt: skip
         # Later ones are damaged, or this run would have gone on from there.
-        for old in [p for p in self.paths() if p <= path and p.is_file()][:-KEEP]:
+        for old in [p for p in self.paths() if p <= path and os.path.isfile(p)][:-KEEP]:
             old.unlink()
         # Of a run with this prefix that was killed, and no other's.
         for part in self._found(r"\.{}-\d{{8}}\.(ckpt|test)\.[0-9a-f]+\.part"):

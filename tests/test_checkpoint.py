@@ -328,6 +328,7 @@ NO_FILES = {
     "device": (lambda path: path.symlink_to("/dev/zero"), "a device, not a file"),
     "dangling link": (lambda path: path.symlink_to("gone"), "No such file"),
     "loop": (lambda path: path.symlink_to(path.name), "Too many levels"),
+    "long link": (lambda path: path.symlink_to("x" * 300), "File name too long"),
 }
 
 
