@@ -9,7 +9,7 @@ import sys
 import pytest
 from job_checks import free_port, nothing_left, wait_for  # noqa: F401
 
-from d2l_ext.launch import agent, crew, plan, proof, watchdog
+from d2l_ext.launch import agent, crew, plan, processes, proof
 from d2l_ext.launch.channel import Channel
 from d2l_ext.launch.door import Door
 from d2l_ext.launch.failures import Failed
@@ -116,7 +116,7 @@ def test_the_launcher_loses_an_agent_whose_messages_were_spoilt_and_says_why(spo
 def start(marker):
     """The order to make a file."""
     return {"do": "start", "command": ["touch", str(marker)], "folder": "/",
-            "port": free_port(), "env": {watchdog.MARK: f"test-{os.getpid()}"}}
+            "port": free_port(), "env": {processes.MARK: f"test-{os.getpid()}"}}
 
 
 @pytest.fixture
