@@ -1,6 +1,7 @@
 """The same step in three frameworks gives the same weights, and a peer that is missing
 or fails says so."""
 
+import hashlib
 import sys
 
 import numpy
@@ -68,6 +69,25 @@ def test_what_is_stored_is_of_this_code_and_within_the_bound(technique):
     found = record["result"]
     assert set(found["differences"]) == names | set(compare.TECHNIQUES[technique][2])
     assert max(found["differences"].values()) < BAR < 1e-3 * found["moved"]
+    code = {f: peers.digest(f) for f, _ in compare.TECHNIQUES[technique][3]}
+    assert found["code"] == code, f"changed since: {record['command']} measures again"
+
+
+def test_a_recording_keeps_the_digest_of_each_peers_program(monkeypatch):
+    asked, weights = [], mxnet_steps.tensor_split(problems.block())
+    monkeypatch.setattr(
+        compare, "step", lambda *words: asked.append(words[:2]) or weights
+    )
+    monkeypatch.setattr(compare, "versions", lambda: {"torch": "2", "jax": "0"})
+    found = compare.with_peers("layer")
+    assert asked == [("torch", "tensor_parallel"), ("jax", "tensor_parallel")]
+    assert found["versions"] == {"torch": "2", "jax": "0"}
+    assert found["differences"] == {
+        "PyTorch tensor_parallel": 0.0, "JAX tensor_parallel": 0.0}  # fmt: skip
+    for framework in ("torch", "jax"):
+        program = (peers.HERE / f"{framework}_steps.py").read_bytes()
+        digest = hashlib.sha256(program).hexdigest()
+        assert found["code"][framework] == peers.digest(framework) == digest
 
 
 @pytest.mark.skipif(bool(missing), reason=str(missing))

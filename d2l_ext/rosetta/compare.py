@@ -1,7 +1,7 @@
 """The same step in three frameworks: how far the weights are apart afterwards."""
 
 from . import mxnet_steps, problems
-from .peers import largest_difference, step, versions
+from .peers import digest, largest_difference, step, versions
 
 #: Technique to: the problem, MXNet's step, other ways in MXNet, and the peers' steps.
 TECHNIQUES = {
@@ -22,7 +22,8 @@ def with_peers(technique):
     `technique`: `"data"`, `"pipeline"` or `"layer"`. Returns `differences`, the
     largest from MXNet's weights, relative to each array's largest value, as in
     `{"PyTorch ddp": 1e-7, …}`; `moved`, how far the step itself went, which tells
-    what a difference means; and the `versions` of the peers.
+    what a difference means; the `versions` of the peers; and the digest of their
+    `code`, as in `{"torch": "5d6c…", …}`.
     """
     make, ours, others, peers = TECHNIQUES[technique]
     problem = make()
@@ -33,4 +34,5 @@ def with_peers(technique):
         found[f"{NAMES[framework]} {name}"] = step(framework, name, problem)
     differences = {k: largest_difference(weights, w) for k, w in found.items()}
     return {"differences": differences, "versions": versions(),
+            "code": {f: digest(f) for f in dict(peers)},
             "moved": largest_difference(before, weights)}  # fmt: skip

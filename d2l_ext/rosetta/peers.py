@@ -1,5 +1,6 @@
 """A step in another framework, in an interpreter that has it."""
 
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -60,10 +61,23 @@ def step(framework, name, problem):
     with Folder("d2l_ext-rosetta-") as folder:
         source, target = Path(folder) / "problem.npz", Path(folder) / "weights.npz"
         numpy.savez(source, **problem)
-        script = HERE / f"{framework}_steps.py"
-        _run([python(), str(script), name, str(source), str(target)], folder)
+        program = str(_program(framework))
+        _run([python(), program, name, str(source), str(target)], folder)
         with numpy.load(target) as weights:
             return [weights[f"p{i}"] for i in range(len(weights))]
+
+
+def digest(framework):
+    """SHA-256 of the program that takes the steps of `framework`, in hexadecimal.
+
+    Stored beside its results, it tells whether they are of this program: most machines
+    cannot run it.
+    """
+    return hashlib.sha256(_program(framework).read_bytes()).hexdigest()
+
+
+def _program(framework):
+    return HERE / f"{framework}_steps.py"
 
 
 def _run(command, folder):
