@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mxnet import np, npx
+from recorded_store import RecordedStore, note_waits
 
 from d2l_ext import data_parallel, dist_train, launch, lenet
 from d2l_ext.batches import Batches
@@ -97,6 +98,13 @@ def test_gradients_of_no_examples_are_zero():
     X, y = examples(4)
     dist_train.gradients(X[:0], y[:0], replicas, devices)
     assert all(abs(flat([p.grad for p in r])).max() == 0 for r in replicas)
+
+
+def test_nobody_pushes_before_everybody_has_pulled_the_first_weights(monkeypatch):
+    kv, replicas = RecordedStore(), [[np.zeros(1), np.zeros(2)]]
+    note_waits(monkeypatch, kv.calls)
+    dist_train.share(kv, replicas)
+    assert kv.calls == ["init 0", "init 1", "pull 0", "pull 1", "wait", "barrier"]
 
 
 # Jobs
