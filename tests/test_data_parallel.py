@@ -124,6 +124,32 @@ def test_train_reports_accuracy_seconds_and_steps_for_every_epoch(batch):
     assert history.devices == try_all_devices(2)
 
 
+@pytest.fixture
+def played_clock(monkeypatch):
+    """A second for each step, when it is waited for; 100 for an evaluation."""
+    now, queued = [0.0], []
+
+    def wait():
+        now[0] += len(queued)
+        queued.clear()
+
+    def evaluate(*_):
+        now[0] += 100.0
+        return 0.5
+
+    monkeypatch.setattr(data_parallel, "train_batch", lambda *_: queued.append(1))
+    monkeypatch.setattr(data_parallel, "evaluate", evaluate)
+    monkeypatch.setattr(data_parallel, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(npx, "waitall", wait)
+
+
+def test_the_clock_waits_for_every_step_and_stands_while_it_evaluates(played_clock):
+    three = [(numpy.zeros(4), numpy.zeros(4))] * 3
+    history = data_parallel.train(2, 4, 0.1, num_epochs=2, data=(three, three))
+    assert (history.seconds, history.steps) == ([3.0, 3.0], [3, 3])
+    assert history.accuracy == [0.5, 0.5]
+
+
 def test_train_leaves_the_initial_parameters_alone(batch):
     data, params = (Batches([batch]), Batches([batch])), lenet.init_params()
     before = [p.asnumpy() for p in params]

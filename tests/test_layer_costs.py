@@ -97,6 +97,41 @@ def test_every_group_has_a_time_forward_and_backward():
     assert all(c.forward > 0 and c.backward > 0 and c.crossing > 0 for c in costs)
 
 
+def test_the_first_round_warms_up_and_medians_are_of_the_others(monkeypatch):
+    rounds = iter([[1000, 1000, 1000], [3, 30, 300], [1, 10, 100], [2, 20, 200]])
+    times = (row for row in rounds for _ in groups(network()))
+    monkeypatch.setattr(layer_costs, "_time", lambda *_: next(times))
+    costs = measured(network(), rounds=3)
+    assert [(c.forward, c.backward, c.crossing) for c in costs] == [(2, 20, 200)] * 4
+
+
+class PlayedExecutor:
+    """Takes 1 s forward, 2 s backward, when it is waited for; 4 s to send a result."""
+
+    def __init__(self):
+        self.now, self.queued, self.outputs = 0.0, 0.0, [self, self]
+
+    def forward(self, is_train):
+        self.queued += 1 if is_train else 100
+
+    def backward(self, ones):
+        self.queued += 2
+
+    def copyto(self, other):
+        self.queued += 4
+        return self
+
+    def wait_to_read(self):
+        self.now, self.queued = self.now + self.queued, 0.0
+
+
+def test_forward_backward_and_sending_are_timed_apart_in_milliseconds(monkeypatch):
+    played = PlayedExecutor()
+    monkeypatch.setattr(mx.nd, "waitall", played.wait_to_read)
+    monkeypatch.setattr(layer_costs, "perf_counter", lambda: played.now)
+    assert layer_costs._time((played, None), None) == [1000, 2000, 8000]
+
+
 def test_embedding_and_concatenated_decoder_work_on_all_time_steps_at_once():
     assert [c.whole for c in measured(network())] == [True, False, False, True]
     apart = measured(network(concat_decode=False))
