@@ -74,6 +74,13 @@ def test_variables_reach_their_role_and_those_of_another_job_reach_none(monkeypa
     assert words_of(job)["port"] < words_of(job, 1)["port"] != "8080"
 
 
+def test_another_host_gets_what_mxnet_and_the_library_read_and_nothing_else():
+    passed = {"MXNET_A": "1", "OMP_A": "2", "KMP_A": "3", "D2L_EXT_A": "4"}
+    kept = {"HOME": "/root", "SECRET": "s", "DMLC_ROLE": "server", "PS_VERBOSE": "2",
+            "PORT": "80", environment.START: "1", environment.watchdog.MARK: "m"}
+    assert environment.passed_on({**kept, **passed}) == passed
+
+
 def test_each_role_gets_its_own_values_whatever_the_others_are():
     made = plan.make(["x"], 1, 1, {"A": 1, "B": 1}, {"B": 2}, {"B": 3}, {})
     assert made.env["worker"] == {"A": "1", "B": "2"}
