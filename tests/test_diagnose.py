@@ -108,6 +108,12 @@ def test_the_one_pause_of_a_very_short_step_is_python_overhead():
     )
 
 
+def test_pauses_of_2_ms_in_several_steps_are_python_overhead_however_few():
+    #  cpu/0  █░░█░░█░░█
+    lane = [(3 * i, 3 * i + 1) for i in range(4)]
+    assert judge(lane, lane, steps=3, seconds=0.003).cause == "Python overhead"
+
+
 def test_what_other_devices_do_is_left_out():
     verdict = judge(*TURNS, [(0, 100)])
     assert verdict.cause == "shared resource" and "cpu/2" not in verdict.busy
