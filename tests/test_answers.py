@@ -101,6 +101,52 @@ def test_the_library_computes_the_right_answer(key):
     assert says(QUESTIONS[key], COMPUTED[key]()) == "right."
 
 
+# What somebody gets who makes a typical mistake, in the order of the suggestions.
+MISTAKEN = {
+    ("devices", 3): [[4e6, 1e6], [4e6, 4 * 4e6], [4 * 8e6, 8e6]],
+    ("data_parallel_scratch", 1): [64, shard_sizes(64, 2)[0]],
+    ("allreduce", 1): [8 - 1, 2 * 8, traffic.expected("tree", 8, 40).steps, 8],
+    ("concise", 1): [2 / 2, 1 / 2, 2 * 2],
+    ("concise", 3): [[int(100 * load / 7) for load in (4, 2, 1)], shard_sizes(100, 3),
+                     shard_sizes(100, 3, (1, 2, 4))],
+    ("no_speed_up", 3): [7 / 8, 2, 7 / 1, 8 / 1],
+    ("kvstore_by_hand", 1): [3 + 3 + 9, 9, (3 + 9) / 2],
+    ("kvstore_by_hand", 2): [[4e6, 64 * 100 * 4], [4e6, 64 * (100 * 4 + 4)],
+                             [1e6, 64 * 100]],
+    ("kvstore_by_hand", 4): [2**-10, 2**-11, 2**-12 / 2],
+    ("roles_keys_shards", 1): [
+        [5, 7, 11, 13], list(range(5, 17, 2)), list(range(4, 17)), list(range(5, 17))],
+    ("sync_async", 5): [[0.9 * 1 + 0.1 * 3] * 3, [1.2 * n for n in (1, 4, 16)], [3] * 3],
+    ("compression", 1): [4 * (1_000_003 // 16), math.ceil(1_000_003 / 4),
+                         math.ceil(1_000_003 / 16), 4 * 1_000_003],
+    ("compression", 3): [0.8 - 0.5, 0, 100 * 0.8, 100 * 0.5],
+    ("bad_networks", 1): [3346 / 4, 8 * 100e6 / 1e6, 3346 / 8, 3346 * 2],
+    ("bad_networks", 3): [1, 12 / 2, 12 * 2],
+    ("recovery", 1): [restarts.daly(20, 40 * 86400) / 60,
+                      restarts.daly(20, 40 * 86400 / 256) / 60, 24.4 * 60],
+    ("lstm_pipeline", 1): [21 - 1, 21 + 1, next(
+        t for t in range(1, 99) if 4 * t / (t + 4) >= 3.5)],
+    ("lstm_pipeline", 3): [1, 2, 4],
+    ("where_to_cut", 2): [4 * 256, 2 * 256, 8],
+    ("where_to_cut", 5): [6 / 9, 3 / 9, (9 * 13) / (6 * 14)],
+    ("micro_batches", 1): [7 / 0.1, 8 / 0.1 - 8, 63 + 1],
+    ("micro_batches", 4): [1 / 4, 1, 4 * 4],
+    ("layerwise", 3): [16 * 2048 * 4, 16 * 1024, 16 * 512 * 4],
+    ("scale", 1): [562_500 / 9, 562_500 / 0.9, 562_500 * 8],
+    ("scale", 4): [(7 + 1.3) / 8, 8 / (7 + 1 / 1.3)],
+    ("scale", 5): [300 / 30, (30 / 300) ** 0.5],
+    ("rosetta", 1): [2 / 2, 1 / 2, 64],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", MISTAKEN, ids=lambda key: f"{key[0]}-{key[1]}")
+def test_a_typical_mistake_gives_the_answer_that_is_met(key):
+    question = QUESTIONS[key]
+    assert len(MISTAKEN[key]) == len(question.wrong)
+    for mistaken, (answer, _) in zip(MISTAKEN[key], question.wrong):
+        assert same(mistaken, answer, question.tolerance)
+
+
 def test_the_ring_beats_the_tree_from_the_right_answer_on():
     num_bytes = QUESTIONS["allreduce", 2].right
     seconds = [traffic.seconds(w, 16, num_bytes, 50e-6, 1e-9) for w in ("ring", "tree")]

@@ -339,6 +339,7 @@ def test_at_the_critical_batch_size_both_steps_and_examples_are_twice_the_least(
     assert huge == pytest.approx(1000)
     fewest = batch_size.examples(tiny, critical, 1000)
     assert batch_size.examples(critical, critical, 1000) == pytest.approx(2 * fewest)
+    assert batch_size.seconds_to_loss(0.5, 128, critical, 1000) == 0.5 * 3000
 
 
 # ---- this machine

@@ -74,6 +74,15 @@ def test_variables_reach_their_role_and_those_of_another_job_reach_none(monkeypa
     assert words_of(job)["port"] < words_of(job, 1)["port"] != "8080"
 
 
+def test_a_roles_variable_is_its_own_and_all_others_have_the_common_one(monkeypatch):
+    monkeypatch.setattr(launch.runner, "supervise", lambda plan, *_: plan)
+    given = {"env": {"A": 1}, "env_worker": {"B": 2}, "env_server": {"B": 3},
+             "env_scheduler": {"B": 4}}  # fmt: skip
+    found = launch.run(["x"], **given).env
+    assert found == {role: {"A": "1", "B": value} for role, value in
+                     (("worker", "2"), ("server", "3"), ("scheduler", "4"))}  # fmt: skip
+
+
 def test_another_host_gets_what_mxnet_and_the_library_read_and_nothing_else():
     passed = {"MXNET_A": "1", "OMP_A": "2", "KMP_A": "3", "D2L_EXT_A": "4"}
     kept = {"HOME": "/root", "SECRET": "s", "DMLC_ROLE": "server", "PS_VERBOSE": "2",

@@ -14,13 +14,21 @@ from hypothesis import strategies as st
 from job_checks import PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
 from test_train import assert_bit_equal, last, run  # noqa: F401
 
-from d2l_ext import launch
+from d2l_ext import launch, resume
 from d2l_ext.recovery import agreement, exchange
 
 TRAIN = [PYTHON, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples", "321",
          "--batch-size", "32", "--kv-store", "dist_sync"]  # fmt: skip
 #: 6 steps an epoch; a line and a checkpoint where a test can see them.
 STEPS = ["--num-epochs", "4", "--save-every", "4", "--disp-batches", "1"]
+
+
+@pytest.mark.parametrize("start, again", [(None, False), ("1", False), ("2", True)])
+def test_only_a_later_start_of_a_job_goes_on_by_itself(start, again, monkeypatch):
+    monkeypatch.delenv(resume.START, raising=False)
+    if start:
+        monkeypatch.setenv(resume.START, start)
+    assert resume.is_again() is again
 
 
 # ---- Killed, and started again ----

@@ -11,7 +11,7 @@ import mxnet as mx
 import pytest
 from mxnet import np, npx
 
-from d2l_ext import profile_dump, timeline
+from d2l_ext import chrome_trace, profile_dump, timeline
 from d2l_ext.devices import try_all_devices
 from d2l_ext.timeline import Event, Timeline
 
@@ -53,6 +53,16 @@ def test_two_operators_of_one_device_are_no_overlap():
 def test_a_third_device_does_not_count_twice():
     trace = trace_of(("cpu/0", 0, 4), ("cpu/1", 0, 4), ("cpu/2", 0, 4))
     assert trace.overlap() == 4
+
+
+def test_a_file_for_chrome_has_a_process_for_each_device_and_microseconds():
+    trace = trace_of(("cpu/0", 0.25, 8), ("cpu/1", 4, 12.5))
+    names = [{"ph": "M", "name": "process_name", "pid": i, "tid": 0,
+              "args": {"name": f"cpu/{i}"}} for i in (0, 1)]  # fmt: skip
+    work = {"ph": "X", "name": "dot", "cat": "forward", "tid": 0}
+    assert chrome_trace.trace_events(trace) == [
+        *names, {**work, "pid": 0, "ts": 250.0, "dur": 7750.0},
+        {**work, "pid": 1, "ts": 4000.0, "dur": 8500.0}]  # fmt: skip
 
 
 def test_nothing_recorded_is_nothing_done():
