@@ -78,9 +78,9 @@ def test_a_roles_variable_is_its_own_and_all_others_have_the_common_one(monkeypa
     monkeypatch.setattr(launch.runner, "supervise", lambda plan, *_: plan)
     given = {"env": {"A": 1}, "env_worker": {"B": 2}, "env_server": {"B": 3},
              "env_scheduler": {"B": 4}}  # fmt: skip
-    found = launch.run(["x"], **given).env
-    assert found == {role: {"A": "1", "B": value} for role, value in
-                     (("worker", "2"), ("server", "3"), ("scheduler", "4"))}  # fmt: skip
+    own = {"worker": "2", "server": "3", "scheduler": "4"}
+    assert launch.run(["x"], **given).env == {
+        role: {"A": "1", "B": value} for role, value in own.items()}  # fmt: skip
 
 
 def test_another_host_gets_what_mxnet_and_the_library_read_and_nothing_else():

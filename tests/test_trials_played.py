@@ -28,7 +28,7 @@ class PlayedHost:
     def __init__(self, number, asked):
         self.name, self.address = f"h{number}", f"10.77.0.{10 + number}"
         self.shape = lambda **how: asked.append((self.name, how))
-        tool = lambda words: asked.append((self.name, " ".join(words)))  # noqa: E731
+        tool = lambda words: asked.append((self.name, " ".join(words)))
         self.machine = SimpleNamespace(tool=tool)
 
 
