@@ -1,8 +1,10 @@
 """A host of a box and its links, without one: which tools are called, and when."""
 
+import importlib
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -117,9 +119,9 @@ def test_a_lossy_hosts_packets_are_dropped_by_one_that_comes_later(hosts, calls)
     two.power_on()
     rules = [call for call in calls if "iptables-restore" in call]
     assert rules == [
-        "h2 iptables-restore -w --noflush *filter/:loss-h1-eth0 - [0:0]/"
+        ("h2 iptables-restore -w --noflush *filter/:loss-h1-eth0 - [0:0]/"
         "-A INPUT -i eth0 -s 10.77.0.11 -j loss-h1-eth0/-A loss-h1-eth0 -m statistic "
-        "--mode random --probability 0.25 -j DROP/COMMIT/"]  # fmt: skip
+        "--mode random --probability 0.25 -j DROP/COMMIT/")]  # fmt: skip
 
 
 def test_a_command_of_a_host_gets_its_input_and_gives_output_and_code(hosts):
@@ -148,8 +150,8 @@ def test_processes_of_a_host_are_all_but_those_of_sshd(hosts):
 def test_a_link_has_an_end_in_the_host_and_one_in_the_switch(switch, calls):
     links.plug(switch, PlayedMachine("h1", calls=calls, pid=4011), 1, 11)
     assert calls == [
-        "switch ip link add h1.1 type veth peer name eth1 "
-        "address 02:00:00:00:01:0b netns 4011",
+        ("switch ip link add h1.1 type veth peer name eth1 "
+        "address 02:00:00:00:01:0b netns 4011"),
         "switch ip link set h1.1 master br1 up", "h1 ip link set lo up",
         "h1 ip link set eth1 gso_max_segs 1", "h1 ip addr add 10.78.0.11/24 dev eth1",
         "h1 ip link set eth1 up"]  # fmt: skip
@@ -212,6 +214,46 @@ def test_bytes_of_an_interface_are_those_sent_and_those_received(monkeypatch):
 
 
 # ---- Machines ----
+
+
+@pytest.fixture
+def programs(monkeypatch, calls):
+    """`enter.py` and `hold.py`, which are run as programs; libc is only asked."""
+    monkeypatch.syspath_prepend(os.path.dirname(host.__file__))
+    found = [importlib.import_module(name) for name in ("enter", "hold")]
+    for module in found:
+        monkeypatch.setattr(module, "call", lambda *words: calls.append(words))
+        monkeypatch.setattr(module, "map_ids", lambda *ids: calls.append(ids))
+    return found
+
+
+def test_in_a_users_box_a_command_is_the_user_again_in_a_namespace_below_roots(
+    programs, calls
+):  # fmt: skip
+    programs[0].become("1000:1001")
+    assert calls == [("unshare", 0x10000000), (1000, 0, 1001, 0)]
+
+
+def test_in_a_users_box_the_user_is_root_of_a_machine(programs, calls):
+    programs[1].become_root()
+    mapped = (0, os.getuid(), 0, os.getgid())
+    assert calls == [("unshare", 0x10000000), mapped]
+
+
+def test_a_holder_tells_the_id_of_process_1_and_kills_it_when_its_caller_is_gone(
+    programs, calls, monkeypatch, capsys
+):  # fmt: skip
+    _, hold = programs
+    told = io.BytesIO(b'{"name": "h1", "user": null}\n')
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=told))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(os, "fork", lambda: 4011)
+    monkeypatch.setattr(os, "kill", lambda *words: calls.append(words))
+    monkeypatch.setattr(os, "waitpid", lambda *words: calls.append(words))
+    hold.main()
+    assert capsys.readouterr().out == "4011\n"
+    new = 0x40000000 | 0x20000000 | 0x00020000 | 0x04000000
+    assert calls == [("unshare", new), (4011, signal.SIGKILL), (4011, 0)]
 
 
 @pytest.mark.parametrize("user, as_user, word", [
