@@ -8,7 +8,7 @@ from mxnet import np, npx
 from mxnet.gluon import nn
 from recorded_store import RecordedStore, note_waits
 
-from d2l_ext import networks
+from d2l_ext import networks, trainer_state
 from d2l_ext.batches import Batches
 from d2l_ext.dist_replicas import DistReplicas
 from d2l_ext.parts import Part
@@ -45,6 +45,19 @@ def test_the_accuracy_is_numpys_whatever_is_left_for_the_last_minibatch(
     y = numpy.where(numpy.arange(num_examples) % 3, right, (right + 1) % 10)
     found = model.accuracy(Batches(X, y, batch_size), lambda: seen.append(1))
     assert (found, len(seen)) == (float((y == right).mean()), batches)
+
+
+# ---- What a checkpoint has ----
+
+
+def test_a_checkpoint_counts_how_often_each_weight_was_updated():
+    net = networks.build("mlp", (1, 8, 8), [mx.cpu(0)])
+    model = Replicas(net, [mx.cpu(0)], "adam")
+    X, y = np.zeros((4, 1, 8, 8)), np.zeros(4, dtype="int32")
+    for steps in range(3):
+        found = trainer_state.pack(model.params, model.trainer)
+        assert found["counts"].tolist() == [steps] * 6
+        model.train_batch(X, y, steps)
 
 
 # ---- What is drawn ----
