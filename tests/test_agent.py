@@ -19,6 +19,8 @@ SENT = [sys.executable, "-E", "-s", "-S", "-c", ssh.BECOME]
 #: One that gives up sooner.
 HASTE = "from d2l_ext.launch import agent; agent.SILENCE = 1; agent.serve(0, 1)"
 IMPATIENT = [sys.executable, "-c", HASTE]
+#: One that does not give up at all.
+PATIENT = [sys.executable, "-c", HASTE.replace("SILENCE = 1", "SILENCE = 1000")]
 STUBBORN = ["bash", "-c", "trap '' TERM; setsid sleep 1000 & sleep 1000"]
 PORT = free_port()
 
@@ -95,7 +97,8 @@ def test_much_output_arrives_whole(agents):
 
 @pytest.mark.parametrize("how", ["closed", "end", "SIGTERM", "silence"])
 def test_a_process_and_its_children_end_with_the_channel(agents, nothing_left, how):  # noqa: F811
-    process, channel = agents(IMPATIENT if how == "silence" else SENT)
+    words = {"silence": IMPATIENT, "SIGTERM": PATIENT}
+    process, channel = agents(words.get(how, SENT))
     run(channel, *STUBBORN)
     wait_for(lambda: len(alive(nothing_left)) == 4)  # with the agent
     clock = time.monotonic()

@@ -431,8 +431,17 @@ def test_jobs_take_turns_and_all_their_steps_count(monkeypatch):
 
 def test_a_young_interval_that_no_write_needs_is_zero():
     assert restarts.young(0, 100) == sqrt(0)
-    with pytest.raises(ValueError, match="must be above 0"):
-        restarts.young(1, 0)
+
+
+@pytest.mark.parametrize("asked", [
+    restarts.young, restarts.daly, lambda write, mtbf: restarts.lost_per_failure(
+        9, write, mtbf), lambda write, mtbf: restarts.expected(9, 9, write, 1, mtbf),
+])  # fmt: skip
+def test_failures_without_time_between_them_and_negative_writes_are_refused(asked):
+    with pytest.raises(ValueError, match="between failures must be above 0, not 0"):
+        asked(1, 0)
+    with pytest.raises(ValueError, match="time to write a checkpoint"):
+        asked(-1, 100)
 
 
 def test_what_follows_from_other_cases_by_eye():

@@ -83,6 +83,19 @@ def test_a_roles_variable_is_its_own_and_all_others_have_the_common_one(monkeypa
         role: {"A": "1", "B": value} for role, value in own.items()}  # fmt: skip
 
 
+def test_a_socket_that_its_node_removes_meanwhile_is_no_error(monkeypatch, tmp_path):
+    folder = tmp_path / "local"
+    folder.mkdir()
+    monkeypatch.setattr(ports, "LOCAL", str(folder))
+    (folder / "12").touch()  # no socket
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(folder / "13"))
+        ports.remove_files([11, 12, 13])
+    assert [path.name for path in folder.iterdir()] == ["12"]
+    monkeypatch.setattr(Path, "is_socket", lambda _: True)
+    ports.remove_files([11])
+
+
 def test_another_host_gets_what_mxnet_and_the_library_read_and_nothing_else():
     passed = {"MXNET_A": "1", "OMP_A": "2", "KMP_A": "3", "D2L_EXT_A": "4"}
     kept = {"HOME": "/root", "SECRET": "s", "DMLC_ROLE": "server", "PS_VERBOSE": "2",
