@@ -7,9 +7,11 @@
 set -uo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 
-# A command that shows that a group is there, and the packages of the group. With
-# mail for Grid Engine, which insists on it, a program that receives none.
+# A command or file that shows that a group is there, and the packages of the group.
+# Grid Engine cannot be configured without the names of ports; with mail, which it
+# insists on, comes a program that receives none.
 groups=(
+    "/etc/services netbase"
     "sshd openssh-server openssh-client"
     "rsync rsync"
     "ip iproute2"
@@ -29,7 +31,8 @@ as_root() {
 
 missing=()
 for group in "${groups[@]}"; do
-    command -v "${group%% *}" >/dev/null || missing+=("${group#* }")
+    sign=${group%% *}
+    [ -e "$sign" ] || command -v "$sign" >/dev/null || missing+=("${group#* }")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 if ! command -v apt-get >/dev/null || ! as_root true 2>/dev/null; then
