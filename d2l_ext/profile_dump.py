@@ -14,7 +14,9 @@ from .temporary import Folder
 Event = namedtuple("Event", "device name kind start end")
 
 _UPDATES = {"_npi_multiply_scalar", "_npi_true_divide_scalar", "_npi_subtract"}
-_BOOKKEEPING = {"DeleteVariable", "SetupExec", "ResourceParallelRandomSetSeed"}
+_BOOKKEEPING = {
+    "DeleteVariable", "SetupExec", "ResourceParallelRandomSetSeed", "WaitForVar",
+}  # fmt: skip
 #: Names of the profiler's slots by number. MXNet writes them once in a process.
 _slots = {}
 

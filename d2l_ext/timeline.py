@@ -45,6 +45,10 @@ class Timeline:
         """The events of one device."""
         return [e for e in self.events if e.device == device]
 
+    def __str__(self):
+        lanes = [f"{d} works {self.busy(d):.0f} ms" for d in self.devices]
+        return ", ".join([*lanes, f"{self.overlap():.0f} ms side by side"])
+
 
 @contextmanager
 def record(devices=()):

@@ -8,8 +8,8 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Calls that assert: numpy's assert_allclose, a chapter's own check_replicas, …
-ASSERTING = ("assert_", "check_")
+#: Calls that assert: numpy's assert_allclose, a chapter's own check_replicas, `tell`, …
+ASSERTING = ("assert_", "check_", "tell")
 
 
 def chapters():

@@ -40,6 +40,20 @@ def test_two_devices_that_overlap():
     assert trace.busy("cpu/0") == trace.busy("cpu/1") == 8
 
 
+def test_printed_it_says_how_long_each_worked_and_how_long_together():
+    trace = trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12))
+    assert str(trace) == "cpu/0 works 8 ms, cpu/1 works 8 ms, 4 ms side by side"
+    assert str(Timeline()) == "0 ms side by side"
+
+
+def test_the_engines_own_marks_are_no_work():
+    """The engine marks a wait as an operator, which ends after Python was woken."""
+    device = try_all_devices(1)[0]
+    with timeline.record() as trace:
+        work(device).wait_to_read()
+    assert "WaitForVar" not in {e.name for e in trace.events}
+
+
 def test_two_devices_one_after_the_other():
     trace = trace_of(("cpu/0", 0, 5), ("cpu/1", 5, 9))
     assert trace.overlap() == 0
