@@ -36,7 +36,7 @@ def tell(what, holds, measure, first=None, figure=str, tries=5):
         return found
     busy = taken_by_others() - before
     busy /= (time.monotonic() - clock) * os.cpu_count()
-    seen = f"measured {tries} times: {'; '.join(figures)}"
+    seen = f"measured {tries} times: {'; '.join(map(str, figures))}"
     if busy <= TOO_BUSY:
         raise AssertionError(f"{what} False, {seen}")
     print(f"{what} cannot be told now: other programs take {busy:.0%} of the "

@@ -1,8 +1,6 @@
 """After an allreduce every device holds the sum, whichever algorithm moved it."""
 
 import d2l_ext  # noqa: F401, I001
-import time
-
 import numpy
 import pytest
 from hypothesis import given, settings
@@ -10,9 +8,10 @@ from hypothesis import strategies as st
 from mxnet import autograd, cpu, nd, np, npx
 
 from d2l_ext import allreduce as module
-from d2l_ext import buffers, timeline, traffic
+from d2l_ext import blocking, buffers, timeline, traffic
 from d2l_ext.allreduce import allreduce, allreduce_ring, allreduce_tree, ring, tree
 from d2l_ext.devices import try_all_devices
+from d2l_ext.moment import tell
 
 npx.set_np()
 
@@ -166,18 +165,12 @@ def test_inside_a_recorded_block_the_sum_is_the_same(algorithm):
 
 
 @every_algorithm
-def test_the_call_returns_before_the_devices_have_computed_what_it_sums(algorithm):
-    data = [np.ones((1000, 1000), ctx=d) for d in try_all_devices(3)]
-    npx.waitall()
-    start = time.perf_counter()
-    for _ in range(40):  # at the least half a second on one core
-        data[1] = np.dot(data[1], data[0].copyto(data[1].ctx)) * 1e-3
-    queued = time.perf_counter()
-    ALGORITHMS[algorithm](data)
-    returned = time.perf_counter()
-    npx.waitall()
-    assert returned - queued < 0.3 * (time.perf_counter() - start)
-    assert (abs(data[0].asnumpy() - 3) < 1e-3).all()
+def test_the_call_does_not_wait_for_the_devices(algorithm):
+    data = [np.ones((9, 9), ctx=d) for d in try_all_devices(3)]
+    with blocking.note() as waits:
+        ALGORITHMS[algorithm](data)
+    assert waits == []
+    assert (data[0].asnumpy() == 3).all()
 
 
 def test_the_tree_halves_the_number_of_senders_in_every_round():
@@ -256,13 +249,17 @@ def test_a_slow_device_does_not_hold_up_the_first_messages_of_others(half, copie
     devices = [cpu(i) for i in range(3)]
     chunks = [module.split(np.ones(99, ctx=d), 3) for d in devices]
     X, sums = np.ones((2500, 2500), ctx=cpu(0)), module.reduce_scatter(chunks)
-    with timeline.record(devices) as trace:
-        np.dot(X, X)
-        half(sums, chunks)
-    (slow,) = (e for e in trace.of("cpu/0") if "dot" in e.name)
-    for device in ("cpu/1", "cpu/2"):
-        early = [e for e in trace.of(device) if e.kind == "copy" and e.end < slow.end]
-        assert len(early) >= copies
+
+    def early_copies():
+        with timeline.record(devices) as trace:
+            np.dot(X, X)
+            half(sums, chunks)
+        (slow,) = (e for e in trace.of("cpu/0") if "dot" in e.name)
+        early = [e for e in trace.events if e.kind == "copy" and e.end < slow.end]
+        return [sum(e.device == d for e in early) for d in ("cpu/1", "cpu/2")]
+
+    what = f"{copies} copies before device 0 is ready:"
+    tell(what, lambda found: min(found) >= copies, early_copies)
 
 
 def test_a_slice_of_an_array_is_written_in_place():

@@ -10,6 +10,7 @@ from mxnet import autograd, np, npx
 from d2l_ext import lenet, storage, timeline
 from d2l_ext.devices import try_all_devices
 from d2l_ext.microbatch import Stage, dense, dense_stages, gradients, init_dense
+from d2l_ext.moment import tell
 from d2l_ext.schedule import clock, gpipe, one_f_one_b
 
 npx.set_np()
@@ -180,6 +181,13 @@ def work(trace, device):
     return [e for e in trace.of(trace.devices[device]) if e.name in known]
 
 
+def done_before(make, in_order):
+    """What the first device has done when the second begins."""
+    trace = recorded(make, in_order)
+    first, second = work(trace, 0), work(trace, 1)
+    return [e.name for e in first if e.end <= second[0].start]
+
+
 @every_schedule
 def test_in_order_each_device_works_as_its_schedule_says(make):
     trace = recorded(make, in_order=True)
@@ -190,22 +198,17 @@ def test_in_order_each_device_works_as_its_schedule_says(make):
 
 @every_schedule
 def test_left_to_the_engine_the_second_device_waits_until_the_first_has_done_all(make):
-    trace = recorded(make, in_order=False)
-    first, second = work(trace, 0), work(trace, 1)
-    ran = [e.name for e in first if e.end <= second[0].start]
-    assert ran == ["FullyConnected"] * PER_STAGE * CHUNKS
+    tell("all of the first device's work came first:",
+         lambda ran: ran == ["FullyConnected"] * PER_STAGE * CHUNKS,
+         lambda: done_before(make, in_order=False))  # fmt: skip
 
 
 @every_schedule
 def test_in_order_the_second_device_starts_long_before(make):
     """In one of a few runs: on busy cores its thread may have to wait for one."""
-
-    def done_before():
-        trace = recorded(make, in_order=True)
-        first, second = work(trace, 0), work(trace, 1)
-        return [e.name for e in first if e.end <= second[0].start]
-
-    assert any(len(done_before()) < PER_STAGE * CHUNKS for _ in range(8))
+    tell("a part of the first device's work came first:",
+         lambda ran: len(ran) < PER_STAGE * CHUNKS,
+         lambda: done_before(make, in_order=True), tries=8)  # fmt: skip
 
 
 def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():

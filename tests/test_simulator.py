@@ -1,7 +1,7 @@
 """The simulator agrees with the closed forms where they hold, and is deterministic."""
 
 import d2l_ext  # noqa: F401, I001
-from time import perf_counter
+from time import process_time
 
 import numpy
 import pytest
@@ -231,10 +231,10 @@ def test_many_random_failures_cost_what_is_expected():
 def test_4096_devices_and_100_steps_take_less_than_ten_seconds(way):
     compute = numpy.random.RandomState(0).uniform(0.9, 1.1, size=(100, 4096))
     link = Link(1e-5, 1e-10)
-    start = perf_counter()
+    start = process_time()  # other programs do not count
     if way == "servers":
         run = server_run.simulate(compute, 10**6, link, servers=64)
         assert len(run.updates) == 100 * 4096
     else:
         assert len(rounds.train(way, compute, 10**6, link)) == 100
-    assert perf_counter() - start < 40  # ten, on a machine with a free core
+    assert process_time() - start < 40  # ten, on a core of its own
