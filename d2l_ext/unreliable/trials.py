@@ -88,13 +88,24 @@ def live():
         links.lose(cluster, 0.05)
         rows["5% lost"] = row_of(job.run(cluster, work.train, 4, env=RESEND))
         links.lose(cluster, 0)
-        links.limit(cluster, 100)
-        sizes = [250_000] * 4
-        found = job.run(cluster, work.exchange, sizes, 3)
-        rows["100 Mbit/s"] = {"measured": slow.exchange_seconds(found),
-                              "predicted": wire.predicted(sizes, 100)}  # fmt: skip
+        rows["100 Mbit/s"] = _exchange(cluster, 100)
         rows["eth1"] = _interface(cluster, 500_000, *TOLD[1])
     return rows
+
+
+def slow_link():
+    """The slow link of `live` alone, once more."""
+    with links.hosts(3) as cluster:
+        return _exchange(cluster, 100)
+
+
+def _exchange(cluster, mbit):
+    """Seconds in which 4 MB are pushed and pulled on links of `mbit` Mbit/s."""
+    links.limit(cluster, mbit)
+    sizes = [250_000] * 4
+    found = job.run(cluster, work.exchange, sizes, 3)
+    return {"measured": slow.exchange_seconds(found),
+            "predicted": wire.predicted(sizes, mbit)}  # fmt: skip
 
 
 # What `stored` keeps. Each takes less than two minutes.
