@@ -207,6 +207,7 @@ DOCTORS = {
         "compares_no_times",
         source("print(time.perf_counter() - start)"),
     ),
+    "a thing that was told": ("compares_no_times", source("tell(what, so, go)")),
     "a time from a magic": ("compares_no_times", source("%timeit X.sum()")),
     "a time from a function": ("compares_no_times", output("acc 0.97, 0.4 sec/epoch")),
     "a speed-up": ("compares_no_times", output("speed-up: 1.93")),
@@ -288,6 +289,10 @@ DOCTORS = {
     "an exercise whose solution asserts nothing": (
         "has_solved_exercises",
         source("X.sum()", i=SOLUTION),
+    ),
+    "devices that must work together at once": (
+        "asserts_nothing_of_one_moment",
+        source("def so(trace):\n    return trace.overlap() > 0\n\n\nassert so(trace)"),
     ),
     "no word on what it gives": (
         "opens_with_what_it_gives_and_needs",

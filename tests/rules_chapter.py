@@ -7,12 +7,23 @@ empty when all is well.
 import ast
 import re
 
-from notebook_cells import asserts, code_cells, headings, label, printed, tags, tree
+from notebook_cells import (
+    asserts,
+    called,
+    code_cells,
+    headings,
+    label,
+    printed,
+    tags,
+    tree,
+)
 
 #: The chapter that explains contexts may name them; the others ask the library.
 NAMES_CONTEXTS = "chapters/devices"
 #: What `figures.style` sets for all.
 STYLED = {"rcParams", "spines", "frameon", "tight_layout", "dpi"}
+#: What a timeline measured, and another time would be otherwise.
+MOMENTS = {"busy", "overlap", "span"}
 #: What `runtime.provenance()` must have stored.
 FACTS = ("date", "commit", "mxnet", "python", "processor", "cores", "gpus")
 
@@ -143,6 +154,35 @@ def has_solved_exercises(nb, page):
     return problems
 
 
+def asserts_nothing_of_one_moment(nb, page):
+    """Whether devices worked together hangs on the moment, so `tell` measures again.
+
+    That they did *not* can be asserted: what must wait, waits at any moment.
+    """
+    moments, problems = set(MOMENTS), []
+    for cell in code_cells(nb):
+        for node in ast.walk(tree(cell)):
+            if isinstance(node, ast.FunctionDef) and moments & {*called(node)}:
+                moments.add(node.name)
+            if isinstance(node, ast.Assign) and moments & {*called(node.value)}:
+                moments |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+            if isinstance(node, ast.Assert) and moments & {*_affirmed(node.test)}:
+                problems.append(
+                    f"{label(cell)} asserts {ast.unparse(node.test)}, which hangs on "
+                    "the moment: use d2l_ext.moment.tell"
+                )
+    return problems
+
+
+def _affirmed(node):
+    """The names in an expression that do not stand behind a `not`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return
+    yield getattr(node, "attr", getattr(node, "id", ""))
+    for child in ast.iter_child_nodes(node):
+        yield from _affirmed(child)
+
+
 RULES = [
     imports_the_library_first,
     leaves_devices_to_the_library,
@@ -151,4 +191,5 @@ RULES = [
     draws_in_the_books_style,
     ends_with_summary_and_exercises,
     has_solved_exercises,
+    asserts_nothing_of_one_moment,
 ]

@@ -31,6 +31,7 @@ CLOCKS = {
     "perf_counter_ns",
     "process_time",
     "stop",
+    "tell",
     "time",
     "timeit",
 }
