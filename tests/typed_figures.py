@@ -78,6 +78,12 @@ ALLOWED = {
         "each worker's step lasts 1 second": GIVEN,
         "takes 1 second only if": GIVEN,
     },
+    "cluster_setup": {
+        "heard of the launcher for ten seconds": SET,
+        "After ten seconds the launcher ends": SET,
+        "after 30 s the job ends with code": SET,
+        "on other hosts end after ten seconds": SET,
+    },
     "gpu_box": {"did not load within 120 s": SET},
     "notation": {"2 is twice as fast": "a definition"},
 }
