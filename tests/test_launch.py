@@ -15,7 +15,7 @@ from job_checks import (  # noqa: F401
 
 from d2l_ext import launch
 from d2l_ext.launch import __main__ as command_line
-from d2l_ext.launch import environment, logs, options, plan, ports, start
+from d2l_ext.launch import environment, logs, options, plan, ports, processes, start
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 NASTY = ["a b", "'", '"', ";", "$(touch x)", "`id`", "line\nline", "ä→日本", "", "-s",
@@ -99,7 +99,7 @@ def test_a_socket_that_its_node_removes_meanwhile_is_no_error(monkeypatch, tmp_p
 def test_another_host_gets_what_mxnet_and_the_library_read_and_nothing_else():
     passed = {"MXNET_A": "1", "OMP_A": "2", "KMP_A": "3", "D2L_EXT_A": "4"}
     kept = {"HOME": "/root", "SECRET": "s", "DMLC_ROLE": "server", "PS_VERBOSE": "2",
-            "PORT": "80", environment.START: "1", environment.watchdog.MARK: "m"}
+            "PORT": "80", environment.START: "1", processes.MARK: "m"}
     assert environment.passed_on({**kept, **passed}) == passed
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 
+from ..mpirun import OPEN_MPI, implementation
 from .finding import NOTE, Finding
 
 #: The command that a job is submitted by, for each scheduler.
@@ -34,11 +35,9 @@ def _tool(topic, there, advice):
 
 
 def _mpi(mpirun):
-    from ..launch import mpi
-
-    found, advice = mpirun and mpi.implementation(mpirun), (
+    found, advice = mpirun and implementation(mpirun), (
         "sudo apt-get install openmpi-bin")  # fmt: skip
-    if found in (None, mpi.OPEN_MPI):
+    if found in (None, OPEN_MPI):
         return _tool("MPI", found and f"mpirun of {found}", advice)
     return Finding("MPI", f"mpirun of {found}, which the launcher mpi refuses: it is "
                    "for Open MPI", NOTE, advice)  # fmt: skip

@@ -11,8 +11,8 @@ is refused.
 """
 
 import os
-import subprocess
 
+from ..mpirun import OPEN_MPI, implementation
 from . import addresses, submission, submitted
 from .environment import LOOPBACK
 from .processes import MARK
@@ -22,21 +22,6 @@ from .proof import DOOR
 ALLOCATIONS = ("SLURM_JOB_ID", "PE_HOSTFILE", "PBS_NODEFILE", "LSB_HOSTS")
 TOO_FEW = ("there are not enough slots for so many processes: write a hosts file, or "
            "--submit-args=--oversubscribe")  # fmt: skip
-OPEN_MPI = "Open MPI"
-#: What is in the answer to `mpirun --version`, and whose it is then.
-KNOWN = {"(Open MPI)": OPEN_MPI, "Intel(R) MPI": "Intel MPI", "HYDRA": "MPICH"}
-
-
-def implementation(mpirun="mpirun"):
-    """Whose `mpirun` it is: 'Open MPI', 'MPICH', …; None when there is none."""
-    try:
-        done = subprocess.run([mpirun, "--version"], check=False, text=True, timeout=30,
-                              capture_output=True, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    said = done.stdout + done.stderr
-    names = [name for mark, name in KNOWN.items() if mark in said]
-    return [*names, said.strip().partition("\n")[0] or "unknown origin"][0]
 
 
 def check(plan):

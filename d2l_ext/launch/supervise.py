@@ -62,10 +62,11 @@ class Watch:
         """Look until `condition()` is true, and return its value."""
         while True:
             self._look()
-            value = condition()
+            is_late = self.until and time.monotonic() > self.until
+            value = condition()  # after the clock, so that it knows of the deadline
             if value:
                 return value
-            if self.until and time.monotonic() > self.until:
+            if is_late:
                 self._fail_late("the deadline passed, still running", DEADLINE)
             time.sleep(PAUSE)
 
