@@ -16,6 +16,8 @@ groups=(
     "rsync rsync"
     "ip iproute2"
     "iptables iptables"
+    "nft nftables"
+    "curl curl"
     "orterun openmpi-bin"
     "slurmctld munge slurmctld slurmd slurm-client"
     "sge_qmaster msmtp-mta gridengine-master gridengine-exec gridengine-client"
