@@ -48,8 +48,22 @@ def alive(mark):
     return [pid for pid in pids() if f"{MARK}={mark}".encode() in environ(pid)]
 
 
+def command(pid):
+    """The command line of a process, with a zero byte after each word."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def pids():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def sleeping(seconds):
+    """Processes that sleep so long."""
+    words = f"sleep\0{seconds}\0".encode()
+    return [pid for pid in pids() if command(pid) == words]
 
 
 def environ(pid):

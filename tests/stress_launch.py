@@ -25,7 +25,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from job_checks import (
-    JOBS, MARK, PYTHON, alive, claims, nodes_of, pids, wait_for,
+    JOBS, MARK, PYTHON, alive, claims, command, nodes_of, sleeping, wait_for,
 )  # fmt: skip
 
 from d2l_ext import launch
@@ -158,19 +158,6 @@ def one_cut(chance, mark, hidden, folder):
         "what": [*victim, signum.name, then and then.name, at_work, round(delay, 2)],
         "cause": text, "code": code, "notes": [], "attempts": 1, "seconds": seconds,
     }  # fmt: skip
-
-
-def command(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def sleeping(seconds):
-    """Processes that sleep so long."""
-    words = f"sleep\0{seconds}\0".encode()
-    return [pid for pid in pids() if command(pid) == words]
 
 
 def sockets():

@@ -6,11 +6,10 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from job_checks import (  # noqa: F401
-    CLI, alive, nodes_of, nothing_left, pids, wait_for,
+    CLI, alive, command, nodes_of, nothing_left, sleeping, wait_for,
 )  # fmt: skip
 
 from d2l_ext import launch
@@ -25,15 +24,7 @@ HIDES = f"({HIDE} &); echo begun; "
 
 def hidden():
     """The daemons of this test, which have not its mark."""
-    words = f"sleep {10**6 + os.getpid()} ".replace(" ", "\0").encode()
-    return [pid for pid in pids() if command(pid) == words]
-
-
-def command(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    return sleeping(10**6 + os.getpid())
 
 
 def watchdog_of(launcher):
