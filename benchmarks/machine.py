@@ -9,7 +9,7 @@ from time import perf_counter, sleep
 
 from measure import paired_ratios
 
-from d2l_ext import runtime
+from d2l_ext import provenance
 
 #: Cores that other work may keep busy, of all, before a result carries a warning.
 BUSY = 0.05
@@ -121,7 +121,7 @@ def own_core_seconds():
 
 def commit(folder):
     """`{"describe", "dirty"}` of the checkout that `folder` lies in; None outside."""
-    text = runtime.commit(folder)
+    text = provenance.commit(folder)
     return {"describe": text, "dirty": text and text.endswith("-dirty")}
 
 

@@ -19,7 +19,8 @@ ROOT = HERE.parent
 # This checkout is measured, not a copy that may be installed elsewhere.
 sys.path.insert(1, str(ROOT))
 
-import d2l_ext  # noqa: I001  (before MXNet)
+import d2l_ext  # noqa: F401, I001  (before MXNet)
+
 import machine
 import measure
 import mxnet as mx
@@ -27,6 +28,7 @@ import numpy
 import record
 import report
 from d2l_ext import lstm, pipeline, wavefront
+from d2l_ext.provenance import provenance
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "pipeline.json"
 LAYERS, BATCH_SIZE, VOCABULARY = 4, 64, 64
@@ -146,7 +148,7 @@ def main(argv=None):
         "settings": {"layers": LAYERS, "hidden": args.hidden, "seq_len": args.seq_len,
                      "batch_size": BATCH_SIZE, "vocabulary": VOCABULARY,
                      "rounds": args.rounds, "warm_up_steps": WARM_UP,
-                     "environment": d2l_ext.runtime.provenance()["settings"]},
+                     "environment": provenance()["settings"]},
         "rows": rows,
         "bar": {"bound": round(wavefront.bound(2, args.seq_len), 3), "share": BAR,
                 "reached": rows[1]["of_bound"] >= BAR},

@@ -7,7 +7,7 @@ import machine
 import report
 from worker import Worker
 
-from d2l_ext import runtime
+from d2l_ext.provenance import provenance
 
 HERE = Path(__file__).resolve().parent
 
@@ -17,7 +17,7 @@ def head():
 
     Takes a second to look at the machine, so call it before anything is started.
     """
-    here = runtime.provenance()
+    here = provenance()
     return {
         "schema": report.SCHEMA,
         "date": machine.now(),

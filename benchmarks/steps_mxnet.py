@@ -15,7 +15,8 @@ import d2l_ext  # noqa: F401, I001  (before mxnet, see d2l_ext.runtime)
 import numpy
 from mxnet import autograd, gluon, np, npx
 
-from d2l_ext import data_parallel, flat, lenet, minibatch, runtime
+from d2l_ext import data_parallel, flat, lenet, minibatch
+from d2l_ext.provenance import provenance
 from d2l_ext.devices import try_all_devices
 from d2l_ext.rosetta.mxnet_steps import gluon_lenet
 from worker import serve
@@ -32,7 +33,7 @@ class Scratch:
         self.y = np.array(problem["y"], dtype="int32")
         params = [np.array(problem[f"p{i}"]) for i in range(len(lenet.SHAPES))]
         self.device_params = [data_parallel.get_params(params, d) for d in self.devices]
-        self.about = {**runtime.provenance(), "devices": str(self.devices)}
+        self.about = {**provenance(), "devices": str(self.devices)}
 
     def step(self):
         data_parallel.train_batch(
@@ -74,7 +75,7 @@ class Gluon:
         self.trainer = gluon.Trainer(
             self.net.collect_params(), "sgd", {"learning_rate": float(problem["lr"])},
             kvstore=kvstore)  # fmt: skip
-        self.about = {**runtime.provenance(), "devices": str(self.devices),
+        self.about = {**provenance(), "devices": str(self.devices),
                       "kvstore": kvstore, **STATIC}  # fmt: skip
 
     def step(self):

@@ -27,7 +27,7 @@ from report import to_json, warning_lines
 
 from d2l_ext import layer_costs, lstm, pipeline
 from d2l_ext.placements import all_placements
-from d2l_ext.runtime import provenance
+from d2l_ext.provenance import provenance
 from d2l_ext.step_time import best_placement, predict
 
 

@@ -3,14 +3,13 @@
 Import it before mxnet and d2l: it sets what MXNet's engine reads at its start.
 """
 
-from . import runtime, worker_exit
-from .doctor import unusable
+from . import gpus, runtime, worker_exit
 
 runtime.check_python()
 runtime.prepare()
 if runtime.preload_cuda():
-    unusable.hide()
-    unusable.leave_fusion_off()
+    gpus.hide()
+    gpus.leave_fusion_off()
 worker_exit.leave_on_error()
 
 __version__ = "0.1.0"

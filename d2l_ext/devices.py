@@ -5,10 +5,10 @@ import re
 
 import mxnet as mx
 
-from .doctor import refusal, unusable
+from . import gpus
 from .profiles import VARIABLE, choose
 
-refusal.install(mx)
+gpus.refuse(mx)
 
 
 def try_device(i=0, force=None):
@@ -49,7 +49,7 @@ def profile(force=None):
     force = _forced(force)
     # The name of the profile depends on no need: none is ever refused.
     name = choose(mx.context.num_gpus(), 0, force).profile
-    reasons = [f"{VARIABLE}={force}"] if force else unusable.reasons()
+    reasons = [f"{VARIABLE}={force}"] if force else gpus.reasons()
     return "; ".join([name, *reasons])
 
 
@@ -68,7 +68,7 @@ def parse_device(text):
         )
     i = int(number or 0)
     if kind == "gpu" and i >= mx.context.num_gpus():
-        why = "".join(f" {reason}." for reason in unusable.reasons())
+        why = "".join(f" {reason}." for reason in gpus.reasons())
         raise ValueError(
             f"there is no gpu:{i}: MXNet sees {mx.context.num_gpus()} GPUs on this "
             f"machine.{why} Choose another, or use cpu:0, cpu:1, …"
@@ -85,13 +85,13 @@ def describe(devices):
 
 def _reason(devices):
     found = mx.context.num_gpus()
-    gpus = f"{found} GPU{'' if found == 1 else 's'} found"
+    seen = f"{found} GPU{'' if found == 1 else 's'} found"
     if _forced(None):
-        return f"{gpus}, {VARIABLE}={_forced(None)}"
+        return f"{seen}, {VARIABLE}={_forced(None)}"
     if devices[0].device_type == "gpu":
-        return gpus
-    why = "".join(f" [{reason}]" for reason in unusable.reasons())
-    return f"{gpus}{why}, {len(devices)} needed, so CPU contexts"
+        return seen
+    why = "".join(f" [{reason}]" for reason in gpus.reasons())
+    return f"{seen}{why}, {len(devices)} needed, so CPU contexts"
 
 
 def _kind(needed, force):

@@ -1,6 +1,6 @@
 """The start of a job and one step of it, drawn from the logs of its processes."""
 
-from .figures.language import DEVICE_COLOURS
+from .palette import DEVICE_COLOURS
 from .ps_log import SCHEDULER, rank, role
 
 CONTROL, (PUSH, PULL) = "#555555", DEVICE_COLOURS[:2]

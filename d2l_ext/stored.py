@@ -65,9 +65,9 @@ def record(name, measure, *args, folder=None):
     home = f"{measure.__module__}:{measure.__qualname__}"
     if _find(home) is not measure:
         raise ValueError(f"{home} cannot be found again: define it in a module")
-    from . import runtime
+    from .provenance import provenance
 
-    here, begin = runtime.provenance(), time.monotonic()
+    here, begin = provenance(), time.monotonic()
     machine = {key: here[key] for key in ("processor", "cores", "python", "mxnet")}
     kept = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),

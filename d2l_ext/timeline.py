@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from .figures.language import DEVICE_COLOURS, KIND_HATCHES, bar
+from .palette import DEVICE_COLOURS, KIND_HATCHES, bar
 from .profile_dump import Event, kind_of, profiled, read
 from .runtime import cores
 

@@ -8,7 +8,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from rules_chapter import FACTS
 from rules_learning import FOLDED
 
-LAST_LINES = "style.use()\nruntime.provenance()"
+LAST_LINES = "style.use()\nprovenance()"
 OPENING = """# Title
 
 **After this chapter you can** count to three.
@@ -261,7 +261,7 @@ DOCTORS = {
     ),
     "figures in matplotlib's own style": (
         "draws_in_the_books_style",
-        source("import d2l_ext\nruntime.provenance()", i=1),
+        source("import d2l_ext\nprovenance()", i=1),
     ),
     "a figure with a frame of its own": (
         "draws_in_the_books_style",

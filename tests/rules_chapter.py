@@ -24,7 +24,7 @@ NAMES_CONTEXTS = "chapters/devices"
 STYLED = {"rcParams", "spines", "frameon", "tight_layout", "dpi"}
 #: What a timeline measured, and another time would be otherwise.
 MOMENTS = {"busy", "overlap", "span"}
-#: What `runtime.provenance()` must have stored.
+#: What `provenance()` must have stored.
 FACTS = ("date", "commit", "mxnet", "python", "processor", "cores", "gpus")
 
 
@@ -69,8 +69,8 @@ def _names_a_context(call):
 def says_where_its_numbers_come_from(nb, page):
     """In the first cell: the machine, the versions, the date, the commit."""
     cells = code_cells(nb)[:1]
-    if not cells or not cells[0].source.endswith("runtime.provenance()"):
-        return ["the first code cell must end with runtime.provenance()"]
+    if not cells or not cells[0].source.endswith("provenance()"):
+        return ["the first code cell must end with provenance()"]
     text = printed(cells[0])
     missing = [fact for fact in FACTS if f"'{fact}': " not in text]
     return [f"the stored provenance has no {missing}"] if missing else []
@@ -113,7 +113,7 @@ def draws_in_the_books_style(nb, page):
     cells = code_cells(nb)
     drawn = any("image/png" in o.get("data", {}) for c in cells for o in c.outputs)
     problems = [
-        f"{label(cell)} sets {name}: that is for d2l_ext.figures.style"
+        f"{label(cell)} sets {name}: that is for d2l_ext.style"
         for cell in cells
         for name in sorted(STYLED & set(_names(cell)))
     ]

@@ -5,13 +5,13 @@ import mxnet as mx
 import pytest
 
 from d2l_ext import devices
-from d2l_ext.doctor import unusable
+from d2l_ext import gpus
 
 
 @pytest.fixture(autouse=True)
 def no_forced_choice(monkeypatch):
     monkeypatch.delenv(devices.VARIABLE, raising=False)
-    monkeypatch.setattr(unusable, "reasons", list)  # whatever this machine has
+    monkeypatch.setattr(gpus, "reasons", list)  # whatever this machine has
 
 
 def with_gpus(monkeypatch, count):
@@ -105,7 +105,7 @@ def test_an_argument_goes_before_the_variable(monkeypatch):
 
 def test_a_gpu_that_cannot_be_used_is_named_wherever_devices_are(monkeypatch):
     with_gpus(monkeypatch, 0)
-    monkeypatch.setattr(unusable, "reasons", lambda: ["NVIDIA H200: capability 9.0"])
+    monkeypatch.setattr(gpus, "reasons", lambda: ["NVIDIA H200: capability 9.0"])
     chosen = devices.try_all_devices(2)
     assert chosen == [mx.cpu(0), mx.cpu(1)]
     assert "found [NVIDIA H200: capability 9.0], 2 needed" in devices.describe(chosen)

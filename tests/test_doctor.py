@@ -15,22 +15,21 @@ import nvml_answers as played
 import pytest
 from nvml_answers import A10, A100, A100_MIG, B200, H200, K80, V100, Error, Machine
 
+from d2l_ext import gpus, nvml
 from d2l_ext.doctor import (
     __main__,
     build,
+    cards,
     cluster,
     examine,
-    gpus,
     libraries,
     machine,
-    nvml,
     ports,
     python,
-    support,
 )
 from d2l_ext.doctor import list as gpu_list
-from d2l_ext.doctor.answers import Answers
 from d2l_ext.doctor.finding import BAD, NOTE, OK
+from d2l_ext.nvml import Answers
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU = {"version": "1.9.1", "features": ["MKLDNN", "DIST_KVSTORE"], "gpus": 0}
@@ -103,7 +102,7 @@ def test_an_old_driver_that_knows_no_capability_is_named_too_old():
     lacks = ("nvmlDeviceGetCudaComputeCapability",)
     answers = ask(Machine([K80], driver="390.157", cuda=9010, lacks=lacks))
     assert "too old to be asked" in answers.problem
-    assert "390.157: too old for CUDA 11" in texts(gpus.examine(answers))[0]
+    assert "390.157: too old for CUDA 11" in texts(cards.examine(answers))[0]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +131,7 @@ def test_capabilities_5_to_8_are_usable_and_say_with_which_code(card):
     answers = ask(Machine([card]))
     assert [gpu.name for gpu in gpus.usable(answers)] == [card.name]
     assert gpus.unusable(answers) == []
-    assert "usable, with the machine code for" in texts(gpus.examine(answers))[1]
+    assert "usable, with the machine code for" in texts(cards.examine(answers))[1]
 
 
 @pytest.mark.parametrize("card", played.UNUSABLE.values(), ids=lambda card: card.name)
@@ -142,7 +141,7 @@ def test_other_capabilities_are_not_usable_and_say_why(card):
     capability = ".".join(map(str, card.capability))
     (line,) = gpus.unusable(answers)
     assert line.startswith(f"{card.name}: its compute capability is {capability}")
-    assert "5.0 to 8.x alone" in texts(gpus.examine(answers))[1]
+    assert "5.0 to 8.x alone" in texts(cards.examine(answers))[1]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +161,7 @@ def test_other_capabilities_are_not_usable_and_say_why(card):
     ],
 )
 def test_a_gpu_runs_code_of_its_major_version_that_is_not_newer(capability, code):
-    assert support.code_for(capability) == code
+    assert gpus.code_for(capability) == code
 
 
 @pytest.mark.parametrize(
@@ -179,18 +178,18 @@ def test_a_gpu_runs_code_of_its_major_version_that_is_not_newer(capability, code
 def test_the_driver_must_be_new_enough_for_cuda_11(driver, usable, said):
     answers = ask(Machine([V100], driver=driver))
     assert bool(gpus.usable(answers)) == usable
-    assert said in texts(gpus.examine(answers))[0]
+    assert said in texts(cards.examine(answers))[0]
     assert bool(gpus.unusable(answers)) != usable
 
 
 def test_a_gpu_divided_by_mig_is_a_note():
-    whole, divided = (gpus.examine(ask(Machine([c])))[1] for c in (A100, A100_MIG))
+    whole, divided = (cards.examine(ask(Machine([c])))[1] for c in (A100, A100_MIG))
     assert whole.state == OK
     assert divided.state == NOTE and "divided by MIG" in divided.text
 
 
 def test_a_driver_without_gpus_says_so():
-    assert "GPUs: the driver lists none" in texts(gpus.examine(ask(Machine())))
+    assert "GPUs: the driver lists none" in texts(cards.examine(ask(Machine())))
 
 
 def test_a_card_without_a_driver_is_seen_on_the_bus(tmp_path):
@@ -201,8 +200,8 @@ def test_a_card_without_a_driver_is_seen_on_the_bus(tmp_path):
         folder.mkdir(parents=True)
         (folder / "vendor").write_text(f"{vendor}\n")
         (folder / "class").write_text(f"{kind}\n")
-    assert gpus.cards(tmp_path) == 1
-    (found,) = gpus.examine(nvml.read(played.no_library), plugged_in=1)
+    assert cards.plugged_in(tmp_path) == 1
+    (found,) = cards.examine(nvml.read(played.no_library), plugged_in=1)
     assert found.state == NOTE and "--gpus all" in found.advice
 
 
@@ -217,17 +216,17 @@ def test_a_card_without_a_driver_is_seen_on_the_bus(tmp_path):
     ],
 )
 def test_how_two_gpus_are_connected_is_said(settings, said):
-    found = texts(gpus.examine(ask(Machine([A10, A10], **settings))))
+    found = texts(cards.examine(ask(Machine([A10, A10], **settings))))
     assert found[-1].startswith("GPUs 0–1: ") and said in found[-1]
 
 
 def test_pairs_that_are_connected_alike_share_a_line():
-    found = texts(gpus.examine(ask(Machine([A10] * 3))))
+    found = texts(cards.examine(ask(Machine([A10] * 3))))
     assert next(line for line in found if "–" in line).startswith("GPUs 0–1, 0–2, 1–2:")
 
 
 def test_a_choice_of_the_readers_own_is_a_note():
-    found = gpus.examine(ask(Machine([A10, A10])), visible="1")
+    found = cards.examine(ask(Machine([A10, A10])), visible="1")
     assert "CUDA_VISIBLE_DEVICES=1 hides" in found[-1].text
 
 
@@ -459,8 +458,8 @@ def test_the_pages_table_of_cards_is_the_rule_that_the_doctor_has():
     rows = page_rows("Which GPUs work")[1:]
     assert len(rows) >= 13
     for capability, _, runs, _ in rows:
-        code = support.code_for(support.version(capability))
-        expected = f"code for {support.dotted(code)}" if code else "no"
+        code = gpus.code_for(gpus.version(capability))
+        expected = f"code for {gpus.dotted(code)}" if code else "no"
         assert (capability, runs) == (capability, expected)
 
 

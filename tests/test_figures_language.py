@@ -9,8 +9,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 import d2l_ext  # noqa: F401  (before mxnet)
-from d2l_ext import timeline
-from d2l_ext.figures import language, shapes, style
+from d2l_ext import palette, style, timeline
+from d2l_ext.figures import shapes
 from d2l_ext.profile_dump import kind_of
 
 ROOT = Path(__file__).parent.parent
@@ -67,57 +67,57 @@ def lab(colour, missing):
 
 @pytest.mark.parametrize("missing", WITHOUT)
 def test_no_two_of_the_first_four_devices_look_alike_to_colour_blind_readers(missing):
-    for one, other in itertools.combinations(language.DEVICE_COLOURS[:4], 2):
+    for one, other in itertools.combinations(palette.DEVICE_COLOURS[:4], 2):
         pairs = zip(lab(one, missing), lab(other, missing))
         apart = sum((a - b) ** 2 for a, b in pairs) ** 0.5
         assert apart > 10, (one, other)  # 2 or 3 is just told apart, side by side
 
 
 def test_the_first_four_devices_stand_out_from_a_white_and_from_a_dark_page():
-    for colour in language.DEVICE_COLOURS[:4]:
+    for colour in palette.DEVICE_COLOURS[:4]:
         assert contrast(colour, WHITE) >= 3 and contrast(colour, DARK_PAGE) >= 3
 
 
 def test_words_on_a_devices_colour_can_be_read():
-    for i in range(len(language.DEVICE_COLOURS)):
-        assert contrast(language.colour(i), language.ink(i)) >= 4.5
-    for ground in (*language.TINTS, WHITE):
+    for i in range(len(palette.DEVICE_COLOURS)):
+        assert contrast(palette.colour(i), palette.ink(i)) >= 4.5
+    for ground in (*palette.TINTS, WHITE):
         assert contrast(ground, "#222222") >= 4.5
-        assert contrast(ground, language.SHADES[0]) >= 4.5
-    assert contrast(WHITE, language.ALARM) >= 4.5
+        assert contrast(ground, palette.SHADES[0]) >= 4.5
+    assert contrast(WHITE, palette.ALARM) >= 4.5
 
 
 def test_every_kind_of_work_has_a_hatch_of_its_own_in_matplotlib_and_in_svg():
-    hatches = list(language.KIND_HATCHES.values())
+    hatches = list(palette.KIND_HATCHES.values())
     assert len(set(hatches)) == len(hatches)
-    plain = {kind for kind, hatch in language.KIND_HATCHES.items() if not hatch}
+    plain = {kind for kind, hatch in palette.KIND_HATCHES.items() if not hatch}
     assert plain == {"forward"}
-    assert set(language.PATTERNS) == set(language.KIND_HATCHES) - plain
-    assert len(set(language.PATTERNS.values())) == len(language.PATTERNS)
+    assert set(palette.PATTERNS) == set(palette.KIND_HATCHES) - plain
+    assert len(set(palette.PATTERNS.values())) == len(palette.PATTERNS)
     names = ("Convolution", "_backward_Convolution", "sgd_update", "CopyCPU2CPU")
-    assert {kind_of(name) for name in names} <= set(language.KIND_HATCHES)
+    assert {kind_of(name) for name in names} <= set(palette.KIND_HATCHES)
 
 
 def test_timelines_and_figures_take_their_signs_from_one_place():
-    assert timeline.DEVICE_COLOURS is language.DEVICE_COLOURS
-    assert timeline.KIND_HATCHES is language.KIND_HATCHES
-    for device, kind in itertools.product(range(9), language.KIND_HATCHES):
-        style = language.bar(device, kind)
+    assert timeline.DEVICE_COLOURS is palette.DEVICE_COLOURS
+    assert timeline.KIND_HATCHES is palette.KIND_HATCHES
+    for device, kind in itertools.product(range(9), palette.KIND_HATCHES):
+        style = palette.bar(device, kind)
         box = BeautifulSoup(
             shapes.work({"name": "x"}, device, kind, (0, 0, 50, 20), "1"), "html.parser"
         )
-        assert style["facecolor"] == box.rect["fill"] == language.colour(device % 8)
+        assert style["facecolor"] == box.rect["fill"] == palette.colour(device % 8)
         hatched = [r["fill"] for r in box.find_all("rect")[1:]]
         assert hatched == ([f"url(#x-{kind})"] if style["hatch"] else [])
     with pytest.raises(ValueError, match="unknown kind of work 'sleep': choose one of"):
-        language.bar(0, "sleep")
+        palette.bar(0, "sleep")
 
 
 def test_no_module_but_the_language_writes_a_device_colour():
     for path in ROOT.glob("d2l_ext/**/*.py"):
-        if path.name != "language.py":
+        if path.name != "palette.py":
             text = path.read_text("utf-8").upper()
-            assert not [c for c in language.DEVICE_COLOURS[:4] if c in text], path
+            assert not [c for c in palette.DEVICE_COLOURS[:4] if c in text], path
 
 
 # Drawings by hand.
@@ -125,8 +125,8 @@ def test_no_module_but_the_language_writes_a_device_colour():
 #: The colours of the language. Greys may stand beside them.
 KNOWN = {
     colour.upper()
-    for colour in language.DEVICE_COLOURS + language.TINTS + language.SHADES
-} | {language.ALARM.upper()}
+    for colour in palette.DEVICE_COLOURS + palette.TINTS + palette.SHADES
+} | {palette.ALARM.upper()}
 
 
 def painted(path):
@@ -191,8 +191,8 @@ def test_the_words_of_a_drawing_stand_out_from_what_is_behind_them(path):
 def test_the_legend_shows_every_colour_and_every_hatch():
     text = (ROOT / "chapters/img/legend.svg").read_text("utf-8")
     drawn = re.findall(r'fill="(#[0-9A-F]{6})"/>\n', text)
-    assert tuple(drawn[: len(language.DEVICE_COLOURS)]) == language.DEVICE_COLOURS
-    for kind, shape in language.PATTERNS.items():
+    assert tuple(drawn[: len(palette.DEVICE_COLOURS)]) == palette.DEVICE_COLOURS
+    for kind, shape in palette.PATTERNS.items():
         assert f'id="{kind}"' in text and f">{shape}</pattern>" in text
         assert f"url(#{kind})" in text and f">{kind}</text>" in text
 
@@ -204,6 +204,6 @@ def test_matplotlib_draws_in_the_books_style():
     with plt.rc_context():
         style.use()
         cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
-        assert cycle == [*language.DEVICE_COLOURS]
+        assert cycle == [*palette.DEVICE_COLOURS]
         assert plt.rcParams["figure.figsize"] == [7, 2.8]
         assert not plt.rcParams["axes.spines.top"]

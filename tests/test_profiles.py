@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_sanitize import sanitize
 
 from d2l_ext import devices
-from d2l_ext.doctor import unusable
+from d2l_ext import gpus as usable
 from d2l_ext.profiles import FORCED, PROFILES, VARIABLE, choose
 
 found = st.integers(0, 16)
@@ -80,7 +80,7 @@ def test_an_unknown_word_is_refused_with_those_that_there_are(word):
 def gpus(monkeypatch):
     """A function that sets how many GPUs MXNet sees."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(unusable, "reasons", list)
+    monkeypatch.setattr(usable, "reasons", list)
     return lambda n: monkeypatch.setattr(mx.context, "num_gpus", lambda: n)
 
 
@@ -99,7 +99,7 @@ def test_what_is_printed_of_devices_is_the_same_in_every_profile(gpus, k, monkey
             printed.add(sanitize(f"{devices.describe(chosen)} {chosen} {chosen[0]}"))
     gpus(0)
     reason = "NVIDIA H200: its compute capability is 9.0"
-    monkeypatch.setattr(unusable, "reasons", lambda: [reason])
+    monkeypatch.setattr(usable, "reasons", lambda: [reason])
     monkeypatch.delenv(VARIABLE)
     chosen = devices.try_all_devices(k)
     printed.add(sanitize(f"{devices.describe(chosen)} {chosen} {chosen[0]}"))

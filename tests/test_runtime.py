@@ -1,13 +1,10 @@
 """`import d2l_ext` prepares MXNet's engine, or says that it came too late."""
 
 import os
-import re
 import subprocess
 import sys
-from datetime import datetime
 
 import pytest
-from test_execute import GIT
 
 import d2l_ext  # noqa: F401  (the settings stand before anything loads MXNet)
 from d2l_ext import runtime
@@ -134,32 +131,3 @@ def test_the_libraries_are_looked_for_in_this_environment(tmp_path, monkeypatch)
     paths = {"purelib": str(tmp_path)}
     monkeypatch.setattr(runtime.sysconfig, "get_paths", lambda: paths)
     assert runtime.preload_cuda() == ["libcudart.so.1"]
-
-
-def test_provenance_names_date_commit_versions_processor_and_cores():
-    facts = runtime.provenance()
-    assert datetime.fromisoformat(facts["date"])
-    assert facts["commit"] is None or re.search(r"[0-9a-f]{7}", facts["commit"])
-    assert facts["mxnet"] == "1.9.1"
-    assert facts["cores"] >= 1
-    assert facts["processor"]
-
-
-def test_a_commit_is_dirty_where_its_folder_was_changed_and_not_beside_it(tmp_path):
-    library, outputs = tmp_path / "library", tmp_path / "outputs"
-    for folder in (library, outputs):
-        folder.mkdir()
-        (folder / "file").write_text("old")
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
-        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
-    clean = runtime.commit(library)
-    assert re.fullmatch("[0-9a-f]{7,}", clean)
-    (outputs / "file").write_text("new")
-    assert runtime.commit(library) == clean
-    (library / "new").write_text("a module that git does not know")
-    assert runtime.commit(library) == runtime.commit(tmp_path) == clean + "-dirty"
-
-
-def test_provenance_has_no_commit_where_there_is_no_git(monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    assert runtime.provenance()["commit"] is None

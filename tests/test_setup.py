@@ -12,7 +12,7 @@ import pytest
 from nvml_answers import UNUSABLE, USABLE
 from played_machine import TOOLS, Machine
 
-from d2l_ext.doctor import support
+from d2l_ext import gpus
 
 
 @pytest.fixture
@@ -159,8 +159,8 @@ def test_without_a_driver_the_cpu_set_is_chosen_and_says_why(machine):
 @pytest.mark.parametrize("card", [*USABLE.values(), *UNUSABLE.values()])
 def test_the_set_is_chosen_by_the_rule_that_the_doctor_has(machine, card):
     machine.add("uname", "echo Linux x86_64")
-    machine.add_gpus(f"{card.name}, {support.dotted(card.capability)}")
-    chosen = "gpu" if support.code_for(card.capability) else "cpu"
+    machine.add_gpus(f"{card.name}, {gpus.dotted(card.capability)}")
+    chosen = "gpu" if gpus.code_for(card.capability) else "cpu"
     assert machine.find_device().stdout == f"{chosen}\n"
 
 

@@ -9,7 +9,7 @@ import nvml_answers as played
 import pytest
 from nvml_answers import A10, B200, H200, V100, Machine
 
-from d2l_ext.doctor import nvml, refusal, unusable
+from d2l_ext import gpus, nvml
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def here(monkeypatch):
     def set_machine(machine):
         library = played.Library(machine)
         answers = nvml.read(lambda name: library)
-        monkeypatch.setattr(unusable, "by_driver", lambda: answers)
+        monkeypatch.setattr(gpus, "by_driver", lambda: answers)
 
     return set_machine
 
@@ -38,14 +38,14 @@ def here(monkeypatch):
 )
 def test_cuda_is_shown_the_gpus_that_mxnet_can_use(here, cards, before, after):
     here(Machine(cards))
-    environ = {} if before is None else {unusable.VISIBLE: before}
-    unusable.hide(environ)
-    assert environ.get(unusable.VISIBLE) == after
+    environ = {} if before is None else {gpus.VISIBLE: before}
+    gpus.hide(environ)
+    assert environ.get(gpus.VISIBLE) == after
 
 
 def test_what_was_hidden_is_told(here):
     here(Machine([B200, A10]))
-    (line,) = unusable.hide({})
+    (line,) = gpus.hide({})
     assert line.startswith("NVIDIA B200: its compute capability is 10.0")
 
 
@@ -61,21 +61,21 @@ def test_fusion_is_left_off_where_the_driver_cannot_read_its_code(
     here, driver, before, after
 ):
     here(Machine([V100], driver=driver))
-    unusable.leave_fusion_off(before)
+    gpus.leave_fusion_off(before)
     assert before == after
 
 
 def test_without_a_driver_nothing_is_set(monkeypatch):
     answers = nvml.read(played.no_library)
-    monkeypatch.setattr(unusable, "by_driver", lambda: answers)
+    monkeypatch.setattr(gpus, "by_driver", lambda: answers)
     environ = {}
-    unusable.hide(environ)
-    unusable.leave_fusion_off(environ)
+    gpus.hide(environ)
+    gpus.leave_fusion_off(environ)
     assert environ == {}
 
 
 class FakeMxnet:
-    """MXNet as far as `refusal` knows it: `seen` GPUs, `gpu` under three names."""
+    """MXNet as far as `gpus.refuse` knows it: `seen` GPUs, `gpu` under three names."""
 
     def __init__(self, monkeypatch, seen):
         def gpu(device_id=0):
@@ -83,8 +83,8 @@ class FakeMxnet:
 
         for name in ("mxnet", "mxnet.context", "mxnet.numpy_extension", "other"):
             module = SimpleNamespace(gpu=gpu)
-            monkeypatch.setitem(refusal.sys.modules, name, module)
-        modules = refusal.sys.modules
+            monkeypatch.setitem(gpus.sys.modules, name, module)
+        modules = gpus.sys.modules
         self.mx, self.other = modules["mxnet"], modules["other"]
         self.npx = modules["mxnet.numpy_extension"]
         self.mx.context = modules["mxnet.context"]
@@ -94,9 +94,9 @@ class FakeMxnet:
 def test_a_gpu_that_cannot_be_used_is_refused_under_every_name(here, monkeypatch):
     here(Machine([H200]))
     fake = FakeMxnet(monkeypatch, seen=0)
-    refusal.install(fake.mx)
+    gpus.refuse(fake.mx)
     for gpu in (fake.mx.gpu, fake.mx.context.gpu, fake.npx.gpu):
-        with pytest.raises(refusal.UnusableGpuError, match=r"gpu\(0\).*H200.*9\.0"):
+        with pytest.raises(gpus.UnusableGpuError, match=r"gpu\(0\).*H200.*9\.0"):
             gpu(0)
     assert fake.other.gpu(0) == "gpu(0)"
 
@@ -104,10 +104,10 @@ def test_a_gpu_that_cannot_be_used_is_refused_under_every_name(here, monkeypatch
 def test_beside_it_the_gpus_that_mxnet_sees_can_be_asked_for(here, monkeypatch):
     here(Machine([B200, A10]))
     fake = FakeMxnet(monkeypatch, seen=1)
-    refusal.install(fake.mx)
-    refusal.install(fake.mx)  # a second time changes nothing
+    gpus.refuse(fake.mx)
+    gpus.refuse(fake.mx)  # a second time changes nothing
     assert fake.mx.gpu() == fake.mx.gpu(0) == "gpu(0)"
-    with pytest.raises(refusal.UnusableGpuError, match="NVIDIA B200"):
+    with pytest.raises(gpus.UnusableGpuError, match="NVIDIA B200"):
         fake.mx.gpu(1)
 
 
@@ -115,7 +115,7 @@ def test_where_every_gpu_is_usable_mxnet_is_left_as_it_is(here, monkeypatch):
     here(Machine([A10]))
     fake = FakeMxnet(monkeypatch, seen=1)
     before = fake.mx.gpu
-    refusal.install(fake.mx)
+    gpus.refuse(fake.mx)
     assert fake.mx.gpu is before
 
 
@@ -123,19 +123,21 @@ def test_mxnet_itself_refuses_such_a_gpu_and_the_book_takes_cpu_contexts():
     code = """
 from nvml_answers import H200, Library, Machine
 import d2l_ext
-from d2l_ext.doctor import nvml, unusable
+from d2l_ext import nvml
+from d2l_ext import gpus
 library = Library(Machine([H200]))
 answers = nvml.read(lambda name: library)
-unusable.by_driver = lambda: answers
+gpus.by_driver = lambda: answers
 import mxnet as mx
-from d2l_ext import devices, runtime
+from d2l_ext import devices
+from d2l_ext.provenance import provenance
 assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
 for ask in (mx.gpu, mx.context.gpu, mx.npx.gpu):
     try:
         mx.np.ones(2, ctx=ask(0))
     except RuntimeError as error:
         print(error)
-print(runtime.provenance()["profile"])
+print(provenance()["profile"])
 """
     ran = subprocess.run(
         [sys.executable, "-c", code],

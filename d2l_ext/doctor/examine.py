@@ -3,17 +3,15 @@
 import os
 from dataclasses import asdict, dataclass
 
-from .. import runtime
+from .. import gpus, nvml, runtime
 from . import (
     build,
+    cards,
     cluster,
-    gpus,
     libraries,
     machine,
-    nvml,
     ports,
     python,
-    unusable,
     verdict,
 )
 
@@ -50,11 +48,11 @@ def examine(read=nvml.read, probe=build.probe):
     answers, probed = read(), probe()
     # Where no GPU fits, the library itself hides them all from CUDA.
     fit = gpus.usable(answers)
-    visible = os.environ.get(unusable.VISIBLE) if fit else None
+    visible = os.environ.get(gpus.VISIBLE) if fit else None
     sections = {
         "Python": python.examine(),
         "MXNet": build.examine(probed),
-        "GPUs": gpus.examine(answers, gpus.cards(), visible),
+        "GPUs": cards.examine(answers, cards.plugged_in(), visible),
         "This machine": machine.examine(),
         "Several machines": cluster.examine() + ports.examine(),
     }

@@ -5,16 +5,16 @@ For tools/find_device.sh: with drivers before 510, nvidia-smi does not know the 
 
 import sys
 
-from . import nvml, support
+from .. import gpus, nvml
 
 
 def main(read=nvml.read):
     """Print the GPUs; return 1 when there is none that CUDA 11 could be asked for."""
     answers = read()
-    if not answers.driver or support.driver_problem(answers.driver):
+    if not answers.driver or gpus.driver_problem(answers.driver):
         return 1
     for gpu in answers.gpus:
-        print(f"{gpu.name}, {support.dotted(gpu.capability)}")
+        print(f"{gpu.name}, {gpus.dotted(gpu.capability)}")
     return 0 if answers.gpus else 1
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from ..gpus import unusable, usable
 from .finding import BAD
-from .gpus import unusable, usable
 from .python import MAKE
 
 

@@ -1,11 +1,7 @@
 """Interactive figures: inline SVG, a few controls, no network and no kernel.
 
-And the one language of all figures, also of those that matplotlib draws.
-
 | module | holds |
 |---|---|
-| `language` | the colour of every device, the hatch of every kind of work |
-| `style` | matplotlib's settings, for every chapter |
 | `frame` | what all figures share: controls, drawing, words, script |
 | `shapes` | boxes, words and arrows, drawn in Python as in the page's script |
 | `data_parallel_step` | split, copy, forward, backward, allreduce, update |

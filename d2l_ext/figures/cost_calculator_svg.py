@@ -6,6 +6,7 @@ returns. There is no clock: `now` is 0.
 
 from math import log2
 
+from ..palette import colour
 from .cost_calculator_state import state
 from .cost_calculator_words import (
     called,
@@ -17,7 +18,6 @@ from .cost_calculator_words import (
     time,
     whole,
 )
-from .language import colour
 from .shapes import ground, number, text, work
 
 __all__ = ["drawing", "height", "moment", "state", "summary"]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from . import language
+from .. import palette
 
 _HERE = Path(__file__).parent
 
@@ -115,7 +115,7 @@ def page(kind, name, label, controls, choice, data, twin):
 </div>
 <div class="scroll" role="group" aria-label="Drawing" tabindex="0"><svg role="img" \
 viewBox="0 0 700 {twin.height(d)}" aria-label="{escape(twin.summary(d))}" \
-fill="currentColor"><defs>{language.patterns(name)}{_tip(name)}</defs>\
+fill="currentColor"><defs>{palette.patterns(name)}{_tip(name)}</defs>\
 <g class="drawing">{twin.drawing(d, now)}</g></svg></div>
 <p data-role="summary">{words}</p>
 <p data-role="moment" aria-live="polite">{escape(twin.moment(d, now), quote=False)}</p>
@@ -155,5 +155,5 @@ def _tip(name):
 
 def _json(data):
     """The data and the language's colours. No `<` can end the script's element."""
-    held = {"colours": language.DEVICE_COLOURS, "inks": language.INKS, "data": data}
+    held = {"colours": palette.DEVICE_COLOURS, "inks": palette.INKS, "data": data}
     return json.dumps(held, separators=(",", ":")).replace("<", "\\u003c")

@@ -5,9 +5,9 @@ The page holds all schedules that it can show, computed by `schedule`.
 
 import re
 
+from ..palette import bar
 from ..schedule import clock, gpipe, one_f_one_b
 from . import frame, pipeline_schedule_svg
-from .language import bar
 
 #: What can be chosen: name -> (function, whether backward starts with the last).
 SCHEDULES = {"GPipe": (gpipe, True), "1F1B": (one_f_one_b, False)}

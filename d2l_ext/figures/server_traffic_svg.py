@@ -4,7 +4,7 @@ Every function has its twin of the same name in `server_traffic.js`. `d`: what `
 returns. `now`: how many ticks of the clock have passed; the last of them is shown.
 """
 
-from .language import colour, ink
+from ..palette import colour, ink
 from .server_traffic_state import (
     MESSAGES,
     computes,

@@ -5,7 +5,7 @@ wide, and `d["name"]` is the figure's id, which the hatches need. `state` is `'t
 `'now'`, `'done'` or `''`, and says how a shape looks at this moment.
 """
 
-from .language import colour, ink
+from ..palette import colour, ink
 
 
 def text(x, y, words, anchor="middle", size=11, state=""):

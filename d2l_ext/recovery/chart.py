@@ -2,8 +2,8 @@
 
 import matplotlib.pyplot as plt
 
-from ..figures.language import ALARM as LOST
-from ..figures.language import DEVICE_COLOURS
+from ..palette import ALARM as LOST
+from ..palette import DEVICE_COLOURS
 
 #: No worker's colour: stories have two.
 AGAIN = DEVICE_COLOURS[4]

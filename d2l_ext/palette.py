@@ -39,7 +39,7 @@ def ink(device):
 def bar(device, kind):
     """How matplotlib draws work of `kind` on device number `device`.
 
-        ax.broken_barh(spans, (device - 0.4, 0.8), **language.bar(device, "forward"))
+        ax.broken_barh(spans, (device - 0.4, 0.8), **palette.bar(device, "forward"))
 
     Raises `ValueError` for a kind that is not in `KIND_HATCHES`.
     """

@@ -5,9 +5,8 @@ Names and numbers are those of NVIDIA's *NVML API Reference*.
 """
 
 import ctypes
+from dataclasses import asdict, dataclass
 from itertools import combinations
-
-from .answers import Answers, Gpu, Link
 
 LIBRARY = "libnvidia-ml.so.1"
 #: What NVML answers when it cannot even begin, and what that means here.
@@ -30,6 +29,43 @@ PATHS = {
     50: "across NUMA nodes",
 }
 READ, NVLINK = 0, 2  # what two GPUs may be asked about each other
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU: `memory` in bytes, `capability` as `(8, 6)`, `mig` when divided."""
+
+    index: int
+    name: str
+    memory: int
+    capability: tuple
+    uuid: str
+    mig: bool
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two GPUs: whether each may read the other's memory, and what lies between."""
+
+    first: int
+    second: int
+    peers: bool
+    path: str
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All that NVML said. Without a driver everything is empty but `problem`."""
+
+    driver: str = ""
+    cuda: tuple = ()
+    gpus: tuple = ()
+    links: tuple = ()
+    problem: str = ""
+
+    def as_dict(self):
+        """The same as plain lists and dicts, for JSON."""
+        return asdict(self)
 
 
 class NvmlError(Exception):

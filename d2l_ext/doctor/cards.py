@@ -2,29 +2,13 @@
 
 from pathlib import Path
 
-from . import support
+from .. import gpus
 from .finding import NOTE, Finding
 
 NVIDIA, DISPLAYS = "0x10de", ("0x0300", "0x0302")  # as PCI numbers them
 
 
-def usable(answers):
-    """Return the GPUs of NVML's `answers` that MXNet can use with this driver."""
-    if not answers.driver or support.driver_problem(answers.driver):
-        return []
-    return [gpu for gpu in answers.gpus if support.code_for(gpu.capability)]
-
-
-def unusable(answers):
-    """Return one line for each GPU that MXNet cannot use: its name and the reason."""
-    if answers.driver and support.driver_problem(answers.driver):
-        reason = f"driver {answers.driver} is {support.driver_problem(answers.driver)}"
-        return [f"{gpu.name}: {reason}" for gpu in answers.gpus] or [reason]
-    reasons = [(gpu.name, support.why_not(gpu.capability)) for gpu in answers.gpus]
-    return [f"{name}: {reason}" for name, reason in reasons if reason]
-
-
-def cards(system="/sys"):
+def plugged_in(system="/sys"):
     """How many NVIDIA graphics cards are plugged in, with or without a driver."""
     found = 0
     for device in Path(system, "bus/pci/devices").glob("*"):
@@ -40,8 +24,8 @@ def cards(system="/sys"):
 def examine(answers, plugged_in=0, visible=None):
     """Return the findings about NVML's `answers`.
 
-    `plugged_in`: what `cards` counted. `visible`: the reader's own value of
-    CUDA_VISIBLE_DEVICES, None if it is not set.
+    `plugged_in`: what the function of that name counted. `visible`: the reader's own
+    value of CUDA_VISIBLE_DEVICES, None if it is not set.
     """
     found = [_driver(answers, plugged_in)]
     found += [_gpu(gpu, answers.driver) for gpu in answers.gpus]
@@ -61,16 +45,16 @@ def _driver(answers, plugged_in):
         count = f"{plugged_in} NVIDIA card{'s' * (plugged_in > 1)} plugged in"
         advice = "install NVIDIA's driver; for a container: --gpus all"
         return Finding("driver", f"{answers.problem}; {count}", NOTE, advice)
-    old = support.driver_problem(answers.driver)
-    oldest = support.dotted(support.OLDEST_DRIVER)
+    old = gpus.driver_problem(answers.driver)
+    oldest = gpus.dotted(gpus.OLDEST_DRIVER)
     if old:
         text, advice = f"{answers.driver}: {old}", f"install driver {oldest} or later"
         return Finding("driver", text, NOTE, advice)
     if answers.problem:
         return Finding("driver", f"{answers.driver}: {answers.problem}", NOTE)
-    text = f"{answers.driver} (up to CUDA {support.dotted(answers.cuda)})"
-    if support.version(answers.driver) < support.FUSION_DRIVER:
-        newer = support.dotted(support.FUSION_DRIVER)
+    text = f"{answers.driver} (up to CUDA {gpus.dotted(answers.cuda)})"
+    if gpus.version(answers.driver) < gpus.FUSION_DRIVER:
+        newer = gpus.dotted(gpus.FUSION_DRIVER)
         text += f", before {newer}: fused operators are switched off"
         return Finding("driver", text, NOTE, f"install driver {newer} or later")
     return Finding("driver", text)
@@ -78,13 +62,13 @@ def _driver(answers, plugged_in):
 
 def _gpu(gpu, driver):
     topic = f"GPU {gpu.index}"
-    capability = support.dotted(gpu.capability)
+    capability = gpus.dotted(gpu.capability)
     text = f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB, capability {capability}: "
-    if support.why_not(gpu.capability):
-        return Finding(topic, f"{text}not usable, as {support.HOLDS}", NOTE)
-    if support.driver_problem(driver):
+    if gpus.why_not(gpu.capability):
+        return Finding(topic, f"{text}not usable, as {gpus.HOLDS}", NOTE)
+    if gpus.driver_problem(driver):
         return Finding(topic, text + "not usable with this driver", NOTE)
-    code = support.dotted(support.code_for(gpu.capability))
+    code = gpus.dotted(gpus.code_for(gpu.capability))
     text += f"usable, with the machine code for {code}"
     if gpu.mig:
         text += "; divided by MIG, and CUDA shows a process one instance at most"

@@ -1,12 +1,12 @@
 """How measured figures look: one style for all chapters.
 
-    from d2l_ext.figures import style
+    from d2l_ext import style
     style.use()
 
 A figure then needs no settings of its own, but for a size that suits what it shows.
 """
 
-from .language import DEVICE_COLOURS
+from .palette import DEVICE_COLOURS
 
 #: matplotlib's settings, where they differ from its defaults. Inches and points.
 SETTINGS = {
