@@ -41,9 +41,9 @@ book: venv  ## execute every chapter on this machine's devices, render the pages
 
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
 	@$(RUN) tools/render.py
-	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/test_html.py
+	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py
 	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --side-by-side="-n 2" \
-	    tests/test_pages_in_browser.py
+	    tests/book/test_pages_in_browser.py
 
 pdf: venv  ## the whole book as one PDF (Chromium)
 	@$(RUN) tools/pdf.py
@@ -58,21 +58,21 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" tests
 	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" chapters \
 	    --nbval --nbval-current-env --nbval-cell-timeout=300 \
-	    --nbval-sanitize-with=tests/nbval_sanitize.cfg
+	    --nbval-sanitize-with=tests/book/nbval_sanitize.cfg
 
 rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….ipynb
 	@$(RUN) tools/rerun.py $(CHAPTERS)
 
 box: venv  ## a shell on the head of a cluster of three hosts, here (ARGS="--hosts 5")
-	@$(RUN) -m d2l_ext.box up $(ARGS)
-	@$(RUN) -m d2l_ext.box shell head || true
-	@$(RUN) -m d2l_ext.box down
+	@$(RUN) -m netbox up $(ARGS)
+	@$(RUN) -m netbox shell head || true
+	@$(RUN) -m netbox down
 
 stress: venv  ## 200 jobs of the launcher in a row, and 120 with a killed or stopped process
-	@$(RUN) tests/stress_launch.py kill 20
-	@$(RUN) tests/stress_launch.py cut 60
-	@$(RUN) tests/stress_launch.py jobs 100
-	@$(RUN) tests/stress_launch.py jobs 100 --resend
+	@$(RUN) tests/helpers/stress_launch.py kill 20
+	@$(RUN) tests/helpers/stress_launch.py cut 60
+	@$(RUN) tests/helpers/stress_launch.py jobs 100
+	@$(RUN) tests/helpers/stress_launch.py jobs 100 --resend
 
 bench: venv  ## measure two devices against one (options: ARGS=…)
 	@$(RUN) benchmarks/data_parallel.py $(ARGS)
@@ -82,21 +82,21 @@ bench-pipeline: venv  ## measure the LSTM on one device and as a pipeline on two
 
 bench-peers:  ## PyTorch and JAX in .venv-bench, for the comparison (Python 3.11)
 	@python3.11 -m venv .venv-bench
-	@.venv-bench/bin/python -m pip install --quiet -r requirements-bench.txt
+	@.venv-bench/bin/python -m pip install --quiet -r requirements/bench.txt
 
 lint-workflows:  ## check .github, containers and .devcontainer (Python 3.11)
 	@tools/lint_workflows.sh
 
-licences: venv  ## write licences.md anew (other environments: ARGS=…/site-packages)
+licences: venv  ## write reference/licences.md anew (other environments: ARGS=…/site-packages)
 	@$(RUN) tools/licences.py $(ARGS)
 
-lock:  ## pin all packages anew in locks, with uv (newest: ARGS=--upgrade)
+lock:  ## pin all packages anew, with uv (newest: ARGS=--upgrade)
 	@tools/lock.sh $(ARGS)
 
 doctor:  ## say whether the book can run here, on what, and why not on more
 	@if [ -x $(RUN) ]; then python=$(RUN); \
 	else python=$$(NEED_VENV=no tools/find_python.sh); fi && \
-	$$python -m d2l_ext.doctor $(ARGS)
+	$$python -m bookkit.doctor $(ARGS)
 
 check-gpu-set:  ## install the GPU set beside this, check that it loads (3.7 GB)
 	@tools/check_gpu_set.sh

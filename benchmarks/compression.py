@@ -27,8 +27,8 @@ import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import mxnet as mx
 import record
 import report
-from d2l_ext import launch
-from d2l_ext.compression import packed_size
+import pslaunch as launch
+from d2l_ext.kvstore.compression import packed_size
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "compression.json"
 WORKERS, THRESHOLD, WARM_UP = 2, 0.5, 1

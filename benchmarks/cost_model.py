@@ -3,7 +3,7 @@
     python benchmarks/cost_model.py
     python benchmarks/cost_model.py --output benchmarks/results/cost_model.json
 
-Cases of `d2l_ext.cost_model.study`, all of them in each of several passes: those that
+Cases of `benchmarks.scale.study`, all of them in each of several passes: those that
 give the constants, and those that are predicted. How far two passes lie apart is the
 noise, which no model can beat.
 """
@@ -23,7 +23,7 @@ import machine as the_machine
 import record
 import report
 from d2l_ext import runtime
-from d2l_ext.cost_model import machine, study
+from benchmarks.scale import machine, study
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "cost_model.json"
 #: What was aimed at: the relative error of the unseen cases.

@@ -26,7 +26,7 @@ import report
 import rows
 from run import CHECK_STEPS, WARM_UP, Run, say
 
-from d2l_ext.rosetta import peers
+from benchmarks.rosetta import peers
 
 LEARNING_RATE = 0.1
 #: What makes glibc keep the memory that a process frees, for its next step.
@@ -74,7 +74,7 @@ def _positive(text):
 
 def write_problem(path, batch_size):
     """One minibatch and the initial weights, for all rows the same."""
-    from d2l_ext import lenet
+    from d2l_ext.data_parallel import lenet
 
     rng = numpy.random.RandomState(0)
     params = {f"p{i}": p.asnumpy() for i, p in enumerate(lenet.init_params())}

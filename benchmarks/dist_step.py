@@ -5,9 +5,9 @@ from time import perf_counter
 from mxnet import np, npx
 from mxnet import optimizer as optimizers
 
-from d2l_ext import dist_train, lenet
-from d2l_ext.data_parallel import get_params
+from d2l_ext.data_parallel import get_params, lenet
 from d2l_ext.devices import try_all_devices
+from d2l_ext.kvstore import dist_train
 
 
 def exchange(kv, sizes, steps, num_devices, on_store):

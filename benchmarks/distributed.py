@@ -25,8 +25,8 @@ import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import dist_step
 import record
 import report
-from d2l_ext import launch
-from d2l_ext.rosetta import peers
+import pslaunch as launch
+from benchmarks.rosetta import peers
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "distributed.json"
 WARM_UP, DEADLINE, IMAGES = 3, 120, 256

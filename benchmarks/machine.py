@@ -9,7 +9,7 @@ from time import perf_counter, sleep
 
 from measure import paired_ratios
 
-from d2l_ext import provenance
+from bookkit import provenance
 
 #: Cores that other work may keep busy, of all, before a result carries a warning.
 BUSY = 0.05

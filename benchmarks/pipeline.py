@@ -27,8 +27,9 @@ import mxnet as mx
 import numpy
 import record
 import report
-from d2l_ext import lstm, pipeline, wavefront
-from d2l_ext.provenance import provenance
+from d2l_ext.pipeline import lstm, wavefront
+from d2l_ext import pipeline
+from bookkit.provenance import provenance
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "pipeline.json"
 LAYERS, BATCH_SIZE, VOCABULARY = 4, 64, 64

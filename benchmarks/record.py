@@ -7,7 +7,7 @@ import machine
 import report
 from worker import Worker
 
-from d2l_ext.provenance import provenance
+from bookkit.provenance import provenance
 
 HERE = Path(__file__).resolve().parent
 

@@ -15,10 +15,11 @@ import d2l_ext  # noqa: F401, I001  (before mxnet, see d2l_ext.runtime)
 import numpy
 from mxnet import autograd, gluon, np, npx
 
-from d2l_ext import data_parallel, flat, lenet, minibatch
-from d2l_ext.provenance import provenance
+from d2l_ext import data_parallel
+from d2l_ext.data_parallel import flat, lenet, minibatch
+from bookkit.provenance import provenance
 from d2l_ext.devices import try_all_devices
-from d2l_ext.rosetta.mxnet_steps import gluon_lenet
+from benchmarks.rosetta.mxnet_steps import gluon_lenet
 from worker import serve
 
 STATIC = {"static_alloc": True, "static_shape": True}

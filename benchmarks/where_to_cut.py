@@ -25,10 +25,11 @@ import mxnet as mx
 import numpy
 from report import to_json, warning_lines
 
-from d2l_ext import layer_costs, lstm, pipeline
-from d2l_ext.placements import all_placements
-from d2l_ext.provenance import provenance
-from d2l_ext.step_time import best_placement, predict
+from d2l_ext.pipeline import layer_costs, lstm
+from d2l_ext import pipeline
+from d2l_ext.pipeline.placements import all_placements
+from bookkit.provenance import provenance
+from d2l_ext.pipeline.step_time import best_placement, predict
 
 
 def parse(argv):

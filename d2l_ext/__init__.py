@@ -3,7 +3,8 @@
 Import it before mxnet and d2l: it sets what MXNet's engine reads at its start.
 """
 
-from . import gpus, runtime, worker_exit
+from . import lazy, runtime, worker_exit
+from .devices import gpus
 
 runtime.check_python()
 runtime.prepare()
@@ -13,3 +14,13 @@ if runtime.preload_cuda():
 worker_exit.leave_on_error()
 
 __version__ = "0.1.0"
+#: The functions of the source documents have their names here. Two are modules as
+#: well, `allreduce` and `train`, which can be called.
+__getattr__ = lazy.names(
+    __name__,
+    **{
+        "data_parallel.lenet": "lenet",
+        "data_parallel.minibatch": "split_batch",
+        "data_parallel.step": "get_params train_batch",
+    },
+)

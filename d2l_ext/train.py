@@ -14,9 +14,10 @@ import signal
 import sys
 from contextlib import ExitStack, suppress
 
-from . import options, worker_exit
-from .preparation import prepare
-from .stop import Stop, Stopped, interruptible
+from . import lazy, worker_exit
+from .trainer import options
+from .trainer.preparation import prepare
+from .trainer.stop import Stop, Stopped, interruptible
 
 
 def command():
@@ -97,3 +98,5 @@ def _end(code, held):
 
 if __name__ == "__main__":
     command()
+else:  # the name of a function, too, in a source document
+    lazy.callable_as(__name__, "d2l_ext.data_parallel", "train")

@@ -16,16 +16,18 @@ from notebooks import code_cells
 
 #: A change of these variables may change what a chapter shows.
 PREFIXES = ("D2L_EXT_", "MXNET_", "OMP_")
+#: Where the code lies that chapters import.
+PACKAGES = ("d2l_ext", "bookkit", "pslaunch", "netbox", "benchmarks")
 
 
 def surroundings(root):
     """Return a digest of what all chapters depend on.
 
-    That is the library, scripts beside the chapters, the installed packages, the
+    That is the code of `PACKAGES`, the installed packages, the
     environment variables that MXNet and the library read, and the devices.
     """
     root = Path(root)
-    sources = sorted([*root.glob("d2l_ext/**/*.py"), *root.glob("chapters/**/*.py")])
+    sources = sorted(path for p in PACKAGES for path in root.glob(f"{p}/**/*.py"))
     tools = sorted(Path(__file__).parent.glob("*.py"))
     facts = {
         "sources": {str(p.relative_to(root)): p.read_text() for p in sources},

@@ -1,7 +1,7 @@
 """How long chapters run: recorded with their outputs, and said in words.
 
-A chapter says that it runs in less than so long. `tests/test_durations.py` compares
-that with the record, `chapters/durations.json`, which `tools/rerun.py` writes.
+A chapter says that it runs in less than so long. `tests/book/test_durations.py`
+compares that with the record, `chapters/durations.json`, which `tools/rerun.py` writes.
 """
 
 import json

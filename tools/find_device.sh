@@ -39,7 +39,7 @@ ask_nvidia_smi() {
 ask_driver() {
     here=$(dirname "$0")
     python=$(PYTHON='' NEED_VENV=no "$here/find_python.sh" 2>/dev/null) &&
-        (cd "$here/.." && $limit "$python" -m d2l_ext.doctor.list 2>/dev/null)
+        (cd "$here/.." && $limit "$python" -m bookkit.doctor.list 2>/dev/null)
 }
 gpus=$(ask_nvidia_smi || ask_driver) ||
     answer cpu "the driver finds no GPU, or is too old for CUDA 11"

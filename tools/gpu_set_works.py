@@ -12,9 +12,9 @@ import d2l_ext  # noqa: F401  (before MXNet: it loads CUDA's libraries)
 import mxnet as mx
 from mxnet import np, npx
 
+from bookkit.doctor import libraries
 from d2l_ext.data_parallel import train
 from d2l_ext.devices import try_all_devices
-from d2l_ext.doctor import libraries
 
 FEATURES = ("CUDA", "CUDNN", "NCCL", "DIST_KVSTORE")
 
@@ -33,7 +33,7 @@ def what_is_said_without(file):
     away = path.with_name("away")  # a name with .so in it would be loaded
     path.rename(away)
     try:
-        command = [sys.executable, "-m", "d2l_ext.doctor"]
+        command = [sys.executable, "-m", "bookkit.doctor"]
         return subprocess.run(command, capture_output=True, text=True, check=False)
     finally:
         away.rename(path)
@@ -55,7 +55,7 @@ def main():
     history = train(2, 64, 0.2, devices=devices, num_epochs=1)
     check(0 < history.accuracy[-1] <= 1, "LeNet trains an epoch on two CPU contexts")
 
-    ran = subprocess.run([sys.executable, "-m", "d2l_ext.doctor"], check=False)
+    ran = subprocess.run([sys.executable, "-m", "bookkit.doctor"], check=False)
     check(ran.returncode == 0, "the doctor says that the book can run")
     for file, wheel in libraries.WHEELS.items():
         ran = what_is_said_without(file)

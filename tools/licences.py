@@ -36,7 +36,9 @@ def locked(root=ROOT):
     return {
         name
         for lock in LOCKS
-        for name, marker in _entries((root / "locks" / f"{lock}.txt").read_text())
+        for name, marker in _entries(
+            (root / f"requirements/locks/{lock}.txt").read_text()
+        )
         if not marker or any(_holds(marker, python) for python in PYTHONS)
     }
 
@@ -50,6 +52,10 @@ def _holds(marker, python):
     short = ".".join(python.split(".")[:2])
     versions = {"python_full_version": python, "python_version": short}
     return Marker(marker.strip()).evaluate({**MACHINE, **versions})
+
+
+#: Of packages whose metadata name none: what the file LICENSE beside them is.
+IN_A_FILE = {"quickjs": "MIT"}
 
 
 def declared(paths=None):
@@ -77,7 +83,7 @@ def licence(about):
     lines = (about.get("License") or "").strip().splitlines()
     if lines and len(lines[0]) < 60:
         return lines[0]
-    return "; ".join(classifiers) or "not declared"
+    return "; ".join(classifiers) or IN_A_FILE.get(about["Name"], "not declared")
 
 
 def read(page):
@@ -88,7 +94,7 @@ def read(page):
 
 def main():
     """Write the page; return the exit status."""
-    page = ROOT / "licences.md"
+    page = ROOT / "reference/licences.md"
     text = page.read_text()
     known = read(text)
     for paths in (None, *([path] for path in sys.argv[1:])):

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Checks what runs the book elsewhere: the workflows, the container file, the
 # definition of the dev container.  The tools have an environment of their own,
-# .venv-lint, with the packages and hashes of locks/lint.txt.
+# .venv-lint, with the packages and hashes of requirements/locks/lint.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 bin=.venv-lint/bin
-if ! cmp --silent locks/lint.txt .venv-lint/made-of; then
+if ! cmp --silent requirements/locks/lint.txt .venv-lint/made-of; then
     rm -rf .venv-lint
     python3.11 -m venv .venv-lint
     $bin/python -m pip install --quiet --disable-pip-version-check \
-        --require-hashes --no-deps -r locks/lint.txt
-    cp locks/lint.txt .venv-lint/made-of
+        --require-hashes --no-deps -r requirements/locks/lint.txt
+    cp requirements/locks/lint.txt .venv-lint/made-of
 fi
 export PATH=$PWD/$bin:$PATH # actionlint looks for shellcheck there
 

@@ -2,10 +2,10 @@
 # Writes the locks: one version of every package, for Python 3.9 to 3.11, with the
 # hashes of its files.  What make_venv.sh installs is what stands there.
 #
-#   locks/common.txt   what requirements-cpu.txt and requirements-gpu.txt share
-#   locks/cpu.txt      that, and MXNet for CPUs
-#   locks/gpu.txt      that, MXNet for GPUs and its CUDA libraries
-#   locks/lint.txt     the tools of `make lint-workflows`, in an environment of theirs
+#   requirements/locks/common.txt   what requirements/cpu.txt and requirements/gpu.txt share
+#   requirements/locks/cpu.txt      that, and MXNet for CPUs
+#   requirements/locks/gpu.txt      that, MXNet for GPUs and its CUDA libraries
+#   requirements/locks/lint.txt     the tools of `make lint-workflows`, in an environment of theirs
 #
 #   tools/lock.sh             keep the versions that still fit
 #   tools/lock.sh --upgrade   take the newest ones (any option of uv goes here)
@@ -17,7 +17,7 @@ command -v "$uv" >/dev/null || {
     echo "make lock needs uv (https://docs.astral.sh/uv/); none is on the PATH." >&2
     exit 1
 }
-head="# Written by \`make lock\`.  Change requirements*.txt and run that again."
+head="# Written by \`make lock\`.  Change the requirements and run that again."
 
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
@@ -34,13 +34,13 @@ resolve() {
 }
 
 # Both sets are resolved together, so that they agree, and then taken apart.
-sed -s '/^-r /d' locks/common.txt locks/cpu.txt locks/gpu.txt >"$new/all" 2>/dev/null || true
-resolve 3.9 "$new/all" requirements-cpu.txt requirements-gpu.txt
-cp locks/lint.txt "$new/lint" 2>/dev/null || true
-resolve 3.11 "$new/lint" requirements-lint.txt
+sed -s '/^-r /d' requirements/locks/common.txt requirements/locks/cpu.txt requirements/locks/gpu.txt >"$new/all" 2>/dev/null || true
+resolve 3.9 "$new/all" requirements/cpu.txt requirements/gpu.txt
+cp requirements/locks/lint.txt "$new/lint" 2>/dev/null || true
+resolve 3.11 "$new/lint" requirements/lint.txt
 
-mkdir -p locks
-awk -v head="$head" -v folder=locks '
+mkdir -p requirements/locks
+awk -v head="$head" -v folder=requirements/locks '
     # The packages that a set names itself are its own; the others are shared.
     FILENAME != ARGV[ARGC - 1] {
         if ($0 ~ /^[a-z]/) { sub(/==.*/, ""); set[$0] = FILENAME ~ /gpu/ ? "gpu" : "cpu" }
@@ -57,8 +57,8 @@ awk -v head="$head" -v folder=locks '
         for (name in set) sets[set[name]]
         for (to in sets)
             printf "%s\n-r common.txt\n%s", head, text[to] >folder "/" to ".txt"
-    }' requirements-cpu.txt requirements-gpu.txt "$new/all"
+    }' requirements/cpu.txt requirements/gpu.txt "$new/all"
 {
     echo "$head"
     grep -v '^#' "$new/lint"
-} >locks/lint.txt
+} >requirements/locks/lint.txt

@@ -20,7 +20,7 @@ marker=$venv/.made-by-make
 # the scripts of an environment hold its full path.
 fingerprint() {
     {
-        cat locks/common.txt locks/[cg]pu.txt
+        cat requirements/locks/common.txt requirements/locks/[cg]pu.txt
         cat tools/make_venv.sh
         # The settings of ruff, pytest and codespell install nothing.
         sed '/^\[tool\.pytest/,$d' pyproject.toml
@@ -84,6 +84,11 @@ install_with_pip() {
     $pip install --quiet --no-deps --no-build-isolation -e .
 }
 
+# Chapters measure with what is in benchmarks, which belongs to no wheel.
+find_benchmarks() {
+    pwd >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/checkout.pth"
+}
+
 check_import() {
     local message
     if message=$("$venv/bin/python" -c "import d2l_ext, mxnet" 2>&1); then
@@ -102,7 +107,7 @@ check_import() {
     *)
         echo "$message" >&2
         echo "MXNet was installed into $venv, but cannot be imported (see above)." \
-            "What is missing: $venv/bin/python -m d2l_ext.doctor" >&2
+            "What is missing: $venv/bin/python -m bookkit.doctor" >&2
         ;;
     esac
     exit 1
@@ -110,9 +115,10 @@ check_import() {
 
 if ! is_current; then
     device=$(tools/find_device.sh)
-    requirements=locks/$device.txt
+    requirements=requirements/locks/$device.txt
     clear_place
     if [ -n "$uv" ]; then install_with_uv; else install_with_pip; fi
+    find_benchmarks
     {
         echo "$device"
         echo "${PYTHON:-}"

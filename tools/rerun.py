@@ -1,7 +1,7 @@
 """Executes chapters and stores their outputs in the notebooks, for authors.
 
     tools/rerun.py                           all chapters
-    tools/rerun.py chapters/devices.ipynb    one of them
+    tools/rerun.py chapters/devices/devices.ipynb    one of them
     tools/rerun.py --time                    store only how long each takes
 
 What changes from run to run without meaning anything is left out or made the

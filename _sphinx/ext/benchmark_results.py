@@ -1,0 +1,131 @@
+"""Puts recorded measurements into a page: no figure is typed by hand.
+
+A table, with a column per dotted path into the entries of a list::
+
+    ```{results-table} data_parallel rows
+    :columns: name, step_ms.median, speed_up.median
+    :headings: Step, ms, one device / this
+    ```
+
+and a single figure in a sentence: ``{result}`data_parallel rows.flat-2.devices` ``.
+An entry of a list is named by its `id` or by its number. Figures have as many digits
+as the option or role says: ``{result}`data_parallel bars.0.value 2` ``.
+"""
+
+import json
+import os
+from datetime import datetime
+from typing import ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+
+def load(env, name):
+    """The result `name` as a dictionary; the page is read again when it changes."""
+    path = os.path.join(env.srcdir, "benchmarks", "results", f"{name}.json")
+    env.note_dependency(path)
+    with open(path, encoding="utf-8") as stream:
+        return json.load(stream)
+
+
+def look_up(value, path):
+    """The entry of nested dicts and lists at a dotted `path`; None when it is null.
+
+    Raises `KeyError` with the names that there are when one is not known.
+    """
+    for part in path.split("."):
+        if value is None:
+            return None
+        if isinstance(value, list):
+            named = {str(e.get("id", i)): e for i, e in enumerate(value)}
+            value = {**{str(i): e for i, e in enumerate(value)}, **named}
+        if part not in value:
+            raise KeyError(f"no {part!r} in {path!r}: there are {', '.join(value)}")
+        value = value[part]
+    return value
+
+
+def text_of(value, digits):
+    """A value for the reader: figures rounded, yes and no, a dash for nothing."""
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.{digits}f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def provenance(result):
+    """One line: processor, cores, versions, date, commit."""
+    machine, day = result["machine"], datetime.fromisoformat(result["date"]).date()
+    # Results without versions come from an environment that the lock made.
+    versions = ", ".join(" ".join(pair) for pair in result.get("versions", {}).items())
+    return (
+        f"Measured on {machine['cores']} cores ({machine['processor']}) with "
+        f"{versions or 'the versions in requirements/locks/cpu.txt'}, "
+        f"{day:%d %B %Y}, commit {result['commit']['describe']}."
+    )
+
+
+class ResultsTable(SphinxDirective):
+    """A table of a list in a recorded result, and a line that says from where."""
+
+    required_arguments = 2  # the result, and the path of the list
+    option_spec: ClassVar = {
+        "columns": directives.unchanged_required,
+        "headings": directives.unchanged_required,
+        "digits": directives.nonnegative_int,
+    }
+
+    def run(self):
+        name, path = self.arguments
+        result = load(self.env, name)
+        columns, headings = (
+            [part.strip() for part in self.options[key].split(",")]
+            for key in ("columns", "headings")
+        )
+        if len(columns) != len(headings):
+            raise self.error(f"{len(columns)} columns have {len(headings)} headings")
+        try:
+            rows = [self.row(e, columns) for e in look_up(result, path)]
+        except KeyError as problem:
+            raise self.error(f"{name}.json: {problem.args[0]}") from None
+        group = nodes.tgroup(cols=len(columns))
+        group += [nodes.colspec(colwidth=1) for _ in columns]
+        group += nodes.thead("", row_of(headings))
+        group += nodes.tbody("", *rows)
+        table = nodes.table("", group, classes=["results-table"])
+        return [table, nodes.paragraph("", provenance(result), classes=["provenance"])]
+
+    def row(self, entry, columns):
+        if "missing" in entry:
+            empty = ["not measured"] + [""] * (len(columns) - 2)
+            return row_of([str(look_up(entry, columns[0])), *empty])
+        digits = self.options.get("digits", 2)
+        return row_of([text_of(look_up(entry, c), digits) for c in columns])
+
+
+def row_of(texts):
+    return nodes.row("", *[nodes.entry("", nodes.paragraph("", t)) for t in texts])
+
+
+class ResultRole(SphinxRole):
+    """A single figure of a recorded result."""
+
+    def run(self):
+        name, path, *digits = self.text.split()
+        try:
+            value = look_up(load(self.env, name), path)
+        except (KeyError, OSError) as problem:
+            message = f"result {self.text!r}: {problem.args[0]}"
+            return [], [self.inliner.reporter.error(message, line=self.lineno)]
+        return [nodes.Text(text_of(value, int(digits[0]) if digits else 2))], []
+
+
+def setup(app):
+    app.add_directive("results-table", ResultsTable)
+    app.add_role("result", ResultRole())
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,159 @@
+"""Links each term of the glossary where a page uses it first.
+
+The text of a chapter stays as a reader of the notebook sees it. Here, when the page
+is rendered, the first use of a term becomes a link to its entry. Terms are not looked
+for in headings, code, formulas, links, and what cells print.
+"""
+
+import os
+import re
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+
+GLOSSARY = "reference/glossary"
+#: Pages that are lists, or that define the terms themselves.
+NOT_ON = {
+    f"reference/{page}"
+    for page in ("bibliography", "claims", "glossary", "licences", "notation")
+}
+#: Words with another meaning as well: a notebook's cell, a dense layer, a link on the
+#: web. They are linked where a page sets them in bold, and so means the term.
+ALSO_OTHER_WORDS = {
+    "balance", "bound", "box", "cell", "context", "crew", "crossing", "dense",
+    "distributed", "efficiency", "heartbeat", "host", "key", "link", "node", "pull",
+    "push", "restart", "role", "schedule", "span", "step", "straggler", "trace", "tree",
+    "trial", "view",
+}  # fmt: skip
+#: Where no term is looked for.
+CLOSED = (
+    nodes.Titular,
+    nodes.reference,
+    nodes.literal,
+    nodes.FixedTextElement,
+    nodes.math,
+    nodes.math_block,
+    nodes.raw,
+    nodes.image,
+    nodes.Invisible,
+    addnodes.pending_xref,
+    addnodes.index,
+)
+BLOCK = re.compile(r"(?ms)^```\{glossary\}\n(.*?)\n```")
+
+
+def entries(text):
+    """The entries of a glossary page: a list of lists of names that stand for one."""
+    found, names = [], []
+    for line in "\n\n".join(BLOCK.findall(text)).splitlines():
+        if line and not line.startswith(" "):
+            names.append(line)
+        elif names:
+            found.append(names)
+            names = []
+    return found
+
+
+def pattern(names):
+    """Finds any of `names` in running text, the longest first, also in the plural.
+
+    A name with a capital letter is a proper name, and is found as it is written.
+    """
+    ordered = sorted(names, key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(_one, ordered))})(?![\w-])")
+
+
+def _one(name):
+    escaped = re.escape(name).replace(r"\ ", r"\s+")
+    if name != name.lower():
+        return f"{escaped}s?"
+    first = f"[{name[0]}{name[0].upper()}]" if name[0].isalpha() else escaped[0]
+    return f"{first}{escaped[1:]}(?:s|es)?"
+
+
+class Terms:
+    """The terms of a page that are still to be linked."""
+
+    def __init__(self, entries):
+        self.entry = {name: names[0] for names in entries for name in names}
+        self.pattern = pattern(self.entry)
+        self.linked = set()
+
+    def first_use(self, text, bold):
+        """The next term in `text` that was not linked yet: (match, name), or None."""
+        for match in self.pattern.finditer(text):
+            name = self.name_of(match.group())
+            entry = self.entry[name]
+            if entry in self.linked or (name in ALSO_OTHER_WORDS and not bold):
+                continue
+            self.linked.add(entry)
+            return match, name
+        return None
+
+    def name_of(self, words):
+        words = re.sub(r"\s+", " ", words)
+        for form in (words, words[0].lower() + words[1:]):
+            for name in (form, form.removesuffix("s"), form.removesuffix("es")):
+                if name in self.entry:
+                    return name
+        raise KeyError(words)
+
+
+class LinkTerms(SphinxTransform):
+    """Turns the first use of each term into a link to the glossary."""
+
+    default_priority = 500
+
+    def apply(self):
+        page = self.env.docname
+        path = os.path.join(self.env.srcdir, f"{GLOSSARY}.md")
+        if page in NOT_ON or not os.path.exists(path):
+            return
+        self.env.note_dependency(path)
+        with open(path, encoding="utf-8") as stream:
+            terms = Terms(entries(stream.read()))
+        for text in list(self.document.findall(nodes.Text)):
+            if not _is_closed(text):
+                self.link(text, terms)
+
+    def link(self, text, terms):
+        bold = isinstance(text.parent, nodes.strong)
+        rest, parts = text.astext(), []
+        while found := terms.first_use(rest, bold):
+            match, name = found
+            parts += [nodes.Text(rest[: match.start()]), self.xref(match.group(), name)]
+            rest = rest[match.end() :]
+        if parts:
+            text.parent.replace(text, [*parts, nodes.Text(rest)])
+
+    def xref(self, words, name):
+        xref = addnodes.pending_xref(
+            "",
+            refdomain="std",
+            reftype="term",
+            reftarget=name,
+            refexplicit=True,
+            refwarn=True,
+            refdoc=self.env.docname,
+            classes=["glossary-term"],
+        )
+        xref += nodes.inline(words, words, classes=["glossary-term"])
+        return xref
+
+
+def _is_closed(node):
+    while node is not None:
+        if isinstance(node, CLOSED) or "cell" in node_classes(node):
+            return True
+        node = node.parent
+    return False
+
+
+def node_classes(node):
+    return node.get("classes", ()) if isinstance(node, nodes.Element) else ()
+
+
+def setup(app):
+    app.add_transform(LinkTerms)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

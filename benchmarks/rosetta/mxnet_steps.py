@@ -1,0 +1,89 @@
+"""The same steps in MXNet, in this process, with the functions of the chapters.
+
+Each takes a problem of `problems` and returns the weights after one step, a list of
+NumPy arrays in the order `p0`, `p1`, …
+"""
+
+from mxnet import autograd, gluon, np
+
+from d2l_ext import data_parallel, tensor_parallel
+from d2l_ext.data_parallel.minibatch import split_batch
+from d2l_ext.devices import try_all_devices
+from d2l_ext.pipeline import microbatch
+from d2l_ext.pipeline.schedule import gpipe
+from d2l_ext.trainer import networks
+
+MICRO_BATCHES = 4
+
+
+def scratch(problem, num_devices=2):
+    """Data parallelism from scratch: `data_parallel.train_batch`."""
+    X, y, params = _prepare(problem)
+    devices = try_all_devices(num_devices)
+    replicas = [data_parallel.get_params(params, device) for device in devices]
+    data_parallel.train_batch(X, y, replicas, devices, float(problem["lr"]))
+    return [p.asnumpy() for p in replicas[-1]]
+
+
+def trainer(problem, num_devices=2):
+    """Data parallelism with Gluon: `split_batch`, a `Trainer`, kvstore `device`."""
+    X, y, params = _prepare(problem)
+    devices = try_all_devices(num_devices)
+    net, loss = gluon_lenet(params, devices), gluon.loss.SoftmaxCrossEntropyLoss()
+    trainer = gluon.Trainer(net.collect_params(), "sgd",
+                            {"learning_rate": float(problem["lr"])})  # fmt: skip
+    with autograd.record():
+        losses = [loss(net(Xs), ys) for Xs, ys in zip(*split_batch(X, y, devices))]
+    for device_loss in losses:
+        device_loss.backward()
+    trainer.step(len(X))
+    after = [p.data(devices[-1]).asnumpy() for p in net.collect_params().values()]
+    return [a.T if a.ndim == 2 else a for a in after]
+
+
+def gluon_lenet(params, devices):
+    """`networks.lenet` with these parameters, in the order of `lenet.SHAPES`."""
+    net = networks.lenet()
+    net.initialize(ctx=devices)
+    net(np.zeros((1, 1, 28, 28), ctx=devices[0]))  # now it knows its shapes
+    for p, value in zip(net.collect_params().values(), params):
+        # Dense stores (out, in), the text (in, out)
+        p.set_data(value.T if value.ndim == 2 else value)
+    return net
+
+
+def pipeline(problem):
+    """A pipeline of two stages and four micro-batches: `microbatch.gradients`."""
+    X, y, params = _prepare(problem)
+    params = [p.T if p.ndim == 2 else p for p in params]
+    stages = microbatch.dense_stages(params, try_all_devices(2))
+    schedule = gpipe(len(stages), MICRO_BATCHES)
+    microbatch.gradients(stages, schedule, X, y, _half_squares)
+    step = float(problem["lr"]) / len(X)
+    after = [p - step * g for s in stages for p, g in zip(s.params, s.grads)]
+    return [a.asnumpy().T if a.ndim == 2 else a.asnumpy() for a in after]
+
+
+def tensor_split(problem):
+    """A block cut by columns, then by rows: `tensor_parallel`."""
+    X, y, params = _prepare(problem)
+    devices = try_all_devices(2)
+    parts = tensor_parallel.split_block(params, devices)
+    Xs, ys = (tensor_parallel.replicate(a, devices) for a in (X, y))
+    outs, hidden = tensor_parallel.forward(Xs, parts)
+    errors = [out - t for out, t in zip(outs, ys)]
+    _, gradients = tensor_parallel.backward(errors, Xs, hidden, parts)
+    step = float(problem["lr"]) / len(X)
+    after = [[p - step * g for p, g in zip(*of_device)]
+             for of_device in zip(parts, gradients)]  # fmt: skip
+    return tensor_parallel.join_block(after)
+
+
+def _half_squares(out, y):
+    return ((out - y) ** 2).sum(axis=1) / 2
+
+
+def _prepare(problem):
+    params = [np.array(problem[f"p{i}"]) for i in range(len(problem) - 3)]
+    y = problem["y"]
+    return np.array(problem["X"]), np.array(y, dtype=y.dtype), params

@@ -1,0 +1,52 @@
+"""The weights and data from which every framework takes the same step.
+
+A problem is a dict of NumPy arrays: `X`, `y`, the learning rate `lr`, and the
+parameters `p0`, `p1`, …. A dense layer's weights are (in, out).
+"""
+
+import numpy
+
+from d2l_ext.data_parallel.lenet import SHAPES
+
+BATCH, WIDTH = 64, 48
+
+
+def lenet(seed=0):
+    """LeNet, images `X` (64, 1, 28, 28), classes `y` (64,): for data parallelism.
+
+    Random pixels: a step has the same arithmetic whatever is on the picture.
+    """
+    rng = numpy.random.default_rng(seed)
+    X = rng.random((BATCH, 1, 28, 28))
+    y = rng.integers(10, size=BATCH)
+    return {**_problem(X, _params(rng, SHAPES)), "y": y}
+
+
+def blocks(seed=0):
+    """Four dense blocks of 48 units, ReLU after each: for a pipeline of two stages."""
+    rng = numpy.random.default_rng(seed)
+    X = rng.normal(size=(BATCH, WIDTH))
+    return _problem(X, _params(rng, [(WIDTH, WIDTH), (WIDTH,)] * 4), X[:, ::-1])
+
+
+def block(seed=0):
+    """Dense (48, 192), ReLU, dense (192, 48): for splitting inside a layer."""
+    rng, wide = numpy.random.default_rng(seed), 4 * WIDTH
+    X = rng.normal(size=(BATCH, WIDTH))
+    shapes = [(WIDTH, wide), (wide,), (wide, WIDTH), (WIDTH,)]
+    return _problem(X, _params(rng, shapes), X[:, ::-1])
+
+
+def _params(rng, shapes):
+    """Weights from N(0, 2 / inputs), biases that differ from zero."""
+    for shape in shapes:
+        inputs = shape[0] if len(shape) == 2 else max(1, int(numpy.prod(shape[1:])))
+        yield rng.normal(0, (2 / inputs) ** 0.5 if len(shape) > 1 else 0.1, shape)
+
+
+def _problem(X, params, y=None):
+    arrays = {"X": X, **{f"p{i}": p for i, p in enumerate(params)}}
+    if y is not None:
+        arrays["y"] = y
+    arrays = {k: numpy.ascontiguousarray(a, "float32") for k, a in arrays.items()}
+    return {**arrays, "lr": numpy.float32(0.1)}

@@ -1,0 +1,34 @@
+"""Tells a reader whether an answer to an exercise is right.
+
+    from bookkit.answers import check
+
+    check("allreduce", 1, 14)
+
+A wrong answer that many would give is met with what it suggests, and not with the
+solution. Each chapter asks for some of its exercises; the others have no short answer.
+"""
+
+from . import clusters, data_parallelism, distributed, model_parallelism
+from .question import says
+
+#: (chapter, number of the exercise): its `Question`.
+QUESTIONS = {
+    **data_parallelism.QUESTIONS,
+    **model_parallelism.QUESTIONS,
+    **distributed.QUESTIONS,
+    **clusters.QUESTIONS,
+}
+
+
+def check(chapter, exercise, answer):
+    """Print whether `answer` is right, or what it suggests if it is not.
+
+    `chapter` is the notebook's name without its ending, `exercise` a number from 1,
+    `answer` a number, a yes or no (`True`, `False`), a word, or a list of numbers.
+    `None` stands for no answer yet.
+    Raises `KeyError` for an exercise that has no short answer.
+    """
+    if (chapter, exercise) not in QUESTIONS:
+        known = [number for name, number in QUESTIONS if name == chapter]
+        raise KeyError(f"{chapter!r}, exercise {exercise}: only {known} can be checked")
+    print(f"Exercise {exercise}: {says(QUESTIONS[chapter, exercise], answer)}")

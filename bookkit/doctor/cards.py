@@ -1,0 +1,93 @@
+"""The driver and the GPUs: which of them MXNet can use, and why not the others."""
+
+from pathlib import Path
+
+from d2l_ext.devices import gpus
+
+from .finding import NOTE, Finding
+
+NVIDIA, DISPLAYS = "0x10de", ("0x0300", "0x0302")  # as PCI numbers them
+
+
+def plugged_in(system="/sys"):
+    """How many NVIDIA graphics cards are plugged in, with or without a driver."""
+    found = 0
+    for device in Path(system, "bus/pci/devices").glob("*"):
+        try:
+            vendor = (device / "vendor").read_text().strip()
+            kind = (device / "class").read_text()
+        except OSError:
+            continue
+        found += vendor == NVIDIA and kind.startswith(DISPLAYS)
+    return found
+
+
+def examine(answers, plugged_in=0, visible=None):
+    """Return the findings about NVML's `answers`.
+
+    `plugged_in`: what the function of that name counted. `visible`: the reader's own
+    value of CUDA_VISIBLE_DEVICES, None if it is not set.
+    """
+    found = [_driver(answers, plugged_in)]
+    found += [_gpu(gpu, answers.driver) for gpu in answers.gpus]
+    if answers.driver and not answers.gpus and not answers.problem:
+        found.append(Finding("GPUs", "the driver lists none", NOTE))
+    found += _links(answers.links)
+    if visible is not None and answers.gpus:
+        text = f"CUDA_VISIBLE_DEVICES={visible} hides the GPUs that it does not name"
+        found.append(Finding("GPUs", text, NOTE, "unset CUDA_VISIBLE_DEVICES"))
+    return found
+
+
+def _driver(answers, plugged_in):
+    if not answers.driver and not plugged_in:
+        return Finding("driver", answers.problem)
+    if not answers.driver:
+        count = f"{plugged_in} NVIDIA card{'s' * (plugged_in > 1)} plugged in"
+        advice = "install NVIDIA's driver; for a container: --gpus all"
+        return Finding("driver", f"{answers.problem}; {count}", NOTE, advice)
+    old = gpus.driver_problem(answers.driver)
+    oldest = gpus.dotted(gpus.OLDEST_DRIVER)
+    if old:
+        text, advice = f"{answers.driver}: {old}", f"install driver {oldest} or later"
+        return Finding("driver", text, NOTE, advice)
+    if answers.problem:
+        return Finding("driver", f"{answers.driver}: {answers.problem}", NOTE)
+    text = f"{answers.driver} (up to CUDA {gpus.dotted(answers.cuda)})"
+    if gpus.version(answers.driver) < gpus.FUSION_DRIVER:
+        newer = gpus.dotted(gpus.FUSION_DRIVER)
+        text += f", before {newer}: fused operators are switched off"
+        return Finding("driver", text, NOTE, f"install driver {newer} or later")
+    return Finding("driver", text)
+
+
+def _gpu(gpu, driver):
+    topic = f"GPU {gpu.index}"
+    capability = gpus.dotted(gpu.capability)
+    text = f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB, capability {capability}: "
+    if gpus.why_not(gpu.capability):
+        return Finding(topic, f"{text}not usable, as {gpus.HOLDS}", NOTE)
+    if gpus.driver_problem(driver):
+        return Finding(topic, text + "not usable with this driver", NOTE)
+    code = gpus.dotted(gpus.code_for(gpu.capability))
+    text += f"usable, with the machine code for {code}"
+    if gpu.mig:
+        text += "; divided by MIG, and CUDA shows a process one instance at most"
+        return Finding(topic, text, NOTE, "sudo nvidia-smi -mig 0")
+    return Finding(topic, text)
+
+
+def _links(links):
+    """One finding for all pairs of GPUs that are connected alike."""
+    alike = {}
+    for link in links:
+        pair = f"{link.first}–{link.second}"
+        alike.setdefault((link.path, link.peers), []).append(pair)
+    return [
+        Finding(f"GPUs {', '.join(pairs)}", f"{path}, {_copies(peers)}")
+        for (path, peers), pairs in alike.items()
+    ]
+
+
+def _copies(peers):
+    return "peer-to-peer" if peers else "no peer-to-peer: copies go through the host"

@@ -1,0 +1,22 @@
+"""Prints the GPUs as nvidia-smi does, one a line: name, compute capability.
+
+For tools/find_device.sh: with drivers before 510, nvidia-smi does not know the latter.
+"""
+
+import sys
+
+from d2l_ext.devices import gpus, nvml
+
+
+def main(read=nvml.read):
+    """Print the GPUs; return 1 when there is none that CUDA 11 could be asked for."""
+    answers = read()
+    if not answers.driver or gpus.driver_problem(answers.driver):
+        return 1
+    for gpu in answers.gpus:
+        print(f"{gpu.name}, {gpus.dotted(gpu.capability)}")
+    return 0 if answers.gpus else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""What a training step costs on a cluster: numbers to choose, and a curve over devices.
+
+Without a kernel the page's script computes what `cost_model.step` does; a test compares
+the two over a grid of settings.
+"""
+
+from dataclasses import dataclass
+from math import log
+
+from d2l_ext.scale import exchange, step
+from d2l_ext.scale.sizes import MODELS
+
+from . import cost_calculator_svg, frame
+from .cost_calculator_state import OWN, SCALING, SENT
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number to write, from `low` to `high`, beside a slider in logarithmic scale.
+
+    A step of the slider multiplies by 2 if the number is `whole`, else by 10^(1/10).
+    The slider begins at `least`, `low` by default: a logarithm cannot begin at 0.
+    """
+
+    role: str
+    label: str
+    unit: str
+    low: float
+    high: float
+    whole: bool = False
+    least: float = None
+
+    def html(self, value):
+        base, by = (2, "1") if self.whole else (10, "0.1")
+        edges = [round(log(x, base), 6) for x in (self.least or self.low, self.high)]
+        at = max(edges[0], log(value, base)) if value else edges[0]
+        return (
+            f'<span class="pair"><label>{self.label} <input type="number" '
+            f'data-role="{self.role}" min="{self.low:g}" max="{self.high:g}" '
+            f'step="{1 if self.whole else "any"}" value="{value:.12g}"> {self.unit}'
+            f'</label><input type="range" data-of="{self.role}" data-base="{base}" '
+            f'aria-label="{self.label}, logarithmic" min="{edges[0]:g}" '
+            f'max="{edges[1]:g}" step="{by}" value="{at:.3f}"></span>'
+        )
+
+
+NUMBERS = (
+    Number("parameters", "Parameters", "", 1e3, 1e12),
+    Number("arrays", "Arrays", "", 1, 16384, whole=True),
+    Number("example", "Computing", "µs per example", 0.01, 1e7),
+    Number("overhead", "Overhead", "ms per step", 0, 1e4, least=0.01),
+    Number("batch", "Batch", "examples", 1, 2**24, whole=True),
+    Number("devices", "Devices", "", 1, 4096, whole=True),
+    Number("bandwidth", "Bandwidth", "Gbit/s", 0.01, 1e4),
+    Number("latency", "Latency", "µs", 0, 1e5, least=0.1),
+    Number("servers", "Servers", "", 1, 4096, whole=True),
+    Number("packing", "Packing", "ns per byte", 0, 100, least=0.01),
+)
+_OF = {number.role: number for number in NUMBERS}
+CONTROLS = (
+    frame.Select("model", "Model", (*(m.name for m in MODELS), OWN)),
+    *(_OF[role] for role in ("parameters", "arrays", "example", "overhead", "batch")),
+    frame.Select("scaling", "Batch of", SCALING),
+    *(_OF[role] for role in ("devices", "bandwidth", "latency")),
+    frame.Select("way", "Exchange", exchange.WAYS),
+    _OF["servers"],
+    frame.Select("sent", "Gradients", SENT),
+    frame.Select("overlap", "Overlap with backward", ("yes", "no")),
+    frame.Select("compression", "Two-bit push to servers", ("no", "yes")),
+    _OF["packing"],
+)
+#: Devices for which the curve has points.
+DEVICES = [2**n for n in range(13)]
+
+
+def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
+           packing=1e-9, name="cost-calculator"):  # fmt: skip
+    """The figure for a notebook: numbers to choose, a step's time and its efficiency.
+
+    `model`: one of `sizes.MODELS`. `device`: a `step.Device`, whose speed gives the
+    time per example; `link`: a `Link`. `batch`: examples for each device. `way`: one of
+    `exchange.WAYS`; `servers` and `packing`, seconds per byte, as in `step.Plan`. At
+    first all gradients lie in one array and overlap with the backward pass. `name`: its
+    id in the page.
+
+    Raises `ValueError` for a model or a way that the figure does not know, and for a
+    number that it cannot show. Developed in the chapter *A cost model*.
+    """
+    numbers = {
+        "parameters": model.parameters, "arrays": model.arrays,
+        "example": 1e6 * model.flops / device.flops, "overhead": 1e3 * device.overhead,
+        "batch": batch, "devices": devices, "bandwidth": 8e-9 / link.beta,
+        "latency": 1e6 * link.alpha, "servers": servers, "packing": 1e9 * packing,
+    }  # fmt: skip
+    words = {"model": model.name, "scaling": SCALING[0], "way": way, "sent": SENT[0],
+             "overlap": "yes", "compression": "no"}  # fmt: skip
+    rounded = {role: float(f"{x:.6g}") for role, x in numbers.items()}
+    choice = {**rounded, "parameters": model.parameters, **words}
+    _check(choice)
+    return frame.figure("cost_calculator", name, "Step to compute", CONTROLS, choice,
+                        data(device.flops), cost_calculator_svg)  # fmt: skip
+
+
+def data(flops):
+    """What the script needs, for JSON.
+
+    `models`: name -> what is known of it on a device of `flops` per second. `limits`:
+    role -> lowest, highest, and whether it is whole. The others: constants of
+    `cost_model.step`, and what the curve is for.
+    """
+    models = {
+        m.name: {"parameters": m.parameters, "arrays": m.arrays,
+                 "example": float(f"{1e6 * m.flops / flops:.6g}")}
+        for m in MODELS
+    }  # fmt: skip
+    limits = {n.role: [n.low, n.high, n.whole] for n in NUMBERS}
+    return {"models": models, "limits": limits, "ways": exchange.WAYS,
+            "devices": DEVICES, "backward": step.BACKWARD,
+            "two_bit": step.TWO_BIT}  # fmt: skip
+
+
+def _check(choice):
+    for role, known in (("model", [m.name for m in MODELS]), ("way", exchange.WAYS)):
+        if choice[role] not in known:
+            raise ValueError(f"unknown {role} {choice[role]!r}: {', '.join(known)}")
+    for n in NUMBERS:
+        if not n.low <= choice[n.role] <= n.high:
+            raise ValueError(
+                f"the figure shows {n.role} from {n.low:g} to {n.high:g}, not "
+                f"{choice[n.role]!r}"
+            )

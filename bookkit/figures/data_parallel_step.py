@@ -1,0 +1,60 @@
+"""One step of data parallelism, device by device: what each holds, what crosses.
+
+The page holds the library's numbers: the bytes of LeNet's parameters and of images,
+the shares of a minibatch from `minibatch`, the bytes of an allreduce from `traffic`.
+"""
+
+import numpy
+
+from d2l_ext.data_parallel import lenet, traffic
+from d2l_ext.data_parallel.minibatch import shard_sizes
+
+from . import data_parallel_step_svg, frame
+
+MAX_DEVICES = 4
+BATCHES = range(4, 257, 4)
+#: Bytes of an image, 28 × 28 float32, with its label, int32.
+EXAMPLE_BYTES = 28 * 28 * 4 + 4
+CONTROLS = (
+    frame.Slider("devices", "Devices k", 1, MAX_DEVICES),
+    frame.Slider("batch", "Minibatch n", BATCHES[0], BATCHES[-1], BATCHES.step),
+    frame.Clock("Step"),
+)
+
+
+def figure(devices=2, batch=256, name="data-parallel-step"):
+    """The figure for a notebook: devices side by side, a slider for what happens.
+
+    `devices`: k, 1 to 4. `batch`: examples of a minibatch, n, a multiple of 4 up to
+    256. It begins at the end of the step. `name`: its id in the page; a page with two
+    figures needs two names.
+
+    Raises `ValueError` for what the figure cannot show.
+    Developed in the chapter *Data parallelism from scratch*.
+    """
+    if devices not in range(1, MAX_DEVICES + 1):
+        raise ValueError(f"the figure shows 1 to 4 devices, not {devices!r}")
+    if batch not in BATCHES:
+        raise ValueError(f"the figure shows minibatches of 4, 8, … 256, not {batch!r}")
+    choice = {"devices": devices, "batch": batch}
+    return frame.figure("data_parallel_step", name, "Step to show", CONTROLS, choice,
+                        data(), data_parallel_step_svg)  # fmt: skip
+
+
+def data():
+    """What the page holds, for JSON.
+
+    `params`: bytes of all parameters, and of all gradients. `example`: bytes of an
+    example. `shards`: "k,n" -> examples of each device. `sent` and `received`: k ->
+    bytes of each device in the naive allreduce of the gradients.
+    """
+    params = sum(int(numpy.prod(shape)) for shape in lenet.SHAPES) * 4
+    counts = range(1, MAX_DEVICES + 1)
+    moved = {k: traffic.expected("naive", k, params) for k in counts}
+    return {
+        "params": params,
+        "example": EXAMPLE_BYTES,
+        "shards": {f"{k},{n}": shard_sizes(n, k) for k in counts for n in BATCHES},
+        "sent": {str(k): moved[k].sent for k in counts},
+        "received": {str(k): moved[k].received for k in counts},
+    }

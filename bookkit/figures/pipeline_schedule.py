@@ -1,0 +1,93 @@
+"""The schedule of a pipeline, slot by slot, for stages and micro-batches to choose.
+
+The page holds all schedules that it can show, computed by `schedule`.
+"""
+
+import re
+
+from d2l_ext.palette import bar
+from d2l_ext.pipeline.schedule import clock, gpipe, one_f_one_b
+
+from . import frame, pipeline_schedule_svg
+
+#: What can be chosen: name -> (function, whether backward starts with the last).
+SCHEDULES = {"GPipe": (gpipe, True), "1F1B": (one_f_one_b, False)}
+MAX_STAGES, MAX_CHUNKS = 8, 16
+CONTROLS = (
+    frame.Select("schedule", "Schedule", tuple(SCHEDULES)),
+    frame.Slider("stages", "Stages p", 1, MAX_STAGES),
+    frame.Slider("chunks", "Micro-batches m", 1, MAX_CHUNKS),
+    frame.Clock(unit="slot"),
+)
+
+
+def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
+    """The figure for a notebook: a drawing with controls below which it is explained.
+
+    `schedule`: `'GPipe'` or `'1F1B'`. `stages`: 1 to 8. `chunks`: the number of
+    micro-batches, 1 to 16. These are shown at first, and without scripts for good.
+    `name`: its id in the page; a page with two figures needs two names.
+
+    Raises `ValueError` for what the figure cannot show.
+    Developed in the chapter *Micro-batches*.
+    """
+    _check(schedule, stages, chunks)
+    choice = {"schedule": schedule, "stages": stages, "chunks": chunks}
+    return frame.figure("pipeline_schedule", name, "Schedule to show", CONTROLS, choice,
+                        data(), pipeline_schedule_svg)  # fmt: skip
+
+
+def plot(slots, ax):
+    """Draw `slots`, from `schedule.clock`, on matplotlib's `ax`, as a timeline is."""
+    for stage, kind, chunk, start, end in slots:
+        span, lane = [(start, end - start)], (stage - 0.4, 0.8)
+        ax.broken_barh(span, lane, **{**bar(stage, kind), "linewidth": 1})
+        ax.text((start + end) / 2, stage, chunk, ha="center", va="center", fontsize=8,
+                bbox={"facecolor": "white", "lw": 0, "pad": 1})  # fmt: skip
+    stages = sorted({slot.stage for slot in slots})
+    ax.set_yticks(stages, [f"stage {s}" for s in stages])
+    ax.invert_yaxis()
+    ax.set(xlim=(0, max(slot.end for slot in slots)), xlabel="slots of the clock")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def data():
+    """All schedules that can be chosen, for JSON: the lane `FFF.B` is written `F3.B`.
+
+    title -> `last_first`, whether backward work starts with the last micro-batch, and
+    `lanes`, "stages,chunks" -> a string per stage, as `lanes_of` makes them.
+    """
+    found = {}
+    for title, (make, last_first) in SCHEDULES.items():
+        lanes = {
+            f"{p},{m}": " ".join(pack(x) for x in lanes_of(clock(make(p, m))))
+            for p in range(1, MAX_STAGES + 1)
+            for m in range(1, MAX_CHUNKS + 1)
+        }
+        found[title] = {"last_first": last_first, "lanes": lanes}
+    return found
+
+
+def lanes_of(slots):
+    """A string per stage, a letter per slot: F forward, B backward, . nothing."""
+    length = max(slot.end for slot in slots)
+    lanes = [["."] * length for _ in {slot.stage for slot in slots}]
+    for slot in slots:
+        lanes[slot.stage][slot.start] = slot.kind[0].upper()
+    return ["".join(lane) for lane in lanes]
+
+
+def pack(lane):
+    """Count what repeats: `FFF.B` -> `F3.B`."""
+    return re.sub(r"(.)\1+", lambda run: f"{run[1]}{len(run[0])}", lane)
+
+
+def _check(schedule, stages, chunks):
+    if schedule not in SCHEDULES:
+        raise ValueError(f"unknown schedule {schedule!r}: {' or '.join(SCHEDULES)}")
+    for what, value, most in (
+        ("stages", stages, MAX_STAGES), ("micro-batches", chunks, MAX_CHUNKS),
+    ):  # fmt: skip
+        if value not in range(1, most + 1):
+            raise ValueError(f"the figure shows 1 to {most} {what}, not {value!r}")

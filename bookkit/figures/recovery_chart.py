@@ -1,0 +1,49 @@
+"""A picture of a job that was started again: the steps of each worker over time."""
+
+import matplotlib.pyplot as plt
+
+from d2l_ext.palette import ALARM as LOST
+from d2l_ext.palette import DEVICE_COLOURS
+
+#: No worker's colour: stories have two.
+AGAIN = DEVICE_COLOURS[4]
+
+
+def draw(story, num_workers=2):
+    """A panel for each worker: steps over seconds, losses, restarts, steps done again.
+
+    `story`: a `story.Story`. Returns the figure. Developed in the chapter *Faults and
+    recovery*.
+    """
+    figure, panels = plt.subplots(num_workers, sharex=True, sharey=True,
+                                  figsize=(7, 1.9 * num_workers))  # fmt: skip
+    for rank, panel in enumerate(panels):
+        _steps(panel, story, rank)
+        for at, name in story.losses:
+            panel.axvline(at, color=LOST, linewidth=1)
+            if rank == 0:
+                panel.annotate(f"{name} killed", (at, 1.04), color=LOST, fontsize=8,
+                               xycoords=("data", "axes fraction"), ha="center")
+        for number, at in enumerate(story.restarts):
+            panel.axvline(at, color="0.5", linewidth=1, linestyle=":",
+                          label="started again" if not number else None)  # fmt: skip
+        panel.set_ylabel(f"worker {rank}\nstep")
+    panels[-1].set_xlabel("seconds since the job began")
+    figure.tight_layout()
+    # Outside: wherever it stood inside, some job has its steps there.
+    figure.legend(*panels[-1].get_legend_handles_labels(), loc="upper center",
+                  bbox_to_anchor=(0.5, 0), ncol=3)  # fmt: skip
+    return figure
+
+
+def _steps(panel, story, rank):
+    """New steps in the worker's colour, those done again in another."""
+    best, new, again = 0, [], []
+    for at, _, who, step in story.steps:
+        if who == rank:
+            (new if step > best else again).append((at, step))
+            best = max(best, step)
+    for points, colour, label in ((new, DEVICE_COLOURS[rank], "a new step"),
+                                  (again, AGAIN, "a step done again")):  # fmt: skip
+        panel.plot(*zip(*points or [((), ())]), ".", color=colour, label=label,
+                   markersize=4)  # fmt: skip

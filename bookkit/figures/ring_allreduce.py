@@ -1,0 +1,64 @@
+"""Ring allreduce, round by round: who holds which sum, and has sent how much.
+
+The page holds the library's schedule, chunks and byte counts, `allreduce.ring` and
+`traffic`, for all devices and arrays that it can show.
+"""
+
+from d2l_ext.data_parallel import allreduce, traffic
+
+from . import frame, ring_allreduce_svg
+
+MIN_DEVICES, MAX_DEVICES = 2, 8
+#: Numbers in the array. 840 divide evenly by 2 to 8, the others not always.
+SIZES = ("840", "1000", "10")
+ITEMSIZE = 4
+CONTROLS = (
+    frame.Slider("devices", "Devices k", MIN_DEVICES, MAX_DEVICES),
+    frame.Select("size", "Numbers in the array", SIZES),
+    frame.Clock("Round", unit="round"),
+)
+
+
+def figure(devices=4, size=840, name="ring-allreduce"):
+    """The figure for a notebook: chunks on devices, and a slider for the rounds.
+
+    `devices`: k, 2 to 8. `size`: numbers in the array, 840, 1000 or 10, each of 4
+    bytes. It begins where the reduce-scatter ends, after k − 1 rounds. `name`: its id
+    in the page; a page with two figures needs two names.
+
+    Raises `ValueError` for what the figure cannot show.
+    Developed in the chapter *Allreduce*.
+    """
+    if devices not in range(MIN_DEVICES, MAX_DEVICES + 1):
+        raise ValueError(f"the figure shows 2 to 8 devices, not {devices!r}")
+    if str(size) not in SIZES:
+        raise ValueError(f"the figure shows {', '.join(SIZES)} numbers, not {size!r}")
+    choice = {"devices": devices, "size": str(size), "clock": devices - 1}
+    return frame.figure("ring_allreduce", name, "Allreduce to show", CONTROLS, choice,
+                        data(), ring_allreduce_svg)  # fmt: skip
+
+
+def data():
+    """What the page holds, for JSON.
+
+    `rings`: k -> `allreduce.ring(k)`. `chunks`: "k,size" -> bytes of each chunk.
+    `sent` and `naive`: "k,size" -> bytes that each device sends in all, in a ring and
+    in the naive allreduce.
+    """
+    counts = range(MIN_DEVICES, MAX_DEVICES + 1)
+    both = [(k, int(size)) for k in counts for size in SIZES]
+    return {
+        "rings": {str(k): allreduce.ring(k) for k in counts},
+        "chunks": {f"{k},{n}": _chunks(k, n) for k, n in both},
+        "sent": {f"{k},{n}": _sent("ring", k, n) for k, n in both},
+        "naive": {f"{k},{n}": _sent("naive", k, n) for k, n in both},
+    }
+
+
+def _chunks(k, size):
+    edges = traffic.cuts(size, k)
+    return [(end - start) * ITEMSIZE for start, end in zip(edges, edges[1:])]
+
+
+def _sent(algorithm, k, size):
+    return traffic.expected(algorithm, k, size * ITEMSIZE, ITEMSIZE).sent

@@ -1,0 +1,67 @@
+"""Where a figure comes from: the machine, the versions, the date, the commit."""
+
+import os
+import platform
+import subprocess
+from datetime import datetime, timezone
+from pathlib import Path
+
+from d2l_ext.runtime import SETTINGS, cores
+
+#: What a chapter's figures come from.
+PACKAGES = ("d2l_ext", "bookkit", "pslaunch", "netbox", "benchmarks")
+
+
+def provenance():
+    """Where a figure comes from: `dict` of date, versions, machine, settings.
+
+    `commit` is that of the checkout which holds the library, as `git describe` names
+    it, with `-dirty` where the library was changed since, and None outside of one.
+    `profile` is what the chapters choose their devices by; see `devices.profile`.
+    """
+    import mxnet
+
+    from d2l_ext import devices
+
+    return {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "commit": commit(Path(__file__).resolve().parents[1], *PACKAGES),
+        "mxnet": mxnet.__version__,
+        "python": platform.python_version(),
+        "processor": _processor(),
+        "cores": cores(),
+        "gpus": mxnet.context.num_gpus(),
+        "profile": devices.profile(),
+        "settings": {k: os.environ.get(k) for k in SETTINGS},
+    }
+
+
+def commit(folder, *parts):
+    """What `git describe` calls the checkout that `folder` lies in; None outside.
+
+    It ends in `-dirty` where something in `folder`, or in those `parts` of it, is not
+    what that commit has.
+    """
+    try:
+        name = _git(folder, "describe", "--always", "--tags")
+        changed = _git(folder, "status", "--porcelain", "--", *(parts or "."))
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{name}-dirty" if changed else name
+
+
+def _git(folder, *arguments):
+    command = ["git", *arguments]
+    ran = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=True
+    )
+    return ran.stdout.strip()
+
+
+def _processor():
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [ln.split(":", 1)[1].strip() for ln in lines if ln.startswith("model name")]
+    return names[0] if names else platform.machine()

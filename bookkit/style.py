@@ -1,0 +1,37 @@
+"""How measured figures look: one style for all chapters.
+
+    from bookkit import style
+    style.use()
+
+A figure then needs no settings of its own, but for a size that suits what it shows.
+"""
+
+from d2l_ext.palette import DEVICE_COLOURS
+
+#: matplotlib's settings, where they differ from its defaults. Inches and points.
+SETTINGS = {
+    "figure.figsize": (7, 2.8),  # as wide as a page's text
+    "figure.autolayout": True,  # nothing is cut off at the edges
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.8,
+}
+
+
+def use():
+    """Draw figures in the book's style, until the process ends or chooses another.
+
+    In a notebook they get two dots to a pixel: sharp on a fine screen and on paper.
+    Source: matplotlib's style sheets, and its backend for notebooks.
+    """
+    import matplotlib.pyplot as plt
+    from IPython import get_ipython
+    from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+    plt.style.use({**SETTINGS, "axes.prop_cycle": plt.cycler(color=DEVICE_COLOURS)})
+    if get_ipython():
+        set_matplotlib_formats("retina")

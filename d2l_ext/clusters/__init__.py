@@ -1,0 +1,1 @@
+"""Clusters: checkpoints, and what workers agree on."""

@@ -1,0 +1,174 @@
+"""Files from several mirrors: whole and right, or not there at all."""
+
+import hashlib
+import http.client
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+from uuid import uuid4
+
+from ..trainer.progress import bar
+
+CHUNK = 1 << 16
+TIMEOUT = 20  # seconds without a byte
+
+
+class OfficialFile(NamedTuple):
+    """What a file must be: its name, its size in bytes, its SHA-256 in hex."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+class _MirrorError(Exception):
+    """Why one mirror did not deliver."""
+
+
+def fetch(files, mirrors, folder, timeout=TIMEOUT):
+    """See to it that `folder` holds `files`, and that they are right.
+
+    `files`: a list of `OfficialFile`. `mirrors`: the addresses, with a slash at
+    the end, that file names are appended to; they are tried in turn. `timeout`:
+    seconds without a byte after which a mirror is given up, default 20.
+
+    What is there already is checked and not downloaded again. A download goes
+    to a temporary file in the same folder, which gets its name when size and
+    SHA-256 are right. Two processes may do this at the same time.
+
+    Raises `ValueError` when a file that is there already is another one (it is
+    left as it is), and `ConnectionError` when no mirror delivers: its message
+    has a line per mirror. Nothing partial stays behind.
+    """
+    folder, mirrors = Path(folder), list(mirrors)
+    missing = [file for file in files if not _is_there(folder / file.name, file)]
+    if not missing:
+        return
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        for file in missing:
+            worked = _download(file, mirrors, folder, timeout)
+            # The next file asks the mirror that works first.
+            mirrors.sort(key=lambda mirror: mirror != worked)
+    except ConnectionError as error:
+        if is_new:
+            with suppress(OSError):  # something did arrive
+                folder.rmdir()
+        names = ", ".join(file.name for file in files)
+        raise ConnectionError(
+            f"{error}\nTo go on without a network, put the official {names} into "
+            f"{folder}"
+        ) from None
+
+
+def _is_there(path, file):
+    if not path.exists():
+        return False
+    difference = _difference(path, file)
+    if difference:
+        raise ValueError(
+            f"{path} is not the official file: {difference}. Delete it to have it "
+            "downloaded again. If it is meant to be another one, keep it in a folder "
+            "of its own and name that (root=… or D2L_EXT_DATA_DIR)."
+        )
+    return True
+
+
+def _difference(path, file):
+    """What `path` is and `file` is not, if anything; read only when the size fits."""
+    if not path.is_file():
+        return "it is no file at all"
+    size = path.stat().st_size
+    if size != file.size:
+        return f"expected {file.size:,} bytes, found {size:,}"
+    found = _sha256(path)
+    if found != file.sha256:
+        return f"expected SHA-256 {file.sha256}, found {found}"
+    return None
+
+
+def _sha256(path):
+    digest = hashlib.sha256()
+    with path.open("rb") as opened:
+        while chunk := opened.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _download(file, mirrors, folder, timeout):
+    """Download one file and return the mirror that delivered it."""
+    reasons = []
+    for mirror in mirrors:
+        part = folder / f".{file.name}.{uuid4().hex}.part"
+        try:
+            _receive(mirror + file.name, file, part, timeout)
+            part.replace(folder / file.name)
+            return mirror
+        except _MirrorError as error:
+            reasons.append(f"  {mirror}: {error}")
+        finally:
+            part.unlink(missing_ok=True)
+    lines = "\n".join(reasons)
+    raise ConnectionError(f"no mirror delivered {file.name}:\n{lines}")
+
+
+def _receive(url, file, part, timeout):
+    received, progress = 0, _Progress(file, urlsplit(url).netloc)
+    with part.open("wb") as out, progress:
+        for chunk in _chunks(url, timeout):
+            received += len(chunk)
+            if received > file.size:
+                raise _MirrorError(f"sent more than the {file.size:,} bytes expected")
+            out.write(chunk)
+            progress.show(received)
+    if received < file.size:
+        raise _MirrorError(f"sent {received:,} of {file.size:,} bytes")
+    found = _sha256(part)
+    if found != file.sha256:
+        raise _MirrorError(f"sent SHA-256 {found}, expected {file.sha256}")
+
+
+def _chunks(url, timeout):
+    """The bytes of `url`. Only trouble on the network becomes a `_MirrorError`."""
+    try:
+        with urlopen(url, timeout=timeout) as response:
+            while chunk := response.read(CHUNK):
+                yield chunk
+    except HTTPError as error:
+        raise _MirrorError(f"HTTP {error.code} {error.reason}") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        if "timed out" in str(reason):
+            reason = f"timed out, no byte for {timeout} s"
+        raise _MirrorError(str(reason) or type(reason).__name__) from None
+
+
+class _Progress:
+    """A bar on a terminal, else one plain line per file; on standard error."""
+
+    WIDTH = 30
+
+    def __init__(self, file, host):
+        self.file, self.host = file, host
+        self.on_terminal = sys.stderr.isatty()
+
+    def __enter__(self):
+        if not self.on_terminal:
+            megabytes = self.file.size / 1e6
+            line = f"{self.file.name}: {megabytes:.2f} MB from {self.host}"
+            print(line, file=sys.stderr)
+
+    def show(self, received):
+        if self.on_terminal:
+            filled = bar(received / self.file.size, self.WIDTH)
+            line = f"\r{self.file.name} {filled} {self.host}"
+            print(line, end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_):
+        if self.on_terminal:
+            print(file=sys.stderr)

@@ -1,0 +1,164 @@
+"""Data sets: images and labels from scikit-learn, a folder, or a download."""
+
+import os
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy
+
+from . import cifar, download, idx
+from .batches import Batches
+from .catalogue import CIFAR10, IDX_SETS
+
+#: The data set when no name is given; `digits` when it is not set.
+DATASET = "D2L_EXT_DATASET"
+#: The folder with the files of a data set, when none is given.
+DATA_DIR = "D2L_EXT_DATA_DIR"
+NUM_TRAIN_DIGITS = 1536  # six batches of 256
+NAMES = ("digits", *IDX_SETS, "cifar10")
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set in memory, as NumPy arrays.
+
+    `train_X` and `test_X`: float32 images from 0 to 1, of shape (n, 1, 28, 28), those
+    of CIFAR-10 (n, 3, 32, 32). `train_y` and `test_y`: int32 labels (n,).
+    `classes`: the name of each label.
+    """
+
+    name: str
+    train_X: numpy.ndarray
+    train_y: numpy.ndarray
+    test_X: numpy.ndarray
+    test_y: numpy.ndarray
+    classes: tuple
+
+    def __repr__(self):
+        return (
+            f"<{self.name}: {len(self.train_y):,} training and {len(self.test_y):,} "
+            f"test images, {len(self.classes)} classes>"
+        )
+
+
+def load_arrays(name=None, root=None):
+    """Load a data set as a `Dataset` of NumPy arrays.
+
+    `name`: `'digits'`, `'fashion_mnist'`, `'mnist'` or `'cifar10'`; default the
+    environment variable `D2L_EXT_DATASET`, else `'digits'`. `root`: a folder with
+    the files; default the variable `D2L_EXT_DATA_DIR`.
+
+    *digits* are the 1,797 handwritten digits inside scikit-learn, scaled from
+    8×8 to 28×28 bilinearly. They need no file and no network. After a fixed
+    permutation 1,536 (six batches of 256) are for training and 261 are held out.
+    Without it, the last 261 images would be by writers who are not in the rest:
+    the file keeps the images of a writer together. So the held-out part tells
+    how well new images are classified, and not how well new writers are.
+
+    *cifar10* is one archive (`cifar.ARCHIVE`), the others are four IDX files
+    (`idx.FILES`). A folder that is named, by `root` or the variable, is read as it
+    is: any number of images, no SHA-256, everything else checked. Without one,
+    `data/<name>/` of the repository is used (`~/.cache/d2l_ext/<name>/` when the
+    library is installed elsewhere); what is missing there is downloaded, and only
+    the official files are accepted.
+
+    Raises `ValueError` for an unknown name, for `root` with *digits*, and for a
+    corrupt file; `FileNotFoundError` for a missing one in a named folder;
+    `ConnectionError` when a download fails. Sources: `data/README.md`.
+    """
+    name = _known_name(name)
+    try:
+        return _load(name, root)
+    except MemoryError as error:
+        where = root or os.environ.get(DATA_DIR) or _default_folder(name)
+        raise ValueError(
+            f"{where}: the images do not fit into the memory that this process may "
+            f"use ({error or 'no more is given'}). Give files with fewer of them "
+            f"(root=… or {DATA_DIR})."
+        ) from None
+
+
+def _load(name, root):
+    if name == "digits":
+        if root is not None:
+            raise ValueError(
+                f"the digits come with scikit-learn and read no folder, but root="
+                f"{str(root)!r}: leave it out, or give name='fashion_mnist'"
+            )
+        return _digits()
+    folder = root or os.environ.get(DATA_DIR) or _official_folder(name)
+    if name == "cifar10":
+        parts, classes = cifar.read_folder(folder), CIFAR10.classes
+    else:
+        classes = IDX_SETS[name].classes
+        X, y, test_X, test_y = idx.read_folder(folder, len(classes))
+        parts = X[:, None], y, test_X[:, None], test_y
+    images = [numpy.divide(X, 255, dtype="float32") for X in parts[::2]]
+    labels = [y.astype("int32") for y in parts[1::2]]
+    return Dataset(name, images[0], labels[0], images[1], labels[1], classes)
+
+
+def load_data(batch_size, name=None, root=None, seed=0):
+    """Return `(train_iter, test_iter)`, two `Batches`; only the first is shuffled.
+
+    `batch_size`: examples per minibatch. `name`, `root`: as in `load_arrays`.
+    `seed`: of the shuffling, default 0. Raises as `load_arrays` and `Batches` do.
+
+    In the place of `d2l.load_data_fashion_mnist` of *Dive into Deep Learning*.
+    """
+    data = load_arrays(name, root)
+    return (
+        Batches(data.train_X, data.train_y, batch_size, shuffle=True, seed=seed),
+        Batches(data.test_X, data.test_y, batch_size),
+    )
+
+
+def _known_name(name):
+    where = "" if name else f" in {DATASET}"
+    name = name or os.environ.get(DATASET) or "digits"
+    if name not in NAMES:
+        close = get_close_matches(str(name).lower(), NAMES, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(
+            f"unknown data set {name!r}{where}: choose from {', '.join(NAMES)}.{hint}"
+        )
+    return name
+
+
+def _digits():
+    from scipy.ndimage import zoom
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    X = zoom(images.reshape(-1, 8, 8) / 16, (1, 28 / 8, 28 / 8), order=1)
+    X = X.clip(0, 1).astype("float32")[:, None]
+    order = numpy.random.RandomState(0).permutation(len(X))
+    train, test = order[:NUM_TRAIN_DIGITS], order[NUM_TRAIN_DIGITS:]
+    y = labels.astype("int32")
+    return Dataset("digits", X[train], y[train], X[test], y[test], tuple("0123456789"))
+
+
+def _official_folder(name):
+    """The default folder, after what it lacks was downloaded."""
+    row, names = IDX_SETS.get(name, CIFAR10), idx.FILES
+    if name == "cifar10":
+        names = (cifar.ARCHIVE,)
+    folder = _default_folder(name)
+    files = map(download.OfficialFile, names, row.sizes, row.sha256)
+    try:
+        download.fetch(list(files), row.mirrors, folder)
+    except ConnectionError as error:
+        raise ConnectionError(
+            f"{error}, or use the digits, which need none: name='digits', and unset "
+            f"{DATASET}."
+        ) from None
+    return folder
+
+
+def _default_folder(name):
+    root = Path(__file__).resolve().parents[2]
+    if (root / "pyproject.toml").is_file():  # a checkout, or installed with -e
+        return root / "data" / name
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "d2l_ext" / name

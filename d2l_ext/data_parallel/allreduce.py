@@ -1,0 +1,169 @@
+"""Allreduce: every device ends with the sum of what all devices had.
+
+Three ways, with the same result up to rounding: `allreduce`, the naive one,
+`allreduce_tree` and `allreduce_ring`. None waits: the engine may overlap them with
+other work. What each moves is in `traffic.expected`.
+"""
+
+import numpy
+from mxnet import np
+
+from .traffic import cuts, rounds, send
+
+
+def allreduce(data):
+    """Sum the arrays in `data`, one per device, and give every device the sum.
+
+    `data`: a list of k arrays of one shape and dtype, array i on device i; changed
+    in place. Naive: device 0 gathers, adds up in the order of the list, and sends
+    the sum back. It sends and receives k − 1 arrays, all others one.
+
+    Raises `ValueError` for an empty list, arrays that differ in shape or dtype, or
+    an array that is in the list twice; `TypeError` for anything but `mxnet.np`.
+    Follows `allreduce` of *Dive into Deep Learning*, "Training on Multiple
+    GPUs". Developed in the chapter *Data parallelism from scratch*.
+    """
+    data = _checked(data)
+    for i in rounds(range(1, len(data))):
+        data[0][:] += send(data[i], data[0].ctx)
+    for i in rounds(range(1, len(data))):
+        send(data[0], data[i])
+
+
+def allreduce_tree(data):
+    """The same as `allreduce`, in 2⌈log₂ k⌉ rounds instead of 2(k − 1).
+
+    Half of the devices send to the other half, which add; then half of those; at
+    last device 0 has the sum, and the messages run backwards. Device 0 is still
+    the busiest: it sends and receives ⌈log₂ k⌉ whole arrays.
+
+    `data` and errors: as in `allreduce`. Source: binomial-tree reduce and
+    broadcast in Thakur, Rabenseifner and Gropp, "Optimization of Collective
+    Communication Operations in MPICH" (2005). Developed in the chapter *Allreduce*.
+    """
+    data = _checked(data)
+    for pairs in rounds(tree(len(data))):
+        for child, parent in pairs:
+            data[parent] += send(data[child], data[parent].ctx)
+    for pairs in rounds(reversed(tree(len(data)))):
+        for child, parent in pairs:
+            send(data[parent], data[child])
+
+
+def tree(k):
+    """Who sends to whom on the way to device 0: a list of (child, parent) per round.
+
+    k = 6     0   1   2   3   4   5
+    round 1   0 ← 1   2 ← 3   4 ← 5
+    round 2   0 ←———— 2       4
+    round 3   0 ←———————————— 4
+    """
+    strides = [2**b for b in range((k - 1).bit_length())]
+    return [
+        [(parent + s, parent) for parent in range(0, k - s, 2 * s)] for s in strides
+    ]
+
+
+def allreduce_ring(data):
+    """The same as `allreduce`, with 2(k − 1)/k of an array sent by each device.
+
+    The devices form a circle, the arrays are cut into k chunks, and in every round
+    each device sends one chunk to the next and receives one from the one before.
+    For k − 1 rounds they add: then each device holds one chunk of the sum. For
+    k − 1 more they pass those around. No allreduce moves fewer bytes through its
+    busiest device; but 2(k − 1) rounds are many when the array is small.
+
+    `data` and errors: as in `allreduce`. Source: Patarasuk and Yuan, "Bandwidth
+    Optimal All-reduce Algorithms for Clusters of Workstations" (2009). Developed
+    in the chapter *Allreduce*.
+    """
+    data = _checked(data)
+    chunks = [split(x, len(data)) for x in data]
+    if len(data) > 1:
+        allgather(reduce_scatter(chunks), chunks)
+
+
+def ring(k):
+    """Which chunk arrives at which device: a row per round, a column per device.
+
+    k = 4       0   1   2   3    device
+    round 1     3   0   1   2    add
+    round 2     2   3   0   1    add
+    round 3     1   2   3   0    add: the sum is complete
+    round 4     0   1   2   3    copy
+    round 5     3   0   1   2    copy
+    round 6     2   3   0   1    copy
+    """
+    return [[(i - r) % k for i in range(k)] for r in range(1, 2 * k - 1)]
+
+
+def split(x, k):
+    """Cut `x`, flattened, into `k` views, whose sizes differ by one at most."""
+    row, edges = x.reshape_view(-1), cuts(x.size, k)
+    return [row[start:stop] for start, stop in zip(edges, edges[1:])]
+
+
+def reduce_scatter(chunks):
+    """Leave each of k devices with one chunk of the sum, and return those k arrays.
+
+    `chunks[i][c]`: chunk c on device i; only read, as a partial sum travels in an
+    array of its own. Device i ends with chunk (i + 1) mod k.
+    """
+    k = len(chunks)
+    partial = [chunks[i][i] for i in range(k)]
+    for arriving in rounds(ring(k)[: k - 1]):
+        partial = pass_on(partial, chunks)
+        for i, c in enumerate(arriving):
+            partial[i] += chunks[i][c]
+    return partial
+
+
+def allgather(sums, chunks):
+    """Pass the k chunks of the sum around, and write each into `chunks` on arrival.
+
+    `sums`: as `reduce_scatter` returns them. What is still to be passed on stays in
+    an array of its own. To the engine, all chunks of a device are one variable: sent
+    from there while others arrive, the k messages of a round would go one by one.
+    """
+    k = len(chunks)
+    write(sums, ring(k)[k - 2], chunks)
+    for arriving in rounds(ring(k)[k - 1 : -1]):
+        sums = pass_on(sums, chunks)
+        write(sums, arriving, chunks)
+    for arriving in rounds(ring(k)[-1:]):  # goes no further, so straight to its place
+        for i, c in enumerate(arriving):
+            send(sums[i - 1], chunks[i][c])
+
+
+def pass_on(messages, chunks):
+    """Send `messages[i - 1]` to device i. Device 0 receives the last: -1 is k - 1."""
+    return [send(messages[i - 1], own[0].ctx) for i, own in enumerate(chunks)]
+
+
+def write(arrays, places, chunks):
+    """Copy `arrays[i]` into chunk `places[i]` of device i."""
+    for i, c in enumerate(places):
+        arrays[i].copyto(chunks[i][c])
+
+
+def _checked(data):
+    """Return `data` as a list, or say what is wrong with it."""
+    data = list(data)
+    if not data:
+        raise ValueError("the list is empty: allreduce needs an array per device")
+    for i, x in enumerate(data):
+        if not isinstance(x, np.ndarray):
+            raise TypeError(f"array {i} is a {type(x)}: make it an mxnet.np array")
+        if any(x is other for other in data[:i]):
+            raise ValueError(f"array {i} is in the list twice: copy it first")
+    shapes = [x.shape for x in data]
+    _check_alike("shape", shapes)
+    _check_alike("dtype", [numpy.dtype(x.dtype) for x in data])
+    # x[:] needs an axis.
+    return data if shapes[0] else [x.reshape_view(1) for x in data]
+
+
+def _check_alike(what, values):
+    for i, value in enumerate(values):
+        if value != values[0]:
+            raise ValueError(f"array {i} has {what} {value}, array 0 has {values[0]}")

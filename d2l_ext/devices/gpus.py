@@ -1,0 +1,140 @@
+"""Which GPUs MXNet can use, and why not the others; those are hidden from CUDA."""
+
+import functools
+import os
+import sys
+
+from . import nvml
+
+#: Compute capabilities that `mxnet-cu112==1.9.1` holds machine code for, read from
+#: its fat binaries. There is no PTX that a driver could translate for later ones.
+CODE = ((5, 0), (6, 0), (7, 0), (8, 0), (8, 6))
+HOLDS = "MXNet 1.9.1 holds machine code for 5.0 to 8.x alone"
+#: The oldest driver that runs every CUDA 11 (NVIDIA, *CUDA Compatibility*).
+OLDEST_DRIVER = (450, 80, 2)
+#: The driver of CUDA 11.8. MXNet compiles fused operators while it runs, with the
+#: compiler of 11.8, and an older driver does not read what that writes.
+FUSION_DRIVER = (520, 61, 5)
+
+
+def code_for(capability):
+    """Return the code that a GPU of `capability`, `(major, minor)`, would run.
+
+    Machine code for X.y runs on capability X.z with z ≥ y, and nowhere else.
+    None if there is none. Source: NVIDIA, *CUDA C++ Programming Guide*.
+    """
+    major, minor = capability
+    fitting = [code for code in CODE if code[0] == major and code[1] <= minor]
+    return max(fitting, default=None)
+
+
+def why_not(capability):
+    """Return None if MXNet runs on such a GPU, else the reason in half a sentence."""
+    if code_for(capability):
+        return None
+    return f"its compute capability is {dotted(capability)}, and {HOLDS}"
+
+
+def version(text):
+    """Return a driver's version as numbers: `'535.54.03'` is `(535, 54, 3)`."""
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+def driver_problem(text):
+    """Return None if a driver of this version runs CUDA 11, else what to do."""
+    if version(text) >= OLDEST_DRIVER:
+        return None
+    return f"too old for CUDA 11, which needs {dotted(OLDEST_DRIVER)} or later"
+
+
+def dotted(numbers):
+    """`(450, 80, 2)` as `'450.80.02'`, `(8, 6)` as `'8.6'`: as NVIDIA writes them."""
+    first, *rest = numbers
+    return ".".join([str(first), *(f"{n:02}" if first > 99 else str(n) for n in rest)])
+
+
+def usable(answers):
+    """Return the GPUs of NVML's `answers` that MXNet can use with this driver."""
+    if not answers.driver or driver_problem(answers.driver):
+        return []
+    return [gpu for gpu in answers.gpus if code_for(gpu.capability)]
+
+
+def unusable(answers):
+    """Return one line for each GPU that MXNet cannot use: its name and the reason."""
+    if answers.driver and driver_problem(answers.driver):
+        reason = f"driver {answers.driver} is {driver_problem(answers.driver)}"
+        return [f"{gpu.name}: {reason}" for gpu in answers.gpus] or [reason]
+    reasons = [(gpu.name, why_not(gpu.capability)) for gpu in answers.gpus]
+    return [f"{name}: {reason}" for name, reason in reasons if reason]
+
+
+#: CUDA shows a process only the GPUs that this variable names; all, if it is unset.
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+@functools.cache
+def by_driver():
+    """What the driver says of the GPUs (`nvml.Answers`), asked once."""
+    return nvml.read()
+
+
+def reasons():
+    """One line for each GPU here that MXNet cannot use: its name, and why not."""
+    return unusable(by_driver())
+
+
+def hide(environ=os.environ):
+    """Let CUDA show this process no GPU that MXNet holds no machine code for.
+
+    So MXNet counts the GPUs that it can use, and everything that falls back on CPU
+    contexts without one does. A choice that the reader made among usable and other
+    GPUs (`CUDA_VISIBLE_DEVICES`) is kept. Only for the GPU build, before it loads.
+
+    Returns what was hidden, as `reasons`.
+    """
+    unfit, fit = reasons(), usable(by_driver())
+    if not unfit or (fit and VISIBLE in environ):
+        return []
+    environ[VISIBLE] = ",".join(gpu.uuid for gpu in fit)
+    return unfit
+
+
+def leave_fusion_off(environ=os.environ):
+    """Switch MXNet's fused operators off where the driver cannot read their code.
+
+    A value that the reader set (`MXNET_USE_FUSION`) is kept.
+    """
+    driver = by_driver().driver
+    if driver and version(driver) < FUSION_DRIVER:
+        environ.setdefault("MXNET_USE_FUSION", "0")
+
+
+class UnusableGpuError(RuntimeError):
+    """A GPU was asked for that MXNet cannot use."""
+
+
+def refuse(mx):
+    """Put a check into `mx.gpu`, in all of MXNet's modules that know it by this name.
+
+    Only where there is a GPU that MXNet cannot use; elsewhere nothing is changed.
+    A context made by `mx.Context('gpu', i)` is not checked.
+    """
+    original = mx.context.gpu
+    if not reasons() or hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def gpu(device_id=0):
+        if device_id >= mx.context.num_gpus():
+            why = "; ".join(reasons())
+            raise UnusableGpuError(
+                f"gpu({device_id}) cannot be used: {why}. Use "
+                "d2l_ext.devices.try_all_devices(k), which takes CPU contexts here; "
+                "`python -m bookkit.doctor` says more."
+            )
+        return original(device_id)
+
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] == "mxnet" and getattr(module, "gpu", None) is original:
+            module.gpu = gpu

@@ -1,0 +1,88 @@
+"""Memory that each device's arrays take, from MXNet's own storage profiler."""
+
+import gc
+from contextlib import contextmanager
+
+from mxnet import np, npx
+
+from ..runtime import cores
+from .profile_dump import profiled, raw_events
+from .timeline import borrowed_slots
+
+#: Bytes of the array whose making tells where a counter stands.
+_PROBE = 4
+
+
+class Memory:
+    """Bytes of the arrays that were made while a `record` was open.
+
+    `peak`: the most at one time, and `held`: at the end; `{'cpu/0': bytes, …}`.
+    Space that operators take for a moment only counts for the peak.
+    """
+
+    def __init__(self):
+        self.peak, self.held = {}, {}
+
+
+@contextmanager
+def record(devices):
+    """Count the memory taken on each device in the `with` block; yields a `Memory`.
+
+        with storage.record(devices) as memory:
+            parts = split_block(params, devices)
+        print(memory.held)
+
+    `devices`: the contexts that the block uses. Waits for the engine before and
+    after. Counts the arrays that are made inside the block; an older one that is
+    dropped inside is deducted, so drop such arrays before. Not to be opened within
+    a `timeline.record`: MXNet has one profiler per process.
+
+    Raises `ValueError` for a CPU context that the profiler has no slot for.
+    Source: `profile_memory` of `mxnet.profiler`. Developed in the chapter
+    *Splitting inside a layer*.
+    """
+    slots = _slots(devices)
+    memory = Memory()
+    gc.collect()  # arrays in reference cycles would be dropped inside the block
+
+    def take(path):
+        memory.peak, memory.held = _read(path, slots)
+
+    with profiled(take, profile_memory=True, profile_imperative=False,
+                  profile_symbolic=False):  # fmt: skip
+        probes = _probe(devices)
+        try:
+            yield memory
+        finally:
+            npx.waitall()
+            probes += _probe(devices)
+
+
+def _probe(devices):
+    """Make the profiler write down every counter: it does so when one changes."""
+    probes = [np.zeros(_PROBE // 4, ctx=device) for device in devices]
+    npx.waitall()
+    return probes
+
+
+def _slots(devices):
+    """The devices' names by the profiler's, which lends its last two slots to CPUs."""
+    lent = ["cpu pinned/", "cpu shared/"]
+    slots = {name: name for name in (f"{d.device_type}/{d.device_id}" for d in devices)}
+    borrowed = borrowed_slots(devices).items()
+    return {**slots, **{lent[i - cores()]: name for i, name in borrowed}}
+
+
+def _read(path, slots):
+    """The most and the last that each counter rose above where it stood."""
+    values = {name: [] for name in slots.values()}
+    counts = [e for e in raw_events(path) if e["ph"] == "C"]
+    for e in sorted(counts, key=lambda e: e["ts"]):
+        ((counter, value),) = e["args"].items()
+        name = slots.get(counter.replace("Memory: ", ""))
+        if name:  # scratch space in pinned memory belongs to no device
+            values[name].append(value)
+    # The first probe's bytes are in every value, the second's in the last one.
+    peak = {name: max(v[:-1]) - v[0] for name, v in values.items()}
+    held = {name: v[-1] - v[0] - _PROBE for name, v in values.items()}
+    return peak, held

@@ -1,0 +1,107 @@
+"""Data-parallel training by several workers, over a distributed kvstore."""
+
+from d2l import mxnet as d2l
+from mxnet import autograd, npx
+
+from ..data_parallel import lenet as model
+from ..data_parallel.minibatch import split_batch
+
+
+def minibatches(batches):
+    """Yield this worker's `(X, y, n)` of an epoch, equally often on all workers.
+
+    `batches`: a `Batches` of this worker's part. `n`: the examples in the k-th
+    minibatches of *all* workers, by which the sum of their gradients is divided.
+    Parts may differ by one example, so a worker can run out of minibatches one
+    step before another. It then gets `X` and `y` without examples, and pushes
+    zeros: a synchronous store waits for every worker.
+
+    Developed in the chapter *Synchronous and asynchronous training*.
+    """
+    num_examples, k = len(batches.X), batches.num_parts
+    mine = iter(batches)
+    for start in range(0, num_examples, k * batches.batch_size):
+        X, y = next(mine, (batches.X[:0], batches.y[:0]))
+        yield X, y, min(k * batches.batch_size, num_examples - start)
+
+
+def share(kv, device_params):
+    """Give all replicas of all workers the values that rank 0 has.
+
+    `kv`: a distributed kvstore. `device_params[c]`: the list of parameters on
+    device c of this worker, overwritten. Parameter i gets the key i. Every worker
+    must call this: `kv.init` waits for all of them.
+    """
+    for i, p in enumerate(device_params[0]):
+        kv.init(i, p)
+    _pull(kv, device_params)
+    # Until now the store holds weights. The first push may replace them by a sum
+    # of gradients, so nobody may push before everybody has pulled.
+    finish(kv)
+
+
+def finish(kv):
+    """Wait until all workers are here, and what they pushed before is in the store.
+
+    The barrier alone does not wait for pushes that this worker's engine has not
+    sent yet.
+    """
+    npx.waitall()
+    kv._barrier()
+
+
+def gradients(X, y, device_params, devices, net=model.lenet):
+    """Leave the gradient of the summed loss over `X`, `y` in the replicas' `grad`.
+
+    `X` (n, …) and `y` (n,): this worker's minibatch, split over `devices`; `n` may
+    be smaller than the number of devices, even 0: the gradients of the others are
+    zero. `net(X, params)`: the scores, default LeNet.
+    """
+    for params in device_params[len(X) :]:
+        for p in params:
+            p.grad[:] = 0
+    if len(X) == 0:
+        return
+    busy = devices[: len(X)]
+    with autograd.record():
+        losses = [
+            model.loss(net(X_shard, params), y_shard)
+            for X_shard, y_shard, params in zip(*split_batch(X, y, busy), device_params)
+        ]
+    for device_loss in losses:
+        device_loss.backward()
+
+
+def train_batch(kv, X, y, n, device_params, devices, lr, net=model.lenet):
+    """One synchronous step: the store adds up, every worker updates.
+
+    `kv`: of type `dist_sync`, without an optimizer. `n`: examples of all workers
+    in this step; `lr`: learning rate, for the mean gradient over them. The others
+    as in `gradients`. Waits for all workers, at the latest when a result is read.
+    """
+    gradients(X, y, device_params, devices, net)
+    for i in range(len(device_params[0])):
+        grads = [params[i].grad for params in device_params]
+        kv.push(i, grads)  # summed over this worker's devices, then sent
+        kv.pull(i, out=grads)  # the sum over all workers
+    for params in device_params:
+        d2l.sgd(params, lr, n)
+
+
+def train_batch_on_store(kv, X, y, device_params, devices, net=model.lenet):
+    """One step with an optimizer on the store: push gradients, pull weights.
+
+    `kv`: any type with `dist`, after `kv.set_optimizer`; the optimizer's
+    `rescale_grad` divides by the examples of a step. The others as in `gradients`.
+    Afterwards `p.grad` is not a gradient: with one CPU device per worker the store
+    receives the weights in the very buffer that was sent.
+    """
+    gradients(X, y, device_params, devices, net)
+    for i in range(len(device_params[0])):
+        kv.push(i, [params[i].grad for params in device_params])
+    _pull(kv, device_params)
+
+
+def _pull(kv, device_params):
+    for i in range(len(device_params[0])):
+        kv.pull(i, out=[params[i] for params in device_params])

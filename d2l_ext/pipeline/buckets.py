@@ -1,0 +1,186 @@
+"""Sequences of different lengths: batches by length, a bound graph for each length."""
+
+import mxnet as mx
+import numpy
+from mxnet.io import DataBatch, DataDesc, DataIter
+
+from .. import pipeline
+
+#: The label of a place that holds no character: its loss does not count.
+PAD = -1
+
+
+def sentences(text):
+    """Cut a text at its line ends and full stops: a list of non-empty strings.
+
+    Raises `ValueError` for a text without a sentence of two characters; shorter
+    ones are left out, for they have no next character to predict.
+    """
+    lines = text.replace(". ", ".\n").splitlines()
+    found = [line.strip() for line in lines if len(line.strip()) > 1]
+    if not found:
+        raise ValueError(
+            f"a text of {len(text)} characters without a sentence of two or more: "
+            "there is nothing to learn from it"
+        )
+    return found
+
+
+def choose(lengths, number):
+    """Return up to `number` bucket lengths, ascending, each for as many sequences.
+
+    `lengths`: of the sequences. The last bucket is the longest of them.
+    """
+    ordered = sorted(lengths)
+    last = [(i + 1) * len(ordered) // number - 1 for i in range(number)]
+    return sorted({ordered[max(i, 0)] for i in last})
+
+
+class BucketIter(DataIter):
+    """Minibatches of sequences of about one length, time first.
+
+    `sequences`: lists of character numbers; the last character is only a label, so
+    one of T + 1 characters fills T time steps. `lengths`: the buckets, in time
+    steps. A sequence goes to the smallest bucket that holds it; places behind its
+    end have data 0 and the label `PAD`. What does not fill the last batch of a
+    bucket is filled with empty sequences. `batch_size`: N. `too_long`: `'error'`
+    or `'drop'`, what to do with a sequence that no bucket holds; `dropped` counts
+    those. `states`: shapes of further inputs, which stay zero: {name: shape}.
+    `seed`: batches come in an order drawn from it, a new one after each `reset`.
+
+    A batch has `bucket_key` T, `data[0]` and `label[0]` (T, N), float32, and
+    `count`, the labels that are characters. `provide_data` and `provide_label` of
+    the iterator are the largest bucket's, as Module expects.
+
+    Raises `ValueError` for no sequences, one of fewer than two characters, numbers
+    below 1, an unknown `too_long`, and, unless dropped, a sequence too long.
+    Follows `bucket_io` of MXNet's LSTM examples. Developed in *Buckets*.
+    """
+
+    def __init__(self, sequences, lengths, batch_size, *, too_long="error",
+                 states=None, seed=0):  # fmt: skip
+        super().__init__(batch_size)
+        _check(sequences, lengths, batch_size, too_long)
+        self.lengths, self.states = sorted(set(lengths)), dict(states or {})
+        self._rng = numpy.random.RandomState(seed)
+        by_length, self.dropped = _sort(sequences, self.lengths, too_long)
+        self._batches = [
+            self._batch(T, rows[i : i + batch_size])
+            for T, rows in by_length.items()
+            for i in range(0, len(rows), batch_size)
+        ]
+        self.default_bucket_key = self.lengths[-1]
+        self.provide_data, self.provide_label = self._describe(self.lengths[-1])
+        self.reset()
+
+    def reset(self):
+        """Begin an epoch: the same batches, in a new order."""
+        self._order = list(self._rng.permutation(len(self._batches)))
+
+    def next(self):
+        if not self._order:
+            raise StopIteration
+        return self._batches[self._order.pop()]
+
+    def _batch(self, T, rows):
+        N = self.batch_size
+        X = numpy.zeros((N, T), "float32")
+        y = numpy.full((N, T), PAD, "float32")
+        for n, row in enumerate(rows):
+            X[n, : len(row) - 1], y[n, : len(row) - 1] = row[:-1], row[1:]
+        # From a row per sentence to a row per time step: what the layers agreed on.
+        X, y = (mx.nd.array(a.T) for a in (X, y))  # (T, N)
+        zeros = [mx.nd.zeros(shape) for shape in self.states.values()]
+        describe_data, describe_label = self._describe(T)
+        batch = DataBatch([X, *zeros], [y], pad=N - len(rows), bucket_key=T,
+                          provide_data=describe_data,
+                          provide_label=describe_label)  # fmt: skip
+        batch.count = sum(len(row) - 1 for row in rows)
+        return batch
+
+    def _describe(self, T):
+        steps = (T, self.batch_size)
+        data = [DataDesc("data", steps, layout="TN")]
+        data += [DataDesc(n, shape, layout="NC") for n, shape in self.states.items()]
+        return data, [DataDesc("softmax_label", steps, layout="TN")]
+
+
+def widen(batch, T):
+    """The data and labels of `batch`, padded to T time steps: (X, y), (T, N) each."""
+    X, y = batch.data[0].asnumpy(), batch.label[0].asnumpy()
+    more = [(0, T - len(X)), (0, 0)]
+    return numpy.pad(X, more), numpy.pad(y, more, constant_values=PAD)
+
+
+def padding(batches, T=None):
+    """Share of the places in `batches` that hold no character, 0 to 1.
+
+    `T`: as if every batch had this many time steps, default its own number.
+    """
+    batches = list(batches)
+    places = sum((T or b.bucket_key) * b.data[0].shape[1] for b in batches)
+    return 1 - sum(b.count for b in batches) / places
+
+
+class Buckets:
+    """A `Pipeline` for each length; all use the parameters and memory of the longest.
+
+    `unroll(T)`: returns the symbol for T time steps and the shapes of its inputs,
+    by name. `lengths`: of the buckets. `group2ctx`, `params`: as in `pipeline.bind`,
+    whose errors are raised. `share`: False binds each by itself, to compare.
+
+    `pipelines`: by length. Developed in the chapter *Buckets*.
+    """
+
+    def __init__(self, unroll, lengths, group2ctx, params, share=True):
+        self.pipelines = {}
+        longest = None
+        # The longest first: the others fit into its memory.
+        for T in sorted(lengths, reverse=True):
+            symbol, shapes = unroll(T)
+            shared = longest if share else None
+            values = params if shared is None else None
+            bound = pipeline.bind(symbol, group2ctx, shapes, values, shared=shared)
+            self.pipelines[T], longest = bound, longest or bound
+        self.params = longest.params
+
+    def train_batch(self, batch, lr):
+        """A step of SGD with the mean gradient of the batch's characters."""
+        bound = self.pipelines[batch.bucket_key]
+        bound.forward_backward(batch.data[0], batch.label[0])
+        bound.update(lr, count=batch.count)
+
+
+def _check(sequences, lengths, batch_size, too_long):
+    if not len(sequences):
+        raise ValueError("no sequences: the text is empty, or everything was left out")
+    short = [i for i, row in enumerate(sequences) if len(row) < 2]
+    if short:
+        raise ValueError(
+            f"sequence {short[0]} has {len(sequences[short[0]])} characters: it takes "
+            "two at least, one to read and one to predict"
+        )
+    if batch_size < 1 or not lengths or min(lengths) < 1:
+        raise ValueError(
+            f"batch_size={batch_size} and buckets {list(lengths)} must be 1 at least"
+        )
+    if too_long not in ("error", "drop"):
+        raise ValueError(f"too_long={too_long!r}: write 'error' or 'drop'")
+
+
+def _sort(sequences, lengths, too_long):
+    """Sequences by bucket, {T: rows}, and how many no bucket holds."""
+    by_length = {T: [] for T in lengths}
+    dropped = 0
+    for i, row in enumerate(sequences):
+        T = next((T for T in lengths if len(row) - 1 <= T), None)
+        if T is not None:
+            by_length[T].append(row)
+        elif too_long == "drop":
+            dropped += 1
+        else:
+            raise ValueError(
+                f"sequence {i} has {len(row) - 1} time steps, the largest bucket "
+                f"{lengths[-1]}: add a bucket, or drop such with too_long='drop'"
+            )
+    return by_length, dropped

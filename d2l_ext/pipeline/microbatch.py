@@ -1,0 +1,167 @@
+"""Runs a pipeline schedule: stages on devices, a minibatch in micro-batches."""
+
+import mxnet as mx
+from mxnet import autograd, np, npx
+
+from ..data_parallel import get_params
+from ..data_parallel.traffic import cuts
+from .schedule import clock
+
+
+class Stage:
+    """Consecutive layers of a network, and their parameters, on one device.
+
+    `forward(X, params)`: the output of these layers. `params`: a list of arrays, one
+    at least; copied to `device`. `grads`: after `gradients`, the list of their
+    gradients. Raises `ValueError` for a stage without parameters.
+    """
+
+    def __init__(self, forward, params, device):
+        if not params:
+            raise ValueError("a stage has no parameters: give it to its neighbour")
+        self._layers, self.device = forward, device
+        self.params, self.grads = get_params(params, device), None
+
+    def begin(self, in_order):
+        """Forget the last minibatch. Without `in_order`, no work waits its turn."""
+        self.grads, self._held, self._in_order, self._turn = None, {}, in_order, None
+
+    def forward(self, i, X, loss=None, y=None):
+        """Go forward with micro-batch `i`, and hold what its backward work needs."""
+        self._wait_in_line(X)
+        with autograd.record():
+            out = self._layers(X, self.params)
+            out = loss(out, y) if loss else out
+        self._held[i] = X, out
+        self._let_next(out)
+        return out
+
+    def backward(self, i, d_out):
+        """Go backward with micro-batch `i`; returns the gradient of its input."""
+        X, out = self._held.pop(i)
+        self._wait_in_line(d_out)
+        out.backward(d_out)
+        return X.grad
+
+    def add_up(self):
+        """Add the gradients of the last `backward` to `grads`."""
+        if self.grads is None:
+            self.grads = [p.grad.copy() for p in self.params]
+        else:
+            for total, p in zip(self.grads, self.params):
+                total += p.grad
+        self._let_next(self.grads[-1])
+
+    def _wait_in_line(self, X):
+        # The engine knows no order but "after what I read". So X, which the work
+        # reads, is multiplied by a one that the work before it has made. One element
+        # will do: the engine orders whole arrays.
+        if self._in_order and self._turn is not None:
+            first = _first(X)
+            first *= self._turn
+
+    def _let_next(self, result):
+        self._turn = np.ones_like(_first(result))
+
+
+def gradients(stages, schedule, X, y, loss, in_order=True):
+    """Gradients of the summed `loss` on the minibatch `X`, `y`, by micro-batches.
+
+        losses = gradients(stages, one_f_one_b(len(stages), 4), X, y, loss)
+
+    `stages`: a list of `Stage`. `schedule`: from `schedule.gpipe` or `one_f_one_b`.
+    `X` (n, …), `y` (n, …): cut into micro-batches whose sizes differ by one at most.
+    `loss(outputs, y)`: the loss of each example, or their sum; not the mean, or the
+    gradients of uneven micro-batches weigh too much. `in_order=False` leaves the order
+    to the engine, and the pipeline is lost.
+
+    `grads` of the stages then hold the gradients of the whole minibatch, up to
+    rounding. Returns the losses, an array per micro-batch, on the last device. Waits
+    for nothing.
+
+    Raises `ValueError` for a schedule of another number of stages, and for fewer
+    examples than micro-batches. Developed in the chapter *Micro-batches*.
+    """
+    last = len(stages) - 1
+    X, y = _cut(stages, schedule, X, y)
+    for stage in stages:
+        stage.begin(in_order)
+    arrived = {(0, "forward", i): x.copyto(stages[0].device) for i, x in enumerate(X)}
+    targets, losses = [t.copyto(stages[last].device) for t in y], [None] * len(X)
+
+    # In the order of the clock: what a work needs has been asked for before it.
+    for s, kind, i, *_ in clock(schedule):
+        stage, message = stages[s], arrived.pop((s, kind, i))
+        if kind == "backward":
+            gradient = stage.backward(i, message)
+            if s:
+                arrived[s - 1, kind, i] = gradient.copyto(stages[s - 1].device)
+            stage.add_up()
+            continue
+        if s:  # nobody needs the gradient of the network's input
+            message.attach_grad()
+        if s < last:
+            out = stage.forward(i, message)
+            arrived[s + 1, kind, i] = out.copyto(stages[s + 1].device)
+        else:
+            losses[i] = stage.forward(i, message, loss, targets[i])
+            arrived[s, "backward", i] = np.ones_like(losses[i])
+    return losses
+
+
+def dense(X, params):
+    """Equal dense blocks: for each W (d, d), b (d,) in `params`, relu(X Wᵀ + b).
+
+    `X` (n, d); returns (n, d).
+    """
+    for W, b in zip(params[::2], params[1::2]):
+        X = npx.fully_connected(X, W, b, num_hidden=W.shape[0], flatten=False)
+        X = npx.relu(X)
+    return X
+
+
+def init_dense(blocks, width, seed=0, dtype="float32"):
+    """Parameters of `blocks` dense blocks of `width` units: W, b, W, b, … on cpu(0).
+
+    Weights from N(0, 2 / width), so that the values stay of one size from block to
+    block, and biases 0.
+    """
+    mx.random.seed(seed)
+    scale = (2 / width) ** 0.5
+    return [
+        np.random.normal(0, scale, shape).astype(dtype) if len(shape) > 1
+        else np.zeros(shape, dtype=dtype)
+        for shape in [(width, width), (width,)] * blocks
+    ]  # fmt: skip
+
+
+def dense_stages(params, devices):
+    """Cut the dense blocks in `params` into a `Stage` per device, as even as can be.
+
+    Raises `ValueError` for fewer blocks than devices.
+    """
+    blocks = len(params) // 2
+    if blocks < len(devices):
+        raise ValueError(f"{blocks} blocks are too few for {len(devices)} devices")
+    edges = [2 * edge for edge in cuts(blocks, len(devices))]
+    parts = [params[start:stop] for start, stop in zip(edges, edges[1:])]
+    return [Stage(dense, part, d) for part, d in zip(parts, devices)]
+
+
+def _cut(stages, schedule, X, y):
+    chunks = sum(work.kind == "forward" for work in schedule[0])
+    if len(schedule) != len(stages):
+        raise ValueError(f"a schedule for {len(schedule)} stages, but {len(stages)}")
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} examples, y has {len(y)}: they must match")
+    if len(X) < chunks:
+        raise ValueError(
+            f"{chunks} micro-batches of {len(X)} examples: use {len(X)} at the most"
+        )
+    edges = cuts(len(X), chunks)
+    return [[a[i:j] for i, j in zip(edges, edges[1:])] for a in (X, y)]
+
+
+def _first(x):
+    """The first element of `x`, a view: to the engine it is the whole array."""
+    return x.reshape_view(-1)[:1]

@@ -1,0 +1,8 @@
+"""Tensor parallelism: the weights of a layer, divided over devices."""
+
+from .. import lazy
+
+__getattr__ = lazy.names(__name__, 
+    dense="column_split row_split replicate split_block join_block bytes_per_device "
+    "forward backward",
+)

@@ -1,0 +1,154 @@
+"""Layerwise (tensor) splitting: every device holds a slice of each layer's weights.
+
+A block is dense, ReLU, dense, with the parameters `[W1, b1, W2, b2]`. The first
+layer is cut by columns and the second by rows, so that a slice of the hidden values
+never leaves its device. Only sums over the slices do, one forward and one backward.
+"""
+
+import numpy
+from mxnet import nd, np, npx
+
+from ..data_parallel.allreduce import allreduce
+from ..data_parallel.traffic import cuts
+
+
+def column_split(W, devices):
+    """Cut `W` along its last axis: part i, on `devices[i]`, makes some of the outputs.
+
+    `W`: weights (in, out) or a bias (out,), NumPy or `mxnet.np`, of any dtype.
+    Returns one `mxnet.np` array per device, (in, outᵢ) or (outᵢ,), whose widths
+    differ by one at most. Only its part is copied to a device.
+
+    Raises `ValueError` when there are more devices than columns.
+    Source: Shoeybi et al., "Megatron-LM" (2019). Developed in the chapter
+    *Splitting inside a layer*.
+    """
+    edges = _edges("columns", W.shape[-1], devices)
+    parts = (W[..., a:b] for a, b in zip(edges, edges[1:]))
+    return [_put(part, device) for part, device in zip(parts, devices)]
+
+
+def row_split(W, devices):
+    """Cut `W` (in, out) along its first axis: part i takes some of the inputs.
+
+    Returns k arrays (inᵢ, out). Each makes a part of *every* output, and the parts
+    are to be added up. Otherwise as `column_split`.
+    """
+    edges = _edges("rows", W.shape[0], devices)
+    parts = (W[a:b] for a, b in zip(edges, edges[1:]))
+    return [_put(part, device) for part, device in zip(parts, devices)]
+
+
+def replicate(x, devices):
+    """Return a copy of `x` (NumPy or `mxnet.np`) on each device."""
+    return [_put(x, device) for device in devices]
+
+
+def split_block(params, devices, memory_limit=None):
+    """Divide a block over k devices: `parts[i]` is `[W1ᵢ, b1ᵢ, W2ᵢ, b2]`.
+
+    `params`: `[W1 (in, hidden), b1 (hidden,), W2 (hidden, out), b2 (out,)]`, on the
+    host if no device can hold them. `W1` and `b1` are cut by columns, `W2` by rows;
+    `b2` is added once, to the sum, so every device holds all of it.
+
+    `memory_limit`: bytes of parameters that a device may hold, default no limit.
+    Counted from shapes, before anything is copied. Raises `ValueError` when a
+    device would exceed it, when shapes do not fit together, or when there are
+    more devices than hidden values.
+    """
+    W1, b1, W2, b2 = params
+    shapes = [W1.shape, b1.shape, W2.shape, b2.shape]
+    hidden_fits = W1.shape[1:] == b1.shape == W2.shape[:1]
+    if not hidden_fits or W2.shape[1:] != b2.shape:
+        raise ValueError(
+            f"W1, b1, W2, b2 have shapes {shapes}: they must be (in, hidden), "
+            "(hidden,), (hidden, out) and (out,)"
+        )
+    _edges("hidden values", W1.shape[1], devices)
+    _check_memory(params, devices, memory_limit)
+    b2s = replicate(b2, devices)
+    split = column_split(W1, devices), column_split(b1, devices), row_split(W2, devices)
+    return [list(part) for part in zip(*split, b2s)]
+
+
+def join_block(parts):
+    """Put the slices of a block, or of its gradients, together: four NumPy arrays."""
+    W1s, b1s, W2s, b2s = ([x.asnumpy() for x in column] for column in zip(*parts))
+    join = numpy.concatenate
+    return [join(W1s, axis=1), join(b1s), join(W2s, axis=0), b2s[0]]
+
+
+def bytes_per_device(params, k):
+    """Bytes of a block's parameters on each of k devices, from their shapes."""
+    W1, _, _, b2 = params
+    per_hidden = W1.shape[0] + 1 + b2.shape[0]  # a column, its bias, a row
+    edges = cuts(W1.shape[1], k)
+    itemsize = numpy.dtype(W1.dtype).itemsize
+    return [
+        ((b - a) * per_hidden + b2.shape[0]) * itemsize
+        for a, b in zip(edges, edges[1:])
+    ]
+
+
+def forward(Xs, parts, reduce=allreduce):
+    """The block's output on every device. One allreduce, of n × out numbers.
+
+    `Xs`: the whole input (n, in) on every device. `parts`: from `split_block`.
+    `reduce`: an allreduce, default the naive one. Returns `(Ys, hidden)`: the output
+    (n, out), the same on all devices, and each device's hidden values for `backward`.
+    """
+    hidden = [
+        npx.relu(np.dot(X, W1) + b1) for X, (W1, b1, _, _) in zip(Xs, parts)
+    ]  # (n, hidden/k): all of these hidden values, so ReLU may be taken here
+    Ys = [np.dot(H, W2) for H, (_, _, W2, _) in zip(hidden, parts)]  # (n, out)
+    reduce(Ys)  # a part of every output becomes the whole
+    return [Y + b2 for Y, (_, _, _, b2) in zip(Ys, parts)], hidden
+
+
+def backward(dYs, Xs, hidden, parts, reduce=allreduce):
+    """The block's gradients. One allreduce, of n × in numbers.
+
+    `dYs`: the loss's gradient by the output (n, out), the same on every device.
+    `Xs`, `hidden`, `parts`, `reduce`: as in `forward`.
+
+    Returns `(dXs, gradients)`. `dXs`: by the input (n, in), the same on all devices.
+    `gradients[i]`: for the slices on device i, in the order of `parts[i]`. None of
+    them is sent; that of `b2` comes out the same everywhere.
+    """
+    dXs, gradients = [], []
+    for dY, X, H, (W1, _, W2, _) in zip(dYs, Xs, hidden, parts):
+        dH = _dot(dY, W2, transpose_b=True) * (H > 0)  # (n, hidden/k)
+        dW1, dW2 = _dot(X, dH, transpose_a=True), _dot(H, dY, transpose_a=True)
+        gradients.append([dW1, dH.sum(axis=0), dW2, dY.sum(axis=0)])
+        dXs.append(_dot(dH, W1, transpose_b=True))  # (n, in), from these hidden values
+    reduce(dXs)
+    return dXs, gradients
+
+
+def _dot(a, b, **transposed):
+    """A matrix product that reads a factor transposed, without writing that out."""
+    arrays = a.as_nd_ndarray(), b.as_nd_ndarray()
+    return nd.dot(*arrays, **transposed).as_np_ndarray()
+
+
+def _put(part, device):
+    return np.array(part, dtype=part.dtype, ctx=device)
+
+
+def _edges(what, size, devices):
+    if not 1 <= len(devices) <= size:
+        raise ValueError(
+            f"{size} {what} cannot be split over {len(devices)} devices: "
+            f"use 1 to {size}"
+        )
+    return cuts(size, len(devices))
+
+
+def _check_memory(params, devices, limit):
+    needed = bytes_per_device(params, len(devices))
+    if limit is not None and max(needed) > limit:
+        i = needed.index(max(needed))
+        raise ValueError(
+            f"{devices[i]} would hold {needed[i]:,} bytes of parameters, more than "
+            f"the limit of {limit:,}: divide them by more than {len(devices)}"
+        )

@@ -1,0 +1,1 @@
+"""The trainer behind `python -m d2l_ext.train`."""

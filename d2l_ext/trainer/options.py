@@ -1,0 +1,198 @@
+"""The flags of the trainer, checked one by one."""
+
+import argparse
+
+from .dist_replicas import KV_STORES as DIST
+from .flag_values import (
+    count,
+    filled,
+    loads,
+    not_negative,
+    numbers,
+    one_of,
+    positive,
+    seed,
+    words,
+)
+
+#: Optimizers whose whole state is arrays and counts, and whether `--mom` is theirs.
+OPTIMIZERS = {
+    "sgd": True,
+    "nag": True,
+    "signum": True,
+    "adam": False,
+    "rmsprop": False,
+    "adagrad": False,
+}
+KV_STORES = ("local", "device", "none", *DIST)
+GC_TYPES = ("none", "2bit")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what was wrong in one line, without the list of all flags."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: error: {message}\n")
+
+
+def parser():
+    """The parser of `d2l-ext-train`.
+
+    Names and defaults follow `example/image-classification/common/fit.py` of MXNet
+    1.9, where it has them.
+    """
+    flags = _Parser(
+        prog="d2l-ext-train",
+        description="Train an image classifier on one or several devices.",
+        epilog="Progress goes to standard error, the result, one line of JSON, to "
+        "standard output. Exit code 2: a flag or a file is wrong; 1: a checkpoint or "
+        "the result cannot be written; 128 and the signal's number: stopped by it.",
+        allow_abbrev=False,
+    )
+    _add_model(flags.add_argument_group("what is trained"))
+    _add_devices(flags.add_argument_group("on which devices"))
+    _add_training(flags.add_argument_group("how"))
+    _add_output(flags.add_argument_group("what is kept and shown"))
+    return flags
+
+
+def _add_model(group):
+    add = group.add_argument
+    add("--network", default="lenet", help="lenet (default), mlp or vgg11")
+    sets = "digits (default), fashion_mnist, mnist or cifar10"
+    add("--dataset", type=filled, help=sets)
+    add("--data-dir", type=filled, metavar="DIR", help="the folder with its files")
+    add("--num-examples", type=count, metavar="N", help="the first N; default: all")
+
+
+def _add_devices(group):
+    add = group.add_argument
+    add("--gpus", type=numbers, metavar="LIST", help="numbers of GPUs, as in 0,2")
+    add("--devices", type=words, metavar="LIST", help="as in cpu:0,cpu:1")
+    add(
+        "--kv-store",
+        type=_kv_store,
+        default="device",
+        metavar="TYPE",
+        help="where gradients are summed: local (in CPU memory), device (default), "
+        "or none (by this library's allreduce); with several workers, under "
+        "pslaunch, dist_sync, dist_async, dist_sync_device, dist_async_device",
+    )
+    add(
+        "--work-load-list",
+        type=loads,
+        metavar="LIST",
+        help="relative speeds of the devices, as in 3,1; default: equal",
+    )
+    add(
+        "--gc-type",
+        type=one_of(GC_TYPES),
+        default="none",
+        metavar="TYPE",
+        help="gradient compression: 2bit or none (default)",
+    )
+    add(
+        "--gc-threshold",
+        type=positive,
+        default=0.5,
+        metavar="T",
+        help="of 2bit compression; default 0.5",
+    )
+
+
+def _kv_store(text):
+    if "p3" in text:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: the p3 store cannot run an optimizer. It says so on the "
+            "servers only, and training goes on with wrong weights. Take dist_sync"
+        )
+    return one_of(KV_STORES)(text)
+
+
+def _add_training(group):
+    add = group.add_argument
+    add(
+        "--batch-size",
+        type=count,
+        default=64,
+        metavar="N",
+        help="examples per step, over all devices of a worker; default 64",
+    )
+    add(
+        "--num-epochs",
+        type=count,
+        default=10,
+        metavar="N",
+        help="in all, those before a --resume included; default 10",
+    )
+    add(
+        "--optimizer",
+        type=one_of(OPTIMIZERS),
+        default="sgd",
+        metavar="NAME",
+        help=f"{', '.join(OPTIMIZERS)}; default sgd",
+    )
+    add("--lr", type=positive, default=0.1, help="learning rate; default 0.1")
+    add(
+        "--lr-factor",
+        type=positive,
+        default=0.1,
+        metavar="F",
+        help="multiplies the rate at each of --lr-step-epochs; default 0.1",
+    )
+    add(
+        "--lr-step-epochs",
+        type=numbers,
+        default=[],
+        metavar="LIST",
+        help="epochs after which the rate falls, as in 30,60; default: none",
+    )
+    add(
+        "--mom",
+        type=not_negative,
+        default=0.9,
+        help="momentum, of sgd, nag and signum; default 0.9",
+    )
+    add("--wd", type=not_negative, default=0.0001, help="weight decay; default 0.0001")
+    add(
+        "--seed",
+        type=seed,
+        default=0,
+        metavar="N",
+        help="of initial weights, order and dropout; default 0",
+    )
+
+
+def _add_output(group):
+    add = group.add_argument
+    add(
+        "--save-prefix",
+        type=filled,
+        metavar="P",
+        help="keep the last two checkpoints as P-00000123.ckpt; default: none",
+    )
+    add(
+        "--save-every",
+        type=count,
+        default=0,
+        metavar="STEPS",
+        help="also within an epoch; default: at the end of each",
+    )
+    add(
+        "--resume",
+        action="store_true",
+        help="go on from the last whole checkpoint of --save-prefix",
+    )
+    add(
+        "--disp-batches",
+        type=count,
+        default=0,
+        metavar="N",
+        help="without a terminal: a line every N steps; default: none",
+    )
+    add(
+        "--profile",
+        type=filled,
+        metavar="FILE",
+        help="write the timeline of three steps, for chrome://tracing",
+    )

@@ -1,0 +1,155 @@
+"""From the flags of a training to what trains: all that can be refused is, here."""
+
+import math
+
+import mxnet as mx
+
+from .. import data, devices
+from ..clusters import agreement, checkpoint
+from ..data.batches import Batches
+from . import (
+    checks,
+    chrome_trace,
+    networks,
+    options,
+    resume,
+    trainer_state,
+)
+from .dist_replicas import KV_STORES, DistReplicas
+from .fit import Fit
+from .flag_values import LARGEST
+from .parts import Part
+from .progress import Report
+from .replicas import Replicas
+
+
+def prepare(args, held):
+    """Check `args` as a whole; return the `Fit`, and what describes it when done.
+
+    `held`: an `ExitStack`, to be closed when no checkpoint will be written any more.
+    Raises `ValueError` or `OSError` that says what does not fit.
+    """
+    networks.check_name(args.network)
+    learning_rate(args, args.num_epochs - 1)
+    places = _places(args)
+    checks.together(args, places)
+    dataset = data.load_arrays(args.dataset, args.data_dir)
+    X, y = _examples(dataset, args.num_examples)
+    # Alone, a process is worker 0 of 1. From here on, the workers of a job are
+    # connected, and none may leave in silence.
+    kv = mx.kv.create(args.kv_store) if args.kv_store in KV_STORES else None
+    rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
+    train_iter = Part(X, y, args.batch_size, shuffle=True, seed=args.seed,
+                      num_parts=num_workers, part_index=rank)  # fmt: skip
+    checks.shards(args, train_iter, len(places))
+    test_iter = Batches(dataset.test_X, dataset.test_y, args.batch_size)
+    fit = Fit(
+        _replicas(args, places, train_iter, kv), train_iter,
+        test_iter if rank == 0 else None, args.num_epochs,
+        lambda epoch: learning_rate(args, epoch),
+        Report(args.num_epochs, len(train_iter), args.disp_batches),
+        save_every=args.save_every, saves=rank == 0,
+    )  # fmt: skip
+    fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
+                                   num_workers)  # fmt: skip
+    if args.save_prefix:
+        need = trainer_state.num_bytes(fit.replicas.params)
+        # What an optimizer keeps is a few times the weights, and a record is small.
+        fit.checkpoints = checkpoint.Checkpoints(args.save_prefix, 8 * need + 2**28)
+        if fit.saves:
+            held.callback(fit.checkpoints.end)
+            fit.checkpoints.begin(need, fit.report.note)
+    steps = _agreed(kv, fit) if kv else None
+    if args.save_prefix:
+        resume.begin(fit, args.resume or resume.is_again(), steps)
+    if args.profile and rank == 0:
+        left = args.num_epochs * len(train_iter) - fit.num_steps
+        first = max(min(2, left - 1), 0)
+        fit.profiler = chrome_trace.StepProfiler(args.profile, places, first)
+    return fit, lambda fit: _result(fit, args, dataset.name, places, kv)
+
+
+def learning_rate(args, epoch):
+    """The rate in `epoch`, from 0: `--lr`, less after each of `--lr-step-epochs`.
+
+    Raises `ValueError` for one beyond float32.
+    """
+    falls = sum(epoch >= step for step in args.lr_step_epochs)
+    try:
+        rate = args.lr * args.lr_factor**falls
+    except OverflowError:
+        rate = math.inf
+    if rate > LARGEST:
+        raise ValueError(
+            f"--lr-factor {args.lr_factor}: the rate of epoch {epoch + 1} is {rate:g}, "
+            f"and {LARGEST:g} is the most"
+        )
+    return rate
+
+
+def _places(args):
+    """The devices to train on."""
+    if args.gpus and args.devices:
+        raise ValueError("--gpus and --devices exclude each other: give one of them")
+    names = args.devices or [f"gpu:{i}" for i in args.gpus or []]
+    places = [devices.parse_device(name) for name in names]
+    if len(set(places)) < len(places):
+        raise ValueError(f"{', '.join(names)}: a device is there twice")
+    try:
+        return places or devices.try_all_devices(1)
+    except RuntimeError as error:  # D2L_EXT_DEVICES asks for a GPU
+        raise ValueError(error) from None
+
+
+def _examples(dataset, num_examples):
+    total = len(dataset.train_X)
+    if num_examples and num_examples > total:
+        raise ValueError(f"--num-examples {num_examples}: there are only {total:,}")
+    return dataset.train_X[:num_examples], dataset.train_y[:num_examples]
+
+
+def _replicas(args, places, part, kv):
+    net = networks.build(args.network, part.X.shape[1:], places, args.seed)
+    params = {"learning_rate": args.lr, "wd": args.wd}
+    if options.OPTIMIZERS[args.optimizer]:
+        params["momentum"] = args.mom
+    if kv:
+        return DistReplicas(net, places, kv, part, args.optimizer, params,
+                            args.work_load_list, args.seed)  # fmt: skip
+    compression = {"type": args.gc_type, "threshold": args.gc_threshold}
+    return Replicas(
+        net, places, args.optimizer, params,
+        kv_store=None if args.kv_store == "none" else args.kv_store,
+        compression=compression if args.gc_type != "none" else None,
+        work_load_list=args.work_load_list, seed=args.seed,
+    )  # fmt: skip
+
+
+def _result(fit, args, dataset, places, kv):
+    history = fit.state.history
+    seconds = sum(history)
+    return {
+        "seconds_per_epoch": round(seconds / len(history), 4),
+        "samples_per_second": round(len(history) * fit.train_iter.own() / seconds, 1),
+        "devices": _names(places),
+        "network": args.network,
+        "dataset": dataset,
+        "kv_store": args.kv_store,
+        "epochs": fit.state.epoch,
+        "steps": fit.num_steps,
+        **({"rank": kv.rank, "num_workers": kv.num_workers} if kv else {}),
+    }
+
+
+def _agreed(kv, fit):
+    """The steps whose checkpoints all workers have, when they are alike."""
+    alike = {name: value for name, value in fit.settings.items()
+             if name not in resume.MAY_CHANGE}  # fmt: skip
+    alike.update(kv_store=fit.settings["kv_store"], num_epochs=fit.num_epochs,
+                 save_prefix=bool(fit.checkpoints))
+    whole = fit.checkpoints and agreement.checkpoint_steps(fit.checkpoints)
+    return agreement.agree(kv, alike, whole)
+
+
+def _names(places):
+    return [f"{d.device_type}:{d.device_id}" for d in places]

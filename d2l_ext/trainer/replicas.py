@@ -1,0 +1,89 @@
+"""Data parallelism the concise way: a Gluon network on several devices."""
+
+import mxnet as mx
+from mxnet import autograd, gluon
+
+from ..data_parallel.allreduce import allreduce
+from ..data_parallel.minibatch import split_batch
+from .networks import is_random
+
+
+class Replicas:
+    """A network on all `devices`, and the `gluon.Trainer` that keeps them equal.
+
+    `net`: initialised on `devices` (`networks.build`). `optimizer`,
+    `optimizer_params`: as in `gluon.Trainer`. `kv_store`: `'local'`, `'device'`, or
+    None for `allreduce` of this library. `compression`: the Trainer's
+    `compression_params`. `work_load_list`: as in `split_batch`. `seed`: of what the
+    network draws in a step, such as dropout. `update_on_kvstore`: the Trainer's.
+
+    On one device Gluon makes no store, whatever `kv_store` says.
+    """
+
+    def __init__(self, net, devices, optimizer="sgd", optimizer_params=None,
+                 kv_store="device", compression=None, work_load_list=None,
+                 seed=0, update_on_kvstore=None):  # fmt: skip
+        self.net, self.devices, self.work_load_list = net, devices, work_load_list
+        self.params = list(net.collect_params().values())
+        self.trainer = gluon.Trainer(self.params, optimizer, optimizer_params or {},
+                                     kvstore=kv_store,
+                                     compression_params=compression,
+                                     update_on_kvstore=update_on_kvstore)  # fmt: skip
+        self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
+        self.sums_itself = kv_store is None and len(devices) > 1
+        self.seed, self.is_random = seed, is_random(net)
+
+    def begin(self):
+        """Before the first step, with the weights that it begins with."""
+
+    def train_batch(self, X, y, step=0):
+        """One step on the minibatch `X` (n, …), `y` (n,), split over the devices.
+
+        Gradients are summed over examples and devices, then divided by n. `step`:
+        the number of the step; with the seed it says what dropout draws, so that a
+        step depends on no earlier one but by the weights.
+
+        Returns the summed loss of each shard, a list of arrays of one number. Waits
+        for nothing. Raises as `split_batch` does.
+        """
+        shards = list(zip(*split_batch(X, y, self.devices, self.work_load_list)))
+        if self.is_random:
+            mx.random.seed((self.seed * 1_000_003 + step) % 2**31)
+        with autograd.record():
+            losses = [self.loss(self.net(X), y).sum() for X, y in shards]
+        autograd.backward(losses)
+        if self.sums_itself:
+            for p in self.params:
+                allreduce(p.list_grad())
+        self.trainer.step(self.divisor(len(y), step))
+        return losses
+
+    def divisor(self, num_examples, step):
+        """By what the sum of gradients is divided: the examples of this step."""
+        return num_examples
+
+    def settle(self):
+        """After the last step: wait until all is done."""
+        mx.nd.waitall()
+
+    def accuracy(self, batches, between=lambda: None):
+        """Share of the examples that are classified rightly, 0 to 1.
+
+        `between` is called before each minibatch.
+        """
+        right = total = 0
+        queued = []
+        for X, y in batches:
+            between()
+            right, queued = right + sum(map(int, queued)), self._count_right(X, y)
+            total += len(y)
+        return (right + sum(map(int, queued))) / total
+
+    def _count_right(self, X, y):
+        # The last minibatch may have fewer examples than there are devices.
+        devices = self.devices[: len(y)]
+        loads = self.work_load_list and self.work_load_list[: len(y)]
+        return [
+            (self.net(X).argmax(axis=1).astype("int32") == y).sum()
+            for X, y in zip(*split_batch(X, y, devices, loads))
+        ]

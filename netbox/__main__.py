@@ -1,0 +1,157 @@
+"""A cluster in a box, for a terminal: `python -m netbox up`, `run`, … `down`.
+
+    python -m netbox up --hosts 3
+    python -m netbox run head ssh h2 hostname
+    python -m netbox shell head
+    python -m netbox shape h2 --rate 100mbit --loss 0.05
+    python -m netbox down
+
+`up` leaves a process behind that holds the box, until `down` ends it.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from . import links
+from .cluster import Cluster, boxes
+from .machine import Machine
+from .needs import why_not
+
+STATE = "box.json"
+
+
+def parser():
+    flags = argparse.ArgumentParser(
+        prog="python -m netbox", description=__doc__.partition("\n")[0],
+        epilog=__doc__.partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    commands = flags.add_subparsers(dest="do", required=True, metavar="COMMAND")
+
+    def add(name, help):
+        return commands.add_parser(name, help=help, allow_abbrev=False)
+
+    for name, help in (("up", "start a box"), ("hold", "the same, and stay")):
+        one = add(name, help)
+        one.add_argument("--hosts", type=int, default=3, help="default 3, and a head")
+        one.add_argument("--second-interface", action="store_true", help="an eth1 each")
+    add("show", "hosts, addresses and files of the box that is up")
+    one = add("run", "run a command on a host")
+    one.add_argument("host")
+    one.add_argument("command", nargs=argparse.REMAINDER)
+    add("shell", "a shell on a host").add_argument("host", nargs="?", default="head")
+    one = add("shape", "make a host's link slow or lossy; without values undo it")
+    one.add_argument("host")
+    one.add_argument("--rate", help="as in 100mbit")
+    one.add_argument("--delay", help="as in 20ms")
+    one.add_argument("--loss", type=float, default=0.0, help="probability, as in 0.05")
+    one.add_argument("--interface", default="eth0", choices=("eth0", "eth1"))
+    add("down", "end it, and all that runs in it")
+    return flags
+
+
+def main(argv=None):
+    """Do what `argv` says; the exit code."""
+    args = parser().parse_args(argv)
+    try:
+        return globals()[args.do](args) or 0
+    except (OSError, ValueError, LookupError) as error:
+        print(f"box: {error.args[-1]}", file=sys.stderr)
+        return 1
+
+
+def up(args):
+    if why_not():
+        raise OSError(why_not())
+    if _states():
+        raise ValueError("there is a box already: `show` shows it, `down` ends it")
+    words = [sys.executable, "-m", "netbox", "hold", "--hosts", str(args.hosts)]
+    words += ["--second-interface"] if args.second_interface else []
+    holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True,
+                              stdout=subprocess.PIPE, text=True)  # fmt: skip
+    if not holder.stdout.readline():
+        return holder.wait()
+    return show(args)
+
+
+def hold(args):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with Cluster(args.hosts, args.second_interface) as cluster:
+        hosts = [cluster.head, *cluster.hosts]
+        state = {
+            "holder": os.getpid(), "user": cluster.outer_user,
+            "switch": cluster.switch.pid, "hosts_file": cluster.hosts_file,
+            "hosts": {host.name: [host.machine.pid, host.address,
+                                  host.second_address] for host in hosts},
+        }  # fmt: skip
+        (cluster.folder / STATE).write_text(json.dumps(state))
+        print("ready", flush=True)
+        sys.stdout.close()
+        while True:
+            signal.pause()
+
+
+def show(_):
+    state = _state()
+    for name, (_, *addresses) in state["hosts"].items():
+        print(f"{name:5} {' '.join(filter(None, addresses))}")
+    print(f"hosts file: {state['hosts_file']}")
+
+
+def run(args):
+    command = args.command[args.command[:1] == ["--"] :]
+    if not command:
+        raise ValueError("which command? Give it after the host")
+    machine, user = _machine(args.host)
+    words = machine.command(command, user)
+    os.execv(words[0], words)
+
+
+def shell(args):
+    args.command = [os.environ.get("SHELL", "/bin/sh")]
+    run(args)
+
+
+def shape(args):
+    machine, _ = _machine(args.host)
+    switch = Machine.of_pid("switch", _state()["switch"], machine.user)
+    others = [_machine(name)[0] for name in _state()["hosts"] if name != args.host]
+    links.shape(switch, machine, others, int(args.interface[-1]), args.rate,
+                args.delay, args.loss)  # fmt: skip
+
+
+def down(_):
+    pid = _state()["holder"]
+    os.kill(pid, signal.SIGTERM)
+    while _states():
+        time.sleep(0.05)
+
+
+def _machine(name):
+    state = _state()
+    if name not in state["hosts"]:
+        raise LookupError(f"no host {name!r}: there is {', '.join(state['hosts'])}")
+    pid, user = state["hosts"][name][0], state["user"]
+    return Machine.of_pid(name, pid, bool(user)), user
+
+
+def _states():
+    """What each `hold` has written about its box, while that is up."""
+    paths = [Path(folder, STATE) for folder in boxes()]
+    return [json.loads(path.read_text()) for path in paths if path.exists()]
+
+
+def _state():
+    for state in _states():
+        return state
+    raise LookupError("there is no box: start one with `python -m netbox up`")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""A cluster in a box: hosts on a switch, all of them on this machine."""
+
+import fcntl
+import os
+import pwd
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from d2l_ext.temporary import Folder
+
+from . import keys
+from .host import Host
+from .machine import Machine
+from .needs import find, why_not
+
+PREFIX = "d2l_ext-box-"
+
+
+class Cluster:
+    """`hosts` hosts and a `head`, on a network of their own; use it in a `with`.
+
+        with box.Cluster(hosts=3) as cluster:
+            cluster.head.run(["ssh", "h2", "hostname"])
+
+    `hosts`: a list of `Host`, h1, h2, … `head`: a `Host` for what launches jobs; it
+    is not in `hosts_file`. `second_interface`: whether each has an eth1 on a second
+    network. `ssh_config`, `known_hosts`, `hosts_file`, `key`: paths, which all hosts
+    see. All hosts share the file system, but for `/run`, `/proc` and `Host.private`.
+
+    Nothing leads from the box to the outside, and nothing of it is visible there but
+    its processes and `folder`. All of it goes with the process that made it, however
+    that ends.
+
+    Raises `OSError` with the reason where no box can be had.
+    """
+
+    def __init__(self, hosts=3, second_interface=False):
+        if not 1 <= hosts <= 50:
+            raise ValueError(f"hosts={hosts}: give a number from 1 to 50")
+        reason = why_not()
+        if reason:
+            raise OSError(reason)
+        self.second_interface = second_interface
+        self.sshd = find("sshd")
+        self.user_namespace = os.geteuid() != 0
+        # In a user namespace the caller is root to the network, and itself to sshd.
+        self.outer_user = (os.getuid(), os.getgid()) if self.user_namespace else None
+        self.port = 2222 if self.user_namespace else 22
+        self.user = pwd.getpwuid(os.getuid()).pw_name
+        self._folder = Folder(PREFIX)
+        self.folder = Path(self._folder.name).resolve()
+        self.lock = os.open(self.folder / "lock", os.O_CREAT | os.O_WRONLY)
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        (self.folder / "private").mkdir()
+        self.head = Host(self, "head", 1)
+        self.hosts = [Host(self, f"h{i + 1}", 11 + i) for i in range(hosts)]
+        self.switch = None
+        self.ssh_config = str(self.folder / "ssh_config")
+        self.known_hosts = str(self.folder / "known_hosts")
+        self.hosts_file = str(self.folder / "hosts")
+        self.key = str(self.folder / "id_ed25519")
+
+    @property
+    def inner_user(self):
+        """The user namespace that the hosts join."""
+        return self.switch if self.user_namespace else None
+
+    def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+    def _start(self):
+        everybody = [self.head, *self.hosts]
+        for host in everybody:
+            host.disk.mkdir(parents=True)
+        # In a user namespace nothing belongs to root, not even the folder "/".
+        keys.write(self.folder, everybody, self.user, self.port,
+                   strict=not self.user_namespace)  # fmt: skip
+        at = "" if self.port == 22 else f":{self.port}"
+        lines = [f"{host.name}{at}\n" for host in self.hosts]
+        Path(self.hosts_file).write_text("".join(lines))
+        (self.folder / "shadow").write_text(f"{self.user}:*:19000:0:99999:7:::\n")
+        self.switch = Machine("switch", self.user_namespace or None).wait()
+        for number in range(1 + self.second_interface):
+            self.switch.ip(f"link add br{number} type bridge",
+                           f"link set br{number} up")  # fmt: skip
+        for host in everybody:
+            host.power_on(wait=False)  # all at a time
+        for host in everybody:
+            host.power_on()
+
+    def __getitem__(self, name):
+        """The host of this name."""
+        for host in (self.head, *self.hosts):
+            if host.name == name:
+                return host
+        raise KeyError(f"no host {name!r}: there is head, and h1 to h{len(self.hosts)}")
+
+    def close(self):
+        """Switch everything off, and remove the folder."""
+        for host in (self.head, *self.hosts):
+            with suppress(OSError):
+                host.power_off()
+        if self.switch:
+            self.switch.end()
+            self.switch = None
+        self._folder.cleanup()
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
+
+
+def boxes():
+    """Folders of this user's boxes that are up, made by whatever process."""
+    return [folder for folder in _folders() if _is_held(folder)]
+
+
+def _folders():
+    found = sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+    return [path for path in found if path.stat().st_uid == os.getuid()]
+
+
+def _is_held(folder):
+    try:
+        lock = os.open(folder / "lock", os.O_WRONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False

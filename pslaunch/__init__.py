@@ -1,0 +1,29 @@
+"""Jobs of workers, servers and a scheduler, started and supervised on one machine.
+
+    import pslaunch as launch
+
+    launch.run(["python", "train.py"], num_workers=2).returncode
+    launch.call(function, 0.1, num_workers=2)  # function(kv, 0.1) in each worker
+
+The same on the command line: `python -m pslaunch -n 2 -s 1 python train.py`.
+Workers, servers and the scheduler are MXNet's own, ps-lite in `libmxnet.so`. They
+are told what they are by environment variables (`DMLC_ROLE`, …), which is all that is
+taken from MXNet's launcher: its tracker waits for ever when a process dies, and gives
+an exit code that means nothing.
+
+Developed in the chapter *Roles, keys and shards*.
+"""
+
+from importlib import import_module
+
+_FILES = {
+    "call": "calls", "call_job": "calls", "run": "runner",
+    "Job": "job", "LaunchError": "job",
+}  # fmt: skip
+
+
+def __getattr__(name):
+    """Brought when it is asked for: `mpirun` needs no package, and `call` NumPy."""
+    if name not in _FILES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)

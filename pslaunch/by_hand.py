@@ -1,0 +1,125 @@
+"""Processes started one by one, without a launcher, and none of them left running."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from d2l_ext.temporary import Folder
+
+#: Put before the code of each process: the system ends it after so many seconds, even
+#: inside of a call that does not return, and even if nobody is left to wait for it.
+ALARM = "import signal; signal.alarm({seconds})\n"
+
+
+class Processes:
+    """Python processes with names; leaving the `with` ends those that still run.
+
+        with Processes(seconds=30) as processes:
+            processes.start("scheduler", "import mxnet", DMLC_ROLE="scheduler", ...)
+            processes.wait_for_output("scheduler", "Bind to")
+
+    `seconds`: how long a process may live, and `wait_for` waits, default 30.
+    Developed in the chapter *Roles, keys and shards*.
+    """
+
+    def __init__(self, seconds=30):
+        self.seconds = seconds
+        self.started = {}  # name to Popen
+        self._folder = Folder("d2l_ext-by-hand-")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for process in self.started.values():
+            process.kill()
+        for process in self.started.values():
+            process.wait()
+        self._folder.cleanup()
+
+    def start(self, name, code, *args, **variables):
+        """Run the Python `code`, with `args` and more environment variables.
+
+        Returns at once. Variables of another job are not passed on.
+        """
+        inherited = os.environ.items()
+        env = {k: v for k, v in inherited if not k.startswith(("DMLC_", "PS_"))}
+        command = [sys.executable, "-c", ALARM.format(seconds=self.seconds) + code]
+        with open(self._log(name), "wb") as log:
+            self.started[name] = subprocess.Popen(
+                [*command, *args], env={**env, **variables, "PYTHONUNBUFFERED": "1"},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+
+    def output(self, name):
+        """What the process has printed up to now, standard error included."""
+        return self._log(name).read_text(errors="replace")
+
+    def codes(self):
+        """The exit code of each process by name: None while it runs."""
+        return {name: process.poll() for name, process in self.started.items()}
+
+    def running(self):
+        """The names of the processes that run, in the order of their start."""
+        return [name for name, code in self.codes().items() if code is None]
+
+    def wait_for(self, condition):
+        """Wait until `condition()` is true; False when that took too long."""
+        until = time.monotonic() + self.seconds
+        while not condition():
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def wait_for_output(self, name, text):
+        """Wait until the process has printed `text`; False when that took too long."""
+        return self.wait_for(lambda: text in self.output(name))
+
+    def _log(self, name):
+        return Path(self._folder.name) / name
+
+
+def marked(variable, value):
+    """The processes of this machine that have `variable=value` in their environment.
+
+    Returns a dict from process id to the process' `DMLC_ROLE`, None without one.
+    Those of other users, and this process, are left out.
+    """
+    mark, found = f"{variable}={value}", {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            env = (folder / "environ").read_text(errors="replace").split("\0")
+        except OSError:  # it has ended, or is another user's
+            continue
+        if mark in env and int(folder.name) != os.getpid():
+            roles = [e.partition("=")[2] for e in env if e.startswith("DMLC_ROLE=")]
+            found[int(folder.name)] = roles[0] if roles else None
+    return found
+
+
+def end(ids, seconds=10):
+    """Kill the processes with these ids; return those still there after `seconds`."""
+    for pid in ids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    until = time.monotonic() + seconds
+    left = list(ids)
+    while left and time.monotonic() < until:
+        time.sleep(0.05)
+        left = [pid for pid in left if _lives(pid)]
+    return left
+
+
+def _lives(pid):
+    try:
+        # "123 (python) S …": Z is a process that has ended, and is only still listed.
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"

@@ -1,0 +1,67 @@
+"""The benchmark of the cost model: its rows, its bars, its result, and a tiny run."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCHMARKS = ROOT / "benchmarks"
+
+import cost_model as benchmark
+
+SCHEMA = json.loads((BENCHMARKS / "cost_model.schema.json").read_text())
+RESULT = BENCHMARKS / "results" / "cost_model.json"
+
+
+def test_a_case_is_named_in_words():
+    assert benchmark.name(("ring", 4, 5_000_000)) == "ring, 4, 5 MB"
+    assert benchmark.name(("pipeline", (6, 2), 128, 4)) == "pipeline, 6+2, 128, 4"
+
+
+def test_an_unseen_case_has_no_part_in_the_constants():
+    fitted = {("local", k, n): 1e-3 + k * n * 1e-9 for k in (2, 3) for n in (10**6,
+              3 * 10**6)}  # fmt: skip
+    honest, wrong = 1e-3 + 4 * 5e6 * 1e-9, 1.0
+    results = []
+    for unseen in (honest, wrong):
+        one_pass = {**fitted, ("local", 4, 5 * 10**6): unseen}
+        results.append(benchmark.entries([one_pass, one_pass], cores=2))
+    assert results[0][1] == results[1][1]  # the constants
+    first, second = (rows[-1] for rows, _ in results)
+    assert first["use"] == "unseen" and abs(first["error"]) < 1e-3
+    assert second["error"] < -0.9
+    assert first["noise"] == 0
+
+
+def test_the_bars_are_those_of_the_unseen_rows():
+    rows = [{"use": "fitted", "error": 0.9, "noise": 0.02}] + [
+        {"use": "unseen", "error": e, "noise": 0.04} for e in (-0.3, 0.05, 0.02)]
+    (middle, worst), noise = benchmark.bars(rows)
+    assert (middle["value"], middle["reached"]) == (0.05, True)
+    assert (worst["value"], worst["reached"]) == (0.3, False)
+    assert noise == 0.04
+
+
+def test_a_tiny_run_writes_what_the_schema_promises(tmp_path):
+    output = tmp_path / "result.json"
+    command = [sys.executable, BENCHMARKS / "cost_model.py", "--passes", "1"]
+    done = subprocess.run(
+        [*command, "--rounds", "1", "--only", "local", "ring", "--output", output],
+        check=False, capture_output=True, text=True, timeout=120)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = json.loads(output.read_text())
+    jsonschema.validate(result, SCHEMA)
+    assert {row["use"] for row in result["rows"]} == {"fitted", "unseen"}
+    assert "worst error" in done.stdout
+
+
+@pytest.mark.skipif(not RESULT.exists(), reason="no result is recorded yet")
+def test_the_recorded_result_is_quiet_and_follows_the_schema():
+    result = json.loads(RESULT.read_text())
+    jsonschema.validate(result, SCHEMA)
+    assert result["quiet"]["warnings"] == []
+    assert sum(row["use"] == "unseen" for row in result["rows"]) >= 12

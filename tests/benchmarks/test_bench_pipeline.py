@@ -1,0 +1,54 @@
+"""The pipeline's benchmark: its checks, its figures, and one tiny run."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+import pipeline as benchmark
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Whether the machine is quiet takes seconds to find out, and is not asked."""
+    found = {"spin_ratio": 1.0, "warnings": []}
+    monkeypatch.setattr(benchmark.machine, "quietness", lambda start: dict(found))
+
+
+def test_a_tiny_run_writes_what_the_schema_asks_for(quiet, tmp_path, capsys):
+    file = tmp_path / "result.json"
+    tiny = ["--seq-len", "3", "--hidden", "8", "--rounds", "2"]
+    assert benchmark.main([*tiny, "--output", str(file)]) == 0
+    result = json.loads(file.read_text())
+    schema = json.loads((BENCHMARKS / "pipeline.schema.json").read_text())
+    jsonschema.validate(result, schema)
+    assert [row["id"] for row in result["rows"]] == ["one", "contiguous", "interleaved"]
+    assert result["bar"]["bound"] == 1.5
+    assert "bound 2T/(T + 1) = 1.50; aim 0.90 of it" in capsys.readouterr().out
+
+
+def test_ratios_are_paired_and_compared_with_the_bound():
+    turns = {
+        "one": [(2.0, 0), (8.0, 0), (4.0, 0)],
+        "contiguous": [(1.0, 5), (4.0, 7), (4.0, 9)],
+        "interleaved": [(2.0, 0), (8.0, 0), (4.0, 0)],
+    }
+    one, contiguous, interleaved = benchmark.entries(turns, seq_len=3)
+    assert one["of_bound"] is None
+    assert contiguous["speed_up"] == {"median": 2.0, "min": 1.0, "max": 2.0}
+    assert contiguous["of_bound"] == pytest.approx(2.0 / 1.5, abs=1e-3)
+    assert contiguous["page_faults"] == 7
+    assert interleaved["speed_up"]["median"] == 1.0
+
+
+def test_a_row_with_other_gradients_is_refused_by_name(quiet):
+    class Args:
+        seq_len, hidden = 3, 8
+
+    bound, X, y = benchmark.bind_all(Args)
+    bound["interleaved"].params["l2_h2h_bias"][:] = 1
+    with pytest.raises(benchmark.measure.Disagreement, match="interleaved: not one"):
+        benchmark.check_bits(bound, X, y)

@@ -1,0 +1,76 @@
+"""Figures on a page come from the recorded result, or the page says what is wrong."""
+
+import json
+import re
+
+import benchmark_results as ext  # it lives beside the other extensions
+import pytest
+from notebook_cells import ROOT
+
+RESULT = {
+    "rows": [
+        {"id": "one", "ms": {"median": 1234.567}, "reached": False},
+        {"id": "two", "ms": {"median": None}, "missing": "no such library"},
+    ],
+    "rounds": 15,
+}
+
+
+def test_an_entry_of_a_list_is_found_by_its_id_and_by_its_number():
+    assert ext.look_up(RESULT, "rows.one.ms.median") == 1234.567
+    assert ext.look_up(RESULT, "rows.0.ms.median") == 1234.567
+    assert ext.look_up(RESULT, "rounds") == 15
+
+
+def test_what_was_not_measured_is_a_dash():
+    assert ext.text_of(ext.look_up(RESULT, "rows.two.ms.median"), 2) == "—"
+
+
+def test_a_path_that_is_not_there_is_an_error_that_names_what_is():
+    with pytest.raises(KeyError, match="no 'three'.*one, two"):
+        ext.look_up(RESULT, "rows.three.ms")
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(1234.567, "1,234.57"), (1.8449, "1.84"), (31562, "31,562"), (True, "yes"),
+     (False, "no"), ("≥", "≥")],
+)  # fmt: skip
+def test_a_figure_is_rounded_for_the_reader(value, text):
+    assert ext.text_of(value, 2) == text
+
+
+def test_every_result_says_when_where_and_at_which_commit():
+    recorded = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    assert recorded
+    for path in recorded:
+        line = ext.provenance(json.loads(path.read_text(encoding="utf-8")))
+        assert line.startswith("Measured on") and "commit" in line, path.name
+
+
+def test_a_result_names_its_versions_where_it_has_them():
+    result = {
+        "machine": {"cores": 2, "processor": "P"},
+        "date": "2026-11-21T13:57:00+00:00",
+        "commit": {"describe": "95d40f6"},
+    }
+    end = "21 November 2026, commit 95d40f6."
+    assert ext.provenance(result) == (
+        "Measured on 2 cores (P) with the versions in requirements/locks/cpu.txt, "
+        + end
+    )
+    result["versions"] = {"MXNet": "1.9.1", "Python": "3.11.7"}
+    assert ext.provenance(result) == (
+        f"Measured on 2 cores (P) with MXNet 1.9.1, Python 3.11.7, {end}"
+    )
+
+
+PAGES = sorted(ROOT.glob("reference/*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_that_takes_figures_from_a_result_says_where_it_comes_from(page):
+    """The line of provenance stands below each table of a result."""
+    text = page.read_text(encoding="utf-8")
+    taken = set(re.findall(r"\{result\}`(\w+) ", text))
+    assert taken <= set(re.findall(r"(?m)^```\{results-table\} (\w+) ", text))

@@ -1,0 +1,130 @@
+"""The same step in three frameworks gives the same weights, and a peer that is missing
+or fails says so."""
+
+import hashlib
+import sys
+
+import numpy
+import pytest
+
+from benchmarks.rosetta import compare, mxnet_steps, peers, problems
+from bookkit import stored
+from bookkit.show import show_from
+
+BAR = 1e-5
+TECHNIQUES = sorted(compare.TECHNIQUES)
+missing = peers.why_not()
+
+
+def params_of(problem):
+    count = sum(name.startswith("p") for name in problem)
+    return [problem[f"p{i}"].astype("float64") for i in range(count)]
+
+
+def numpy_step(problem, relu_last):
+    """One step through dense layers with ReLU between, in float64, by hand."""
+    params, X = params_of(problem), problem["X"].astype("float64")
+    inputs, outs = [X], []
+    for i, (W, b) in enumerate(zip(params[::2], params[1::2])):
+        out = inputs[-1] @ W + b
+        outs.append(out)
+        is_last = 2 * i + 2 == len(params)
+        inputs.append(out if is_last and not relu_last else numpy.maximum(out, 0))
+    error, step, after = inputs[-1] - problem["y"], float(problem["lr"]) / len(X), []
+    for i in reversed(range(len(outs))):
+        if relu_last or i < len(outs) - 1:
+            error = error * (outs[i] > 0)
+        W, b = params[2 * i], params[2 * i + 1]
+        after = [W - step * inputs[i].T @ error, b - step * error.sum(0), *after]
+        error = error @ W.T
+    return after
+
+
+def test_one_device_two_devices_and_gluon_take_the_same_step():
+    problem = problems.lenet()
+    weights = mxnet_steps.scratch(problem)
+    one = mxnet_steps.scratch(problem, num_devices=1)
+    assert peers.largest_difference(weights, one) < BAR
+    assert peers.largest_difference(weights, mxnet_steps.trainer(problem)) < BAR
+
+
+def test_the_pipelines_step_is_the_one_computed_by_hand():
+    problem = problems.blocks()
+    by_hand = numpy_step(problem, relu_last=True)
+    assert peers.largest_difference(by_hand, mxnet_steps.pipeline(problem)) < BAR
+
+
+def test_the_divided_layers_step_is_the_one_computed_by_hand():
+    problem = problems.block()
+    by_hand = numpy_step(problem, relu_last=False)
+    assert peers.largest_difference(by_hand, mxnet_steps.tensor_split(problem)) < BAR
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_what_is_stored_is_of_this_code_and_within_the_bound(technique):
+    record = stored.read(f"rosetta-{technique}")
+    assert record["measure"] == "benchmarks.rosetta.compare:with_peers"
+    assert record["args"] == [technique]
+    names = {f"{compare.NAMES[f]} {n}" for f, n in compare.TECHNIQUES[technique][3]}
+    found = record["result"]
+    assert set(found["differences"]) == names | set(compare.TECHNIQUES[technique][2])
+    assert max(found["differences"].values()) < BAR < 1e-3 * found["moved"]
+    code = {f: peers.digest(f) for f, _ in compare.TECHNIQUES[technique][3]}
+    assert found["code"] == code, f"changed since: {record['command']} measures again"
+
+
+def test_a_recording_keeps_the_digest_of_each_peers_program(monkeypatch):
+    asked, weights = [], mxnet_steps.tensor_split(problems.block())
+    monkeypatch.setattr(
+        compare, "step", lambda *words: asked.append(words[:2]) or weights
+    )
+    monkeypatch.setattr(compare, "versions", lambda: {"torch": "2", "jax": "0"})
+    found = compare.with_peers("layer")
+    assert asked == [("torch", "tensor_parallel"), ("jax", "tensor_parallel")]
+    assert found["versions"] == {"torch": "2", "jax": "0"}
+    assert found["differences"] == {
+        "PyTorch tensor_parallel": 0.0, "JAX tensor_parallel": 0.0}  # fmt: skip
+    for framework in ("torch", "jax"):
+        program = (peers.HERE / f"{framework}_steps.py").read_bytes()
+        digest = hashlib.sha256(program).hexdigest()
+        assert found["code"][framework] == peers.digest(framework) == digest
+
+
+@pytest.mark.skipif(bool(missing), reason=str(missing))
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_pytorch_and_jax_take_the_same_step(technique):
+    assert max(compare.with_peers(technique)["differences"].values()) < BAR
+
+
+def test_without_an_interpreter_for_the_peers_it_says_how_to_get_one(monkeypatch):
+    monkeypatch.setenv(peers.PEER_PYTHON, "/nowhere/python")
+    assert "no torch and no jax here: make bench-peers" in peers.why_not()
+
+
+def test_an_interpreter_without_the_peers_is_found_out(monkeypatch):
+    monkeypatch.setenv(peers.PEER_PYTHON, sys.executable)
+    if peers.versions():
+        pytest.skip("this environment has them")
+    assert "no torch" in peers.why_not()
+    with pytest.raises(RuntimeError, match="No module named 'torch'"):
+        peers.step("torch", "plain", problems.block())
+
+
+def test_arrays_of_other_shapes_are_not_compared():
+    with pytest.raises(ValueError, match="not the same network"):
+        peers.largest_difference([numpy.ones((2, 3))], [numpy.ones((3, 2))])
+    with pytest.raises(ValueError, match="not the same network"):
+        peers.largest_difference([numpy.ones(3)], [])
+
+
+def test_the_difference_is_relative_to_the_arrays_largest_value():
+    weights = [numpy.array([1.0, 100.0]), numpy.array([0.5])]
+    others = [numpy.array([2.0, 100.0]), numpy.array([0.5])]
+    assert peers.largest_difference(weights, others) == pytest.approx(0.01)
+
+
+def test_a_function_is_shown_from_a_file_that_cannot_be_imported():
+    text = show_from("benchmarks.rosetta.torch_steps", "ddp").data
+    assert text.startswith("```python\ndef ddp(problem, rank):")
+    with pytest.raises(ValueError, match="defines no dpd"):
+        show_from("benchmarks.rosetta.torch_steps", "dpd")

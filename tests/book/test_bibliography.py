@@ -1,0 +1,56 @@
+"""Every work in the bibliography is cited, and every work that is named is in it."""
+
+import re
+
+import pytest
+from notebook_cells import ROOT, chapters, read
+
+BIB = (ROOT / "reference/references.bib").read_text(encoding="utf-8")
+KEYS = re.findall(r"(?m)^@\w+\{([^,\s]+),", BIB)
+CITE = re.compile(r"\{cite(?::\w+)?\}`([^`]+)`")
+
+
+def texts():
+    """The Markdown of every page and chapter, by name."""
+    pages = [ROOT / "intro.md", *ROOT.glob("reference/*.md")]
+    found = {path.name: path.read_text(encoding="utf-8") for path in pages}
+    for page, path in chapters().items():
+        cells = read(path).cells
+        found[page] = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
+    return found
+
+
+TEXTS = texts()
+
+
+def cited(text):
+    return {key.strip() for keys in CITE.findall(text) for key in keys.split(",")}
+
+
+def test_every_key_is_cited():
+    assert set(KEYS) - {key for text in TEXTS.values() for key in cited(text)} == set()
+
+
+def test_every_citation_has_an_entry():
+    assert {key for text in TEXTS.values() for key in cited(text)} - set(KEYS) == set()
+
+
+def test_no_key_is_there_twice():
+    assert sorted(KEYS) == sorted(set(KEYS))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_authors_who_are_named_are_cited_in_the_same_line(name):
+    """Lines hold a sentence each."""
+    named = [line for line in TEXTS[name].splitlines() if re.search(r"\bet al\.", line)]
+    assert [line for line in named if not CITE.search(line)] == []
+
+
+@pytest.mark.parametrize(
+    "work",
+    ["chen2015mxnet", "li2014scaling", "huang2019gpipe", "narayanan2019pipedream",
+     "shoeybi2019megatron", "patarasuk2009bandwidth", "seide20141bit", "li2020pytorch",
+     "goyal2017accurate", "hochreiter1997long"],
+)  # fmt: skip
+def test_a_primary_paper_is_there(work):
+    assert work in KEYS

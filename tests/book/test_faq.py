@@ -1,0 +1,74 @@
+"""Every answer of the FAQ leads to a section or a test that is there."""
+
+import json
+import re
+
+import pytest
+from notebook_cells import ROOT
+
+PAGES = ROOT / "reference"
+FAQ = (PAGES / "faq.md").read_text(encoding="utf-8")
+ANSWERS = dict(
+    part.split("\n", 1) for part in re.split(r"(?m)^## ", FAQ)[1:]
+)  # question: answer
+LINK = re.compile(r"\]\(([\w/.]+\.(?:ipynb|md))(?:#([\w-]+))?\)")
+TEST = re.compile(r"`(tests/[\w/]+\.py)`")
+
+
+def headings(path):
+    """The anchors of a page's headings, as links spell them."""
+    if path.suffix == ".md":
+        lines = path.read_text(encoding="utf-8").splitlines()
+    else:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = [c["source"] for c in cells if c["cell_type"] == "markdown"]
+        lines = "\n".join("".join(source) for source in text).splitlines()
+    titles = (line.lstrip("# ") for line in lines if line.startswith("#"))
+    return {anchor(title) for title in titles}
+
+
+def anchor(title):
+    return re.sub(r"[^\w\s-]", "", title.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_an_answer_leads_to_what_shows_it(question):
+    assert LINK.search(ANSWERS[question]) or TEST.search(ANSWERS[question])
+
+
+def sections(page):
+    """The code cells below each heading of a chapter, by its anchor."""
+    found, current = {}, None
+    for cell in json.loads((PAGES / page).read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            found.setdefault(current, []).append(source)
+        elif titles := re.findall(r"(?m)^#+ (.+)$", source):
+            current = anchor(titles[-1])
+    return found
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_an_answer_is_backed_by_a_cell_that_runs_or_by_a_test(question):
+    links = [link for link in LINK.findall(ANSWERS[question]) if ".ipynb" in link[0]]
+    runs = [page for page, there in links if not there or there in sections(page)]
+    assert runs or TEST.search(ANSWERS[question])
+
+
+@pytest.mark.parametrize("target", sorted(set(LINK.findall(FAQ))))
+def test_what_an_answer_leads_to_is_there(target):
+    page, anchor = target
+    assert (PAGES / page).is_file()
+    assert not anchor or anchor in headings(PAGES / page)
+
+
+@pytest.mark.parametrize("path", sorted(set(TEST.findall(FAQ))))
+def test_a_test_that_an_answer_names_is_there(path):
+    assert (ROOT / path).is_file()
+
+
+def test_the_questions_that_users_asked_most_are_answered():
+    text = FAQ.lower()
+    asked = ("second gpu", "not faster", "accuracy", "did i measure", "processes left",
+             "very last epoch", "`dist_async` is slower", "numpy", "newer")  # fmt: skip
+    assert [word for word in asked if word not in text] == []

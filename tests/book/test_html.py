@@ -1,0 +1,179 @@
+"""The rendered pages: links, anchors, images, and nothing from a network.
+
+`make html` runs this on the pages that it built: D2L_EXT_HTML names their folder.
+"""
+
+import os
+
+import pytest
+from claims_check import claims_data, load
+from html_check import CHECKS, Site, broken_links, unlinked_claims
+
+FOLDER = os.environ.get("D2L_EXT_HTML", "")
+built = pytest.mark.skipif(
+    not FOLDER,
+    reason="no pages to check: `make html` builds them and runs this test on them",
+)
+
+
+@pytest.fixture(scope="module")
+def pages():
+    site = Site(FOLDER)
+    ledger = site.folder / "reference/claims.html"
+    assert ledger in site.pages, f"no book in {site.folder}"
+    return site
+
+
+@built
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_rendered_book_has_no_problem(pages, check):
+    problems = check(pages)
+    assert not problems, "\n".join(problems)
+
+
+@built
+def test_every_claim_and_its_cell_link_to_each_other(pages):
+    problems = unlinked_claims(pages, load().claims)
+    assert not problems, "\n".join(problems)
+
+
+# Below: each check finds what it is there to find, on a book of two pages.
+
+HEAD = """<title>{0}</title><meta name="description" content="About {0}.">
+<meta property="og:title" content="{0}"><meta property="og:type" content="article">
+<meta property="og:description" content="About {0}.">"""
+LEDGER = f"""{HEAD.format("Ledger")}
+<link rel="stylesheet" href="../style.css"><a href="#">top</a>
+<a href="https://example.org">out</a><link rel="canonical" href="https://a.org">
+<table><tr id="row-S4"><td>
+<a href="../chapters/part/one.html#claim-S4">cell</a></td></tr>
+<tr id="row-S5"><td>open</td></tr></table>"""
+CHAPTER = f"""{HEAD.format("One")}
+<div class="cell" id="claim-S4"><img src="../../a.svg" alt="A line"></div>
+<a href="../../reference/claims.html#row-S4">claim S4</a>
+<script src="../../x.js"></script>"""
+CLAIMS = [
+    claims_data.Claim("S4", "", [], [], "confirmed", "", "chapters/part/one"),
+    claims_data.Claim("S5", "", [], [], "open", "", ""),
+]
+
+
+def write(folder, ledger=LEDGER, chapter=CHAPTER, style="p { color: red }"):
+    (folder / "chapters/part").mkdir(parents=True)
+    (folder / "reference").mkdir()
+    (folder / "reference/claims.html").write_text(ledger)
+    (folder / "chapters/part/one.html").write_text(chapter)
+    (folder / "style.css").write_text(style)
+    (folder / "a.svg").write_text("<svg/>")
+    (folder / "x.js").write_text("")
+    return Site(folder)
+
+
+def found(site):
+    names = [check.__name__ for check in CHECKS if check(site)]
+    return names + ["unlinked_claims"] * bool(unlinked_claims(site, CLAIMS))
+
+
+def test_a_book_in_order_has_no_problem(tmp_path):
+    assert found(write(tmp_path)) == []
+
+
+CLAIMS_PAGE = "../../reference/claims.html"
+TERM = f'<a class="glossary-term reference" href="{CLAIMS_PAGE}">engine</a>'
+IN_CHAPTER = {
+    "a link to no page": ("broken_links", '<a href="two.html">'),
+    "a link to no anchor": ("broken_links", f'<a href="{CLAIMS_PAGE}#row-S99">'),
+    "a link to no anchor of its own page": ("broken_links", '<a href="#nothing">'),
+    "a script from a host": (
+        "outside_resources",
+        '<script src="https://cdn.example.org/x.js"></script>',
+    ),
+    "a style from a host": (
+        "outside_resources",
+        '<link rel="stylesheet" href="//cdn.example.org/x.css">',
+    ),
+    "an image from a host": (
+        "outside_resources",
+        '<img src="http://example.org/a.png" alt="A line">',
+    ),
+    "a font in a style": (
+        "outside_resources",
+        "<style>@font-face { src: url('https://example.org/f.woff') }</style>",
+    ),
+    "an image that is not there": (
+        "missing_resources",
+        '<img src="../b.svg" alt="A line">',
+    ),
+    "an image without text": ("images_without_text", '<img src="../../a.svg">'),
+    "an image with empty text": (
+        "images_without_text", '<img src="../../a.svg" alt="">'
+    ),
+    "an image without a caption": (
+        "figures_without_caption",
+        '<article><figure><img src="../../a.svg" alt="A line"></figure></article>',
+    ),
+    "a drawing that says nothing": (
+        "figures_without_caption",
+        '<article><svg role="img"></svg></article>',
+    ),
+    "a figure without words": (
+        "figures_without_caption",
+        '<article><p class="d2l-figure"><svg aria-label="A"></svg></p></article>',
+    ),
+    "a page of 1.6 MB": ("heavy_pages", "<!--" + "-" * 1_600_000 + "-->"),
+    "a term that is linked twice": ("misplaced_terms", 2 * TERM),
+    "a term that is linked in a heading": ("misplaced_terms", f"<h2>{TERM}</h2>"),
+    "a term that is linked in code": ("misplaced_terms", f"<code>{TERM}</code>"),
+    "a heading without words": ("empty_headings", "<h2> </h2>"),
+    "an id that stands twice": ("doubled_ids", '<p id="claim-S4">'),
+}
+
+
+@pytest.mark.parametrize("name", IN_CHAPTER)
+def test_exactly_one_check_finds(tmp_path, name):
+    expected, broken = IN_CHAPTER[name]
+    assert found(write(tmp_path, chapter=CHAPTER + broken)) == [expected]
+
+
+def test_a_style_sheet_that_imports_from_a_host_is_found(tmp_path):
+    style = '@import "https://example.org/x.css";'
+    assert found(write(tmp_path, style=style)) == ["outside_resources"]
+
+
+@pytest.mark.parametrize("what", ["<title>One</title>", "About One.", "og:type"])
+def test_a_page_that_does_not_say_what_it_is_is_found(tmp_path, what):
+    site = write(tmp_path, chapter=CHAPTER.replace(what, ""))
+    assert found(site) == ["undescribed_pages"]
+
+
+def test_a_title_that_two_pages_have_is_found(tmp_path):
+    site = write(tmp_path, chapter=CHAPTER.replace("<title>One", "<title>Ledger"))
+    assert found(site) == ["undescribed_pages"]
+
+
+def test_a_claim_without_a_row_is_found(tmp_path):
+    ledger = LEDGER.replace('id="row-S5"', "")
+    site = write(tmp_path, ledger=ledger)
+    assert unlinked_claims(site, CLAIMS) == ["claims.html has no row for S5"]
+
+
+def test_a_row_without_a_link_to_its_cell_is_found(tmp_path):
+    ledger = LEDGER.replace("one.html#claim-S4", "one.html")
+    site = write(tmp_path, ledger=ledger)
+    assert unlinked_claims(site, CLAIMS) == ["the row of S4 has no link to its cell"]
+
+
+def test_a_cell_that_lost_its_anchor_is_found_twice(tmp_path):
+    site = write(tmp_path, chapter=CHAPTER.replace('id="claim-S4"', ""))
+    assert unlinked_claims(site, CLAIMS) and broken_links(site)
+
+
+def test_a_cell_without_a_link_to_its_row_is_found(tmp_path):
+    site = write(tmp_path, chapter=CHAPTER.replace("row-S4", "row-S5"))
+    assert unlinked_claims(site, CLAIMS) == ["the cell of S4 has no link to its row"]
+
+
+def test_a_chapter_without_a_link_to_the_glossary_is_found(tmp_path):
+    write(tmp_path)
+    (tmp_path / "reference/glossary.html").write_text("")
+    assert "misplaced_terms" in found(Site(tmp_path))

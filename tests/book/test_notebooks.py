@@ -1,0 +1,71 @@
+"""Every chapter keeps the rules, and each rule finds what breaks it."""
+
+import pytest
+import rules_chapter
+import rules_learning
+import rules_stored
+import yaml
+from doctored_chapters import DOCTORS, good, text
+from notebook_cells import ROOT, chapters, read
+
+RULES = rules_stored.RULES + rules_chapter.RULES + rules_learning.RULES
+PAGE = "chapters/example"
+
+
+def test_the_table_of_contents_lists_every_chapter():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    pages = [page["file"] for part in toc["parts"] for page in part["chapters"]]
+    listed = [page for page in pages if page.startswith("chapters/")]
+    assert set(listed) ^ set(chapters()) == set()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("page", chapters())
+def test_a_chapter_keeps_the_rule(page, rule):
+    problems = rule(read(chapters()[page]), page)
+    assert not problems, "\n".join(problems)
+
+
+# Below: each rule finds what breaks it, on a chapter made in memory.
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_good_chapter_keeps_the_rule(rule):
+    assert rule(good(), PAGE) == []
+
+
+@pytest.mark.parametrize("name", DOCTORS)
+def test_exactly_one_rule_finds(name):
+    expected, doctor = DOCTORS[name]
+    nb = good()
+    doctor(nb)
+    assert [rule.__name__ for rule in RULES if rule(nb, PAGE)] == [expected]
+
+
+def test_every_rule_has_been_broken_once():
+    assert {rule for rule, _ in DOCTORS.values()} == {r.__name__ for r in RULES}
+
+
+def test_the_chapter_on_devices_may_name_contexts():
+    nb = good()
+    nb.cells[3].source = "np.ones(3, ctx=mx.cpu(1))"
+    page = "chapters/devices/devices"
+    assert rules_chapter.leaves_devices_to_the_library(nb, page) == []
+
+
+@pytest.mark.parametrize("folder", ["home", "root", "tmp", "work", "Users"])
+def test_a_path_of_a_machine_is_found_wherever_it_begins(folder):
+    nb = good()
+    for start in ("", "'", "(", "file://", "\t"):
+        nb.cells[3].outputs = [text(f"{start}/{folder}/x")]
+        assert rules_stored.names_no_path_of_a_machine(nb, PAGE)
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    ["https://example.org/home/x", "images/tmp/a.png", "(256, 1, 28, 28) s"],
+)
+def test_text_that_only_looks_like_a_path_or_a_time_is_left_alone(harmless):
+    nb = good()
+    nb.cells[3].outputs = [text(harmless)]
+    assert [rule.__name__ for rule in RULES if rule(nb, PAGE)] == []

@@ -1,0 +1,48 @@
+"""What a page says about itself to search engines and messengers."""
+
+from pathlib import Path
+
+import pages
+import pytest
+
+SENTENCE = "Sixty letters are the least that a description of a page has here."
+
+
+def test_a_short_text_is_its_own_description():
+    assert pages.shortened("One page.") == "One page."
+
+
+def test_a_long_text_is_cut_after_a_sentence():
+    text = " ".join([SENTENCE] * 5)
+    assert pages.shortened(text) == " ".join([SENTENCE] * 2)
+
+
+def test_a_long_sentence_is_cut_after_a_word():
+    short = pages.shortened("word, " * 60)
+    assert short.endswith("word…") and len(short) <= pages.LONGEST
+
+
+def test_without_a_published_address_there_is_no_picture():
+    tags = pages.metatags('A "page"', "Book", "About it.", "a.html", "")
+    assert 'og:title" content="A &quot;page&quot;"' in tags
+    assert "og:image" not in tags and "og:url" not in tags
+
+
+@pytest.mark.parametrize("base", ["https://a.org/book", "https://a.org/book/"])
+def test_a_published_page_has_a_picture_by_its_full_address(base):
+    tags = pages.metatags("A", "Book", "About it.", "chapters/a.html", base)
+    assert 'og:url" content="https://a.org/book/chapters/a.html"' in tags
+    assert 'og:image" content="https://a.org/book/_static/card.png"' in tags
+    assert 'twitter:card" content="summary_large_image"' in tags
+
+
+def test_the_picture_has_the_size_that_is_said():
+    size = (Path(__file__).parents[2] / "_sphinx/static/card.png").read_bytes()[16:24]
+    assert [int.from_bytes(size[i : i + 4], "big") for i in (0, 4)] == [1200, 630]
+
+
+def test_a_heading_cell_without_words_is_no_heading():
+    html = '<th class="head"><p></p></th><th class="head"><p>A</p></th>'
+    for pattern, replacement in pages.MENDED:
+        html = pattern.sub(replacement, html)
+    assert html == '<td></td><th class="head"><p>A</p></th>'

@@ -1,0 +1,271 @@
+"""Every page in a browser, from its file: what is asked for, seen, heard and moved.
+
+`make html` runs this on the pages that it built: D2L_EXT_HTML names their folder.
+"""
+
+import os
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import page_checks
+import pytest
+from matplotlib.ft2font import LOAD_NO_SCALE, FT2Font
+
+from browser import Browser, find_chromium
+
+FOLDER = os.environ.get("D2L_EXT_HTML", "")
+PAGES = Path(FOLDER).resolve()
+NAMES = sorted(
+    path.relative_to(PAGES).as_posix()
+    for path in (PAGES.glob("**/*.html") if FOLDER else ())
+    if "_static" not in path.parts and path.name != "index.html"
+)
+DRAWINGS = sorted((Path(__file__).parents[2] / "chapters" / "img").glob("*.svg"))
+PROGRAM = find_chromium()
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None, reason="no Chromium here: apt-get install chromium"
+)
+NEWER = sys.version_info >= (3, 11)  # requirements.txt: which theme for which Python
+built = pytest.mark.skipif(
+    not (NAMES and NEWER),
+    reason="no pages to open: `make html` builds them and runs this test on them"
+    if NEWER
+    else "pages with the theme of Python 3.11 are tested, and published",
+)
+
+
+@pytest.fixture(scope="module")
+def page():
+    with Browser(PROGRAM) as browser:
+        page = browser.page()
+        page_checks.set_in_fonts_of_ours(page)
+        yield page
+
+
+def shown(page, name):
+    page.prefer("light")
+    page.resize(page_checks.WIDE)
+    page.open((PAGES / name).as_uri())
+    return page
+
+
+@built
+@pytest.mark.parametrize("name", NAMES)
+def test_page(page, name):
+    found = page_checks.visit(page, (PAGES / name).as_uri(), name)
+    problems = [f"{what}: {text}" for what, texts in found.items() for text in texts]
+    assert not problems, "\n".join(problems)
+
+
+@built
+def test_the_first_address_leads_to_the_first_page(page):
+    shown(page, "index.html")
+    page.until("document.querySelector('article') && location.pathname")
+    assert page.evaluate("location.pathname").endswith("/intro.html")
+
+
+@built
+def test_search_finds_a_word_from_a_file(page):
+    shown(page, "chapters/devices/devices.html").evaluate(
+        "document.querySelector('button.search-button__button').click()"
+    )
+    page.until("document.activeElement.name === 'q'")
+    page.type("allreduce")
+    page.press("Enter")
+    page.until("document.querySelectorAll('#search-results li a').length > 2")
+    links = page.evaluate(
+        "[...document.querySelectorAll('#search-results li a')].map((a) => a.href)"
+    )
+    assert any("chapters/data_parallel/allreduce.html" in link for link in links)
+    assert page.complaints() == []
+
+
+STYLE = """(e) => { const s = getComputedStyle(e); return [s.outlineStyle, s.boxShadow,
+    s.outlineWidth, s.borderColor, s.backgroundColor, s.textDecorationLine].join(); }"""
+
+
+@built
+@pytest.mark.parametrize("width, stops", [(1400, 60), (390, 25)])
+def test_focus_is_visible_and_in_the_window_at_every_stop(page, width, stops):
+    shown(page, "chapters/pipeline/micro_batches.html").resize(width)
+    page.evaluate(f"""(() => {{
+        const style = {STYLE}, all = document.querySelectorAll("*");
+        const before = new Map([...all].map((e) => [e, style(e)]));
+        document.documentElement.style.scrollBehavior = "auto";
+        window.stop_ = () => {{
+            const e = document.activeElement, box = e.getBoundingClientRect();
+            return {{
+                what: e.outerHTML.slice(0, 150).replace(/\\s+/g, " "),
+                isMarked: style(e) !== before.get(e),
+                isSeen: box.bottom > 0 && box.top < innerHeight && box.width > 0
+                    && box.right > 0 && box.left < innerWidth,
+            }};
+        }};
+    }})()""")
+    page.evaluate(
+        'document.head.insertAdjacentHTML("beforeend",'
+        '"<style>*, ::before, ::after { transition: none !important; }</style>")'
+    )
+    for number in range(stops):
+        page.press("Tab")
+        stop = page.evaluate("stop_()")
+        assert stop["isMarked"] and stop["isSeen"], stop
+        if number == 0:
+            assert "#main-content" in stop["what"], "the skip link is not the first"
+
+
+@built
+def test_the_skip_link_leads_past_the_menu(page):
+    shown(page, "chapters/devices/devices.html")
+    page.press("Tab")
+    page.press("Enter")
+    assert page.evaluate("location.hash") == "#main-content"
+    page.press("Tab")
+    inside = "document.querySelector('main').contains(document.activeElement)"
+    assert page.evaluate(inside)
+
+
+@built
+def test_the_menu_of_a_phone_opens_and_closes_by_keyboard(page):
+    shown(page, "chapters/devices/devices.html").resize(page_checks.NARROW)
+    page.until("document.querySelector('.primary-toggle').checkVisibility()")
+    page.evaluate("document.querySelector('.primary-toggle').focus()")
+    page.press("Enter")
+    page.until("document.querySelector('#pst-primary-sidebar-modal').open")
+    is_inside = (
+        "document.querySelector('dialog[open]').contains(document.activeElement)"
+    )
+    assert page.evaluate(is_inside)
+    page.press("Escape")
+    page.until("!document.querySelector('#pst-primary-sidebar-modal').open")
+
+
+class Site(SimpleHTTPRequestHandler):
+    """The book below /book/, with its own page for addresses that do not exist."""
+
+    def translate_path(self, path):
+        return super().translate_path(path.replace("/book", "", 1))
+
+    def send_error(self, code, *words):
+        body = (PAGES / "404.html").read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, *words):
+        pass
+
+
+@built
+@pytest.mark.parametrize("address", ["no_such_page.html", "a/b/c/no_such_page.html"])
+def test_a_wrong_address_at_any_depth_leads_back_into_the_book(page, address):
+    server = ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Site, directory=str(PAGES))
+    )  # fmt: skip
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        root = f"http://127.0.0.1:{server.server_port}/book/"
+        page.open(root + address)
+        page.until(f"document.links[0].href === '{root}intro.html'")
+        assert page.evaluate("document.forms[0].action") == root + "search.html"
+        assert page.evaluate("document.forms[0].q.value") == "no such page"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@built
+def test_words_are_as_wide_as_the_font_says_on_every_machine(page):
+    regular = FT2Font(str(page_checks.TTF / "DejaVuSans.ttf"))
+    words = "4,096 servers"
+    said = sum(regular.load_char(ord(c), LOAD_NO_SCALE).horiAdvance for c in words)
+    measured = f"""(() => {{
+        const probe = document.createElement("span");
+        probe.textContent = "{words}";
+        probe.style = "position: absolute; font-size: 100px";
+        document.querySelector("article").append(probe);
+        return probe.getBoundingClientRect().width;
+    }})()"""
+    expected = 100 * said / regular.units_per_EM
+    assert shown(page, "intro.html").evaluate(measured) == pytest.approx(expected, 1e-4)
+
+
+@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
+def test_words_of_a_drawing_have_room(page, tmp_path, path):
+    svg = path.read_text("utf-8").replace("<svg ", '<svg width="700" ', 1)
+    (tmp_path / "page.html").write_text(PAGE.format(head="", body=svg))
+    page.open((tmp_path / "page.html").as_uri())
+    page.evaluate(page_checks.SCRIPT)
+    assert page.evaluate("drawings().flatMap(drawing)") == []
+
+
+# Below: each check finds what it is there to find, on a page of its own.
+
+PAGE = """<!DOCTYPE html><html lang="en"><head><title>A page</title>{head}</head>
+<body style="margin: 8px"><main><article><h1>A page</h1>{body}</article></main></body>
+</html>"""
+FIGURE = """<div class="d2l-figure" id="fig"><div class="controls" role="group"
+aria-label="Controls"><label>A <input type="range" data-role="a" min="0" max="4"
+value="2"></label></div><svg role="img" aria-label="A line" viewBox="0 0 400 40"
+width="350"><text x="{x}" y="20" font-size="11">words</text>{more}</svg><p>{p}</p>
+<script>document.querySelector("input").oninput = (e) => {{ {act} }}</script></div>"""
+ACT = 'document.querySelector("#fig p").textContent = e.target.value'
+
+
+def figure(x=10, more="", p="Some words.", act=ACT):
+    return FIGURE.format(x=x, more=more, p=p, act=act)
+
+
+DARK_PAGE = """<style>@media (prefers-color-scheme: dark) { main { background: #222 } }
+</style>"""
+DARK_ON_DARK = """<rect y="22" width="400" height="18" fill="#0072b2"/>
+<text x="20" y="36" font-size="11">more</text>"""
+PALE_AT_4 = """; document.querySelector("text").style.fill =
+    e.target.value == 4 ? "#ccc" : "#000" """
+FAULTY = {
+    "nothing": ("", figure()),
+    "layout at 390": ("", '<p style="width: 900px">Wide.</p>'),
+    "layout at 1400": ("", '<p>A</p><p style="margin-top: -40px">B</p>'),
+    "contrast, light": ("", '<p style="color: #888; background: #fff">Pale.</p>'),
+    "contrast, dark": (
+        "<style>@media (prefers-color-scheme: dark) { p { color: #666 } }</style>",
+        '<p style="background: #222">Pale in the dark.</p>',
+    ),
+    "contrast, light: of a drawing": ("", figure(more=DARK_ON_DARK)),
+    "contrast, dark: of a drawing": (DARK_PAGE, figure()),
+    "accessibility": ("", '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">'),
+    "requests": ('<link rel="prefetch" href="http://example.org/x.css">', ""),
+    "console": ("<script>missing();</script>", ""),
+    "figures": ("", figure(act="")),
+    "figures: outside": ("", figure(x=395)),
+    "figures: on each other": ("", figure(more='<text x="12" y="21">more</text>')),
+    "figures: no value": ("", figure(act=ACT + " / undefined")),
+    "figures: pale in one state": ("", figure(act=ACT + PALE_AT_4)),
+}
+
+
+@pytest.mark.parametrize("what", FAULTY)
+def test_a_page_with_one_fault_is_found(page, tmp_path, what):
+    head, body = FAULTY[what]
+    (tmp_path / "page.html").write_text(PAGE.format(head=head, body=body))
+    url = (tmp_path / "page.html").as_uri()
+    found = page_checks.visit(page, url, "page.html")
+    kinds = {kind for kind, texts in found.items() if texts}
+    expected = what.split(":")[0]
+    assert expected in kinds or (what == "nothing" and not kinds), found
+
+
+def test_listed_faults_are_left_out_and_must_occur():
+    fault = {"rule": "region", "target": '<div class="ad">', "why": ""}
+    entry = {"page": "a.html", "rule": "region", "in": "ad", "reason": ""}
+    assert page_checks.unlisted("a.html", [fault], [entry]) == []
+    assert page_checks.unlisted("b.html", [fault], [entry]) != []
+    assert page_checks.unlisted("a.html", [], [entry]) != []

@@ -1,0 +1,53 @@
+"""What nbval is told to overlook, and that it overlooks nothing else."""
+
+import pytest
+from nbval.plugin import get_sanitize_patterns
+from sanitizer import PATTERNS, TEXT, sanitize
+
+
+def test_nbval_reads_every_pair_of_the_file():
+    assert len(PATTERNS) == TEXT.count("\nregex:") == TEXT.count("\nreplace:") > 0
+
+
+def test_no_pair_has_an_empty_half():
+    assert all(regex.strip() and new.strip() for regex, new in PATTERNS)
+
+
+def test_an_empty_replacement_would_be_ignored_in_silence():
+    assert get_sanitize_patterns("regex: x\nreplace:\n") == []
+
+
+EXAMPLES = [
+    ("[1. 2.] @cpu(0)", "[1. 2.] @device(0)"),
+    ("gpu(1)", "device(1)"),
+    ("[cpu(0), gpu(11)]", "[device(0), device(11)]"),
+    ("ctx=gpu(0)", "ctx=device(0)"),
+    ("gpu/1 worked", "device/1 worked"),
+    ("cpu(0) (profile: no GPU found)", "device(0) (profile)"),
+    ("<Block at 0x7f3a2c1d9e50>", "<Block at 0xADDRESS>"),
+    ("Source: recorded on 2026-11-21\nb", "Source: (measured or recorded)\nb"),
+]
+
+
+@pytest.mark.parametrize(("stored", "compared"), EXAMPLES)
+def test_a_pair_replaces_what_it_should(stored, compared):
+    assert sanitize(stored) == compared
+
+
+@pytest.mark.parametrize("dropped", PATTERNS, ids=lambda pair: pair[1])
+def test_every_pair_is_needed_by_an_example(dropped, monkeypatch):
+    rest = [pair for pair in PATTERNS if pair != dropped]
+    monkeypatch.setattr("sanitizer.PATTERNS", rest)
+    assert [sanitize(stored) for stored, _ in EXAMPLES] != [new for _, new in EXAMPLES]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["0.9512", "(256, 1, 28, 28)", "cpu", "try_gpu(1)", "0xff", "profile: 3", "cpu(i)"],
+)
+def test_other_text_is_compared_as_it_is(kept):
+    assert sanitize(kept) == kept
+
+
+def test_different_devices_stay_different():
+    assert sanitize("cpu(0)") == sanitize("gpu(0)") != sanitize("gpu(1)")

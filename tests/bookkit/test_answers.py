@@ -1,0 +1,208 @@
+"""Answers to exercises: right ones, typical wrong ones, and where they are asked."""
+
+import ast
+import math
+
+import numpy
+import pytest
+from notebook_cells import chapters, code_cells, read, tree
+
+from benchmarks.unreliable import wire
+from bookkit.answers import QUESTIONS, check
+from bookkit.answers.question import NOT_YET, Question, same, says
+from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel.minibatch import shard_sizes
+from d2l_ext.kvstore import key_rule
+from d2l_ext.kvstore.compression import packed_size
+from d2l_ext.pipeline import schedule, wavefront
+from d2l_ext.scale import pipelines, restarts
+
+#: The chapters by their own names, as `check` knows them.
+CHAPTERS = {page.split("/")[-1]: path for page, path in chapters().items()}
+
+each = pytest.mark.parametrize("key", QUESTIONS, ids=lambda key: f"{key[0]}-{key[1]}")
+
+
+@each
+def test_the_right_answer_is_right(key):
+    assert says(QUESTIONS[key], QUESTIONS[key].right) == "right."
+
+
+@each
+def test_a_typical_wrong_answer_is_met_with_what_it_suggests(key):
+    question = QUESTIONS[key]
+    assert question.wrong
+    for answer, suggestion in question.wrong:
+        assert not same(answer, question.right, question.tolerance)
+        assert says(question, answer) == f"not yet. {suggestion}"
+
+
+@each
+def test_no_answer_gives_the_solution_away(key):
+    question = QUESTIONS[key]
+    for answer in (None, "no idea", -1, []):
+        said = says(question, answer)
+        assert said.startswith(("not yet", NOT_YET))
+        if isinstance(question.right, int) and question.right > 20:
+            assert str(question.right) not in said
+
+
+@each
+def test_a_question_is_asked_once_in_its_chapter(key):
+    name, number = key
+    assert asked(name).count(number) == 1
+
+
+@pytest.mark.parametrize("page", chapters())
+def test_a_chapter_asks_only_what_the_library_can_check(page):
+    name = page.split("/")[-1]
+    assert {(name, number) for number in asked(name)} <= set(QUESTIONS)
+
+
+def asked(name):
+    """The numbers of the exercises whose answers a chapter lets its reader check."""
+    calls = [
+        node
+        for cell in code_cells(read(CHAPTERS[name]))
+        for node in ast.walk(tree(cell))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check"
+    ]
+    assert all(call.args[0].value == name for call in calls)
+    return [call.args[1].value for call in calls]
+
+
+# The right answers once more, by the library's own functions.
+COMPUTED = {
+    ("allreduce", 1): lambda: traffic.expected("ring", 8, 40).steps,
+    ("concise", 3): lambda: shard_sizes(100, 3, (4, 2, 1)),
+    ("data_parallel_scratch", 1): lambda: shard_sizes(64, 4)[0],
+    ("no_speed_up", 3): lambda: 256 / max(shard_sizes(256, 2, [7, 1])),
+    ("lstm_pipeline", 1): lambda: next(
+        t for t in range(1, 99) if wavefront.bound(4, t) >= 3.5
+    ),
+    ("micro_batches", 1): lambda: next(
+        m for m in range(1, 99) if schedule.bubble_formula(8, m) <= 0.1
+    ),
+    ("roles_keys_shards", 1): lambda: [
+        n
+        for n in range(2, 17)
+        if len({key_rule.server_of(key, n) for key in (0, 2, 4, 6)}) == 4
+    ],
+    ("compression", 1): lambda: packed_size(1_000_003),
+    ("bad_networks", 1): lambda: 8e3 * wire.wire_bytes(4 * 100e6) / 1e9,
+    ("recovery", 1): lambda: restarts.daly(20, 40 * 86400 / 64) / 60,
+    ("scale", 2): lambda: (
+        pipelines.seconds([1, 2, 1, 1], [2, 4, 2, 2], 8)
+        / pipelines.seconds([1, 1, 1, 1], [2, 2, 2, 2], 8)
+    ),
+    ("scale", 5): lambda: restarts.young(300, 3600) / restarts.young(30, 3600),
+}
+
+
+@pytest.mark.parametrize("key", COMPUTED, ids=lambda key: f"{key[0]}-{key[1]}")
+def test_the_library_computes_the_right_answer(key):
+    assert says(QUESTIONS[key], COMPUTED[key]()) == "right."
+
+
+# What somebody gets who makes a typical mistake, in the order of the suggestions.
+MISTAKEN = {
+    ("devices", 3): [[4e6, 1e6], [4e6, 4 * 4e6], [4 * 8e6, 8e6]],
+    ("data_parallel_scratch", 1): [64, shard_sizes(64, 2)[0]],
+    ("allreduce", 1): [8 - 1, 2 * 8, traffic.expected("tree", 8, 40).steps, 8],
+    ("concise", 1): [2 / 2, 1 / 2, 2 * 2],
+    ("concise", 3): [[int(100 * load / 7) for load in (4, 2, 1)], shard_sizes(100, 3),
+                     shard_sizes(100, 3, (1, 2, 4))],
+    ("no_speed_up", 3): [7 / 8, 2, 7 / 1, 8 / 1],
+    ("kvstore_by_hand", 1): [3 + 3 + 9, 9, (3 + 9) / 2],
+    ("kvstore_by_hand", 2): [[4e6, 64 * 100 * 4], [4e6, 64 * (100 * 4 + 4)],
+                             [1e6, 64 * 100]],
+    ("kvstore_by_hand", 4): [2**-10, 2**-11, 2**-12 / 2],
+    ("roles_keys_shards", 1): [
+        [5, 7, 11, 13], list(range(5, 17, 2)), list(range(4, 17)), list(range(5, 17))],
+    ("sync_async", 5): [[0.9 * 1 + 0.1 * 3] * 3, [1.2, 1.2 * 4, 1.2 * 16], [3] * 3],
+    ("compression", 1): [4 * (1_000_003 // 16), math.ceil(1_000_003 / 4),
+                         math.ceil(1_000_003 / 16), 4 * 1_000_003],
+    ("compression", 3): [0.8 - 0.5, 0, 100 * 0.8, 100 * 0.5],
+    ("bad_networks", 1): [3346 / 4, 8 * 100e6 / 1e6, 3346 / 8, 3346 * 2],
+    ("bad_networks", 3): [1, 12 / 2, 12 * 2],
+    ("recovery", 1): [restarts.daly(20, 40 * 86400) / 60,
+                      restarts.daly(20, 40 * 86400 / 256) / 60, 24.4 * 60],
+    ("lstm_pipeline", 1): [21 - 1, 21 + 1, next(
+        t for t in range(1, 99) if 4 * t / (t + 4) >= 3.5)],
+    ("lstm_pipeline", 3): [1, 2, 4],
+    ("where_to_cut", 2): [4 * 256, 2 * 256, 8],
+    ("where_to_cut", 5): [6 / 9, 3 / 9, (9 * 13) / (6 * 14)],
+    ("micro_batches", 1): [7 / 0.1, 8 / 0.1 - 8, 63 + 1],
+    ("micro_batches", 4): [1 / 4, 1, 4 * 4],
+    ("layerwise", 3): [16 * 2048 * 4, 16 * 1024, 16 * 512 * 4],
+    ("scale", 1): [562_500 / 9, 562_500 / 0.9, 562_500 * 8],
+    ("scale", 4): [(7 + 1.3) / 8, 8 / (7 + 1 / 1.3)],
+    ("scale", 5): [300 / 30, (30 / 300) ** 0.5],
+    ("rosetta", 1): [2 / 2, 1 / 2, 64],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", MISTAKEN, ids=lambda key: f"{key[0]}-{key[1]}")
+def test_a_typical_mistake_gives_the_answer_that_is_met(key):
+    question = QUESTIONS[key]
+    assert len(MISTAKEN[key]) == len(question.wrong)
+    for mistaken, (answer, _) in zip(MISTAKEN[key], question.wrong):
+        assert same(mistaken, answer, question.tolerance)
+
+
+def test_the_ring_beats_the_tree_from_the_right_answer_on():
+    num_bytes = QUESTIONS["allreduce", 2].right
+    seconds = [traffic.seconds(w, 16, num_bytes, 50e-6, 1e-9) for w in ("ring", "tree")]
+    assert math.isclose(*seconds)
+
+
+# The machinery, on questions made for it.
+
+THREE = Question("a number", 3, [(6, "Halve it.")])
+
+
+def test_a_number_is_too_small_or_too_large():
+    assert says(THREE, 2) == "not yet, too small. Asked is a number."
+    assert says(THREE, 4) == "not yet, too large. Asked is a number."
+
+
+def test_a_number_may_be_numpys():
+    assert says(THREE, numpy.float32(3)) == says(THREE, numpy.array(3)) == "right."
+
+
+def test_true_is_not_one():
+    assert says(Question("a number", 1), True).startswith("not yet.")
+    assert says(Question("whether", True), 1).startswith("not yet.")
+    assert says(Question("whether", True), numpy.bool_(True)) == "right."
+
+
+def test_an_answer_within_the_tolerance_is_right():
+    question = Question("a share", 0.5, tolerance=0.1)
+    assert says(question, 0.54) == "right."
+    assert says(question, 0.56).startswith("not yet, too large.")
+
+
+def test_rounding_is_forgiven_where_no_tolerance_is_given():
+    assert says(Question("a number", 0.3), 0.1 + 0.2) == "right."
+
+
+def test_a_list_needs_its_length_and_its_order():
+    question = Question("two numbers", [1, 2])
+    assert says(question, (1, 2)) == "right."
+    assert says(question, numpy.array([1.0, 2.0])) == "right."
+    assert says(question, [1]).startswith("not yet: 2 numbers are needed.")
+    assert says(question, [2, 1]) == "not yet. Asked is two numbers."
+
+
+def test_a_word_may_be_written_in_capitals():
+    assert says(Question("a word", "data"), " Data ") == "right."
+
+
+def test_no_answer_yet_is_said_so(capsys):
+    check("allreduce", 1, None)
+    assert capsys.readouterr().out.startswith(f"Exercise 1: {NOT_YET}")
+
+
+def test_an_exercise_that_cannot_be_checked_is_refused_with_those_that_can():
+    with pytest.raises(KeyError, match=r"exercise 9: only \[1, 2\] can be checked"):
+        check("allreduce", 9, 1)

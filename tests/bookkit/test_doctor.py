@@ -1,0 +1,497 @@
+"""The doctor says what a machine has, whether the book runs there, and why not on more.
+
+What NVML answers on machines with GPUs is played by `nvml_answers`.
+"""
+
+import importlib.util
+import json
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import nvml_answers as played
+import pytest
+from nvml_answers import A10, A100, A100_MIG, B200, H200, K80, V100, Error, Machine
+
+from bookkit.doctor import (
+    __main__,
+    build,
+    cards,
+    cluster,
+    examine,
+    libraries,
+    machine,
+    ports,
+    python,
+)
+from bookkit.doctor import list as gpu_list
+from bookkit.doctor.finding import BAD, NOTE, OK
+from d2l_ext.devices import gpus, nvml
+from d2l_ext.devices.nvml import Answers
+
+ROOT = Path(__file__).resolve().parents[2]
+CPU = {"version": "1.9.1", "features": ["MKLDNN", "DIST_KVSTORE"], "gpus": 0}
+FEATURES = ["CUDA", "CUDNN", "NCCL", "MKLDNN", "DIST_KVSTORE"]
+
+
+def ask(machine):
+    library = played.Library(machine)
+    return nvml.read(lambda name: library)
+
+
+def report(machine, probed=CPU):
+    return examine.examine(lambda: ask(machine), lambda: probed)
+
+
+def of_gpu_build(seen):
+    return {"version": "1.9.1", "features": FEATURES, "gpus": seen}
+
+
+def texts(findings):
+    return [f"{finding.topic}: {finding.text}" for finding in findings]
+
+
+# What the driver says
+
+
+@pytest.mark.parametrize("card", [*played.USABLE.values(), *played.UNUSABLE.values()])
+def test_name_memory_and_capability_are_what_nvml_says(card):
+    (gpu,) = ask(Machine([card])).gpus
+    assert (gpu.name, gpu.capability) == (card.name, card.capability)
+    assert gpu.memory == card.mib * 2**20
+
+
+def test_driver_and_cuda_version_are_what_nvml_says():
+    answers = ask(Machine(driver="535.129.03", cuda=12020))
+    assert (answers.driver, answers.cuda) == ("535.129.03", (12, 2))
+
+
+def test_nvml_is_shut_down_again():
+    library = played.Library(Machine([A10]))
+    nvml.read(lambda name: library)
+    assert library.shut_down
+
+
+def test_without_nvml_there_is_no_driver():
+    assert nvml.read(played.no_library) == Answers(problem="there is no NVIDIA driver")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (4, "this user may not ask it"),
+        (9, "its kernel module is not loaded"),
+        (18, "different versions, as after an update: reboot"),
+        (999, "nvmlInit_v2 answered with error 999"),
+    ],
+)
+def test_a_driver_that_does_not_answer_says_why(code, said):
+    answers = ask(Machine([A10], init=code))
+    assert answers.gpus == ()
+    assert "does not answer" in answers.problem and said in answers.problem
+
+
+def test_a_lost_gpu_is_a_problem_and_no_crash():
+    answers = ask(Machine([played.Card("", 0, (8, 0), handle=Error(15))]))
+    assert "fallen off the bus" in answers.problem
+
+
+def test_an_old_driver_that_knows_no_capability_is_named_too_old():
+    lacks = ("nvmlDeviceGetCudaComputeCapability",)
+    answers = ask(Machine([K80], driver="390.157", cuda=9010, lacks=lacks))
+    assert "too old to be asked" in answers.problem
+    assert "390.157: too old for CUDA 11" in texts(cards.examine(answers))[0]
+
+
+@pytest.mark.parametrize(
+    ("machine", "code", "lines"),
+    [
+        (Machine([V100, A10], driver="470.256.02"), 0, 2),
+        (Machine([V100], driver="440.33.01"), 1, 0),
+        (Machine([]), 1, 0),
+        (Machine([A10], init=9), 1, 0),
+    ],
+)
+def test_gpus_are_listed_for_the_set_up_where_the_driver_will_do(
+    machine, code, lines, capsys
+):
+    assert gpu_list.main(lambda: ask(machine)) == code
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == lines
+    assert not lines or printed[0] == "Tesla V100-SXM2-16GB, 7.0"
+
+
+# Which GPUs MXNet can use
+
+
+@pytest.mark.parametrize("card", played.USABLE.values(), ids=lambda card: card.name)
+def test_capabilities_5_to_8_are_usable_and_say_with_which_code(card):
+    answers = ask(Machine([card]))
+    assert [gpu.name for gpu in gpus.usable(answers)] == [card.name]
+    assert gpus.unusable(answers) == []
+    assert "usable, with the machine code for" in texts(cards.examine(answers))[1]
+
+
+@pytest.mark.parametrize("card", played.UNUSABLE.values(), ids=lambda card: card.name)
+def test_other_capabilities_are_not_usable_and_say_why(card):
+    answers = ask(Machine([card]))
+    assert gpus.usable(answers) == []
+    capability = ".".join(map(str, card.capability))
+    (line,) = gpus.unusable(answers)
+    assert line.startswith(f"{card.name}: its compute capability is {capability}")
+    assert "5.0 to 8.x alone" in texts(cards.examine(answers))[1]
+
+
+@pytest.mark.parametrize(
+    ("capability", "code"),
+    [
+        ((3, 7), None),
+        ((5, 0), (5, 0)),
+        ((5, 2), (5, 0)),
+        ((6, 1), (6, 0)),
+        ((7, 5), (7, 0)),
+        ((8, 0), (8, 0)),
+        ((8, 6), (8, 6)),
+        ((8, 9), (8, 6)),
+        ((9, 0), None),
+        ((10, 0), None),
+        ((12, 0), None),
+    ],
+)
+def test_a_gpu_runs_code_of_its_major_version_that_is_not_newer(capability, code):
+    assert gpus.code_for(capability) == code
+
+
+@pytest.mark.parametrize(
+    ("driver", "usable", "said"),
+    [
+        ("440.33.01", False, "too old for CUDA 11, which needs 450.80.02"),
+        ("450.51.06", False, "too old for CUDA 11"),
+        ("450.80.02", True, "before 520.61.05: fused operators are switched off"),
+        ("470.256.02", True, "fused operators are switched off"),
+        ("520.61.05", True, "up to CUDA"),
+        ("580.95.05", True, "up to CUDA"),
+    ],
+)
+def test_the_driver_must_be_new_enough_for_cuda_11(driver, usable, said):
+    answers = ask(Machine([V100], driver=driver))
+    assert bool(gpus.usable(answers)) == usable
+    assert said in texts(cards.examine(answers))[0]
+    assert bool(gpus.unusable(answers)) != usable
+
+
+def test_a_gpu_divided_by_mig_is_a_note():
+    whole, divided = (cards.examine(ask(Machine([c])))[1] for c in (A100, A100_MIG))
+    assert whole.state == OK
+    assert divided.state == NOTE and "divided by MIG" in divided.text
+
+
+def test_a_driver_without_gpus_says_so():
+    assert "GPUs: the driver lists none" in texts(cards.examine(ask(Machine())))
+
+
+def test_a_card_without_a_driver_is_seen_on_the_bus(tmp_path):
+    devices = {"gpu": ("0x10de", "0x030200"), "sound": ("0x10de", "0x040300")}
+    devices["other"] = ("0x8086", "0x030000")
+    for name, (vendor, kind) in devices.items():
+        folder = tmp_path / "bus/pci/devices" / name
+        folder.mkdir(parents=True)
+        (folder / "vendor").write_text(f"{vendor}\n")
+        (folder / "class").write_text(f"{kind}\n")
+    assert cards.plugged_in(tmp_path) == 1
+    (found,) = cards.examine(nvml.read(played.no_library), plugged_in=1)
+    assert found.state == NOTE and "--gpus all" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "through one host bridge, peer-to-peer"),
+        ({"peers": 5}, "no peer-to-peer: copies go through the host"),
+        ({"nvlink": 0}, "by NVLink, peer-to-peer"),
+        ({"path": Error(3)}, "by an unknown path"),
+        ({"path": 50, "peers": Error(3)}, "across NUMA nodes, no peer-to-peer"),
+    ],
+)
+def test_how_two_gpus_are_connected_is_said(settings, said):
+    found = texts(cards.examine(ask(Machine([A10, A10], **settings))))
+    assert found[-1].startswith("GPUs 0–1: ") and said in found[-1]
+
+
+def test_pairs_that_are_connected_alike_share_a_line():
+    found = texts(cards.examine(ask(Machine([A10] * 3))))
+    assert next(line for line in found if "–" in line).startswith("GPUs 0–1, 0–2, 1–2:")
+
+
+def test_a_choice_of_the_readers_own_is_a_note():
+    found = cards.examine(ask(Machine([A10, A10])), visible="1")
+    assert "CUDA_VISIBLE_DEVICES=1 hides" in found[-1].text
+
+
+# The verdict
+
+
+@pytest.mark.parametrize(
+    ("machine", "probed", "verdict", "command"),
+    [
+        (Machine(), CPU, "there is no GPU that it could use", "make book"),
+        (Machine([A10]), of_gpu_build(1), "runs on one GPU, and on CPU", "make book"),
+        (Machine([A10] * 2), of_gpu_build(2), "The book runs on 2 GPUs.", "make book"),
+        (Machine([A10]), CPU, "a usable NVIDIA A10", "make book DEVICE=gpu"),
+        (Machine([H200]), CPU, "CPU contexts, not on NVIDIA H200: its", "make book"),
+        (Machine([H200]), of_gpu_build(0), "not on NVIDIA H200: its", "make book"),
+        (Machine([A100_MIG]), of_gpu_build(0), "sees none of the GPUs", "make book"),
+        (Machine([B200, A10]), of_gpu_build(1), "runs on one GPU", "make book"),
+        (Machine([V100], driver="440.33.01"), CPU, "440.33.01 is too old", "make book"),
+        (Machine([A10], init=9), CPU, "no GPU that it could use", "make book"),
+    ],
+)
+def test_the_verdict_names_the_devices_and_the_next_command(
+    machine, probed, verdict, command
+):
+    found = report(machine, probed).verdict
+    assert found.runs
+    assert verdict in found.text
+    assert found.next == command
+
+
+@pytest.mark.parametrize(
+    ("probed", "verdict", "command"),
+    [
+        ({"missing": True}, "make will install it, for the CPU.", "make book"),
+        ({"error": "libcuda.so.1: x"}, "NVIDIA's driver", "make book DEVICE=cpu"),
+        ({"error": "libgomp.so.1: x"}, "libgomp", "sudo apt-get install libgomp1"),
+        ({"error": "libodd.so: x"}, "libodd.so: x", "make distclean book"),
+    ],
+)
+def test_the_book_cannot_run_without_an_mxnet_that_loads(probed, verdict, command):
+    found = report(Machine(), probed).verdict
+    assert not found.runs
+    assert found.text.startswith("The book cannot run yet: ") and verdict in found.text
+    assert found.next == command
+
+
+def test_before_the_installation_the_verdict_says_which_set_it_will_be():
+    found = report(Machine([H200, A10]), {"missing": True}).verdict
+    assert found.text.endswith("make will install it, for GPUs, because of NVIDIA A10.")
+
+
+@pytest.mark.parametrize("file", libraries.WHEELS)
+def test_a_missing_cuda_library_is_named_with_its_wheel(file):
+    message = f"{file}: cannot open shared object file: No such file or directory"
+    (found,) = build.examine({"error": message})
+    assert found.state == BAD
+    assert f"{file} is missing, from {libraries.WHEELS[file]}" in found.text
+
+
+def test_every_wheel_of_cuda_that_is_required_brings_a_library():
+    required = (ROOT / "requirements/gpu.txt").read_text()
+    assert all(f"\n{wheel}==" in required for wheel in libraries.WHEELS.values())
+    assert required.count("-cu11==") == len(libraries.WHEELS)
+
+
+def test_missing_cuda_libraries_are_found_by_looking(tmp_path):
+    for file in list(libraries.WHEELS)[1:]:
+        (tmp_path / "nvidia" / file / "lib").mkdir(parents=True)
+        (tmp_path / "nvidia" / file / "lib" / file).touch()
+    (found,) = libraries.examine(tmp_path)
+    assert "1 of 9" in found.text and "nvidia-cublas-cu11" in found.text
+
+
+# Python and its packages
+
+
+def versions(**others):
+    there = dict.fromkeys(python.NEEDED, "1") | {"numpy": "1.23.5"} | others
+    return lambda name: there.get(name.replace("-", "_"), there.get(name))
+
+
+@pytest.mark.parametrize(
+    ("version_of", "running", "bad"),
+    [
+        (versions(), (3, 11, 7), []),
+        (versions(), (3, 12, 1), ["Python"]),
+        (versions(numpy="1.26.4"), (3, 11, 7), ["NumPy"]),
+        (versions(numpy=None), (3, 11, 7), ["NumPy"]),
+        (versions(d2l=None), (3, 11, 7), ["packages"]),
+    ],
+)
+def test_a_python_or_numpy_that_does_not_fit_is_bad(version_of, running, bad):
+    found = python.examine(version_of, running)
+    assert [f.topic for f in found if f.state == BAD] == bad
+
+
+def test_a_missing_test_tool_keeps_no_chapter_from_running():
+    assert python.examine(versions(nbval=None))[-1].state == NOTE
+
+
+# The rest of the machine
+
+
+@pytest.mark.parametrize(
+    ("environ", "cores", "notes"),
+    [
+        ({}, 2, []),
+        ({"OMP_NUM_THREADS": "8"}, 2, ["OMP_NUM_THREADS"]),
+        ({}, 1, ["cores"]),
+    ],
+)
+def test_settings_that_cost_the_speed_up_are_notes(environ, cores, notes):
+    found = machine.examine(environ, cores, shared="/nowhere")
+    assert [f.topic for f in found if f.state == NOTE] == notes
+
+
+def test_tools_are_looked_for_by_the_command_that_submits():
+    there = {"ssh": "/x", "srun": "/x", "kubectl": "/x"}
+    found = cluster.examine(lambda name, path=None: there.get(name), lambda: "no root")
+    assert texts(found) == [
+        "ssh: client",
+        "MPI: none here: stored results are shown",
+        "schedulers: Slurm, Kubernetes",
+        "cluster in a box: stored results are shown: no root",
+    ]
+
+
+def test_a_host_name_without_an_address_is_a_note():
+    def fails(name):
+        raise OSError("no such name")
+
+    assert [f.state for f in ports.examine(resolve=fails)] == [OK, NOTE]
+
+
+def test_a_machine_without_loopback_cannot_run_the_book():
+    def fails():
+        raise OSError("not permitted")
+
+    assert ports.examine(listener=fails)[0].state == BAD
+
+
+# The command
+
+
+def run(*arguments, options=(), **settings):
+    return subprocess.run(
+        [sys.executable, *options, "-m", "bookkit.doctor", *arguments],
+        cwd=ROOT, capture_output=True, text=True, timeout=180, check=False, **settings,
+    )  # fmt: skip
+
+
+def test_here_the_book_can_run_and_that_takes_less_than_two_seconds_of_work():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran = run()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stderr == ""
+    assert "\nThe book runs on " in ran.stdout
+    assert ran.stdout.splitlines()[-1].startswith("Next: make book")
+    work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert work < 2  # of the processor: waiting for others does not count
+
+
+def test_json_holds_what_is_printed():
+    found = json.loads(run("--json").stdout)
+    assert found["runs"] is True
+    assert found["next"].startswith("make book")
+    topics = [finding["topic"] for finding in found["findings"]]
+    assert topics[:3] == ["Python", "NumPy", "packages"] and "MXNet" in topics
+    assert set(found["nvml"]) == {"driver", "cuda", "gpus", "links", "problem"}
+
+
+def test_before_anything_is_installed_the_doctor_says_what_to_do():
+    ran = run(options=["-S"])  # without site-packages
+    assert ran.returncode == 1
+    assert " ✗ NumPy                  not installed\n" in ran.stdout
+    assert ran.stdout.endswith("Next: make book\n")
+
+
+def test_the_library_tells_its_features_where_the_package_cannot_be_imported(
+    tmp_path, monkeypatch
+):
+    real = importlib.util.find_spec("mxnet").submodule_search_locations[0]
+    (tmp_path / "mxnet").mkdir()
+    (tmp_path / "mxnet" / "__init__.py").write_text("raise ImportError('broken')")
+    for library in Path(real).glob("*.so*"):  # they look for each other beside them
+        (tmp_path / "mxnet" / library.name).symlink_to(library)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = build.probe()
+    assert found["version"] == "1.9.1" and "DIST_KVSTORE" in found["features"]
+
+
+def test_a_library_that_ends_its_process_is_no_crash_of_the_doctor(monkeypatch):
+    monkeypatch.setattr(build.sys, "executable", "/bin/false")
+    assert "ended with code 1" in build.probe()["error"]
+
+
+def test_a_library_that_never_loads_is_given_up(monkeypatch, tmp_path):
+    slow = tmp_path / "python"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(build.sys, "executable", str(slow))
+    monkeypatch.setattr(build, "PATIENCE", 0.2)
+    (found,) = build.examine(build.probe())
+    assert found.state == BAD
+    assert found.text == "did not load within 0.2 s"
+    assert found.advice == "nvidia-smi"
+
+
+def test_advice_stands_below_what_it_is_about(capsys):
+    printed = list(__main__.lines(report(Machine([A10]), {"missing": True})))
+    i = next(i for i, line in enumerate(printed) if "not installed" in line)
+    assert printed[i].startswith(" ✗ MXNet")
+    assert printed[i + 1].strip() == "→ make book"
+
+
+# The page
+
+
+def page_rows(heading):
+    """The cells of the table below a heading of the page that explains all this."""
+    text = (ROOT / "reference/gpu_box.md").read_text(encoding="utf-8")
+    part = text.split(f"## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_pages_table_of_cards_is_the_rule_that_the_doctor_has():
+    rows = page_rows("Which GPUs work")[1:]
+    assert len(rows) >= 13
+    for capability, _, runs, _ in rows:
+        code = gpus.code_for(gpus.version(capability))
+        expected = f"code for {gpus.dotted(code)}" if code else "no"
+        assert (capability, runs) == (capability, expected)
+
+
+def test_the_page_explains_every_line_that_can_be_printed():
+    explained = {
+        topic.replace("…", "").strip()
+        for row in page_rows("The doctor")
+        for topic in row[0].split(",")
+    }
+    machines = [Machine(), Machine([A10, H200]), Machine([A10], init=9)]
+    for here in machines:
+        for probed in (CPU, of_gpu_build(2), {"missing": True}):
+            sections = report(here, probed).sections.values()
+            topics = {f.topic for findings in sections for f in findings}
+            assert topics <= explained
+
+
+@pytest.mark.parametrize(
+    ("here", "probed"),
+    [
+        (Machine(), CPU),
+        (Machine([A10]), of_gpu_build(1)),
+        (Machine([A10] * 2), of_gpu_build(2)),
+        (Machine([A10]), CPU),
+        (Machine([H200]), CPU),
+        (Machine([A100_MIG]), of_gpu_build(0)),
+        (Machine([V100], driver="440.33.01"), CPU),
+        (Machine(), {"missing": True}),
+    ],
+)
+def test_the_page_holds_every_verdict(here, probed):
+    said = re.sub(r" \(\w+ cores?\)", "", report(here, probed).verdict.text)
+    rows = page_rows("The doctor")
+    patterns = [re.escape(row[0]).replace("…", ".*") for row in rows]
+    assert any(re.fullmatch(f"{pattern}.?", said) for pattern in patterns), said

@@ -1,0 +1,41 @@
+"""The figures that chapters store are those that the library would make today."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from bookkit.figures import frame
+
+CHAPTERS = sorted(Path(__file__).parents[2].glob("chapters/*/*.ipynb"))
+FOLDER = Path(frame.__file__).parent
+COLOUR = re.compile(r"""["']#(?:0072B2|D55E00|009E73|CC79A7)["']""", re.IGNORECASE)
+
+
+def stored():
+    """Every interactive figure in a chapter: (chapter, its HTML)."""
+    for path in CHAPTERS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", ()):
+                html = output.get("data", {}).get("text/html", "")
+                if 'class="d2l-figure"' in html:
+                    yield path.stem, html
+
+
+def test_every_stored_figure_has_todays_script_and_style():
+    kinds = []
+    for chapter, html in stored():
+        kinds += re.findall(r'data-kind="(\w+)"', html)
+        for name in ("frame.css", "frame.js", f"{kinds[-1]}.js"):
+            text = (FOLDER / name).read_text("utf-8")
+            assert text in html, f"{chapter} stores an older {name}: make rerun"
+    made = {path.stem for path in FOLDER.glob("*.js")} - {"frame"}
+    assert set(kinds) == made, "a figure is in no chapter"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_chapters_take_their_colours_from_the_language(path):
+    cells = nbformat.read(path, as_version=4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    assert not COLOUR.findall(code)

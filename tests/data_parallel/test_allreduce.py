@@ -1,0 +1,307 @@
+"""After an allreduce every device holds the sum, whichever algorithm moved it."""
+
+import d2l_ext  # noqa: F401, I001
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mxnet import autograd, cpu, nd, np, npx
+
+from d2l_ext.data_parallel import allreduce as module
+from d2l_ext.data_parallel import blocking, buffers, traffic
+from d2l_ext.devices import timeline
+from d2l_ext.data_parallel.allreduce import (
+    allreduce,
+    allreduce_ring,
+    allreduce_tree,
+    ring,
+    tree,
+)
+from d2l_ext.devices import try_all_devices
+from bookkit.moment import tell
+
+npx.set_np()
+
+ALGORITHMS = {"naive": allreduce, "tree": allreduce_tree, "ring": allreduce_ring}
+DTYPES = ["float16", "float32", "float64", "int32", "int64", "uint8"]
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+random_cases = settings(max_examples=60)
+
+
+@st.composite
+def parts(draw):
+    """k numpy arrays of one shape and dtype, integers over the whole range."""
+    k, dtype = draw(st.integers(1, 6)), draw(st.sampled_from(DTYPES))
+    shape = draw(st.lists(st.integers(0, 7), max_size=3))
+    rng = numpy.random.RandomState(draw(st.integers(0, 2**32 - 1)))
+    if dtype.startswith("float"):
+        draws = [rng.randn(*shape) * 10 ** rng.uniform(-2, 2) for _ in range(k)]
+        return [numpy.asarray(x, dtype=dtype) for x in draws]
+    info = numpy.iinfo(dtype)
+    draws = [rng.randint(info.min, info.max, shape, dtype=dtype) for _ in range(k)]
+    return [numpy.asarray(x, dtype=dtype) for x in draws]
+
+
+def on_devices(parts, devices=None):
+    devices = devices or try_all_devices(len(parts))
+    return [np.array(x, dtype=x.dtype, ctx=d) for x, d in zip(parts, devices)]
+
+
+def assert_is_the_sum(data, parts):
+    """Exact for integers, which wrap around; else within k roundings of Σ|x|."""
+    dtype = parts[0].dtype
+    for summed in (x.asnumpy() for x in data):
+        assert summed.dtype == dtype and summed.shape == parts[0].shape
+        if dtype.kind == "f":
+            # float64 has no better reference than the wider type of this machine.
+            wide = numpy.array([x.astype("longdouble") for x in parts])
+            bound = len(parts) * numpy.finfo(dtype).eps * abs(wide).sum(0)
+            assert (abs(summed - wide.sum(0)) <= bound).all()
+        else:
+            assert (summed == numpy.array(parts).sum(0, dtype=dtype)).all()
+
+
+def test_ones_and_twos_become_threes_on_both_devices():
+    data = [np.ones((1, 2), ctx=d) * (i + 1) for i, d in enumerate(try_all_devices(2))]
+    allreduce(data)
+    assert [d.asnumpy().tolist() for d in data] == [[[3, 3]], [[3, 3]]]
+    assert [d.ctx for d in data] == try_all_devices(2)
+
+
+@every_algorithm
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 8])
+def test_every_element_is_the_sum_on_every_device(algorithm, k):
+    # Seven rows of three: 21 elements, which most k do not divide.
+    parts = [numpy.random.RandomState(i).randint(-99, 99, (7, 3)) for i in range(k)]
+    data = on_devices([x.astype("float32") for x in parts])
+    ALGORITHMS[algorithm](data)
+    for reduced in data:
+        assert (reduced.asnumpy() == sum(parts)).all()
+
+
+@every_algorithm
+@random_cases
+@given(parts())
+def test_any_shape_dtype_and_number_of_devices_gives_the_sum(algorithm, parts):
+    data = on_devices(parts)
+    ALGORITHMS[algorithm](data)
+    assert_is_the_sum(data, parts)
+
+
+@every_algorithm
+@random_cases
+@given(parts())
+def test_all_devices_hold_the_same_bits(algorithm, parts):
+    data = on_devices(parts)
+    ALGORITHMS[algorithm](data)
+    assert len({x.asnumpy().tobytes() for x in data}) == 1
+
+
+@every_algorithm
+@random_cases
+@given(parts())
+def test_the_bytes_and_rounds_counted_equal_the_formula(algorithm, parts):
+    k, itemsize, data = len(parts), parts[0].dtype.itemsize, on_devices(parts)
+    with traffic.count(try_all_devices(k)) as moved:
+        ALGORITHMS[algorithm](data)
+    assert moved == traffic.expected(algorithm, k, parts[0].nbytes, itemsize)
+
+
+@random_cases
+@given(parts())
+def test_tree_and_ring_give_what_the_naive_way_gives(parts):
+    # Whole numbers, exact in every dtype: the order of addition cannot matter.
+    parts = [x if x.dtype.kind in "iu" else x.clip(-99, 99).round() for x in parts]
+    results = []
+    for algorithm in ALGORITHMS.values():
+        data = on_devices(parts)
+        algorithm(data)
+        results.append([x.asnumpy().tobytes() for x in data])
+    assert results[0] == results[1] == results[2]
+
+
+@every_algorithm
+def test_a_list_of_one_array_stays_as_it_is(algorithm):
+    (x,) = data = on_devices([numpy.arange(6.0).reshape(2, 3)])
+    ALGORITHMS[algorithm](data)
+    assert data[0] is x and x.asnumpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@every_algorithm
+def test_the_arrays_and_the_list_stay_the_same_objects(algorithm):
+    data = on_devices([numpy.ones((2, 3))] * 3)
+    before = list(data)
+    ALGORITHMS[algorithm](tuple(data))  # a tuple: no item may be replaced
+    ALGORITHMS[algorithm](data)
+    assert all(x is y for x, y in zip(data, before))
+    assert all((x.asnumpy() == 9).all() for x in before)
+
+
+@every_algorithm
+@pytest.mark.parametrize("order", [[2, 0, 1], [0, 0, 0], [1, 0, 1]])
+def test_devices_may_come_in_any_order_and_more_than_once(algorithm, order):
+    devices = [try_all_devices(3)[i] for i in order]
+    parts = [numpy.arange(5.0) * 10**i for i in range(3)]
+    data = on_devices(parts, devices)
+    ALGORITHMS[algorithm](data)
+    assert [x.ctx for x in data] == devices
+    assert_is_the_sum(data, parts)
+
+
+@every_algorithm
+def test_many_allreduces_of_large_arrays_in_a_row_stay_right(algorithm):
+    # Large enough for receive buffers that are used again while in flight.
+    size = buffers.LARGE // 4 * 3 + 1
+    data = on_devices([numpy.full(size, i + 1, "float32") for i in range(3)])
+    others = on_devices([numpy.full(size, 7, "float32") for _ in range(3)])
+    for _ in range(4):
+        ALGORITHMS[algorithm](data)
+        ALGORITHMS[algorithm](others)
+    for x, y in zip(data, others):
+        assert (x.asnumpy() == 6 * 3**3).all()
+        assert (y.asnumpy() == 7 * 3**4).all()
+
+
+@every_algorithm
+def test_inside_a_recorded_block_the_sum_is_the_same(algorithm):
+    parts = [numpy.arange(5.0) * 10**i for i in range(3)]
+    data = on_devices(parts)
+    with autograd.record():
+        ALGORITHMS[algorithm](data)
+    assert_is_the_sum(data, parts)
+
+
+@every_algorithm
+def test_the_call_does_not_wait_for_the_devices(algorithm):
+    data = [np.ones((9, 9), ctx=d) for d in try_all_devices(3)]
+    with blocking.note() as waits:
+        ALGORITHMS[algorithm](data)
+    assert waits == []
+    assert (data[0].asnumpy() == 3).all()
+
+
+def test_the_tree_halves_the_number_of_senders_in_every_round():
+    assert tree(6) == [
+        [(1, 0), (3, 2), (5, 4)],
+        [(2, 0)],
+        [(4, 0)],
+    ]
+    assert tree(8) == [
+        [(1, 0), (3, 2), (5, 4), (7, 6)],
+        [(2, 0), (6, 4)],
+        [(4, 0)],
+    ]
+    assert (tree(1), tree(2)) == ([], [[(1, 0)]])
+
+
+def test_in_the_ring_a_chunk_moves_one_device_on_in_every_round():
+    assert ring(4) == [
+        # 0  1  2  3
+        [3, 0, 1, 2],  # add
+        [2, 3, 0, 1],  # add
+        [1, 2, 3, 0],  # add: the sum is complete
+        [0, 1, 2, 3],  # copy
+        [3, 0, 1, 2],  # copy
+        [2, 3, 0, 1],  # copy
+    ]
+    assert (ring(1), ring(2)) == ([], [[1, 0], [0, 1]])
+
+
+def test_the_drawings_in_the_docstrings_are_the_schedules():
+    assert drawn_ring() == ring(4)
+    assert drawn_tree() == tree(6)
+
+
+def rows_of(function):
+    lines = [line.strip() for line in function.__doc__.splitlines()]
+    return [line for line in lines if line.startswith("round ")]
+
+
+def drawn_ring():
+    return [[int(c) for c in row.split()[2:6]] for row in rows_of(ring)]
+
+
+def drawn_tree():
+    """Read `0 ←———— 2` as (2, 0): device 2 sends to device 0."""
+    rounds = []
+    for row in rows_of(tree):
+        words = row.split()[2:]
+        arrows = [i for i, w in enumerate(words) if w.startswith("←")]
+        rounds.append([(int(words[i + 1]), int(words[i - 1])) for i in arrows])
+    return rounds
+
+
+@pytest.mark.parametrize("k", range(1, 10))
+def test_in_a_round_a_device_sends_once_and_receives_once_at_most(k):
+    for pairs in tree(k):
+        ends = [end for pair in pairs for end in pair]
+        assert len(set(ends)) == len(ends)
+    for arriving in ring(k):
+        # Column i came from device i - 1, so k messages on k links; and no chunk
+        # is on two of them.
+        assert sorted(arriving) == list(range(k))
+
+
+@pytest.mark.parametrize(
+    "half, copies",
+    [
+        (lambda sums, chunks: module.reduce_scatter(chunks), 1),
+        (module.allgather, 2),  # each writes its own chunk, and sends it
+    ],
+    ids=["reduce_scatter", "allgather"],
+)
+def test_a_slow_device_does_not_hold_up_the_first_messages_of_others(half, copies):
+    # The engine orders work by array, and all chunks of a device are one array to it.
+    # Were they sent from there, 1 → 2 would wait for 0 → 1, which would wait for 0.
+    devices = [cpu(i) for i in range(3)]
+    chunks = [module.split(np.ones(99, ctx=d), 3) for d in devices]
+    X, sums = np.ones((2500, 2500), ctx=cpu(0)), module.reduce_scatter(chunks)
+
+    def early_copies():
+        with timeline.record(devices) as trace:
+            np.dot(X, X)
+            half(sums, chunks)
+        (slow,) = (e for e in trace.of("cpu/0") if "dot" in e.name)
+        early = [e for e in trace.events if e.kind == "copy" and e.end < slow.end]
+        return [sum(e.device == d for e in early) for d in ("cpu/1", "cpu/2")]
+
+    what = f"{copies} copies before device 0 is ready:"
+    tell(what, lambda found: min(found) >= copies, early_copies)
+
+
+def test_a_slice_of_an_array_is_written_in_place():
+    x = np.zeros((2, 3), ctx=try_all_devices(2)[1])
+    chunks = module.split(x, 4)
+    assert [c.size for c in chunks] == [1, 2, 1, 2]
+    chunks[1] += np.ones(2, ctx=x.ctx)
+    np.full(2, 5, ctx=try_all_devices(2)[0]).copyto(chunks[3])
+    assert x.asnumpy().tolist() == [[0, 1, 1], [0, 5, 5]]
+
+
+@every_algorithm
+@pytest.mark.parametrize(
+    "arrays, error, message",
+    [
+        ([], ValueError, "the list is empty"),
+        (
+            [np.ones((2, 3)), np.ones((3, 2))],
+            ValueError,
+            r"array 1 has shape \(3, 2\), array 0 has \(2, 3\)",
+        ),
+        ([np.ones(1), np.ones(())], ValueError, r"array 1 has shape \(\), .* \(1,\)"),
+        (
+            [np.ones(2), np.ones(2), np.ones(2, dtype="int32")],
+            ValueError,
+            "array 2 has dtype int32, array 0 has float32",
+        ),
+        ([np.ones(2), numpy.ones(2)], TypeError, "array 1 is a .*numpy.ndarray"),
+        ([nd.ones(2)], TypeError, "array 0 is a .*NDArray.*mxnet.np"),
+        ([np.ones(2)] * 2, ValueError, "array 1 is in the list twice"),
+    ],
+)
+def test_a_list_that_cannot_be_summed_is_refused(algorithm, arrays, error, message):
+    before = [x.asnumpy().tolist() if hasattr(x, "asnumpy") else x for x in arrays]
+    with pytest.raises(error, match=message):
+        ALGORITHMS[algorithm](arrays)
+    after = [x.asnumpy().tolist() if hasattr(x, "asnumpy") else x for x in arrays]
+    assert str(after) == str(before)

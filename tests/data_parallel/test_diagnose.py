@@ -1,0 +1,284 @@
+"""The verdict names the cause, on timelines that were made for it and on real steps."""
+
+import d2l_ext  # noqa: F401, I001
+import os
+import time
+
+import pytest
+from mxnet import cpu, gpu, np, npx
+
+from d2l_ext.data_parallel import blocking, diagnose
+from d2l_ext import runtime
+from bookkit.moment import tell
+from d2l_ext.runtime import SETTINGS
+from d2l_ext.devices.timeline import Event, Timeline
+from d2l_ext.data_parallel.verdict import ADVICE
+
+npx.set_np()
+DEVICES = [cpu(0), cpu(1)]
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    monkeypatch.setattr(diagnose, "_cores", lambda: 2)
+
+
+def judge(*lanes, devices=DEVICES, steps=1, seconds=0.1, environ=SETTINGS, **more):
+    """The verdict on lanes of (start, end), the first of cpu/0, and so on."""
+    trace = Timeline()
+    events = [
+        Event(f"cpu/{i}", "dot", "forward", *span)
+        for i, lane in enumerate(lanes)
+        for span in lane
+    ]
+    trace.events = sorted(events, key=lambda e: e.start)
+    return diagnose.judge(trace, devices, steps, seconds, environ=environ, **more)
+
+
+def test_two_devices_side_by_side_are_healthy():
+    #  cpu/0  ██████████
+    #  cpu/1   █████████
+    verdict = judge([(0, 100)], [(10, 100)])
+    assert verdict.cause == "healthy"
+    assert verdict.busy == {"cpu/0": 1.0, "cpu/1": 0.9}
+    assert (verdict.overlap, verdict.idle, verdict.longest_wait) == (1.0, 0.0, 0.0)
+
+
+TURNS = [(0, 50)], [(50, 100)]
+
+
+def test_taking_turns_while_python_waits_is_a_blocking_call():
+    verdict = judge(*TURNS, waits=[("float(loss)", 0.05, True), ("end()", 0.04, False)])
+    assert verdict.cause == "blocking call"
+    assert "`float(loss)`" in verdict.advice
+    assert (verdict.overlap, verdict.longest_wait) == (0.0, 0.05)
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        [],
+        [("waitall()", 0.09, False)],  # at the end of the step, after all was asked
+        [("float(loss)", 0.001, True)],  # the value was there already
+    ],
+)
+def test_taking_turns_while_python_does_not_wait_is_a_shared_resource(waits):
+    assert judge(*TURNS, waits=waits).cause == "shared resource"
+
+
+def test_a_wait_between_overlapping_steps_is_healthy():
+    waits = [("waitall()", 0.09, True)]
+    assert judge([(0, 100)], [(0, 100)], waits=waits).cause == "healthy"
+
+
+def test_one_device_named_twice_is_found_before_all_else():
+    verdict = judge([(0, 100)], devices=[cpu(0), cpu(0)], environ={})
+    assert verdict.cause == "same device twice"
+
+
+@pytest.mark.parametrize("slow", [[(0, 60)], [(0, 5)], []])
+def test_a_device_that_has_much_less_to_do_points_to_the_slowest(slow):
+    #  cpu/0  ██████████
+    #  cpu/1  ██████
+    assert judge([(0, 100)], slow).cause == "slowest device"
+
+
+def test_one_long_pause_in_every_step_is_waiting_for_data():
+    #  cpu/0  ████░░░░░░████
+    #  cpu/1  ████░░░░░░████
+    lane = [(0, 40), (100, 140)]
+    verdict = judge(lane, lane, steps=2, recorded=200)
+    assert verdict.cause == "waiting for data"
+    assert verdict.idle == 0.6
+
+
+def test_many_short_pauses_are_python_overhead():
+    #  cpu/0  █░░░█░░░█░░░
+    #  cpu/1   █░░░█░░░█░░░
+    lanes = [[(4 * i + c, 4 * i + c + 1) for i in range(25)] for c in (0, 1)]
+    assert judge(*lanes).cause == "Python overhead"
+
+
+def test_many_longer_pauses_are_python_overhead_as_well():
+    lane = [(10 * i, 10 * i + 2) for i in range(20)]
+    assert judge(lane, lane).cause == "Python overhead"
+
+
+def test_the_one_pause_of_a_very_short_step_is_python_overhead():
+    assert judge([(0, 1)], [(0, 1)], recorded=3, seconds=0.003).cause == (
+        "Python overhead"
+    )
+
+
+def test_pauses_of_2_ms_in_several_steps_are_python_overhead_however_few():
+    #  cpu/0  █░░█░░█░░█
+    lane = [(3 * i, 3 * i + 1) for i in range(4)]
+    assert judge(lane, lane, steps=3, seconds=0.003).cause == "Python overhead"
+
+
+def test_what_other_devices_do_is_left_out():
+    verdict = judge(*TURNS, [(0, 100)])
+    assert verdict.cause == "shared resource" and "cpu/2" not in verdict.busy
+
+
+def test_a_step_that_does_nothing_gets_a_verdict():
+    assert judge([], []).cause == "Python overhead"
+
+
+@pytest.mark.parametrize(
+    "change, missing",
+    [
+        ({}, ""),
+        ({"OMP_NUM_THREADS": "2"}, "OMP_NUM_THREADS=1"),
+        ({"MXNET_CPU_TEMP_COPY": "4"}, "MXNET_CPU_TEMP_COPY=256"),
+        (
+            {"MXNET_ENGINE_TYPE": "NaiveEngine"},
+            "MXNET_ENGINE_TYPE=ThreadedEnginePerDevice",
+        ),
+    ],
+)
+def test_a_setting_that_stands_in_the_way_is_named(change, missing):
+    environ = {**SETTINGS, **change}
+    assert diagnose.missing_settings(DEVICES, environ) == missing
+    verdict = judge([(0, 100)], [(0, 100)], environ=environ)
+    assert verdict.cause == ("settings" if missing else "healthy")
+    assert missing in verdict.advice
+
+
+def test_mxnets_own_defaults_are_not_enough():
+    assert diagnose.missing_settings(DEVICES, {}) == (
+        "OMP_NUM_THREADS=1 MXNET_CPU_TEMP_COPY=256"
+    )
+
+
+def test_a_context_beyond_the_cores_is_seen_at_work():
+    # It borrows a slot of the profiler that has another name.
+    devices = [cpu(0), cpu(runtime.cores())]
+    arrays = [np.ones((600, 600), ctx=device) for device in devices]
+    verdict = diagnose.diagnose(lambda: [np.dot(a, a) for a in arrays], devices, 2)
+    assert min(verdict.busy.values()) > 0
+
+
+def test_many_cores_allow_many_threads(monkeypatch):
+    monkeypatch.setattr(diagnose, "_cores", lambda: 32)
+    environ = {**SETTINGS, "OMP_NUM_THREADS": "16"}
+    assert diagnose.missing_settings(DEVICES, environ) == ""
+
+
+def test_gpus_need_no_settings_for_cpu_contexts():
+    assert diagnose.missing_settings([gpu(0), gpu(1)], {}) == ""
+
+
+def test_the_report_says_cause_measurements_and_what_to_do():
+    verdict = judge([(0, 100)], [(0, 60)])
+    report = str(verdict).splitlines()
+    assert report[0] == "cause: slowest device"
+    assert "  time per step           100.0 ms" in report
+    assert "  cpu/1 works             60%" in report
+    assert report[-1] == ADVICE["slowest device"]
+
+
+# Below: real steps, whose verdicts have wide margins, but hang on the moment.
+
+
+def found(cause, step, steps):
+    """The verdict on a step: of that cause, but if the machine is too busy to tell."""
+    return tell(
+        f"{step.__name__}: {cause}",
+        lambda verdict: verdict.cause == cause,
+        lambda: diagnose.diagnose(step, DEVICES, steps),
+    )
+
+
+def work(device, times=4):
+    a = np.ones((700, 700), ctx=device)
+    for _ in range(times):
+        a = np.dot(a, a) * 1e-3
+    return a
+
+
+def work_on_both():
+    return [work(device) for device in DEVICES]
+
+
+def wait_for_each():
+    for device in DEVICES:
+        float(work(device)[0, 0])
+
+
+def load_and_work():
+    time.sleep(0.3)
+    for result in work_on_both():
+        result.wait_to_read()
+
+
+def test_a_step_that_waits_for_each_device_has_a_blocking_call():
+    verdict = found("blocking call", wait_for_each, steps=5)
+    if verdict.cause == "blocking call":
+        assert "float(work(device)[0, 0])" in verdict.advice
+    # The longest wait of all the steps: one slow step may hold more than their mean.
+    assert 0 < verdict.longest_wait < 5 * verdict.seconds
+    assert verdict.overlap == 0
+
+
+def test_a_step_that_asks_both_devices_has_none():
+    verdict = diagnose.diagnose(work_on_both, DEVICES)
+    assert verdict.cause not in ("blocking call", "settings")
+    assert verdict.longest_wait == 0
+
+
+def test_a_loader_that_takes_long_leaves_the_devices_waiting():
+    verdict = found("waiting for data", load_and_work, steps=2)
+    assert verdict.seconds > 0.3
+
+
+def test_one_context_for_both_devices_is_named():
+    devices = [cpu(0), cpu(0)]
+    verdict = diagnose.diagnose(lambda: work(devices[0]), devices, steps=1)
+    assert verdict.cause == "same device twice"
+    assert list(verdict.busy) == ["cpu/0"]
+
+
+@pytest.mark.parametrize(
+    "devices, steps, message",
+    [
+        (DEVICES[:1], 5, "1 devices, 5 steps"),
+        (DEVICES, 0, "2 devices, 0 steps"),
+        ([cpu(0), cpu((os.cpu_count() or 1) + 2)], 5, "the profiler here knows"),
+    ],
+)
+def test_what_cannot_be_diagnosed_is_refused(devices, steps, message):
+    with pytest.raises(ValueError, match=message):
+        diagnose.diagnose(work_on_both, devices, steps)
+
+
+def test_a_wait_after_which_nothing_follows_is_told_from_the_others():
+    def step():
+        work(DEVICES[0]).wait_to_read()
+        time.sleep(0.05)
+        npx.waitall()
+
+    def waits():
+        return [(line, inside) for line, _, inside in diagnose._waits(step)]
+
+    expected = [("work(DEVICES[0]).wait_to_read()", True), ("npx.waitall()", False)]
+    tell("the second wait was the end:", lambda found: found == expected, waits)
+
+
+def test_every_blocking_call_is_noted_with_its_line():
+    a = np.ones(3)
+    with blocking.note() as waits:
+        b = a + 1
+        b.wait_to_read()
+        print(b)
+        npx.waitall()
+    lines = [wait.line for wait in waits]
+    assert lines == ["b.wait_to_read()", "print(b)", "npx.waitall()"]
+    assert all(wait.start <= wait.end for wait in waits)
+
+
+def test_no_call_is_noted_after_the_block_even_if_it_fails():
+    with pytest.raises(KeyError), blocking.note() as waits:
+        raise KeyError("in the block")
+    np.ones(3).asnumpy()
+    assert waits == []

@@ -1,0 +1,215 @@
+"""What is sent is counted where it is sent, and the closed forms say how much."""
+
+import d2l_ext  # noqa: F401, I001
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mxnet import np, npx
+
+from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel.allreduce import ring, tree
+from d2l_ext.devices import try_all_devices
+from d2l_ext.data_parallel.traffic import Traffic
+
+npx.set_np()
+
+MB = 2**20
+sizes = settings(max_examples=100)
+small_k, elements = st.integers(1, 17), st.integers(0, 10_000)
+
+
+def test_a_send_is_a_copy_on_the_other_device():
+    here, there = try_all_devices(2)
+    x = np.arange(6, ctx=here).reshape(2, 3)
+    copy = traffic.send(x, there)
+    x[:] = 0
+    assert copy.ctx == there and copy.asnumpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_send_to_an_array_overwrites_it():
+    here, there = try_all_devices(2)
+    y = np.zeros(3, dtype="uint8", ctx=there)
+    assert traffic.send(np.arange(3, dtype="uint8", ctx=here), y) is y
+    assert y.asnumpy().tolist() == [0, 1, 2]
+
+
+def test_bytes_are_counted_at_both_ends_by_the_order_of_the_devices():
+    a, b, c = try_all_devices(3)
+    with traffic.count([c, a, b]) as moved:
+        traffic.send(np.ones(10, ctx=a), b)
+        traffic.send(np.ones((2, 3), dtype="float16", ctx=b), c)
+    #                             c   a   b
+    assert moved == Traffic(sent=[0, 40, 12], received=[12, 0, 40])
+
+
+def test_rounds_are_counted_and_passed_through():
+    with traffic.count(try_all_devices(1)) as moved:
+        assert list(traffic.rounds("abc")) == ["a", "b", "c"]
+    assert moved.steps == 3
+
+
+def test_nothing_is_counted_before_and_after_the_block():
+    here, there = try_all_devices(2)
+    traffic.send(np.ones(10, ctx=here), there)
+    with traffic.count([here, there]) as moved:
+        pass
+    traffic.send(np.ones(10, ctx=here), there)
+    list(traffic.rounds("abc"))
+    assert moved == Traffic([0, 0], [0, 0], 0)
+
+
+def test_an_error_inside_the_block_ends_the_count():
+    here, there = try_all_devices(2)
+    with pytest.raises(KeyError), traffic.count([here, there]) as moved:
+        raise KeyError
+    traffic.send(np.ones(10, ctx=here), there)
+    assert moved.sent == [0, 0]
+
+
+def test_a_count_inside_a_count_counts_for_both():
+    here, there = devices = try_all_devices(2)
+    with traffic.count(devices) as outer:
+        traffic.send(np.ones(10, ctx=here), there)
+        with traffic.count(devices) as inner:  # equal to the outer, were it empty
+            traffic.send(np.ones(1, ctx=here), there)
+        traffic.send(np.ones(10, ctx=here), there)
+    assert (outer.sent[0], inner.sent[0]) == (84, 4)
+
+
+def test_a_copy_within_a_device_is_no_traffic():
+    (here,) = try_all_devices(1)
+    with traffic.count([here]) as moved:
+        traffic.send(np.ones(10, ctx=here), here)
+    assert moved.sent == [0]
+
+
+def test_a_device_that_is_not_counted_is_refused_by_name():
+    here, there = try_all_devices(2)
+    message = f"{there} sends or receives, but only {here} are counted"
+    with traffic.count([here]), pytest.raises(ValueError, match=re.escape(message)):
+        traffic.send(np.ones(1, ctx=here), there)
+
+
+def test_a_device_cannot_be_counted_twice():
+    (here,) = try_all_devices(1)
+    refused = pytest.raises(ValueError, match="count each device once")
+    with refused, traffic.count([here, here]):
+        pass
+
+
+def test_the_closed_forms_in_bytes_one_can_check_by_eye():
+    # 12 elements of 4 bytes on 3 devices: whole arrays of 48, chunks of 16.
+    expected = traffic.expected
+    assert expected("naive", 3, 48) == Traffic([96, 48, 48], [96, 48, 48], 4)
+    assert expected("tree", 3, 48) == Traffic([96, 48, 48], [96, 48, 48], 4)
+    assert expected("ring", 3, 48) == Traffic([64, 64, 64], [64, 64, 64], 4)
+    # 0 ← 1, 2 ← 3, then 0 ← 2, and back.
+    sides = [[96, 48, 96, 48]] * 2
+    assert expected("tree", 4, 48) == Traffic(*sides, 4)
+
+
+def test_two_elements_in_a_ring_of_three_leave_one_chunk_empty():
+    # Chunks: [], [0], [1]. Device 0 adds up chunk 1, device 1 chunk 2, device 2 none.
+    assert traffic.expected("ring", 3, 8) == Traffic([8, 12, 12], [12, 8, 12], 4)
+
+
+@sizes
+@given(small_k, elements)
+def test_what_one_device_sends_another_receives(k, size):
+    for algorithm in ("naive", "tree", "ring"):
+        moved = traffic.expected(algorithm, k, 4 * size)
+        assert sum(moved.sent) == sum(moved.received) == 4 * size * 2 * (k - 1)
+
+
+@sizes
+@given(small_k, elements)
+def test_an_even_ring_moves_2_times_k_minus_1_over_k_of_the_bytes(k, size):
+    nbytes = 8 * size * k
+    moved = traffic.expected("ring", k, nbytes, itemsize=8)
+    assert moved.sent == moved.received == [2 * (k - 1) * nbytes // k] * k
+
+
+@sizes
+@given(small_k, elements)
+def test_no_algorithm_beats_the_ring_on_the_busiest_device(k, size):
+    busiest = {
+        a: max(traffic.expected(a, k, 4 * size).sent) for a in traffic.ALGORITHMS
+    }
+    # Uneven chunks differ by an element, and two are sent: the ring's rounding.
+    assert busiest["ring"] <= min(busiest.values()) + 8
+
+
+@sizes
+@given(small_k, elements)
+def test_the_formulas_follow_from_the_schedules(k, size):
+    # Another way to the same numbers: walk the rounds, message by message.
+    edges = traffic.cuts(size, k)
+    messages = {
+        "tree": [[(a, b, size) for a, b in pairs] for pairs in tree(k)]
+        + [[(b, a, size) for a, b in pairs] for pairs in tree(k)],
+        "ring": [
+            [((i - 1) % k, i, edges[c + 1] - edges[c]) for i, c in enumerate(row)]
+            for row in ring(k)
+        ],
+    }
+    for algorithm, rows in messages.items():
+        walked = Traffic([0] * k, [0] * k, len(rows))
+        for source, target, n in (message for row in rows for message in row):
+            walked.sent[source] += 4 * n
+            walked.received[target] += 4 * n
+        assert traffic.expected(algorithm, k, 4 * size) == walked
+
+
+@sizes
+@given(small_k, elements)
+def test_cuts_cover_everything_in_sizes_that_differ_by_one_at_most(k, size):
+    edges = traffic.cuts(size, k)
+    lengths = [stop - start for start, stop in zip(edges, edges[1:])]
+    assert (edges[0], edges[-1], len(lengths)) == (0, size, k)
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_the_model_of_time_in_seconds_one_can_check_by_eye():
+    # 1 s per message, 0.25 s per byte, 40 bytes: a whole array takes 1 + 10 s.
+    def seconds(algorithm, k):
+        return traffic.seconds(algorithm, k, 40, alpha=1, beta=0.25)
+
+    assert [seconds("naive", k) for k in (1, 2, 4, 5)] == [0, 22, 66, 88]
+    assert [seconds("tree", k) for k in (1, 2, 4, 5)] == [0, 22, 44, 66]
+    assert [seconds("ring", k) for k in (1, 2, 4, 5)] == [0, 12, 21, 24]
+
+
+def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
+    def fastest(nbytes):
+        return min(
+            traffic.ALGORITHMS,
+            key=lambda a: traffic.seconds(a, 8, nbytes, alpha=1e-5, beta=1e-9),
+        )
+
+    assert (fastest(1_000), fastest(100 * MB)) == ("tree", "ring")
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ("butterfly", 2, 8),
+            "unknown algorithm 'butterfly': choose one of naive, tree",
+        ),
+        (("ring", 0, 8), "not k=0"),
+        (("ring", 2, 7), "7 bytes are no array of 4-byte elements"),
+        (("ring", 2, -8), "-8 bytes are no array of 4-byte elements"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        traffic.expected(*arguments)
+
+
+def test_the_model_of_time_refuses_the_same():
+    with pytest.raises(ValueError, match="unknown algorithm"):
+        traffic.seconds("butterfly", 2, 8, 1, 1)
+    with pytest.raises(ValueError, match="not k=0"):
+        traffic.seconds("tree", 0, 8, 1, 1)

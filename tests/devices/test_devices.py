@@ -1,0 +1,114 @@
+"""Devices are chosen in one place, and it says which it chose."""
+
+import d2l_ext  # noqa: F401, I001
+import mxnet as mx
+import pytest
+
+from d2l_ext import devices
+from d2l_ext.devices import gpus
+
+
+@pytest.fixture(autouse=True)
+def no_forced_choice(monkeypatch):
+    monkeypatch.delenv(devices.VARIABLE, raising=False)
+    monkeypatch.setattr(gpus, "reasons", list)  # whatever this machine has
+
+
+def with_gpus(monkeypatch, count):
+    monkeypatch.setattr(mx.context, "num_gpus", lambda: count)
+
+
+def test_without_a_gpu_two_devices_are_two_cpu_contexts(monkeypatch):
+    with_gpus(monkeypatch, 0)
+    assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
+    assert devices.try_device(1) == mx.cpu(1)
+
+
+@pytest.mark.parametrize("found", range(5))
+@pytest.mark.parametrize("needed", range(1, 5))
+def test_gpus_are_taken_when_there_are_enough_and_never_mixed(
+    monkeypatch, found, needed
+):
+    with_gpus(monkeypatch, found)
+    chosen = devices.try_all_devices(needed)
+    kind = "gpu" if found >= needed else "cpu"
+    assert [(d.device_type, d.device_id) for d in chosen] == [
+        (kind, i) for i in range(needed)
+    ]
+
+
+def test_one_gpu_where_two_are_needed_says_why_cpu_contexts(monkeypatch):
+    with_gpus(monkeypatch, 1)
+    assert devices.describe(devices.try_all_devices(2)) == (
+        "2 devices: cpu(0), cpu(1) (profile: 1 GPU found, 2 needed, so CPU contexts)"
+    )
+
+
+def test_the_choice_can_be_forced_to_cpu(monkeypatch):
+    with_gpus(monkeypatch, 4)
+    monkeypatch.setenv(devices.VARIABLE, "cpu")
+    assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
+
+
+def test_forcing_gpus_that_are_not_there_is_refused(monkeypatch):
+    with_gpus(monkeypatch, 1)
+    monkeypatch.setenv(devices.VARIABLE, "gpu")
+    with pytest.raises(RuntimeError, match="2 GPUs are needed and MXNet sees 1"):
+        devices.try_all_devices(2)
+
+
+def test_an_unknown_forced_choice_is_refused(monkeypatch):
+    monkeypatch.setenv(devices.VARIABLE, "tpu")
+    with pytest.raises(ValueError, match="'tpu': write cpu, one-gpu, gpu"):
+        devices.try_all_devices(2)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "2"])
+def test_a_number_of_devices_below_one_is_refused(k):
+    with pytest.raises(ValueError, match="whole number from 1"):
+        devices.try_all_devices(k)
+
+
+def test_a_device_is_parsed_from_its_name():
+    assert devices.parse_device("cpu") == mx.cpu(0)
+    assert devices.parse_device("cpu:3") == mx.cpu(3)
+
+
+@pytest.mark.parametrize("text", ["tpu:0", "cpu:x", "cpu:-1", "", "gpu:"])
+def test_an_unknown_device_is_refused_by_name(text, monkeypatch):
+    with_gpus(monkeypatch, 0)
+    with pytest.raises(ValueError, match="device|no gpu"):
+        devices.parse_device(text)
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
+    with_gpus(monkeypatch, 1)
+    with pytest.raises(ValueError, match="no gpu:1: MXNet sees 1 GPU"):
+        devices.parse_device("gpu:1")
+
+
+def test_as_with_one_gpu_a_chapter_that_needs_two_takes_cpu_contexts(monkeypatch):
+    with_gpus(monkeypatch, 4)
+    monkeypatch.setenv(devices.VARIABLE, "one-gpu")
+    assert devices.try_all_devices(1) == [mx.gpu(0)]
+    assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
+    assert devices.profile() == "one GPU; D2L_EXT_DEVICES=one-gpu"
+
+
+def test_an_argument_goes_before_the_variable(monkeypatch):
+    with_gpus(monkeypatch, 4)
+    monkeypatch.setenv(devices.VARIABLE, "gpu")
+    assert devices.try_all_devices(2, force="cpu") == [mx.cpu(0), mx.cpu(1)]
+    assert devices.try_device(1, force="cpu") == mx.cpu(1)
+    assert devices.profile(force="") == "two or more GPUs"
+
+
+def test_a_gpu_that_cannot_be_used_is_named_wherever_devices_are(monkeypatch):
+    with_gpus(monkeypatch, 0)
+    monkeypatch.setattr(gpus, "reasons", lambda: ["NVIDIA H200: capability 9.0"])
+    chosen = devices.try_all_devices(2)
+    assert chosen == [mx.cpu(0), mx.cpu(1)]
+    assert "found [NVIDIA H200: capability 9.0], 2 needed" in devices.describe(chosen)
+    assert devices.profile() == "no GPU; NVIDIA H200: capability 9.0"
+    with pytest.raises(ValueError, match="NVIDIA H200: capability 9.0. Choose"):
+        devices.parse_device("gpu:0")

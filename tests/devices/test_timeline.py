@@ -1,0 +1,186 @@
+"""The timeline tells which device worked when."""
+
+import d2l_ext  # noqa: F401, I001
+import contextlib
+import os
+import tempfile
+import threading
+
+import matplotlib
+import mxnet as mx
+import pytest
+from mxnet import np, npx
+
+from d2l_ext.trainer import chrome_trace
+from d2l_ext.devices import profile_dump, timeline
+from d2l_ext.devices import try_all_devices
+from d2l_ext.devices.timeline import Event, Timeline
+
+matplotlib.use("Agg")
+npx.set_np()
+
+
+def trace_of(*events):
+    trace = Timeline()
+    trace.events = [Event(d, "dot", "forward", s, e) for d, s, e in events]
+    return trace
+
+
+def work(device, times=3):
+    a = np.ones((400, 400), ctx=device)
+    for _ in range(times):
+        a = np.dot(a, a) * 0.001
+    return a
+
+
+def test_two_devices_that_overlap():
+    #  cpu/0  ████████
+    #  cpu/1      ████████
+    trace = trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12))
+    assert (trace.span(), trace.busy(), trace.overlap()) == (12, 12, 4)
+    assert trace.busy("cpu/0") == trace.busy("cpu/1") == 8
+
+
+def test_printed_it_says_how_long_each_worked_and_how_long_together():
+    trace = trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12))
+    assert str(trace) == "cpu/0 works 8 ms, cpu/1 works 8 ms, 4 ms side by side"
+    assert str(Timeline()) == "0 ms side by side"
+
+
+def test_the_engines_own_marks_are_no_work():
+    """The engine marks a wait as an operator, which ends after Python was woken."""
+    device = try_all_devices(1)[0]
+    with timeline.record() as trace:
+        work(device).wait_to_read()
+    assert "WaitForVar" not in {e.name for e in trace.events}
+
+
+def test_two_devices_one_after_the_other():
+    trace = trace_of(("cpu/0", 0, 5), ("cpu/1", 5, 9))
+    assert trace.overlap() == 0
+
+
+def test_two_operators_of_one_device_are_no_overlap():
+    trace = trace_of(("cpu/0", 0, 5), ("cpu/0", 3, 9))
+    assert (trace.busy("cpu/0"), trace.overlap()) == (9, 0)
+
+
+def test_a_third_device_does_not_count_twice():
+    trace = trace_of(("cpu/0", 0, 4), ("cpu/1", 0, 4), ("cpu/2", 0, 4))
+    assert trace.overlap() == 4
+
+
+def test_a_file_for_chrome_has_a_process_for_each_device_and_microseconds():
+    trace = trace_of(("cpu/0", 0.25, 8), ("cpu/1", 4, 12.5))
+    names = [{"ph": "M", "name": "process_name", "pid": i, "tid": 0,
+              "args": {"name": f"cpu/{i}"}} for i in (0, 1)]  # fmt: skip
+    work = {"ph": "X", "name": "dot", "cat": "forward", "tid": 0}
+    assert chrome_trace.trace_events(trace) == [
+        *names, {**work, "pid": 0, "ts": 250.0, "dur": 7750.0},
+        {**work, "pid": 1, "ts": 4000.0, "dur": 8500.0}]  # fmt: skip
+
+
+def test_nothing_recorded_is_nothing_done():
+    assert (Timeline().span(), Timeline().busy(), Timeline().overlap()) == (0, 0, 0)
+
+
+def test_a_record_holds_the_work_of_its_block_on_its_devices():
+    devices = try_all_devices(2)
+    with timeline.record() as trace:
+        for device in devices:
+            work(device)
+    dots = [e for e in trace.events if "dot" in e.name]
+    assert len(dots) == 6
+    assert len(trace.devices) == 2
+
+
+def test_a_second_record_does_not_repeat_the_first():
+    device = try_all_devices(1)[0]
+    with timeline.record():
+        work(device, times=5)
+    with timeline.record() as second:
+        work(device, times=2)
+    assert sum("dot" in e.name for e in second.events) == 2
+    assert len(second.devices) == 1
+
+
+def test_more_contexts_than_cores_are_named_when_they_are_announced():
+    cores = len(os.sched_getaffinity(0))
+    devices = [mx.cpu(0), mx.cpu(cores)]
+    with timeline.record(devices) as trace:
+        for device in devices:
+            work(device)
+    assert trace.devices == ["cpu/0", f"cpu/{cores}"]
+
+
+def test_a_context_that_the_profiler_has_no_room_for_is_refused():
+    cores = len(os.sched_getaffinity(0))
+    refused = pytest.raises(ValueError, match="cannot be recorded.*room for cpu")
+    with refused, timeline.record([mx.cpu(cores + 2)]):
+        pass
+
+
+def test_a_kvstore_of_type_local_works_in_pinned_memory():
+    store = mx.kv.create("local")
+    store.init("w", np.ones(9))
+    gradients = [np.ones(9, ctx=mx.cpu(i)) for i in range(2)]
+    with timeline.record() as trace:
+        store.pushpull("w", gradients, out=gradients)
+    assert "cpu pinned" in trace.devices
+
+
+def test_an_error_inside_the_block_ends_the_record():
+    with pytest.raises(KeyError), timeline.record():
+        raise KeyError("in the block")
+    with timeline.record() as trace:
+        work(try_all_devices(1)[0])
+    assert trace.events
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        ("Convolution", "forward"),
+        ("_backward_Convolution", "backward"),
+        ("ImperativeBulk", "backward"),
+        ("CopyCPU2CPU", "copy"),
+        ("CopyGPU2GPU", "copy"),
+        ("_npi_subtract", "update"),
+        ("sgd_update", "update"),
+    ],
+)
+def test_the_kind_of_work_is_told_by_the_operator(name, kind):
+    assert timeline.kind_of(name) == kind
+
+
+def test_the_chart_has_a_lane_per_device_and_an_axis_in_milliseconds():
+    ax = timeline.plot(trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12)), title="overlap")
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["cpu/0", "cpu/1"]
+    assert ax.get_xlabel() == "time (ms)"
+
+
+def test_a_profiler_that_still_writes_when_all_was_read_spoils_nothing(busy_writer):
+    for _ in range(20):
+        with profile_dump.profiled(busy_writer, profile_imperative=True):
+            pass
+
+
+@pytest.fixture
+def busy_writer(tmp_path, monkeypatch):
+    """Writes to the profiler's file all the time, as its own thread does at times."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    stop, threads = threading.Event(), []
+
+    def write(path):
+        while not stop.is_set():
+            with contextlib.suppress(OSError), open(path, "a") as file:
+                file.write(" ")
+
+    def begin(path):
+        threads.append(threading.Thread(target=write, args=[path]))
+        threads[-1].start()
+
+    yield begin
+    stop.set()
+    for thread in threads:
+        thread.join()

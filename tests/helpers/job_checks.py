@@ -1,0 +1,112 @@
+"""What every test of a job is held to: a deadline, and nothing that stays behind."""
+
+import gc
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+MARK = "D2L_EXT_TEST"
+JOBS = Path(__file__).with_name("jobs")
+PYTHON = sys.executable
+CLI = [sys.executable, "-m", "pslaunch"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(monkeypatch, tmp_path):
+    """A deadline of 100 s for the test; then no process, port or file is left."""
+    mark, folder = uuid4().hex, tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv(MARK, mark)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    signal.signal(signal.SIGALRM, _too_late)
+    signal.alarm(100)
+    yield mark
+    signal.alarm(0)
+    gc.collect()
+    left = alive(mark)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left, "processes were left behind"
+    wait_for(lambda: not list(folder.iterdir()), 10)  # or files were left behind
+    assert not claims(), "a claim on a port was left behind"
+
+
+def _too_late(*_):
+    raise TimeoutError("the test took more than 100 s")
+
+
+def alive(mark):
+    """Ids of the processes that a test has started, whatever became of them since."""
+    return [pid for pid in pids() if f"{MARK}={mark}".encode() in environ(pid)]
+
+
+def command(pid):
+    """The command line of a process, with a zero byte after each word."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def sleeping(seconds):
+    """Processes that sleep so long."""
+    words = f"sleep\0{seconds}\0".encode()
+    return [pid for pid in pids() if command(pid) == words]
+
+
+def environ(pid):
+    """The variables that a process was started with; none when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def nodes_of(mark):
+    """The running nodes of a test's jobs: a dict, ('worker', 0) to process id."""
+    found = {}
+    for pid in alive(mark):
+        env = dict(v.split(b"=", 1) for v in environ(pid) if b"=" in v)
+        role = env.get(b"DMLC_ROLE", b"").decode()
+        if role:
+            rank = env.get(f"DMLC_{role.upper()}_ID".encode(), b"0")
+            found.setdefault((role, int(rank)), pid)
+    return found
+
+
+def claims():
+    """Claims on ports by this process."""
+    mine = {os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")
+            if os.path.islink(f"/proc/self/fd/{fd}")}  # fmt: skip
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return [x for x in lines if "@pslaunch:" in x
+            and f"socket:[{x.split()[6]}]" in mine]  # fmt: skip
+
+
+def free_port():
+    """A port on which nobody listens, nor another run of the tests."""
+    with socket.create_server(("", 0)) as server:
+        return server.getsockname()[1]
+
+
+def wait_for(condition, seconds=60):
+    """Wait until `condition()` is true, and return its value."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"not so within {seconds} s: {condition}")

@@ -1,0 +1,68 @@
+"""What the tests of jobs over ssh share: a launcher on the head, and who is left."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from job_checks import JOBS, environ
+
+PYTHON = sys.executable
+WORDS = [PYTHON, str(JOBS / "words.py")]
+
+
+def command(cluster, *argv, hosts=None, workers=2, servers=1):
+    """The command line of a launcher, for `Host.run`."""
+    counts = ["-n", str(workers), "-s", str(servers), "--deadline", "60"]
+    hosts = ["-H", str(hosts or cluster.hosts_file)]
+    return [PYTHON, "-m", "pslaunch", *counts, *hosts, *map(str, argv)]
+
+
+def launch(cluster, *argv, cwd=None, **options):
+    """Run a launcher on the head to its end; what became of it."""
+    words = command(cluster, *argv, **options)
+    return cluster.head.run(words, timeout=80, cwd=cwd)
+
+
+def words_of(done):
+    """What each `words.py` of a job printed, by the name of its process."""
+    lines = [line.split(" | ", 1) for line in done.stdout.splitlines()]
+    return {name.strip(): json.loads(text) for name, text in lines if text[:1] == "{"}
+
+
+def nodes(cluster):
+    """(role, host name) of every running node of a job, on the head too, sorted."""
+    found = []
+    for host in (cluster.head, *cluster.hosts):
+        for pid in host.processes():
+            env = dict(v.split(b"=", 1) for v in environ(pid) if b"=" in v)
+            if b"DMLC_ROLE" in env:
+                found.append((env[b"DMLC_ROLE"].decode(), host.name))
+    return sorted(found)
+
+
+def left(cluster):
+    """Command lines of what runs on any host, but for sshd's own processes.
+
+    An sshd whose connection was lost waits for a client that will not come back; how
+    long is a setting of the host's.
+    """
+    found = []
+    for host in (cluster.head, *cluster.hosts):
+        for pid in host.processes():
+            try:
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            except OSError:
+                continue
+            if not words.startswith(b"sshd:"):
+                found.append((host.name, words.decode()))
+    return found
+
+
+def start(cluster, *argv, **options):
+    """A launcher on the head that runs on: its `Popen`, in a group of its own."""
+    return cluster.head.popen(
+        command(cluster, *argv, **options), stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.PIPE, start_new_session=True, env=dict(os.environ),
+    )  # fmt: skip

@@ -1,0 +1,91 @@
+"""What must hold for a rendered page in a browser.
+
+Each function takes an open `browser.Page` and returns a list of messages, empty when
+all is well. `visit` brings a page through all of them.
+"""
+
+import base64
+import json
+from pathlib import Path
+
+import matplotlib
+
+#: Widths of a desktop's window and of a phone, in CSS pixels.
+WIDE, NARROW = 1400, 390
+HERE = Path(__file__).parent
+AXE = (HERE / "axe" / "axe.min.js").read_text("utf-8")
+SCRIPT = (HERE / "page_checks.js").read_text("utf-8")
+#: Matplotlib's own fonts: the same on every machine, and wide.
+TTF = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+FACES = (
+    ("measured-sans", 400, "DejaVuSans.ttf"),
+    ("measured-sans", 700, "DejaVuSans-Bold.ttf"),
+    ("measured-mono", 400, "DejaVuSansMono.ttf"),
+    ("measured-mono", 700, "DejaVuSansMono-Bold.ttf"),
+)
+#: Faults of the theme that stay, each with its reason. Some only pa11y finds.
+FAULTS = json.loads((HERE.parents[1] / "tools/a11y/faults.json").read_text("utf-8"))
+LISTED = [entry for entry in FAULTS if entry["by"] == "axe"]
+
+
+def set_in_fonts_of_ours(page):
+    """From now on, whatever `page` opens is set in `FACES`."""
+    faces = [
+        (family, weight, base64.b64encode((TTF / file).read_bytes()).decode())
+        for family, weight, file in FACES
+    ]
+    script = (HERE / "page_fonts.js").read_text("utf-8")
+    page.before(f"({script.rstrip()})({json.dumps(faces)})")
+
+
+def visit(page, url, name):
+    """Open the page `name` at `url`; check it at both widths, in light and dark.
+
+    Returns a dictionary: what was checked -> messages.
+    """
+    page.prefer("dark")
+    page.resize(NARROW)
+    page.open(url)
+    page.evaluate(SCRIPT)
+    page.evaluate(AXE + "; 0")
+    found = {f"layout at {NARROW}": page.evaluate("layout()")}
+    found["contrast, dark"] = page.evaluate("paleWords()")
+    page.evaluate("thinOut()")
+    found["accessibility"] = unlisted(name, page.evaluate("faults()"), LISTED)
+    page.prefer("light")
+    page.resize(WIDE)
+    found[f"layout at {WIDE}"] = page.evaluate("layout()")
+    found["contrast, light"] = page.evaluate("paleWords()")
+    found["figures"] = page.evaluate("operateFigures()")
+    page.evaluate("widen()")
+    in_wide = page.evaluate("operateFigures()")
+    found["figures in wide letters"] = [t for t in in_wide if t.endswith("is outside")]
+    found["requests"] = [u for u in page.requests() if is_outside(u)]
+    found["console"] = page.complaints()
+    return found
+
+
+def is_outside(url):
+    """Whether a request leaves the book's folder, when it was opened as a file."""
+    return not url.startswith(("file:", "data:", "blob:"))
+
+
+def unlisted(name, faults, listed):
+    """Faults of a page that are not listed, and what is listed but does not occur.
+
+    A listing names the page, the rule, and a part of the element's HTML.
+    """
+    here = [entry for entry in listed if entry["page"] == name]
+
+    def is_met(entry, fault):
+        return entry["rule"] == fault["rule"] and entry["in"] in fault["target"]
+
+    return [
+        f"{fault['rule']}: {fault['target']}: {fault['why']}"
+        for fault in faults
+        if not any(is_met(entry, fault) for entry in here)
+    ] + [
+        f"{entry['rule']} in {entry['in']} is listed in faults.json, and does not occur"
+        for entry in here
+        if not any(is_met(entry, fault) for fault in faults)
+    ]

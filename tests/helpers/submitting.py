@@ -1,0 +1,132 @@
+"""What the tests of mpi, Slurm and Grid Engine have in common: three jobs on a box."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from job_checks import environ, wait_for
+from trained import TRAIN, local_weights, weights
+
+from pslaunch import mpi
+
+ROOT = Path(__file__).parents[2]
+STEPS = [sys.executable, str(ROOT / "tests/helpers/jobs/steps.py")]
+
+
+class Submitting:
+    """`name`: of the launcher. `flags`: what it needs here. `jobs`: called without
+    arguments, the names in the queue."""
+
+    def __init__(self, name, cluster, env, flags=(), jobs=list):
+        self.name, self.cluster, self.env, self.jobs = name, cluster, env, jobs
+        self.flags = list(flags)
+        self.before = {*self.processes(), *ROOT.glob(".d2l_ext-*")}
+
+    def processes(self):
+        """Of all hosts: daemons too."""
+        return [pid for host in (self.cluster.head, *self.cluster.hosts)
+                for pid in host.processes()]  # fmt: skip
+
+    def words(self, *flags):
+        return [sys.executable, "-m", "pslaunch", "--launcher", self.name,
+                "--deadline", "60", *self.flags, *flags]  # fmt: skip
+
+    def run(self, *flags):
+        """Run a job on the head, to its end."""
+        return self.cluster.head.run(self.words(*flags), env=self.env, cwd=ROOT,
+                                     timeout=90)  # fmt: skip
+
+    def popen(self, *flags):
+        """Start a launcher on the head."""
+        return self.cluster.head.popen(
+            self.words(*flags), env=self.env, cwd=ROOT, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)  # fmt: skip
+
+    def kill(self):
+        """Kill the launcher itself, not what entered the head."""
+        (pid,) = (pid for pid in self.cluster.head.processes() if command_line(pid)
+                  .startswith(f"{sys.executable} -m pslaunch --l"))  # fmt: skip
+        os.kill(pid, signal.SIGKILL)
+
+    def start(self, workers=2):
+        """Start a job that makes steps; return its launcher when all workers do."""
+        launcher = self.popen("-n", str(workers), "-s", "1", *STEPS)
+        seen, lines = set(), []
+        while len(seen) < workers:
+            line = launcher.stdout.readline()
+            assert line, "".join(lines)
+            lines.append(line)
+            if "| step 3 " in line:
+                seen.add(line.split()[0])
+        return launcher
+
+    def left(self):
+        """What is left of the job: processes, names in the queue, files."""
+        found = [command_line(pid) for pid in set(self.processes()) - self.before]
+        files = set(ROOT.glob(".d2l_ext-*")) - self.before
+        return [*filter(None, found), *self.jobs(), *files]
+
+    def check_nothing_left(self):
+        wait_for(lambda: not self.left(), 15)
+
+    # ---- What each launcher must do ----
+
+    def check_trains(self, tmp_path):
+        prefix = tmp_path / self.name
+        done = self.run("-n", "2", "-s", "1", "--json", *TRAIN, "--save-prefix",
+                        str(prefix))  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert (weights(prefix) == local_weights(tmp_path)).all()
+        first, second = json.loads(done.stdout.splitlines()[-1])["workers"]
+        assert (first["rank"], second["rank"], first["num_workers"]) == (0, 1, 2)
+        self.check_nothing_left()
+        return done
+
+    def check_killed_worker(self):
+        launcher = self.start()
+        victims = [pid for pid in set(self.processes()) - self.before
+                   if "steps.py" in command_line(pid)
+                   and b"DMLC_WORKER_ID=1" in environ(pid)]  # fmt: skip
+        (victim,) = victims
+        os.kill(victim, signal.SIGKILL)
+        out, _ = launcher.communicate(timeout=60)
+        assert launcher.returncode == 128 + signal.SIGKILL, out
+        assert "worker 1" in out and "was ended by SIGKILL" in out
+        self.check_nothing_left()
+
+    def check_ended_launcher(self, signum):
+        launcher = self.start(workers=1)
+        assert self.secrets_on_command_lines() == []
+        if signum == signal.SIGKILL:
+            self.kill()
+        else:
+            launcher.send_signal(signum)
+        out, _ = launcher.communicate(timeout=60)
+        assert launcher.returncode != 0, out
+        self.check_nothing_left()
+
+    def secrets_on_command_lines(self):
+        """Command lines that hold the secret of a door, which is 64 hex digits."""
+        lines = [command_line(pid) for pid in self.processes()]
+        secrets = [word.rpartition(b":")[2].decode() for pid in self.processes()
+                   for word in environ(pid) if word.startswith(b"D2L_EXT_DOOR=")]
+        return [line for line in lines for secret in secrets if secret in line]
+
+
+def no_mpi():
+    """Why the launcher mpi cannot be tested here; None if it can."""
+    found = mpi.implementation()
+    return None if found == mpi.OPEN_MPI else (
+        f"mpi needs Debian's openmpi-bin; mpirun here: {found}")  # fmt: skip
+
+
+def command_line(pid):
+    """Of a process, as one text; empty when it is gone, or a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    return text.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")

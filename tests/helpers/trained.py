@@ -1,0 +1,30 @@
+"""A small job that trains, for tests that compare its weights wherever it runs."""
+
+import sys
+
+import numpy
+
+import pslaunch as launch
+from d2l_ext.clusters import checkpoint
+
+TRAIN = [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples",
+         "321", "--batch-size", "32", "--num-epochs", "2", "--kv-store",
+         "dist_sync"]  # fmt: skip
+_LOCAL = []
+
+
+def local_weights(folder):
+    """The weights that two workers on this machine train, made once."""
+    if not _LOCAL:
+        command = [*TRAIN, "--save-prefix", str(folder / "local")]
+        launch.run(command, num_workers=2, num_servers=1, deadline=90, check=True)
+        _LOCAL.append(weights(folder / "local"))
+    return _LOCAL[0]
+
+
+def weights(prefix):
+    """All parameters of the last checkpoint, in one array."""
+    arrays, _ = checkpoint.read(checkpoint.Checkpoints(prefix).paths()[-1])
+    names = sorted(name for name in arrays if name.startswith("param"))
+    assert names
+    return numpy.concatenate([arrays[name].ravel() for name in names])

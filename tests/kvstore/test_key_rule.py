@@ -1,0 +1,103 @@
+"""Every worker knows where an array is stored, from its key and size alone."""
+
+import d2l_ext  # noqa: F401, I001
+
+import mxnet as mx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from d2l_ext.kvstore import key_rule, ps_log
+import pslaunch as launch
+from d2l_ext.kvstore.key_rule import END_OF_KEYS, load, server_of, shards
+
+keys = st.integers(0, END_OF_KEYS - 1)
+counts = st.integers(1, 50)
+sizes = st.integers(0, 10**8)
+bounds = st.integers(0, 10**8)
+
+
+def test_a_key_is_multiplied_by_9973_and_divided_among_the_servers():
+    # Read from the log of a job with five servers, keys 0 to 7.
+    assert [server_of(key, 5) for key in range(8)] == [0, 3, 1, 4, 2, 0, 3, 1]
+    assert [server_of(key, 2) for key in range(4)] == [0, 1, 0, 1]
+
+
+@given(keys, st.sampled_from([1, 2, 3, 4, 6, 9, 12]))
+def test_for_divisors_of_9972_the_rule_is_the_key_modulo_the_servers(key, count):
+    assert server_of(key, count) == key % count
+
+
+def test_just_below_the_bound_an_array_is_whole_and_from_it_on_it_is_cut():
+    # Read from the logs of jobs with two and with five servers.
+    assert shards(3, 999_999, 2) == [0, 999_999]
+    assert shards(3, 1_000_000, 2) == [500_000, 500_000]
+    assert shards(3, 1_000_001, 2) == [500_001, 500_000]
+    assert shards(7, 2_000_003, 2) == [1_000_002, 1_000_001]
+    assert shards(9, 1_000_001, 5) == [200_000, 200_000, 200_001, 200_000, 200_000]
+
+
+@given(keys, sizes, counts, bounds)
+def test_no_element_is_lost_or_stored_twice(key, size, count, bound):
+    held = shards(key, size, count, bound)
+    assert len(held) == count and sum(held) == size and min(held) >= 0
+
+
+@given(keys, sizes, counts, bounds)
+def test_an_array_is_on_its_server_or_cut_evenly(key, size, count, bound):
+    held = shards(key, size, count, bound)
+    if size < bound:
+        assert held[server_of(key, count)] == size
+    else:
+        assert max(held) - min(held) <= 1
+
+
+def test_the_bound_comes_from_the_variable_unless_it_is_given(monkeypatch):
+    monkeypatch.setenv(key_rule.VARIABLE, "10")
+    assert shards(0, 9, 2) == [9, 0]
+    assert shards(0, 10, 2) == [5, 5]
+    assert shards(0, 10, 2, bound=11) == [10, 0]
+    monkeypatch.delenv(key_rule.VARIABLE)
+    assert shards(0, 10, 2) == [10, 0]
+
+
+def test_the_load_is_the_sum_over_the_arrays():
+    assert load([180, 20, 25_000, 50], 2) == [25_180, 70]
+    assert load([180, 20, 25_000, 50], 2, bound=100) == [12_590, 12_660]
+    assert load([], 3) == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((-1, 5, 2), "key=-1: keys go from 0 to 215329"),
+        ((END_OF_KEYS, 5, 2), "key=215330"),
+        ((0, -5, 2), "size=-5"),
+        ((0, 5, 0), "num_servers=0"),
+    ],
+)
+def test_what_mxnet_cannot_place_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        shards(*arguments)
+
+
+def test_the_last_key_is_the_last_whose_product_fits_into_31_bits():
+    assert (END_OF_KEYS - 1) * key_rule.PRIME < 2**31 <= END_OF_KEYS * key_rule.PRIME
+
+
+def init_all(kv, sizes):
+    for key, size in enumerate(sizes):
+        kv.init(key, mx.nd.zeros(size))
+
+
+def test_a_real_job_stores_arrays_where_the_rule_says():
+    sizes = [7, 99, 100, 101, 102, 3, 1000]
+    job = launch.call_job(init_all, sizes, num_workers=1, num_servers=3, verbose=2,
+                          env_worker={key_rule.VARIABLE: 100})  # fmt: skip
+    log = ps_log.messages(job.output("worker", 0))
+    pushes = [m for m in log if m.kind == "push" and m.sent]
+    first = min(m.timestamp for m in pushes)
+    found = [[0] * 3 for _ in sizes]
+    for m in pushes:
+        found[m.timestamp - first][ps_log.rank(m.receiver)] += m.values // 4
+    assert found == [shards(k, n, 3, bound=100) for k, n in enumerate(sizes)]

@@ -1,0 +1,169 @@
+"""ps-lite's logs are read completely, also where threads wrote at the same time.
+
+The files in `ps_logs` are the logs of a real job with two workers and a server and
+`PS_VERBOSE=2`, in which each worker pushed and pulled ten numbers under one key, with
+other ports and times.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookkit.figures import ps_chart
+from d2l_ext.kvstore.ps_log import GROUPS, Event, Node, events, messages, rank, role
+
+FOLDER = Path(__file__).parent / "ps_logs"
+NAMES = ("scheduler-0", "server-0", "worker-0", "worker-1")
+TEXTS = {name: (FOLDER / f"{name}.log").read_text() for name in NAMES}
+LOGS = {name: messages(text) for name, text in TEXTS.items()}
+
+
+def of_kind(name, *kinds):
+    return [m for m in LOGS[name] if m.kind in kinds]
+
+
+def ends(log):
+    return [(m.sender, m.receiver) for m in log]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_message_of_a_log_is_missed(name):
+    assert len(LOGS[name]) == TEXTS[name].count(". Meta: ") > 0
+
+
+def test_what_one_node_sends_another_receives():
+    sent, received = Counter(), Counter()
+    for log in LOGS.values():
+        for m in log:
+            line = (m.sender, m.receiver, m.kind, m.request, m.timestamp, m.sizes)
+            if m.kind != "terminate":  # to itself
+                (sent if m.sent else received)[line] += 1
+    assert sent == received
+
+
+def test_nodes_have_the_numbers_that_the_scheduler_gave_them():
+    # They register, still without a number, and are told.
+    assert set(ends(of_kind("scheduler-0", "add_node"))) == {
+        (8, 1), (9, 1), (11, 1),
+        (1, 8), (1, 9), (1, 11),
+    }  # fmt: skip
+    assert sorted(ends(of_kind("worker-1", "add_node"))) == [(1, 11), (11, 1)]
+
+
+def test_an_introduction_presents_all_nodes():
+    told = next(m for m in of_kind("server-0", "add_node") if not m.sent)
+    assert [(n.id, n.role, n.port) for n in told.nodes] == [
+        (8, "server", 10002),
+        (9, "worker", 10003),
+        (11, "worker", 10004),
+        (1, "scheduler", 10001),
+    ]
+
+
+def test_a_push_and_a_pull_have_keys_values_and_lengths():
+    push, pushed, pull, pulled = log = of_kind("worker-1", "push", "pull")
+    assert [m.kind for m in log] == ["push", "push", "pull", "pull"]
+    assert (push.sizes, push.nbytes, push.values) == ((8, 40, 4), 52, 40)
+    assert (pushed.sizes, pushed.nbytes, pushed.values) == ((), 0, 0)
+    assert (pull.sizes, pull.nbytes, pull.values) == ((8, 0), 8, 0)
+    assert (pulled.sizes, pulled.nbytes, pulled.values) == ((8, 40, 4), 52, 40)
+    assert [m.sent for m in log] == [m.request for m in log] == [True, False] * 2
+    assert push.timestamp == pushed.timestamp < pull.timestamp == pulled.timestamp
+
+
+def test_commands_and_barriers_say_what_they_are_about():
+    commands = [m.head for m in of_kind("worker-0", "command") if m.sent]
+    assert commands == [3, 2]  # be synchronous; stop
+    groups = [m.group for m in of_kind("worker-0", "barrier") if m.request]
+    assert groups[0] == groups[-1] == 7 and set(groups) == set(GROUPS)
+    assert {m.group for m in of_kind("worker-0", "barrier") if not m.request} == {None}
+
+
+def test_the_events_of_the_scheduler_are_in_order():
+    found = events(TEXTS["scheduler-0"])
+    assert found[0] == Event("listens", Node("scheduler", 1, "127.0.0.1", 10001))
+    assert found[1] == Event("numbered", Node("server", 8, "127.0.0.1", 10002))
+    assert [e.kind for e in found[1:5]] == ["numbered"] * 3 + ["connected"]
+    assert [(e.group, e.count) for e in found[5:9]] == [(7, n) for n in (1, 2, 3, 4)]
+    assert found[-1] == Event("stops")
+
+
+def test_events_do_not_need_the_messages():
+    for text in TEXTS.values():
+        quiet = [line for line in text.splitlines() if ". Meta: " not in line]
+        assert events("\n".join(quiet)) == events(text)
+        assert messages("\n".join(quiet)) == []
+
+
+@given(st.data())
+def test_headers_of_other_threads_may_stand_anywhere_between_texts(data):
+    """A text is one write; what is around it is several."""
+    torn = []
+    for line in TEXTS["worker-0"].splitlines(keepends=True):
+        header, found, text = line.partition("van.cc")
+        cut = data.draw(st.integers(0, len(header)))
+        torn.append(header[:cut] + "[12:00:00] ../" + header[cut:] + found + text)
+    assert messages("".join(torn)) == LOGS["worker-0"]
+
+
+def test_lines_that_run_into_each_other_are_told_apart():
+    joined = TEXTS["worker-0"].replace("\n", "")
+    assert messages(joined) == LOGS["worker-0"]
+    assert events(joined) == events(TEXTS["worker-0"])
+
+
+def test_what_a_program_prints_and_an_optimizer_in_a_command_are_passed_over():
+    optimizer = (
+        "[12:00:00] ../van.cc:394: ? => 8. Meta: request=1, timestamp=7, app_id=0, "
+        "customer_id=0, simple_app=1, push=0, head=0, "
+        "body=ccopy_reg\n(dp5\nF0.01\nsb.\n"
+    )
+    *found, last = messages(TEXTS["worker-0"] + "loss 0.1\n" + optimizer + "epoch 2\n")
+    assert found == LOGS["worker-0"]
+    assert (last.kind, last.head, last.receiver, last.sizes) == ("command", 0, 8, ())
+
+
+def test_a_log_without_the_introduction_is_refused():
+    lines = TEXTS["worker-0"].splitlines()
+    with pytest.raises(ValueError, match="it is cut, or the job did not become ready"):
+        messages("\n".join(line for line in lines if "ADD_NODE" not in line))
+
+
+def test_an_empty_log_has_no_messages():
+    assert messages("") == events("") == []
+
+
+def test_ids_tell_role_and_rank():
+    assert [role(i) for i in (1, 8, 9, 10, 11)] == [
+        "scheduler", "server", "worker", "server", "worker",
+    ]  # fmt: skip
+    assert [rank(i) for i in (8, 10, 12)] == [rank(i) for i in (9, 11, 13)] == [0, 1, 2]
+
+
+def test_the_chart_shows_each_phase_in_the_order_of_ids():
+    phases = ps_chart.phases(LOGS.values())
+    assert {name: ends(group) for name, group in phases.items()} == {
+        "register": [(8, 1), (9, 1), (11, 1)],
+        "introduce": [(1, 8), (1, 9), (1, 11)],
+        "wait for all": [(8, 1), (9, 1), (11, 1)],
+        "go": [(1, 8), (1, 9), (1, 11)],
+        "push": [(9, 8), (11, 8)],
+        "pushed": [(8, 9), (8, 11)],
+        "pull": [(9, 8), (11, 8)],
+        "pulled": [(8, 9), (8, 11)],
+    }
+    waits = phases["wait for all"]
+    assert {(m.group, m.timestamp) for m in waits} == {(7, 1)}  # the first barrier
+
+
+def test_the_chart_has_an_arrow_for_each_message_and_the_bytes_of_values():
+    phases = ps_chart.phases(LOGS.values())
+    ax = ps_chart.plot(phases)
+    arrows = [t for t in ax.texts if getattr(t, "arrow_patch", None)]
+    assert len(arrows) == sum(len(group) for group in phases.values()) == 20
+    labels = Counter(t.get_text() for t in ax.texts)
+    assert labels["40 bytes"] == 4 == sum("bytes" in t.get_text() for t in ax.texts)
+    assert all(labels[f"{ps_chart.name(i)}\nid {i}"] == 1 for i in (1, 8, 9, 11))

@@ -1,0 +1,74 @@
+"""Tickets, and what they say about how old weights are."""
+
+import d2l_ext  # noqa: F401, I001
+import mxnet as mx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mxnet import npx
+
+from d2l_ext.kvstore.staleness import Tickets, histogram, staleness
+
+npx.set_np()
+
+
+def test_two_workers_in_turn_are_one_update_behind_each_other():
+    assert staleness([[1, 3, 5, 7], [2, 4, 6, 8]]) == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_a_slow_worker_is_behind_and_a_fast_one_is_not():
+    assert staleness([[1, 2, 3, 5, 6], [4, 7]]) == [[0, 0, 1, 0], [2]]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60))
+def test_others_updates_are_all_that_lie_between_two_of_mine(turns):
+    tickets = [[n for n, who in enumerate(turns, 1) if who == i] for i in range(4)]
+    for own, behind in zip(tickets, staleness(tickets)):
+        assert behind == [len(set(range(a + 1, b))) for a, b in zip(own, own[1:])]
+
+
+@pytest.mark.parametrize("tickets", [[[1, 2], [2, 3]], [[1, 2], [4]], [[0, 1]]])
+def test_a_ticket_that_is_missing_or_drawn_twice_is_an_error(tickets):
+    with pytest.raises(ValueError, match="each once; . was drawn [02] times"):
+        staleness(tickets)
+
+
+def test_a_histogram_counts_from_zero_to_the_largest():
+    assert histogram([0, 2, 2, 5]) == [1, 0, 2, 0, 0, 1]
+    assert histogram([]) == []
+
+
+@pytest.mark.parametrize("lr, rescale", [(0.1, 1.0), (0.3, 1 / 96), (2.0, 1 / 7)])
+def test_the_optimizer_adds_one_to_the_counter_whatever_its_rates(lr, rescale):
+    kv = mx.kv.create("local")
+    optimizer = mx.optimizer.SGD(learning_rate=lr, rescale_grad=rescale)
+    tickets = Tickets(kv, optimizer, key=3)
+    kv.set_optimizer(optimizer)
+    tickets.start()
+    assert [tickets.take() for _ in range(200)] == list(range(1, 201))
+
+
+def test_the_counter_leaves_the_rates_of_the_parameters_alone():
+    kv = mx.kv.create("local")
+    optimizer = mx.optimizer.SGD(learning_rate=0.5)
+    optimizer.set_lr_mult({0: 0.25})
+    Tickets(kv, optimizer, key=1)
+    kv.set_optimizer(optimizer)
+    weights = mx.np.zeros(2)
+    kv.init(0, weights)
+    kv.push(0, mx.np.ones(2))
+    kv.pull(0, out=weights)
+    assert weights.asnumpy().tolist() == [-0.125, -0.125]
+
+
+@pytest.mark.parametrize(
+    "optimizer, what",
+    [
+        (mx.optimizer.SGD(momentum=0.9), "momentum 0.9"),
+        (mx.optimizer.Adam(), "Adam"),
+        (mx.optimizer.SGD(wd=1e-4), "weight decay 0.0001"),
+    ],
+)
+def test_an_optimizer_that_cannot_count_is_refused(optimizer, what):
+    with pytest.raises(ValueError, match=what):
+        Tickets(None, optimizer, key=0)

@@ -1,0 +1,83 @@
+"""The kvstore as the chapter shows it, and the helper that writes its calls down."""
+
+import d2l_ext  # noqa: F401, I001
+import mxnet as mx
+import numpy
+import pytest
+from mxnet import autograd, gluon, nd, np, npx
+
+from d2l_ext.kvstore import store_calls
+from d2l_ext.devices import try_all_devices
+
+npx.set_np()
+
+
+def net(devices):
+    block = gluon.nn.Dense(1, in_units=2)
+    block.initialize(mx.init.One(), ctx=devices)
+    return block
+
+
+def calls_of_a_step(kv, on_store):
+    devices = try_all_devices(2)
+    block = net(devices)
+    with store_calls.record(kv) as calls:
+        trainer = gluon.Trainer(block.collect_params(), "sgd", kvstore=kv,
+                                update_on_kvstore=on_store)  # fmt: skip
+        with autograd.record():
+            losses = [block(np.ones((1, 2), ctx=d)).sum() for d in devices]
+        for loss in losses:
+            loss.backward()
+        trainer.step(2)
+        npx.waitall()  # before the store goes
+    return calls
+
+
+@pytest.mark.parametrize("kind", ["local", "device"])
+@pytest.mark.parametrize("on_store", [True, False])
+def test_a_trainer_broadcasts_once_and_then_pushes_and_pulls_each_key(kind, on_store):
+    calls = calls_of_a_step(mx.kv.create(kind), on_store)
+    assert calls[:on_store] == ["set_optimizer"] * on_store
+    assert calls[on_store:] == ["broadcast 0", "broadcast 1", "pushpull 0",
+                                "pushpull 1"]  # fmt: skip
+
+
+def test_the_recorded_calls_reach_the_store():
+    kv, out = mx.kv.create("local"), nd.zeros(2)
+    with store_calls.record(kv) as calls:
+        kv.init("a", nd.ones(2))
+        kv.push(key="a", value=nd.array([3, 4]))
+        kv.pull("a", out=out)
+    assert calls == ["init a", "push a", "pull a"]
+    assert out.asnumpy().tolist() == [3, 4]
+
+
+def test_after_the_block_nothing_is_recorded():
+    kv = mx.kv.create("local")
+    with store_calls.record(kv) as calls, pytest.raises(KeyError):
+        raise KeyError
+    kv.init("a", nd.ones(2))
+    assert calls == [] and "init" not in vars(kv)
+
+
+def test_without_an_updater_a_push_replaces_what_is_stored():
+    kv, out = mx.kv.create("local"), nd.zeros(2)
+    kv.init("a", nd.ones(2))
+    kv.push("a", [nd.array([3, 4]), nd.array([10, 20])])
+    kv.pull("a", out=out)
+    assert out.asnumpy().tolist() == [13, 24]
+
+
+@pytest.mark.filterwarnings("ignore:Accumulating with float16")
+def test_the_float32_master_keeps_what_float16_loses():
+    stored = {}
+    for master in (True, False):
+        kv, out = mx.kv.create("local"), nd.zeros(1, dtype="float16")
+        sgd = mx.optimizer.SGD(learning_rate=1, multi_precision=master)
+        kv.init("a", nd.ones(1, dtype="float16"))
+        kv.set_optimizer(sgd)
+        for _ in range(100):
+            kv.push("a", nd.full(1, 1e-4, dtype="float16"))
+        kv.pull("a", out=out)
+        stored[master] = float(out.asscalar())
+    assert stored == {True: float(numpy.float16(0.99)), False: 1.0}

@@ -1,0 +1,264 @@
+"""A host of a box and its links, without one: which tools are called, and when."""
+
+import importlib
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from netbox import host, links
+from netbox.machine import Machine
+
+
+class PlayedMachine:
+    """Writes its network's commands down; runs the commands of its host here."""
+
+    def __init__(self, name, user=None, binds=None, calls=None, pid=None):
+        self.name, self.user, self.binds = name, user, binds
+        self.calls, self.pid = calls, pid or os.getpid()
+        self.said = {}
+
+    def wait(self):
+        self.calls.append(f"{self.name} waits")
+
+    def end(self):
+        self.calls.append(f"{self.name} ends")
+
+    def ip(self, *lines):
+        self.calls.extend(f"{self.name} ip {line}" for line in lines)
+
+    def tool(self, command, text=""):
+        self.calls.append(" ".join([self.name, *command, text.replace("\n", "/")]))
+        return next((said for key, said in self.said.items() if key in command), "")
+
+    def command(self, words, user):
+        return words
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def switch(calls):
+    return PlayedMachine("switch", calls=calls, pid=4001)
+
+
+@pytest.fixture
+def hosts(tmp_path, monkeypatch, calls, switch):
+    """h1 and h2, which are off, with two interfaces each."""
+    monkeypatch.setattr(
+        host, "Machine", lambda *words: PlayedMachine(*words, calls=calls)
+    )
+    cluster = SimpleNamespace(folder=tmp_path, second_interface=True, switch=switch,
+                              inner_user=None, outer_user=(1000, 1001), port=22,
+                              sshd="/sshd")  # fmt: skip
+    cluster.hosts = [host.Host(cluster, "h1", 11), host.Host(cluster, "h2", 12)]
+    cluster.head = host.Host(cluster, "head", 1)
+    for one in (cluster.head, *cluster.hosts):
+        (tmp_path / one.name).mkdir()
+    ended = SimpleNamespace(pid=os.getpid(), poll=lambda: None, wait=lambda: None)
+    monkeypatch.setattr(host.Host, "_start_sshd", lambda self: setattr(
+        self, "sshd", calls.append(f"{self.name} starts sshd") or ended))
+    monkeypatch.setattr(host.Host, "_listeners", lambda self: 2)
+    return cluster.hosts
+
+
+# ---- Hosts ----
+
+
+def test_a_host_has_an_address_on_each_network_and_a_folder_of_its_own(hosts, tmp_path):
+    one = hosts[0]
+    assert (one.address, one.second_address) == ("10.77.0.11", "10.78.0.11")
+    assert (one.private, one.disk) == (f"{tmp_path}/private", tmp_path / "h1" / "disk")
+
+
+def test_a_host_that_is_switched_on_is_plugged_in_before_its_sshd_starts(hosts, calls):
+    hosts[0].power_on()
+    steps = [call for call in calls if " ip " not in call]
+    assert steps == ["h1 waits", "h1 starts sshd"]
+    cards = [re.search(r"eth\d address \S+", call)[0] for call in calls
+             if "type veth" in call]  # fmt: skip
+    assert cards == ["eth0 address 02:00:00:00:00:0b", "eth1 address 02:00:00:00:01:0b"]
+    assert calls.index("h1 ip link set eth1 up") < calls.index("h1 starts sshd")
+    binds = [(str(what), where) for what, where in hosts[0].machine.binds]
+    assert binds[0] == (str(hosts[0].disk), hosts[0].private)
+    assert (str(hosts[0].cluster.folder / "etc_hosts"), "/etc/hosts") in binds
+
+
+def test_a_host_that_is_off_runs_nothing_and_can_be_switched_off_again(hosts, calls):
+    with pytest.raises(OSError, match="h1 is switched off"):
+        hosts[0].run(["true"])
+    assert hosts[0].processes() == []
+    hosts[0].power_off()
+    assert calls == []
+
+
+def test_cables_are_cut_before_a_host_ends_and_removed_after_it(hosts, calls):
+    hosts[0].power_on()
+    calls.clear()
+    hosts[0].power_off()
+    assert calls == [
+        "switch ip link set h1.0 down", "switch ip link set h1.1 down", "h1 ends",
+        "switch ip link del h1.0", "switch ip link del h1.1"]  # fmt: skip
+    assert hosts[0].machine is None and hosts[0].sshd is None
+
+
+def test_a_lossy_hosts_packets_are_dropped_by_one_that_comes_later(hosts, calls):
+    one, two = hosts
+    one.power_on()
+    one.machine.said["show"] = "inet 10.77.0.11/24 scope"
+    one.shape(loss=0.25)
+    calls.clear()
+    two.power_on()
+    rules = [call for call in calls if "iptables-restore" in call]
+    assert rules == [
+        ("h2 iptables-restore -w --noflush *filter/:loss-h1-eth0 - [0:0]/"
+        "-A INPUT -i eth0 -s 10.77.0.11 -j loss-h1-eth0/-A loss-h1-eth0 -m statistic "
+        "--mode random --probability 0.25 -j DROP/COMMIT/")]  # fmt: skip
+
+
+def test_a_command_of_a_host_gets_its_input_and_gives_output_and_code(hosts):
+    hosts[0].power_on()
+    done = hosts[0].run(["sh", "-c", "cat; echo err >&2; exit 3"], input="in")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "in", "err\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        hosts[0].run(["false"], check=True)
+    with pytest.raises(subprocess.TimeoutExpired):
+        hosts[0].run(["sleep", "100"], timeout=0.2)
+
+
+def test_processes_of_a_host_are_all_but_those_of_sshd(hosts):
+    one, hold = hosts[0], ["sh", "-c", "echo; read x"]
+    one.power_on()
+    with subprocess.Popen(hold, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()  # sshd, played, is this process: its child is sshd's
+        one.machine.processes = lambda: [1, child.pid, 2]
+        assert one.processes() == [1, 2]
+        child.stdin.close()
+
+
+# ---- Links ----
+
+
+def test_a_link_has_an_end_in_the_host_and_one_in_the_switch(switch, calls):
+    links.plug(switch, PlayedMachine("h1", calls=calls, pid=4011), 1, 11)
+    assert calls == [
+        ("switch ip link add h1.1 type veth peer name eth1 "
+        "address 02:00:00:00:01:0b netns 4011"),
+        "switch ip link set h1.1 master br1 up", "h1 ip link set lo up",
+        "h1 ip link set eth1 gso_max_segs 1", "h1 ip addr add 10.78.0.11/24 dev eth1",
+        "h1 ip link set eth1 up"]  # fmt: skip
+
+
+def shaped(calls, switch, before="qdisc noqueue 0:", **how):
+    """What `links.shape` does to eth0 of h1, beside h2, and to the switch."""
+    one, two = (PlayedMachine(name, calls=calls) for name in ("h1", "h2"))
+    for machine in (one, two, switch):
+        machine.said.update({"qdisc": before, "address": "inet 10.77.0.11/24 scope"})
+    calls.clear()
+    links.shape(switch, one, [two], 0, **how)
+    changes = (call for call in calls if " show " not in call and " -S" not in call)
+    return [call.rstrip() for call in changes]
+
+
+def test_a_rate_holds_at_both_ends_and_a_delay_at_the_hosts(switch, calls):
+    tbf = "root handle 1: tbf rate 1mbit burst 64kb latency 200ms"
+    ends = [f"{name} tc qdisc add dev {port} {tbf}"
+            for name, port in (("h1", "eth0"), ("switch", "h1.0"))]  # fmt: skip
+    assert shaped(calls, switch, rate="1mbit") == ends
+    assert shaped(calls, switch, rate="1mbit", delay="20ms") == [
+        *ends, "h1 tc qdisc add dev eth0 parent 1:1 netem delay 20ms"]  # fmt: skip
+    assert shaped(calls, switch, delay="20ms") == [
+        "h1 tc qdisc add dev eth0 root netem delay 20ms"]  # fmt: skip
+
+
+def test_a_shape_that_is_there_is_taken_off_first(switch, calls):
+    assert shaped(calls, switch, before="qdisc tbf 1:") == [
+        "h1 tc qdisc del dev eth0 root", "switch tc qdisc del dev h1.0 root",
+    ]  # fmt: skip
+
+
+def test_a_host_drops_from_everybody_and_the_others_what_comes_from_it(switch, calls):
+    chain = "-A loss-h1-eth0 -m statistic --mode random --probability 0.1 -j DROP"
+    restore = "iptables-restore -w --noflush *filter/:loss-h1-eth0 - [0:0]"
+    assert shaped(calls, switch, loss=0.1) == [
+        f"h1 {restore}/-A INPUT -i eth0  -j loss-h1-eth0/{chain}/COMMIT/",
+        f"h2 {restore}/-A INPUT -i eth0 -s 10.77.0.11 -j loss-h1-eth0/{chain}/COMMIT/"]
+
+
+@pytest.mark.parametrize("wrong", [{"rate": "fast"}, {"delay": "20"}, {"loss": 1.0},
+                                   {"loss": -0.1}])  # fmt: skip
+def test_a_wrong_shape_is_refused_before_a_tool_is_called(wrong, switch, calls):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
+        shaped(calls, switch, **wrong)
+    assert calls == []
+
+
+def test_bytes_of_an_interface_are_those_sent_and_those_received(monkeypatch):
+    rows = {"lo": range(20, 36), "eth1": range(40, 56)}
+    text = "Inter-|   Receive\n face |bytes\n" + "".join(
+        f"  {name}: {' '.join(map(str, row))}\n" for name, row in rows.items())
+    tables = {"/proc/4011/net/dev": text}
+    opened = lambda path: io.StringIO(tables[path])
+    monkeypatch.setattr(links, "open", opened, raising=False)
+    assert links.counted(4011, "eth1") == (48, 40)
+    with pytest.raises(ValueError, match="no interface 'eth7'"):
+        links.counted(4011, "eth7")
+
+
+# ---- Machines ----
+
+
+@pytest.fixture
+def programs(monkeypatch, calls):
+    """`enter.py` and `hold.py`, which are run as programs; libc is only asked."""
+    monkeypatch.syspath_prepend(os.path.dirname(host.__file__))
+    found = [importlib.import_module(name) for name in ("enter", "hold")]
+    for module in found:
+        monkeypatch.setattr(module, "call", lambda *words: calls.append(words))
+        monkeypatch.setattr(module, "map_ids", lambda *ids: calls.append(ids))
+    return found
+
+
+def test_in_a_users_box_a_command_is_the_user_again_in_a_namespace_below_roots(
+    programs, calls
+):  # fmt: skip
+    programs[0].become("1000:1001")
+    assert calls == [("unshare", 0x10000000), (1000, 0, 1001, 0)]
+
+
+def test_in_a_users_box_the_user_is_root_of_a_machine(programs, calls):
+    programs[1].become_root()
+    mapped = (0, os.getuid(), 0, os.getgid())
+    assert calls == [("unshare", 0x10000000), mapped]
+
+
+def test_a_holder_tells_the_id_of_process_1_and_kills_it_when_its_caller_is_gone(
+    programs, calls, monkeypatch, capsys
+):  # fmt: skip
+    _, hold = programs
+    told = io.BytesIO(b'{"name": "h1", "user": null}\n')
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=told))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(os, "fork", lambda: 4011)
+    monkeypatch.setattr(os, "kill", lambda *words: calls.append(words))
+    monkeypatch.setattr(os, "waitpid", lambda *words: calls.append(words))
+    hold.main()
+    assert capsys.readouterr().out == "4011\n"
+    new = 0x40000000 | 0x20000000 | 0x00020000 | 0x04000000
+    assert calls == [("unshare", new), (4011, signal.SIGKILL), (4011, 0)]
+
+
+@pytest.mark.parametrize("user, as_user, word", [
+    (None, (1, 2), "-"), (True, (1, 2), "1:2"), (True, None, "root")])  # fmt: skip
+def test_a_command_enters_a_machine_as_root_the_caller_or_a_user(user, as_user, word):
+    words = Machine.of_pid("h1", 4011, user).command(["ls", "-l"], as_user)
+    assert words[0] == sys.executable and words[-4:] == ["4011", word, "ls", "-l"]
+    assert os.path.basename(words[-5]) == "enter.py"

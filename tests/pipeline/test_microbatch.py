@@ -1,0 +1,269 @@
+"""Gradients by micro-batches, in a pipeline, equal those of the whole minibatch."""
+
+import d2l_ext  # noqa: F401, I001
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mxnet import autograd, np, npx
+
+from d2l_ext.data_parallel import lenet
+from d2l_ext.devices import storage, timeline
+from d2l_ext.devices import try_all_devices
+from d2l_ext.pipeline.microbatch import (
+    Stage,
+    dense,
+    dense_stages,
+    gradients,
+    init_dense,
+)
+from bookkit.moment import tell
+from d2l_ext.pipeline.schedule import clock, gpipe, one_f_one_b
+
+npx.set_np()
+
+every_schedule = pytest.mark.parametrize("make", [gpipe, one_f_one_b])
+TOLERANCE = {"float64": 1e-10, "float32": 2e-5}
+
+
+def loss(outputs, y):
+    return ((outputs - y) ** 2).sum() / 2
+
+
+def minibatch(n, width, dtype="float32", seed=1):
+    draw = numpy.random.RandomState(seed).randn
+    return np.array(draw(n, width), dtype), np.array(draw(n, width), dtype)
+
+
+def whole(params, X, y, net=dense, loss=loss):
+    """Gradients of the whole minibatch, on one device, as NumPy arrays."""
+    params = [p.copy() for p in params]
+    for p in params:
+        p.attach_grad()
+    with autograd.record():
+        total = loss(net(X, params), y)
+    total.backward()
+    return [p.grad.asnumpy() for p in params]
+
+
+def of(stages):
+    return [g.asnumpy() for stage in stages for g in stage.grads]
+
+
+def assert_close(found, expected, tolerance):
+    assert len(found) == len(expected)
+    for f, e in zip(found, expected):
+        assert f.shape == e.shape and f.dtype == e.dtype
+        assert abs(f - e).max() <= tolerance * abs(e).max()
+
+
+@every_schedule
+@pytest.mark.parametrize("in_order", [True, False], ids=["in order", "free"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("p", [1, 2, 4])
+def test_gradients_equal_those_of_the_whole_minibatch(make, in_order, dtype, p):
+    params = init_dense(blocks=4, width=6, dtype=dtype)
+    X, y = minibatch(16, 6, dtype)
+    expected = whole(params, X, y)
+    stages = dense_stages(params, try_all_devices(p))
+    for m in range(1, 9):  # 16 examples: 3, 5, 6 and 7 leave uneven micro-batches
+        gradients(stages, make(p, m), X, y, loss, in_order)
+        assert_close(of(stages), expected, TOLERANCE[dtype])
+
+
+@settings(max_examples=40)
+@given(
+    make=st.sampled_from([gpipe, one_f_one_b]),
+    p=st.integers(1, 5),
+    m=st.integers(1, 9),
+    more_blocks=st.integers(0, 3),
+    more_examples=st.integers(0, 7),
+    seed=st.integers(0, 2**31 - 1),
+)
+def test_any_cut_and_any_micro_batches_give_the_same_gradients(
+    make, p, m, more_blocks, more_examples, seed
+):
+    params = init_dense(p + more_blocks, width=3, seed=seed, dtype="float64")
+    X, y = minibatch(m + more_examples, 3, "float64", seed)
+    stages = dense_stages(params, try_all_devices(p))
+    losses = gradients(stages, make(p, m), X, y, loss)
+    for found, expected in zip(of(stages), whole(params, X, y)):
+        assert abs(found - expected).max() <= 1e-10 * max(1, abs(expected).max())
+    total = float(loss(dense(X, params), y))
+    assert sum(map(float, losses)) == pytest.approx(total, rel=1e-12)
+
+
+@every_schedule
+def test_lenet_in_two_stages_has_the_gradients_of_lenet(make):
+    params = [p.astype("float64") for p in lenet.init_params()]
+    rng = numpy.random.RandomState(0)
+    X = np.array(rng.rand(10, 1, 28, 28), "float64")
+    y = np.array(rng.randint(10, size=10))
+    stages = [
+        Stage(convolutions, params[:4], try_all_devices(2)[0]),
+        Stage(classifier, params[4:], try_all_devices(2)[1]),
+    ]
+    gradients(stages, make(2, 4), X, y, lenet.loss)
+    expected = whole(params, X, y, lenet.lenet, lenet.loss)
+    assert_close(of(stages), expected, 1e-10)
+
+
+def convolutions(X, params):
+    """The first half of `lenet.lenet`."""
+    W1, b1, W2, b2 = params
+    X = npx.convolution(data=X, weight=W1, bias=b1, kernel=(3, 3), num_filter=20)
+    X = pool(npx.relu(X))
+    X = npx.convolution(data=X, weight=W2, bias=b2, kernel=(5, 5), num_filter=50)
+    X = pool(npx.relu(X))
+    return X.reshape(X.shape[0], -1)
+
+
+def pool(X):
+    return npx.pooling(data=X, pool_type="avg", kernel=(2, 2), stride=(2, 2))
+
+
+def classifier(X, params):
+    """The second half of `lenet.lenet`."""
+    W3, b3, W4, b4 = params
+    return np.dot(npx.relu(np.dot(X, W3) + b3), W4) + b4
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0], [1]])
+def test_each_stage_works_on_its_device_and_leaves_the_given_arrays_alone(order):
+    params, devices = init_dense(4, 5), [try_all_devices(2)[i] for i in order]
+    X, y = minibatch(6, 5)
+    before = [a.asnumpy().copy() for a in [*params, X, y]]
+    stages = dense_stages(params, devices)
+    losses = gradients(stages, one_f_one_b(len(order), 3), X, y, loss)
+    for stage, device in zip(stages, devices):
+        assert {a.ctx for a in stage.params + stage.grads} == {device}
+    assert {a.ctx for a in losses} == {devices[-1]} and len(losses) == 3
+    for a, b in zip([*params, X, y], before):
+        assert (a.asnumpy() == b).all()
+
+
+def test_five_blocks_on_two_devices_are_cut_after_the_second():
+    stages = dense_stages(init_dense(5, 2), try_all_devices(2))
+    assert [len(stage.params) for stage in stages] == [4, 6]
+
+
+@every_schedule
+def test_training_by_micro_batches_takes_the_steps_of_the_whole_minibatch(make):
+    params = init_dense(3, 4, dtype="float64")
+    stages = dense_stages(params, try_all_devices(3))
+    for step in range(5):
+        X, y = minibatch(9, 4, "float64", seed=step)
+        gradients(stages, make(3, 4), X, y, loss)
+        for p, g in zip(params, whole(params, X, y)):
+            p -= 0.01 / 9 * np.array(g, dtype="float64")
+        for stage in stages:
+            for p, g in zip(stage.params, stage.grads):
+                p -= 0.01 / 9 * g
+    assert_close([p.asnumpy() for s in stages for p in s.params],
+                 [p.asnumpy() for p in params], 1e-10)  # fmt: skip
+
+
+# The order on the devices, as MXNet's profiler saw it.
+
+CHUNKS, PER_STAGE = 6, 2
+#: A stage has two products forward; all its backward work is one bulk.
+NAMES = {"forward": ["FullyConnected"] * PER_STAGE, "backward": ["ImperativeBulk"]}
+
+
+def recorded(make, in_order):
+    """What runs on two devices when all is asked for before the first work ends."""
+    devices = try_all_devices(2)
+    stages = dense_stages(init_dense(2 * PER_STAGE, 64), devices)
+    X, y = minibatch(32 * CHUNKS, 64)
+    obstacle = np.ones((1500, 1500), ctx=devices[0])
+    gradients(stages, make(2, CHUNKS), X, y, loss, in_order)  # warms up
+    with timeline.record(devices) as trace:
+        np.dot(obstacle, obstacle)
+        gradients(stages, make(2, CHUNKS), X, y, loss, in_order)
+    return trace
+
+
+def work(trace, device):
+    known = {name for names in NAMES.values() for name in names}
+    return [e for e in trace.of(trace.devices[device]) if e.name in known]
+
+
+def done_before(make, in_order):
+    """What the first device has done when the second begins."""
+    trace = recorded(make, in_order)
+    first, second = work(trace, 0), work(trace, 1)
+    return [e.name for e in first if e.end <= second[0].start]
+
+
+@every_schedule
+def test_in_order_each_device_works_as_its_schedule_says(make):
+    trace = recorded(make, in_order=True)
+    for device, order in enumerate(make(2, CHUNKS)):
+        expected = [name for kind, _ in order for name in NAMES[kind]]
+        assert [e.name for e in work(trace, device)] == expected
+
+
+@every_schedule
+def test_left_to_the_engine_the_second_device_waits_until_the_first_has_done_all(make):
+    tell("all of the first device's work came first:",
+         lambda ran: ran == ["FullyConnected"] * PER_STAGE * CHUNKS,
+         lambda: done_before(make, in_order=False))  # fmt: skip
+
+
+@every_schedule
+def test_in_order_the_second_device_starts_long_before(make):
+    """In one of a few runs: on busy cores its thread may have to wait for one."""
+    tell("a part of the first device's work came first:",
+         lambda ran: len(ran) < PER_STAGE * CHUNKS,
+         lambda: done_before(make, in_order=True), tries=8)  # fmt: skip
+
+
+def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():
+    devices, rows, width, chunks = try_all_devices(2), 1024, 64, 8
+    stages = dense_stages(init_dense(4, width), devices)
+    X, y = minibatch(rows * chunks, width)
+    peaks = {}
+    for make in (gpipe, one_f_one_b):
+        gradients(stages, make(2, chunks), X, y, loss)  # warms up
+        npx.waitall()
+        with storage.record(devices) as memory:
+            gradients(stages, make(2, chunks), X, y, loss)
+        peaks[make] = list(memory.peak.values())
+    # A stage of two blocks keeps its input and their outputs, at least. The inputs of
+    # stage 0 are there in any case, so that two thirds are saved there.
+    micro_batch = 3 * rows * width * 4
+    for peak, fewer, other in zip(peaks[gpipe], [6, 7], peaks[one_f_one_b]):
+        assert peak >= chunks * micro_batch
+        assert peak - other > fewer * micro_batch // 2
+
+
+@pytest.mark.parametrize(
+    "p, m, n, targets, message",
+    [
+        (2, 8, 5, 5, "8 micro-batches of 5 examples: use 5 at the most"),
+        (3, 2, 6, 6, "a schedule for 3 stages, but 2"),
+        (2, 2, 6, 4, "X has 6 examples, y has 4"),
+    ],
+)
+def test_a_minibatch_that_does_not_fit_is_refused(p, m, n, targets, message):
+    stages = dense_stages(init_dense(2, 3), try_all_devices(2))
+    X, y = minibatch(n, 3)[0], minibatch(targets, 3)[1]
+    with pytest.raises(ValueError, match=message):
+        gradients(stages, gpipe(p, m), X, y, loss)
+
+
+def test_a_cut_that_leaves_a_stage_empty_is_refused():
+    with pytest.raises(ValueError, match="2 blocks are too few for 3 devices"):
+        dense_stages(init_dense(2, 3), try_all_devices(3))
+    with pytest.raises(ValueError, match="no parameters: give it to its neighbour"):
+        Stage(dense, [], try_all_devices(1)[0])
+
+
+def test_a_schedule_that_gets_stuck_is_refused_before_anything_runs():
+    stuck = gpipe(2, 2)
+    stuck[0].reverse()
+    stages = dense_stages(init_dense(2, 3), try_all_devices(2))
+    with pytest.raises(ValueError, match="stuck"):
+        gradients(stages, stuck, *minibatch(4, 3), loss)
+    with pytest.raises(ValueError, match="stuck"):
+        clock(stuck)

@@ -1,0 +1,283 @@
+"""The partitioner finds the best cut, within the limits; a step's time is predicted."""
+
+import d2l_ext  # noqa: F401, I001
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from d2l_ext.pipeline.partition import balance
+from d2l_ext.pipeline.placements import all_placements, device_times
+from d2l_ext.pipeline.step_time import Layer, best_placement, cells, predict, simulate
+
+cases = settings(max_examples=200)
+whole_numbers = st.integers(0, 20)
+
+
+@st.composite
+def problems(draw):
+    """Layers, unequal devices, crossing costs, memory and limits: small, any."""
+    n, k = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    row = st.lists(whole_numbers, min_size=k, max_size=k)
+    column = st.lists(whole_numbers, min_size=n, max_size=n)
+    return {
+        "times": draw(st.lists(row, min_size=n, max_size=n)),
+        "k": k,
+        "crossing": draw(column),
+        "memory": draw(column),
+        "limits": draw(st.lists(st.integers(0, 60), min_size=k, max_size=k)),
+    }
+
+
+def held(placement, memory, k):
+    return [sum(m for m, d in zip(memory, placement) if d == i) for i in range(k)]
+
+
+def fits(placement, p):
+    sizes = held(placement, p["memory"], p["k"])
+    return all(size <= limit for size, limit in zip(sizes, p["limits"]))
+
+
+def bottleneck(placement, p):
+    return max(device_times(placement, p["times"], p["k"], p["crossing"]))
+
+
+@cases
+@given(problems())
+def test_the_bottleneck_equals_that_of_the_best_placement_by_brute_force(p):
+    candidates = [c for c in all_placements(len(p["times"]), p["k"]) if fits(c, p)]
+    if not candidates:
+        with pytest.raises(ValueError, match="bytes"):
+            balance(**p)
+        return
+    found = balance(**p)
+    assert found in candidates  # contiguous, and within every limit
+    assert bottleneck(found, p) == min(bottleneck(c, p) for c in candidates)
+
+
+@cases
+@given(st.lists(whole_numbers, min_size=1, max_size=7), st.integers(1, 4))
+def test_equal_devices_without_limits_need_only_a_time_for_each_layer(times, k):
+    best = min(max(device_times(c, times, k)) for c in all_placements(len(times), k))
+    assert max(device_times(balance(times, k), times, k)) == best
+
+
+def test_four_equal_layers_are_cut_in_the_middle():
+    assert balance([5, 5, 5, 5], 2) == (0, 0, 1, 1)
+
+
+def test_a_device_of_half_the_speed_gets_half_the_work():
+    assert balance([[1, 2]] * 6, 2) == (0, 0, 0, 0, 1, 1)
+
+
+def test_a_crossing_that_costs_more_than_it_saves_leaves_a_device_empty():
+    assert balance([4, 4], 2, crossing=[3, 0]) == (0, 1)
+    assert balance([4, 4], 2, crossing=[5, 0]) == (0, 0)
+
+
+def test_more_devices_than_layers_leave_devices_empty():
+    placement = balance([3, 4], 5)
+    assert max(Counter(placement).values()) == 1 and len(placement) == 2
+
+
+def test_a_limit_moves_the_cut_away_from_the_balanced_place():
+    assert balance([1, 1, 1, 1], 2) == (0, 0, 1, 1)
+    limits = [1000, math.inf]
+    assert balance([1, 1, 1, 1], 2, memory=[800] * 4, limits=limits) == (0, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"times": [], "k": 2}, "there are no layers"),
+        ({"times": [1], "k": 0}, "whole number of devices, not k=0"),
+        ({"times": [1], "k": 1.5}, "whole number of devices, not k=1.5"),
+        ({"times": [1, -2], "k": 1}, "time of layer 1 on device 0 is -2"),
+        ({"times": [1, math.nan], "k": 1}, "time of layer 1 on device 0 is nan"),
+        ({"times": [math.inf], "k": 1}, "time of layer 0 on device 0 is inf"),
+        ({"times": [[1, 2], [1]], "k": 2}, "1 times of layer 1, but 2 devices"),
+        ({"times": [1, 2], "k": 1, "crossing": [1]}, "1 crossing costs, but 2 layers"),
+        ({"times": [1], "k": 1, "crossing": [-1]}, "crossing cost of layer 0 is -1"),
+        ({"times": [1], "k": 1, "memory": [1]}, "memory and limits together"),
+        (
+            {"times": [1], "k": 1, "memory": [1, 2], "limits": [9]},
+            "2 memory sizes, but 1 layers",
+        ),
+        (
+            {"times": [1], "k": 2, "memory": [1], "limits": [9]},
+            "1 limits, but 2 devices",
+        ),
+        (
+            {"times": [1], "k": 1, "memory": [1], "limits": [math.nan]},
+            "limit of device 0 is nan",
+        ),
+    ],
+)
+def test_what_cannot_be_placed_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        balance(**arguments)
+
+
+def test_a_layer_too_large_for_any_device_is_named_with_the_bytes_missing():
+    with pytest.raises(ValueError, match="layer decode needs 1,500 bytes, 500 more"):
+        balance([1, 1], 2, memory=[10, 1500], limits=[1000, 900],
+                names=["embed", "decode"])  # fmt: skip
+
+
+def test_layers_too_large_together_are_named_with_device_and_bytes_missing():
+    message = "device 0 has a, b: 1,200 bytes, 200 over its limit of 1,000"
+    with pytest.raises(ValueError, match=message):
+        balance([1] * 3, 2, memory=[600] * 3, limits=[1000, 600], names="abc")
+
+
+def test_the_placements_are_all_there_and_once():
+    assert all_placements(3, 2) == [(0, 0, 0), (0, 0, 1), (0, 1, 1), (1, 1, 1)]
+    assert all_placements(3, 2, contiguous=False) == [
+        (0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1)]  # fmt: skip
+    # Groupings of six layers into at most three parts: Stirling numbers 1 + 31 + 90.
+    assert len(set(all_placements(6, 3, contiguous=False))) == 122
+
+
+def test_both_sides_of_every_crossing_pay_for_it():
+    times, crossing = [10, 20, 30], [1, 2, 99]
+    assert device_times((0, 1, 0), times, crossing=crossing) == [43, 23]
+    assert device_times((0, 0, 1), times, crossing=crossing) == [32, 32]
+    assert device_times((0, 0, 0), times, k=2, crossing=crossing) == [60, 0]
+
+
+@pytest.mark.parametrize("placement", [(0, 1), (0, 1, 2), (0, 0, -1)])
+def test_a_placement_that_does_not_match_is_refused(placement):
+    with pytest.raises(ValueError, match="not one device below 2 for each of 3 layers"):
+        device_times(placement, [1, 1, 1], k=2)
+
+
+# The time of a step.
+
+
+def lstm(num_layers=4, ms=1.0, steps=35):
+    """Layers whose cells take `ms` forward and twice that backward."""
+    return [Layer(f"layer{i}", ms * steps, 2 * ms * steps) for i in range(num_layers)]
+
+
+@pytest.mark.parametrize("T", [1, 2, 8, 35])
+def test_two_halves_of_equal_layers_reach_the_bound_of_the_wavefront(T):
+    layers = lstm(steps=T)
+    alone = predict((0, 0, 0, 0), layers, T)
+    assert alone == pytest.approx(12 * T)
+    assert predict((0, 0, 1, 1), layers, T) == pytest.approx(alone / (2 * T / (T + 1)))
+
+
+def test_in_the_wavefront_a_device_is_one_step_behind_the_one_before():
+    starts = {
+        (span.kind, span.layer, span.t): span.start
+        for span in simulate((0, 1), lstm(2), 35)
+    }
+    for t in range(35):
+        assert starts["forward", 0, t] == pytest.approx(t)
+        assert starts["forward", 1, t] == pytest.approx(t + 1)
+
+
+def test_interleaved_layers_wait_for_each_other_as_the_order_is_that_of_the_graph():
+    # Of the four layers of a time step, only the last overlaps with the next step.
+    T = 35
+    cell = 3 * (3 * T + 1)
+    assert predict((0, 1, 0, 1), lstm(), T) == pytest.approx(cell)
+
+
+def test_a_whole_decoder_starts_after_the_last_time_step():
+    T, decoder = 10, Layer("decode", 50.0, 100.0, whole=True)
+    layers = lstm(2, steps=T) + [decoder]
+    assert predict((0, 0, 1), layers, T) == pytest.approx(6 * T + 150)  # no overlap
+    assert predict((0, 1, 1), layers, T) == pytest.approx(3 * (T + 1) + 150)
+    layers[-1].whole = False
+    assert predict((0, 0, 1), layers, T) < 6 * T + 150
+
+
+def test_the_cells_come_in_the_order_of_the_graph_and_back():
+    layers = [Layer("embed", 1, 1, whole=True), *lstm(2), Layer("d", 1, 1, whole=True)]
+    forward = [(0, 0), (1, 0), (2, 0), (1, 1), (2, 1), (3, 0)]
+    expected = [("forward", *c) for c in forward]
+    expected += [("backward", *c) for c in reversed(forward)]
+    assert cells(layers, 2) == expected
+
+
+@st.composite
+def steps_of_networks(draw):
+    ms = st.integers(0, 9)
+    layers = [
+        Layer(str(i), draw(ms), draw(ms), crossing=draw(ms), whole=draw(st.booleans()))
+        for i in range(draw(st.integers(1, 5)))
+    ]
+    device = st.integers(0, 2)
+    placement = tuple(draw(device) for _ in layers)
+    return placement, layers, draw(st.integers(1, 5))
+
+
+@cases
+@given(steps_of_networks())
+def test_a_step_takes_as_long_as_its_busiest_device_at_least(case):
+    placement, layers, _ = case
+    busiest = max(device_times(placement, [layer.time for layer in layers]))
+    total = sum(layer.time + 2 * layer.crossing for layer in layers)
+    assert busiest - 1e-6 <= predict(*case) <= total + 1e-6
+
+
+@cases
+@given(steps_of_networks())
+def test_a_device_does_one_thing_at_a_time_and_nothing_before_it_can(case):
+    placement, layers, _ = case
+    spans = simulate(*case)
+    for device in set(placement):
+        own = [s for s in spans if s.device == device]
+        assert all(a.end <= b.start + 1e-9 for a, b in zip(own, own[1:]))
+    done = {(s.kind, s.layer, s.t): s.end for s in spans if s.kind != "copy"}
+    for s in spans:
+        step = {"forward": -1, "backward": 1}.get(s.kind)
+        below = (s.kind, s.layer + (step or 0), s.t)
+        if step and below in done and not layers[s.layer].whole:
+            assert done[below] <= s.start + 1e-9 or layers[below[1]].whole
+        if s.kind == "backward":
+            assert done["forward", s.layer, s.t] <= s.start + 1e-9
+
+
+@cases
+@given(steps_of_networks())
+def test_on_one_device_a_step_takes_the_sum_of_its_layers(case):
+    _, layers, seq_len = case
+    placement = (0,) * len(layers)
+    total = sum(layer.time for layer in layers)
+    assert predict(placement, layers, seq_len) == pytest.approx(total)
+
+
+def test_crossing_is_paid_both_ways_by_the_device_that_sends():
+    layers = [Layer("a", 10, 10, crossing=4), Layer("b", 10, 10)]
+    sent = [s for s in simulate((0, 1), layers, 1) if s.kind == "copy"]
+    assert [(s.device, s.end - s.start) for s in sent] == [(0, 4), (1, 4)]
+    assert predict((0, 1), layers, 1) == 48
+
+
+def test_the_best_placement_has_the_smallest_prediction():
+    layers = lstm() + [Layer("decode", 300.0, 600.0, whole=True)]
+    candidates = all_placements(5, 2)
+    best = best_placement(candidates, layers, 35)
+    assert predict(best, layers, 35) == min(predict(c, layers, 35) for c in candidates)
+    # Balance alone would put the decoder, the heaviest, on a device of its own.
+    assert balance([layer.time for layer in layers], 2) == (0, 0, 0, 0, 1)
+    assert best == (0, 0, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "placement, layers, seq_len, message",
+    [
+        ((), [], 3, "there are no layers"),
+        ((0,), lstm(2), 3, r"\(0,\) names 1 devices for 2 layers"),
+        ((0, 0), lstm(2), 0, "one time step at least, not 0"),
+        ((0,), [Layer("a", -1, 0)], 3, "of a, number 0 is -1"),
+        ((0,), [Layer("a", 1, 1, crossing=-2)], 3, "of a, number 2 is -2"),
+    ],
+)
+def test_a_step_that_makes_no_sense_is_refused(placement, layers, seq_len, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(placement, layers, seq_len)

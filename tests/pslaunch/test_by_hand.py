@@ -1,0 +1,77 @@
+"""Processes that are started by hand end with their block, or by their alarm."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+
+from pslaunch import by_hand
+from pslaunch.by_hand import Processes, end, marked
+
+FOR_EVER = "while True: pass"
+
+
+def test_a_process_prints_into_its_own_log_and_gets_arguments_and_variables():
+    code = "import os, sys; print(sys.argv[1:], os.environ['DMLC_ROLE'])"
+    with Processes() as processes:
+        processes.start("a", code, "x y", "$(z)", DMLC_ROLE="server")
+        assert processes.wait_for(lambda: not processes.running())
+        assert processes.output("a") == "['x y', '$(z)'] server\n"
+        assert processes.codes() == {"a": 0}
+
+
+def test_variables_of_another_job_are_not_passed_on(monkeypatch):
+    monkeypatch.setenv("DMLC_RANK", "3")
+    monkeypatch.setenv("PS_VERBOSE", "2")
+    with Processes() as processes:
+        processes.start("a", "import os; print(*os.environ)")
+        processes.wait_for(lambda: not processes.running())
+        assert not {"DMLC_RANK", "PS_VERBOSE"} & set(processes.output("a").split())
+
+
+def test_leaving_the_block_ends_what_runs_also_after_an_error():
+    with pytest.raises(KeyError), Processes() as processes:
+        for name in "ab":
+            processes.start(name, f"print(1)\n{FOR_EVER}")
+        assert processes.wait_for_output("b", "1")
+        raise KeyError
+    assert processes.codes() == {"a": -signal.SIGKILL, "b": -signal.SIGKILL}
+
+
+def test_a_process_that_is_forgotten_ends_itself():
+    with Processes(seconds=1) as processes:
+        processes.start("a", FOR_EVER)
+        processes.seconds = 20
+        assert processes.wait_for(lambda: not processes.running())
+        assert processes.codes() == {"a": -signal.SIGALRM}
+
+
+def test_waiting_has_an_end():
+    start = time.monotonic()
+    assert not Processes(seconds=0.2).wait_for(lambda: False)
+    assert 0.2 <= time.monotonic() - start < 10
+
+
+def test_marked_processes_are_found_with_their_roles_and_ended_by_their_ids():
+    mark = uuid.uuid4().hex
+    with Processes() as processes:
+        processes.start("a", FOR_EVER, MARK=mark, DMLC_ROLE="server")
+        processes.start("b", FOR_EVER, MARK=mark)
+        processes.start("c", FOR_EVER, MARK=mark + "1")
+        ids = {name: p.pid for name, p in processes.started.items()}
+        assert processes.wait_for(lambda: len(marked("MARK", mark)) == 2)
+        assert marked("MARK", mark) == {ids["a"]: "server", ids["b"]: None}
+        assert end(marked("MARK", mark)) == []
+        assert marked("MARK", mark) == {} and processes.running() == ["c"]
+
+
+def test_ending_what_has_ended_is_no_error_and_what_stays_is_told(monkeypatch):
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    assert end([process.pid]) == []
+    monkeypatch.setattr(by_hand.os, "kill", lambda *_: None)
+    assert end([os.getpid()], seconds=0.1) == [os.getpid()]

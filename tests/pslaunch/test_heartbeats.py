@@ -1,0 +1,52 @@
+"""A process that is frozen sends nothing and breaks nothing: heartbeats find it."""
+
+import d2l_ext  # noqa: F401, I001
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from job_checks import JOBS, PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
+
+import pslaunch as launch
+from pslaunch import heartbeats
+
+BEATS = {"PS_HEARTBEAT_INTERVAL": 1, "PS_HEARTBEAT_TIMEOUT": 3}
+#: Seconds in which a job must end after a node was frozen: the time-out, two of
+#: rounding, and time for all processes to end on a machine with much to do.
+BOUND = 20
+
+
+@pytest.mark.parametrize("role, rank", [("worker", 1), ("server", 0)])
+def test_a_frozen_process_ends_the_job_and_is_named(role, rank, nothing_left, tmp_path):  # noqa: F811
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(launch.run, [PYTHON, str(JOBS / "steps.py")], env=BEATS,
+                          deadline=80, log_dir=tmp_path)  # fmt: skip
+        log = tmp_path / "worker-1.log"
+        wait_for(lambda: log.exists() and b"step 5" in log.read_bytes())
+        os.kill(nodes_of(nothing_left)[role, rank], signal.SIGSTOP)
+        clock = time.monotonic()
+        job = job.result()
+    assert 3 <= time.monotonic() - clock < BOUND
+    assert (job.returncode, job.culprit) == (1, "scheduler-0")
+    assert f"no heartbeat for 3 s: {role} {rank}\n" in job.output("scheduler", 0)
+
+
+def test_a_job_slower_to_start_than_the_time_out_is_not_lost():
+    script = ("import os, time; time.sleep(5 * int(os.environ['DMLC_WORKER_ID'])); "
+              "import d2l_ext, mxnet; mxnet.kv.create('dist_sync'); time.sleep(5)")
+    job = launch.run([PYTHON, "-c", script], env=BEATS)
+    assert job.returncode == 0, job.last_lines()
+
+
+def test_nodes_have_the_numbers_that_ps_lite_gives_them():
+    nodes = heartbeats.numbers(2, 1)
+    assert nodes == {"server 0": 8, "worker 0": 9, "worker 1": 11}
+    assert heartbeats.lost(nodes, lambda number: number == 11) == ["worker 1"]
+
+
+def test_a_time_out_without_a_heartbeat_in_it_is_refused():
+    environ = {"PS_HEARTBEAT_INTERVAL": "5", "PS_HEARTBEAT_TIMEOUT": "5"}
+    with pytest.raises(ValueError, match="TIMEOUT=5: take more than .* heartbeats, 5"):
+        heartbeats.start(None, None, environ)

@@ -1,0 +1,126 @@
+"""The hosts file, and who goes where."""
+
+import d2l_ext  # noqa: F401, I001
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from pslaunch import addresses, crew, plan, sync
+from pslaunch.channel import Channel
+from pslaunch.hosts import Host, place, read
+
+
+def test_each_line_is_a_host_with_perhaps_a_port_a_user_and_slots(tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text("# all\nh1\n\n 10.0.0.12:2222 # 2\nalice@h-3.example slots=4\n")
+    assert read(path) == [Host("h1"), Host("10.0.0.12", 2222),
+                          Host("h-3.example", None, "alice", 4)]  # fmt: skip
+    assert [str(host) for host in read(path)] == [
+        "h1", "10.0.0.12:2222", "alice@h-3.example"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "lines, message",
+    [
+        ([], "hosts: there is no host in it"),
+        (["# h1"], "there is no host in it"),
+        (["h1", "h2", "h1:22"], "hosts, line 3: h1 is there twice, first in line 1"),
+        (["h1 h2"], "hosts, line 1: 'h1 h2' is no host"),
+        (["-oProxyCommand=x"], "'-oProxyCommand=x' is no host"),
+        (["h1;reboot"], "'h1;reboot' is no host"),
+        (["$(reboot)"], "is no host"),
+        (["h1:0"], "there is no port 0"),
+        (["h1:65536"], "there is no port 65536"),
+        (["h1:ssh"], "'h1:ssh' is no host"),
+        (["h1 slots=0"], "is no host"),
+        (["-l@h1"], "is no host"),
+        (["[::1]:22"], "is no host"),
+    ],
+)
+def test_a_line_that_is_no_host_is_named_with_its_number(lines, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read(lines)
+
+
+def test_a_hosts_file_that_cannot_be_read_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no-such-file"):
+        read(tmp_path / "no-such-file")
+
+
+def test_a_hosts_file_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "hosts").write_bytes(b"h1\n\xff")
+    with pytest.raises(ValueError, match="hosts is no hosts file, a text in UTF-8"):
+        read(tmp_path / "hosts")
+
+
+@given(some.text(max_size=30))
+def test_no_line_that_is_read_holds_what_ssh_or_a_shell_could_take_for_more(text):
+    try:
+        hosts = read([text])
+    except ValueError:
+        return
+    for host in hosts:
+        assert re.fullmatch(r"[\w.@:-]+", str(host)) and not str(host).startswith("-")
+
+
+def test_servers_then_workers_take_turns_on_the_hosts():
+    """Claim of MXNet's pages: servers on 1, 2, 3, workers on 4, 5, 1."""
+    hosts = read(["h1", "h2", "h3", "h4", "h5"])
+    assert [(role, host.name) for role, host in place(hosts, 3, 3)] == [
+        ("server", "h1"), ("server", "h2"), ("server", "h3"),
+        ("worker", "h4"), ("worker", "h5"), ("worker", "h1"),
+    ]  # fmt: skip
+
+
+def test_nodes_are_numbered_as_ps_lite_ranks_them(monkeypatch):
+    """By address, descending and as text; with equal addresses, as they are placed."""
+    made = plan.make(["x"], 4, 1, hosts=["a", "b"])
+    team = crew.Crew(made, "job", "10.0.0.1", print)
+    monkeypatch.setattr(Channel, "__init__", lambda *_: None)
+    team.channels = []
+    addresses = [("server", "10.0.0.9"), ("worker", "10.0.0.10"),
+                 ("worker", "10.0.0.9"), ("worker", "10.0.0.10"),
+                 ("worker", "10.0.0.2")]  # fmt: skip
+    for number, (role, address) in enumerate(addresses):
+        channel = Channel()
+        channel.role, channel.address, channel.number = role, address, number
+        team.channels.append(channel)
+    team._place(team.channels)
+    assert {node: channel.number for node, channel in team.placed.items()} == {
+        ("server", 0): 0, ("worker", 0): 2, ("worker", 1): 4,
+        ("worker", 2): 1, ("worker", 3): 3,
+    }  # fmt: skip
+
+
+def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
+    """A first host that is this computer sees it at an address of no use to others."""
+    ways = {"here": "127.0.0.1", "h2": "10.0.0.1"}
+    monkeypatch.setattr(addresses, "_resolve", lambda _, host: host.name)
+    monkeypatch.setattr(addresses, "address", lambda root: ways[root])
+    for hosts, expected in ((["here", "h2"], "10.0.0.1"), (["here"], "127.0.0.1")):
+        made = plan.make(["x"], 1, 1, hosts=hosts)
+        assert addresses.of_scheduler(made) == expected
+
+
+def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
+    monkeypatch.setattr(sync, "command", lambda where, host: ["sleep", "100"])
+    copies = sync.Copies(plan.Where(sync_dst_dir="/there"), ["h1", "h2"], "job", print)
+    begun = list(copies.running.values())
+    assert not copies.done() and len(begun) == 2
+    copies.end()
+    assert [process.returncode for process in begun] == [-9, -9]
+
+
+def test_hosts_mean_ssh_and_what_does_not_fit_is_refused():
+    from pslaunch import local, ssh
+
+    assert plan.make(["x"], 1, 1, hosts=["h1"]).launcher is ssh
+    assert plan.make(["x"], 1, 1).launcher is local
+    with pytest.raises(ValueError, match="sync_dst_dir: the launcher local knows this"):
+        plan.make(["x"], 1, 1, sync_dst_dir="/tmp/x")
+    with pytest.raises(ValueError, match="null character"):
+        plan.make(["x"], 1, 1, hosts=["h1"], sync_dst_dir="/tmp/\0x")
+    with pytest.raises(TypeError, match="flavour"):
+        plan.make(["x"], 1, 1, flavour="x")

@@ -1,0 +1,428 @@
+"""Jobs that end: what a worker is given, and what the launcher makes of its end."""
+
+import d2l_ext  # noqa: F401, I001
+import json
+import os
+import re
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from job_checks import (  # noqa: F401
+    CLI, JOBS, PYTHON, claims, nothing_left, wait_for,
+)  # fmt: skip
+
+import pslaunch as launch
+from pslaunch import __main__ as command_line
+from pslaunch import environment, logs, options, plan, ports, processes, start
+
+WORDS = [PYTHON, str(JOBS / "words.py")]
+NASTY = ["a b", "'", '"', ";", "$(touch x)", "`id`", "line\nline", "ä→日本", "", "-s",
+         "*", "\\", "--env", "A:1", "| cat", "&&", "~", "\t"]  # fmt: skip
+
+
+def words_of(job, rank=0):
+    return json.loads(job.output("worker", rank))
+
+
+# ---- What a process is given ----
+
+
+def test_hostile_arguments_arrive_unchanged(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job = launch.run([*WORDS, *NASTY], num_workers=1, env={"T_NASTY": "".join(NASTY)})
+    assert job.returncode == 0
+    assert words_of(job)["argv"] == NASTY
+    assert words_of(job)["env"]["T_NASTY"] == "".join(NASTY)
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_command_lines_words_after_the_first_belong_to_the_command():
+    argv = ["-n", "1", "-s", "1", "--json", *WORDS, "-n", "7", "--env", "--", *NASTY]
+    done = subprocess.run([*CLI, *argv], check=False, capture_output=True, text=True,
+                          timeout=60)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    of_worker, of_job = done.stdout.splitlines()
+    assert re.match(r"worker-0    \| {", of_worker)
+    summary = json.loads(of_job)
+    assert summary["workers"][0]["argv"] == ["-n", "7", "--env", "--", *NASTY]
+    assert (summary["returncode"], summary["attempts"]) == (0, 1)
+    assert "1 workers and 1 servers ended well" in done.stderr
+
+
+def test_a_worker_leads_a_process_group_and_reads_nothing_of_its_launchers():
+    work = "import os, sys; print(os.getpgrp() == os.getpid(), [sys.stdin.read()])"
+    argv = ["-n", "1", "-s", "1", PYTHON, "-c", work]
+    done = subprocess.run([*CLI, *argv], check=True, capture_output=True, text=True,
+                          timeout=60, input="for the launcher")  # fmt: skip
+    assert done.stdout == "worker-0    | True ['']\n"
+
+
+def test_variables_reach_their_role_and_those_of_another_job_reach_none(monkeypatch):
+    for name, value in {"DMLC_RANK": "3", "DMLC_ROLE": "server", "PS_VERBOSE": "2",
+                        "PS_DROP_MSG": "50", "PORT": "8080"}.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("T_OUTER", "kept")
+    job = launch.run(WORDS, num_workers=2, env={"T_ALL": 1}, env_worker={"T_W": "w"},
+                     env_server={"T_S": "s"}, env_scheduler={"T_C": "c"})  # fmt: skip
+    first, second = words_of(job)["env"], words_of(job, 1)["env"]
+    assert (first["T_OUTER"], first["T_ALL"], first["T_W"]) == ("kept", "1", "w")
+    assert not {"T_S", "T_C", "DMLC_RANK", "PS_VERBOSE", "PS_DROP_MSG"} & set(first)
+    assert (first["DMLC_ROLE"], first["DMLC_NUM_WORKER"]) == ("worker", "2")
+    assert (first["DMLC_WORKER_ID"], second["DMLC_WORKER_ID"]) == ("0", "1")
+    assert words_of(job)["port"] < words_of(job, 1)["port"] != "8080"
+
+
+def test_a_roles_variable_is_its_own_and_all_others_have_the_common_one(monkeypatch):
+    monkeypatch.setattr(launch.runner, "supervise", lambda plan, *_: plan)
+    given = {"env": {"A": 1}, "env_worker": {"B": 2}, "env_server": {"B": 3},
+             "env_scheduler": {"B": 4}}  # fmt: skip
+    own = {"worker": "2", "server": "3", "scheduler": "4"}
+    assert launch.run(["x"], **given).env == {
+        role: {"A": "1", "B": value} for role, value in own.items()}  # fmt: skip
+
+
+def test_a_socket_that_its_node_removes_meanwhile_is_no_error(monkeypatch, tmp_path):
+    folder = tmp_path / "local"
+    folder.mkdir()
+    monkeypatch.setattr(ports, "LOCAL", str(folder))
+    (folder / "12").touch()  # no socket
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(folder / "13"))
+        ports.remove_files([11, 12, 13])
+    assert [path.name for path in folder.iterdir()] == ["12"]
+    monkeypatch.setattr(Path, "is_socket", lambda _: True)
+    ports.remove_files([11])
+
+
+def test_another_host_gets_what_mxnet_and_the_library_read_and_nothing_else():
+    passed = {"MXNET_A": "1", "OMP_A": "2", "KMP_A": "3", "D2L_EXT_A": "4"}
+    kept = {"HOME": "/root", "SECRET": "s", "DMLC_ROLE": "server", "PS_VERBOSE": "2",
+            "PORT": "80", environment.START: "1", processes.MARK: "m"}
+    assert environment.passed_on({**kept, **passed}) == passed
+
+
+def test_each_role_gets_its_own_values_whatever_the_others_are():
+    made = plan.make(["x"], 1, 1, {"A": 1, "B": 1}, {"B": 2}, {"B": 3}, {})
+    assert made.env["worker"] == {"A": "1", "B": "2"}
+    assert made.env["server"] == {"A": "1", "B": "3"}
+    assert made.env["scheduler"] == {"A": "1", "B": "1"}
+
+
+def test_the_scheduler_tells_when_it_is_ready_whatever_the_user_wants():
+    def level(**given):
+        return environment.of_node("scheduler", 0, [("scheduler", 0)], [1], "j", given)
+
+    assert level()["PS_VERBOSE"] == level(PS_VERBOSE="0")["PS_VERBOSE"] == "1"
+    assert level(PS_VERBOSE="2")["PS_VERBOSE"] == "2"
+
+
+# ---- How a job ends ----
+
+
+def test_a_job_whose_workers_open_no_store_ends_well_and_says_so():
+    job = launch.run(["echo", "done"], num_workers=2, num_servers=2)
+    assert (job.returncode, job.cause, job.attempts) == (0, None, 1)
+    assert job.notes == ["no worker opened a distributed store"]
+    assert [job.output("worker", i) for i in (0, 1)] == ["done\n"] * 2
+    assert sorted(job.logs) == ["scheduler-0", "server-0", "server-1", "worker-0",
+                                "worker-1"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "script, code, cause",
+    [
+        ("exit 3", 3, "worker 1 ended with code 3 before the job was ready"),
+        ("kill -SEGV $$", 139, "worker 1 was ended by SIGSEGV"),
+    ],
+)
+def test_the_code_of_the_worker_that_failed_is_the_jobs(script, code, cause):
+    lines = f"echo before; [ $DMLC_WORKER_ID = 0 ] && sleep 100; echo last; {script}"
+    job = launch.run(["bash", "-c", lines], num_workers=2)
+    assert (job.returncode, job.cause) == (code, cause)
+    assert job.last_lines() == "before\nlast"
+    assert job.seconds < 20
+    with pytest.raises(launch.LaunchError, match=f"(?s){cause}.*last") as caught:
+        job.check()
+    assert caught.value.job is job
+
+
+def test_a_server_that_ends_before_the_job_is_ready_fails_it_even_with_code_0(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import os; os._exit(0)")
+    job = launch.run(["sleep", "100"], env_server={"PYTHONPATH": tmp_path})
+    assert job.cause == "server 0 ended with code 0 before the job was ready"
+    assert job.returncode == 1 and job.seconds < 20
+
+
+def test_the_deadline_ends_a_job_and_names_who_was_still_there():
+    job = launch.run(["sleep", "100"], num_workers=2, deadline=5)
+    assert job.returncode == 124
+    assert job.cause == "the deadline passed, still running: worker 0, worker 1"
+    assert job.seconds < 15
+
+
+@pytest.mark.parametrize("left", [
+    "sleep 100", "setsid sleep 100",
+    """setsid bash -c 'trap "" TERM; while :; do sleep 1; done'""",
+])  # fmt: skip
+def test_what_a_worker_leaves_behind_is_ended_even_in_a_session_of_its_own(left):
+    """The fixture sees to the assertion."""
+    job = launch.run(["bash", "-c", f"{left} & sleep 0.2"])
+    assert job.returncode == 0
+
+
+def test_a_process_that_ignores_sigterm_is_ended_too():
+    job = launch.run(["bash", "-c", "trap '' TERM; while :; do sleep 1; done"],
+                     num_workers=1, deadline=1)  # fmt: skip
+    assert job.returncode == 124 and job.seconds < 15
+
+
+def test_what_a_worker_started_without_any_variables_is_ended_with_its_group():
+    job = launch.run(["bash", "-c", "env -i sleep 100 & echo $!"], num_workers=1)
+    left = Path("/proc", job.output().strip(), "cmdline")
+    assert job.returncode == 0
+    wait_for(lambda: not left.exists() or not left.read_bytes(), 5)  # as of a zombie
+
+
+TIDIES = """
+if [ $DMLC_WORKER_ID = 1 ]; then until [ -e began ]; do sleep 0.1; done; exit 3; fi
+trap 'sleep 0.3; echo tidy; exit' TERM
+touch began
+while :; do sleep 0.1; done
+"""
+
+
+def test_processes_have_a_moment_to_tidy_up_before_they_are_ended(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    job = launch.run(["bash", "-c", TIDIES], num_workers=2, stream=True)
+    assert job.returncode == 3 and job.output().endswith("tidy\n")
+    assert "worker-0    | tidy\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["no-such-command", "/etc/passwd", "/"])
+def test_an_impossible_command_is_named_and_nothing_is_started(word):
+    job = launch.run([word])
+    assert (job.returncode, job.attempts) == (127, 0)
+    assert job.cause == f"no such command: {word!r}"
+    with pytest.raises(launch.LaunchError, match="no such command"):
+        launch.run([word], check=True)
+
+
+def test_a_last_line_that_has_no_end_is_shown_too(capsys):
+    launch.run(["printf", "one\\ntwo"], num_workers=1, stream=True)
+    assert "worker-0    | one\nworker-0    | two\n" in capsys.readouterr().out
+
+
+def test_a_command_is_looked_for_on_the_path_of_the_workers(tmp_path):
+    (tmp_path / "own-tool").write_text("#!/bin/sh\necho found\n")
+    (tmp_path / "own-tool").chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    job = launch.run(["own-tool"], num_workers=1, env_worker={"PATH": path})
+    assert (job.returncode, job.output()) == (0, "found\n")
+
+
+def test_a_file_that_is_no_program_fails_with_its_reason(tmp_path):
+    (tmp_path / "junk").write_bytes(b"\x00junk")
+    (tmp_path / "junk").chmod(0o755)
+    job = launch.run([tmp_path / "junk"])
+    assert job.returncode == 126 and "Exec format error" in job.cause
+
+
+def test_logs_stay_in_the_folder_that_was_named(tmp_path):
+    for word in ("one", "two"):
+        job = launch.run(["echo", word], num_workers=1, log_dir=tmp_path / "a" / "b")
+        del job
+    assert (tmp_path / "a" / "b" / "worker-0.log").read_text() == "two\n"
+
+
+# ---- Ports ----
+
+
+def test_two_launchers_never_hold_the_same_port():
+    with ports.reserve(50) as first, ports.reserve(50) as second:
+        assert len({*first, *second}) == 100 and first == sorted(first)
+        assert len(claims()) == 100
+
+
+def test_who_listens_is_known_by_address_and_port():
+    with socket.create_server(("127.0.0.2", 0)) as server:
+        assert server.getsockname() in ports.listening()
+
+
+def test_a_port_that_is_claimed_or_in_use_is_passed_over(monkeypatch):
+    with socket.socket() as taken, ports.reserve(1) as claimed:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        free = claimed[0] + 1
+        row = iter([*claimed, taken.getsockname()[1], free])
+        monkeypatch.setattr(ports.random.SystemRandom, "randint", lambda *_: next(row))
+        with ports.reserve(1) as mine:
+            assert mine == [free]
+
+
+def test_a_scheduler_whose_port_was_taken_meanwhile_is_started_on_another(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        row = iter([port, port + 1, port + 2])
+        randint = ports.random.SystemRandom.randint
+        monkeypatch.setattr(ports, "is_free", lambda port: True)
+        monkeypatch.setattr(ports.random.SystemRandom, "randint",
+                            lambda *a: next(row, None) or randint(*a))  # fmt: skip
+        job = launch.run(["echo", "hi"], num_workers=1)
+    assert (job.returncode, job.attempts) == (0, 2)
+    assert job.notes[0].startswith("start 1 did not become ready: scheduler 0 ")
+
+
+# ---- A start that does not become ready ----
+
+
+def test_the_job_is_ready_when_the_scheduler_has_counted_all_nodes_once():
+    """With PS_VERBOSE=2 two threads write at a time, and may spoil one line."""
+    made = plan.make(["x"], 2, 1)
+    for counts in ((1, 2, 3, 4), (1, 2, 3, 1)):
+        begun = start.Start(made, Path("nowhere"))
+        for count in counts:
+            assert not begun.is_ready
+            begun._note_barrier("[12:00] van.cc:199: Barrier count for 4 : 9")
+            begun._note_barrier(f"[12:00] van.cc:199: Barrier count for 7 : {count}")
+        assert begun.is_ready and not begun.is_closed
+        for count in (1, 2, 3, 4):
+            assert not begun.is_closed
+            begun._note_barrier(f"[12:00] van.cc:199: Barrier count for 7 : {count}")
+        assert begun.is_closed
+
+
+def test_a_growing_log_is_read_line_by_line(tmp_path):
+    tail = logs.Tail(tmp_path / "log")
+    assert tail.lines() == []
+    with open(tmp_path / "log", "wb", buffering=0) as file:
+        file.write(b"one\ntw")
+        assert tail.lines() == ["one"]
+        file.write("o ä".encode()[:-1])
+        assert tail.lines() == []
+        file.write("ä".encode()[-1:] + b"\nrest \xff")
+    assert tail.lines() == ["two ä"]
+    assert tail.lines(last=True) == ["rest \ufffd"] and tail.lines(last=True) == []
+
+
+LISTEN = """
+import os, socket, sys, time
+with open(os.path.join(sys.argv[1], os.environ["DMLC_WORKER_ID"]), "a") as file:
+    file.write("x")
+    starts = file.tell()
+if eval(sys.argv[2]):
+    server = socket.create_server(("127.0.0.1", int(os.environ["PORT"])))
+    time.sleep(100)
+"""
+
+
+def listening_if(condition, folder, **options):
+    """A job whose workers listen as if they had opened the store, and say no more."""
+    folder.mkdir()
+    return launch.run([PYTHON, "-c", LISTEN, folder, condition], num_workers=2,
+                      ready_timeout=0.5, **options)  # fmt: skip
+
+
+def test_a_job_that_does_not_become_ready_is_started_again(tmp_path):
+    job = listening_if("starts == 1", tmp_path / "n", log_dir=tmp_path / "logs")
+    assert (job.returncode, job.attempts) == (0, 2), job.cause
+    assert job.notes[0] == ("start 1 did not become ready: all 4 nodes listen, but "
+                            "have not passed the first barrier for 0.5 s")  # fmt: skip
+    assert (tmp_path / "n" / "1").read_text() == "xx"
+    assert (tmp_path / "logs" / "scheduler-0.log.start-1").exists()
+
+
+def test_after_a_few_starts_it_gives_up(tmp_path):
+    job = listening_if("True", tmp_path / "n", attempts=2)
+    assert (job.returncode, job.attempts) == (125, 2)
+    assert job.cause.endswith("passed the first barrier for 0.5 s, in 2 starts")
+    assert job.culprit == "scheduler-0" and "Bind to role=scheduler" in job.last_lines()
+
+
+def test_a_worker_that_does_not_join_ends_those_that_wait_for_it(tmp_path):
+    job = listening_if("os.environ['DMLC_WORKER_ID'] == '0'", tmp_path / "n")
+    assert (job.returncode, job.attempts) == (1, 1)
+    assert job.cause == ("worker 1 ended without opening the store, and worker 0 "
+                         "would wait for it for ever")  # fmt: skip
+
+
+def test_a_worker_that_takes_its_time_before_it_opens_the_store_is_waited_for(tmp_path):
+    slow = "not time.sleep(9 * int(os.environ['DMLC_WORKER_ID']))"
+    job = listening_if(slow, tmp_path / "n", deadline=5)
+    assert (job.returncode, job.attempts) == (124, 1)
+
+
+# ---- The command line ----
+
+
+def test_values_may_follow_a_colon_or_an_equals_sign_or_come_from_here(monkeypatch):
+    monkeypatch.setenv("T_HERE", "secret")
+    given = "-n 2 --env A:b=c --env B=d:e --env T_HERE x -n 3"
+    parsed = options.parse(given.split())
+    assert dict(parsed.env) == {"A": "b=c", "B": "d:e", "T_HERE": "secret"}
+    assert (parsed.num_workers, parsed.num_servers) == (2, 2)
+    assert parsed.command == ["x", "-n", "3"]
+
+
+def test_a_dry_run_starts_nothing_and_shows_no_values_but_its_own(capsys, monkeypatch):
+    monkeypatch.setenv("T_TOKEN", "secret")
+    argv = "-n 1 -s 1 --dry-run --env T_TOKEN --env-worker T_W:hidden echo"
+    assert command_line.main([*argv.split(), "a b"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split(":")[0] for line in out.splitlines()] == [
+        "scheduler-0", "server-0", "worker-0"]  # fmt: skip
+    assert "DMLC_ROLE=worker" in out and out.endswith("echo 'a b'\n")
+    assert "T_TOKEN=…" in out and "secret" not in out and "hidden" not in out
+
+
+@pytest.mark.parametrize(
+    "argv, message",
+    [
+        ("echo", "the following arguments are required: -n/--num-workers"),
+        ("-n 2", "which command"),
+        ("-n 0 echo", "'0': expected a whole number from 1"),
+        ("-n 2 --launcher ssh echo", "the launcher ssh needs hosts: name a file"),
+        ("-n 2 --launcher mesos echo", "'mesos' is not here yet: there is local"),
+        ("-n 2 --interface eth1 echo", "interface: the launcher local knows this"),
+        ("-n 2 --launcher magic echo", "'magic' is not known: there is local"),
+        ("-n 2 --env T_NOT_HERE echo", "T_NOT_HERE has no value here"),
+        ("-n 2 --env DMLC_ROLE:server echo", "DMLC_ROLE is set by the launcher"),
+        ("-n 2 --log-dir /dev/null/x echo", "/dev/null"),
+        ("-n 2 --frobnicate echo", "unrecognized arguments: --frobnicate"),
+    ],
+)
+def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
+    try:
+        code = command_line.main(argv.split())
+    except SystemExit as exit:
+        code = exit.code
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"command": "echo hi"}, "give a list of words"),
+        ({"command": []}, "give a list of words"),
+        ({"command": ["a\0b"]}, "null character"),
+        ({"num_workers": 0}, "num_workers=0: give a whole number from 1"),
+        ({"num_servers": 1.5}, "num_servers=1.5"),
+        ({"launcher": "magic"}, "launcher='magic': there is local"),
+        ({"launcher": "ssh"}, "the launcher ssh needs hosts"),
+        ({"launcher": "local", "hosts": ["h1"]}, "hosts: the launcher local knows"),
+        ({"verbose": 3}, "PS_VERBOSE is 0, 1 or 2"),
+        ({"attempts": 0}, "attempts=0"),
+        ({"env": {"PORT": 1}}, "PORT is set by the launcher"),
+        ({"env_worker": {"A=B": 1}}, "'A=B' is not the name of a variable"),
+        ({"env_server": ["A:1"]}, "list: give variables as a dict"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_its_value(given, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        launch.run(**{"command": ["echo"], **given})

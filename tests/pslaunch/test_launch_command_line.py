@@ -1,0 +1,165 @@
+"""What the launcher's command line hands over and reports, and some of its promises."""
+
+import d2l_ext  # noqa: F401, I001
+import importlib
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy
+import pytest
+from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # noqa: F401
+
+from pslaunch import by_hand
+from pslaunch import __main__ as command_line
+from pslaunch import node, options, plan, ports, values
+from pslaunch.job import Job
+
+
+@pytest.fixture
+def given(monkeypatch, tmp_path):
+    """What the command line gives to `run`, which returns a job that has failed."""
+    handed_over = {}
+    log = tmp_path / "worker-0.log"
+    log.write_text("".join(f"line {i}\n" for i in range(1, 21)))
+
+    def run(command, **options):
+        handed_over.update(options, command=command)
+        return Job(returncode=3, cause="worker 0 ended with code 3", attempts=1,
+                   logs={"worker-0": log}, culprit="worker-0")  # fmt: skip
+
+    monkeypatch.setattr(command_line, "run", run)
+    monkeypatch.setattr(command_line, "make", lambda *words, **options: None)
+    return handed_over
+
+
+def main(line):
+    return command_line.main(line.split())
+
+
+def test_every_flag_reaches_the_job(given):
+    main(
+        "-n 2 -s 3 --launcher local --env A:1 --env-worker B:2 --env-server C:3 "
+        "--deadline 7 --log-dir logs --ps-verbose 2 --attempts 5 --ready-timeout 9 "
+        "--max-restarts 4 -H hosts --sync-dst-dir copy --interface eth1 "
+        "--ssh-config conf --python python9 python x.py"
+    )
+    expected = {
+        "command": ["python", "x.py"], "num_workers": 2, "num_servers": 3,
+        "launcher": "local", "env": {"A": "1"}, "env_worker": {"B": "2"},
+        "env_server": {"C": "3"}, "deadline": 7, "log_dir": "logs", "verbose": 2,
+        "attempts": 5, "ready_timeout": 9, "max_restarts": 4,
+        "hosts": "hosts", "sync_dst_dir": "copy", "interface": "eth1",
+        "ssh_config": "conf", "python": "python9",
+    }  # fmt: skip
+    assert {name: given[name] for name in expected} == expected
+
+
+def test_without_flags_there_is_no_deadline_and_a_server_for_each_worker(given):
+    main("-n 2 python x.py")
+    assert given["deadline"] is None and given["num_servers"] == 2
+
+
+def test_a_failed_job_gives_its_code_its_cause_and_its_last_ten_lines(given, capsys):
+    assert main("-n 1 --json x") == 3
+    out, err = capsys.readouterr()
+    assert "the job failed: worker 0 ended with code 3" in err
+    assert err.splitlines()[-10:] == [f"line {i}" for i in range(11, 21)]
+    told = json.loads(out.splitlines()[-1])
+    assert (told["returncode"], told["workers"]) == (3, ["line 20"])
+
+
+@pytest.mark.parametrize("said, told", [
+    ('{"rank": 0}\n', {"rank": 0}),
+    ('{"epoch": 1}\n{"rank": 0}\n[00:30:47] van.cc:45: W[9] is stopped\n', {"rank": 0}),
+    ('{"rank": 0}\nterminate called recursively\n\n', {"rank": 0}),
+    ("{'rank': 0}\ndone\n", "done"), ("", ""),
+])  # fmt: skip
+def test_the_summary_has_of_each_worker_its_last_object_or_line(tmp_path, said, told):
+    log = tmp_path / "worker-0.log"
+    log.write_text(said)
+    summary = command_line.summary(Job(logs={"worker-0": log}), 1)
+    assert summary["workers"] == [told]
+
+
+def test_ps_lites_own_last_messages_do_not_hide_a_workers_result():
+    work = ("import d2l_ext, mxnet as mx; kv = mx.kv.create('dist_sync');"
+            "kv._barrier(); print('{\"rank\":', kv.rank, '}')")  # fmt: skip
+    argv = ["-n", "2", "-s", "1", "--json", "--ps-verbose", "1", PYTHON, "-c", work]
+    done = subprocess.run([*CLI, *argv], check=False, capture_output=True, text=True,
+                          timeout=60)  # fmt: skip
+    assert done.returncode == 0 and "is stopped" in done.stdout
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["workers"] == [{"rank": 0}, {"rank": 1}]
+
+
+def test_every_flag_has_a_line_in_the_help(capsys):
+    with pytest.raises(SystemExit):
+        options.parse(["--help"])
+    told = capsys.readouterr().out
+    flags = [text for action in options.parser()._actions
+             for text in action.option_strings]  # fmt: skip
+    assert all(flag in told for flag in flags) and "examples" in told
+
+
+def test_a_users_own_value_comes_before_the_flag_for_all():
+    made = plan.make(["x"], 1, 1, {"PS_VERBOSE": "1"}, verbose=2)
+    assert made.env["worker"]["PS_VERBOSE"] == "1"
+
+
+def test_ports_come_from_below_those_that_the_system_gives_to_connections():
+    """A node could else be connected to itself. Linux begins at 32,768."""
+    assert 1024 < ports.FIRST < ports.LAST < 32768
+
+
+def test_the_logs_that_were_wanted_stay_when_the_launcher_is_killed(
+    nothing_left, tmp_path  # noqa: F811
+):  # fmt: skip
+    process = subprocess.Popen([*CLI, "-n", "1", "--log-dir", str(tmp_path / "logs"),
+                                "sleep", "100"])  # fmt: skip
+    wait_for(lambda: len(nodes_of(nothing_left)) == 3)
+    process.kill()
+    process.wait()
+    wait_for(lambda: not alive(nothing_left), 30)
+    assert (tmp_path / "logs" / "scheduler-0.log").exists()
+
+
+def test_a_scheduler_that_cannot_start_ends_with_an_error():
+    code = "from pslaunch import node; node.run_scheduler()"
+    with by_hand.Processes(20) as processes:
+        processes.start("scheduler", code, DMLC_ROLE="scheduler",
+                        DMLC_PS_ROOT_URI="127.0.0.1", DMLC_PS_ROOT_PORT="9",
+                        DMLC_NUM_WORKER="1", DMLC_NUM_SERVER="1",
+                        DMLC_PS_VAN_TYPE="pigeon")  # fmt: skip
+        assert processes.wait_for(lambda: not processes.running())
+        assert processes.codes() == {"scheduler": 1}
+
+
+def test_a_package_that_was_hidden_is_there_again_afterwards():
+    sys.modules.pop("colorsys", None)
+    with node.without("colorsys"), pytest.raises(ImportError):
+        importlib.import_module("colorsys")
+    assert importlib.import_module("colorsys").rgb_to_hls
+
+
+class Opens:
+    """What a pickle of it does when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_a_result_is_never_unpickled(tmp_path):
+    """To read a pickle is to run it."""
+    trap = numpy.array([Opens(tmp_path / "sprung")], dtype=object)
+    numpy.savez(tmp_path / "v.npz", **{"0": trap})
+    (tmp_path / "v.json").write_text(json.dumps({values._ARRAY: "0"}))
+    with pytest.raises(ValueError, match="pickle"):
+        values.load(tmp_path / "v")
+    assert not (tmp_path / "sprung").exists()
+    pickle.loads(pickle.dumps(trap))  # the trap works
+    assert (tmp_path / "sprung").exists()

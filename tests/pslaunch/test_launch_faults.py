@@ -1,0 +1,213 @@
+"""Jobs that are cut short: whoever dies, all ends within seconds, and is named."""
+
+import d2l_ext  # noqa: F401, I001
+import os
+import signal
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from job_checks import (  # noqa: F401
+    CLI, JOBS, PYTHON, alive, nodes_of, nothing_left, wait_for,
+)  # fmt: skip
+
+import pslaunch as launch
+from d2l_ext import worker_exit
+from pslaunch import ports, processes, supervise
+
+#: Seconds from a fault to the end of the job.
+BOUND = 10
+
+
+@pytest.fixture
+def training(nothing_left, tmp_path):  # noqa: F811
+    """A job in the middle of its steps: (future of the `Job`, ids of its processes)."""
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(launch.run, [PYTHON, str(JOBS / "steps.py")], num_workers=2,
+                          deadline=80, log_dir=tmp_path / "logs")  # fmt: skip
+        logs = [tmp_path / "logs" / f"worker-{i}.log" for i in (0, 1)]
+        wait_for(lambda: all(f.exists() and b"step 5" in f.read_bytes() for f in logs))
+        yield job, nodes_of(nothing_left)
+
+
+@pytest.mark.parametrize("role, rank", [("worker", 1), ("server", 0), ("scheduler", 0)])
+def test_a_killed_process_ends_the_job_and_is_named(training, role, rank):
+    future, pids = training
+    assert set(map(address, listeners(pids.values()))) == {"127.0.0.1"}
+    assert len(listeners(pids.values())) == len(pids) == 4
+    clock = time.monotonic()
+    os.kill(pids[role, rank], signal.SIGKILL)
+    job = future.result(timeout=60)
+    assert time.monotonic() - clock < BOUND
+    assert (job.returncode, job.attempts) == (137, 1)
+    assert job.cause == f"{role} {rank} was ended by SIGKILL"
+    if role == "worker":
+        assert job.last_lines(1).startswith("step ")
+
+
+def listeners(pids):
+    """Rows of the kernel's tables for the sockets on which these processes listen."""
+    own = set()
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            own.add(os.readlink(link))
+    tables = [Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    rows = [row.split() for table in tables for row in table.splitlines()[1:]]
+    return [row for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]
+
+
+def address(row):
+    octets = bytes.fromhex(row[1].split(":")[0])
+    return ".".join(map(str, reversed(octets)))
+
+
+@pytest.mark.parametrize(
+    "signum, code",
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129),
+     (signal.SIGKILL, -9)],
+)  # fmt: skip
+def test_a_launcher_that_is_stopped_leaves_nothing(nothing_left, signum, code):  # noqa: F811
+    process = subprocess.Popen([*CLI, "-n", "2", "-s", "1", "sleep", "100"],
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    wait_for(lambda: len(nodes_of(nothing_left)) == 4)
+    process.send_signal(signum)
+    _, err = process.communicate(timeout=BOUND)
+    assert process.returncode == code
+    if code > 0:
+        assert f"stopped by {signal.Signals(signum).name}" in err
+        assert not alive(nothing_left)  # at once
+    else:
+        assert err == ""
+    wait_for(lambda: not alive(nothing_left), BOUND)
+
+
+def calling(mark, folder):
+    """A process in the middle of `launch.call`; it leads a process group."""
+    (folder / "caller.py").write_text(CALLER)
+    process = subprocess.Popen([PYTHON, str(folder / "caller.py")],
+                               start_new_session=True)  # fmt: skip
+    wait_for(lambda: len(nodes_of(mark)) == 4)
+    return process
+
+
+@pytest.mark.parametrize("kill", [os.kill, os.killpg])
+def test_a_killed_caller_leaves_nothing_of_its_call_either(
+    nothing_left, tmp_path, kill  # noqa: F811
+):
+    """Nor does one that is killed with all of its process group."""
+    process = calling(nothing_left, tmp_path)
+    kill(process.pid, signal.SIGKILL)
+    process.wait()
+    wait_for(lambda: not alive(nothing_left), BOUND)
+
+
+def test_nothing_is_left_when_a_machine_tells_all_processes_at_once_to_end(
+    nothing_left, tmp_path  # noqa: F811
+):
+    process = calling(nothing_left, tmp_path)
+    for pid in alive(nothing_left):
+        os.kill(pid, signal.SIGTERM)
+    process.wait()
+    wait_for(lambda: not alive(nothing_left), BOUND)
+
+
+def test_an_interrupt_in_a_notebook_ends_the_job_too(nothing_left):  # noqa: F811
+    pressed = []
+
+    def press():
+        wait_for(lambda: len(nodes_of(nothing_left)) == 4)
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    with pytest.raises(KeyboardInterrupt):
+        launch.run(["sleep", "100"])
+    assert time.monotonic() - pressed[0] < BOUND
+    assert not alive(nothing_left)
+
+
+def test_an_interrupt_while_a_job_is_being_ended_ends_it_at_once(monkeypatch):
+    """The fixture sees to the assertion."""
+    graces, end = [], processes.end
+
+    def interrupted(job, grace, under):
+        graces.append(grace)
+        if grace:
+            raise KeyboardInterrupt
+        return end(job, grace, under=under)
+
+    monkeypatch.setattr(processes, "end", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        launch.run(["bash", "-c", "setsid sleep 100 & exit 3"])
+    assert graces[0] == 2.0 and not any(graces[1:])
+
+
+def kills_itself(kv):
+    print("last words")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_process_printed_before_it_was_killed_stays(monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    job = launch.call_job(kills_itself, num_workers=1, kv_type=None, check=False)
+    assert (job.returncode, job.last_lines()) == (137, "last words")
+
+
+def test_no_file_stays_that_stood_for_the_port_of_a_killed_node(monkeypatch):
+    found, remove = [], ports.remove_files
+
+    def remove_after_a_look(numbers):
+        files = [Path(ports.LOCAL, str(number)) for number in numbers]
+        found.extend(path for path in files if path.is_socket())
+        remove(numbers)
+
+    monkeypatch.setattr(ports, "remove_files", remove_after_a_look)
+    job = launch.call_job(kills_itself, env={"DMLC_LOCAL": 1}, check=False)
+    assert job.returncode == 137
+    assert found and not any(path.exists() for path in found)
+
+
+def test_services_that_do_not_end_after_the_last_worker_are_ended(monkeypatch):
+    monkeypatch.setattr(supervise, "LEAVE", 1)
+    job = launch.call_job(leaves_in_silence, num_workers=1, check=False)
+    assert job.returncode == 1
+    assert job.cause == "1 s after the last worker still running: scheduler 0, server 0"
+
+
+def leaves_in_silence(kv):
+    os._exit(0)
+
+
+CALLER = """
+import pslaunch as launch
+
+def sleeps(kv):
+    import time
+    time.sleep(100)
+
+launch.call(sleeps, kv_type=None)
+"""
+
+FAILS = """
+import d2l_ext, mxnet
+kv = mxnet.kv.create("dist_sync")
+kv.init("weight", mxnet.nd.zeros(2))
+assert kv.rank == 0, "on purpose"
+kv._barrier()
+"""
+
+
+def test_a_worker_that_raises_does_not_wait_for_the_others():
+    job = launch.run([PYTHON, "-c", FAILS], deadline=60)
+    assert (job.returncode, job.cause) == (1, "worker 1 ended with code 1")
+    assert job.last_lines(1) == "AssertionError: on purpose"
+
+
+def test_the_other_roles_and_other_processes_keep_their_end(monkeypatch):
+    for environ in ({}, {"DMLC_ROLE": "server"}):
+        system = type("System", (), {"excepthook": None})
+        worker_exit.leave_on_error(environ, system)
+        assert system.excepthook is None

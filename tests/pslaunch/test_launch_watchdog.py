@@ -1,0 +1,244 @@
+"""The launcher and its watchdog: neither is needed to end what a job has started."""
+
+import d2l_ext  # noqa: F401, I001
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from job_checks import (  # noqa: F401
+    CLI, alive, command, nodes_of, nothing_left, sleeping, wait_for,
+)  # fmt: skip
+
+import pslaunch as launch
+from pslaunch import failures, processes, stopped
+
+#: Seconds from a fault to the end of the job.
+BOUND = 10
+#: A daemon that hides: no variables, no parent, a session of its own.
+HIDE = f"setsid env -i sleep {10**6 + os.getpid()}"
+HIDES = f"({HIDE} &); echo begun; "
+
+
+def hidden():
+    """The daemons of this test, which have not its mark."""
+    return sleeping(10**6 + os.getpid())
+
+
+def watchdog_of(launcher):
+    """The process id of a launcher's watchdog, once there is one."""
+    return wait_for(lambda: [pid for pid in processes.tree(launcher)
+                             if b"launch/watchdog.py" in command(pid)])[0]  # fmt: skip
+
+
+@pytest.fixture
+def start(nothing_left):  # noqa: F811
+    """Starts a job of two workers that run a script: (its launcher, its watchdog)."""
+    begun = []
+
+    def begin(script):
+        words = [*CLI, "-n", "2", "-s", "1", "--json", "bash", "-c", script]
+        begun.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True,
+                                      stderr=subprocess.PIPE))  # fmt: skip
+        wait_for(lambda: len(nodes_of(nothing_left)) == 4)
+        wait_for(lambda: len(hidden()) == 2 * script.count(HIDE))
+        return begun[0], watchdog_of(begun[0].pid)
+
+    yield begin
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+def outcome(launcher):
+    """(exit code, the last line in JSON, standard error) of one that ends."""
+    out, err = launcher.communicate(timeout=60)
+    return launcher.returncode, json.loads(out.splitlines()[-1]), err
+
+
+# ---- The watchdog is killed, or stopped ----
+
+
+def test_a_job_whose_watchdog_is_killed_ends_at_once_and_says_so(start, nothing_left):  # noqa: F811
+    launcher, watchdog = start(f"{HIDES} sleep 100")
+    os.kill(watchdog, signal.SIGKILL)
+    clock = time.monotonic()
+    code, told, err = outcome(launcher)
+    cause = "the watchdog was ended by SIGKILL, and its job with it"
+    assert (code, told["returncode"], told["cause"]) == (137, 137, cause)
+    assert f"launch: the job failed: {cause}\n" in err
+    assert time.monotonic() - clock < BOUND
+    assert not alive(nothing_left) and not hidden()
+
+
+def test_a_restart_after_that_has_a_watchdog_of_its_own():
+    script = "[ $D2L_EXT_START = 2 ] || { kill -KILL $PPID; sleep 100; }"
+    job = launch.run(["bash", "-c", script], max_restarts=1)
+    assert (job.returncode, job.restarts) == (0, 1)
+    assert job.notes[0] == ("the watchdog was ended by SIGKILL, and its job with it; "
+                            "restart 1 of 1")  # fmt: skip
+
+
+def test_processes_end_with_a_killed_watchdog_even_without_a_launcher(
+    start, nothing_left  # noqa: F811
+):
+    launcher, watchdog = start("exec sleep 100")
+    launcher.send_signal(signal.SIGSTOP)  # it cannot do anything about it
+    os.kill(watchdog, signal.SIGKILL)
+    wait_for(lambda: not nodes_of(nothing_left), BOUND)
+    launcher.send_signal(signal.SIGCONT)
+    assert outcome(launcher)[0] == 137
+
+
+def test_a_watchdog_that_ends_after_the_job_takes_nothing_from_its_code(monkeypatch):
+    end = processes.end
+
+    def killed_before_the_end(job, grace, under):
+        os.kill(under, signal.SIGKILL) if grace else None
+        return end(job, grace, under=under)
+
+    monkeypatch.setattr(processes, "end", killed_before_the_end)
+    job = launch.run(["true"])
+    assert (job.returncode, job.cause) == (0, None)
+
+
+def test_a_watchdog_that_is_stopped_is_continued_and_the_job_keeps_its_code(start):
+    launcher, watchdog = start("sleep 3")
+    os.kill(watchdog, signal.SIGSTOP)
+    code, told, err = outcome(launcher)
+    line = f"the watchdog, process {watchdog}, was stopped, and goes on"
+    assert (code, told["cause"]) == (0, None)
+    assert told["notes"].count(line) == 1 and f"launch: {line}\n" in err
+
+
+def test_a_stopped_watchdog_ends_the_job_of_a_launcher_that_is_killed(
+    start, nothing_left  # noqa: F811
+):
+    launcher, watchdog = start("sleep 100")
+    os.kill(watchdog, signal.SIGSTOP)
+    wait_for(lambda: processes.state(watchdog) == "S", BOUND)
+    launcher.kill()
+    launcher.wait()
+    wait_for(lambda: not alive(nothing_left), BOUND)
+
+
+# ---- A daemon without variables, in a session of its own ----
+
+
+def test_a_daemon_that_hides_ends_with_its_job():
+    job = launch.run(["bash", "-c", f"{HIDES} sleep 1"])
+    assert job.returncode == 0 and job.output() == "begun\n"
+    assert not hidden()
+
+
+@pytest.mark.parametrize("signum, code", [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_and_with_its_launcher(start, signum, code):
+    launcher, _ = start(f"{HIDES} sleep 100")
+    launcher.send_signal(signum)
+    assert launcher.wait(BOUND) == code
+    wait_for(lambda: not hidden(), BOUND)
+
+
+def test_the_process_of_a_notebook_stays_what_it_was():
+    """It may have children of its own, which are no business of a job's."""
+    other = subprocess.Popen(["sleep", "100"])
+    launch.run(["true"])
+    assert not processes.adopts() and other.poll() is None
+    other.kill()
+    other.wait()
+
+
+def test_a_process_that_is_another_users_is_let_be_and_not_waited_for(monkeypatch):
+    def kill(pid, signum):
+        raise PermissionError
+
+    other = subprocess.Popen(["sleep", "100"])
+    monkeypatch.setattr(processes.os, "kill", kill)
+    clock = time.monotonic()
+    assert processes.end("nobody's", grace=60, under=os.getpid()) == []
+    assert time.monotonic() - clock < 30
+    monkeypatch.undo()
+    other.kill()
+    other.wait()
+
+
+# ---- Stopped, not dead ----
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(stopped, "SAID", 0.5)
+    monkeypatch.setattr(stopped, "ENDED", 2.0)
+
+
+STOPS = "[ $DMLC_WORKER_ID = 1 ] && {}; sleep 100"
+
+
+@pytest.mark.parametrize("how", [
+    "kill -STOP $$", "bash -c 'kill -STOP $$'",  # itself, and its child
+])  # fmt: skip
+def test_a_process_that_is_stopped_is_named_and_ends_the_job(impatient, how):
+    job = launch.run(["bash", "-c", STOPS.format(how)])
+    assert (job.returncode, job.culprit) == (128 + signal.SIGSTOP, "worker-1")
+    name, pid = job.cause.split(" was stopped for 2 s (process ")
+    assert name == "worker 1"
+    assert job.notes == [(
+        "worker 1 is stopped, and the job waits for it: continue it with `kill -CONT "
+        f"{pid[:-1]}`, or the job ends after 2 s"
+    )]  # fmt: skip
+
+
+def test_a_process_that_goes_on_in_time_ends_nothing(impatient):
+    stops = "(sleep 1.5; kill -CONT $$) & kill -STOP $$; sleep 1; wait"
+    job = launch.run(["bash", "-c", stops], num_workers=1)
+    assert (job.returncode, len(job.notes)) == (0, 2), job.notes
+
+
+def test_the_deadline_names_who_is_stopped():
+    job = launch.run(["bash", "-c", STOPS.format("kill -STOP $$")], deadline=6)
+    assert job.returncode == 124
+    assert job.cause.endswith("still running: worker 0, worker 1 (stopped)")
+
+
+def test_a_launcher_that_was_stopped_goes_on_as_after_ctrl_z(start):
+    launcher, _ = start("sleep 3; echo $DMLC_WORKER_ID")
+    launcher.send_signal(signal.SIGSTOP)
+    time.sleep(4)
+    launcher.send_signal(signal.SIGCONT)
+    code, told, _ = outcome(launcher)
+    assert (code, told["workers"]) == (0, ["0", "1"])
+
+
+def test_time_in_which_the_launcher_itself_was_away_is_not_counted(monkeypatch):
+    now, said = [0.0], []
+    monkeypatch.setattr(stopped.time, "monotonic", lambda: now[0])
+    looks = stopped.Stopped(said.append)
+
+    def look(seconds, **halted):
+        now[0] += seconds
+        looks.look(halted, str)
+        return len(said)
+
+    assert [look(1, a=7), look(1, a=7), look(1, a=7)] == [0, 1, 1]
+    assert look(9999, a=7) == 1  # counts as one second
+    assert [look(1), look(1, a=7), look(1, a=7)] == [1, 1, 2]  # and anew
+    for _ in range(27):
+        look(1, a=7)
+    with pytest.raises(failures.Failed, match=r"^a was stopped for 30 s \(process 7\)"):
+        look(1, a=7)
+
+
+def test_who_is_held_by_a_debugger_is_not_stopped():
+    rows = {1: ("S", 0), 2: ("t", 1), 3: ("S", 2), 4: ("T", 3), 5: ("T", 9)}
+    assert processes.halted(1, rows) == 4
+    del rows[4]
+    assert processes.halted(1, rows) is None and processes.halted(5, rows) == 5
+
+
+def test_descendants_are_found_the_nearest_first_without_those_that_ended():
+    rows = {1: ("S", 0), 4: ("S", 3), 3: ("S", 2), 2: ("S", 1), 5: ("Z", 1),
+            6: ("S", 7), 7: ("S", 6)}  # fmt: skip
+    assert processes.tree(1, rows) == [2, 3, 4]
+    assert processes.tree(6, rows) == [7, 6]  # ids were taken anew while it looked

@@ -1,0 +1,76 @@
+"""Whose `mpirun` it is; what it does with jobs is tested in `tests/cluster`."""
+
+import pytest
+
+from bookkit.doctor import cluster
+from pslaunch import mpi, plan
+from pslaunch.ssh_errors import explain
+
+#: The beginning of what each prints as its version.
+OPEN_MPI = "mpirun (Open MPI) 4.1.4"
+MPICH = "HYDRA build details:\n    Version:      4.0.2"
+INTEL = "Intel(R) MPI Library for Linux* OS, Version 2021.12 (HYDRA)"
+
+
+@pytest.fixture
+def say(monkeypatch, tmp_path):
+    """Called with a text: from then on `mpirun` prints that, and is the only command;
+    the path of it."""
+
+    def put(text):
+        tool = tmp_path / "mpirun"
+        tool.write_text(f'#!/bin/sh\n[ "$*" = --version ] && echo "{text}"\n')
+        tool.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        return str(tool)
+
+    return put
+
+
+def examined(mpirun):
+    """What the doctor says of MPI."""
+    where = {"mpirun": mpirun}
+    return cluster.examine(lambda name, path=None: where.get(name), lambda: None)[1]
+
+
+@pytest.mark.parametrize("says, name", [
+    (OPEN_MPI, "Open MPI"), (MPICH, "MPICH"), (INTEL, "Intel MPI"),
+    ("mpirun 1.0\nof mine", "mpirun 1.0"), ("", "unknown origin"),
+])  # fmt: skip
+def test_an_mpirun_is_known_by_what_it_says(say, says, name):
+    assert mpi.implementation(say(says)) == name
+
+
+def test_without_an_mpirun_there_is_no_implementation():
+    assert mpi.implementation("/nowhere/mpirun") is None
+
+
+def test_open_mpi_is_taken(say):
+    found = examined(say(OPEN_MPI))
+    assert (found.text, found.state) == ("mpirun of Open MPI", "ok")
+    plan.make(["x"], 1, 1, launcher="mpi")
+
+
+@pytest.mark.parametrize("says, name", [(MPICH, "MPICH"), (INTEL, "Intel MPI")])
+def test_another_one_is_refused_by_name_before_it_is_run(say, says, name):
+    found = examined(say(says))
+    assert found.text == f"mpirun of {name}, which the launcher mpi refuses: it is " \
+                         "for Open MPI"  # fmt: skip
+    assert (found.state, found.advice) == ("note", "sudo apt-get install openmpi-bin")
+    with pytest.raises(ValueError, match=f"mpirun here is of {name}, .*openmpi-bin"):
+        plan.make(["x"], 1, 1, launcher="mpi")
+
+
+def test_a_path_that_mpirun_would_divide_is_refused(say):
+    say(OPEN_MPI)
+    with pytest.raises(ValueError, match="ssh_config='/a b/config': mpirun divides"):
+        plan.make(["x"], 1, 1, launcher="mpi", hosts=["h"], ssh_config="/a b/config")
+    plan.make(["x"], 1, 1, launcher="mpi", hosts=["h"], ssh_config="/a_b/config")
+
+
+def test_advice_of_ssh_can_be_pasted_whatever_the_path(tmp_path):
+    config = tmp_path / "a b"
+    config.write_text("UserKnownHostsFile /k\n")
+    made = plan.make(["x"], 1, 1, hosts=["h"], ssh_config=str(config))
+    said = explain("no RSA host key is known for h", made.where.hosts[0], made.where)
+    assert f"`ssh -F '{config}' -o BatchMode=no " in said

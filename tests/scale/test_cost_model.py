@@ -1,0 +1,456 @@
+"""The formulas of the cost model: by eye, by their limits, and against the networks."""
+
+import d2l_ext  # noqa: F401, I001
+from dataclasses import replace
+from math import exp, inf, isclose, prod, sqrt
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mxnet import gluon
+
+from d2l_ext.data_parallel import lenet, traffic
+from d2l_ext.trainer import networks
+from d2l_ext.scale import batch_size, exchange, fit, layerwise
+from benchmarks.scale import cases, machine
+from d2l_ext.scale import pipelines, restarts, sizes, step
+from benchmarks.scale import study
+from d2l_ext.scale.link import Link, network
+from d2l_ext.scale.sizes import LENET, LSTM, MODELS, VGG11
+from d2l_ext.devices import try_all_devices
+
+quick = settings(max_examples=60)
+GPU = step.Device(flops=5e12, overhead=1e-4)
+amounts = st.floats(1e-9, 1e-2)
+counts = st.integers(1, 40)
+
+
+# ---- links and fits
+
+
+def test_a_gigabit_link_moves_125_megabytes_per_second():
+    link = network(1, latency=0.5)
+    assert link.beta == 8e-9
+    assert link.seconds(125_000_000) == pytest.approx(1.5)
+
+
+def test_ten_times_the_bandwidth_is_a_tenth_of_the_time_per_byte():
+    assert network(10).beta == pytest.approx(network(1).beta / 10)
+
+
+def test_at_its_half_a_link_spends_as_long_on_latency_as_on_bytes():
+    link = Link(2.0, 0.5)
+    assert link.seconds(link.half) == 2 * link.alpha
+
+
+@pytest.mark.parametrize("make", [
+    lambda: Link(-1, 0), lambda: Link(0, float("nan")), lambda: network(0),
+])  # fmt: skip
+def test_a_link_of_impossible_numbers_is_refused(make):
+    with pytest.raises(ValueError, match="must be a number from 0|bandwidth above 0"):
+        make()
+
+
+@quick
+@given(amounts, st.floats(1e-12, 1e-8))
+def test_alpha_and_beta_come_back_from_exact_times(alpha, beta):
+    sizes_, link = [0, 10**4, 10**6, 10**8], Link(alpha, beta)
+    found, quality = fit.link(sizes_, [link.seconds(n) for n in sizes_])
+    assert found.alpha == pytest.approx(alpha, rel=1e-5)
+    assert found.beta == pytest.approx(beta, rel=1e-5)
+    assert max(map(abs, quality.residuals)) < 1e-5
+
+
+def test_no_constant_is_negative_even_if_that_would_fit_better():
+    found = fit.least_squares([(1, 1), (1, 2), (1, 3)], [1, 3, 5])  # 2x − 1
+    assert found.constants[0] == 0
+    assert found.constants[1] > 0
+
+
+def test_errors_are_relative_and_positive_when_the_prediction_is_too_long():
+    assert fit.errors([1.1, 9.0], [1.0, 10.0]) == pytest.approx([0.1, -0.1])
+
+
+@pytest.mark.parametrize("rows, seconds, message", [
+    ([(1, 2)], [1.0], "1 measurements cannot tell 2 constants"),
+    ([(1, 2), (1,)], [1.0, 2.0], "of lengths"),
+    ([(1,), (1,)], [1.0, 0.0], "above 0")])  # fmt: skip
+def test_a_fit_of_bad_measurements_says_what_is_wrong(rows, seconds, message):
+    with pytest.raises(ValueError, match=message):
+        fit.least_squares(rows, seconds)
+
+
+def test_a_table_is_read_between_its_points_and_beyond():
+    table = {10: 1.0, 20: 3.0, 40: 3.0}
+    assert [fit.interpolate(x, table) for x in (5, 10, 15, 30, 50)] == [0, 1, 2, 3, 3]
+
+
+# ---- exchanges
+
+
+@quick
+@given(st.sampled_from(traffic.ALGORITHMS), counts, st.integers(0, 10**9))
+def test_one_array_costs_what_the_allreduce_chapter_says(way, k, nbytes):
+    link = Link(1e-4, 1e-9)
+    expected = traffic.seconds(way, k, nbytes, link.alpha, link.beta)
+    assert exchange.seconds(way, k, nbytes, link) == expected
+
+
+@quick
+@given(st.integers(2, 4096), st.integers(1, 10**9))
+def test_without_latency_the_ring_moves_the_fewest_bytes(k, nbytes):
+    link = Link(0, 1e-9)
+    ring, tree, naive = (exchange.seconds(w, k, nbytes, link)
+                         for w in ("ring", "tree", "naive"))  # fmt: skip
+    assert ring == pytest.approx(2 * (k - 1) / k * nbytes * 1e-9)
+    assert ring <= tree <= naive
+
+
+def test_arrays_cost_latency_and_no_bytes():
+    link = Link(1.0, 1.0)
+    assert exchange.seconds("ring", 2, 8, link, arrays=3) == 2 * (3 * 1 + 4)
+    assert exchange.seconds("servers", 1, 8, link, arrays=3) == 2 * 3 + 2 * 8
+
+
+@quick
+@given(st.integers(1, 512), st.integers(1, 512))
+def test_servers_are_the_bottleneck_while_they_are_fewer_than_workers(n, s):
+    link = Link(0, 1e-9)
+    seconds = exchange.seconds("servers", n, 10**6, link, servers=s)
+    assert seconds == pytest.approx(2e-3 * max(1, n / s))
+
+
+def test_compression_makes_the_push_a_sixteenth_and_leaves_the_pull():
+    link = Link(0, 1.0)
+    plain, small = (exchange.seconds("servers", 4, 32, link, pushed=p)
+                    for p in (1, step.TWO_BIT))  # fmt: skip
+    assert (plain, small) == (4 * 64, 4 * 34)
+
+
+def test_an_unknown_way_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="naive, tree, ring, servers"):
+        exchange.seconds("star", 2, 8, Link(0, 0))
+
+
+# ---- networks
+
+
+def test_lenet_has_the_parameters_that_it_has():
+    assert LENET.parameters == sum(map(prod, lenet.SHAPES))
+    assert LENET.arrays == len(lenet.SHAPES)
+    assert machine.LENET_BYTES == LENET.nbytes
+
+
+def test_vgg_has_the_parameters_of_the_model_zoo():
+    net = networks.build("vgg11", (3, 32, 32), try_all_devices(1))
+    shapes = [p.shape for p in net.collect_params().values()]
+    assert (VGG11.parameters, VGG11.arrays) == (sum(map(prod, shapes)), len(shapes))
+
+
+def test_the_lstm_layers_have_the_parameters_of_mxnet():
+    layers = gluon.rnn.LSTM(1500, 2, input_size=1500).collect_params().values()
+    inside = sum(prod(p.shape) for p in layers)
+    assert LSTM.parameters == inside + 2 * 1500 * 10_000 + 10_000
+
+
+def test_work_is_counted_by_eye():
+    assert sizes.dense(2, 3) == (9, 6)
+    assert sizes.convolution(1, 2, 3, 4) == (20, 18 * 16)
+    assert sizes.lstm(2, 3, 5) == (4 * 3 * 5 + 24, 4 * 3 * 5 * 5)
+    assert sizes.model("m", [sizes.dense(2, 3)]).flops == 6 * 6
+
+
+def test_a_convolution_does_more_for_each_byte_than_a_dense_layer():
+    assert LENET.flops_per_byte > VGG11.flops_per_byte
+
+
+# ---- steps
+
+
+def plans():
+    ways = [(way, False) for way in exchange.WAYS] + [("servers", True)]
+    return st.builds(
+        lambda way, *others: step.Plan(way[0], others[0], way[1], 1e-10, *others[1:]),
+        st.sampled_from(ways), st.integers(1, 64), st.booleans(), st.booleans(),
+    )  # fmt: skip
+
+
+@quick
+@given(st.sampled_from(MODELS), counts, plans())
+def test_no_cluster_is_more_than_perfect(model, k, plan):
+    link = network(10)
+    assert 0 < step.strong(model, 4096, k, GPU, link, plan) <= 1 + 1e-12
+    assert 0 < step.weak(model, 64, k, GPU, link, plan) <= 1 + 1e-12
+
+
+@quick
+@given(st.sampled_from(MODELS), plans())
+def test_one_device_needs_no_exchange(model, plan):
+    alone = step.seconds(model, 64, 1, GPU, network(1), plan)
+    assert alone == GPU.seconds(model, 64)
+
+
+def test_a_step_is_computing_and_exchange_unless_they_overlap():
+    link, apart = network(1), step.Plan("ring")
+    together = step.Plan("ring", overlap=True)
+    compute = GPU.seconds(VGG11, 4096 / 8)
+    moved = step.communication(VGG11, 8, link, apart)
+    assert step.seconds(VGG11, 4096, 8, GPU, link, apart) == compute + moved
+    hidden = min(moved, 2 / 3 * compute)
+    overlapped = step.seconds(VGG11, 4096, 8, GPU, link, together)
+    assert overlapped == pytest.approx(compute + moved - hidden)
+
+
+def test_gradients_in_one_array_pay_latency_once():
+    slow, plan = Link(1.0, 0.0), step.Plan("tree")
+    each = step.communication(LENET, 4, slow, plan)
+    assert each == 8 * step.communication(LENET, 4, slow, replace(plan, flat=True))
+
+
+@pytest.mark.parametrize("devices", [2, 7, 64])
+def test_the_servers_needed_are_enough_and_one_fewer_is_not(devices):
+    plan, link = step.Plan("servers", overlap=True), network(100)
+    s = step.servers_needed(VGG11, 512 * devices, devices, GPU, link, plan)
+    base = GPU.seconds(VGG11, 512)
+
+    def added(s):
+        plan = step.Plan("servers", s, overlap=True)
+        took = step.seconds(VGG11, 512 * devices, devices, GPU, link, plan)
+        return took / base - 1
+
+    assert added(s) <= 0.05 + 1e-12
+    assert s == 1 or added(s - 1) > 0.05
+
+
+def test_where_no_number_of_servers_is_enough_it_says_so():
+    plan = step.Plan("servers")
+    assert step.servers_needed(VGG11, 64, 64, GPU, network(1), plan) is None
+
+
+def test_compression_pays_below_the_bandwidth_that_it_says_and_not_above():
+    packing, n, s = 1e-9, 4, 1
+    limit = step.compression_pays_below(packing, carried=n / s)
+    for rate, pays in ((0.99 * limit, True), (1.01 * limit, False)):
+        plain, small = (
+            step.communication(VGG11, n, network(rate, 0),
+                               step.Plan("servers", s, compressed, packing))
+            for compressed in (False, True)
+        )  # fmt: skip
+        assert (small < plain) == pays
+    assert step.compression_pays_below(0) == inf
+
+
+def test_only_servers_unpack_gradients():
+    with pytest.raises(ValueError, match="by way='ring': only way='servers'"):
+        step.Plan("ring", compressed=True)
+
+
+@pytest.mark.parametrize("devices", [0, -1, 2.0, True])
+def test_a_number_of_devices_that_is_none_is_refused(devices):
+    with pytest.raises(ValueError, match="devices must be a whole number from 1"):
+        step.seconds(LENET, 64, devices, GPU, network(1))
+
+
+# ---- pipelines and layers
+
+
+@quick
+@given(st.integers(1, 8), st.integers(1, 32))
+def test_equal_stages_lose_the_bubble_and_nothing_else(p, m):
+    seconds = pipelines.seconds([1.0] * p, [2.0] * p, m)
+    assert seconds == 3 * (m + p - 1)
+    efficiency = pipelines.efficiency([1.0] * p, [2.0] * p, m)
+    assert 1 - efficiency == pytest.approx((p - 1) / (m + p - 1))
+
+
+def test_the_slowest_stage_counts_once_for_each_micro_batch():
+    assert pipelines.seconds([1, 3], [2, 2], chunks=4) == (1 + 3 + 2 + 2) + 3 * (3 + 2)
+
+
+def test_stages_without_all_their_times_are_refused():
+    with pytest.raises(ValueError, match="2 forward times and 1 backward times"):
+        pipelines.seconds([1, 2], [1], 4)
+
+
+def test_a_divided_layer_sends_two_sums_and_no_parameters():
+    link = Link(0, 1.0)
+    took = layerwise.seconds(12.0, 2, rows=3, inputs=5, outputs=7, link=link)
+    assert took == 12 / 2 + 2 * (3 * 5 * 4) + 2 * (3 * 7 * 4)
+
+
+# ---- failures
+
+
+def test_the_best_interval_of_young_loses_as_much_to_writing_as_to_failures():
+    write, mtbf = 10, 50_000
+    best = restarts.young(write, mtbf)
+    assert best == 1000
+    assert write / best == best / 2 / mtbf
+
+
+@quick
+@given(st.floats(0.1, 30), st.floats(1e3, 1e6))
+def test_no_interval_is_better_than_that_of_daly(write, mtbf):
+    best = restarts.daly(write, mtbf)
+    at_best, less, more = (
+        restarts.expected(1, x * best, write, 0, mtbf) for x in (1, 0.7, 1.4)
+    )
+    assert at_best < less and at_best < more
+
+
+def test_daly_finds_the_best_interval_even_where_failures_are_frequent():
+    write, mtbf = 30, 1000
+    tried = numpy.arange(100, 400, 0.5)
+    best = min(tried, key=lambda t: restarts.expected(1, t, write, 0, mtbf))
+    assert restarts.daly(write, mtbf) == pytest.approx(best, rel=0.01)
+    assert abs(restarts.young(write, mtbf) / best - 1) > 0.05
+
+
+def test_daly_is_young_where_failures_are_rare():
+    assert restarts.daly(1, 1e9) == pytest.approx(restarts.young(1, 1e9), rel=1e-4)
+    assert restarts.daly(100, 40) == 40
+
+
+def test_without_failures_only_writing_costs():
+    assert restarts.expected(100, 10, 1, 5, inf) == pytest.approx(110)
+    rare = restarts.expected(100, 10, 1, 5, 1e12)
+    assert rare == pytest.approx(110)
+
+
+def test_a_failure_loses_half_an_interval_if_failures_are_rare():
+    assert restarts.lost_per_failure(99, 1, 1e5) == pytest.approx(50, rel=1e-3)
+    assert restarts.lost_per_failure(99, 1, 10) < 10  # never more than the mean time
+
+
+def test_ten_times_the_devices_fail_ten_times_as_often():
+    assert restarts.cluster_mtbf(1000, 10) == 100
+
+
+def test_an_expected_time_is_that_of_the_formula():
+    e = 50 * exp(3 / 50) * (exp((10 + 2) / 50) - 1) * 100 / 10
+    assert isclose(restarts.expected(100, 10, 2, 3, 50), e)
+
+
+# ---- batch size
+
+
+def test_at_the_critical_batch_size_both_steps_and_examples_are_twice_the_least():
+    least_steps, critical = 1000, 256
+    assert batch_size.steps(critical, critical, least_steps) == 2 * least_steps
+    huge, tiny = batch_size.steps(1e12, critical, 1000), 1e-6
+    assert huge == pytest.approx(1000)
+    fewest = batch_size.examples(tiny, critical, 1000)
+    assert batch_size.examples(critical, critical, 1000) == pytest.approx(2 * fewest)
+    assert batch_size.seconds_to_loss(0.5, 128, critical, 1000) == 0.5 * 3000
+
+
+# ---- this machine
+
+
+def test_two_tasks_fit_on_two_cores_and_three_crowd():
+    assert [cases.crowd(k, 2) for k in (1, 2, 3, 4)] == [1, 1, 1.5, 2]
+
+
+def test_rows_by_eye():
+    assert cases.reduce_row("naive", 3, 10, cores=2) == (1, 4, 40)
+    assert cases.reduce_row("tree", 4, 10, cores=2) == (1, 4, 40)
+    assert cases.reduce_row("ring", 4, 10, cores=2) == (1, 6, 6 * 2.5 * 2)
+    assert cases.store_row(3, 10) == (1, 10, 30)
+    assert cases.dist_row(3, 8, 10) == (1, 24, 10, 30)
+    assert cases.step_row(4, 0.5, cores=2) == (1.0, 4)
+    assert cases.stage_row(2, 64, 4) == (4, 8, 512)
+
+
+CONSTANTS = {
+    "naive": (1e-4, 1e-4, 3e-10), "tree": (1e-4, 1e-4, 3e-10),
+    "ring": (1e-4, 2e-4, 4e-10), "local": (1e-4, 0.0, 3e-10),
+    "device": (1e-4, 1e-11, 3e-10), "step": (1.05, 4e-3),
+    "stage": (1e-3, 3e-4, 1.8e-5), "block": (1e-3, 1e-5, 1.7e-7),
+    "dist": (4e-4, 1e-4, 1e-10, 1.4e-9), "dist compressed": (4e-4, 1e-4, 2e-10, 2e-9),
+    "dist lenet": (1.2, 1.1),
+}  # fmt: skip
+
+
+def made_up():
+    """A machine whose constants are known."""
+    known = machine.Machine(2, CONSTANTS)
+    known.gradient = {n: 1e-3 + 4e-4 * n for n in (16, 32, 96, 160, 256)}
+    return known
+
+
+def test_a_machine_that_follows_the_model_is_predicted_exactly():
+    truth = made_up()
+    found = machine.calibrate({c: truth.seconds(c) for c in study.FITTED}, cores=2)
+    assert max(map(abs, found.residuals.values())) < 1e-9
+    for case in study.UNSEEN:
+        assert found.seconds(case) == pytest.approx(truth.seconds(case), rel=1e-9)
+
+
+def test_noise_of_two_percent_moves_no_prediction_by_more_than_eight():
+    truth, rng = made_up(), numpy.random.RandomState(0)
+    noisy = {c: truth.seconds(c) * rng.normal(1, 0.02) for c in study.FITTED}
+    found = machine.calibrate(noisy, cores=2)
+    worst = max(abs(found.seconds(c) / truth.seconds(c) - 1) for c in study.UNSEEN)
+    assert worst < 0.08
+
+
+def test_no_case_is_both_fitted_and_predicted():
+    assert not set(study.FITTED) & set(study.UNSEEN)
+    assert len(set(study.UNSEEN)) == len(study.UNSEEN) >= 12
+
+
+def test_what_follows_from_other_cases_is_not_fitted():
+    with pytest.raises(ValueError, match="follows from other cases"):
+        machine.calibrate({("layerwise", 2, 64, 2048): 1.0}, cores=2)
+
+
+def test_a_kind_that_was_not_fitted_is_named():
+    with pytest.raises(ValueError, match="'ring' was not fitted: there is nothing"):
+        machine.Machine(2).seconds(("ring", 2, 10))
+
+
+def test_every_case_without_a_job_runs_and_takes_time():
+    small = [("naive", 2, 4000), ("ring", 3, 4000), ("local", 2, 4000),
+             ("gradient", 4), ("step", "tree", 2, 4), ("stage", 1, 4, 2),
+             ("pipeline", (1, 1), 4, 2), ("block", 4, 8), ("layerwise", 2, 4, 8)]
+    found = study.measure(small, rounds=1)
+    assert list(found) == small
+    assert min(found.values()) > 0
+
+
+def test_jobs_take_turns_and_all_their_steps_count(monkeypatch):
+    ran = []
+
+    def job(group, steps):
+        ran.append(group)
+        return {case: [len(ran)] * steps for case in group}
+
+    monkeypatch.setattr(study, "_job", job)
+    one, two = ("dist", 1, 1, 8, 8000), ("dist", 2, 1, 8, 8000)
+    assert study.measure([one, two], steps=3, passes=2) == {one: 2, two: 3}
+    assert ran == [[one], [two]] * 2  # one in jobs 1 and 3, two in 2 and 4
+
+
+def test_a_young_interval_that_no_write_needs_is_zero():
+    assert restarts.young(0, 100) == sqrt(0)
+
+
+@pytest.mark.parametrize("asked", [
+    restarts.young, restarts.daly, lambda write, mtbf: restarts.lost_per_failure(
+        9, write, mtbf), lambda write, mtbf: restarts.expected(9, 9, write, 1, mtbf),
+])  # fmt: skip
+def test_failures_without_time_between_them_and_negative_writes_are_refused(asked):
+    with pytest.raises(ValueError, match="between failures must be above 0, not 0"):
+        asked(1, 0)
+    with pytest.raises(ValueError, match="time to write a checkpoint"):
+        asked(-1, 100)
+
+
+def test_what_follows_from_other_cases_by_eye():
+    known = machine.Machine(2, gradient={0: 0.0, 100: 100.0}, constants={
+        "block": (1, 0.5, 0.25), "naive": (10, 0, 0), "stage": (1, 0, 0),
+        "dist": (5, 0, 0, 0), "dist lenet": (2, 3)})  # fmt: skip
+    assert known.seconds(("layerwise", 2, 4, 8)) == (1 + 0.5 * 4 + 0.25 * 4 * 4) + 20
+    assert known.seconds(("dist lenet", 4, 1, 40)) == 2 * (10 * 2) + 3 * 5
+    assert known.seconds(("pipeline", (1, 1), 4, 3)) == pytest.approx(2 + 2)

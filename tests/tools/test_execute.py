@@ -1,0 +1,483 @@
+"""make book, make rerun and make html, on books of a few cells."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+from nbformat import v4
+from played_machine import GIT
+
+import cache
+import durations
+import execute
+import notebooks
+import render
+import rerun
+import sources
+from progress import Progress
+
+TOOLS = Path(execute.__file__).parent
+
+
+class Book:
+    """A book in a git repository: `chapters` maps names to lists of cells."""
+
+    def __init__(self, root, **chapters):
+        self.root = root
+        self.work = root / "_build" / "book"
+        (root / "chapters").mkdir(parents=True)
+        (root / "d2l_ext").mkdir()
+        self.write("d2l_ext/__init__.py", "")
+        self.write("_config.yml", 'title: A book\nexecute: {execute_notebooks: "off"}')
+        files = "".join(f"\n- file: chapters/{name}" for name in chapters)
+        self.write("_toc.yml", f"format: jb-book\nroot: intro\nchapters:{files}\n")
+        self.write("intro.md", "# Introduction\n")
+        self.write(".gitignore", "/_build/\n__pycache__/\n")
+        for name, cells in chapters.items():
+            self.set(name, cells)
+        self.git("init", "-q")
+        self.git("add", ".")
+        self.git("commit", "-qm", "all")
+
+    def write(self, name, text):
+        (self.root / name).write_text(text)
+
+    def set(self, name, cells):
+        """Write chapter `name`: a cell that starts with # is text, else code."""
+        nb = v4.new_notebook(cells=[_cell(i, c) for i, c in enumerate(cells)])
+        rerun.normalise(nb)
+        nbformat.write(nb, self.root / "chapters" / f"{name}.ipynb")
+
+    def git(self, *arguments):
+        command = [*GIT, *arguments]
+        done = subprocess.run(
+            command, cwd=self.root, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    def start(self, script):
+        command = [sys.executable, TOOLS / script, "--root", self.root]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+
+    def execute(self, timeout=60):
+        """Execute without rendering; return the outputs of the code cells."""
+        sources.copy_sources(self.root, self.work)
+        execute.execute_book(self.root, self.work, timeout)
+        return self.outputs("one", self.work)
+
+    def outputs(self, name, root=None):
+        path = (root or self.root) / "chapters" / f"{name}.ipynb"
+        code = notebooks.code_cells(nbformat.read(path, as_version=4))
+        return [[_shown(output) for output in cell.outputs] for cell in code]
+
+
+def _cell(number, content):
+    source, tags = content if isinstance(content, tuple) else (content, [])
+    if source.startswith("#"):
+        return v4.new_markdown_cell(source, id=f"cell{number}")
+    return v4.new_code_cell(source, id=f"cell{number}", metadata={"tags": list(tags)})
+
+
+def _shown(output):
+    if output.output_type == "stream":
+        return output.text
+    if output.output_type == "error":
+        return output.ename
+    return output.data["text/plain"]
+
+
+@pytest.fixture
+def counted(tmp_path):
+    """A cell that notes each of its executions, and a function that counts them."""
+    record = tmp_path / "record"
+
+    def count():
+        return record.read_text().count("ran") if record.exists() else 0
+
+    return f"open({str(record)!r}, 'a').write('ran')", count
+
+
+@pytest.fixture
+def call(monkeypatch):
+    """A function that calls the `main` of a script for a book, without a process."""
+
+    def call_main(script, book, *arguments):
+        line = ["script", "--root", str(book.root), *arguments]
+        monkeypatch.setattr(sys, "argv", line)
+        return script.main()
+
+    return call_main
+
+
+# The whole of make book
+
+
+def test_the_book_is_executed_and_rendered_beside_the_checkout(tmp_path):
+    book = Book(tmp_path / "book", one=["# Title", "print(6 * 7, 'so')"])
+    stored = (book.root / "chapters/one.ipynb").read_bytes()
+    process = book.start("execute.py")
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert "42 so" in (book.root / "_build/html/chapters/one.html").read_text()
+    assert str(book.root / "_build/html/index.html") in out
+    assert (book.root / "chapters/one.ipynb").read_bytes() == stored
+    assert book.git("status", "--porcelain") == ""
+
+
+def test_a_failing_cell_is_shown_and_ends_the_run(tmp_path, call, capsys):
+    book = Book(
+        tmp_path / "book",
+        one=["# Title", "x = 0", "y = 1 \n1 / x"],
+        two=["print('not reached')"],
+    )
+    assert call(execute, book) == 1
+    out, err = capsys.readouterr()
+    assert "chapter 1 of 2  chapters/one.ipynb  failed" in out
+    assert "chapters/one.ipynb, code cell 2:" in err
+    assert "    1 / x\n" in err
+    assert "ZeroDivisionError: division by zero" in err
+    assert "The book was not made." in err
+    assert "two" not in out
+    assert "Traceback" not in err
+    assert not (book.root / "_build/html").exists()
+
+
+def test_a_chapter_that_writes_into_the_checkout_is_noticed(
+    tmp_path, call, monkeypatch, capsys
+):
+    writes = "_ = open('../../../intro.md', 'a').write('x')"
+    book = Book(tmp_path / "book", one=[writes])
+    monkeypatch.setattr(execute, "render", lambda *_, **__: "page")
+    assert call(execute, book) == 1
+    assert "These files changed while the book was made: intro.md." in (
+        capsys.readouterr().err
+    )
+
+
+# What is executed again, and what is not
+
+
+def test_edited_text_appears_and_executes_nothing(tmp_path, counted):
+    cell, count = counted
+    book = Book(tmp_path / "book", one=["# Title\n\nBefore.", f"_ = {cell}", "6 * 7"])
+    assert book.execute() == [[], ["42"]]
+    book.set("one", ["# Title\n\nAfter.", f"_ = {cell}", "6 * 7"])
+    assert book.execute() == [[], ["42"]]
+    nb = nbformat.read(book.work / "chapters/one.ipynb", as_version=4)
+    assert nb.cells[0].source == "# Title\n\nAfter."
+    assert count() == 1
+
+
+def test_changed_code_is_executed_again(tmp_path, counted):
+    cell, count = counted
+    book = Book(tmp_path / "book", one=[f"_ = {cell}", "1"])
+    assert book.execute() == [[], ["1"]]
+    book.set("one", [f"_ = {cell}", "2"])
+    assert book.execute() == [[], ["2"]]
+    assert count() == 2
+
+
+def test_a_changed_tag_is_no_known_chapter(tmp_path):
+    plain = v4.new_notebook(cells=[_cell(0, "1")])
+    tagged = v4.new_notebook(cells=[_cell(0, ("1", ["claim-S1"]))])
+    store = cache.Cache(tmp_path, "here")
+    store.keep(Path("one.ipynb"), plain)
+    assert store.recall(Path("one.ipynb"), plain)
+    assert not store.recall(Path("one.ipynb"), tagged)
+    assert not store.recall(Path("two.ipynb"), plain)
+    assert not cache.Cache(tmp_path, "there").recall(Path("one.ipynb"), plain)
+
+
+def test_a_stored_result_that_was_cut_off_is_no_result(tmp_path):
+    nb = v4.new_notebook(cells=[_cell(0, "1")])
+    store = cache.Cache(tmp_path, "here")
+    store.keep(Path("one.ipynb"), nb)
+    (file,) = tmp_path.iterdir()
+    file.write_text(file.read_text()[:-1])
+    assert not store.recall(Path("one.ipynb"), nb)
+
+
+@pytest.mark.parametrize("change", ["library", "variable", "package", "cores", "gpus"])
+def test_a_change_of_what_chapters_depend_on_is_noticed(tmp_path, monkeypatch, change):
+    book = Book(tmp_path / "book", one=["1"])
+    before = cache.surroundings(book.root)
+    assert cache.surroundings(book.root) == before
+    if change == "library":
+        book.write("d2l_ext/__init__.py", "x = 1\n")
+    elif change == "variable":
+        monkeypatch.setenv("D2L_EXT_TRY", "1")
+    elif change == "package":
+        monkeypatch.setattr(cache.metadata, "distributions", list)
+    elif change == "cores":
+        monkeypatch.setattr(cache, "_cores", lambda: 1000)
+    elif change == "gpus":
+        monkeypatch.setattr(cache, "_gpus", lambda: "GPU 0: NVIDIA A10")
+    assert cache.surroundings(book.root) != before
+
+
+def test_text_around_the_library_and_other_variables_change_nothing(
+    tmp_path, monkeypatch
+):
+    book = Book(tmp_path / "book", one=["1"])
+    before = cache.surroundings(book.root)
+    book.write("intro.md", "# Other\n")
+    monkeypatch.setenv("UNRELATED", "1")
+    assert cache.surroundings(book.root) == before
+
+
+# How a chapter is executed
+
+
+def test_an_error_is_shown_where_it_is_expected(tmp_path):
+    book = Book(tmp_path / "book", one=[("1 / 0", ["raises-exception"]), "'after'"])
+    assert book.execute() == [["ZeroDivisionError"], ["'after'"]]
+
+
+def test_outputs_hold_neither_messages_of_c_code_nor_warnings_a_reader_turned_on(
+    tmp_path, monkeypatch
+):
+    noisy = "import os, warnings\n_ = os.system('echo from C; echo from C >&2')\n"
+    noisy += "warnings.warn('old', PendingDeprecationWarning)\nprint('result')"
+    book = Book(tmp_path / "book", one=[noisy])
+    # The kernel does not look for messages of C code when it sees that pytest runs.
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    # Set here, so that what prepare_environment does is undone after the test.
+    monkeypatch.setenv("PYTHONWARNINGS", "always")
+    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "")
+    notebooks.prepare_environment()
+    assert book.execute() == [["result\n"]]
+
+
+def test_chapters_run_in_their_folder_of_the_copy_with_the_running_python(tmp_path):
+    shown = "import os, sys\nprint(os.getcwd())\nprint(sys.executable)"
+    book = Book(tmp_path / "book", one=[shown])
+    expected = f"{book.work / 'chapters'}\n{sys.executable}\n"
+    assert book.execute() == [[expected]]
+
+
+def test_no_kernel_outlives_its_chapter(tmp_path):
+    book = Book(tmp_path / "book", one=["import os\nos.getpid()"])
+    ((pid,),) = book.execute()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
+
+
+def test_control_c_ends_the_kernel_and_says_that_it_stopped(tmp_path):
+    note = tmp_path / "pid"
+    note.touch()
+    waits = f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))"
+    book = Book(tmp_path / "book", one=[waits, "time.sleep(60)"])
+    process = book.start("execute.py")
+    while not note.read_text():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Stopped." in err
+    assert "The kernel died" not in err
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+
+
+def test_control_c_is_not_lost_between_two_cells(tmp_path, monkeypatch):
+    """As a cell ends, asyncio may swallow a cancellation; here it always does."""
+    second = tmp_path / "second"
+    first = f"import os, signal\nos.kill({os.getpid()}, signal.SIGINT)"
+    book = Book(tmp_path / "book", one=[first, f"open({str(second)!r}, 'w')"])
+    keep = SimpleNamespace(cancel=lambda: None)
+    monkeypatch.setattr(notebooks.asyncio, "current_task", lambda: keep)
+    with pytest.raises(KeyboardInterrupt):
+        book.execute()
+    assert not second.exists()
+
+
+def test_a_dead_kernel_is_reported_with_its_last_words(tmp_path):
+    dies = "import os\n_ = os.system('echo libgomp is missing >&2')\nos._exit(3)"
+    book = Book(tmp_path / "book", one=["1", dies])
+    with pytest.raises(notebooks.ChapterError) as error:
+        book.execute()
+    assert "chapters/one.ipynb, code cell 2" in str(error.value)
+    assert "The kernel died" in str(error.value)
+    assert "libgomp is missing" in str(error.value)
+
+
+def test_a_cell_that_does_not_end_is_given_up(tmp_path):
+    book = Book(tmp_path / "book", one=["import time\ntime.sleep(60)"])
+    with pytest.raises(notebooks.ChapterError, match="more than 1 seconds"):
+        book.execute(timeout=1)
+
+
+# make rerun
+
+
+def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(tmp_path, call):
+    cells = ["# Title", "print(1, flush=True)\nimport sys\nprint(2)", "3"]
+    book = Book(tmp_path / "book", one=cells, two=["4"])
+    assert call(rerun, book, "chapters/one.ipynb") == 0
+    nb = nbformat.read(book.root / "chapters/one.ipynb", as_version=4)
+    assert book.outputs("one") == [["1\n2\n"], ["3"]]
+    assert [c.execution_count for c in notebooks.code_cells(nb)] == [1, 2]
+    assert [cell.id for cell in nb.cells] == ["cell0", "cell1", "cell2"]
+    assert nb.metadata == {
+        "kernelspec": {
+            "display_name": "Python 3",
+            "language": "python",
+            "name": "python3",
+        },
+        "language_info": {"name": "python"},
+    }
+    assert book.git("status", "--porcelain").splitlines() == [
+        " M chapters/one.ipynb",
+        "?? chapters/durations.json",
+    ]
+
+    first = (book.root / "chapters/one.ipynb").read_bytes()
+    rerun.rerun(book.root, [Path("chapters/one.ipynb")], timeout=60)
+    assert (book.root / "chapters/one.ipynb").read_bytes() == first
+
+
+def test_rerun_can_store_nothing_but_the_time(tmp_path, call):
+    book = Book(tmp_path / "book", one=["import time\ntime.sleep(0.2)"])
+    assert call(rerun, book, "--time") == 0
+    assert book.git("status", "--porcelain") == "?? chapters/durations.json\n"
+    assert 0.2 <= durations.load(book.root)["chapters/one"]["seconds"] < 60
+
+
+def test_rerun_leaves_a_chapter_that_fails_as_it_was(tmp_path, call, capsys):
+    book = Book(tmp_path / "book", one=["print(1)", "undefined"])
+    assert call(rerun, book) == 1
+    assert "NameError: name 'undefined' is not defined" in capsys.readouterr().err
+    assert book.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("name", ["chapters/none.ipynb", "intro.md", "../one.ipynb"])
+def test_rerun_refuses_what_is_no_chapter(tmp_path, name, call, capsys):
+    book = Book(tmp_path / "book", one=["1"])
+    (tmp_path / "one.ipynb").touch()
+    assert call(rerun, book, name) == 1
+    assert f"{name} is no notebook of this book" in capsys.readouterr().err
+
+
+def test_normalising_joins_a_stream_that_was_cut_and_drops_times():
+    cell = _cell(0, "1")
+    cell.metadata.execution = {"iopub.execute_input": "2026"}
+    cell.execution_count = 7
+    for name, text in (("stdout", "a"), ("stdout", "b"), ("stderr", "c")):
+        cell.outputs.append(v4.new_output("stream", name=name, text=text))
+    cell.outputs.append(v4.new_output("execute_result", execution_count=7))
+    nb = rerun.normalise(v4.new_notebook(cells=[cell]))
+    (cell,) = nb.cells
+    assert cell.metadata == {"tags": []}
+    assert cell.execution_count == 1
+    assert [o.get("text") for o in cell.outputs] == ["ab", "c", None]
+    assert cell.outputs[2].execution_count == 1
+
+
+# make html
+
+
+def test_html_shows_stored_outputs_and_executes_nothing(
+    tmp_path, counted, call, capsys
+):
+    cell, count = counted
+    book = Book(tmp_path / "book", one=["# Title", f"_ = {cell}"])
+    assert call(render, book) == 0, capsys.readouterr()
+    assert count() == 0
+    assert (book.root / "_build/html/chapters/one.html").exists()
+
+    # A page of an earlier run must not hide that its chapter is gone, or broken.
+    book.set("one", ["# Title\n\n![a picture](img/missing.svg)"])
+    assert call(render, book) == 1
+    err = capsys.readouterr().err
+    assert "missing.svg" in err
+    assert "chapters/one.ipynb" in err
+
+
+# The parts
+
+
+def test_chapters_come_in_the_order_of_the_table_of_contents(tmp_path):
+    book = Book(tmp_path / "book", one=["1"], two=["2"], three=["3"])
+    book.write(
+        "_toc.yml",
+        """
+format: jb-book
+root: intro
+parts:
+- caption: First
+  chapters:
+  - file: chapters/two
+    sections:
+    - file: chapters/three.ipynb
+- caption: Second
+  chapters:
+  - file: chapters/one
+  - url: https://example.org
+""",
+    )
+    names = [path.stem for path in notebooks.chapters(book.root)]
+    assert names == ["two", "three", "one"]
+
+
+def test_a_chapter_that_does_not_exist_is_named(tmp_path):
+    book = Book(tmp_path / "book", one=["1"])
+    (book.root / "chapters/one.ipynb").unlink()
+    with pytest.raises(FileNotFoundError, match="_toc.yml names chapters/one"):
+        notebooks.chapters(book.root)
+
+
+def test_the_copy_holds_the_sources_and_nothing_old(tmp_path):
+    book = Book(tmp_path / "book", one=["1"])
+    book.write("new.md", "not yet added")
+    (book.root / "_build").mkdir()
+    book.write("_build/result.html", "")
+    book.work.mkdir()
+    (book.work / "stale.md").touch()
+    sources.copy_sources(book.root, book.work)
+    copied = {p.relative_to(book.work) for p in book.work.rglob("*") if p.is_file()}
+    assert {"intro.md", "new.md"} <= {str(p) for p in copied}
+    assert not {"stale.md", "_build/result.html"} & {str(p) for p in copied}
+
+    with_git = copied - {Path(".gitignore")}
+    subprocess.run(["rm", "-r", book.root / ".git"], check=True)
+    assert set(sources.source_files(book.root)) == with_git | {Path(".gitignore")}
+
+
+def test_every_change_of_the_checkout_is_a_difference(tmp_path):
+    book = Book(tmp_path / "book", one=["1"])
+    book.write("intro.md", "edited")
+    before = sources.state(book.root)
+    assert sources.differences(before, sources.state(book.root)) == []
+    book.write("intro.md", "edited again")
+    book.write("new.md", "")
+    (book.root / "_toc.yml").unlink()
+    changed = sources.differences(before, sources.state(book.root))
+    assert changed == ["_toc.yml", "intro.md", "new.md"]
+
+
+def test_progress_is_one_line_a_chapter_and_moves_on_a_terminal(monkeypatch):
+    def shown(terminal):
+        stream = io.StringIO()
+        stream.isatty = lambda: terminal
+        progress = Progress(2, stream)
+        progress.start("one.ipynb")
+        progress.cell(3, 4)
+        progress.done()
+        progress.start("two.ipynb")
+        progress.unchanged()
+        return stream.getvalue()
+
+    plain = shown(terminal=False).splitlines()
+    assert plain[0].startswith("chapter 1 of 2  one.ipynb  0.")
+    assert plain[1:] == ["chapter 2 of 2  two.ipynb  unchanged"]
+    assert "\rchapter" not in shown(terminal=False)
+    assert "cell 3 of 4" in shown(terminal=True)

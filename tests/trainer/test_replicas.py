@@ -1,0 +1,136 @@
+"""Replicas of a Gluon network: what they classify, draw, and ask of a job's store."""
+
+import d2l_ext  # noqa: F401, I001
+import mxnet as mx
+import numpy
+import pytest
+from mxnet import np, npx
+from mxnet.gluon import nn
+from recorded_store import RecordedStore, note_waits
+
+from d2l_ext.trainer import networks, trainer_state
+from d2l_ext.data.batches import Batches
+from d2l_ext.trainer.dist_replicas import DistReplicas
+from d2l_ext.trainer.parts import Part
+from d2l_ext.trainer.replicas import Replicas
+
+npx.set_np()
+
+
+# ---- Accuracy ----
+
+
+def numpy_scores(X, params):
+    """What `networks.mlp` gives for images `X`, by hand; its weights are (out, in)."""
+    out = X.reshape(len(X), -1).astype("float64")
+    weights = [p.data(mx.cpu(0)).asnumpy().astype("float64") for p in params]
+    for i in range(0, len(weights), 2):
+        out = numpy.maximum(out, 0) if i else out
+        out = out @ weights[i].T + weights[i + 1]
+    return out
+
+
+@pytest.mark.parametrize("loads", [None, [3, 1, 1]])
+@pytest.mark.parametrize("num_examples, batch_size, batches", [
+    (48, 16, 3), (37, 16, 3), (50, 16, 4), (2, 16, 1)])  # fmt: skip
+def test_the_accuracy_is_numpys_whatever_is_left_for_the_last_minibatch(
+    num_examples, batch_size, batches, loads
+):
+    """50 = 3·16 + 2: in the last one a device of the three has nothing to do."""
+    rng, devices = numpy.random.RandomState(0), [mx.cpu(i) for i in range(3)]
+    X = rng.rand(num_examples, 1, 8, 8).astype("float32")
+    net = networks.build("mlp", X.shape[1:], devices)
+    model, seen = Replicas(net, devices, work_load_list=loads), []
+    right = numpy_scores(X, model.params).argmax(axis=1)
+    y = numpy.where(numpy.arange(num_examples) % 3, right, (right + 1) % 10)
+    found = model.accuracy(Batches(X, y, batch_size), lambda: seen.append(1))
+    assert (found, len(seen)) == (float((y == right).mean()), batches)
+
+
+# ---- What a checkpoint has ----
+
+
+def test_a_checkpoint_counts_how_often_each_weight_was_updated():
+    net = networks.build("mlp", (1, 8, 8), [mx.cpu(0)])
+    model = Replicas(net, [mx.cpu(0)], "adam")
+    X, y = np.zeros((4, 1, 8, 8)), np.zeros(4, dtype="int32")
+    for steps in range(3):
+        found = trainer_state.pack(model.params, model.trainer)
+        assert found["counts"].tolist() == [steps] * 6
+        model.train_batch(X, y, steps)
+
+
+# ---- What is drawn ----
+
+
+def loss_of_a_step(rank, step=0, seed=0):
+    """Of a network with dropout, always from the same weights, on the same images."""
+    net = nn.HybridSequential()
+    net.add(nn.Dropout(0.5), nn.Dense(10))
+    mx.random.seed(0)
+    net.initialize(mx.init.Xavier(), ctx=[mx.cpu(0)])
+    X = np.array(numpy.random.RandomState(0).rand(8, 20), dtype="float32")
+    net(X)
+    part = Part(X.asnumpy(), numpy.arange(8), 8, num_parts=4, part_index=rank)
+    model = DistReplicas(net, [mx.cpu(0)], RecordedStore(rank=rank), part, seed=seed)
+    (loss,) = model.train_batch(X, np.arange(8).astype("int32"), step)
+    return float(loss)
+
+
+def test_each_worker_each_step_and_each_seed_draws_another_dropout():
+    first = loss_of_a_step(rank=0)
+    assert loss_of_a_step(rank=0) == first
+    others = [loss_of_a_step(rank) for rank in (1, 2, 3)]
+    others += [loss_of_a_step(0, step=1), loss_of_a_step(0, seed=1)]
+    assert len({first, *others}) == 6
+
+
+# ---- What a worker asks of the store ----
+
+
+def worker(kind, monkeypatch):
+    """The replicas of a worker, and the calls to its store so far: none."""
+    net = networks.build("mlp", (1, 8, 8), [mx.cpu(0)])
+    kv, examples = RecordedStore(kind), numpy.zeros((8, 1, 8, 8))
+    part = Part(examples, numpy.zeros(8), 4, num_parts=2)
+    model = DistReplicas(net, [mx.cpu(0)], kv, part)
+    note_waits(monkeypatch, kv.calls)
+    return model, kv.calls
+
+
+KEYS = range(6)
+
+
+@pytest.mark.parametrize(
+    "kind, before", [("dist_sync", []), ("dist_async", ["set_optimizer"])]
+)
+def test_nobody_begins_before_everybody_has_the_weights(kind, before, monkeypatch):
+    model, calls = worker(kind, monkeypatch)
+    model.begin()
+    assert calls == [*before, *(f"broadcast {i}" for i in KEYS), "wait", "barrier"]
+    model.begin()  # taken up again: nothing is sent twice
+    assert calls[len(before) + 8 :] == ["wait", "barrier"]
+
+
+def test_the_servers_last_weights_are_taken_when_all_workers_have_pushed(monkeypatch):
+    model, calls = worker("dist_async", monkeypatch)
+    model.settle()
+    assert calls == ["wait", "barrier", *(f"pull {i}" for i in KEYS), "wait"]
+
+
+def test_a_synchronous_worker_has_its_weights_and_waits_for_itself_alone(monkeypatch):
+    model, calls = worker("dist_sync", monkeypatch)
+    model.settle()
+    assert calls == ["wait"]
+
+
+def test_a_worker_without_examples_pushes_as_often_as_the_others(monkeypatch):
+    nothing = np.zeros((0, 1, 8, 8)), np.zeros(0, dtype="int32")
+    model, calls = worker("dist_sync", monkeypatch)
+    model.begin()
+    calls.clear()
+    assert model.train_batch(*nothing) == []
+    assert calls == [f"pushpull {i}" for i in KEYS]
+    assert all((p.grad().asnumpy() == 0).all() for p in model.params)
+    model, calls = worker("dist_async", monkeypatch)
+    assert model.train_batch(*nothing) == [] and calls == []

@@ -1,0 +1,222 @@
+"""A job that is killed and started again ends with the weights of one that was not."""
+
+import d2l_ext  # noqa: F401, I001
+import os
+import resource
+import signal
+import threading
+from functools import partial
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from job_checks import PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
+from training import assert_bit_equal, last
+
+import pslaunch as launch
+from d2l_ext.trainer import resume
+from d2l_ext.clusters import agreement, exchange
+
+TRAIN = [PYTHON, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples", "321",
+         "--batch-size", "32", "--kv-store", "dist_sync"]  # fmt: skip
+#: 6 steps an epoch; a line and a checkpoint where a test can see them.
+STEPS = ["--num-epochs", "4", "--save-every", "4", "--disp-batches", "1"]
+
+
+@pytest.mark.parametrize("start, again", [(None, False), ("1", False), ("2", True)])
+def test_only_a_later_start_of_a_job_goes_on_by_itself(start, again, monkeypatch):
+    monkeypatch.delenv(resume.START, raising=False)
+    if start:
+        monkeypatch.setenv(resume.START, start)
+    assert resume.is_again() is again
+
+
+# ---- Killed, and started again ----
+
+
+def killer(mark, log, roles, killed):
+    """Kill a process of each role in turn, in a start of its own, after some steps."""
+    for start, role in enumerate(roles, 1):
+        wait_for(partial(has_done_five_steps, log, start))
+        pid = nodes_of(mark)[role]
+        os.kill(pid, signal.SIGKILL)
+        killed.append(pid)
+
+
+def has_done_five_steps(log, start):
+    """Whether this start of the job has; the log before it is renamed."""
+    earlier = log.with_name(f"{log.name}.start-{start - 1}")
+    if not log.exists() or (start > 1 and not earlier.exists()):
+        return False
+    return log.read_text().count(" step ") > 5
+
+
+def test_whoever_is_killed_the_final_state_is_that_of_an_undisturbed_job(
+    nothing_left, tmp_path  # noqa: F811
+):  # fmt: skip
+    """Weights, momentum, counts: bit by bit, whichever of the roles was killed."""
+    assert launch.run([*TRAIN, *STEPS, "--save-prefix", tmp_path / "whole"],
+                      deadline=60).returncode == 0  # fmt: skip
+    roles, killed = [("worker", 0), ("server", 0)], []
+    log = tmp_path / "logs" / "worker-0.log"
+    thread = threading.Thread(target=killer, args=(nothing_left, log, roles, killed))
+    thread.start()
+    job = launch.run([*TRAIN, *STEPS, "--save-prefix", tmp_path / "cut"], deadline=90,
+                     log_dir=log.parent, max_restarts=2)  # fmt: skip
+    thread.join()
+    assert (job.returncode, job.restarts, len(killed)) == (0, 2, 2), job.notes
+    assert [note.split(";")[0] for note in job.notes] == [
+        f"{role} {rank} was ended by SIGKILL" for role, rank in roles]  # fmt: skip
+    arrays, record = last(tmp_path / "whole")
+    assert abs(arrays["state.0.0"]).max() > 0  # there is momentum to lose
+    assert_bit_equal(arrays, last(tmp_path / "cut")[0])
+    assert last(tmp_path / "cut")[1]["state"]["epoch"] == record["state"]["epoch"]
+    # Each start but the first goes on, less than an interval behind.
+    for start, text in enumerate(texts(log, 3)[1:], 2):
+        begun = int(text.split("going on from")[1].split("step ")[1].split()[0])
+        done = steps_done(texts(log, 3)[start - 2])
+        assert begun > 0 and done - begun <= 4, start
+
+
+def texts(log, starts):
+    """What each start has written to this log."""
+    old = [log.with_name(f"{log.name}.start-{n}") for n in range(1, starts)]
+    return [path.read_text() for path in [*old, log]]
+
+
+def steps_done(text):
+    """The last step of a log, over all epochs of six."""
+    line = [x for x in text.splitlines() if " step " in x and x.startswith("epoch")][-1]
+    epoch, step = line.split("/")[0].split()[1], line.split(" step ")[1].split("/")[0]
+    return 6 * (int(epoch) - 1) + int(step)
+
+
+# ---- What workers must have in common ----
+
+OTHER = """
+import d2l_ext, os, sys
+if os.environ["DMLC_WORKER_ID"] == "1":
+    os.environ["MXNET_KVSTORE_BIGARRAY_BOUND"] = "1000"
+    sys.argv += ["--lr", "0.3"]
+import mxnet
+if os.environ["DMLC_WORKER_ID"] == "1":
+    mxnet.__version__ = "1.8.0"
+from d2l_ext import train
+sys.exit(train.main())
+"""
+
+
+def test_workers_that_are_not_alike_are_refused_before_the_first_step():
+    job = launch.run([PYTHON, "-c", OTHER, *TRAIN[3:], "--disp-batches", "1"],
+                     num_servers=2, max_restarts=2)  # fmt: skip
+    assert (job.returncode, job.restarts) == (2, 0)
+    message = job.last_lines()
+    for part in (
+        "MXNet is '1.9.1' on worker 0 (127.0.0.1), '1.8.0' on worker 1 (127.0.0.1)",
+        "MXNET_KVSTORE_BIGARRAY_BOUND is '1000000' on worker 0 (127.0.0.1), '1000' on",
+        "lr is 0.1 on worker 0 (127.0.0.1), 0.3 on worker 1",
+    ):
+        assert part in message
+    assert " step " not in message
+
+
+def test_a_checkpoint_that_only_one_worker_has_is_not_gone_on_from(tmp_path):
+    words = " ".join([*TRAIN, "--num-epochs", "1", "--resume", "--save-prefix"])
+    command = ["bash", "-c", f"exec {words} {tmp_path}/$DMLC_WORKER_ID/p"]
+    assert launch.run(command).returncode == 0
+    job = launch.run(command)
+    assert job.returncode == 2
+    message = job.last_lines()
+    assert "no whole checkpoint in common, by steps: worker 0 (127.0.0.1): 6" in message
+    assert "worker 1 (127.0.0.1): none. --save-prefix must name" in message
+
+
+@pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
+def test_each_worker_learns_what_all_have_said(kind):
+    told = launch.call(tells, num_workers=3, num_servers=2, kv_type=kind)
+    assert told == [[f"ä worker {rank}" * (1 + 9 * rank) for rank in range(3)]] * 3
+
+
+def tells(kv):
+    from d2l_ext.clusters.exchange import exchange
+
+    return exchange(kv, f"ä worker {kv.rank}" * (1 + 9 * kv.rank))
+
+
+def test_a_text_that_is_too_long_is_refused():
+    with pytest.raises(ValueError, match="4097 bytes: give a text of 4096"):
+        exchange.exchange(None, "x" * 4097)
+
+
+STEPS_OF = st.dictionaries(st.sampled_from("369"), st.sampled_from("ab"))
+
+
+@given(st.lists(STEPS_OF, min_size=1, max_size=4))
+def test_the_steps_agreed_on_are_whole_and_the_same_everywhere(workers):
+    names = [f"w{i}" for i in range(len(workers))]
+    same = [step for step in "369" if all(
+        step in own and own[step] == workers[0][step] for own in workers)]  # fmt: skip
+    if same or not any(workers):
+        assert agreement.common_steps(names, workers) == [int(step) for step in same]
+    else:
+        with pytest.raises(ValueError, match="no whole checkpoint in common"):
+            agreement.common_steps(names, workers)
+
+
+def test_what_is_missing_on_a_worker_differs_too():
+    lines = agreement.differences(["w0", "w1"], [{"a": 1, "b": 2}, {"a": 1}])
+    assert lines == ["b is 2 on w0, None on w1"]
+
+
+def test_variables_that_are_empty_have_their_default():
+    assert agreement.wire({"PS_RESEND": ""}) == agreement.wire({})
+    assert agreement.wire({"PS_RESEND": "1"})["PS_RESEND"] == "1"
+
+
+# ---- Alone ----
+
+
+def test_a_newer_checkpoint_that_others_do_not_have_is_passed_over(run, tmp_path):
+    from d2l_ext.clusters.checkpoint import Checkpoints
+
+    saved = Checkpoints(tmp_path / "p")
+    for step in (3, 6):
+        saved.save(step, {"a": numpy.zeros(2)}, {})
+    lines = []
+    path, _, _ = saved.load(lines.append, steps=[3])
+    assert path.name == "p-00000003.ckpt" and "not all workers have" in lines[0]
+    (tmp_path / "p-00000006.ckpt").write_bytes(b"half")
+    assert list(saved.whole()) == [3]
+
+
+def test_a_full_disk_leaves_the_old_checkpoint_from_which_the_run_goes_on(
+    run, tmp_path
+):  # fmt: skip
+    """Files may not grow beyond 50 kB for a while; the checkpoint has 70 or more."""
+    flags = ["--network", "mlp", "--num-examples", "321", "--save-prefix"]
+    assert run(*flags, tmp_path / "whole", "--num-epochs", 2)[0] == 0
+    assert run(*flags, tmp_path / "cut", "--num-epochs", 1)[0] == 0
+    (old,) = tmp_path.glob("cut-*")
+    before, limit = old.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limit[1]))
+    try:
+        code, _, err = run(*flags, tmp_path / "cut", "--num-epochs", 2, "--resume")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert len(before) > 50_000 and code == 1
+    assert f"cut-00000012.ckpt was not written; {old.name} is there" in err
+    assert "File too large" in err
+    assert old.read_bytes() == before and list(tmp_path.glob("*cut*")) == [old]
+    assert run(*flags, tmp_path / "cut", "--num-epochs", 2, "--resume")[0] == 0
+    assert_bit_equal(last(tmp_path / "whole")[0], last(tmp_path / "cut")[0])
+
+
+def test_only_a_start_after_the_first_goes_on_unasked(run, tmp_path, monkeypatch):
+    flags = ["--network", "mlp", "--num-examples", "64", "--num-epochs", "1",
+             "--save-prefix", tmp_path / "p"]  # fmt: skip
+    for start, code, word in (("1", 0, "epoch 1/1"), ("2", 0, "going on from"),
+                              ("1", 2, "there are checkpoints already")):  # fmt: skip
+        monkeypatch.setenv("D2L_EXT_START", start)
+        found, _, err = run(*flags)
+        assert found == code and word in err

@@ -1,0 +1,716 @@
+"""The command: what it trains, prints and refuses, and how it goes on when stopped."""
+
+import d2l_ext  # noqa: F401, I001
+import json
+import math
+import multiprocessing
+import os
+import random
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import fuzz_checkpoints
+import mxnet as mx
+import numpy
+import pytest
+from cifar_files import write_files
+from idx_files import make_arrays, write_folder
+from mxnet.gluon import nn
+from training import assert_bit_equal, last
+
+from d2l_ext.clusters import checkpoint
+from d2l_ext import train
+from d2l_ext.data import sets as data
+from d2l_ext.trainer import networks, preparation, replicas
+
+TWO = ["--devices", "cpu:0,cpu:1"]
+QUICK = ["--network", "mlp", "--num-examples", "320", "--num-epochs", "2"]  # 10 steps
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    for variable in (data.DATASET, data.DATA_DIR, "D2L_EXT_DEVICES"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def digits():
+    """Loaded once: every run of the command would scale them anew."""
+    loaded, load = data._digits(), data._digits
+    data._digits = lambda: loaded
+    yield
+    data._digits = load
+
+
+# ---- What it prints ----
+
+
+def test_the_last_line_is_json(run):
+    code, out, _ = run(*QUICK, *TWO, "--kv-store", "local")
+    assert code == 0 and out.count("\n") == 1
+    result = json.loads(out)
+    assert result.pop("seconds_per_epoch") > 0
+    assert result.pop("samples_per_second") > 0
+    assert 0.1 < result.pop("accuracy") <= 1
+    assert result == {
+        "devices": ["cpu:0", "cpu:1"], "network": "mlp", "dataset": "digits",
+        "kv_store": "local", "epochs": 2, "steps": 10,
+    }  # fmt: skip
+
+
+def test_without_a_terminal_there_is_a_plain_line_per_epoch(run):
+    first, second = run(*QUICK)[2].splitlines()
+    numbers = r"loss \d\.\d{3}  accuracy 0\.\d{3}  [\d.]+ s  [\d,]+ samples/s"
+    assert re.fullmatch(f"epoch 1/2  {numbers}", first)
+    assert re.fullmatch(f"epoch 2/2  {numbers}", second)
+
+
+def test_lines_within_an_epoch_come_when_asked_for(run):
+    lines = run(*QUICK, "--disp-batches", 2)[2].splitlines()
+    assert [re.sub(r"loss.*", "", x) for x in lines] == [
+        "epoch 1/2  step 2/5  ", "epoch 1/2  step 4/5  ", "epoch 1/2  ",
+        "epoch 2/2  step 2/5  ", "epoch 2/2  step 4/5  ", "epoch 2/2  ",
+    ]  # fmt: skip
+
+
+def test_on_a_terminal_there_is_a_bar_that_the_epochs_line_replaces(run, monkeypatch):
+    monkeypatch.setattr(preparation.Report, "REDRAW", 0)
+    monkeypatch.setattr(type(sys.stderr), "isatty", lambda self: True)
+    code, out, err = run(*QUICK)
+    assert code == 0 and json.loads(out)
+    first = err.split("\n")[0].split("\r")
+    assert [x for x in first if "[######" in x and " 20%" in x]
+    assert first[-2].isspace()  # wiped
+    assert first[-1].startswith("epoch 1/2  loss ") and "samples/s" in first[-1]
+
+
+def test_training_learns(run):
+    result = json.loads(run("--network", "mlp", "--num-epochs", 3, *TWO)[1])
+    assert result["accuracy"] > 0.85
+
+
+def test_the_profile_is_valid_and_shows_both_devices(run, tmp_path):
+    assert run(*QUICK, *TWO, "--profile", tmp_path / "t.json")[0] == 0
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    names = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
+    worked = {names[e["pid"]] for e in events if e["ph"] == "X"}
+    assert {"cpu/0", "cpu/1"} <= worked
+    forward = [e for e in events if e["name"] == "log_softmax"]
+    assert len(forward) == 3 * 2  # three steps on two devices
+    assert all(e["dur"] >= 0 and e["ts"] >= 0 for e in forward)
+
+
+def test_a_run_of_one_step_has_a_profile_too(run, tmp_path):
+    one = ["--num-examples", 64, "--num-epochs", 1, "--network", "mlp"]
+    assert run(*one, "--profile", tmp_path / "t.json")[0] == 0
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+def test_a_result_that_nobody_gets_is_an_error_with_the_result(run, monkeypatch):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        code, _, err = run(*QUICK)
+        assert sys.stdout is None  # Python would write again at its end
+        with pytest.raises(OSError):
+            full.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+    line = err.splitlines()[-1]
+    assert code == 1 and line.startswith("d2l-ext-train: error: [Errno 28] No space")
+    assert json.loads(line[line.index("{"):])["steps"] == 10
+
+
+def test_closed_streams_do_not_keep_the_real_command_from_training(tmp_path):
+    """No file gets the number of one of them, into which MXNet would write."""
+    words = [sys.executable, "-m", "d2l_ext.train", *QUICK, "--save-prefix"]
+    code = f"{shlex.join(words)} {tmp_path}/p >&- 2>&-"
+    assert subprocess.run(["bash", "-c", code], check=False).returncode == 1
+    assert last(tmp_path / "p")[1]["state"]["epoch"] == 2
+
+
+def test_progress_that_cannot_be_written_is_no_reason_to_end(run, monkeypatch):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        code, out, _ = run(*QUICK)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+    assert code == 0 and json.loads(out)["steps"] == 10
+
+
+# ---- Data sets ----
+
+
+def test_images_are_read_from_a_folder(run, tmp_path):
+    write_folder(tmp_path)
+    code, out, _ = run("--dataset", "fashion_mnist", "--data-dir", tmp_path,
+                       "--num-epochs", 1, "--batch-size", 10)  # fmt: skip
+    assert code == 0 and json.loads(out)["steps"] == 2
+
+
+def test_cifar10_has_three_channels(run, tmp_path):
+    code, out, _ = run("--dataset", "cifar10", "--data-dir", write_files(tmp_path),
+                       "--num-epochs", 1, "--batch-size", 5, *TWO)  # fmt: skip
+    assert code == 0 and json.loads(out)["dataset"] == "cifar10"
+
+
+# ---- The same weights ----
+
+
+@pytest.fixture
+def weights(run, tmp_path):
+    """Weights after an epoch of LeNet on 256 digits, with more flags."""
+
+    def train_with(*flags):
+        prefix = tmp_path / "-".join(map(str, flags or ["one"]))
+        code, _, err = run("--num-examples", 256, "--num-epochs", 1, "--save-prefix",
+                           prefix, *flags)  # fmt: skip
+        assert code == 0, err
+        arrays, _ = last(prefix)
+        return numpy.concatenate(
+            [arrays[n].ravel() for n in arrays if n.startswith("param")]
+        )
+
+    return train_with
+
+
+def test_devices_and_stores_do_not_change_the_weights(weights):
+    """Relative to the largest weight; sums are rounded in another order."""
+    one = weights()
+    for flags in (
+        ("--kv-store", "local"), ("--kv-store", "device"), ("--kv-store", "none"),
+        ("--work-load-list", "3,1"),
+        ("--kv-store", "none", "--work-load-list", "1,2.5"),
+    ):  # fmt: skip
+        two = weights(*TWO, *flags)
+        assert abs(two - one).max() < 1e-5 * abs(one).max(), flags
+    assert abs(weights("--seed", 1) - one).max() > 0.01
+
+
+@pytest.mark.parametrize("kv_store", ["local", "device", None])
+def test_in_float64_a_longer_run_ends_with_the_same_weights(kv_store):
+    """In float32 not: a step may carry 1e-7 over a kink of ReLU, and it grows.
+
+    A start that differs by 6e-8 on one device does the same. In float64 the whole
+    trajectory shows that nothing but rounding is different.
+    """
+
+    def trained(devices, **how):
+        net = networks.build("lenet", (1, 28, 28), devices)
+        net.cast("float64")
+        model = replicas.Replicas(
+            net, devices, "sgd", {"learning_rate": 0.1, "momentum": 0.9}, **how
+        )
+        dataset = data.load_arrays("digits")
+        part = dataset.train_X[:600], dataset.train_y[:600]
+        for X, y in preparation.Batches(*part, 64, shuffle=True):  # the tenth has 24
+            model.train_batch(X.astype("float64"), y)
+        return numpy.concatenate([p.data().asnumpy().ravel() for p in model.params])
+
+    one = trained([mx.cpu(0)])
+    two = trained([mx.cpu(0), mx.cpu(1)], kv_store=kv_store, work_load_list=[3, 1])
+    assert one.dtype == "float64"
+    assert abs(two - one).max() < 1e-13 * abs(one).max()
+
+
+def test_the_work_load_list_divides_each_minibatch(run, monkeypatch):
+    sizes, split = [], replicas.split_batch
+
+    def noted(*args):
+        shards = split(*args)
+        sizes.append([len(y) for y in shards[1]])
+        return shards
+
+    monkeypatch.setattr(replicas, "split_batch", noted)
+    run(*QUICK, *TWO, "--work-load-list", "3,1", "--num-epochs", 1)
+    assert sizes[:5] == [[48, 16]] * 5
+
+
+def test_the_rate_falls_after_the_epochs_that_are_named():
+    args = train.options.parser().parse_args(
+        ["--lr", "0.8", "--lr-factor", "0.5", "--lr-step-epochs", "2,3"]
+    )
+    rates = [preparation.learning_rate(args, epoch) for epoch in range(5)]
+    assert rates == [0.8, 0.8, 0.4, 0.2, 0.2]
+
+
+def test_compression_changes_the_weights(weights):
+    plain = weights(*TWO)
+    coarse = weights(*TWO, "--gc-type", "2bit", "--gc-threshold", 0.5)
+    assert abs(plain - coarse).max() > 1e-4
+
+
+# ---- Stopped and taken up again ----
+
+
+def tiny_dropout():
+    """Eight channels: oneDNN then keeps the weights in a layout of its own."""
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(8, kernel_size=3, strides=4, activation="relu"))
+    net.add(nn.Dropout(0.5), nn.Conv2D(8, kernel_size=3), nn.Dense(10))
+    return net
+
+
+@pytest.fixture
+def stop_at(monkeypatch):
+    """Send this process a signal in the middle of a step."""
+
+    def arrange(number, signum=signal.SIGTERM):
+        original = replicas.Replicas.train_batch
+
+        def train_batch(self, X, y, step=0):
+            if step == number:
+                os.kill(os.getpid(), signum)
+            return original(self, X, y, step)
+
+        monkeypatch.setattr(replicas.Replicas, "train_batch", train_batch)
+
+    return arrange
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (),
+        (*TWO, "--kv-store", "local", "--network", "lenet", "--num-examples", 80,
+         "--batch-size", 16),
+        (*TWO, "--kv-store", "device", "--optimizer", "adam", "--lr", 0.01),
+        (*TWO, "--kv-store", "none", "--optimizer", "adam", "--lr", 0.01),
+        (*TWO, "--optimizer", "nag", "--lr-step-epochs", "1"),
+        (*TWO, "--network", "dropout", "--mom", 0),
+        ("--network", "dropout", "--optimizer", "rmsprop", "--lr", 0.001),
+        ("--optimizer", "signum", "--lr", 0.001),
+        ("--optimizer", "adagrad",),
+    ],
+    ids=lambda flags: " ".join(map(str, flags)) or "defaults",
+)  # fmt: skip
+@pytest.mark.parametrize("step", [2, 4, 7])  # within an epoch, at its end, in the next
+def test_a_run_that_was_stopped_ends_with_the_same_bits(
+    run, tmp_path, monkeypatch, stop_at, flags, step
+):
+    monkeypatch.setitem(networks.NETWORKS, "dropout", tiny_dropout)
+    flags = [*QUICK, *flags, "--save-prefix"]
+    assert run(*flags, tmp_path / "whole")[0] == 0
+    with monkeypatch.context():
+        stop_at(step)
+        code, out, err = run(*flags, tmp_path / "cut")
+    assert (code, out) == (128 + signal.SIGTERM, "")
+    assert f"stopped by SIGTERM after step {step + 1}; go on with --resume" in err
+    monkeypatch.undo()
+    monkeypatch.setitem(networks.NETWORKS, "dropout", tiny_dropout)
+    mx.np.random.uniform(size=5)  # what was drawn in between plays no part
+    code, out, err = run(*flags, tmp_path / "cut", "--resume")
+    assert code == 0 and json.loads(out)["steps"] == 10
+    assert f"going on from {tmp_path}/cut-{step + 1:08d}.ckpt" in err
+    (whole, of_whole), (cut, of_cut) = last(tmp_path / "whole"), last(tmp_path / "cut")
+    assert_bit_equal(whole, cut)
+    assert of_whole["settings"] == of_cut["settings"]
+
+
+def test_the_loss_that_is_printed_is_the_same_too(run, tmp_path, stop_at, monkeypatch):
+    def losses(text):
+        return re.findall(r"epoch (\d)/2  (loss \S+  accuracy \S+)", text)
+
+    whole = losses(run(*QUICK)[2])
+    stop_at(2)
+    run(*QUICK, "--save-prefix", tmp_path / "p")
+    monkeypatch.undo()
+    assert losses(run(*QUICK, "--save-prefix", tmp_path / "p", "--resume")[2]) == whole
+
+
+def test_ctrl_c_stops_in_the_same_way(run, tmp_path, stop_at):
+    stop_at(3, signal.SIGINT)
+    assert run(*QUICK, "--save-prefix", tmp_path / "p")[0] == 130
+    assert last(tmp_path / "p")[1]["state"]["step"] == 4
+
+
+def test_a_stop_does_not_wait_for_the_evaluation(run, tmp_path, monkeypatch):
+    count, calls = replicas.Replicas._count_right, []
+
+    def counted(*args):
+        calls.append(1)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return count(*args)
+
+    monkeypatch.setattr(replicas.Replicas, "_count_right", counted)
+    code, out, _ = run(*QUICK, "--save-prefix", tmp_path / "p")
+    assert (code, out, len(calls)) == (143, "", 1)
+    assert last(tmp_path / "p")[1]["state"]["epoch"] == 1
+
+
+def test_ctrl_c_before_the_first_step_ends_with_130_however_often(run, monkeypatch):
+    def impatient(*_):
+        for _ in range(6):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(data, "load_arrays", impatient)
+    before = signal.getsignal(signal.SIGINT)
+    assert run(*QUICK) == (130, "", "")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_again_and_again_ends_the_real_command_with_130(tmp_path):
+    """Also after training, while Python ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--num-epochs",
+         "200", "--disp-batches", "5"], stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert "step 5/24" in process.stderr.readline()
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.002)
+        err = process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert "stopped by SIGINT after step" in err.splitlines()[-1]
+
+
+def test_a_stop_without_a_prefix_says_that_nothing_was_kept(run, stop_at):
+    stop_at(3)
+    code, _, err = run(*QUICK)
+    assert code == 143 and "nothing was kept" in err
+
+
+def test_a_finished_run_is_evaluated_again_and_may_be_prolonged(run, tmp_path):
+    flags = [*QUICK, "--save-prefix", tmp_path / "p"]
+    first = json.loads(run(*flags)[1])
+    assert json.loads(run(*flags, "--resume")[1]) == first
+    assert json.loads(run(*flags, "--resume", "--num-epochs", 3)[1])["steps"] == 15
+
+
+def in_another_process(argv):
+    with open(os.devnull, "w") as nothing:
+        sys.stdout = sys.stderr = nothing
+        os._exit(train.main(argv))
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Processes that have imported MXNet already: each would take seconds to."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["d2l_ext.train"])
+    return context
+
+
+def test_runs_killed_at_random_moments_end_with_the_same_bits(run, tmp_path, processes):
+    write_folder(tmp_path, make_arrays(train=320))
+    flags = ["--dataset", "mnist", "--data-dir", str(tmp_path), "--network", "mlp",
+             "--num-epochs", "12", "--optimizer", "adam", "--lr", "0.01", *TWO,
+             "--save-every", "1", "--save-prefix"]  # fmt: skip
+    assert run(*flags, tmp_path / "whole")[0] == 0
+    argv = [*flags, str(tmp_path / "cut"), "--resume"]
+    reached = [0]
+    for _ in range(4):
+        process = processes.Process(target=in_another_process, args=(argv,))
+        process.start()
+        # Wait for a new checkpoint, then for a moment that nobody has chosen.
+        deadline = time.monotonic() + 60
+        while newest(tmp_path) <= reached[-1] and process.is_alive():
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(random.uniform(0, 0.05))
+        process.kill()
+        process.join()
+        reached.append(newest(tmp_path))
+    assert reached[1] < 60, "all was over before the first was killed"
+    code, _, err = run(*argv)
+    assert code == 0, err
+    assert_bit_equal(last(tmp_path / "whole")[0], last(tmp_path / "cut")[0])
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def newest(folder):
+    return max((int(p.stem[-8:]) for p in folder.glob("cut-*.ckpt")), default=0)
+
+
+def test_the_real_command_ends_by_sigterm_with_143(tmp_path, run):
+    """A process of its own, with nothing replaced."""
+    flags = ["--network", "mlp", "--num-epochs", "200", "--disp-batches", "5",
+             "--save-prefix", str(tmp_path / "p")]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "d2l_ext.train", *flags],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert "step 5/24" in process.stderr.readline()
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (143, "")
+    step = int(re.search(r"stopped by SIGTERM after step (\d+)", err)[1])
+    assert step < 200 * 24
+    epochs = math.ceil((step + 1) / 24)
+    code, out, err = run(*flags, "--resume", "--num-epochs", epochs)
+    assert code == 0 and f"-{step:08d}.ckpt, step {step}\n" in err
+    run(*flags[:-1], tmp_path / "whole", "--num-epochs", epochs)
+    assert_bit_equal(last(tmp_path / "whole")[0], last(tmp_path / "p")[0])
+
+
+# ---- What is refused, or told, when a run goes on ----
+
+
+@pytest.fixture
+def half(run, tmp_path):
+    """Flags of a run that has done one epoch of two, and its prefix."""
+    flags = [*QUICK, *TWO, "--save-prefix", tmp_path / "p"]
+    assert run(*flags, "--save-every", 2, "--num-epochs", 1)[0] == 0
+    return flags
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        (("--network", "lenet"), "network was mlp and is lenet"),
+        (("--batch-size", 32), "batch_size was 64 and is 32"),
+        (("--seed", 5), "seed was 0 and is 5"),
+        (("--optimizer", "adam"), "optimizer was sgd and is adam"),
+        (("--lr", 0.2), "lr was 0.1 and is 0.2"),
+        (("--mom", 0.5, "--wd", 0), "mom was 0.9 and is 0.5; wd was 0.0001 and is 0.0"),
+        (("--num-examples", 128), "num_examples was 320 and is 128"),
+        (("--lr-step-epochs", "1"), r"lr_step_epochs was \[\] and is \[1\]"),
+        (("--gc-type", "2bit"), "gc_type was none and is 2bit"),
+    ],
+)
+def test_other_settings_are_refused_with_the_values(run, half, flags, message):
+    code, out, err = run(*half, "--resume", *flags)
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert re.search(f"made with other settings: .*{message}", err)
+
+
+def test_other_data_are_refused(run, tmp_path):
+    for seed in (0, 1):
+        (tmp_path / str(seed)).mkdir()
+        write_folder(tmp_path / str(seed), make_arrays(seed=seed))
+    flags = ["--dataset", "mnist", "--network", "mlp", "--num-epochs", 1,
+             "--save-prefix", tmp_path / "p", "--data-dir"]  # fmt: skip
+    assert run(*flags, tmp_path / "0")[0] == 0
+    assert run(*flags, tmp_path / "0", "--resume")[0] == 0
+    code, _, err = run(*flags, tmp_path / "1", "--resume")
+    assert code == 2 and "checksum of the data was" in err
+
+
+@pytest.mark.parametrize(
+    "flags, notice",
+    [
+        (("--devices", "cpu:0"), "devices was ['cpu:0', 'cpu:1'] and is ['cpu:0']"),
+        (("--work-load-list", "3,1"), "work_load_list was None and is [3, 1]"),
+        (("--kv-store", "none"), "kv_store was device and is none"),
+    ],
+)
+def test_other_devices_are_allowed_with_a_notice(run, half, flags, notice):
+    code, _, err = run(*half, "--resume", *flags)
+    assert code == 0
+    assert f"notice: {notice}; the weights may differ in the last digits" in err
+
+
+def test_what_compression_held_back_is_said_to_be_lost(run, tmp_path):
+    flags = [*QUICK, *TWO, "--gc-type", "2bit", "--save-prefix", tmp_path / "p"]
+    run(*flags, "--num-epochs", 1)
+    code, _, err = run(*flags, "--resume")
+    assert code == 0 and "what 2bit compression held back is not kept" in err
+
+
+def test_a_damaged_checkpoint_is_passed_over_with_a_warning(run, half, tmp_path):
+    newest = checkpoint.Checkpoints(tmp_path / "p").paths()[-1]
+    content = bytearray(newest.read_bytes())
+    content[len(content) // 2] ^= 1
+    newest.write_bytes(content)
+    code, _, err = run(*half, "--resume")
+    assert code == 0
+    assert f"warning: {newest} is damaged" in err
+    assert "p-00000004.ckpt, step 4" in err
+    assert run(*half[:-1], tmp_path / "whole")[0] == 0
+    assert_bit_equal(last(tmp_path / "whole")[0], last(tmp_path / "p")[0])
+
+
+def test_without_a_whole_checkpoint_nothing_is_begun_anew(run, half, tmp_path):
+    for path in checkpoint.Checkpoints(tmp_path / "p").paths():
+        path.write_bytes(path.read_bytes()[:1000])
+    code, out, err = run(*half, "--resume")
+    assert (code, out) == (2, "") and "no checkpoint can be used" in err
+
+
+def test_checkpoints_are_not_overwritten_by_a_new_run(run, half):
+    code, _, err = run(*half)
+    assert code == 2 and "there are checkpoints already" in err
+
+
+def test_fewer_epochs_than_were_done_are_refused(run, half, stop_at, monkeypatch):
+    stop_at(7)
+    assert run(*half, "--resume")[0] == 143  # in the second epoch
+    monkeypatch.undo()
+    code, out, err = run(*half, "--resume", "--num-epochs", 1)
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert "--num-epochs 1, but " in err
+    assert "p-00000008.ckpt is from epoch 2: those before --resume count" in err
+
+
+def test_a_prefix_that_a_run_is_using_is_refused(run, half, tmp_path):
+    other = checkpoint.Checkpoints(tmp_path / "p")
+    other.begin()
+    before = sorted(tmp_path.iterdir())
+    code, out, err = run(*half, "--resume")
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert f"process {os.getpid()} on " in err and "holds " in err
+    assert sorted(tmp_path.iterdir()) == before
+    other.end()
+    assert run(*half, "--resume")[0] == 0
+    assert not list(tmp_path.glob(".*"))
+
+
+def gone(part):
+    part.clear()
+
+
+CONTENTS = {
+    "no record": (lambda _, record: gone(record), "no settings of a run"),
+    "no settings": (lambda _, record: record.update(settings=[1]), "no settings"),
+    "no lr": (lambda _, record: record["settings"].pop("lr"), "lr was None and is 0.1"),
+    "long lr": (lambda _, record: record["settings"].update(lr="\x1b" * 10**6),
+                r"other settings: lr was '[\\x1b.]{97,103}' and is 0.1$"),
+    "no state": (lambda _, record: gone(record["state"]), "its state has other parts"),
+    "a list": (lambda _, record: record.update(state=[]), "its state has other parts"),
+    "words": (lambda _, record: record["state"].update(loss="x"), "other parts"),
+    "true": (lambda _, record: record["state"].update(step=True), "other parts"),
+    "a later step": (lambda _, record: record["state"].update(step=5, examples=1),
+                     "its state is one that no training can be in"),
+    "no examples": (lambda _, record: record["state"].update(step=1), "no training"),
+    "an earlier time": (lambda _, record: record["state"].update(seconds=-1.0), "no t"),
+    "endless epochs": (lambda _, record: record["state"].update(history=[math.inf]),
+                       "no training can be in"),
+    "more epochs": (lambda _, record: record["state"].update(epoch=2), "no training"),
+    "another step": (lambda _, record: record["state"].update(step=1, examples=64),
+                     "holds step 6, not its name's"),
+    "no weight": (lambda arrays, _: arrays.pop("param.1"),
+                  r"param.1 is missing in the checkpoint and float32 \(128,\) here"),
+    "another shape": (lambda arrays, _: arrays.update({"param.1": numpy.zeros((2, 2))}),
+                      r"param.1 is float64 \(2, 2\) in the"),
+    "another type": (lambda arrays, _: arrays.update({"param.1": numpy.zeros(128)}),
+                     r"param.1 is float64 \(128,\) in the"),
+    "no momentum": (lambda arrays, _: arrays.pop("state.0.0"), "state.0.0 is missing"),
+    "no counts": (lambda arrays, _: arrays.pop("counts"), "counts is missing"),
+    "counts below": (lambda arrays, _: arrays["counts"].fill(-1), "counts of updates"),
+}  # fmt: skip
+
+
+def test_content_that_no_training_wrote_is_an_error_in_one_line(run, half, tmp_path):
+    newest = checkpoint.Checkpoints(tmp_path / "p").paths()[-1]
+    for name, (change, message) in CONTENTS.items():
+        arrays, record = checkpoint.read(newest)
+        whole = newest.read_bytes()
+        change(arrays, record)
+        checkpoint.write(newest, arrays, record)
+        code, out, err = run(*half, "--resume")
+        newest.write_bytes(whole)
+        line = err.splitlines()[-1]
+        assert (code, out) == (2, "") and re.search(message, line), (name, err)
+        assert newest.name in line and line.startswith("d2l-ext-train: error: "), name
+
+
+def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
+    """A sample; `tests/helpers/fuzz_checkpoints.py` tries as many as are wanted."""
+    found = fuzz_checkpoints.fuzz(seed=0, first=0, count=60)
+    assert found["wrong"] == [] and found["files"] == 60
+    assert found["outcomes"].keys() == {"refused, code 2", "passed over", "read"}
+
+
+def test_a_full_disk_is_an_error_in_one_line(run, tmp_path, monkeypatch):
+    write = checkpoint.write
+
+    def full(path, *rest):
+        if path.suffix == ".ckpt":
+            raise OSError(28, "No space left on device")
+        write(path, *rest)
+
+    monkeypatch.setattr(checkpoint, "write", full)
+    code, out, err = run(*QUICK, "--save-prefix", tmp_path / "p")
+    assert (code, out) == (1, "")
+    assert err == ("d2l-ext-train: error: [Errno 28] No space left on device: "
+                   f"{tmp_path}/p-00000005.ckpt was not written; no earlier one is "
+                   "there\n")  # fmt: skip
+
+
+# ---- Wrong flags ----
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ("--devices tpu:0", "unknown device 'tpu:0'"),
+        ("--devices cpu:0,cpu:0", "a device is there twice"),
+        ("--gpus 0,x", "'0,x': expected numbers with commas"),
+        ("--gpus 0 --devices cpu:0", "--gpus and --devices exclude each other"),
+        ("--network lennet", "unknown network 'lennet'.*Did you mean 'lenet'"),
+        ("--dataset fashion-mnist", "unknown data set.*Did you mean 'fashion_mnist'"),
+        ("--dataset digits --data-dir /tmp", "--data-dir: the digits come with"),
+        ("--dataset mnist --data-dir /no/where", "/no/where: expected a folder"),
+        ("--dataset cifar10 --data-dir /no/where", "there is no such folder"),
+        ("--devices cpu:0,cpu:1,cpu:2 --batch-size 2", "2 examples cannot be split"),
+        ("--devices cpu:0,cpu:1 --batch-size 9 --num-examples 10",
+         "last minibatch of an epoch would have 1 of 10 examples for 2 devices"),
+        ("--num-examples 9999", "--num-examples 9999: there are only 1,536"),
+        ("--work-load-list 3,1", r"work_load_list=\[3, 1\] does not fit 1 devices"),
+        ("--work-load-list 3,-1", "'-1': expected a positive number"),
+        ("--resume", "--resume needs --save-prefix"),
+        ("--save-every 5", "--save-every needs --save-prefix"),
+        ("--save-prefix /dev/null/p", "/dev/null"),
+        ("--kv-store dist-sync", "expected one of local, .*Did you mean 'dist_sync'"),
+        ("--kv-store dist_sync", "needs a job of workers.* pslaunch -n 2 -s 1"),
+        ("--kv-store dist_p3", "'dist_p3': the p3 store cannot run an optimizer"),
+        ("--optimizer adma", "Did you mean 'adam'"),
+        ("--gc-type 2bit", "needs two devices or more and --kv-store device"),
+        ("--gc-type 2bit --kv-store local --devices cpu:0,cpu:1", "are 2 and local"),
+        ("--batch-size 0", "'0': expected a whole number from 1"),
+        ("--batch-size 1.5", "'1.5': expected a whole number from 1"),
+        ("--lr nan", "'nan': expected a positive number"),
+        ("--seed -1", "'-1': expected a whole number"),
+        ("--profile /no/where.json", "--profile /no/where.json: cannot write"),
+        ("--profile t.json --devices cpu:0,cpu:999", "can profile cpu:0 to cpu:"),
+        ("--num-epoch 5", "unrecognized arguments: --num-epoch"),
+        ("--save-prefix=", "--save-prefix: '': expected a name: this one is empty"),
+        ("--profile=", "--profile: '': expected a name: this one is empty"),
+        ("--devices cpu:2147483647", "unknown device 'cpu:2147483647'.*up to 9999"),
+        ("--lr 1e308", "'1e308': expected a positive number, 3.4e[+]38 at most"),
+        ("--wd 1e308", "'1e308': expected a number from 0 to 3.4e[+]38"),
+        ("--mom 1e308", "'1e308': expected a number from 0 to 3.4e[+]38"),
+        ("--gc-threshold 1e308", "'1e308': expected a positive number"),
+        ("--lr-factor 1e30 --lr-step-epochs 1,2 --num-epochs 3",
+         "--lr-factor 1e[+]30: the rate of epoch 3 is 1e[+]59, and 3.4e[+]38 is"),
+    ],
+)  # fmt: skip
+def test_a_wrong_flag_is_an_error_in_one_line(run, flags, message):
+    code, out, err = run(*flags.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("d2l-ext-train: error: ") and err.count("\n") == 1
+    assert re.search(message, err)
+
+
+def test_gpus_that_are_not_there_are_named(run):
+    code, _, err = run("--gpus", f"0,{mx.context.num_gpus()}")
+    assert code == 2 and f"MXNet sees {mx.context.num_gpus()} GPUs" in err
+
+
+def test_a_gpu_that_the_environment_asks_for_is_an_error_in_one_line(run, monkeypatch):
+    monkeypatch.setattr(mx.context, "num_gpus", lambda: 0)
+    monkeypatch.setenv("D2L_EXT_DEVICES", "gpu")
+    code, _, err = run(*QUICK)
+    assert code == 2 and err.count("\n") == 1 and "MXNet sees 0" in err
+
+
+def test_gpus_are_taken_by_their_numbers(monkeypatch):
+    monkeypatch.setattr(mx.context, "num_gpus", lambda: 3)
+    args = train.options.parser().parse_args(["--gpus", "0,2"])
+    assert preparation._places(args) == [mx.gpu(0), mx.gpu(2)]
+
+
+def test_a_corrupt_file_is_an_error_in_one_line(run, tmp_path):
+    write_folder(tmp_path)
+    (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(b"junk")
+    code, _, err = run("--dataset", "mnist", "--data-dir", tmp_path)
+    assert code == 2 and err.count("\n") == 1 and "train-labels-idx1-ubyte.gz" in err
