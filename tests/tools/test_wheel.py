@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("d2l_ext", "bookkit", "pslaunch", "netbox")
 BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
 #: Every module is asked where it comes from: the checkout may be installed as well.
 FROM_THE_WHEEL = """
@@ -18,7 +19,7 @@ import sys
 from pathlib import Path
 import d2l_ext
 {code}
-own = [m for name, m in sys.modules.items() if name.split(".")[0] == "d2l_ext"]
+own = [m for name, m in sys.modules.items() if name.split(".")[0] in {packages}]
 for module in own:
     assert Path(module.__file__).is_relative_to({site!r}), module.__file__
 """
@@ -28,8 +29,9 @@ for module in own:
 def copy(tmp_path_factory):
     """The sources, and nothing that an earlier build left beside them."""
     folder = tmp_path_factory.mktemp("copy")
-    shutil.copytree(ROOT / "d2l_ext", folder / "d2l_ext",
-                    ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package,
+                        ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 
@@ -56,11 +58,11 @@ def run(command, cwd, **env):
 
 
 def script(code, site):
-    return FROM_THE_WHEEL.format(code=code, site=str(site))
+    return FROM_THE_WHEEL.format(code=code, site=str(site), packages=PACKAGES)
 
 
 def files(folder):
-    found = (folder / "d2l_ext").rglob("*")
+    found = (path for package in PACKAGES for path in (folder / package).rglob("*"))
     return {str(path.relative_to(folder)) for path in found if path.is_file()}
 
 
