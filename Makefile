@@ -37,10 +37,10 @@ help:  ## this list
 	    '{ printf "%-18s %s\n", $$1, $$2 }'
 
 book: venv  ## execute every chapter on this machine's devices, render the pages
-	@$(RUN) tools/execute.py
+	@$(RUN) tools/book.py execute
 
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
-	@$(RUN) tools/render.py
+	@$(RUN) tools/book.py render
 	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py
 	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --side-by-side="-n 2" \
 	    tests/book/test_pages_in_browser.py
@@ -61,7 +61,7 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 	    --nbval-sanitize-with=tests/book/nbval_sanitize.cfg
 
 rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….ipynb
-	@$(RUN) tools/rerun.py $(CHAPTERS)
+	@$(RUN) tools/book.py rerun $(CHAPTERS)
 
 box: venv  ## a shell on the head of a cluster of three hosts, here (ARGS="--hosts 5")
 	@$(RUN) -m netbox up $(ARGS)

@@ -1,9 +1,16 @@
-"""The chapters of a book: which there are, and how one of them is executed."""
+"""The chapters of a book: which there are, executing one, outputs of earlier runs."""
 
 import asyncio
+import hashlib
+import json
 import os
+import platform
 import re
+import shutil
 import signal
+import subprocess
+import sys
+from importlib import metadata
 from pathlib import Path
 
 import nbformat
@@ -19,6 +26,13 @@ from sphinx_external_toc.parsing import FileItem, parse_toc_yaml
 
 #: Seconds after which a cell is given up.
 TIMEOUT = 600
+#: A change of these variables may change what a chapter shows.
+PREFIXES = ("D2L_EXT_", "MXNET_", "OMP_")
+#: Where the code lies that chapters import.
+PACKAGES = ("d2l_ext", "bookkit", "pslaunch", "netbox", "benchmarks")
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+#: Metadata that editors write for themselves.
+VOLATILE = ("execution", "ExecuteTime", "collapsed", "scrolled", "vscode")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -144,3 +158,111 @@ def _describe(nb, current, reason):
     number = sum(cell.cell_type == "code" for cell in nb.cells[: current[0] + 1])
     source = "\n".join("    " + ln for ln in nb.cells[current[0]].source.splitlines())
     return f"code cell {number}:\n\n{source}\n\n{reason}"
+
+
+def normalise(nb):
+    """Remove from `nb`, in place, what says nothing about its content."""
+    nb.metadata.kernelspec = nbformat.from_dict(KERNEL)
+    nb.metadata.language_info = nbformat.from_dict({"name": "python"})
+    nb.metadata.pop("widgets", None)
+    count = 0
+    for cell in nb.cells:
+        for name in VOLATILE:
+            cell.metadata.pop(name, None)
+        if cell.cell_type != "code":
+            continue
+        if cell.execution_count is not None:
+            count += 1
+            cell.execution_count = count
+        cell.outputs = _joined(cell.outputs)
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = cell.execution_count
+    return nb
+
+
+def _joined(outputs):
+    """Join neighbouring pieces of one stream: where it was cut is chance."""
+    joined = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and output.output_type == last.output_type == "stream"
+            and output.name == last.name
+        ):
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+def surroundings(root):
+    """Return a digest of what all chapters depend on.
+
+    That is the code of `PACKAGES`, the installed packages, the
+    environment variables that MXNet and the library read, and the devices.
+    """
+    root = Path(root)
+    sources = sorted(path for p in PACKAGES for path in root.glob(f"{p}/**/*.py"))
+    tools = sorted(Path(__file__).parent.glob("*.py"))
+    facts = {
+        "sources": {str(p.relative_to(root)): p.read_text() for p in sources},
+        "tools": {p.name: p.read_text() for p in tools},
+        "python": sys.version,
+        "packages": sorted(
+            f"{d.metadata['Name']}=={d.version}" for d in metadata.distributions()
+        ),
+        "environment": {
+            k: v for k, v in sorted(os.environ.items()) if k.startswith(PREFIXES)
+        },
+        "devices": [platform.machine(), _cores(), _gpus()],
+    }
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _cores():
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
+def _gpus():
+    if not shutil.which("nvidia-smi"):
+        return ""
+    query = ["nvidia-smi", "-L"]
+    return subprocess.run(query, check=False, capture_output=True, text=True).stdout
+
+
+class Cache:
+    """Stored outputs in `folder`, for the given `surroundings`."""
+
+    def __init__(self, folder, surroundings):
+        self.folder = Path(folder)
+        self.surroundings = surroundings
+
+    def _file(self, path, nb):
+        # Text around the cells is no part of the key: it is not executed.
+        cells = [(c.source, c.metadata.get("tags", [])) for c in code_cells(nb)]
+        key = json.dumps([self.surroundings, str(path), cells]).encode()
+        return self.folder / f"{path.stem}-{hashlib.sha256(key).hexdigest()[:32]}.json"
+
+    def recall(self, path, nb):
+        """Put stored outputs into `nb`, chapter `path`; say whether there are any."""
+        try:
+            stored = json.loads(self._file(path, nb).read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return False
+        for cell, (count, outputs) in zip(code_cells(nb), stored):
+            cell.execution_count = count
+            cell.outputs = [nbformat.from_dict(output) for output in outputs]
+        return True
+
+    def keep(self, path, nb):
+        """Store the outputs of the executed `nb`, chapter `path`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        target = self._file(path, nb)
+        outputs = [(c.execution_count, c.outputs) for c in code_cells(nb)]
+        # Renamed into place, so that an interrupted write leaves nothing behind.
+        target.with_suffix(".new").write_text(json.dumps(outputs))
+        target.with_suffix(".new").replace(target)

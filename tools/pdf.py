@@ -10,8 +10,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 
 from browser import Browser, find_chromium
-from render import RenderError, build
-from sources import copy_sources
+from sources import RenderError, build, copy_sources
 
 #: Where the book lands, below its root.
 BOOK = Path("_build/many_devices.pdf")

@@ -14,16 +14,9 @@ import pytest
 from nbformat import v4
 from played_machine import GIT
 
-import cache
-import durations
-import execute
+import book as tool
 import notebooks
-import render
-import rerun
 import sources
-from progress import Progress
-
-TOOLS = Path(execute.__file__).parent
 
 
 class Book:
@@ -52,7 +45,7 @@ class Book:
     def set(self, name, cells):
         """Write chapter `name`: a cell that starts with # is text, else code."""
         nb = v4.new_notebook(cells=[_cell(i, c) for i, c in enumerate(cells)])
-        rerun.normalise(nb)
+        notebooks.normalise(nb)
         nbformat.write(nb, self.root / "chapters" / f"{name}.ipynb")
 
     def git(self, *arguments):
@@ -62,15 +55,19 @@ class Book:
         )
         return done.stdout
 
-    def start(self, script):
-        command = [sys.executable, TOOLS / script, "--root", self.root]
+    def call(self, *words):
+        """Call the tool for this book, without a process."""
+        return tool.main(["--root", str(self.root), *words])
+
+    def start(self, command):
+        command = [sys.executable, tool.__file__, "--root", self.root, command]
         pipe = subprocess.PIPE
         return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
 
     def execute(self, timeout=60):
         """Execute without rendering; return the outputs of the code cells."""
         sources.copy_sources(self.root, self.work)
-        execute.execute_book(self.root, self.work, timeout)
+        tool.execute_book(self.root, self.work, timeout)
         return self.outputs("one", self.work)
 
     def outputs(self, name, root=None):
@@ -105,25 +102,13 @@ def counted(tmp_path):
     return f"open({str(record)!r}, 'a').write('ran')", count
 
 
-@pytest.fixture
-def call(monkeypatch):
-    """A function that calls the `main` of a script for a book, without a process."""
-
-    def call_main(script, book, *arguments):
-        line = ["script", "--root", str(book.root), *arguments]
-        monkeypatch.setattr(sys, "argv", line)
-        return script.main()
-
-    return call_main
-
-
 # The whole of make book
 
 
 def test_the_book_is_executed_and_rendered_beside_the_checkout(tmp_path):
     book = Book(tmp_path / "book", one=["# Title", "print(6 * 7, 'so')"])
     stored = (book.root / "chapters/one.ipynb").read_bytes()
-    process = book.start("execute.py")
+    process = book.start("execute")
     out, err = process.communicate()
     assert process.returncode == 0, err
     assert "42 so" in (book.root / "_build/html/chapters/one.html").read_text()
@@ -132,13 +117,13 @@ def test_the_book_is_executed_and_rendered_beside_the_checkout(tmp_path):
     assert book.git("status", "--porcelain") == ""
 
 
-def test_a_failing_cell_is_shown_and_ends_the_run(tmp_path, call, capsys):
+def test_a_failing_cell_is_shown_and_ends_the_run(tmp_path, capsys):
     book = Book(
         tmp_path / "book",
         one=["# Title", "x = 0", "y = 1 \n1 / x"],
         two=["print('not reached')"],
     )
-    assert call(execute, book) == 1
+    assert book.call("execute") == 1
     out, err = capsys.readouterr()
     assert "chapter 1 of 2  chapters/one.ipynb  failed" in out
     assert "chapters/one.ipynb, code cell 2:" in err
@@ -151,12 +136,12 @@ def test_a_failing_cell_is_shown_and_ends_the_run(tmp_path, call, capsys):
 
 
 def test_a_chapter_that_writes_into_the_checkout_is_noticed(
-    tmp_path, call, monkeypatch, capsys
+    tmp_path, monkeypatch, capsys
 ):
     writes = "_ = open('../../../intro.md', 'a').write('x')"
     book = Book(tmp_path / "book", one=[writes])
-    monkeypatch.setattr(execute, "render", lambda *_, **__: "page")
-    assert call(execute, book) == 1
+    monkeypatch.setattr(tool, "render", lambda *_, **__: "page")
+    assert book.call("execute") == 1
     assert "These files changed while the book was made: intro.md." in (
         capsys.readouterr().err
     )
@@ -188,17 +173,17 @@ def test_changed_code_is_executed_again(tmp_path, counted):
 def test_a_changed_tag_is_no_known_chapter(tmp_path):
     plain = v4.new_notebook(cells=[_cell(0, "1")])
     tagged = v4.new_notebook(cells=[_cell(0, ("1", ["claim-S1"]))])
-    store = cache.Cache(tmp_path, "here")
+    store = notebooks.Cache(tmp_path, "here")
     store.keep(Path("one.ipynb"), plain)
     assert store.recall(Path("one.ipynb"), plain)
     assert not store.recall(Path("one.ipynb"), tagged)
     assert not store.recall(Path("two.ipynb"), plain)
-    assert not cache.Cache(tmp_path, "there").recall(Path("one.ipynb"), plain)
+    assert not notebooks.Cache(tmp_path, "there").recall(Path("one.ipynb"), plain)
 
 
 def test_a_stored_result_that_was_cut_off_is_no_result(tmp_path):
     nb = v4.new_notebook(cells=[_cell(0, "1")])
-    store = cache.Cache(tmp_path, "here")
+    store = notebooks.Cache(tmp_path, "here")
     store.keep(Path("one.ipynb"), nb)
     (file,) = tmp_path.iterdir()
     file.write_text(file.read_text()[:-1])
@@ -208,29 +193,29 @@ def test_a_stored_result_that_was_cut_off_is_no_result(tmp_path):
 @pytest.mark.parametrize("change", ["library", "variable", "package", "cores", "gpus"])
 def test_a_change_of_what_chapters_depend_on_is_noticed(tmp_path, monkeypatch, change):
     book = Book(tmp_path / "book", one=["1"])
-    before = cache.surroundings(book.root)
-    assert cache.surroundings(book.root) == before
+    before = notebooks.surroundings(book.root)
+    assert notebooks.surroundings(book.root) == before
     if change == "library":
         book.write("d2l_ext/__init__.py", "x = 1\n")
     elif change == "variable":
         monkeypatch.setenv("D2L_EXT_TRY", "1")
     elif change == "package":
-        monkeypatch.setattr(cache.metadata, "distributions", list)
+        monkeypatch.setattr(notebooks.metadata, "distributions", list)
     elif change == "cores":
-        monkeypatch.setattr(cache, "_cores", lambda: 1000)
+        monkeypatch.setattr(notebooks, "_cores", lambda: 1000)
     elif change == "gpus":
-        monkeypatch.setattr(cache, "_gpus", lambda: "GPU 0: NVIDIA A10")
-    assert cache.surroundings(book.root) != before
+        monkeypatch.setattr(notebooks, "_gpus", lambda: "GPU 0: NVIDIA A10")
+    assert notebooks.surroundings(book.root) != before
 
 
 def test_text_around_the_library_and_other_variables_change_nothing(
     tmp_path, monkeypatch
 ):
     book = Book(tmp_path / "book", one=["1"])
-    before = cache.surroundings(book.root)
+    before = notebooks.surroundings(book.root)
     book.write("intro.md", "# Other\n")
     monkeypatch.setenv("UNRELATED", "1")
-    assert cache.surroundings(book.root) == before
+    assert notebooks.surroundings(book.root) == before
 
 
 # How a chapter is executed
@@ -275,7 +260,7 @@ def test_control_c_ends_the_kernel_and_says_that_it_stopped(tmp_path):
     note.touch()
     waits = f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))"
     book = Book(tmp_path / "book", one=[waits, "time.sleep(60)"])
-    process = book.start("execute.py")
+    process = book.start("execute")
     while not note.read_text():
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
@@ -319,10 +304,10 @@ def test_a_cell_that_does_not_end_is_given_up(tmp_path):
 # make rerun
 
 
-def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(tmp_path, call):
+def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(tmp_path):
     cells = ["# Title", "print(1, flush=True)\nimport sys\nprint(2)", "3"]
     book = Book(tmp_path / "book", one=cells, two=["4"])
-    assert call(rerun, book, "chapters/one.ipynb") == 0
+    assert book.call("rerun", "chapters/one.ipynb") == 0
     nb = nbformat.read(book.root / "chapters/one.ipynb", as_version=4)
     assert book.outputs("one") == [["1\n2\n"], ["3"]]
     assert [c.execution_count for c in notebooks.code_cells(nb)] == [1, 2]
@@ -341,29 +326,29 @@ def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(tmp_path, ca
     ]
 
     first = (book.root / "chapters/one.ipynb").read_bytes()
-    rerun.rerun(book.root, [Path("chapters/one.ipynb")], timeout=60)
+    tool.rerun_chapters(book.root, [Path("chapters/one.ipynb")], timeout=60)
     assert (book.root / "chapters/one.ipynb").read_bytes() == first
 
 
-def test_rerun_can_store_nothing_but_the_time(tmp_path, call):
+def test_rerun_can_store_nothing_but_the_time(tmp_path):
     book = Book(tmp_path / "book", one=["import time\ntime.sleep(0.2)"])
-    assert call(rerun, book, "--time") == 0
+    assert book.call("rerun", "--time") == 0
     assert book.git("status", "--porcelain") == "?? chapters/durations.json\n"
-    assert 0.2 <= durations.load(book.root)["chapters/one"]["seconds"] < 60
+    assert 0.2 <= tool.durations(book.root)["chapters/one"]["seconds"] < 60
 
 
-def test_rerun_leaves_a_chapter_that_fails_as_it_was(tmp_path, call, capsys):
+def test_rerun_leaves_a_chapter_that_fails_as_it_was(tmp_path, capsys):
     book = Book(tmp_path / "book", one=["print(1)", "undefined"])
-    assert call(rerun, book) == 1
+    assert book.call("rerun") == 1
     assert "NameError: name 'undefined' is not defined" in capsys.readouterr().err
     assert book.git("status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("name", ["chapters/none.ipynb", "intro.md", "../one.ipynb"])
-def test_rerun_refuses_what_is_no_chapter(tmp_path, name, call, capsys):
+def test_rerun_refuses_what_is_no_chapter(tmp_path, name, capsys):
     book = Book(tmp_path / "book", one=["1"])
     (tmp_path / "one.ipynb").touch()
-    assert call(rerun, book, name) == 1
+    assert book.call("rerun", name) == 1
     assert f"{name} is no notebook of this book" in capsys.readouterr().err
 
 
@@ -374,7 +359,7 @@ def test_normalising_joins_a_stream_that_was_cut_and_drops_times():
     for name, text in (("stdout", "a"), ("stdout", "b"), ("stderr", "c")):
         cell.outputs.append(v4.new_output("stream", name=name, text=text))
     cell.outputs.append(v4.new_output("execute_result", execution_count=7))
-    nb = rerun.normalise(v4.new_notebook(cells=[cell]))
+    nb = notebooks.normalise(v4.new_notebook(cells=[cell]))
     (cell,) = nb.cells
     assert cell.metadata == {"tags": []}
     assert cell.execution_count == 1
@@ -385,18 +370,16 @@ def test_normalising_joins_a_stream_that_was_cut_and_drops_times():
 # make html
 
 
-def test_html_shows_stored_outputs_and_executes_nothing(
-    tmp_path, counted, call, capsys
-):
+def test_html_shows_stored_outputs_and_executes_nothing(tmp_path, counted, capsys):
     cell, count = counted
     book = Book(tmp_path / "book", one=["# Title", f"_ = {cell}"])
-    assert call(render, book) == 0, capsys.readouterr()
+    assert book.call("render") == 0, capsys.readouterr()
     assert count() == 0
     assert (book.root / "_build/html/chapters/one.html").exists()
 
     # A page of an earlier run must not hide that its chapter is gone, or broken.
     book.set("one", ["# Title\n\n![a picture](img/missing.svg)"])
-    assert call(render, book) == 1
+    assert book.call("render") == 1
     err = capsys.readouterr().err
     assert "missing.svg" in err
     assert "chapters/one.ipynb" in err
@@ -468,12 +451,12 @@ def test_progress_is_one_line_a_chapter_and_moves_on_a_terminal(monkeypatch):
     def shown(terminal):
         stream = io.StringIO()
         stream.isatty = lambda: terminal
-        progress = Progress(2, stream)
+        progress = tool.Progress(2, stream)
         progress.start("one.ipynb")
         progress.cell(3, 4)
-        progress.done()
+        progress.end()
         progress.start("two.ipynb")
-        progress.unchanged()
+        progress.end("unchanged")
         return stream.getvalue()
 
     plain = shown(terminal=False).splitlines()

@@ -1,0 +1,238 @@
+"""Makes the book, as `make book`, `make rerun` and `make html` ask for it.
+
+    tools/book.py execute               all chapters, on this machine's devices; pages
+    tools/book.py rerun                 all chapters; store their outputs
+    tools/book.py rerun chapters/devices/devices.ipynb    of one of them
+    tools/book.py rerun --time          store only how long each takes
+    tools/book.py render                pages of stored outputs; a warning is an error
+
+Chapters run one after the other, because they measure times, and in a copy of the
+sources. `execute` keeps the outputs of a chapter whose code, library, packages,
+settings and devices are those of an earlier run. `rerun` leaves out what changes
+without meaning anything: times of execution, the kernel's name and version, how a
+stream was cut.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+import nbformat
+
+from notebooks import (
+    TIMEOUT,
+    Cache,
+    ChapterError,
+    chapters,
+    execute,
+    normalise,
+    prepare_environment,
+    surroundings,
+)
+from sources import PAGES, RenderError, copy_sources, differences, render, state
+
+#: How long each chapter ran: what it says of itself is compared with this.
+DURATIONS = "chapters/durations.json"
+
+
+class Progress:
+    """Prints how far a run of `count` chapters has come: one line a chapter, and a
+    moving one on a terminal."""
+
+    def __init__(self, count, stream=None):
+        self.count = count
+        self.number = 0
+        self.stream = stream or sys.stdout
+        self.moving = self.stream.isatty()
+
+    def start(self, path):
+        """Chapter `path` is next."""
+        self.number += 1
+        self.path = path
+        self.begin = time.monotonic()
+        self._show("…")
+
+    def cell(self, number, count):
+        """Code cell `number` of `count` is about to run."""
+        self._show(f"cell {number} of {count}, {self.seconds():.1f} s")
+
+    def seconds(self):
+        """How long the chapter runs."""
+        return time.monotonic() - self.begin
+
+    def end(self, what=None):
+        """The chapter is over; `what`: default, how long it ran."""
+        start = "\r\x1b[K" if self.moving else ""
+        text = self._text(what or f"{self.seconds():.1f} s")
+        print(f"{start}{text}", file=self.stream, flush=True)
+
+    def _text(self, what):
+        return f"chapter {self.number} of {self.count}  {self.path}  {what}"
+
+    def _show(self, what):
+        if self.moving:
+            print(f"\r\x1b[K{self._text(what)}", end="", file=self.stream, flush=True)
+
+
+def execute_book(root, work, timeout):
+    """Execute the chapters of the book in `root`, in the copy `work`.
+
+    Raises `ChapterError` at the first cell that fails.
+    """
+    cache = Cache(root / "_build" / "cache", surroundings(root))
+    paths = chapters(work)
+    progress = Progress(len(paths))
+    for path in paths:
+        progress.start(path)
+        nb = nbformat.read(work / path, as_version=4)
+        if cache.recall(path, nb):
+            progress.end("unchanged")
+        else:
+            nb = _execute(root, work, path, progress, timeout)
+            cache.keep(path, nb)
+            progress.end()
+        nbformat.write(nb, work / path)
+
+
+def rerun_chapters(root, paths, timeout, time_only=False):
+    """Execute the chapters `paths` of the book in `root`; store their outputs.
+
+    They run in a copy, so that nothing but the notebooks changes, and a notebook
+    only after all its cells ran. How long it took is recorded beside them.
+    With `time_only` nothing else is. Raises `ChapterError` at the first that fails.
+    """
+    (root / "_build").mkdir(exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="rerun-", dir=root / "_build"))
+    try:
+        copy_sources(root, work)
+        progress = Progress(len(paths))
+        for path in paths:
+            progress.start(path)
+            nb = _execute(root, work, path, progress, timeout)
+            if not time_only:
+                nbformat.write(normalise(nb), root / path)
+            record_duration(root, path, progress.seconds())
+            progress.end()
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _execute(root, work, path, progress, timeout):
+    log = (root / "_build" / path.name).with_suffix(".log")
+    try:
+        return execute(work / path, (work / path).parent, log, progress.cell, timeout)
+    except ChapterError as error:
+        progress.end("failed")
+        raise ChapterError(f"{path}, {error}") from None
+
+
+def durations(root):
+    """What is recorded: a dict from page name to seconds, cores and date."""
+    path = root / DURATIONS
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def record_duration(root, path, seconds):
+    """Write down that the chapter `path` of the book in `root` took `seconds`."""
+    recorded = durations(root)
+    recorded[path.with_suffix("").as_posix()] = {
+        "seconds": round(seconds, 1),
+        "cores": len(os.sched_getaffinity(0)),
+        "date": datetime.now(timezone.utc).date().isoformat(),
+    }
+    text = json.dumps(dict(sorted(recorded.items())), indent=1)
+    (root / DURATIONS).write_text(text + "\n", "utf-8")
+
+
+# The commands: each returns an exit status.
+
+
+def make(root, arguments):
+    work = root / "_build" / "book"
+    before = state(root)
+    copy_sources(root, work)
+    execute_book(root, work, arguments.timeout)
+    page = render(root, work, strict=False)
+    changed = differences(before, state(root))
+    if changed:
+        print(
+            f"These files changed while the book was made: {', '.join(changed)}.\n"
+            "If that was not you, a chapter writes into the checkout: it must not.",
+            file=sys.stderr,
+        )
+        return 1
+    print(
+        f"\nThe book is ready: {page}\n"
+        f"Open it in a browser. From another machine: "
+        f"python3 -m http.server --directory {PAGES} 8000\n"
+        "and look at http://localhost:8000 through your tunnel, or at this host."
+    )
+    return 0
+
+
+def rerun(root, arguments):
+    paths = [_inside(root, name) for name in arguments.chapters] or chapters(root)
+    rerun_chapters(root, paths, arguments.timeout, arguments.time)
+    return 0
+
+
+def _inside(root, name):
+    path = (root / name).resolve()
+    if not path.is_file() or root not in path.parents or path.suffix != ".ipynb":
+        raise FileNotFoundError(f"{name} is no notebook of this book")
+    return path.relative_to(root)
+
+
+def show(root, arguments):
+    work = root / "_build" / "stored"
+    copy_sources(root, work)
+    print(f"Rendered the stored outputs: {render(root, work, strict=True)}")
+    return 0
+
+
+#: Of each: its function, and what is said when it was stopped, and when it failed.
+COMMANDS = {
+    "execute": (
+        make, "Finished chapters keep their outputs.", "The book was not made."
+    ),
+    "rerun": (
+        rerun, "Finished chapters are stored.", "This chapter was left as it was."
+    ),
+    "render": (show, "The book was not rendered.", "The book was not rendered."),
+}  # fmt: skip
+
+
+def main(argv=None):
+    """Do what `argv` says; return the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds a cell")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in COMMANDS:
+        command = commands.add_parser(name)
+        if name == "rerun":
+            command.add_argument("chapters", nargs="*", help="default: all in _toc.yml")
+            command.add_argument("--time", action="store_true", help="store no outputs")
+    arguments = parser.parse_args(argv)
+    function, stopped, failed = COMMANDS[arguments.command]
+    prepare_environment()
+    try:
+        return function(arguments.root.resolve(), arguments)
+    except KeyboardInterrupt:
+        print(f"\nStopped. {stopped}", file=sys.stderr)
+        return 130
+    except (ChapterError, RenderError, FileNotFoundError) as error:
+        print(f"\n{error}\n\n{failed}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
