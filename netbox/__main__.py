@@ -20,8 +20,7 @@ from pathlib import Path
 
 from . import links
 from .cluster import Cluster, boxes
-from .machine import Machine
-from .needs import why_not
+from .machine import Machine, why_not
 
 STATE = "box.json"
 

@@ -3,18 +3,16 @@
 import fcntl
 import os
 import pwd
+import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from d2l_ext.temporary import Folder
-
 from . import keys
 from .host import Host
-from .machine import Machine
-from .needs import find, why_not
+from .machine import Machine, find, why_not
 
-PREFIX = "d2l_ext-box-"
+PREFIX = "netbox-"
 
 
 class Cluster:
@@ -48,14 +46,11 @@ class Cluster:
         self.outer_user = (os.getuid(), os.getgid()) if self.user_namespace else None
         self.port = 2222 if self.user_namespace else 22
         self.user = pwd.getpwuid(os.getuid()).pw_name
-        self._folder = Folder(PREFIX)
-        self.folder = Path(self._folder.name).resolve()
-        self.lock = os.open(self.folder / "lock", os.O_CREAT | os.O_WRONLY)
-        fcntl.flock(self.lock, fcntl.LOCK_EX)
-        (self.folder / "private").mkdir()
+        name = f"{PREFIX}{os.urandom(8).hex()}"
+        self.folder = Path(tempfile.gettempdir(), name).resolve()
+        self.switch = self.lock = None
         self.head = Host(self, "head", 1)
         self.hosts = [Host(self, f"h{i + 1}", 11 + i) for i in range(hosts)]
-        self.switch = None
         self.ssh_config = str(self.folder / "ssh_config")
         self.known_hosts = str(self.folder / "known_hosts")
         self.hosts_file = str(self.folder / "hosts")
@@ -79,6 +74,12 @@ class Cluster:
 
     def _start(self):
         everybody = [self.head, *self.hosts]
+        # The switch's holder removes the folder, so it is told before there is one.
+        self.switch = Machine("switch", self.user_namespace or None, folder=self.folder)
+        self.folder.mkdir(0o700)
+        self.lock = os.open(self.folder / "lock", os.O_CREAT | os.O_WRONLY)
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        (self.folder / "private").mkdir()
         for host in everybody:
             host.disk.mkdir(parents=True)
         # In a user namespace nothing belongs to root, not even the folder "/".
@@ -88,7 +89,7 @@ class Cluster:
         lines = [f"{host.name}{at}\n" for host in self.hosts]
         Path(self.hosts_file).write_text("".join(lines))
         (self.folder / "shadow").write_text(f"{self.user}:*:19000:0:99999:7:::\n")
-        self.switch = Machine("switch", self.user_namespace or None).wait()
+        self.switch.wait()
         for number in range(1 + self.second_interface):
             self.switch.ip(f"link add br{number} type bridge",
                            f"link set br{number} up")  # fmt: skip
@@ -105,14 +106,14 @@ class Cluster:
         raise KeyError(f"no host {name!r}: there is head, and h1 to h{len(self.hosts)}")
 
     def close(self):
-        """Switch everything off, and remove the folder."""
+        """Switch everything off; with the switch goes the folder."""
         for host in (self.head, *self.hosts):
             with suppress(OSError):
                 host.power_off()
         if self.switch:
             self.switch.end()
             self.switch = None
-        self._folder.cleanup()
+            shutil.rmtree(self.folder, ignore_errors=True)  # if its holder was killed
         if self.lock is not None:
             os.close(self.lock)
             self.lock = None

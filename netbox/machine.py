@@ -1,14 +1,23 @@
-"""A machine of its own: namespaces for network, processes, mounts and host name."""
+"""A machine of its own: namespaces for network, processes, mounts and host name.
+
+And whether one can be had here.
+"""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
 #: In a moment: nothing of the user's and no packages.
-PYTHON = [sys.executable, "-E", "-s", "-S"]
+INSIDE = [sys.executable, "-E", "-s", "-S", str(Path(__file__).with_name("inside.py"))]
+#: Commands, and Debian's packages that bring them.
+COMMANDS = {
+    "ip": "iproute2", "tc": "iproute2", "iptables": "iptables",
+    "nsenter": "util-linux", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
+    "sshd": "openssh-server",
+}  # fmt: skip
 
 
 class NoMachine(OSError):
@@ -18,19 +27,22 @@ class NoMachine(OSError):
 class Machine:
     """`name`: of the host. `user`: None as root; True for a new user namespace, or the
     `Machine` whose user namespace it joins. `binds`: pairs (what, where) that this
-    machine alone sees there; without them it has the caller's `/run`.
+    machine alone sees there; without them it has the caller's `/run`. `folder`: what
+    goes with it, however the caller ends, also if that makes it only later.
 
     `pid`: its process 1, as the caller sees it. Raises `NoMachine` from `wait`.
     """
 
-    def __init__(self, name, user=None, binds=None):
+    def __init__(self, name, user=None, binds=None, folder=None):
         self.name, self.user, self.pid = name, user, None
         told = {"name": name, "user": user.pid if isinstance(user, Machine) else user}
         if binds is not None:
             told["binds"] = [[os.fspath(path) for path in pair] for pair in binds]
+        if folder is not None:
+            told["folder"] = os.fspath(folder)
         env = {n: os.environ[n] for n in ("PATH", "LD_LIBRARY_PATH") if n in os.environ}
         self.holder = subprocess.Popen(
-            [*PYTHON, HERE / "hold.py"], stdin=subprocess.PIPE,
+            [*INSIDE, "hold"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, cwd="/", start_new_session=True, env=env,
         )  # fmt: skip
         self.holder.stdin.write(json.dumps(told).encode() + b"\n")
@@ -81,8 +93,7 @@ class Machine:
         user = "-"
         if self.user:
             user = "{}:{}".format(*as_user) if as_user else "root"
-        return [*PYTHON, str(HERE / "enter.py"), str(self.pid),
-                user, *map(os.fspath, words)]  # fmt: skip
+        return [*INSIDE, "enter", str(self.pid), user, *map(os.fspath, words)]
 
     def processes(self):
         """Ids of all that runs in it but its process 1, as the caller sees them."""
@@ -98,3 +109,38 @@ def _namespace(pid):
         return None if state in "ZX" else os.readlink(f"/proc/{pid}/ns/pid")
     except OSError:
         return None
+
+
+def find(command):
+    """The path of a command, also of one that is for administrators; or None."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    return shutil.which(command, path=path)
+
+
+def why_not():
+    """None where a box can be had, else one sentence that says what is in the way."""
+    if not sys.platform.startswith("linux"):
+        return f"A cluster in a box needs Linux; this is {sys.platform}."
+    missing = {name: pack for name, pack in COMMANDS.items() if not find(name)}
+    if missing:
+        packages = sorted(set(missing.values()))
+        them = "them" if packages[1:] else "it"
+        return (f"A cluster in a box needs {', '.join(missing)}: install Debian's "
+                f"{', '.join(packages)}, or what corresponds to {them}.")  # fmt: skip
+    try:
+        _try()
+    except OSError as error:
+        who = "root" if os.geteuid() == 0 else "this user"
+        return f"A cluster in a box needs namespaces, and {who} gets none: {error}."
+    return None
+
+
+def _try():
+    """Make a machine with an interface, and end it."""
+    machine = Machine("probe", True if os.geteuid() else None, binds=())
+    try:
+        machine.wait()
+        machine.ip("link add br0 type bridge", "link set lo up")
+    finally:
+        if not machine.holder.stdin.closed:
+            machine.end()

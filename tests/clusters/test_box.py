@@ -17,15 +17,15 @@ import netbox as box
 from benchmarks.unreliable import counters
 from bookkit.moment import tell
 from netbox import cluster as making
-from netbox import needs
+from netbox import machine
 
 HOLDS = """
-import sys, time
+import sys
 import netbox as box
 with box.Cluster(hosts=1) as made:
     print(made.folder, made.switch.pid, flush=True)
     made.hosts[0].popen(["sh", "-c", "setsid sleep 1000 & sleep 1000"])
-    time.sleep(1000)
+    sys.stdin.read()
 """
 
 
@@ -240,19 +240,20 @@ def test_two_boxes_do_not_see_each_other(cluster):
 # ---- The end ----
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_of_a_box_outlives_its_process(why_no_box, signum, monkeypatch):
+@pytest.mark.parametrize("signum", [None, signal.SIGINT, signal.SIGKILL])
+def test_nothing_of_a_box_outlives_its_process(why_no_box, signum, tmp_path):
     if why_no_box:
         pytest.skip(why_no_box)
-    process = subprocess.Popen([sys.executable, "-c", HOLDS], stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+    process = subprocess.Popen([sys.executable, "-c", HOLDS], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               env={**os.environ, "TMPDIR": str(tmp_path)}, text=True)
     folder, switch = process.stdout.readline().split()
-    networks = networks_of(folder)
-    assert networks
-    process.send_signal(signum)
-    process.communicate()
+    assert networks_of(folder) and list(map(str, tmp_path.iterdir())) == [folder]
+    if signum:
+        process.send_signal(signum)
+    process.communicate()  # else the end of its input is its end
     wait_for(lambda: not networks_of(folder) and not Path(f"/proc/{switch}").exists())
-    wait_for(lambda: not os.path.exists(folder))
+    wait_for(lambda: not list(tmp_path.iterdir()))
 
 
 def networks_of(folder):
@@ -284,7 +285,7 @@ def test_of_the_folders_that_are_there_those_in_use_are_boxes(monkeypatch, tmp_p
 
 
 def test_what_is_missing_is_named_with_the_package_that_has_it(monkeypatch):
-    monkeypatch.setattr(needs, "find", lambda name: None if name == "sshd" else name)
+    monkeypatch.setattr(machine, "find", lambda name: None if name == "sshd" else name)
     assert box.why_not() == ("A cluster in a box needs sshd: install Debian's openssh-"
                              "server, or what corresponds to it.")  # fmt: skip
     with pytest.raises(OSError, match="needs sshd"):
@@ -295,8 +296,8 @@ def test_a_system_without_namespaces_is_named_with_its_reason(monkeypatch):
     def refuse(*_, **__):
         raise OSError("unshare: Operation not permitted")
 
-    monkeypatch.setattr(needs, "find", lambda name: name)
-    monkeypatch.setattr(needs, "Machine", refuse)
+    monkeypatch.setattr(machine, "find", lambda name: name)
+    monkeypatch.setattr(machine, "Machine", refuse)
     who = "this user" if os.geteuid() else "root"
     assert box.why_not() == ("A cluster in a box needs namespaces, and " + who +
                              " gets none: unshare: Operation not permitted.")

@@ -1,7 +1,7 @@
 """A host of a box and its links, without one: which tools are called, and when."""
 
-import importlib
 import io
+import json
 import os
 import re
 import signal
@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from netbox import host, links
+from netbox import host, inside, links
 from netbox.machine import Machine
 
 
@@ -217,48 +217,47 @@ def test_bytes_of_an_interface_are_those_sent_and_those_received(monkeypatch):
 
 
 @pytest.fixture
-def programs(monkeypatch, calls):
-    """`enter.py` and `hold.py`, which are run as programs; libc is only asked."""
-    monkeypatch.syspath_prepend(os.path.dirname(host.__file__))
-    found = [importlib.import_module(name) for name in ("enter", "hold")]
-    for module in found:
-        monkeypatch.setattr(module, "call", lambda *words: calls.append(words))
-        monkeypatch.setattr(module, "map_ids", lambda *ids: calls.append(ids))
-    return found
+def program(monkeypatch, calls):
+    """`inside.py`, which is run as a program; libc is only asked."""
+    monkeypatch.setattr(inside, "call", lambda *words: calls.append(words))
+    monkeypatch.setattr(inside, "map_ids", lambda *ids: calls.append(ids))
 
 
 def test_in_a_users_box_a_command_is_the_user_again_in_a_namespace_below_roots(
-    programs, calls
+    program, calls
 ):  # fmt: skip
-    programs[0].become("1000:1001")
+    inside.become("1000:1001")
     assert calls == [("unshare", 0x10000000), (1000, 0, 1001, 0)]
 
 
-def test_in_a_users_box_the_user_is_root_of_a_machine(programs, calls):
-    programs[1].become_root()
+def test_in_a_users_box_the_user_is_root_of_a_machine(program, calls):
+    inside.become_root()
     mapped = (0, os.getuid(), 0, os.getgid())
     assert calls == [("unshare", 0x10000000), mapped]
 
 
-def test_a_holder_tells_the_id_of_process_1_and_kills_it_when_its_caller_is_gone(
-    programs, calls, monkeypatch, capsys
+def test_a_holder_tells_the_id_of_process_1_and_ends_it_and_the_folder_with_its_caller(
+    program, calls, monkeypatch, capsys, tmp_path
 ):  # fmt: skip
-    _, hold = programs
-    told = io.BytesIO(b'{"name": "h1", "user": null}\n')
+    folder = tmp_path / "box"
+    (folder / "h1" / "disk").mkdir(parents=True)
+    text = json.dumps({"name": "switch", "user": None, "folder": str(folder)})
+    told = io.BytesIO(text.encode() + b"\n")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=told))
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(os, "fork", lambda: 4011)
     monkeypatch.setattr(os, "kill", lambda *words: calls.append(words))
     monkeypatch.setattr(os, "waitpid", lambda *words: calls.append(words))
-    hold.main()
+    inside.hold()
     assert capsys.readouterr().out == "4011\n"
     new = 0x40000000 | 0x20000000 | 0x00020000 | 0x04000000
     assert calls == [("unshare", new), (4011, signal.SIGKILL), (4011, 0)]
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("user, as_user, word", [
     (None, (1, 2), "-"), (True, (1, 2), "1:2"), (True, None, "root")])  # fmt: skip
 def test_a_command_enters_a_machine_as_root_the_caller_or_a_user(user, as_user, word):
     words = Machine.of_pid("h1", 4011, user).command(["ls", "-l"], as_user)
-    assert words[0] == sys.executable and words[-4:] == ["4011", word, "ls", "-l"]
-    assert os.path.basename(words[-5]) == "enter.py"
+    assert words[0] == sys.executable and os.path.basename(words[-6]) == "inside.py"
+    assert words[-5:] == ["enter", "4011", word, "ls", "-l"]
