@@ -23,7 +23,7 @@ import machine as the_machine
 import record
 import report
 from d2l_ext import runtime
-from benchmarks.scale import machine, study
+from benchmarks.scale import cases, study
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "cost_model.json"
 #: What was aimed at: the relative error of the unseen cases.
@@ -38,7 +38,7 @@ def entries(passes, cores):
     """
     measured = {case: median(p[case] for p in passes) for case in passes[0]}
     known = {c: t for c, t in measured.items() if c not in study.UNSEEN}
-    model = machine.calibrate(known, cores)
+    model = cases.calibrate(known, cores)
     rows = []
     for case, seconds in measured.items():
         ms = [1e3 * p[case] for p in passes]

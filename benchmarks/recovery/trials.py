@@ -10,8 +10,7 @@ import netbox as box
 from d2l_ext.clusters.checkpoint import Checkpoints
 from d2l_ext.temporary import Folder
 
-from .losses import Hosts
-from .story import run
+from .story import Hosts, run
 
 TRAIN = [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--batch-size",
          "32", "--kv-store", "dist_sync", "--save-every", "5", "--disp-batches",

@@ -1,18 +1,26 @@
-"""How often each constant of this machine occurs in a step: one row per case.
+"""How often each constant of this machine occurs in a step, and what each is.
+
+One row per case. `calibrate` fits the constants to measured cases, and `Machine`
+predicts others.
 
 A *case* is a tuple: what is run, then its numbers. Devices are CPU contexts, so all of
 them share the machine's `cores`: two messages at once take no longer than one if there
 are two cores, three do. `crowd` counts that.
 """
 
+from dataclasses import dataclass, field
+from math import prod
+
 from d2l_ext.data_parallel.lenet import SHAPES
-from d2l_ext.scale import pipelines
+from d2l_ext.scale import fit, pipelines
 
 FLOAT32 = 4  # bytes
 #: Rows and columns of the layers in `pipeline`, rows' width in `layerwise`.
 PIPELINE_WIDTH, BLOCK_WIDTH = 512, 1024
 #: The gradients of LeNet: how many arrays, and their bytes.
-LENET_ARRAYS = len(SHAPES)
+LENET_ARRAYS, LENET_BYTES = len(SHAPES), FLOAT32 * sum(map(prod, SHAPES))
+#: Cases whose times follow from those of other cases: they are never fitted.
+DERIVED = ("pipeline", "layerwise")
 
 
 def crowd(tasks, cores):
@@ -78,3 +86,95 @@ def pipeline_seconds(blocks, rows, chunks, constants):
     """A step of a pipeline: what stages take alone, put into `pipelines.seconds`."""
     each = [times(stage_row(b, rows, 1), constants) for b in blocks]
     return pipelines.seconds([t / 3 for t in each], [2 * t / 3 for t in each], chunks)
+
+
+@dataclass
+class Machine:
+    """What `calibrate` has found: `seconds(case)` predicts any case of these kinds.
+
+    ("naive", k, nbytes), also "tree", "ring"; ("local", k, nbytes), also "device"
+    ("gradient", images): LeNet on one device; ("step", way, k, batch)
+    ("stage", blocks, rows, chunks); ("pipeline", (blocks, …), rows, chunks)
+    ("block", rows, hidden); ("layerwise", k, rows, hidden)
+    ("dist", workers, servers, arrays, nbytes), also "dist compressed"
+    ("dist lenet", workers, servers, batch)
+
+    `cores`: that all devices share. `constants`: by the case's first word.
+    `residuals`: relative errors of the cases that were fitted.
+    """
+
+    cores: int
+    constants: dict = field(default_factory=dict)
+    gradient: dict = field(default_factory=dict)
+    residuals: dict = field(default_factory=dict)
+
+    def seconds(self, case):
+        """The predicted time. Raises `ValueError` for a kind that was not fitted."""
+        kind, *numbers = case
+        if kind == "gradient":
+            return fit.interpolate(numbers[0], self.gradient)
+        if kind == "pipeline":
+            return pipeline_seconds(*numbers, self._of("stage"))
+        if kind == "layerwise":
+            return self._layerwise(*numbers)
+        return times(self.row(case), self._of(kind))
+
+    def row(self, case):
+        """How often each constant occurs in a case that is not derived."""
+        kind, *numbers = case
+        if kind in ("naive", "tree", "ring"):
+            return reduce_row(kind, *numbers, self.cores)
+        if kind in ("local", "device"):
+            return store_row(*numbers)
+        if kind == "dist lenet":
+            return self._dist_lenet(*numbers)
+        if kind.startswith("dist"):
+            workers, _, arrays, nbytes = numbers
+            return dist_row(workers, arrays, nbytes)
+        if kind == "step":
+            _, k, batch = numbers
+            share = fit.interpolate(batch / k, self.gradient)
+            return step_row(k, share, self.cores)
+        return {"stage": stage_row, "block": block_row}[kind](*numbers)
+
+    def _layerwise(self, k, rows, hidden):
+        part = times(block_row(rows, hidden / k), self._of("block"))
+        sums = ("naive", k, FLOAT32 * rows * BLOCK_WIDTH)
+        return part * crowd(k, self.cores) + 2 * self.seconds(sums)
+
+    def _dist_lenet(self, workers, servers, batch):
+        """(computing, exchanging): how much slower is each, in processes of its own?"""
+        share = fit.interpolate(batch / workers, self.gradient)
+        moved = ("dist", workers, servers, LENET_ARRAYS, LENET_BYTES)
+        return share * crowd(workers, self.cores), self.seconds(moved)
+
+    def _of(self, kind):
+        if kind not in self.constants:
+            known = ", ".join(self.constants) or "nothing"
+            raise ValueError(f"{kind!r} was not fitted: there is {known}")
+        return self.constants[kind]
+
+
+def calibrate(measured, cores):
+    """Fit the constants of every kind of case in `measured`: returns a `Machine`.
+
+    `measured`: a dict from case to seconds. Of ("gradient", images) no line is made:
+    the times are kept, and interpolated. Every other kind needs as many cases as it
+    has constants. Raises `ValueError` as `fit.least_squares`, and for a derived case.
+    Developed in the chapter *A cost model*.
+    """
+    machine, kinds = Machine(cores), {}
+    for case, seconds in measured.items():
+        if case[0] in DERIVED:
+            raise ValueError(f"{case} follows from other cases: it cannot be fitted")
+        if case[0] == "gradient":
+            machine.gradient[case[1]] = seconds
+        else:
+            kinds.setdefault(case[0], []).append(case)
+    for kind, group in kinds.items():
+        found = fit.least_squares(
+            [machine.row(case) for case in group], [measured[case] for case in group]
+        )
+        machine.constants[kind] = found.constants
+        machine.residuals.update(zip(group, found.residuals))
+    return machine

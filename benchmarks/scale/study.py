@@ -3,12 +3,15 @@
 from statistics import median
 
 from d2l_ext.pipeline.schedule import gpipe
+from pslaunch import call
 
-from . import jobs, workloads
+from . import workloads
 from .cases import BLOCK_WIDTH, PIPELINE_WIDTH
 
 MB = 10**6
 SIZES = (MB, 3 * MB, 6 * MB)
+#: Steps of a case in a job that are not counted.
+WARM_UP = 2
 
 #: These give the constants: at most three devices and two workers.
 FITTED = [
@@ -97,10 +100,32 @@ def _groups(chosen):
 
 
 def _job(group, steps):
+    """Run a job: seconds of `steps` steps of each case, of the slowest worker.
+
+    A job takes some seconds to start, so it measures all cases of a `group`. Raises
+    `LaunchError` when it fails.
+    """
     workers, servers = group[0][1:3]
-    name = {case: case[3] if case[0] == "dist lenet" else case[3:] for case in group}
-    exchanges = [own for own in name.values() if isinstance(own, tuple)]
-    batches = [own for own in name.values() if isinstance(own, int)]
-    found = jobs.measure(workers, servers, exchanges, batches, steps,
-                         "compressed" in group[0][0])  # fmt: skip
-    return {case: found[own] for case, own in name.items()}
+    lenet = [case for case in group if case[0] == "dist lenet"]
+    others = [case for case in group if case not in lenet]
+    found = call(_work, [list(case[3:]) for case in others],
+                 [case[3] for case in lenet], steps + WARM_UP,
+                 "compressed" in group[0][0], num_workers=workers,
+                 num_servers=servers, deadline=60)  # fmt: skip
+    return {
+        case: [max(step) for step in zip(*(seconds[i] for seconds in found))][WARM_UP:]
+        for i, case in enumerate(others + lenet)
+    }
+
+
+def _work(kv, exchanges, batches, steps, compressed):
+    """Runs in each worker: a list of seconds for each case.
+
+    `exchanges`: pairs of (arrays, bytes in all) to push and pull. `batches`: images
+    of all workers together, for steps of LeNet.
+    """
+    if compressed:
+        workloads.compress(kv)
+    exchange = workloads.exchange
+    found = [exchange(kv, i, *case, steps) for i, case in enumerate(exchanges)]
+    return found + (workloads.train(kv, batches, steps) if batches else [])

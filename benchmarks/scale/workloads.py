@@ -1,6 +1,7 @@
-"""Steps to measure: each function returns an action that starts the step once.
+"""Steps to measure: here, and below in the workers of a job.
 
-An action never waits; `turns` waits, and reads the clock.
+Here each function returns an action that starts the step once. An action never waits;
+`turns` waits, and reads the clock. In a worker, each returns the seconds of its steps.
 """
 
 from time import perf_counter
@@ -14,14 +15,14 @@ from d2l_ext.data_parallel import lenet as model
 from d2l_ext.data_parallel.allreduce import allreduce, allreduce_ring, allreduce_tree
 from d2l_ext.data_parallel.minibatch import split_batch
 from d2l_ext.devices import try_all_devices
+from d2l_ext.kvstore import dist_train
 from d2l_ext.pipeline import microbatch
 
-from .worker import FLOAT32
+from .cases import FLOAT32
 
 npx.set_np()
 
 REDUCE = {"naive": allreduce, "tree": allreduce_tree, "ring": allreduce_ring}
-
 
 
 def turns(actions, rounds, warm_up=1):
@@ -168,3 +169,57 @@ def _loss(X, y, params):
 
 def _squares(outputs, y):
     return ((outputs - y) ** 2).sum() / 2
+
+
+# In a worker of a job.
+
+
+def compress(kv):
+    """Two-bit gradients from here on, on all workers."""
+    kv.set_gradient_compression({"type": "2bit", "threshold": 0.5})
+    kv._barrier()
+
+
+def exchange(kv, case, arrays, nbytes, steps):
+    """Seconds of each push and pull of `nbytes` in `arrays` arrays.
+
+    `case`: a number of its own for each call: it makes the keys.
+    """
+    keys = [1000 * (case + 1) + i for i in range(arrays)]
+    data = [np.ones(nbytes // FLOAT32 // arrays) for _ in keys]
+    out = [np.zeros_like(x) for x in data]
+    for key, x in zip(keys, out):
+        kv.init(key, x)
+
+    def step():
+        for key, x, total in zip(keys, data, out):
+            kv.push(key, x)
+            kv.pull(key, out=total)
+
+    return [_seconds(kv, step) for _ in range(steps)]
+
+
+def train(kv, batches, steps):
+    """Seconds of each step of LeNet, for each of `batches`; this worker has a share."""
+    devices = try_all_devices(1)
+    replicas = [get_params(model.init_params(), devices[0])]
+    dist_train.share(kv, replicas)
+    return [_train(kv, batch, steps, replicas, devices) for batch in batches]
+
+
+def _train(kv, batch, steps, replicas, devices):
+    n = batch // kv.num_workers
+    X, y = np.random.uniform(size=(n, 1, 28, 28)), np.zeros(n)
+
+    def step():
+        dist_train.train_batch(kv, X, y, batch, replicas, devices, 0.01)
+
+    return [_seconds(kv, step) for _ in range(steps)]
+
+
+def _seconds(kv, step):
+    dist_train.finish(kv)  # all workers begin together
+    start = perf_counter()
+    step()
+    npx.waitall()
+    return perf_counter() - start

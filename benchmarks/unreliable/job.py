@@ -1,18 +1,115 @@
-"""A job on the hosts of a box, one node to a host, watched from outside of it."""
+"""A job on the hosts of a box whose network is made worse, watched from outside of it.
+
+One node to a host. Nothing is sent to start the nodes, as ssh would: what interfaces
+and TCP count is the job's own.
+"""
 
 import os
+import re
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import netbox as box
 from d2l_ext.temporary import Folder
 from pslaunch import environment, results, source, values
 
-from . import counters
-from .outcome import MET, Outcome
-
 PORT, READY, ATTEMPTS = 9000, 100, 3
+#: What ps-lite's log says when a message is dropped, sent again, or came twice.
+SAID = {
+    "dropped": "Drop message",
+    "sent again": "Timeout to get the ACK message",
+    "came twice": "Duplicated message",
+}
+#: What the scheduler says when the workers have met for the first time.
+MET = "Barrier count for 4 : "
+#: Linux's names, in /proc/net/snmp and /proc/net/netstat, and what they count.
+NAMES = {
+    ("Tcp", "OutSegs"): "segments",
+    ("Tcp", "RetransSegs"): "sent again",
+    ("TcpExt", "TCPFastRetrans"): "at once",  # later segments were acknowledged
+    ("TcpExt", "TCPTimeouts"): "after a timer",  # nothing was acknowledged
+    ("TcpExt", "TCPLossProbes"): "probes",
+}
+
+
+@contextmanager
+def hosts(count, algorithm="cubic", **options):
+    """A box of `count` hosts, all with one congestion control.
+
+    `algorithm`: of TCP, as Linux names it; the systems of readers differ in their
+    default. `options`: of `box.Cluster`. Yields the cluster.
+    """
+    with box.Cluster(count, **options) as cluster:
+        for host in cluster.hosts:
+            prepare(host, algorithm)
+        yield cluster
+
+
+def prepare(host, algorithm, *options):
+    """Set up the route of `host` on eth0; `options`: more words of `ip route`."""
+    network = host.address.rpartition(".")[0] + ".0/24"
+    host.machine.tool(["ip", "route", "change", network, "dev", "eth0", "src",
+                       host.address, "congctl", algorithm, *options])  # fmt: skip
+
+
+def limit(cluster, mbit):
+    """Give the links of all hosts `mbit` Mbit/s, in each direction."""
+    for host in cluster.hosts:
+        host.shape(rate=f"{mbit}mbit")
+
+
+def lose(cluster, probability):
+    """Lose each packet between hosts with this probability; 0 undoes it.
+
+    A packet passes the links of two hosts. Takes the place of `limit`.
+    """
+    for host in cluster.hosts:
+        host.shape(loss=1 - (1 - probability) ** 0.5)
+
+
+@dataclass
+class Outcome:
+    """What became of a job.
+
+    `results`: what each worker returned, in the order of `kv.rank`; None unless all
+    did. `codes`: exit code of each node, None when it was still running and was
+    killed. `seconds`: until the last result, or until it was given up. `logs`: the
+    text of each node. `moved`: bytes sent and received by each host on each interface,
+    as in `moved["h2"]["eth0"]`. `tcp`: counters of all hosts together, see `NAMES`.
+    """
+
+    results: list = None
+    codes: dict = field(default_factory=dict)
+    seconds: float = 0.0
+    logs: dict = field(default_factory=dict)
+    moved: dict = field(default_factory=dict)
+    tcp: dict = field(default_factory=dict)
+
+    def check(self):
+        """Return this outcome, or raise `RuntimeError` when there are no results."""
+        if self.results is None:
+            ends = "\n".join(f"{n}: {t[-300:]}" for n, t in self.logs.items() if t)
+            raise RuntimeError(f"no results after {self.seconds:.0f} s, exit codes "
+                               f"{self.codes}\n{ends}")  # fmt: skip
+        return self
+
+    def began(self):
+        """Whether the workers met, and work began."""
+        return MET in self.logs["scheduler-0"]
+
+    def said(self):
+        """How many messages ps-lite dropped, sent again, and received twice."""
+        text = "\n".join(self.logs.values())
+        return {what: text.count(words) for what, words in SAID.items()}
+
+    def aborted(self):
+        """The nodes that gave up after ten retries."""
+        words = re.compile(r"Check failed: \S*num_retry")
+        return [name for name, text in self.logs.items() if words.search(text)]
 
 
 def run(cluster, function, *args, num_servers=1, env=None, deadline=200,
@@ -25,7 +122,6 @@ def run(cluster, function, *args, num_servers=1, env=None, deadline=200,
     told its address on eth0, by `DMLC_NODE_HOST`. `leave`: seconds that nodes have to
     end by themselves after the last result.
 
-    Nothing is sent to start the nodes: what the interfaces count is the job's own.
     A job whose workers have not met after `READY` seconds is started again.
     """
     options = (num_servers, env, deadline, kv_type, node_host, leave)
@@ -62,7 +158,7 @@ def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_hos
         finally:
             codes = _end(running)
         found = Outcome(codes=codes, seconds=seconds)
-        found.tcp = counters.grown(before[0], after[0])
+        found.tcp = grown(before[0], after[0])
         found.moved = _difference(after[1], before[1])
         found.logs = {name: _text(folder / name) for name in running}
         if _all_there(folder, workers):
@@ -71,7 +167,7 @@ def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_hos
 
 
 def _counted(cluster):
-    return [counters.tcp(host) for host in cluster.hosts], _moved(cluster)
+    return [tcp(host) for host in cluster.hosts], _moved(cluster)
 
 
 def _text(path):
@@ -156,3 +252,24 @@ def _end(running):
     for process in running.values():
         process.wait()
     return codes
+
+
+def tcp(host):
+    """What the TCP of `host`, a `box.Host`, has to tell since it is on: segments sent,
+    sent again, and why; a dict of numbers."""
+    found = {}
+    for table in ("snmp", "netstat"):
+        lines = Path(f"/proc/{host.machine.pid}/net/{table}").read_text().splitlines()
+        for names, numbers in zip(lines[::2], lines[1::2]):
+            group = names.partition(":")[0]
+            for name, number in zip(names.split()[1:], numbers.split()[1:]):
+                if (group, name) in NAMES:
+                    found[NAMES[group, name]] = int(number)
+    return found
+
+
+def grown(before, after):
+    """By how much the counters of several hosts have grown, all together."""
+    pairs = [(new, old) for new, old in zip(after, before)]
+    return {name: sum(new[name] - old[name] for new, old in pairs)
+            for name in pairs[0][0]}  # fmt: skip

@@ -5,12 +5,23 @@ Each is a function without arguments, or with some, whose result `stored` can ke
 
 from statistics import median
 
-from . import job, links, slow, wire, work
+from . import job, wire, work
 
 LOSSES = (0.0, 0.01, 0.05)
 #: Time-outs of `PS_RESEND_TIMEOUT` in milliseconds: the default, and a patient one.
 DEFAULT, PATIENT = 1000, 20_000
 RESEND = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": PATIENT}
+
+#: A name, the number of servers, the type of store, and whether it compresses.
+ONE_SERVER = [
+    ("plain", 1, "dist_sync", False),
+    ("2-bit compression", 1, "dist_sync", True),
+    ("dist_async", 1, "dist_async", False),
+]
+TWO_SERVERS = [
+    ("two servers", 2, "dist_sync", False),
+    ("two servers, compression", 2, "dist_sync", True),
+]
 
 
 def row_of(outcome):
@@ -34,15 +45,15 @@ def loss(timeout=None, losses=LOSSES, steps=6, algorithm="cubic", options=()):
     """LeNet on three hosts that lose packets: a row for each probability.
 
     `timeout`: `PS_RESEND_TIMEOUT` in ms; None for a job without `PS_RESEND`.
-    `options`: of all routes, see `links.prepare`.
+    `options`: of all routes, see `job.prepare`.
     """
     env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": timeout} if timeout else None
     rows = []
-    with links.hosts(3, algorithm) as cluster:
+    with job.hosts(3, algorithm) as cluster:
         for host in cluster.hosts:
-            links.prepare(host, algorithm, *options)
+            job.prepare(host, algorithm, *options)
         for probability in losses:
-            links.lose(cluster, probability)
+            job.lose(cluster, probability)
             found = job.run(cluster, work.train, steps, env=env, deadline=150)
             rows.append({"loss": probability, "timeout": timeout, **row_of(found)})
     return rows
@@ -52,13 +63,47 @@ def one_slow_worker(fast=100, slow=10, size=100_000, seconds=10):
     """The link of one worker is slow: how many steps each does in so many seconds."""
     rows = []
     for kv_type in ("dist_sync", "dist_async"):
-        with links.hosts(3) as cluster:
-            links.limit(cluster, fast)
+        with job.hosts(3) as cluster:
+            job.limit(cluster, fast)
             cluster.hosts[2].shape(rate=f"{slow}mbit")
             found = job.run(cluster, work.for_a_while, size, seconds,
                             kv_type=kv_type).check()  # fmt: skip
         rows.append({"type": kv_type, "steps": sorted(found.results, reverse=True)})
     return rows
+
+
+def exchanges(mbit, sizes, steps, ways):
+    """Exchanges on links of `mbit` Mbit/s, in `ways` with equally many servers."""
+    rows = []
+    with job.hosts(ways[0][1] + 2) as cluster:
+        job.limit(cluster, mbit)
+        for name, servers, kv_type, compress in ways:
+            found = job.run(cluster, work.exchange, sizes, steps, compress,
+                            num_servers=servers, kv_type=kv_type)  # fmt: skip
+            rows.append({
+                "name": name, "mbit": mbit, "measured": exchange_seconds(found),
+                "predicted": wire.predicted(sizes, mbit, 2, servers, compress),
+            })  # fmt: skip
+    return rows
+
+
+def batches(mbit, examples=256, sizes=(32, 64, 128)):
+    """LeNet on links of `mbit` Mbit/s: seconds for so many `examples` a worker."""
+    rows = []
+    with job.hosts(3) as cluster:
+        job.limit(cluster, mbit)
+        for size in sizes:
+            found = job.run(cluster, work.train, 1 + examples // size, size).check()
+            steps = [max(pair) for pair in zip(*(r["seconds"] for r in found.results))]
+            rows.append({"batch_size": size, "exchanges": examples // size,
+                         "seconds": sum(steps[1:])})  # fmt: skip
+    return rows
+
+
+def exchange_seconds(found):
+    """Seconds of an exchange, in an `Outcome`: the median, without the first."""
+    found.check()
+    return median(map(max, list(zip(*found.results))[1:]))
 
 
 #: What a node is told of its address: its name, `node_host` and `env` of `job.run`.
@@ -71,7 +116,7 @@ TOLD = [
 
 def interfaces(told=TOLD, size=500_000):
     """Which interface the bytes take: told by one variable, the other, or none."""
-    with links.hosts(3, second_interface=True) as cluster:
+    with job.hosts(3, second_interface=True) as cluster:
         return [_interface(cluster, size, *how) for how in told]
 
 
@@ -83,11 +128,11 @@ def _interface(cluster, size, name, node_host, env):
 def live():
     """One of each, for a chapter: losses, a slow link, and the second interface."""
     rows = {}
-    with links.hosts(3, second_interface=True) as cluster:
+    with job.hosts(3, second_interface=True) as cluster:
         rows["no loss"] = row_of(job.run(cluster, work.train, 4))
-        links.lose(cluster, 0.05)
+        job.lose(cluster, 0.05)
         rows["5% lost"] = row_of(job.run(cluster, work.train, 4, env=RESEND))
-        links.lose(cluster, 0)
+        job.lose(cluster, 0)
         rows["100 Mbit/s"] = _exchange(cluster, 100)
         rows["eth1"] = _interface(cluster, 500_000, *TOLD[1])
     return rows
@@ -95,16 +140,16 @@ def live():
 
 def slow_link():
     """The slow link of `live` alone, once more."""
-    with links.hosts(3) as cluster:
+    with job.hosts(3) as cluster:
         return _exchange(cluster, 100)
 
 
 def _exchange(cluster, mbit):
     """Seconds in which 4 MB are pushed and pulled on links of `mbit` Mbit/s."""
-    links.limit(cluster, mbit)
+    job.limit(cluster, mbit)
     sizes = [250_000] * 4
     found = job.run(cluster, work.exchange, sizes, 3)
-    return {"measured": slow.exchange_seconds(found),
+    return {"measured": exchange_seconds(found),
             "predicted": wire.predicted(sizes, mbit)}  # fmt: skip
 
 
@@ -147,8 +192,8 @@ def loss_why():
 def impatient():
     """4 MB in one message over 100 Mbit/s; the time-out is short, and nothing lost."""
     rows = []
-    with links.hosts(3) as cluster:
-        links.limit(cluster, 100)
+    with job.hosts(3) as cluster:
+        job.limit(cluster, 100)
         for timeout in (30, 200, 1000):
             env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": timeout}
             found = job.run(cluster, work.exchange, [1_000_000], 3, env=env,
@@ -161,24 +206,24 @@ def impatient():
 
 def slow_100():
     """4 MB for each of two workers over 100 Mbit/s."""
-    return slow.exchanges(100, [250_000] * 4, 4, slow.ONE_SERVER)
+    return exchanges(100, [250_000] * 4, 4, ONE_SERVER)
 
 
 def slow_100_two():
     """The same with two servers."""
-    return slow.exchanges(100, [250_000] * 4, 4, slow.TWO_SERVERS)
+    return exchanges(100, [250_000] * 4, 4, TWO_SERVERS)
 
 
 def slow_10():
     """1 MB for each of two workers over 10 Mbit/s."""
-    return slow.exchanges(10, [62_500] * 4, 3, slow.ONE_SERVER)
+    return exchanges(10, [62_500] * 4, 3, ONE_SERVER)
 
 
 def slow_10_two():
     """The same with two servers."""
-    return slow.exchanges(10, [62_500] * 4, 3, slow.TWO_SERVERS)
+    return exchanges(10, [62_500] * 4, 3, TWO_SERVERS)
 
 
 def batches_10():
     """The same examples in larger minibatches, over 10 Mbit/s."""
-    return slow.batches(10)
+    return batches(10)

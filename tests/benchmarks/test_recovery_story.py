@@ -7,7 +7,7 @@ import matplotlib
 import pytest
 
 from bookkit.figures import recovery_chart as chart
-from benchmarks.recovery import losses, story, trials
+from benchmarks.recovery import story, trials
 
 matplotlib.use("Agg")
 
@@ -65,7 +65,7 @@ def test_only_equal_bits_are_the_same():
 
 
 def test_a_job_that_loses_a_server_goes_on_and_ends_alike(tmp_path):
-    place = losses.Local()
+    place = story.Local()
     whole = trials.job(place, tmp_path / "whole")
     cut = trials.job(place, tmp_path / "cut",
                      [(lambda s: s.reached(1, 30), "server 1")])  # fmt: skip

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.unreliable import counters, job, links, slow, trials, wire
-from benchmarks.unreliable.outcome import MET, Outcome
+from benchmarks.unreliable import job, trials, wire
+from benchmarks.unreliable.job import MET, Outcome
 from bookkit import stored
 
 #: What a trial chooses; the other columns of a row are measured.
@@ -48,7 +48,7 @@ def asked(monkeypatch):
         moved = {"h1": {"eth0": [1, 2]}}
         return Outcome(RESULTS[function.__name__], {}, 12.34, {}, moved, {"probes": 3})
 
-    monkeypatch.setattr(links.box, "Cluster", cluster)
+    monkeypatch.setattr(job.box, "Cluster", cluster)
     monkeypatch.setattr(job, "run", run)
     return calls
 
@@ -155,7 +155,7 @@ def test_a_message_of_4_mb_meets_three_time_outs(asked):
 
 
 def test_ways_over_a_slow_link_have_a_host_for_each_server_and_two_for_workers(asked):
-    rows = slow.exchanges(10, [5, 6], 3, slow.TWO_SERVERS)
+    rows = trials.exchanges(10, [5, 6], 3, trials.TWO_SERVERS)
     assert asked[0] == ("hosts", 4, {})
     assert jobs(asked) == [
         ("exchange", ([5, 6], 3, compress), {"num_servers": 2, "kv_type": "dist_sync"})
@@ -167,7 +167,7 @@ def test_ways_over_a_slow_link_have_a_host_for_each_server_and_two_for_workers(a
 def test_larger_minibatches_exchange_less_often_and_the_first_step_is_no_exchange(
     asked
 ):  # fmt: skip
-    rows = slow.batches(10, examples=256, sizes=(32, 128))
+    rows = trials.batches(10, examples=256, sizes=(32, 128))
     assert jobs(asked) == [("train", (9, 32), {}), ("train", (3, 128), {})]
     assert rows[0] == {"batch_size": 32, "exchanges": 8, "seconds": 2.0 + 5.0 + 3.0}
 
@@ -193,7 +193,7 @@ def test_what_was_moved_is_what_was_counted_since():
     before = {"h1": {"eth0": [1, 20], "eth1": [0, 0]}}
     after = {"h1": {"eth0": [5, 25], "eth1": [0, 7]}}
     assert job._difference(after, before) == {"h1": {"eth0": [4, 5], "eth1": [0, 7]}}
-    assert counters.grown([{"probes": 1}, {"probes": 10}],
+    assert job.grown([{"probes": 1}, {"probes": 10}],
                           [{"probes": 4}, {"probes": 30}]) == {"probes": 23}
 
 

@@ -10,22 +10,22 @@ from hypothesis import strategies as some
 from job_checks import nothing_left  # noqa: F401
 
 import pslaunch as launch
-from benchmarks.unreliable import deaf, job, links, trials, wire, work
+from benchmarks.unreliable import deaf, job, trials, wire, work
 
 
 @pytest.fixture
 def network(cluster):
     """The three hosts, with real packets; what a test does to them is undone."""
     for host in cluster.hosts:
-        links.prepare(host, "cubic")
+        job.prepare(host, "cubic")
     yield cluster
-    links.lose(cluster, 0)
+    job.lose(cluster, 0)
 
 
 def test_weights_do_not_depend_on_packets_that_are_lost(network):
     """The server and the workers acknowledge and resend on top of TCP, too."""
     good = job.run(network, work.train, 2, node_host=False)
-    links.lose(network, 0.05)
+    job.lose(network, 0.05)
     lossy = job.run(network, work.train, 2, env=trials.RESEND)
     assert good.results and lossy.results, (good.logs, lossy.logs)
     weights = {r["weights"] for found in (good, lossy) for r in found.results}

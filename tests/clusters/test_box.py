@@ -14,7 +14,7 @@ import pytest
 from job_checks import wait_for
 
 import netbox as box
-from benchmarks.unreliable import counters
+from benchmarks.unreliable import job
 from bookkit.moment import tell
 from netbox import cluster as making
 from netbox import machine
@@ -149,12 +149,12 @@ def test_tcp_sends_again_what_a_link_loses_and_is_slower(cluster):
     host, size = cluster.hosts[1], 500_000
     quick = seconds_to_send(cluster, host, host.address, size)
     before = {name: host.bytes(name) for name in ("eth0", "eth1")}
-    again = counters.tcp(cluster.head)["sent again"]
+    again = job.tcp(cluster.head)["sent again"]
     host.shape(loss=0.08)
     slow = seconds_to_send(cluster, host, host.address, size)
     rules = host.machine.tool(["iptables-save", "-c"])
     host.shape()
-    again = counters.tcp(cluster.head)["sent again"] - again
+    again = job.tcp(cluster.head)["sent again"] - again
     assert again > 0.04 * size / 1448 and slow > quick
     (dropped,) = re.findall(r"\[(\d+):(\d+)\].* -j DROP", rules)
     assert 0 < int(dropped[1]) <= 1500 * int(dropped[0])

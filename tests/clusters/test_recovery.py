@@ -7,7 +7,7 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 
 
-from benchmarks.recovery import losses, trials
+from benchmarks.recovery import story, trials
 
 
 def test_a_job_that_loses_a_host_ends_with_the_same_bits(cluster, tmp_path):
@@ -15,10 +15,10 @@ def test_a_job_that_loses_a_host_ends_with_the_same_bits(cluster, tmp_path):
 
     Many more, at any moment: `python tests/helpers/stress_recovery.py host 20`.
     """
-    place, draw = losses.Hosts(cluster), random.Random(secrets.randbits(32))
+    place, draw = story.Hosts(cluster), random.Random(secrets.randbits(32))
     step, name = draw.randint(10, 90), draw.choice
     with ThreadPoolExecutor() as pool:  # a loss is noticed after ten seconds
-        whole = pool.submit(trials.job, losses.Local(), tmp_path / "whole", epochs=5)
+        whole = pool.submit(trials.job, story.Local(), tmp_path / "whole", epochs=5)
         cut = trials.job(place, tmp_path / "cut",
                          [(lambda s: s.reached(1, step), name)], epochs=5)  # fmt: skip
     assert whole.result().job["returncode"] == 0, whole.result().said

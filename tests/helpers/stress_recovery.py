@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from statistics import median
 
 import netbox as box
-from benchmarks.recovery import losses, trials
+from benchmarks.recovery import story, trials
 
 
 def main():
@@ -31,7 +31,7 @@ def main():
     args = flags.parse_args()
     end, found = time.monotonic() + args.limit, []
     with ExitStack() as stack:
-        place = losses.Local() if args.what == "local" else losses.Hosts(
+        place = story.Local() if args.what == "local" else story.Hosts(
             stack.enter_context(box.Cluster(hosts=3)))  # fmt: skip
         row = trials.trials(place, args.seed)
         stack.callback(row.close)

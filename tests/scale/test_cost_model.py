@@ -13,9 +13,8 @@ from mxnet import gluon
 from d2l_ext.data_parallel import lenet, traffic
 from d2l_ext.trainer import networks
 from d2l_ext.scale import batch_size, exchange, fit, layerwise
-from benchmarks.scale import cases, machine
+from benchmarks.scale import cases, study
 from d2l_ext.scale import pipelines, restarts, sizes, step
-from benchmarks.scale import study
 from d2l_ext.scale.link import Link, network
 from d2l_ext.scale.sizes import LENET, LSTM, MODELS, VGG11
 from d2l_ext.devices import try_all_devices
@@ -139,7 +138,7 @@ def test_an_unknown_way_is_refused_with_the_known_ones():
 def test_lenet_has_the_parameters_that_it_has():
     assert LENET.parameters == sum(map(prod, lenet.SHAPES))
     assert LENET.arrays == len(lenet.SHAPES)
-    assert machine.LENET_BYTES == LENET.nbytes
+    assert cases.LENET_BYTES == LENET.nbytes
 
 
 def test_vgg_has_the_parameters_of_the_model_zoo():
@@ -374,14 +373,14 @@ CONSTANTS = {
 
 def made_up():
     """A machine whose constants are known."""
-    known = machine.Machine(2, CONSTANTS)
+    known = cases.Machine(2, CONSTANTS)
     known.gradient = {n: 1e-3 + 4e-4 * n for n in (16, 32, 96, 160, 256)}
     return known
 
 
 def test_a_machine_that_follows_the_model_is_predicted_exactly():
     truth = made_up()
-    found = machine.calibrate({c: truth.seconds(c) for c in study.FITTED}, cores=2)
+    found = cases.calibrate({c: truth.seconds(c) for c in study.FITTED}, cores=2)
     assert max(map(abs, found.residuals.values())) < 1e-9
     for case in study.UNSEEN:
         assert found.seconds(case) == pytest.approx(truth.seconds(case), rel=1e-9)
@@ -390,7 +389,7 @@ def test_a_machine_that_follows_the_model_is_predicted_exactly():
 def test_noise_of_two_percent_moves_no_prediction_by_more_than_eight():
     truth, rng = made_up(), numpy.random.RandomState(0)
     noisy = {c: truth.seconds(c) * rng.normal(1, 0.02) for c in study.FITTED}
-    found = machine.calibrate(noisy, cores=2)
+    found = cases.calibrate(noisy, cores=2)
     worst = max(abs(found.seconds(c) / truth.seconds(c) - 1) for c in study.UNSEEN)
     assert worst < 0.08
 
@@ -402,12 +401,12 @@ def test_no_case_is_both_fitted_and_predicted():
 
 def test_what_follows_from_other_cases_is_not_fitted():
     with pytest.raises(ValueError, match="follows from other cases"):
-        machine.calibrate({("layerwise", 2, 64, 2048): 1.0}, cores=2)
+        cases.calibrate({("layerwise", 2, 64, 2048): 1.0}, cores=2)
 
 
 def test_a_kind_that_was_not_fitted_is_named():
     with pytest.raises(ValueError, match="'ring' was not fitted: there is nothing"):
-        machine.Machine(2).seconds(("ring", 2, 10))
+        cases.Machine(2).seconds(("ring", 2, 10))
 
 
 def test_every_case_without_a_job_runs_and_takes_time():
@@ -448,7 +447,7 @@ def test_failures_without_time_between_them_and_negative_writes_are_refused(aske
 
 
 def test_what_follows_from_other_cases_by_eye():
-    known = machine.Machine(2, gradient={0: 0.0, 100: 100.0}, constants={
+    known = cases.Machine(2, gradient={0: 0.0, 100: 100.0}, constants={
         "block": (1, 0.5, 0.25), "naive": (10, 0, 0), "stage": (1, 0, 0),
         "dist": (5, 0, 0, 0), "dist lenet": (2, 3)})  # fmt: skip
     assert known.seconds(("layerwise", 2, 4, 8)) == (1 + 0.5 * 4 + 0.25 * 4 * 4) + 20
