@@ -1,16 +1,19 @@
-"""Interactive figures: inline SVG, a few controls, no network and no kernel.
+"""Figures of the chapters: interactive ones, and charts of what a job did.
 
-| module | holds |
+| file | holds |
 |---|---|
-| `frame` | what all figures share: controls, drawing, words, script |
-| `shapes` | boxes, words and arrows, drawn in Python as in the page's script |
+| `frame` | what interactive figures share: controls, the page, the script's engine |
 | `data_parallel_step` | split, copy, forward, backward, allreduce, update |
 | `ring_allreduce` | which sums each device holds, and what it has sent |
 | `pipeline_schedule` | GPipe and 1F1B, slot by slot |
 | `server_traffic` | workers and servers, message by message; `ps_run` computes it |
-| `cost_calculator` | a step's time and efficiency, by the formulas of `cost_model` |
+| `cost_calculator` | a step's time and efficiency, by the formulas of `d2l_ext.scale` |
+| `ps_chart` | the start of a job and a step of it, from the logs of its processes |
+| `recovery_chart` | the steps of a job that was started again |
 
-A figure is three files: `NAME.py` with its controls and data, `NAME_svg.py` with the
-functions that draw it and say it in words, and `NAME.js` with their twins, which draw
-what the reader chooses. A test compares the twins in a browser.
+An interactive figure is inline SVG with a few controls, which needs no network and no
+kernel. It is two files: `NAME.py` with its controls and the library's numbers, and
+`NAME.js`, which draws every state and says it in words. The script runs in the reader's
+page and, for what is stored and printed, in an engine that Python embeds, so nothing is
+drawn twice. `shapes.js` says which functions it has.
 """

@@ -1,8 +1,11 @@
-// What a step costs: the twins of cost_calculator_state.py, cost_calculator_svg.py and
-// cost_calculator_words.py. costs() computes as cost_model's step.py and exchange.py do.
+// What a step costs on a cluster: its lanes, its numbers, and curves over devices. costs()
+// computes as step.py and exchange.py of d2l_ext.scale do. There is no clock.
+
+// The dashes of the ways' curves.
 const DASHES = ["2 3", "9 4", "none", "9 3 2 3"];
 const LEFT = 90, WIDTH = 560, BOTTOM = 290, HIGH = 150, OCTAVE = 40;
 
+// The numbers of the choice, within their limits, and what follows from them.
 function state(data, choice) {
   const d = { ...choice, ways: data.ways, on: data.devices,
     backward: data.backward, twoBit: data.two_bit };
@@ -15,6 +18,7 @@ function state(data, choice) {
   return d;
 }
 
+// Seconds of a step and its parts; efficiency, speed-up, share of waiting.
 function costs(d, way, devices) {
   const each = d.scaling === "each device", overlap = d.overlap === "yes";
   const batch = each ? d.batch * devices : d.batch;
@@ -47,8 +51,13 @@ function communication(d, way, devices) {
   return packing + rounds * (arrays * alpha + message * beta);
 }
 
+// The efficiency on each number of devices.
 function curve(d, way) {
   return d.on.map((k) => costs(d, way, k).efficiency);
+}
+
+function steps() {
+  return 0;
 }
 
 function height() {
@@ -139,6 +148,7 @@ function whole(x) {
   return Math.floor(x + 0.5);
 }
 
+// Three significant digits, and all before the point: 0.123, 12.3, 1,234.
 function digits(x) {
   let places = 0;
   while (places < 15 && x * 10 ** places > 0 && x * 10 ** places < 100) places += 1;
@@ -154,6 +164,7 @@ function time(seconds) {
   return `${digits(seconds * 1e6)} µs`;
 }
 
+// Three decimals.
 function decimal(x) {
   const scaled = String(whole(1000 * x)).padStart(4, "0");
   return `${scaled.slice(0, -3)}.${scaled.slice(-3)}`;
@@ -163,9 +174,9 @@ function percent(x) {
   return `${whole(100 * x)}%`;
 }
 
-// Each number has a slider in logarithmic scale; a model has three of the numbers.
-function pair(root) {
-  const { models } = JSON.parse(root.querySelector(".data").textContent).data;
+// For the page: each number has a slider in logarithmic scale, and a model has three of
+// the numbers.
+function pair(root, { models }) {
   const field = (role) => root.querySelector(`[data-role=${role}]`);
   const slider = (role) => root.querySelector(`[data-of=${role}]`);
   const log = (x, base) => Math.log(x) / Math.log(base);
@@ -199,7 +210,3 @@ function pair(root) {
     }
   });
 }
-
-document.querySelectorAll(".d2l-figure[data-kind=cost_calculator]:not([data-live])")
-  .forEach(pair);
-figure("cost_calculator", { state, height, drawing, summary, moment });

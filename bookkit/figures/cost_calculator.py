@@ -1,7 +1,7 @@
 """What a training step costs on a cluster: numbers to choose, and a curve over devices.
 
-Without a kernel the page's script computes what `cost_model.step` does; a test compares
-the two over a grid of settings.
+Without a kernel the figure's script computes what `d2l_ext.scale.step` does; a test
+compares the two over a grid of settings.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,12 @@ from math import log
 from d2l_ext.scale import exchange, step
 from d2l_ext.scale.sizes import MODELS
 
-from . import cost_calculator_svg, frame
-from .cost_calculator_state import OWN, SCALING, SENT
+from . import frame
+
+#: The words to choose from, the first of which is chosen at first.
+SCALING = ("each device", "all devices")
+SENT = ("in one array", "array by array")
+OWN = "own numbers"
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,10 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
     rounded = {role: float(f"{x:.6g}") for role, x in numbers.items()}
     choice = {**rounded, "parameters": model.parameters, **words}
     _check(choice)
-    return frame.figure("cost_calculator", name, "Step to compute", CONTROLS, choice,
-                        data(device.flops), cost_calculator_svg)  # fmt: skip
+    held = data(device.flops)
+    return frame.figure(
+        "cost_calculator", name, "Step to compute", CONTROLS, choice, held
+    )
 
 
 def data(flops):
@@ -106,7 +112,7 @@ def data(flops):
 
     `models`: name -> what is known of it on a device of `flops` per second. `limits`:
     role -> lowest, highest, and whether it is whole. The others: constants of
-    `cost_model.step`, and what the curve is for.
+    `d2l_ext.scale.step`, and what the curve is for.
     """
     models = {
         m.name: {"parameters": m.parameters, "arrays": m.arrays,

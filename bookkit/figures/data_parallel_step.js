@@ -1,4 +1,9 @@
-// A step of data parallelism, drawn and in words: the twins of data_parallel_step_svg.py.
+// A step of data parallelism, drawn and in words. Devices stand side by side, and what an
+// act makes stands below what the acts before it have made. `now`: how many of the acts
+// have passed: copy the parameters (before the first step only), split the minibatch,
+// forward, backward, the allreduce's two halves, update.
+
+// Rows of boxes: what stands there, from which act on, as which kind of work.
 const ROWS = [["parameters", 1, "copy"], ["shard", 2, "copy"], ["losses", 3, "forward"],
   ["gradient", 4, "backward"], ["sum", 6, "copy"], ["updated", 7, "update"]];
 
@@ -16,14 +21,17 @@ function height(d) {
   return 358 + 16 * (d.k - 1);
 }
 
+// Where device `i`'s column begins.
 function left(i) {
   return 112 + 148 * i;
 }
 
+// Where row `r` begins: the lanes of the allreduce are between rows 3 and 4.
 function top(d, r) {
   return 104 + 34 * r + (r > 3 ? 20 + 16 * (d.k - 1) : 0);
 }
 
+// Bytes that have come to device `i`, and that have left it, after `now` acts.
 function crossed(d, i, now) {
   const came = (now > 0 ? d.params : 0) + (now > 1 ? shard(d, i) : 0);
   const [received, sent] = i === 0 ? [4, 5] : [5, 4];
@@ -45,12 +53,14 @@ function drawing(d, now) {
     each(d, (_, i) => (i ? lane(d, i, now) : "")) + totals(d, now);
 }
 
+// The host's memory, where the parameters and the minibatch come from.
 function host(d) {
   const held = `${number(d.params)} B of parameters, a minibatch of ${d.n} images`;
   return text(4, 24, "host", "start") + ground(112, 6, 148 * d.k - 12, 28) +
     text(106 + 74 * d.k, 24, d.k > 1 ? held : "parameters, images");
 }
 
+// A device's column: its name, what comes from the host, and its boxes.
 function device(d, i, now) {
   const x = left(i), middle = x + 68;
   let coming = "";
@@ -63,6 +73,8 @@ function device(d, i, now) {
   return coming + name + ROWS.map((_, r) => boxOf(d, i, r, now)).join("");
 }
 
+// What row `r` of device `i` holds; a faint ground as long as it is not there. A single
+// device waits for no sum: it is its own gradient.
 function boxOf(d, i, r, now) {
   const box = [left(i), top(d, r), 136, 26], kind = ROWS[r][2];
   const act = r === 4 && d.k === 1 ? 4 : ROWS[r][1];
@@ -76,6 +88,7 @@ function label(d, i, r) {
     `of ${d.n} images`, all][r];
 }
 
+// The messages between device `i` and device 0, each in a lane of its own.
 function lane(d, i, now) {
   const y = top(d, 3) + 40 + 16 * (i - 1), here = left(i) + 10, there = left(0) + 126;
   if (now < 5) return "";
@@ -135,5 +148,3 @@ function spreads(k, params) {
   const to = k === 2 ? "device 1" : `devices 1 to ${k - 1}`;
   return `device 0 sends the sum to ${to}, ${params} bytes each.`;
 }
-
-figure("data_parallel_step", { state, steps, height, drawing, summary, moment });

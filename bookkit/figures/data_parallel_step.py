@@ -9,7 +9,7 @@ import numpy
 from d2l_ext.data_parallel import lenet, traffic
 from d2l_ext.data_parallel.minibatch import shard_sizes
 
-from . import data_parallel_step_svg, frame
+from . import frame
 
 MAX_DEVICES = 4
 BATCHES = range(4, 257, 4)
@@ -37,8 +37,9 @@ def figure(devices=2, batch=256, name="data-parallel-step"):
     if batch not in BATCHES:
         raise ValueError(f"the figure shows minibatches of 4, 8, … 256, not {batch!r}")
     choice = {"devices": devices, "batch": batch}
-    return frame.figure("data_parallel_step", name, "Step to show", CONTROLS, choice,
-                        data(), data_parallel_step_svg)  # fmt: skip
+    return frame.figure(
+        "data_parallel_step", name, "Step to show", CONTROLS, choice, data()
+    )
 
 
 def data():

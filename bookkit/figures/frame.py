@@ -1,25 +1,18 @@
 """The frame of an interactive figure: controls, drawing, words, data and script.
 
-Python computes what there is to see, and stores it in the page; the page's script only
-chooses and draws. Without scripts, and on paper, the first choice stands there as a
-picture, and no control shows. A figure is a module with these functions, and a file
-`KIND.js` with twins of the same names, which ends with `figure("KIND", {state, …})`:
-
-    state(data, choice)   what there is to draw, a dictionary; `choice` maps the roles
-                          of the controls to their values, without the clock's
-    steps(d)              the clock's last step; only needed with a `Clock`
-    height(d)             of the drawing, which is 700 wide
-    drawing(d, now)       the inside of the SVG after `now` steps of the clock
-    summary(d)            all of it in words and numbers
-    moment(d, now)        in words, what happens in step `now`
-
-The frame adds `d["name"]`, the figure's id.
+Python computes what there is to see, and stores it in the page. The script of the
+figure, `KIND.js`, draws it and says it in words, in the page as the reader chooses, and
+here once, in an embedded engine: without scripts, and on paper, the first choice stands
+there as a picture, and no control shows. `shapes.js` lists the functions of a script,
+and has what all draw with; `page.js` connects them with the controls of the page.
 """
 
 import json
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+
+import quickjs
 
 from d2l_ext import palette
 
@@ -84,64 +77,94 @@ class Clock:
         return f'<span class="clock">{slider}{buttons}</span>'
 
 
-def figure(kind, name, label, controls, choice, data, twin):
+class Script:
+    """The script of a figure, in an embedded engine: what it shows of a choice.
+
+    `kind`, `name`, `data`: as in `page`. Raises `RuntimeError`, which names the figure
+    and what was asked for, where the script throws.
+    """
+
+    def __init__(self, kind, name, data):
+        self.kind, self.name, self.stored = kind, json.dumps(name), _stored(data)
+        self._engine = quickjs.Context()
+        for file in ("shapes.js", f"{kind}.js"):
+            self._run(_read(file), file)
+        self._run(f"const stored = {self.stored};", "its data")
+
+    def view(self, choice):
+        """What the page shows: a dict of `now`, `last`, `box`, `summary` and so on.
+
+        `choice`: role -> value. The clock is optional there, and at its end by default.
+        """
+        return self.ask(choice, f"view(d{_clock(choice)})")
+
+    def ask(self, choice, what):
+        """The value of `what`, an expression, where `d` is the state of the choice."""
+        others = {role: value for role, value in choice.items() if role != "clock"}
+        state = f"chosen(stored, {json.dumps(others)}, {self.name})"
+        return json.loads(self._run(f"((d) => JSON.stringify({what}))({state})", what))
+
+    def _run(self, code, what):
+        try:
+            return self._engine.eval(f'"use strict";{code}')
+        except quickjs.JSException as error:
+            text = f"the script of the figure {self.kind!r} fails in {what}: {error}"
+            raise RuntimeError(text) from None
+
+
+def figure(kind, name, label, controls, choice, data):
     """The figure for a notebook: an `IPython.display.HTML`, the same in every run.
 
     Arguments as in `page`.
     """
     from IPython.display import HTML
 
-    return HTML(page(kind, name, label, controls, choice, data, twin))
+    return HTML(page(kind, name, label, controls, choice, data))
 
 
-def page(kind, name, label, controls, choice, data, twin):
+def page(kind, name, label, controls, choice, data):
     """The HTML of a figure.
 
     `kind`: names the figure's script, `KIND.js` in this folder. `name`: its id in the
     page; two figures on a page need two names. `label`: what the controls are for.
     `controls`: a list of `Slider`, `Select` and at most one `Clock`. `choice`: role ->
     value at first. The clock is optional there, and at its end by default. `data`: for
-    `state`, as JSON can hold it. `twin`: the module with the functions above.
+    the script's `state`, as JSON can hold it.
     """
-    d, now, last = _first(twin, data, choice, controls, name)
-    name, script = escape(name), "".join(
-        (_HERE / file).read_text("utf-8") for file in ("frame.js", f"{kind}.js")
-    )  # fmt: skip
-    words = escape(twin.summary(d), quote=False)
+    first = Script(kind, name, data).view(choice)
+    name, summary = escape(name), escape(first["summary"])
+    files = "shapes.js", f"{kind}.js", "page.js"
     return f"""<div class="d2l-figure" id="{name}" data-kind="{kind}">
-<style>{(_HERE / "frame.css").read_text("utf-8")}</style>
+<style>{_read("frame.css")}</style>
 <div class="controls" role="group" aria-label="{escape(label)}" hidden>
-{_controls(controls, choice, now, last)}
+{_controls(controls, {**choice, **first})}
 </div>
 <div class="scroll" role="group" aria-label="Drawing" tabindex="0"><svg role="img" \
-viewBox="0 0 700 {twin.height(d)}" aria-label="{escape(twin.summary(d))}" \
+viewBox="{first["box"]}" aria-label="{summary}" \
 fill="currentColor"><defs>{palette.patterns(name)}{_tip(name)}</defs>\
-<g class="drawing">{twin.drawing(d, now)}</g></svg></div>
-<p data-role="summary">{words}</p>
-<p data-role="moment" aria-live="polite">{escape(twin.moment(d, now), quote=False)}</p>
-<script type="application/json" class="data">{_json(data)}</script>
+<g class="drawing">{first["drawing"]}</g></svg></div>
+<p data-role="summary">{escape(first["summary"], quote=False)}</p>
+<p data-role="moment" aria-live="polite">{escape(first["moment"], quote=False)}</p>
+<script type="application/json" class="data">{_stored(data)}</script>
 <script>(function () {{
 "use strict";
-{script}}})();</script>
+{"".join(map(_read, files))}
+live("{kind}");
+}})();</script>
 </div>"""
 
 
-def _first(twin, data, choice, controls, name):
-    """What is drawn at first, the step of the clock, and its last one."""
-    others = {role: value for role, value in choice.items() if role != "clock"}
-    d = {**twin.state(data, others), "name": name}
-    has_clock = any(isinstance(control, Clock) for control in controls)
-    last = twin.steps(d) if has_clock else 0
-    return d, min(choice.get("clock", last), last), last
-
-
-def _controls(controls, choice, now, last):
+def _controls(controls, choice):
     return "\n".join(
-        control.html(now, last)
+        control.html(choice["now"], choice["last"])
         if isinstance(control, Clock)
         else control.html(choice[control.role])
         for control in controls
     )
+
+
+def _clock(choice):
+    return f", {choice['clock']}" if "clock" in choice else ""
 
 
 def _tip(name):
@@ -153,7 +176,11 @@ def _tip(name):
     )
 
 
-def _json(data):
+def _read(file):
+    return (_HERE / file).read_text("utf-8")
+
+
+def _stored(data):
     """The data and the language's colours. No `<` can end the script's element."""
     held = {"colours": palette.DEVICE_COLOURS, "inks": palette.INKS, "data": data}
     return json.dumps(held, separators=(",", ":")).replace("<", "\\u003c")

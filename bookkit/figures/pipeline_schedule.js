@@ -1,4 +1,5 @@
-// A schedule, drawn and in words: the twins of pipeline_schedule_svg.py.
+// A schedule, drawn and in words. `now`: how many slots of the clock have passed. `width`:
+// of a slot, so that all fit in 560 units.
 function state(data, choice) {
   const { lanes: all, last_first } = data[choice.schedule];
   const lanes = all[`${choice.stages},${choice.chunks}`].split(" ").map(unpack);
@@ -6,6 +7,7 @@ function state(data, choice) {
     width: Math.min(40, Math.floor(560 / lanes[0].length)) };
 }
 
+// F3.B -> FFF.B: the data count what repeats.
 function unpack(lane) {
   return lane.replace(/(.)(\d+)/g, (_, letter, n) => letter.repeat(Number(n)));
 }
@@ -22,6 +24,7 @@ function count(lane, letter, now) {
   return lane.slice(0, now).split(letter).length - 1;
 }
 
+// Micro-batches whose activations the stage holds after `now` slots.
 function held(lane, now) {
   return count(lane, "F", now) - count(lane, "B", now);
 }
@@ -30,6 +33,7 @@ function peak(lane) {
   return Math.max(...Array.from(lane, (_, t) => held(lane, t + 1)));
 }
 
+// The number of the micro-batch in slot `t`.
 function chunkAt(lane, t, lastFirst) {
   const before = count(lane, lane[t], t);
   const chunks = count(lane, "F", lane.length);
@@ -76,5 +80,3 @@ function moment(d, now) {
   });
   return `Slot ${now} of ${steps(d)}: ${now ? doing.join(", ") : "nothing has begun"}.`;
 }
-
-figure("pipeline_schedule", { state, steps, height, drawing, summary, moment });

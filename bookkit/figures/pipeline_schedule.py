@@ -8,7 +8,7 @@ import re
 from d2l_ext.palette import bar
 from d2l_ext.pipeline.schedule import clock, gpipe, one_f_one_b
 
-from . import frame, pipeline_schedule_svg
+from . import frame
 
 #: What can be chosen: name -> (function, whether backward starts with the last).
 SCHEDULES = {"GPipe": (gpipe, True), "1F1B": (one_f_one_b, False)}
@@ -33,8 +33,9 @@ def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
     """
     _check(schedule, stages, chunks)
     choice = {"schedule": schedule, "stages": stages, "chunks": chunks}
-    return frame.figure("pipeline_schedule", name, "Schedule to show", CONTROLS, choice,
-                        data(), pipeline_schedule_svg)  # fmt: skip
+    return frame.figure(
+        "pipeline_schedule", name, "Schedule to show", CONTROLS, choice, data()
+    )
 
 
 def plot(slots, ax):

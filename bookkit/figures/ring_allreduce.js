@@ -1,4 +1,6 @@
-// A ring allreduce, drawn and in words: the twins of ring_allreduce_svg.py.
+// A ring allreduce, drawn and in words. Chunks stand side by side, devices one below the
+// other, so that a message goes one row down, and from the last to the first. `now`: how
+// many rounds have passed. `k`: devices; `width`: of a chunk's column.
 function state(data, choice) {
   const k = choice.devices, key = `${k},${choice.size}`;
   return { k, ring: data.rings[k], chunks: data.chunks[key], sent: data.sent[key],
@@ -13,10 +15,8 @@ function height(d) {
   return 54 + 44 * d.k;
 }
 
-function range(n) {
-  return Array.from({ length: n }, (_, i) => i);
-}
-
+// The devices whose numbers are in chunk `c` on device `i`. While they add, a partial
+// sum travels, and each device keeps its own chunks.
 function held(d, i, c, now) {
   const { k, ring } = d;
   if (now < k) {
@@ -27,6 +27,7 @@ function held(d, i, c, now) {
   return complete.includes(c) ? range(k) : [i];
 }
 
+// Bytes that device `i` has sent after `now` rounds.
 function sent(d, i, now) {
   const receiver = (i + 1) % d.k;
   return d.ring.slice(0, now)
@@ -55,6 +56,7 @@ function row(d, i, now) {
     text(right + 12, y + 27, `of ${number(d.sent[i])}`, "start", 9);
 }
 
+// A chunk on a device: a stripe for each device in it, how many, what arrived.
 function cell(d, i, c, now) {
   const x = 80 + c * d.width, y = 44 + 44 * i;
   const members = held(d, i, c, now).sort((a, b) => a - b);
@@ -77,10 +79,12 @@ function summary(d) {
     `naive allreduce, device 0 would send (k − 1) · N = ${number(d.naive[0])}.`;
 }
 
+// Bytes by the formula, with two decimals where the chunks are not whole.
 function formula(part, k) {
   return part % k ? ratio(part, k, 2) : number(part / k);
 }
 
+// Whether all devices send what the formula says.
 function senders(d) {
   if (new Set(d.sent).size === 1) return "every device";
   const each = d.sent.map(number).join(", ");
@@ -108,5 +112,3 @@ function result(d, now) {
   if (now === steps(d)) return "Every device holds the whole sum.";
   return `Each device holds ${now - k + 2} of ${k} chunks of the sum.`;
 }
-
-figure("ring_allreduce", { state, steps, height, drawing, summary, moment });

@@ -6,7 +6,7 @@ The page holds the library's schedule, chunks and byte counts, `allreduce.ring` 
 
 from d2l_ext.data_parallel import allreduce, traffic
 
-from . import frame, ring_allreduce_svg
+from . import frame
 
 MIN_DEVICES, MAX_DEVICES = 2, 8
 #: Numbers in the array. 840 divide evenly by 2 to 8, the others not always.
@@ -34,8 +34,9 @@ def figure(devices=4, size=840, name="ring-allreduce"):
     if str(size) not in SIZES:
         raise ValueError(f"the figure shows {', '.join(SIZES)} numbers, not {size!r}")
     choice = {"devices": devices, "size": str(size), "clock": devices - 1}
-    return frame.figure("ring_allreduce", name, "Allreduce to show", CONTROLS, choice,
-                        data(), ring_allreduce_svg)  # fmt: skip
+    return frame.figure(
+        "ring_allreduce", name, "Allreduce to show", CONTROLS, choice, data()
+    )
 
 
 def data():

@@ -1,55 +1,56 @@
-// Workers and servers, tick by tick: the twins of server_traffic_state.py,
-// server_traffic_svg.py and server_traffic_words.py.
-const FIELDS = ["worker", "key", "server", "pushed", "handled", "answered", "asked",
-  "given", "stale"];
-// Departs at, flies up, holds values.
+// Workers and servers, tick by tick, read from a run of ps_run.py, drawn and in words.
+// Above stands who talks to whom, below what everybody does in each tick. `now`: how many
+// ticks of the clock have passed. `t`: the number of the last of them, -1 before the first.
+
+// The four messages of an exchange: departs at, flies up, holds values.
 const MESSAGES = { "push": ["pushed", true, true],
   "answer to the push": ["answered", false, false], "pull": ["asked", true, false],
   "weights": ["given", false, true] };
-const CODE = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+// Where the lanes start, how wide a tick is, how high a lane; where the messages fly:
+// between these heights.
 const LEFT = 80, TOP = 332, TICK = 10, LANE = 24, SERVERS = 92, WORKERS = 236;
 
-function decode(text) {
-  return Array.from(text, (c) => (c === "-" ? null : CODE.indexOf(c)));
-}
-
-function range(n) {
-  return Array.from({ length: n }, (_, i) => i);
-}
-
+// The run that is chosen: `begins` and `exchanges` as in ps_run.py, and `values`.
 function state(data, choice) {
   const { mode, workers, servers, keys, slow } = choice;
   const [begins, packed] = data.runs[[mode, workers, servers, keys, slow]].split("|");
+  const decode = (letters) =>
+    Array.from(letters, (c) => (c === "-" ? null : data.code.indexOf(c)));
   const numbers = decode(packed), exchanges = [];
-  for (let i = 0; i < numbers.length; i += FIELDS.length) {
-    exchanges.push(Object.fromEntries(FIELDS.map((f, j) => [f, numbers[i + j]])));
+  for (let i = 0; i < numbers.length; i += data.fields.length) {
+    exchanges.push(Object.fromEntries(data.fields.map((f, j) => [f, numbers[i + j]])));
   }
   return { ...choice, begins: begins.split(" ").map(decode), exchanges,
     values: data.values[servers].slice(0, keys),
     compute: data.compute, flight: data.flight, end: data.end };
 }
 
+// For each step of the worker the ticks in which it computes: first, last + 1.
 function spans(d, worker) {
   const long = d.compute * (worker === d.workers - 1 ? d.slow : 1);
   return d.begins[worker].map((begin) => [begin, Math.min(begin + long, d.end)]);
 }
 
+// The number of the step that the worker computes in tick `t`, or null.
 function computes(d, worker, t) {
   const step = spans(d, worker).findIndex(([start, end]) => start <= t && t < end);
   return step < 0 ? null : step;
 }
 
+// The messages that fly in tick `t`: name, exchange, ticks since it left.
 function underWay(d, t) {
   return d.exchanges.flatMap((e) => Object.entries(MESSAGES)
     .filter(([, [field]]) => happened(e[field], t) && t < e[field] + d.flight)
     .map(([name, [field]]) => [name, e, t - e[field]]));
 }
 
+// Bytes of a message without its header, as ps-lite logs them.
 function nbytes(d, name, e) {
   if (MESSAGES[name][2]) return d.values[e.key][e.server];
   return name === "pull" ? 8 : 0;
 }
 
+// Bytes that have arrived at the server by tick `t`, and bytes that have left.
 function traffic(d, server, t) {
   let into = 0, out = 0;
   for (const e of d.exchanges) {
@@ -62,6 +63,7 @@ function traffic(d, server, t) {
   return [into, out];
 }
 
+// Pushes that the server has not answered yet: key, workers of each such key.
 function kept(d, server, t) {
   const waiting = d.exchanges.filter((e) => e.server === server &&
     happened(e.handled, t) && !happened(e.answered, t));
@@ -70,11 +72,14 @@ function kept(d, server, t) {
     .filter(([, workers]) => workers.length);
 }
 
+// Updates that the server has made: pushes that it answered at once made them.
 function updates(d, server, t) {
   return d.exchanges.filter((e) => e.server === server && happened(e.handled, t) &&
     e.answered === e.handled).length;
 }
 
+// What the worker waits for: words and keys, first of pushes and then of pulls. A cut
+// key is asked for when all its servers have answered the push.
 function waits(d, worker, t) {
   const pushes = new Set(), pulls = new Set();
   for (const e of d.exchanges) {
@@ -114,6 +119,7 @@ function drawing(d, now) {
     text(x, bottom + 13, `tick ${now}`);
 }
 
+// The middle of the i-th of so many boxes in a row.
 function place(i, of) {
   return Math.floor((350 * (2 * i + 1)) / of);
 }
@@ -135,6 +141,7 @@ function serverBox(d, server, t) {
     text(x, 68, `${updates(d, server, t)} updates`) + text(x, 84, keeps);
 }
 
+// The keys of which the server holds the whole or a part.
 function held(d, server) {
   const part = ["", "", "half of ", "a third of "][d.servers];
   const names = d.values
@@ -154,6 +161,7 @@ function workerBox(d, worker, t) {
   return work(d, worker, "forward", box, `worker ${worker}`) + text(x, WORKERS + 38, doing);
 }
 
+// Requests fly up, left of the line, answers down, right of it.
 function message(d, name, e, age) {
   const [, up, filled] = MESSAGES[name], done = 2 * age + 1, whole = 2 * d.flight;
   const start = place(e.worker, d.workers), end = place(e.server, d.servers);
@@ -163,6 +171,7 @@ function message(d, name, e, age) {
   return token(e.worker, e.key, up, filled, x, y);
 }
 
+// A message: square for a request, round for an answer, filled if with values.
 function token(worker, key, square, filled, x, y) {
   const fill = filled ? colours[worker] : "none";
   const style = `fill="${fill}" stroke="${colours[worker]}" stroke-width="2"`;
@@ -203,6 +212,7 @@ function serverLane(d, server, t) {
     ground(LEFT, y, TICK * d.end, LANE - 6) + own.map((e) => marks(e, y, t)).join("");
 }
 
+// A push and a pull, in the ticks in which the server handles them.
 function marks(e, y, t) {
   const when = (tick) => (happened(tick, t) ? "done" : "todo");
   const at = (tick) => LEFT + TICK * tick;
@@ -285,5 +295,3 @@ function missedBy(d, worker, t) {
     e.server === 0 && happened(e.handled, t));
   return `worker ${worker}: ${own.map((e) => e.stale).join(", ") || "none yet"}`;
 }
-
-figure("server_traffic", { state, steps, height, drawing, summary, moment });

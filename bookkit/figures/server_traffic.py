@@ -3,7 +3,10 @@
 The page holds what `ps_run.run` says about every choice.
 """
 
-from . import frame, ps_run, server_traffic_state, server_traffic_svg
+from dataclasses import fields
+from string import ascii_letters, digits
+
+from . import frame, ps_run
 
 MAX_WORKERS, MAX_SERVERS, MAX_KEYS, MAX_SLOW = 4, 3, len(ps_run.SIZES), 3
 CONTROLS = (
@@ -14,6 +17,10 @@ CONTROLS = (
     frame.Slider("slow", "Last worker slower ×", 1, MAX_SLOW),
     frame.Clock(unit="tick"),
 )
+#: What is known of a push and its pull.
+FIELDS = [field.name for field in fields(ps_run.Exchange)]
+#: A character for each number from 0; `-` stands for None.
+CODE = digits + ascii_letters
 
 
 def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
@@ -31,16 +38,17 @@ def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
     choice = {"mode": mode, "workers": workers, "servers": servers, "keys": keys,
               "slow": slow, "clock": clock}  # fmt: skip
     _check(choice)
-    return frame.figure("server_traffic", name, "Job to show", CONTROLS, choice,
-                        data(), server_traffic_svg)  # fmt: skip
+    return frame.figure(
+        "server_traffic", name, "Job to show", CONTROLS, choice, data()
+    )
 
 
 def data():
     """All runs that can be chosen, for JSON.
 
-    `runs`: "mode,workers,servers,keys,slow" -> a string, as `pack` makes it. `values`:
-    for each number of servers, `ps_run.values_bytes` of it. `compute`, `flight`, `end`:
-    of `ps_run`, in ticks.
+    `runs`: "mode,workers,servers,keys,slow" -> a string, as `pack` makes it of `fields`
+    and `code`. `values`: for each number of servers, `ps_run.values_bytes` of it.
+    `compute`, `flight`, `end`: of `ps_run`, in ticks.
     """
     runs = {
         f"{mode},{workers},{servers},{keys},{slow}": pack(
@@ -53,22 +61,22 @@ def data():
         for slow in range(1, MAX_SLOW + 1)
     }
     values = {str(n): ps_run.values_bytes(n) for n in range(1, MAX_SERVERS + 1)}
-    return {"runs": runs, "values": values, "compute": ps_run.COMPUTE,
-            "flight": ps_run.FLIGHT, "end": ps_run.END}  # fmt: skip
+    return {"runs": runs, "fields": FIELDS, "code": CODE, "values": values,
+            "compute": ps_run.COMPUTE, "flight": ps_run.FLIGHT,
+            "end": ps_run.END}  # fmt: skip
 
 
 def pack(run):
-    """A run in characters: the beginnings of each worker, `|`, nine per exchange."""
+    """A run in characters: the beginnings of each worker, `|`, one for each field."""
     begins = " ".join("".join(map(_letter, ticks)) for ticks in run.begins)
-    fields = server_traffic_state.FIELDS
     exchanges = "".join(
-        _letter(getattr(e, field)) for e in run.exchanges for field in fields
+        _letter(getattr(e, field)) for e in run.exchanges for field in FIELDS
     )
     return f"{begins}|{exchanges}"
 
 
 def _letter(number):
-    return "-" if number is None else server_traffic_state.CODE[number]
+    return "-" if number is None else CODE[number]
 
 
 def _check(choice):

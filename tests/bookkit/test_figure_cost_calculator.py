@@ -1,29 +1,27 @@
-"""The cost calculator computes in the page what `cost_model.step` computes here."""
+"""The cost calculator computes in its script what `d2l_ext.scale.step` does here."""
 
-import json
-from math import exp, log, log10
-from pathlib import Path
+from math import exp, floor, log
 from random import Random
 
 import pytest
-from figure_checks import (
-    assert_framed,
-    assert_same_as_python,
-    browse,
-    seen_in_python,
-    soup,
-)
+from figure_checks import State, labels, soup
 
-from bookkit import figures
-from bookkit.figures import cost_calculator_svg as twin
-from bookkit.figures.cost_calculator import CONTROLS, DEVICES, NUMBERS, data, figure
-from bookkit.figures.cost_calculator_state import OWN, SCALING, SENT
+from bookkit.figures import frame
+from bookkit.figures.cost_calculator import (
+    DEVICES,
+    NUMBERS,
+    OWN,
+    SCALING,
+    SENT,
+    data,
+    figure,
+)
 from d2l_ext.scale import exchange, step
-from d2l_ext.scale.link import Link, network
-from d2l_ext.scale.sizes import LENET, LSTM, VGG11, Model
+from d2l_ext.scale.link import network
+from d2l_ext.scale.sizes import VGG11, Model
 
 GPU, LINK = step.Device(flops=5e12, overhead=1e-3), network(10, latency=20e-6)
-DATA, NAME = data(GPU.flops), "cost-calculator"
+SCRIPT = frame.Script("cost_calculator", "cost", data(GPU.flops))
 RESULTS = ("seconds", "compute", "moved", "efficiency", "speed_up", "per_second")
 #: What the figure shows at first.
 FIRST = {
@@ -54,7 +52,7 @@ GRID = settings(240)
 
 
 def from_the_model(choice, devices, way):
-    """What `cost_model` says of a choice: the `RESULTS`, in their order."""
+    """What `d2l_ext.scale` says of a choice: the `RESULTS`, in their order."""
     model = Model("", choice["parameters"], choice["arrays"], choice["example"] * 1e-6)
     device = step.Device(1.0, choice["overhead"] * 1e-3)
     link = network(choice["bandwidth"], choice["latency"] * 1e-6)
@@ -79,9 +77,6 @@ def close(found, expected):
     return found == pytest.approx(expected, rel=1e-9, abs=0)
 
 
-# Without a browser.
-
-
 def test_the_settings_reach_everywhere():
     for role in ("scaling", "way", "sent", "overlap", "compression"):
         assert len({choice[role] for choice in GRID}) in (2, 4)
@@ -95,7 +90,7 @@ def test_the_settings_reach_everywhere():
 
 def test_the_state_is_what_the_cost_model_says():
     for choice in GRID:
-        d = twin.state(DATA, choice)
+        d = SCRIPT.ask(choice, "d")
         own = from_the_model(choice, choice["devices"], choice["way"])
         assert close([d[name] for name in RESULTS], own)
         for way, line in zip(exchange.WAYS, d["curves"]):
@@ -104,20 +99,68 @@ def test_the_state_is_what_the_cost_model_says():
         assert close(d["compute"] + d["moved"] - d["hidden"], d["seconds"])
 
 
+def test_a_tree_has_the_right_rounds_for_every_number_of_devices():
+    every = "range(4096).map((k) => communication(d, 'tree', k + 1))"
+    expected = [exchange.seconds("tree", k, VGG11.nbytes, LINK) for k in range(1, 4097)]
+    assert close(SCRIPT.ask(FIRST, every), expected)
+
+
 def test_the_first_choice_is_the_chapters_and_gives_its_numbers():
-    d = twin.state(DATA, FIRST)
     plan = step.Plan("ring", overlap=True, flat=True)
     expected = step.weak(VGG11, 1024, 16, GPU, LINK, plan)
-    assert d["efficiency"] == pytest.approx(expected, rel=1e-5)  # µs with six digits
-    assert twin.decimal(d["efficiency"]) == "0.883"  # as in the chapter's table
-    html = figure(VGG11, GPU, LINK).data
-    assert_framed(html, FIRST, CONTROLS + NUMBERS, twin, DATA, NAME)
-    for tag in soup(html).find_all("input", {"data-role": True}):
-        assert float(tag["value"]) == FIRST[tag["data-role"]]
-        slider = soup(html).find("input", {"data-of": tag["data-role"]})
+    found = State(SCRIPT, FIRST)["efficiency"]
+    assert found == pytest.approx(expected, rel=1e-5)  # µs with six digits
+    assert "0.883" in labels(SCRIPT.view(FIRST)["drawing"])  # as in the chapter's table
+    page = soup(figure(VGG11, GPU, LINK).data)
+    assert page.find("p", {"data-role": "moment"}).string == (
+        "A step on 16 devices takes 240 ms: computing 212 ms, exchange 169 ms, of "
+        "which 141 ms behind the backward pass. 12% of the step is waiting. "
+        "Efficiency 0.883, speed-up 14.1. With each exchange: naive 2.77 s, "
+        "tree 791 ms, ring 240 ms, 4 servers 791 ms."
+    )
+    for tag in page.find_all("input", {"data-role": True}):
+        slider = page.find("input", {"data-of": tag["data-role"]})
         at = int(slider["data-base"]) ** float(slider["value"])
         assert at == pytest.approx(float(tag["value"]), rel=2e-3)
         assert float(slider["min"]) <= float(slider["value"]) <= float(slider["max"])
+
+
+def test_the_summary_and_the_labels_say_the_choice_and_the_curve():
+    choice = {**FIRST, "way": "servers", "devices": 64}
+    d, plan = State(SCRIPT, choice), step.Plan("servers", 4, overlap=True, flat=True)
+    curve = [step.weak(VGG11, 1024, k, GPU, LINK, plan) for k in DEVICES]
+    assert d.summary() == (
+        "VGG-11, 28,144,010 parameters or 113 MB of gradients, 1,024 examples for each "
+        "device, 10.0 Gbit/s, 20.0 µs. Exchange: 4 servers. Efficiency on 1, 16, 256, "
+        f"4,096 devices: {', '.join(f'{e:.3f}' for e in curve[::4])}."
+    )
+    seconds, waiting, efficiency, speed_up, per_second = SCRIPT.ask(
+        choice, "[time(d.seconds), percent(d.waiting), decimal(d.efficiency), "
+        "digits(d.speed_up), digits(d.per_second)]",
+    )  # fmt: skip
+    assert [words for words in labels(d.drawing(0)) if words] == [
+        "computing", "exchange", seconds, seconds, "step", waiting,
+        "waiting for the exchange", efficiency, "efficiency", speed_up, "speed-up",
+        per_second, "examples per second", "1", "0", "efficiency",
+        *(f"{k:,}" for k in DEVICES[::2]), "devices",
+        "naive", "tree", "ring", "4 servers", efficiency,
+    ]  # fmt: skip
+
+
+def test_the_lanes_and_the_curves_are_as_long_and_as_high_as_the_numbers():
+    for choice in [FIRST, *GRID[:40]]:
+        d, drawing = SCRIPT.ask(choice, "d"), soup(SCRIPT.view(choice)["drawing"])
+        bars = [(int(bar.rect["x"]) - 90, int(bar.rect["width"]))
+                for bar in drawing.find_all("g", class_="work")]  # fmt: skip
+        ends = [(begin / d["seconds"], (begin + long) / d["seconds"]) for begin, long in
+                ((0, d["compute"]), (d["compute"] - d["hidden"], d["moved"]))]
+        expected = [[floor(560 * x + 0.5) for x in bar] for bar in ends]
+        assert bars == [(x, end - x) for x, end in expected if end > x]
+        curves = [path["d"][1:].split("L") for path in drawing.find_all("path")
+                  if "L" in path["d"]]  # fmt: skip
+        points = [[290 - int(point.split()[1]) for point in curve] for curve in curves]
+        assert points == [pytest.approx([150 * e for e in curve], abs=0.51)
+                          for curve in d["curves"]]  # fmt: skip
 
 
 def test_every_number_has_its_unit_and_its_limits():
@@ -125,123 +168,19 @@ def test_every_number_has_its_unit_and_its_limits():
     assert {role for role, unit in units.items() if not unit} == {
         "parameters", "arrays", "devices", "servers",
     }  # fmt: skip
-    for choice in ({"bandwidth": -5}, {"devices": 1e9}, {"batch": 3.7}):
-        d = twin.state(DATA, {**FIRST, **choice})
-        (role,) = choice
-        assert d[role] == {"bandwidth": 0.01, "devices": 4096, "batch": 3}[role]
+    for role, value, shown in (
+        ("bandwidth", -5, 0.01), ("devices", 1e9, 4096), ("batch", 3.7, 3),
+    ):  # fmt: skip
+        assert State(SCRIPT, {**FIRST, role: value})[role] == shown
 
 
 @pytest.mark.parametrize(
-    "x, shown",
-    [(0, "0"), (0.001234, "0.00123"), (0.9999, "1.000"), (1, "1.00"), (12.345, "12.3"),
-     (123.4, "123"), (1234.5, "1,235"), (28144010, "28,144,010")],
+    "call, shown",
+    [("digits(0)", "0"), ("digits(0.001234)", "0.00123"), ("digits(0.9999)", "1.000"),
+     ("digits(1)", "1.00"), ("digits(12.345)", "12.3"), ("digits(123.4)", "123"),
+     ("digits(1234.5)", "1,235"), ("digits(28144010)", "28,144,010"),
+     ("time(2.5)", "2.50 s"), ("time(0.25)", "250 ms"), ("time(2.5e-5)", "25.0 µs"),
+     ("percent(0.125)", "13%"), ("decimal(0.0004)", "0.000")],
 )  # fmt: skip
-def test_numbers_have_three_digits(x, shown):
-    assert twin.digits(x) == shown
-
-
-def test_times_have_the_unit_that_suits_them():
-    shown = [twin.time(seconds) for seconds in (2.5, 0.25, 2.5e-5)]
-    assert shown == ["2.50 s", "250 ms", "25.0 µs"]
-    assert twin.percent(0.125) == "13%" and twin.decimal(0.0004) == "0.000"
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ((Model("mine", 10**6, 2, 1e9), GPU, LINK), "unknown model 'mine': LeNet"),
-        ((VGG11, GPU, LINK, 1024, 5000), "devices from 1 to 4096, not 5000"),
-        ((VGG11, GPU, LINK, 1024, 8, "star"), "unknown way 'star': naive, tree"),
-        ((VGG11, GPU, Link(1.0, 1e-9)), "latency from 0 to 100000, not 1000000"),
-    ],
-)
-def test_what_the_figure_cannot_show_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        figure(*arguments)
-
-
-# In a browser.
-
-#: Calls the script's own functions, away from any page, for numbers with all digits.
-RAW = """
-(function () {{ {script}
-const data = {data}, names = {names};
-seen.push({grid}.map((choice) => {{
-  const d = state(data, choice);
-  return [names.map((name) => d[name]), d.curves];
-}}));
-const d = state(data, {first});
-seen.push(Array.from({{ length: 4096 }}, (_, k) => communication(d, "tree", k + 1)));
-}})();
-"""
-#: Sets the slider of a number.
-SLIDE = """
-function slide(role, value) {
-  const slider = root.querySelector(`[data-of=${role}]`);
-  slider.value = value;
-  slider.dispatchEvent(new Event("input", {bubbles: true}));
-}
-function written(role) { seen.push(find(role).value); }
-function slid(role) { seen.push(root.querySelector(`[data-of=${role}]`).value); }
-"""
-
-
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory):
-    """All that the tests below want to know, from one start of the browser."""
-    folder = Path(figures.__file__).parent
-    files = folder / "frame.js", folder / "cost_calculator.js"
-    script = "".join(file.read_text("utf-8") for file in files)
-    raw = RAW.format(script=script, data=json.dumps(DATA), names=json.dumps(RESULTS),
-                     grid=json.dumps(GRID), first=json.dumps(FIRST))  # fmt: skip
-    few = "".join(
-        "".join(f"set({json.dumps(role)}, {json.dumps(choice[role])});"
-                for role in [*choice][1:] + ["model"]) + "note(true);"
-        for choice in GRID[::24]
-    )  # fmt: skip
-    steps = f"""note(true); set("bandwidth", -5); note(true); set("bandwidth", "");
-        note(true); set("bandwidth", 10); set("model", "LeNet"); note(true);
-        slide("devices", 5); slide("bandwidth", 2); note(true); written("model");
-        slide("example", 3); written("model"); written("example");
-        slid("parameters"); set("latency", 1000); slid("latency"); set("latency", 20);
-        set("model", "large LSTM"); note(true); set("latency", 0); note(true); {few}"""
-    return browse(figure(VGG11, GPU, LINK).data, raw + SLIDE + steps,
-                  tmp_path_factory.mktemp("browser"))  # fmt: skip
-
-
-def test_in_a_browser_all_numbers_equal_the_cost_models(seen):
-    assert len(seen[0]) == len(GRID) >= 200
-    for (numbers, curves), choice in zip(seen[0], GRID):
-        own = from_the_model(choice, choice["devices"], choice["way"])
-        assert close(numbers, own), choice
-        for way, line in zip(exchange.WAYS, curves):
-            expected = [from_the_model(choice, k, way)[3] for k in DEVICES]
-            assert close(line, expected), (way, choice)
-
-
-def test_in_a_browser_a_tree_has_the_right_rounds_for_every_number_of_devices(seen):
-    expected = [exchange.seconds("tree", k, VGG11.nbytes, LINK) for k in range(1, 4097)]
-    assert close(seen[1], expected)
-
-
-def test_in_a_browser_models_numbers_and_sliders_move_together(seen):
-    noted, written = seen[2:7] + seen[12:14], seen[7:12]
-    parameters, latency = "5.1", "3"  # logarithms, in steps of the sliders
-    assert written == ["LeNet", OWN, "1000", parameters, latency]
-    assert log10(LENET.parameters) == pytest.approx(float(parameters), abs=0.05)
-    lenet = {"model": "LeNet", **DATA["models"]["LeNet"]}
-    assert lenet["example"] == pytest.approx(1e6 * LENET.flops / 5e12, rel=1e-5)
-    assert (lenet["parameters"], lenet["arrays"]) == (LENET.parameters, LENET.arrays)
-    moved = {"devices": 32, "bandwidth": 100}
-    lstm = {"model": LSTM.name, **DATA["models"][LSTM.name]}
-    choices = [
-        FIRST, {**FIRST, "bandwidth": -5}, {**FIRST, "bandwidth": 0.01},
-        {**FIRST, **lenet}, {**FIRST, **lenet, **moved}, {**FIRST, **moved, **lstm},
-        {**FIRST, **moved, **lstm, "latency": 0},
-    ]  # fmt: skip
-    assert_same_as_python(noted, choices, twin, DATA, NAME)
-
-
-def test_in_a_browser_the_figure_shows_the_same_as_python(seen):
-    assert_same_as_python(seen[14:], GRID[::24], twin, DATA, NAME)
-    assert "speed-up" in twin.moment(seen_in_python(FIRST, twin, DATA, NAME)[0], 0)
+def test_numbers_have_three_digits_and_times_the_unit_that_suits_them(call, shown):
+    assert SCRIPT.ask(FIRST, call) == shown

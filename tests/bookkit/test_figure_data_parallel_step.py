@@ -3,25 +3,24 @@
 import inspect
 
 import pytest
-from figure_checks import assert_framed, assert_same_as_python, browse, choosing, soup
+from figure_checks import State, labels, soup
 
 import d2l_ext  # noqa: F401  (before mxnet)
-from bookkit.figures import data_parallel_step as module
-from bookkit.figures import data_parallel_step_svg as twin
-from bookkit.figures.data_parallel_step import BATCHES, CONTROLS, MAX_DEVICES, data
-from bookkit.figures.data_parallel_step_svg import ACTS, crossed, moment, summary
+from bookkit.figures import frame
+from bookkit.figures.data_parallel_step import MAX_DEVICES, data
 from d2l_ext import data_parallel
 from d2l_ext.data_parallel import lenet, traffic
 from d2l_ext.data_parallel.minibatch import split_batch
 from d2l_ext.devices import try_all_devices
 
-DATA = data()
+SCRIPT = frame.Script("data_parallel_step", "step", data())
 COUNTS = range(1, MAX_DEVICES + 1)
+#: What stands on a device, from top to bottom.
+ROWS = ["parameters", "shard", "losses", "gradient", "sum", "updated"]
 
 
 def made(k, n=256):
-    choice = {"devices": k, "batch": n}
-    return {**twin.state(DATA, choice), "name": "data-parallel-step"}
+    return State(SCRIPT, {"devices": k, "batch": n})
 
 
 def size_of(arrays):
@@ -37,11 +36,12 @@ def examples(n):
 def boxes(d, now):
     """What stands on the devices: (column, row) -> (label, whether it is new)."""
     found = {}
-    for box in soup(twin.drawing(d, now)).find_all("g", class_="work"):
-        x, y = int(box.rect["x"]), int(box.rect["y"])
-        column = [twin.left(i) for i in range(d["k"])].index(x)
-        row = [twin.top(d, r) for r in range(len(twin.ROWS))].index(y)
-        found[column, twin.ROWS[row][0]] = box.text, "now" in box["class"]
+    columns, rows = SCRIPT.ask(
+        d.choice, "[d.shards.map((_, i) => left(i)), ROWS.map((_, r) => top(d, r))]"
+    )
+    for box in soup(d.drawing(now)).find_all("g", class_="work"):
+        place = columns.index(int(box.rect["x"])), rows.index(int(box.rect["y"]))
+        found[place[0], ROWS[place[1]]] = box.text, "now" in box["class"]
     return found
 
 
@@ -58,10 +58,10 @@ def test_the_bytes_of_the_figure_are_those_of_a_step_of_the_library(k):
     for i, (replica, shard) in enumerate(zip(replicas, shards)):
         assert size_of(replica) == size_of(p.grad for p in replica) == d["params"]
         came = size_of(replica) + size_of(shard)
-        assert crossed(d, i, 4) == (came, 0)
-        gathered = (came, moved.sent[i]) if i else (came + moved.received[0], 0)
-        assert crossed(d, i, 5) == gathered
-        assert crossed(d, i, len(ACTS)) == (came + moved.received[i], moved.sent[i])
+        assert d.crossed(i, 4) == [came, 0]
+        gathered = [came, moved.sent[i]] if i else [came + moved.received[0], 0]
+        assert d.crossed(i, 5) == gathered
+        assert d.crossed(i, d.steps()) == [came + moved.received[i], moved.sent[i]]
 
 
 def test_the_acts_come_in_the_order_of_the_librarys_source():
@@ -69,18 +69,19 @@ def test_the_acts_come_in_the_order_of_the_librarys_source():
     words = ("split_batch(", "model.lenet(", ".backward(", "allreduce(", "d2l.sgd(")
     places = [source.index(word) for word in words]
     assert places == sorted(places)
-    assert ACTS == ("copy", "split", "forward", "backward", "gather", "broadcast",
-                    "update")  # fmt: skip
+    acts = [made(2).moment(now).split(", ")[1].split(":")[0] for now in range(1, 8)]
+    assert acts == ["copy", "split", "forward", "backward", "allreduce", "allreduce",
+                    "update"]  # fmt: skip
 
 
 def test_a_device_holds_more_with_every_act_and_only_what_was_made():
-    d, rows = made(3, 8), [title for title, _, _ in twin.ROWS]
+    d = made(3, 8)
     held = (0, 1, 2, 3, 4, 4, 5, 6)  # rows that are filled after each act
     for now, filled in enumerate(held):
         found = boxes(d, now)
-        assert set(found) == {(i, title) for i in range(3) for title in rows[:filled]}
+        assert set(found) == {(i, title) for i in range(3) for title in ROWS[:filled]}
         new = {title for (_, title), (_, is_new) in found.items() if is_new}
-        assert new == ({rows[filled - 1]} if filled and now != 5 else set())
+        assert new == ({ROWS[filled - 1]} if filled and now != 5 else set())
     assert found[0, "shard"][0] == "3 images" and found[2, "shard"][0] == "2 images"
     assert found[1, "gradient"][0] == "of 3 images"
     assert found[1, "sum"][0] == "of 8 images"
@@ -90,8 +91,8 @@ def test_a_device_holds_more_with_every_act_and_only_what_was_made():
 @pytest.mark.parametrize("k", COUNTS)
 def test_messages_go_to_device_0_and_back(k):
     d = made(k)
-    arrows = [soup(twin.drawing(d, now)).find_all("path", class_="arrow")
-              for now in range(len(ACTS) + 1)]  # fmt: skip
+    arrows = [soup(d.drawing(now)).find_all("path", class_="arrow")
+              for now in range(8)]  # fmt: skip
     assert [len(a) for a in arrows] == [0, k, k, 0, 0, k - 1, k - 1, k - 1]
     for to, back in zip(arrows[5], arrows[6]):
         start, end = to["d"][1:].split("L")
@@ -100,46 +101,44 @@ def test_messages_go_to_device_0_and_back(k):
 
 
 def test_the_words_say_the_shards_and_the_bytes():
-    assert summary(made(3, 8)) == (
+    assert made(3, 8).summary() == (
         "k = 3 devices, a minibatch of n = 8 images: shards of 3, 3, 2. Every device "
         "holds all 516,272 bytes of the parameters, and as many of gradients. The "
         "allreduce sends 2,065,088 bytes in all, 1,032,544 of them from device 0, "
         "however many images there are."
     )
-    assert summary(made(1)).endswith("of 256 images. There is nothing to sum.")
-    assert moment(made(4), 2) == (
+    assert made(1).summary().endswith("of 256 images. There is nothing to sum.")
+    assert made(4).moment(2) == (
         "Step 2 of 7, split: the devices get 64, 64, 64, 64 of 256 images."
     )
-    assert "devices 1 to 3 send 516,272 bytes each to device 0" in moment(made(4), 5)
-    assert "device 1 sends 516,272 bytes" in moment(made(2), 5)
-    assert "copies nothing" in moment(made(1), 5)
+    assert "devices 1 to 3 send 516,272 bytes each to device 0" in made(4).moment(5)
+    assert "device 1 sends 516,272 bytes" in made(2).moment(5)
+    assert "copies nothing" in made(1).moment(5)
 
 
-def test_without_scripts_the_figure_is_complete():
-    first = {"devices": 2, "batch": 256, "clock": 7}
-    html = module.figure().data
-    assert_framed(html, first, CONTROLS, twin, DATA, "data-parallel-step")
+def test_every_act_is_told_for_every_number_of_devices():
+    told = {k: [made(k).moment(now) for now in range(8)] for k in COUNTS}
+    for k, acts in told.items():
+        assert [text.split(",")[0] for text in acts] == [
+            f"Step {now} of 7" for now in range(8)
+        ]
+        assert len(set(acts)) == 8
+        ends = {1: "copies nothing: one gradient is the sum.",
+                2: "sends the sum to device 1, 516,272 bytes each."}  # fmt: skip
+        more = f"sends the sum to devices 1 to {k - 1}, 516,272 bytes each."
+        assert acts[6].endswith(ends.get(k, more))
 
 
-@pytest.mark.parametrize(
-    "devices, batch, message",
-    [
-        (5, 256, "the figure shows 1 to 4 devices, not 5"),
-        (2, 6, "the figure shows minibatches of 4, 8, … 256, not 6"),
-    ],
-)
-def test_what_the_figure_cannot_show_is_refused(devices, batch, message):
-    with pytest.raises(ValueError, match=message):
-        module.figure(devices, batch)
-
-
-def test_in_a_browser_every_act_is_the_same_as_in_python(tmp_path):
-    choices = [
-        {"devices": k, "batch": n, "clock": now}
-        for k in COUNTS
-        for n in (BATCHES[0], 100, 256)
-        for now in range(len(ACTS) + 1)
-    ]
-    steps = choosing(choices, whole=lambda i: True)
-    seen = browse(module.figure().data, steps, tmp_path)
-    assert_same_as_python(seen, choices, twin, DATA, "data-parallel-step")
+def test_the_labels_say_what_is_on_its_way_and_what_has_crossed():
+    d, sent, came = made(2, 12), 516_272, 516_272 + 6 * (28 * 28 * 4 + 4)
+    host = ["host", "516,272 B of parameters, a minibatch of 12 images", *ROWS]
+    assert labels(d.drawing(2)) == [
+        *host,
+        *("18,840 B", "device 0", "516,272 B", "6 images"),
+        *("18,840 B", "device 1", "516,272 B", "6 images"),
+        "allreduce", "bytes in", "bytes out", f"{came:,}", "0", f"{came:,}", "0",
+    ]  # fmt: skip
+    assert labels(d.drawing(5))[-8:] == [
+        "allreduce", "516,272 B", "bytes in", "bytes out",
+        f"{came + sent:,}", "0", f"{came:,}", "516,272",
+    ]  # fmt: skip

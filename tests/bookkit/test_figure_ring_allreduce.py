@@ -1,29 +1,20 @@
 """The figure of the ring shows what `allreduce_ring` does, round by round."""
 
 import pytest
-from figure_checks import (
-    assert_framed,
-    assert_same_as_python,
-    browse,
-    choosing,
-    soup,
-)
+from figure_checks import State, labels, soup
 
 import d2l_ext  # noqa: F401  (before mxnet)
-from bookkit.figures import ring_allreduce as module
-from bookkit.figures import ring_allreduce_svg as twin
-from bookkit.figures.ring_allreduce import CONTROLS, SIZES, data
-from bookkit.figures.ring_allreduce_svg import held, moment, sent, steps, summary
+from bookkit.figures import frame
+from bookkit.figures.ring_allreduce import SIZES, data
 from d2l_ext.data_parallel import allreduce, traffic
 from d2l_ext.devices import try_all_devices
 
-DATA = data()
+SCRIPT = frame.Script("ring_allreduce", "ring", data())
 COUNTS = range(2, 9)
 
 
 def made(k, size="840"):
-    choice = {"devices": k, "size": size}
-    return {**twin.state(DATA, choice), "name": "ring-allreduce"}
+    return State(SCRIPT, {"devices": k, "size": size})
 
 
 def run(k, size, monkeypatch):
@@ -68,18 +59,19 @@ def members(number):
 @pytest.mark.parametrize("k", COUNTS)
 def test_every_chunk_of_the_figure_holds_what_the_librarys_does(k, size, monkeypatch):
     d, edges = made(k, str(size)), traffic.cuts(size, k)
+    ring = d["ring"]
     arriving, stored, moved_by = run(k, size, monkeypatch)
-    assert len(stored) - 1 == steps(d) == 2 * (k - 1)
+    assert len(stored) - 1 == d.steps() == 2 * (k - 1)
     for now, arrays in enumerate(stored):
-        assert [sent(d, i, now) for i in range(k)] == moved_by[now]
+        assert [d.sent(i, now) for i in range(k)] == moved_by[now]
         for i, array in enumerate(arrays):
             for c in range(k):
-                partial = 0 < now < k and d["ring"][now - 1][i] == c
+                partial = 0 < now < k and ring[now - 1][i] == c
                 # The last partial sum is written by the allgather's first act.
                 found = array[edges[c]]
                 if partial and (now, i) in arriving:
                     found = arriving[now, i]
-                assert set(held(d, i, c, now)) == members(found), (now, i, c)
+                assert set(d.held(i, c, now)) == members(found), (now, i, c)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -87,79 +79,62 @@ def test_every_chunk_of_the_figure_holds_what_the_librarys_does(k, size, monkeyp
 def test_the_bytes_are_those_of_the_closed_form(k, size):
     d, nbytes = made(k, size), int(size) * 4
     expected = traffic.expected("ring", k, nbytes)
-    assert d["sent"] == expected.sent == [sent(d, i, steps(d)) for i in range(k)]
+    assert d["sent"] == expected.sent == [d.sent(i, d.steps()) for i in range(k)]
     assert sum(d["chunks"]) == nbytes and len(d["chunks"]) == k
     assert sum(d["sent"]) == 2 * (k - 1) * nbytes  # on average, 2(k - 1)/k of an array
     assert d["naive"] == traffic.expected("naive", k, nbytes).sent
 
 
 def test_the_words_say_the_formula_and_what_is_sent():
-    assert summary(made(4)) == (
+    assert made(4).summary() == (
         "Ring, k = 4 devices, an array of N = 3,360 bytes in 4 chunks: 6 rounds. "
         "2(k − 1)/k · N = 6/4 · N = 5,040 bytes are sent by every device. In the naive "
         "allreduce, device 0 would send (k − 1) · N = 10,080."
     )
-    uneven = summary(made(3, "10"))
+    uneven = made(3, "10").summary()
     assert "4/3 · N = 53.33 bytes are sent by a device on average" in uneven
     assert "as the chunks differ, they send 52, 52, 56. " in uneven
 
 
 def test_the_moment_says_who_adds_what_and_what_is_held():
     d = made(3)
-    assert moment(d, 0) == "Round 0 of 4: every device holds its own numbers only."
-    assert moment(d, 1) == (
+    assert d.moment(0) == "Round 0 of 4: every device holds its own numbers only."
+    assert d.moment(1) == (
         "Round 1 of 4, reduce-scatter: device 0 adds chunk 2 from device 2, device 1 "
         "adds chunk 0 from device 0, device 2 adds chunk 1 from device 1. What has "
         "arrived is the sum of 2 devices."
     )
-    assert moment(d, 2).endswith(
+    assert d.moment(2).endswith(
         "Each device holds one chunk of the sum: "
         "device 0 chunk 1, device 1 chunk 2, device 2 chunk 0."
     )
-    assert "allgather: device 0 copies chunk 0 from device 2" in moment(d, 3)
-    assert moment(d, 3).endswith("Each device holds 2 of 3 chunks of the sum.")
-    assert moment(d, 4).endswith("Every device holds the whole sum.")
+    assert "allgather: device 0 copies chunk 0 from device 2" in d.moment(3)
+    assert d.moment(3).endswith("Each device holds 2 of 3 chunks of the sum.")
+    assert d.moment(4).endswith("Every device holds the whole sum.")
 
 
 @pytest.mark.parametrize("k", COUNTS)
 def test_every_round_has_a_message_to_each_device_and_a_stripe_for_each_share(k):
     d = made(k)
-    for now in range(steps(d) + 1):
-        drawn = soup(twin.drawing(d, now))
+    for now in range(d.steps() + 1):
+        drawn = soup(d.drawing(now))
         assert len(drawn.find_all("path", class_="arrow")) == (k if now else 0)
         stripes = len(drawn.select(".chunk rect.swatch"))
-        every = [held(d, i, c, now) for i in range(k) for c in range(k)]
+        every = [d.held(i, c, now) for i in range(k) for c in range(k)]
         assert stripes == sum(map(len, every))
         right = max(int(r["x"]) + int(r["width"]) for r in drawn.find_all("rect"))
         assert right <= 580  # the words at the right need the rest of 700
 
 
-def test_without_scripts_the_figure_is_complete():
-    first = {"devices": 4, "size": "840", "clock": 3}
-    html = module.figure().data
-    assert_framed(html, first, CONTROLS, twin, DATA, "ring-allreduce")
-
-
-@pytest.mark.parametrize(
-    "devices, size, message",
-    [
-        (1, 840, "the figure shows 2 to 8 devices, not 1"),
-        (9, 840, "the figure shows 2 to 8 devices, not 9"),
-        (4, 11, "the figure shows 840, 1000, 10 numbers, not 11"),
-    ],
-)
-def test_what_the_figure_cannot_show_is_refused(devices, size, message):
-    with pytest.raises(ValueError, match=message):
-        module.figure(devices, size)
-
-
-def test_in_a_browser_every_round_of_every_ring_is_the_same_as_in_python(tmp_path):
-    choices = [
-        {"devices": k, "size": size, "clock": now}
-        for k in COUNTS
-        for size in SIZES
-        for now in range(2 * k - 1)
-    ]
-    steps = choosing(choices, whole=lambda i: i % 5 == 0)
-    seen = browse(module.figure().data, steps, tmp_path)
-    assert_same_as_python(seen, choices, twin, DATA, "ring-allreduce")
+@pytest.mark.parametrize("k, size", [(4, "840"), (8, "10")])
+def test_the_labels_say_the_chunks_the_sums_and_the_bytes(k, size):
+    d, edges = made(k, size), traffic.cuts(int(size), k)
+    now, total = k - 1, traffic.expected("ring", k, int(size) * 4).sent
+    heads = [words for c in range(k)
+             for words in (f"chunk {c}", f"{4 * (edges[c + 1] - edges[c])} B")]
+    rows = []
+    for i in range(k):
+        members = [len(d.held(i, c, now)) for c in range(k)]
+        rows += [f"device {i}", *("sum" if n == k else f"{n}/{k}" for n in members)]
+        rows += [f"{d.sent(i, now):,}", f"of {total[i]:,}"]
+    assert labels(d.drawing(now)) == [*heads, "bytes sent", *rows]

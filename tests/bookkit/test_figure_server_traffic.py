@@ -1,28 +1,18 @@
 """The figure of workers and servers: its runs keep the store's rules, and are shown."""
 
+from itertools import chain
 from pathlib import Path
 
-import pytest
-from figure_checks import assert_framed, assert_same_as_python, browse, choosing
+from figure_checks import State, labels, soup
 
-from bookkit.figures import ps_run, server_traffic_svg
-from bookkit.figures.server_traffic import CONTROLS, data, figure
-from bookkit.figures.server_traffic_state import (
-    FIELDS,
-    MESSAGES,
-    computes,
-    nbytes,
-    state,
-    traffic,
-    under_way,
-    waits,
-)
-from bookkit.figures.server_traffic_svg import drawing, moment, summary
+from bookkit.figures import frame, ps_run
+from bookkit.figures.server_traffic import data
 from d2l_ext.kvstore.key_rule import shards
 from d2l_ext.kvstore.ps_log import messages
 from d2l_ext.kvstore.staleness import staleness
 
 FLIGHT, DATA = ps_run.FLIGHT, data()
+SCRIPT = frame.Script("server_traffic", "traffic", DATA)
 CHOICES = [
     dict(zip(("mode", "workers", "servers", "keys", "slow"), names))
     for names in (
@@ -145,13 +135,11 @@ def test_bytes_are_those_of_the_key_rule_and_of_a_real_log():
             assert values[key] == [4 * n + 12 if n else 0 for n in held]
     log = (Path(__file__).parents[1] / "kvstore/ps_logs" / "server-0.log").read_text()
     seen = [m for m in messages(log) if m.kind in ("push", "pull")]
-    d = {"values": [[4 * 10 + 12]]}
     sizes = {(m.kind, m.request): m.nbytes for m in seen}
     names = [("push", True), ("push", False), ("pull", True), ("pull", False)]
-    assert [sizes[name] for name in names] == [
-        nbytes(d, name, {"key": 0, "server": 0})
-        for name in MESSAGES
-    ]
+    every = """Object.keys(MESSAGES).map((name) =>
+        nbytes({ values: [[4 * 10 + 12]] }, name, { key: 0, server: 0 }))"""
+    assert [sizes[name] for name in names] == SCRIPT.ask(CHOICES[0], every)
 
 
 def test_a_real_server_also_keeps_the_first_push_until_the_last_has_come():
@@ -166,52 +154,52 @@ def test_a_real_server_also_keeps_the_first_push_until_the_last_has_come():
 
 def test_the_page_holds_every_run():
     for choice, run in RUNS:
-        d = state(DATA, choice)
+        d = SCRIPT.ask(choice, "d")
         assert d["exchanges"] == [vars(e) for e in run.exchanges]
-        assert d["begins"] == run.begins and list(d["exchanges"][0]) == list(FIELDS)
+        assert d["begins"] == run.begins
+        assert d["values"] == ps_run.values_bytes(choice["servers"])[: choice["keys"]]
 
 
 def test_what_has_been_sent_has_arrived_or_is_under_way():
-    for choice in CHOICES[::5]:
-        d = state(DATA, choice)
-        for t in range(0, ps_run.END, 7):
-            arrived = sum(traffic(d, s, t)[0] for s in range(choice["servers"]))
-            flying = [
-                nbytes(d, name, e)
-                for name, e, _ in under_way(d, t)
-                if MESSAGES[name][1]
-            ]
-            sent = sum(
-                nbytes(d, name, e)
-                for e in d["exchanges"]
-                for name, field in (("push", "pushed"), ("pull", "asked"))
-                if e[field] is not None and e[field] <= t
-            )
-            assert sent == arrived + sum(flying)
+    every = """range(d.end).map((t) => [
+        underWay(d, t).filter(([name]) => MESSAGES[name][1])
+            .map(([name, e]) => nbytes(d, name, e)),
+        range(d.servers).map((s) => traffic(d, s, t))])"""
+    for (choice, run), t in zip(RUNS[::3], range(0, 720, 7)):
+        values, t = ps_run.values_bytes(choice["servers"]), t % ps_run.END
+        flying, moved = SCRIPT.ask(choice, every)[t]
+        into, out = (sum(column) for column in zip(*moved))
+        parts = [(e, values[e.key][e.server]) for e in run.exchanges]
+        assert into + sum(flying) == sum(
+            n * (e.pushed <= t) + 8 * (e.asked is not None and e.asked <= t)
+            for e, n in parts
+        )
+        assert out == sum(n for e, n in parts if e.given is not None and e.given <= t)
 
 
 def test_a_worker_computes_or_waits_for_something():
+    every = """range(d.end).map((t) => range(d.workers).map((w) =>
+        [computes(d, w, t), waits(d, w, t)]))"""
     for choice in CHOICES[::3]:
-        d = state(DATA, choice)
-        for t in range(ps_run.END):
-            for worker in range(choice["workers"]):
-                waiting = waits(d, worker, t)
-                assert (computes(d, worker, t) is None) == bool(waiting)
-                keys = [key for _, keys in waiting for key in keys]
-                assert len(set(keys)) == len(keys) <= choice["keys"]
+        for computing, waiting in chain(*SCRIPT.ask(choice, every)):
+            assert (computing is None) == bool(waiting)
+            keys = [key for _, keys in waiting for key in keys]
+            assert len(set(keys)) == len(keys) <= choice["keys"]
+
+
+SMALL = {"mode": "dist_sync", "workers": 2, "servers": 1, "keys": 1, "slow": 2}
 
 
 def test_the_words_say_who_waits_for_whom():
-    d = state(DATA, {"mode": "dist_sync", "workers": 2, "servers": 1, "keys": 1,
-                     "slow": 2})  # fmt: skip
-    assert summary(d) == (
+    d = State(SCRIPT, SMALL)
+    assert d.summary() == (
         "dist_sync, workers: 2, servers: 1, keys: 1, the last worker computes 2× as "
         "long as the others. After 60 ticks, steps finished by each worker: 2, 2; "
         "updates made by each server: 3. In a step, a worker pushes 2,400,012 bytes, "
         "and pulls as many. Most updates that a gradient missed: 0."
     )
-    assert moment(d, 0) == "Tick 0 of 60: nothing has begun."
-    assert moment(d, 13) == (
+    assert d.moment(0) == "Tick 0 of 60: nothing has begun."
+    assert d.moment(13) == (
         "Tick 13 of 60: worker 0 waits for the answer to its push of key 0; worker 1 "
         "waits for the answer to its push of key 0. Server 0 has received 2,400,012 "
         "bytes, sent 0, keeps key 0 of worker 0 and waits for worker 1. On the way: "
@@ -220,39 +208,48 @@ def test_the_words_say_who_waits_for_whom():
     )
 
 
+def test_the_words_say_what_every_run_came_to():
+    for choice, run in RUNS:
+        done = [e for e in run.exchanges if e.handled is not None]
+        made = [len({(e.key, e.answered) if choice["mode"] == "dist_sync" else id(e)
+                     for e in done if e.server == s and e.answered is not None})
+                for s in range(choice["servers"])]  # fmt: skip
+        finished = ", ".join(str(len(begins) - 1) for begins in run.begins)
+        words = State(SCRIPT, choice).summary()
+        assert f"finished by each worker: {finished}; updates made by each server: " + (
+            f"{', '.join(map(str, made))}. "
+        ) in words
+        assert words.endswith(f"missed: {max(e.stale for e in done)}.")
+
+
+def test_the_labels_say_who_holds_keeps_and_computes_what():
+    assert labels(State(SCRIPT, SMALL).drawing(13)) == [
+        "server 0", "holds key 0", "in 2.4 MB, out 0.0 MB", "0 updates",
+        "keeps key 0: 1 of 2", "worker 0", "waits", "worker 1", "waits",
+        "0",  # the push that is under way
+        *("0", "push, the gradient of key 0", "0", "answer to a push", "0", "pull"),
+        *("0", "answer to a pull, the weights", "a push is kept", "3"),
+        *("a push updates; its gradient missed 3 others", "a pull is answered"),
+        "worker 0", "0", "1", "2", "worker 1", "0", "1", "2",
+        "server 0", "0", "0", "0", "tick 13",
+    ]  # fmt: skip
+    held = State(SCRIPT, {**SMALL, "servers": 3, "keys": 3})
+    assert [held.held(s) for s in range(3)] == [
+        "holds key 0, a third of key 1", "holds a third of key 1",
+        "holds a third of key 1, key 2",
+    ]  # fmt: skip
+
+
 def test_a_message_flies_between_its_ends():
-    d = {**state(DATA, CHOICES[-1]), "name": "n"}
-    for now in range(ps_run.END + 1):
-        flying = drawing(d, now).count('class="token"') - 4  # the legend
-        assert flying == len(under_way(d, now - 1))
-
-
-def test_the_figure_is_whole_without_scripts():
-    first = {"mode": "dist_async", "workers": 3, "servers": 2, "keys": 2, "slow": 3,
-             "clock": 31}  # fmt: skip
-    html = figure(**first, name="other").data
-    assert_framed(html, first, CONTROLS, server_traffic_svg, DATA, "other")
-    assert html == figure(**first, name="other").data
-
-
-def test_in_a_browser_the_figure_shows_the_same_as_python(tmp_path):
-    clocks = [i * 7 % (ps_run.END + 1) for i in range(len(CHOICES))]
-    choices = [{**c, "clock": t} for c, t in zip(CHOICES, clocks)][::5]
-    seen = browse(figure().data, choosing(choices), tmp_path)
-    assert_same_as_python(seen, choices, server_traffic_svg, DATA, "server-traffic")
-
-
-@pytest.mark.parametrize(
-    "wrong, message",
-    [
-        ({"mode": "sync"}, "unknown kind of store 'sync': dist_sync or dist_async"),
-        ({"workers": 5}, "the figure shows workers from 1 to 4, not 5"),
-        ({"servers": 0}, "the figure shows servers from 1 to 3, not 0"),
-        ({"keys": 1.5}, "the figure shows keys from 1 to 3, not 1.5"),
-        ({"slow": 4}, "the figure shows slow from 1 to 3, not 4"),
-        ({"clock": 61}, "the figure shows clock from 0 to 60, not 61"),
-    ],
-)
-def test_what_the_figure_cannot_show_is_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        figure(**wrong)
+    choice = CHOICES[-1]
+    drawn = SCRIPT.ask(choice, "range(d.end + 1).map((now) => drawing(d, now))")
+    flying = SCRIPT.ask(choice, "range(d.end + 1).map((now) => underWay(d, now - 1))")
+    for drawing, under_way in zip(drawn, flying):
+        tokens = soup(drawing).find_all("g", class_="token")[:-4]  # the legend
+        assert len(tokens) == len(under_way)
+        for token, (name, e, _) in zip(tokens, under_way):
+            request, filled = name in ("push", "pull"), name in ("push", "weights")
+            assert token.text == str(e["key"]) and (token.rect is not None) == request
+            assert (token.find(["rect", "circle"])["fill"] != "none") == filled
+    ages = {age for under_way in flying for *_, age in under_way}
+    assert ages == set(range(FLIGHT))

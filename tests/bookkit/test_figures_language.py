@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit import style
-from bookkit.figures import shapes
+from bookkit.figures import frame, ring_allreduce
 from d2l_ext import palette
 from d2l_ext.devices import timeline
 from d2l_ext.devices.profile_dump import kind_of
@@ -103,12 +103,14 @@ def test_every_kind_of_work_has_a_hatch_of_its_own_in_matplotlib_and_in_svg():
 def test_timelines_and_figures_take_their_signs_from_one_place():
     assert timeline.DEVICE_COLOURS is palette.DEVICE_COLOURS
     assert timeline.KIND_HATCHES is palette.KIND_HATCHES
+    script = frame.Script("ring_allreduce", "x", ring_allreduce.data())
+    choice = {"devices": 2, "size": "840"}
     for device, kind in itertools.product(range(9), palette.KIND_HATCHES):
         style = palette.bar(device, kind)
-        box = BeautifulSoup(
-            shapes.work({"name": "x"}, device, kind, (0, 0, 50, 20), "1"), "html.parser"
-        )
+        shape = f'work(d, {device}, "{kind}", [0, 0, 50, 20], "1")'
+        box = BeautifulSoup(script.ask(choice, shape), "html.parser")
         assert style["facecolor"] == box.rect["fill"] == palette.colour(device % 8)
+        assert box.find("text")["fill"] == palette.ink(device)
         hatched = [r["fill"] for r in box.find_all("rect")[1:]]
         assert hatched == ([f"url(#x-{kind})"] if style["hatch"] else [])
     with pytest.raises(ValueError, match="unknown kind of work 'sleep': choose one of"):

@@ -1,0 +1,251 @@
+"""What must hold for every interactive figure, without scripts and in a browser."""
+
+import re
+
+import pytest
+from figure_checks import assert_shown, browse, choosing, soup
+from html_check import OUTSIDE_CSS, is_outside, loaded
+
+import d2l_ext  # noqa: F401  (before mxnet)
+from bookkit.figures import (
+    cost_calculator,
+    data_parallel_step,
+    frame,
+    pipeline_schedule,
+    ring_allreduce,
+    server_traffic,
+)
+from d2l_ext.scale import step
+from d2l_ext.scale.link import Link, network
+from d2l_ext.scale.sizes import LSTM, MODELS, VGG11, Model
+
+GPU, LINK = step.Device(flops=5e12, overhead=1e-3), network(10, latency=20e-6)
+COST = {
+    "parameters": VGG11.parameters, "arrays": 22, "example": 206.016, "overhead": 1,
+    "batch": 1024, "devices": 16, "bandwidth": 10, "latency": 20, "servers": 4,
+    "packing": 1, "model": "VGG-11", "scaling": "each device", "way": "ring",
+    "sent": "in one array", "overlap": "yes", "compression": "no",
+}  # fmt: skip
+JOB = {"mode": "dist_sync", "workers": 3, "servers": 2, "keys": 2, "slow": 3}
+#: kind: its module, what makes it, what it shows at first, other choices.
+FIGURES = {
+    "cost_calculator": (
+        cost_calculator, (VGG11, GPU, LINK), COST,
+        [{**COST, **other, "model": "own numbers"} for other in (
+            {"way": "naive", "latency": 0}, {"way": "servers", "compression": "yes"},
+            {"scaling": "all devices", "devices": 4096}, {"parameters": 1e12},
+            {"overlap": "no", "way": "tree"}, {"sent": "array by array"})],
+    ),
+    "data_parallel_step": (
+        data_parallel_step, (), {"devices": 2, "batch": 256, "clock": 7},
+        [{"devices": k, "batch": 100, "clock": now} for k in (1, 3, 4)
+         for now in range(8)],
+    ),
+    "pipeline_schedule": (
+        pipeline_schedule, (),
+        {"schedule": "GPipe", "stages": 4, "chunks": 8, "clock": 22},
+        [{"schedule": name, "stages": p, "chunks": m, "clock": m + 1}
+         for name in pipeline_schedule.SCHEDULES for p in (1, 3, 8) for m in (1, 16)],
+    ),
+    "ring_allreduce": (
+        ring_allreduce, (), {"devices": 4, "size": "840", "clock": 3},
+        [{"devices": k, "size": size, "clock": now} for k in (2, 5, 8)
+         for size in ring_allreduce.SIZES for now in (0, k - 1, 2 * k - 2)],
+    ),
+    "server_traffic": (
+        server_traffic, (), {**JOB, "clock": 20},
+        [{**JOB, "mode": mode, "workers": w, "servers": 4 - w, "clock": now}
+         for mode in ("dist_sync", "dist_async") for w in (1, 2, 3)
+         for now in (0, 13, 60)],
+    ),
+}  # fmt: skip
+every = pytest.mark.parametrize("kind", FIGURES)
+
+
+def made(kind, name="fig"):
+    module, arguments, *_ = FIGURES[kind]
+    return module.figure(*arguments, name=name).data
+
+
+def script(kind):
+    data = FIGURES[kind][0].data(*[GPU.flops] * (kind == "cost_calculator"))
+    return frame.Script(kind, "fig", data)
+
+
+@every
+def test_without_scripts_the_figure_is_complete_and_loads_nothing(kind):
+    first, html = FIGURES[kind][2], made(kind)
+    page, view = soup(html), script(kind).view(first)
+    assert page.svg.find("g", class_="drawing").decode_contents() == (
+        soup(view["drawing"]).decode()
+    )
+    words = {p["data-role"]: p.string for p in page.find_all("p")}
+    assert words == {"summary": view["summary"], "moment": view["moment"]}
+    assert page.find("p", {"data-role": "moment"})["aria-live"] == "polite"
+    assert page.svg["aria-label"] == view["summary"] and page.svg["role"] == "img"
+    assert page.find(class_="controls").has_attr("hidden")
+    assert not list(loaded(page)) and not OUTSIDE_CSS.findall(html)
+    assert not any(is_outside(word) for word in re.findall(r"[\w/:.-]{6,}", html))
+    used = set(re.findall(r"url\(#([\w-]+)\)", html.split("<script")[0]))
+    assert used <= {tag["id"] for tag in page.find_all(id=True)}
+
+
+@every
+def test_the_controls_have_names_and_show_the_first_choice(kind):
+    module, _, first, _ = FIGURES[kind]
+    page, roles = soup(made(kind)), {}
+    for control in page.find(class_="controls").find_all(["input", "select", "button"]):
+        assert control.find_parent("label") or control["aria-label"]
+        assert not control.get("tabindex")  # the keyboard reaches them in their order
+        chosen = control.find("option", selected=True)
+        roles[control.get("data-role")] = chosen.string if chosen else (
+            control.get("value"))  # fmt: skip
+    asked = [control.role for control in module.CONTROLS]
+    assert [role for role in roles if role in first] == asked
+    for role, value in first.items():
+        shown = roles[role]
+        assert shown == value if isinstance(value, str) else float(shown) == value
+    assert {"back", "on"} <= set(roles) or "clock" not in first
+
+
+@every
+def test_two_figures_share_no_id_and_each_is_the_same_in_every_run(kind):
+    both = made(kind, "first") + made(kind, "second")
+    ids = [tag["id"] for tag in soup(both).find_all(id=True)]
+    assert len(set(ids)) == len(ids) and {"first", "second"} <= set(ids)
+    assert {i.split("-")[0] for i in ids} == {"first", "second"}
+    assert made(kind) == made(kind)
+
+
+@every
+def test_every_state_is_made_of_values_and_stays_in_its_box(kind):
+    drawn = script(kind)
+    for choice in FIGURES[kind][3]:
+        view = drawn.view(choice)
+        assert not re.search(r"NaN|undefined|Infinity|null|\[object", str(view)), choice
+        right, bottom = map(int, view["box"].split()[2:])
+        for shape in soup(view["drawing"]).find_all(["rect", "text"]):
+            x, y = int(shape["x"]), int(shape["y"])
+            assert 0 <= x <= x + int(shape.get("width", 0)) <= right, (choice, shape)
+            assert 0 <= y <= y + int(shape.get("height", 0)) <= bottom, (choice, shape)
+
+
+def test_the_page_says_the_numbers_of_its_data_without_an_end_of_its_script():
+    html = frame.page("ring_allreduce", "x", "</script>", (), {"devices": 2,
+                      "size": "840"}, {**ring_allreduce.data(), "more": "</script>"})
+    assert html.count("</script>") == 2  # of the data and of the script
+
+
+def test_a_script_that_throws_says_which_figure_and_in_what(monkeypatch):
+    with pytest.raises(RuntimeError, match=r"figure 'ring_allreduce' fails in view\(d\)"
+                       ".*TypeError: cannot read property"):  # fmt: skip
+        frame.Script("ring_allreduce", "x", {}).view({"devices": 2, "size": "840"})
+    read = frame._read
+    monkeypatch.setattr(frame, "_read", lambda file: read(file) + "function (")
+    with pytest.raises(RuntimeError, match=r"'ring_allreduce' fails in shapes\.js"
+                       ".*SyntaxError"):  # fmt: skip
+        ring_allreduce.figure()
+
+
+@pytest.mark.parametrize(
+    "kind, arguments, message",
+    [
+        ("cost_calculator", (Model("mine", 10**6, 2, 1e9), GPU, LINK),
+         "unknown model 'mine': LeNet"),
+        ("cost_calculator", (VGG11, GPU, LINK, 1024, 5000),
+         "devices from 1 to 4096, not 5000"),
+        ("cost_calculator", (VGG11, GPU, LINK, 1024, 8, "star"),
+         "unknown way 'star': naive, tree"),
+        ("cost_calculator", (VGG11, GPU, Link(1.0, 1e-9)),
+         "latency from 0 to 100000, not 1000000"),
+        ("data_parallel_step", (5, 256), "the figure shows 1 to 4 devices, not 5"),
+        ("data_parallel_step", (2, 6),
+         "the figure shows minibatches of 4, 8, … 256, not 6"),
+        ("pipeline_schedule", ("gpipe", 4, 8),
+         "unknown schedule 'gpipe': GPipe or 1F1B"),
+        ("pipeline_schedule", ("GPipe", 9, 8),
+         "the figure shows 1 to 8 stages, not 9"),
+        ("pipeline_schedule", ("GPipe", 4, 0),
+         "the figure shows 1 to 16 micro-batches, not 0"),
+        ("ring_allreduce", (1, 840), "the figure shows 2 to 8 devices, not 1"),
+        ("ring_allreduce", (9, 840), "the figure shows 2 to 8 devices, not 9"),
+        ("ring_allreduce", (4, 11),
+         "the figure shows 840, 1000, 10 numbers, not 11"),
+        ("server_traffic", ("sync",),
+         "unknown kind of store 'sync': dist_sync or dist_async"),
+        ("server_traffic", ("dist_sync", 5), "workers from 1 to 4, not 5"),
+        ("server_traffic", ("dist_sync", 3, 0), "servers from 1 to 3, not 0"),
+        ("server_traffic", ("dist_sync", 3, 2, 1.5), "keys from 1 to 3, not 1.5"),
+        ("server_traffic", ("dist_sync", 3, 2, 2, 4), "slow from 1 to 3, not 4"),
+        ("server_traffic", ("dist_sync", 3, 2, 2, 3, 61), "clock from 0 to 60, not 61"),
+    ],
+)  # fmt: skip
+def test_what_a_figure_cannot_show_is_refused(kind, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        FIGURES[kind][0].figure(*arguments)
+
+
+# In a browser.
+
+
+@every
+def test_in_a_browser_the_page_shows_what_the_script_makes_of_each_choice(
+    kind, tmp_path
+):
+    _, _, first, others = FIGURES[kind]
+    choices = [first, *others, first] if kind != "cost_calculator" else others
+    seen = browse(made(kind), "note();" + choosing(choices), tmp_path)
+    assert_shown(seen, [first, *choices], script(kind))
+    assert not any(shown["hidden"] for shown in seen)
+
+
+def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(tmp_path):
+    seen = browse(
+        made("pipeline_schedule"),
+        """note(); find("back").click(); note(); find("on").click();
+           find("on").click(); note(); set("clock", 0); note(); find("back").click();
+           note(); find("on").click(); note(); set("clock", 22);
+           set("chunks", 4); note(); set("clock", 12); note(); set("stages", 1); note();
+           set("stages", 8); note()""",
+        tmp_path,
+    )
+    assert [shown["clock"] for shown in seen] == [
+        *(f"{now}/22" for now in (22, 21, 22, 0, 0, 1)),
+        "14/14", "12/14", "8/8", "22/22",
+    ]  # fmt: skip
+    assert seen[5]["moment"].startswith("Slot 1 of 22: stage 0 forward 0, stage 1 wait")
+
+
+#: Sets the slider of a number, and notes what numbers and sliders say.
+SLIDE = """
+const slider = (role) => root.querySelector(`[data-of=${role}]`);
+function slide(role, value) {
+  slider(role).value = value;
+  slider(role).dispatchEvent(new Event("input", {bubbles: true}));
+}
+"""
+
+
+def test_in_a_browser_models_numbers_and_sliders_move_together(tmp_path):
+    steps = SLIDE + """
+        set("bandwidth", -5); note(); set("bandwidth", ""); note();
+        set("bandwidth", 10); set("model", "LeNet"); note();
+        slide("devices", 5); slide("bandwidth", 2); note();
+        set("model", "large LSTM"); note(); set("latency", 0); note();
+        set("model", "LeNet");
+        seen.push(slider("parameters").value, find("model").value);
+        slide("example", 3); seen.push(find("model").value, find("example").value);
+        set("latency", 1000); seen.push(slider("latency").value)"""
+    seen = browse(made("cost_calculator"), steps, tmp_path)
+    models = cost_calculator.data(GPU.flops)["models"]
+    assert list(models) == [model.name for model in MODELS]
+    lenet = {**COST, "model": "LeNet", **models["LeNet"]}
+    moved = {**COST, "devices": 32, "bandwidth": 100}
+    lstm = {**moved, "model": LSTM.name, **models[LSTM.name]}
+    choices = [
+        {**COST, "bandwidth": 0.01}, {**COST, "bandwidth": 0.01}, lenet,
+        {**lenet, "devices": 32, "bandwidth": 100}, lstm, {**lstm, "latency": 0},
+    ]  # fmt: skip
+    assert_shown(seen[:6], choices, script("cost_calculator"))
+    # Of sliders, logarithms in their steps.
+    assert seen[6:] == ["5.1", "LeNet", "own numbers", "1000", "3"]
