@@ -12,7 +12,7 @@ import d2l_ext  # noqa: F401  (before MXNet: it loads CUDA's libraries)
 import mxnet as mx
 from mxnet import np, npx
 
-from bookkit.doctor import libraries
+from bookkit.doctor import software
 from d2l_ext.data_parallel import train
 from d2l_ext.devices import try_all_devices
 
@@ -57,7 +57,7 @@ def main():
 
     ran = subprocess.run([sys.executable, "-m", "bookkit.doctor"], check=False)
     check(ran.returncode == 0, "the doctor says that the book can run")
-    for file, wheel in libraries.WHEELS.items():
+    for file, wheel in software.WHEELS.items():
         ran = what_is_said_without(file)
         named = f"{file} is missing, from {wheel}" in ran.stdout
         check(ran.returncode == 1 and named, f"without {file} the doctor names {wheel}")

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from .examine import examine
+from .report import examine
 
 MARKS = {"ok": " ", "note": "–", "bad": "✗"}
 WIDTH = 22

@@ -1,11 +1,15 @@
-"""What jobs on several machines need: ssh, MPI, schedulers, a cluster in a box."""
+"""What jobs on several machines need: ports, ssh, MPI, schedulers, a box."""
 
 import shutil
+import socket
+import threading
 
 from pslaunch.mpirun import OPEN_MPI, implementation
 
-from .finding import NOTE, Finding
+from . import BAD, NOTE, Finding
 
+LOOPBACK = "127.0.0.1"
+PATIENCE = 0.5  # seconds: a name server that does not answer takes many more
 #: The command that a job is submitted by, for each scheduler.
 SCHEDULERS = {
     "Slurm": "srun",
@@ -16,8 +20,8 @@ SCHEDULERS = {
 SERVERS = "/usr/sbin:/usr/local/sbin"  # where sshd is, often outside of the PATH
 
 
-def examine(which=shutil.which, why_no_box=None):
-    """Return the findings. `why_no_box()` is None, or why a box cannot be had."""
+def tools(which=shutil.which, why_no_box=None):
+    """The findings. `why_no_box()` is None, or why a box cannot be had."""
     client, server = which("ssh"), which("sshd") or which("sshd", path=SERVERS)
     parts = [n for n, path in (("client", client), ("server", server)) if path]
     schedulers = [name for name, command in SCHEDULERS.items() if which(command)]
@@ -36,8 +40,8 @@ def _tool(topic, there, advice):
 
 
 def _mpi(mpirun):
-    found, advice = mpirun and implementation(mpirun), (
-        "sudo apt-get install openmpi-bin")  # fmt: skip
+    found = mpirun and implementation(mpirun)
+    advice = "sudo apt-get install openmpi-bin"
     if found in (None, OPEN_MPI):
         return _tool("MPI", found and f"mpirun of {found}", advice)
     return Finding("MPI", f"mpirun of {found}, which the launcher mpi refuses: it is "
@@ -45,12 +49,49 @@ def _mpi(mpirun):
 
 
 def _why_no_box():
-    import netbox as box
+    import netbox
 
-    return box.why_not()
+    return netbox.why_not()
 
 
 def _box(reason):
     if reason is None:
         return Finding("cluster in a box", "can be had here")
     return Finding("cluster in a box", f"stored results are shown: {reason}", NOTE)
+
+
+def ports(resolve=socket.gethostbyname, listener=socket.socket):
+    """The findings about loopback ports and this host's own name."""
+    return [_ports(listener), _name(resolve)]
+
+
+def _ports(listener):
+    try:
+        with listener() as server, listener() as client:
+            server.bind((LOOPBACK, 0))
+            server.listen(1)
+            client.settimeout(PATIENCE)
+            client.connect(server.getsockname())
+    except OSError as error:
+        text = f"no connection on {LOOPBACK}: {error}"
+        advice = "allow loopback: chapters on the distributed kvstore cannot run"
+        return Finding("ports", text, BAD, advice)
+    return Finding("ports", f"free ports on {LOOPBACK} can be connected to")
+
+
+def _name(resolve):
+    name, found = socket.gethostname(), []
+
+    def look_up():
+        try:
+            found.append(resolve(name))
+        except OSError:
+            found.append(None)
+
+    thread = threading.Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    if found and found[0]:
+        return Finding("host name", f"{name} is {found[0]}")
+    text = f"{name} has no address: jobs over several machines start slowly"
+    return Finding("host name", text, NOTE, f"add {name} to /etc/hosts")

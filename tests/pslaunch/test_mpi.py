@@ -30,7 +30,7 @@ def say(monkeypatch, tmp_path):
 def examined(mpirun):
     """What the doctor says of MPI."""
     where = {"mpirun": mpirun}
-    return cluster.examine(lambda name, path=None: where.get(name), lambda: None)[1]
+    return cluster.tools(lambda name, path=None: where.get(name), lambda: None)[1]
 
 
 @pytest.mark.parametrize("says, name", [

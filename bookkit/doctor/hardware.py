@@ -1,12 +1,50 @@
-"""The driver and the GPUs: which of them MXNet can use, and why not the others."""
+"""Cores and memory, the driver and the GPUs: which can be used, and why not others."""
 
+import os
 from pathlib import Path
 
 from d2l_ext.devices import gpus
+from d2l_ext.runtime import SETTINGS, cores
 
-from .finding import NOTE, Finding
+from . import NOTE, Finding
 
+#: Below this, MXNet's DataLoader workers, which pass minibatches through shared
+#: memory, may die of a bus error. Docker gives a container 64 MB.
+SHARED = 256 * 2**20
 NVIDIA, DISPLAYS = "0x10de", ("0x0300", "0x0302")  # as PCI numbers them
+
+
+def machine(environ=os.environ, count=None, shared="/dev/shm"):
+    """The findings about cores, thread settings and shared memory."""
+    count = count or cores()
+    found = [_cores(count)]
+    for name, value in SETTINGS.items():
+        if environ.get(name, value) != value:
+            text = f"{environ[name]}, where the book sets {value}: two CPU devices "
+            advice = f"unset {name}"
+            found.append(Finding(name, text + "may not run side by side", NOTE, advice))
+        else:
+            found.append(Finding(name, value))
+    return found + _shared_memory(shared)
+
+
+def _cores(count):
+    if count > 1:
+        return Finding("cores", str(count))
+    text = "1: two CPU devices take turns, and no chapter shows a speed-up"
+    return Finding("cores", text, NOTE, "give the machine a second core")
+
+
+def _shared_memory(path):
+    try:
+        state = os.statvfs(path)
+    except OSError:
+        return []
+    size = state.f_frsize * state.f_blocks
+    if size >= SHARED:
+        return []
+    text = f"{size // 2**20} MB: too little for a DataLoader with workers"
+    return [Finding("shared memory", text, NOTE, "for a container: --shm-size=1g")]
 
 
 def plugged_in(system="/sys"):
@@ -22,8 +60,8 @@ def plugged_in(system="/sys"):
     return found
 
 
-def examine(answers, plugged_in=0, visible=None):
-    """Return the findings about NVML's `answers`.
+def cards(answers, plugged_in=0, visible=None):
+    """The findings about the driver and the GPUs, from NVML's `answers`.
 
     `plugged_in`: what the function of that name counted. `visible`: the reader's own
     value of CUDA_VISIBLE_DEVICES, None if it is not set.

@@ -1,0 +1,116 @@
+"""All findings about this machine, and the sentence at the end.
+
+Can the book run here, on what, and what comes next?
+"""
+
+import os
+from dataclasses import asdict, dataclass
+
+from d2l_ext.devices import gpus, nvml
+from d2l_ext.runtime import cores
+
+from . import BAD, cluster, hardware, software
+from .software import MAKE
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`runs`: whether the book can run. `next`: the command to type now."""
+
+    runs: bool
+    text: str
+    next: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found: `sections` maps a title to a list of findings."""
+
+    sections: dict
+    answers: object
+    verdict: Verdict
+
+    def as_dict(self):
+        """The same as plain lists and dicts, for JSON."""
+        return {
+            "runs": self.verdict.runs,
+            "verdict": self.verdict.text,
+            "next": self.verdict.next,
+            "set": "gpu" if gpus.usable(self.answers) else "cpu",
+            "nvml": self.answers.as_dict(),
+            "findings": [
+                {"section": title, **asdict(finding)}
+                for title, findings in self.sections.items()
+                for finding in findings
+            ],
+        }
+
+
+def examine(read=nvml.read, probe=software.probe):
+    """Look at this machine and return a `Report`.
+
+    `read`: what asks NVML. `probe`: what asks MXNet's library.
+    """
+    answers, probed = read(), probe()
+    # Where no GPU fits, the library itself hides them all from CUDA.
+    fit = gpus.usable(answers)
+    visible = os.environ.get(gpus.VISIBLE) if fit else None
+    sections = {
+        "Python": software.python(),
+        "MXNet": software.mxnet(probed),
+        "GPUs": hardware.cards(answers, hardware.plugged_in(), visible),
+        "This machine": hardware.machine(),
+        "Several machines": cluster.tools() + cluster.ports(),
+    }
+    needed = "CUDA" in probed.get("features", ()) or "error" in probed
+    if needed and software.installed("mxnet-cu112"):
+        sections["GPUs"] += software.cuda_libraries()
+    every = [finding for found in sections.values() for finding in found]
+    return Report(sections, answers, decide(every, answers, probed, cores()))
+
+
+def decide(findings, answers, probed, count=2):
+    """Return the `Verdict` on these `findings`.
+
+    `answers`: NVML's. `probed`: what MXNet's library said of itself. `count`: how
+    many cores there are.
+    """
+    bad = [finding for finding in findings if finding.state == BAD]
+    if bad:
+        return _not_yet(bad, answers, probed)
+    if probed["gpus"]:
+        text = f"The book runs on {_number(probed['gpus'])}."
+        return Verdict(True, text, MAKE)
+    return _on_cpu(answers, probed, count)
+
+
+def _not_yet(bad, answers, probed):
+    first, fit = bad[0], gpus.usable(answers)
+    if probed.get("missing") and all(finding.advice == MAKE for finding in bad):
+        place = f"GPUs, because of {fit[0].name}" if fit else "the CPU"
+        text = f"The book cannot run yet: make will install it, for {place}."
+        return Verdict(False, text, MAKE)
+    text = f"The book cannot run yet: {first.topic}: {first.text}."
+    return Verdict(False, text, first.advice)
+
+
+def _on_cpu(answers, probed, count):
+    contexts = "The book runs on CPU contexts"
+    fit, unfit = gpus.usable(answers), gpus.unusable(answers)
+    if fit and "CUDA" not in probed["features"]:
+        text = f"{contexts}, because MXNet was installed for the CPU; here is a usable "
+        return Verdict(True, f"{text}{fit[0].name}.", "make book DEVICE=gpu")
+    if fit:
+        text = f"{contexts}: MXNet sees none of the GPUs that the driver lists."
+        return Verdict(True, text, MAKE)
+    if unfit:
+        return Verdict(True, f"{contexts}, not on {unfit[0]}.", MAKE)
+    cores = "one core" if count == 1 else f"{count} cores"
+    text = f"{contexts} ({cores}); there is no GPU that it could use."
+    return Verdict(True, text, MAKE)
+
+
+def _number(count):
+    if count == 1:
+        return "one GPU, and on CPU contexts where a chapter needs two devices"
+    return f"{count} GPUs"
