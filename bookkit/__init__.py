@@ -1,1 +1,13 @@
-"""What the pages of the book need."""
+"""What the pages of the book need, and no chapter teaches.
+
+| file | holds |
+|---|---|
+| `show` | the source of the library's functions, inside a chapter |
+| `style` | how measured figures look |
+| `figures` | figures that move, and charts of what a job did |
+| `answers` | `check`: answers to exercises, and what typical wrong ones suggest |
+| `moment` | statements about times, measured again until they can be told |
+| `stored` | results of runs that not every machine can do: measured, or read |
+| `provenance` | where a figure comes from: machine, versions, commit |
+| `doctor` | what this machine has, and whether the book runs on it |
+"""

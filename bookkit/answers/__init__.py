@@ -6,17 +6,29 @@
 
 A wrong answer that many would give is met with what it suggests, and not with the
 solution. Each chapter asks for some of its exercises; the others have no short answer.
+The answers of a part are in the file of its name.
 """
 
-from . import clusters, data_parallelism, distributed, model_parallelism
+from . import (
+    clusters,
+    data_parallel,
+    devices,
+    kvstore,
+    pipeline,
+    scale,
+    tensor_parallel,
+)
 from .question import says
 
 #: (chapter, number of the exercise): its `Question`.
 QUESTIONS = {
-    **data_parallelism.QUESTIONS,
-    **model_parallelism.QUESTIONS,
-    **distributed.QUESTIONS,
+    **devices.QUESTIONS,
+    **data_parallel.QUESTIONS,
+    **tensor_parallel.QUESTIONS,
+    **pipeline.QUESTIONS,
+    **kvstore.QUESTIONS,
     **clusters.QUESTIONS,
+    **scale.QUESTIONS,
 }
 
 

@@ -49,7 +49,6 @@ def plot(slots, ax):
     ax.set_yticks(stages, [f"stage {s}" for s in stages])
     ax.invert_yaxis()
     ax.set(xlim=(0, max(slot.end for slot in slots)), xlabel="slots of the clock")
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

@@ -29,7 +29,6 @@ def draw(story, num_workers=2):
                           label="started again" if not number else None)  # fmt: skip
         panel.set_ylabel(f"worker {rank}\nstep")
     panels[-1].set_xlabel("seconds since the job began")
-    figure.tight_layout()
     # Outside: wherever it stood inside, some job has its steps there.
     figure.legend(*panels[-1].get_legend_handles_labels(), loc="upper center",
                   bbox_to_anchor=(0.5, 0), ncol=3)  # fmt: skip
