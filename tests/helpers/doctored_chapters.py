@@ -1,7 +1,7 @@
 """A chapter that keeps every rule, and the ways to break it.
 
-`good()` makes the chapter. `DOCTORS` maps what is wrong to the rule that must
-find it and a function that breaks the chapter so.
+`good()` makes the chapter. `BROKEN` maps each rule to what it must find, with a
+function that breaks the chapter so.
 """
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -25,10 +25,7 @@ SUMMARY = """## Summary
 - Three.
 
 ## Exercises"""
-EXERCISE = """### Exercise {number}
-
-*{level}.*
-How many?
+HINT = """
 
 <details>
 <summary>Hint</summary>
@@ -36,6 +33,10 @@ How many?
 Count them.
 
 </details>"""
+EXERCISE = "### Exercise {number}\n\n*{level}.*\nHow many?" + HINT
+#: Asserts what another time would be otherwise, by a function of its own.
+TOGETHER = "def so(trace):\n    return trace.overlap() > 0\n\n\nassert so(trace)"
+HALF = {"source_hidden": True}  # of what folds a cell in Jupyter
 #: Where in the chapter the summary and the exercises are, as numbers of cells.
 IN_SUMMARY, FIRST, CHECK, SOLUTION, LAST = 8, 9, 10, 11, 16
 
@@ -90,10 +91,10 @@ def good():
     return nb
 
 
-def number(nb):
+def number(nb, first=1):
     cells = [cell for cell in nb.cells if cell.cell_type == "code"]
-    for i, cell in enumerate(cells):
-        cell.execution_count = i + 1
+    for i, cell in enumerate(cells, start=first):
+        cell.execution_count = i
 
 
 def output(printed, **more):
@@ -159,216 +160,141 @@ def error(nb):
     nb.cells[3].outputs = [failed]
 
 
-DOCTORS = {
-    "an invalid cell": ("is_valid", lambda nb: nb.cells[3].update(colour="red")),
-    "a count that is null": (
-        "was_executed_in_order",
-        lambda nb: nb.cells[3].update(execution_count=None),
-    ),
-    "a count that is repeated": (
-        "was_executed_in_order",
-        lambda nb: nb.cells[3].update(execution_count=1),
-    ),
-    "a run that began at 5": (
-        "was_executed_in_order",
-        lambda nb: [
-            c.update(execution_count=c.execution_count + 4)
-            for c in nb.cells
-            if c.cell_type == "code"
-        ],
-    ),
-    "a stored error": ("stores_errors_only_where_expected", error),
-    "an expected error that is gone": (
-        "stores_errors_only_where_expected",
-        tag("raises-exception"),
-    ),
-    "a warning on stderr": ("stores_no_stderr", stderr),
-    "a huge output": ("is_small", output("x" * 1_600_000)),
-    "a home folder in an output": (
-        "names_no_path_of_a_machine",
-        output("read\n/home/ann/data.gz"),
-    ),
-    "a home folder as a URL": (
-        "names_no_path_of_a_machine",
-        output("file:///home/ann/data"),
-    ),
-    "a temporary folder in the source": (
-        "names_no_path_of_a_machine",
-        source("open('/tmp/data.gz')"),
-    ),
-    "a folder in the text": (
-        "names_no_path_of_a_machine",
-        replace("its shape", "its shape\nin /Users/ann/book", i=2),
-    ),
-    "an unknown tag": ("has_known_tags", tag("nbval-ignore-outptu")),
-    "a skipped cell": ("has_known_tags", tag("nbval-skip")),
-    "a time from a timer": ("compares_no_times", untag(5)),
-    "a time from a clock": (
-        "compares_no_times",
-        source("print(time.perf_counter() - start)"),
-    ),
-    "a thing that was told": ("compares_no_times", source("tell(what, so, go)")),
-    "a time from a magic": ("compares_no_times", source("%timeit X.sum()")),
-    "a time from a function": ("compares_no_times", output("acc 0.97, 0.4 sec/epoch")),
-    "a speed-up": ("compares_no_times", output("speed-up: 1.93")),
-    "no import of the library": (
-        "imports_the_library_first",
-        source(f"from mxnet import np\n{LAST_LINES}", i=1),
-    ),
-    "MXNet before the library": (
-        "imports_the_library_first",
-        source(f"from mxnet import np\nimport d2l_ext\n{LAST_LINES}", i=1),
-    ),
-    "d2l before the library": (
-        "imports_the_library_first",
-        source(f"from d2l import mxnet as d2l\nimport d2l_ext\n{LAST_LINES}", i=1),
-    ),
-    "the library in the second cell": (
-        "imports_the_library_first",
-        lambda nb: (source(LAST_LINES, i=1)(nb), source("import d2l_ext")(nb)),
-    ),
-    "a second CPU": (
-        "leaves_devices_to_the_library",
-        source("np.ones(3, ctx=mx.cpu(1))"),
-    ),
-    "a CPU by keyword": (
-        "leaves_devices_to_the_library",
-        source("d = mx.cpu(device_id=1)"),
-    ),
-    "a GPU": ("leaves_devices_to_the_library", source("devices = [npx.gpu(0)]")),
-    "no line of provenance": (
-        "says_where_its_numbers_come_from",
-        source("import d2l_ext\nstyle.use()", i=1),
-    ),
-    "numbers without a commit": (
-        "says_where_its_numbers_come_from",
-        lambda nb: nb.cells[1].update(outputs=[origin("date", *FACTS[2:])]),
-    ),
-    "an image without alt text": ("describes_its_images", mystnb("image", "alt")),
-    "an image without caption": ("describes_its_images", mystnb("figure", "caption")),
-    "an image without name": ("describes_its_images", mystnb("figure", "name")),
-    "an interactive figure without caption": (
-        "describes_its_images",
-        lambda nb: nb.cells[3].outputs.append(interactive()),
-    ),
-    "a figure that was not stored": (
-        "describes_its_images",
-        lambda nb: nb.cells[4].update(outputs=[]),
-    ),
-    "two images in a cell": (
-        "describes_its_images",
-        lambda nb: nb.cells[4].outputs.append(image("image/svg+xml")),
-    ),
-    "figures in matplotlib's own style": (
-        "draws_in_the_books_style",
-        source("import d2l_ext\nprovenance()", i=1),
-    ),
-    "a figure with a frame of its own": (
-        "draws_in_the_books_style",
-        source("ax.spines['top'].set_visible(False)"),
-    ),
-    "a legend with a style of its own": (
-        "draws_in_the_books_style",
-        source("ax.legend(frameon=False)"),
-    ),
-    "no exercises": (
-        "ends_with_summary_and_exercises",
-        replace("## Exercises", "## Tasks"),
-    ),
-    "a section after the exercises": (
-        "ends_with_summary_and_exercises",
-        add(new_markdown_cell("## Later")),
-    ),
-    "three exercises": ("has_solved_exercises", drop(LAST, LAST + 1)),
-    "exercises that skip a number": (
-        "has_solved_exercises",
-        replace("Exercise 4", "Exercise 7", i=LAST),
-    ),
-    "an exercise without solution": ("has_solved_exercises", drop(SOLUTION)),
-    "an exercise whose solution is open": ("has_solved_exercises", untag(SOLUTION)),
-    "an exercise whose solution asserts nothing": (
-        "has_solved_exercises",
-        source("X.sum()", i=SOLUTION),
-    ),
-    "devices that must work together at once": (
-        "asserts_nothing_of_one_moment",
-        source("def so(trace):\n    return trace.overlap() > 0\n\n\nassert so(trace)"),
-    ),
-    "no word on what it gives": (
-        "opens_with_what_it_gives_and_needs",
-        replace("**After this chapter you can** count", "Learn to count", i=0),
-    ),
-    "no word on what it needs": (
-        "opens_with_what_it_gives_and_needs",
-        replace("**You need** [another](one.ipynb). ", "", i=0),
-    ),
-    "no word on how long it runs": (
-        "opens_with_what_it_gives_and_needs",
-        replace("in less than half a minute", "quickly", i=0),
-    ),
-    "one prompt": ("asks_to_predict", replace("Predict", "Compute", i=2)),
-    "a prompt that nothing answers": (
-        "asks_to_predict",
-        lambda nb: nb.cells.insert(3, new_markdown_cell("It is (3,).")),
-    ),
-    "a prediction in the middle of a line": (
-        "asks_to_predict",
-        replace("Predict", "They predict", i=2),
-    ),
-    "a summary of two points": ("sums_up_in_points", replace("- Three.\n", "")),
-    "a summary in prose": ("sums_up_in_points", replace("- ", "")),
-    "an exercise without a level": (
-        "grades_its_exercises",
-        replace("*Standard.*\n", "", i=SOLUTION + 1),
-    ),
-    "a level with a name of its own": (
-        "grades_its_exercises",
-        replace("*Standard.*", "*Hard.*", i=SOLUTION + 1),
-    ),
-    "no exercise to warm up": (
-        "grades_its_exercises",
-        replace("Warm-up", "Standard", i=FIRST),
-    ),
-    "an exercise without a hint": (
-        "folds_a_hint_below_each_exercise",
-        replace(
-            "\n\n<details>\n<summary>Hint</summary>\n\nCount them.\n\n</details>",
-            "",
-            i=FIRST,
-        ),
-    ),
-    "a hint that is open": (
-        "folds_a_hint_below_each_exercise",
-        replace("<details>\n<summary>Hint</summary>", "Hint:", i=FIRST),
-    ),
-    "a hint without an empty line, which would not be Markdown": (
-        "folds_a_hint_below_each_exercise",
-        replace("</summary>\n\n", "</summary>\n", i=FIRST),
-    ),
-    "a solution that Jupyter shows": (
-        "folds_what_it_hides_in_jupyter_too",
-        lambda nb: nb.cells[SOLUTION].metadata.pop("jupyter"),
-    ),
-    "a solution whose output Jupyter shows": (
-        "folds_what_it_hides_in_jupyter_too",
-        lambda nb: nb.cells[SOLUTION].metadata.update(jupyter={"source_hidden": True}),
-    ),
-    "no answer to check": ("lets_the_reader_check_an_answer", drop(CHECK)),
-    "a check of another chapter's answer": (
-        "lets_the_reader_check_an_answer",
-        source('check("devices", 1, None)', i=CHECK),
-    ),
-    "a check of another exercise": (
-        "lets_the_reader_check_an_answer",
-        source('check("example", 2, None)', i=CHECK),
-    ),
-    "a check that shows the answer": (
-        "lets_the_reader_check_an_answer",
-        source('check("example", 1, 3)', i=CHECK),
-    ),
-    "a term that the glossary lacks": (
-        "explains_its_bold_terms",
-        replace("**engine**", "**carburettor**", i=2),
-    ),
-    "bold type to stress": ("explains_its_bold_terms", replace("An", "**An**", i=2)),
-}
+#: By rule: what is wrong, and what breaks the chapter so.
+BROKEN = {
+    "is_valid": {
+        "an invalid cell": lambda nb: nb.cells[3].update(colour="red"),
+    },
+    "was_executed_in_order": {
+        "a count that is null": lambda nb: nb.cells[3].update(execution_count=None),
+        "a count that is repeated": lambda nb: nb.cells[3].update(execution_count=1),
+        "a run that began at 5": lambda nb: number(nb, first=5),
+    },
+    "stores_errors_only_where_expected": {
+        "a stored error": error,
+        "an expected error that is gone": tag("raises-exception"),
+    },
+    "stores_no_stderr": {
+        "a warning on stderr": stderr,
+    },
+    "is_small": {
+        "a huge output": output("x" * 1_600_000),
+    },
+    "names_no_path_of_a_machine": {
+        "a home folder in an output": output("read\n/home/ann/data.gz"),
+        "a home folder as a URL": output("file:///home/ann/data"),
+        "a temporary folder in the source": source("open('/tmp/data.gz')"),
+        "a folder in the text":
+            replace("its shape", "its shape\nin /Users/ann/book", i=2),
+    },
+    "has_known_tags": {
+        "an unknown tag": tag("nbval-ignore-outptu"),
+        "a skipped cell": tag("nbval-skip"),
+    },
+    "compares_no_times": {
+        "a time from a timer": untag(5),
+        "a time from a clock": source("print(time.perf_counter() - start)"),
+        "a thing that was told": source("tell(what, so, go)"),
+        "a time from a magic": source("%timeit X.sum()"),
+        "a time from a function": output("acc 0.97, 0.4 sec/epoch"),
+        "a speed-up": output("speed-up: 1.93"),
+    },
+    "imports_the_library_first": {
+        "no import of the library": source(f"from mxnet import np\n{LAST_LINES}", i=1),
+        "MXNet before the library":
+            source(f"from mxnet import np\nimport d2l_ext\n{LAST_LINES}", i=1),
+        "d2l before the library":
+            source(f"from d2l import mxnet as d2l\nimport d2l_ext\n{LAST_LINES}", i=1),
+        "the library in the second cell":
+            lambda nb: (source(LAST_LINES, i=1)(nb), source("import d2l_ext")(nb)),
+    },
+    "leaves_devices_to_the_library": {
+        "a second CPU": source("np.ones(3, ctx=mx.cpu(1))"),
+        "a CPU by keyword": source("d = mx.cpu(device_id=1)"),
+        "a GPU": source("devices = [npx.gpu(0)]"),
+    },
+    "says_where_its_numbers_come_from": {
+        "no line of provenance": source("import d2l_ext\nstyle.use()", i=1),
+        "numbers without a commit":
+            lambda nb: nb.cells[1].update(outputs=[origin("date", *FACTS[2:])]),
+    },
+    "describes_its_images": {
+        "an image without alt text": mystnb("image", "alt"),
+        "an image without caption": mystnb("figure", "caption"),
+        "an image without name": mystnb("figure", "name"),
+        "an interactive figure without caption":
+            lambda nb: nb.cells[3].outputs.append(interactive()),
+        "a figure that was not stored": lambda nb: nb.cells[4].update(outputs=[]),
+        "two images in a cell":
+            lambda nb: nb.cells[4].outputs.append(image("image/svg+xml")),
+    },
+    "draws_in_the_books_style": {
+        "figures in matplotlib's own style":
+            source("import d2l_ext\nprovenance()", i=1),
+        "a figure with a frame of its own":
+            source("ax.spines['top'].set_visible(False)"),
+        "a legend with a style of its own": source("ax.legend(frameon=False)"),
+    },
+    "ends_with_summary_and_exercises": {
+        "no exercises": replace("## Exercises", "## Tasks"),
+        "a section after the exercises": add(new_markdown_cell("## Later")),
+    },
+    "has_solved_exercises": {
+        "three exercises": drop(LAST, LAST + 1),
+        "exercises that skip a number": replace("Exercise 4", "Exercise 7", i=LAST),
+        "an exercise without solution": drop(SOLUTION),
+        "an exercise whose solution is open": untag(SOLUTION),
+        "an exercise whose solution asserts nothing": source("X.sum()", i=SOLUTION),
+    },
+    "asserts_nothing_of_one_moment": {
+        "devices that must work together at once": source(TOGETHER),
+    },
+    "opens_with_what_it_gives_and_needs": {
+        "no word on what it gives":
+            replace("**After this chapter you can** count", "Learn to count", i=0),
+        "no word on what it needs":
+            replace("**You need** [another](one.ipynb). ", "", i=0),
+        "no word on how long it runs":
+            replace("in less than half a minute", "quickly", i=0),
+    },
+    "asks_to_predict": {
+        "one prompt": replace("Predict", "Compute", i=2),
+        "a prompt that nothing answers":
+            lambda nb: nb.cells.insert(3, new_markdown_cell("It is (3,).")),
+        "a prediction in the middle of a line": replace("Predict", "They predict", i=2),
+    },
+    "sums_up_in_points": {
+        "a summary of two points": replace("- Three.\n", ""),
+        "a summary in prose": replace("- ", ""),
+    },
+    "grades_its_exercises": {
+        "an exercise without a level": replace("*Standard.*\n", "", i=SOLUTION + 1),
+        "a level with a name of its own":
+            replace("*Standard.*", "*Hard.*", i=SOLUTION + 1),
+        "no exercise to warm up": replace("Warm-up", "Standard", i=FIRST),
+    },
+    "folds_a_hint_below_each_exercise": {
+        "an exercise without a hint": replace(HINT, "", i=FIRST),
+        "a hint that is open":
+            replace("<details>\n<summary>Hint</summary>", "Hint:", i=FIRST),
+        "a hint without an empty line, which would not be Markdown":
+            replace("</summary>\n\n", "</summary>\n", i=FIRST),
+    },
+    "folds_what_it_hides_in_jupyter_too": {
+        "a solution that Jupyter shows":
+            lambda nb: nb.cells[SOLUTION].metadata.pop("jupyter"),
+        "a solution whose output Jupyter shows":
+            lambda nb: nb.cells[SOLUTION].metadata.update(jupyter=HALF),
+    },
+    "lets_the_reader_check_an_answer": {
+        "no answer to check": drop(CHECK),
+        "a check of another chapter's answer":
+            source('check("devices", 1, None)', i=CHECK),
+        "a check of another exercise": source('check("example", 2, None)', i=CHECK),
+        "a check that shows the answer": source('check("example", 1, 3)', i=CHECK),
+    },
+    "explains_its_bold_terms": {
+        "a term that the glossary lacks": replace("**engine**", "**carburettor**", i=2),
+        "bold type to stress": replace("An", "**An**", i=2),
+    },
+}  # fmt: skip
