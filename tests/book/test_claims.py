@@ -52,12 +52,32 @@ def change(ledger, name, **fields):
     ledger.claims[i] = ledger.claims[i]._replace(**fields)
 
 
-def only(check, ledger, book):
-    """The one message, which must come from `check`."""
-    found = {other: other(ledger, book) for other in CHECKS}
-    assert [other for other in CHECKS if found[other]] == [check]
-    (message,) = found[check]
-    return message
+def changed(name="S4", **fields):
+    return lambda ledger, book: change(ledger, name, **fields)
+
+
+def tagged(tag, cell=1):
+    def fault(ledger, book):
+        book[PAGE].cells[cell].metadata.setdefault("tags", []).append(tag)
+
+    return fault
+
+
+def source(text):
+    return lambda ledger, book: book[PAGE].cells[1].update(source=text)
+
+
+def open_but_tagged(chapter):
+    def fault(ledger, book):
+        change(ledger, "S5", chapter=chapter)
+        tagged("claim-S5")(ledger, book)
+
+    return fault
+
+
+def another_chapter(ledger, book):
+    cell = new_code_cell("assert x", metadata={"tags": ["claim-S4"]})
+    book["chapters/other"] = new_notebook(cells=[cell])
 
 
 def test_a_ledger_in_order_has_no_problems(ledger, book):
@@ -69,113 +89,84 @@ def test_the_ids_are_the_seventy_five_of_the_book():
     assert (EXPECTED[0], EXPECTED[14], EXPECTED[-1]) == ("S1", "D1", "T38")
 
 
-def test_a_missing_id_is_found(ledger, book):
-    del ledger.claims[20]
-    assert "D7 is missing" in only(wrong_ids, ledger, book)
+#: By check: a part of the one message, and what is wrong with the ledger or the book.
+FAULTS = {
+    wrong_ids: [
+        ("D7 is missing", lambda ledger, book: ledger.claims.pop(20)),
+        ("S15", lambda ledger, book: ledger.claims.append(
+            ledger.claims[0]._replace(id="S15"))),
+        ("S1 stands 2 times", lambda ledger, book: ledger.claims.append(
+            ledger.claims[0])),
+    ],
+    wrong_words: [
+        ("'plausible'", changed(verdict="plausible", finding="It seems so.")),
+        ("'DL2'", changed(flags=["DL2"])),
+        ("'DL2'", changed(source=["DL2"])),
+        ("no source", changed(source=[])),
+    ],
+    without_finding: [
+        ("qualified", changed(verdict="qualified", finding=" ")),
+        ("refuted", changed(verdict="refuted", finding=" ")),
+    ],
+    not_shown: [
+        ("'chapters/lost'", changed("S5", verdict="confirmed",
+                                    chapter="chapters/lost")),
+        ("has the tag claim-S5", changed("S5", verdict="confirmed", chapter=PAGE)),
+        ("asserts", source("x = 3\nprint(x == 3)")),
+        ("asserts", source("assert True")),
+        ("asserts", source("def f():\n    assert x == 3")),
+        ("asserts", source("def check_all():\n    pass")),
+        ("asserts", source("check = 3  # assert")),
+    ],
+    stray_tags: [
+        ("claim-S44 names no claim", tagged("claim-S44")),
+        (f"chapters/other: the tag claim-S4 belongs to {PAGE}, says claims.yml",
+         another_chapter),
+        ("open in claims.yml", open_but_tagged("")),
+        ("open in claims.yml", open_but_tagged(PAGE)),
+        ("cell of text", tagged("claim-S4", cell=0)),
+    ],
+}  # fmt: skip
 
 
-def test_an_invented_id_is_found(ledger, book):
-    ledger.claims.append(ledger.claims[0]._replace(id="S15"))
-    assert "S15" in only(wrong_ids, ledger, book)
-
-
-def test_a_doubled_id_is_found(ledger, book):
-    ledger.claims.append(ledger.claims[0])
-    assert "S1 stands 2 times" in only(wrong_ids, ledger, book)
-
-
-def test_an_unknown_verdict_is_found(ledger, book):
-    change(ledger, "S4", verdict="plausible", finding="It seems so.")
-    assert "'plausible'" in only(wrong_words, ledger, book)
-
-
-@pytest.mark.parametrize("field", ["flags", "source"])
-def test_an_unknown_flag_or_source_is_found(ledger, book, field):
-    change(ledger, "S4", **{field: ["DL2"]})
-    assert "'DL2'" in only(wrong_words, ledger, book)
-
-
-def test_a_claim_without_source_is_found(ledger, book):
-    change(ledger, "S4", source=[])
-    assert "no source" in only(wrong_words, ledger, book)
+@pytest.mark.parametrize(
+    "check, said, fault",
+    [(check, *fault) for check, faults in FAULTS.items() for fault in faults],
+)
+def test_exactly_one_check_finds_it_and_says_what_it_is(
+    ledger, book, check, said, fault
+):
+    fault(ledger, book)
+    found = {other: other(ledger, book) for other in CHECKS}
+    assert [other for other in CHECKS if found[other]] == [check]
+    (message,) = found[check]
+    assert said in message
 
 
 @pytest.mark.parametrize("verdict", ["qualified", "refuted"])
-def test_a_verdict_that_is_not_confirmed_needs_a_finding(ledger, book, verdict):
-    change(ledger, "S4", verdict=verdict, finding=" ")
-    assert verdict in only(without_finding, ledger, book)
+def test_a_finding_may_stand_with_a_verdict_that_is_not_confirmed(
+    ledger, book, verdict
+):
     change(ledger, "S4", verdict=verdict, finding="Only on Sundays.")
     assert without_finding(ledger, book) == []
 
 
-def test_a_shown_claim_needs_a_chapter_that_exists(ledger, book):
-    change(ledger, "S5", verdict="confirmed", chapter="chapters/lost")
-    assert "'chapters/lost'" in only(not_shown, ledger, book)
-
-
-def test_a_shown_claim_needs_a_tagged_code_cell(ledger, book):
-    change(ledger, "S5", verdict="confirmed", chapter=PAGE)
-    assert "has the tag claim-S5" in only(not_shown, ledger, book)
-
-
 @pytest.mark.parametrize(
-    "source",
-    [
-        "x = 3\nprint(x == 3)",
-        "assert True",
-        "def f():\n    assert x == 3",
-        "def check_all():\n    pass",
-        "check = 3  # assert",
-    ],
-)
-def test_a_shown_claim_needs_an_assertion_that_runs(ledger, book, source):
-    book[PAGE].cells[1].source = source
-    assert "asserts" in only(not_shown, ledger, book)
-
-
-@pytest.mark.parametrize(
-    "source",
+    "text",
     [
         "for x in [1, 2]:\n    assert x > 0",
         "%matplotlib inline\nnpx.assert_allclose(a, b)",
         "check_replicas(device_params)",
     ],
 )
-def test_assertions_are_found_in_loops_and_behind_magics(ledger, book, source):
-    book[PAGE].cells[1].source = source
+def test_assertions_are_found_in_loops_and_behind_magics(ledger, book, text):
+    source(text)(ledger, book)
     assert not_shown(ledger, book) == []
 
 
 def test_one_asserting_cell_among_the_tagged_ones_is_enough(ledger, book):
     book[PAGE].cells.append(new_code_cell("x", metadata={"tags": ["claim-S4"]}))
     assert not_shown(ledger, book) == []
-
-
-def test_a_tag_that_names_no_claim_is_found(ledger, book):
-    book[PAGE].cells[1].metadata.tags.append("claim-S44")
-    assert "claim-S44 names no claim" in only(stray_tags, ledger, book)
-
-
-def test_a_tag_in_another_chapter_is_found(ledger, book):
-    cell = new_code_cell("assert x", metadata={"tags": ["claim-S4"]})
-    book["chapters/other"] = new_notebook(cells=[cell])
-    message = only(stray_tags, ledger, book)
-    assert (
-        message
-        == f"chapters/other: the tag claim-S4 belongs to {PAGE}, says claims.yml"
-    )
-
-
-@pytest.mark.parametrize("chapter", ["", PAGE])
-def test_a_tag_of_an_open_claim_is_found(ledger, book, chapter):
-    change(ledger, "S5", chapter=chapter)
-    book[PAGE].cells[1].metadata.tags.append("claim-S5")
-    assert "open in claims.yml" in only(stray_tags, ledger, book)
-
-
-def test_a_tag_on_text_is_found(ledger, book):
-    book[PAGE].cells[0].metadata["tags"] = ["claim-S4"]
-    assert "cell of text" in only(stray_tags, ledger, book)
 
 
 @pytest.mark.parametrize("wrong", ["verdct: open", ""])
