@@ -22,100 +22,73 @@ def machine(tmp_path):
 
 # Python
 
+#: What is on the PATH (name: version, and more of `add_python`), what the reader sets,
+#: and which is taken.
+TAKEN = {
+    "the newest that is supported": (
+        {f"python3.{n}": [f"3.{n}"] for n in (9, 10, 11, 12)}, {}, "python3.11"),
+    "3.9 alone": ({"python3.9": ["3.9"]}, {}, "python3.9"),
+    "a python3 without a number": ({"python3": ["3.10"]}, {}, "python3"),
+    "an older one, when the newer lacks venv": (
+        {"python3.11": ["3.11", "no-venv"], "python3.10": ["3.10"]}, {}, "python3.10"),
+    "one without venv, for uv": (
+        {"python3.11": ["3.11", "no-venv"]}, {"NEED_VENV": "no"}, "python3.11"),
+    "the one that the reader names": (
+        {"python3.11": ["3.11"], "mine": ["3.9"]}, {"PYTHON": "mine"}, "mine"),
+}  # fmt: skip
+#: The same, and what is said.
+REFUSED = {
+    "3.12 alone": (
+        {"python3.12": ["3.12"], "python3": ["3.12"]}, {},
+        ["python3: is Python 3.12", "NumPy 1.23.5, which has no wheel",
+         "sudo apt-get install python3.11-venv"]),
+    "none at all": ({}, {}, ["There is none at all"]),
+    "one without venv": (
+        {"python3.11": ["3.11", "no-venv"]}, {},
+        ["lacks the module venv", "sudo apt-get install python3.11-venv"]),
+    "one for a processor without MXNet": (
+        {"python3.11": ["3.11", "venv", "Darwin-arm64"]}, {},
+        ["built for Darwin-arm64; MXNet 1.9.1 has wheels for"]),
+    "a wrong one that the reader names": (
+        {"python3.11": ["3.11"], "python3.12": ["3.12"]}, {"PYTHON": "python3.12"},
+        ["PYTHON=python3.12 cannot run this book", "is Python 3.12"]),
+    "none of the name that the reader gives": (
+        {"python3.11": ["3.11"]}, {"PYTHON": "nowhere"},
+        ["PYTHON=nowhere cannot run this book", "no such program"]),
+}  # fmt: skip
 
-def test_the_newest_supported_python_is_chosen(machine):
-    for name in ("python3.9", "python3.10", "python3.11", "python3.12"):
-        machine.add_python(name, name[6:])
-    found = machine.find_python()
-    assert (found.returncode, found.stdout) == (0, "/real/python3.11\n")
+
+@pytest.mark.parametrize("pythons, settings, taken", TAKEN.values(), ids=TAKEN)
+def test_a_python_is_taken(machine, pythons, settings, taken):
+    for name, how in pythons.items():
+        machine.add_python(name, *how)
+    found = machine.find_python(**settings)
+    assert (found.returncode, found.stdout) == (0, f"/real/{taken}\n")
 
 
-def test_python_3_9_alone_is_chosen(machine):
-    machine.add_python("python3.9", "3.9")
-    assert machine.find_python().stdout == "/real/python3.9\n"
-
-
-def test_a_python3_without_a_number_is_asked_for_its_version(machine):
-    machine.add_python("python3", "3.10")
-    assert machine.find_python().stdout == "/real/python3\n"
-
-
-def test_with_python_3_12_only_the_message_says_why_and_what_to_install(machine):
-    machine.add_python("python3.12", "3.12")
-    machine.add_python("python3", "3.12")
-    found = machine.find_python()
-    assert found.returncode == 1
-    assert found.stdout == ""
-    assert "python3: is Python 3.12" in found.stderr
-    assert "NumPy 1.23.5, which has no wheel" in found.stderr
-    assert "sudo apt-get install python3.11-venv" in found.stderr
-
-
-def test_without_any_python_the_message_says_so(machine):
-    found = machine.find_python()
-    assert found.returncode == 1
-    assert "There is none at all" in found.stderr
+@pytest.mark.parametrize("pythons, settings, said", REFUSED.values(), ids=REFUSED)
+def test_where_no_python_will_do_the_message_says_why_and_what_to_do(
+    machine, pythons, settings, said
+):
+    for name, how in pythons.items():
+        machine.add_python(name, *how)
+    found = machine.find_python(**settings)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert [words for words in said if words not in found.stderr] == []
 
 
 @pytest.mark.parametrize(
     "script", ["echo 'pyenv: command not found' >&2; exit 127", "exit 0"]
 )
-def test_a_shim_that_does_not_run_is_passed_over(machine, script):
+def test_a_shim_that_does_not_run_is_passed_over_and_named_where_there_is_nothing_else(
+    machine, script
+):
     machine.add("python3.11", script)
-    machine.add_python("python3.10", "3.10")
-    assert machine.find_python().stdout == "/real/python3.10\n"
-
-
-def test_a_shim_that_does_not_run_is_named_when_there_is_nothing_else(machine):
-    machine.add("python3.11", "exit 127")
     found = machine.find_python()
     assert found.returncode == 1
     assert "python3.11: is on the PATH, but does not run" in found.stderr
-
-
-def test_a_python_without_venv_is_named_with_the_missing_package(machine):
-    machine.add_python("python3.11", "3.11", module="no-venv")
-    found = machine.find_python()
-    assert found.returncode == 1
-    assert "lacks the module venv" in found.stderr
-    assert "sudo apt-get install python3.11-venv" in found.stderr
-
-
-def test_a_python_without_venv_is_passed_over_for_an_older_one(machine):
-    machine.add_python("python3.11", "3.11", module="no-venv")
     machine.add_python("python3.10", "3.10")
     assert machine.find_python().stdout == "/real/python3.10\n"
-
-
-def test_a_python_without_venv_will_do_for_uv(machine):
-    machine.add_python("python3.11", "3.11", module="no-venv")
-    assert machine.find_python(NEED_VENV="no").stdout == "/real/python3.11\n"
-
-
-def test_a_python_for_a_processor_without_mxnet_is_refused_by_name(machine):
-    machine.add_python("python3.11", "3.11", kind="Darwin-arm64")
-    found = machine.find_python()
-    assert found.returncode == 1
-    assert "built for Darwin-arm64; MXNet 1.9.1 has wheels for" in found.stderr
-
-
-def test_the_python_that_the_reader_names_is_taken(machine):
-    machine.add_python("python3.11", "3.11")
-    machine.add_python("mine", "3.9")
-    assert machine.find_python(PYTHON="mine").stdout == "/real/mine\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [("python3.12", "is Python 3.12"), ("nowhere", "no such program")],
-)
-def test_the_python_that_the_reader_names_is_checked(machine, name, reason):
-    machine.add_python("python3.11", "3.11")
-    machine.add_python("python3.12", "3.12")
-    found = machine.find_python(PYTHON=name)
-    assert (found.returncode, found.stdout) == (1, "")
-    assert f"PYTHON={name} cannot run this book" in found.stderr
-    assert reason in found.stderr
 
 
 def test_the_probe_understands_a_real_python(machine):
@@ -150,12 +123,6 @@ def test_the_gpu_set_is_for_gpus_that_its_machine_code_fits(
     assert found.stderr.count("\n") == 1
 
 
-def test_without_a_driver_the_cpu_set_is_chosen_and_says_why(machine):
-    found = machine.find_device()
-    assert (found.returncode, found.stdout) == (0, "cpu\n")
-    assert "there is no NVIDIA driver" in found.stderr
-
-
 @pytest.mark.parametrize("card", [*USABLE.values(), *UNUSABLE.values()])
 def test_the_set_is_chosen_by_the_rule_that_the_doctor_has(machine, card):
     machine.add("uname", "echo Linux x86_64")
@@ -164,12 +131,23 @@ def test_the_set_is_chosen_by_the_rule_that_the_doctor_has(machine, card):
     assert machine.find_device().stdout == f"{chosen}\n"
 
 
-def test_a_driver_that_fails_leads_to_the_cpu_set(machine):
-    machine.add("uname", "echo Linux x86_64")
-    machine.add("nvidia-smi", "echo 'NVIDIA-SMI has failed'; exit 9")
+@pytest.mark.parametrize(
+    "system, smi, reason",
+    [
+        ("Linux x86_64", None, "there is no NVIDIA driver"),
+        ("Linux x86_64", "echo 'NVIDIA-SMI has failed'; exit 9", "finds no GPU"),
+        ("Linux aarch64", "echo 'NVIDIA A10, 8.6'", "Linux aarch64"),
+    ],
+)
+def test_without_a_driver_that_works_or_a_wheel_the_cpu_set_is_chosen_and_says_why(
+    machine, system, smi, reason
+):
+    machine.add("uname", f"echo {system}")
+    if smi:
+        machine.add("nvidia-smi", smi)
     found = machine.find_device()
-    assert found.stdout == "cpu\n"
-    assert "finds no GPU" in found.stderr
+    assert (found.returncode, found.stdout) == (0, "cpu\n")
+    assert reason in found.stderr
 
 
 def test_an_old_drivers_library_is_asked_where_its_nvidia_smi_knows_too_little(
@@ -187,14 +165,6 @@ esac"""
     found = machine.find_device()
     assert found.stdout == "gpu\n"
     assert "Tesla V100-SXM2-16GB, 7.0" in found.stderr
-
-
-def test_a_gpu_beside_another_processor_leads_to_the_cpu_set(machine):
-    machine.add("uname", "echo Linux aarch64")
-    machine.add_gpus("NVIDIA A10, 8.6")
-    found = machine.find_device()
-    assert found.stdout == "cpu\n"
-    assert "Linux aarch64" in found.stderr
 
 
 def test_the_reader_may_choose_the_other_set(machine):
@@ -313,20 +283,19 @@ def test_a_second_call_does_nothing_and_says_nothing(checkout):
     assert len(checkout.installations()) == 2
 
 
-def test_a_changed_lock_is_noticed(checkout):
+@pytest.mark.parametrize(
+    "file, line, installations",
+    [("requirements/locks/common.txt", "another==1.0\n", 4),
+     ("pyproject.toml", "# more\n", 2)],
+)  # fmt: skip
+def test_a_changed_lock_is_noticed_and_changed_settings_of_tests_install_nothing(
+    checkout, file, line, installations
+):
     checkout.make()
-    with open(checkout.root / "requirements/locks" / "common.txt", "a") as file:
-        file.write("another==1.0\n")
+    with open(checkout.root / file, "a") as stream:
+        stream.write(line)
     checkout.make()
-    assert len(checkout.installations()) == 4
-
-
-def test_a_change_of_the_tests_settings_installs_nothing(checkout):
-    checkout.make()
-    with open(checkout.root / "pyproject.toml", "a") as file:
-        file.write("# more\n")
-    checkout.make()
-    assert len(checkout.installations()) == 2
+    assert len(checkout.installations()) == installations
 
 
 def test_the_other_set_is_installed_when_asked_for_and_then_kept(checkout):
@@ -345,30 +314,23 @@ def test_an_installation_that_failed_is_made_anew(checkout):
     assert len(checkout.installations()) == 2
 
 
-def test_a_missing_system_library_is_named_with_its_package(checkout):
-    message = "OSError: libquadmath.so.0: cannot open shared object file"
+@pytest.mark.parametrize(
+    "library, settings, said",
+    [("libquadmath.so.0", {}, "sudo apt-get install libgomp1 libquadmath0"),
+     ("libgomp.so.1", {}, "sudo apt-get install libgomp1 libquadmath0"),
+     ("libcuda.so.1", {"DEVICE": "gpu"}, "make book DEVICE=cpu")],
+)  # fmt: skip
+def test_a_missing_library_is_named_with_what_to_do_and_nothing_is_installed_again(
+    checkout, library, settings, said
+):
+    message = f"OSError: {library}: cannot open shared object file"
     (checkout.root / "message").write_text(message)
-    made = checkout.make()
-    assert made.returncode == 1
-    assert made.stderr.splitlines()[-1].endswith(
-        "sudo apt-get install libgomp1 libquadmath0"
-    )
-
-
-def test_once_the_library_is_there_nothing_is_installed_again(checkout):
-    (checkout.root / "message").write_text("OSError: libgomp.so.1: not found")
-    assert checkout.make().returncode == 1
-    assert checkout.make().returncode == 1
+    for made in (checkout.make(**settings), checkout.make(**settings)):
+        assert made.returncode == 1
+        assert made.stderr.splitlines()[-1].endswith(said)
     (checkout.root / "message").unlink()
-    assert checkout.make().returncode == 0
+    assert checkout.make(**settings).returncode == 0
     assert len(checkout.installations()) == 2
-
-
-def test_a_missing_driver_leads_to_the_cpu_set(checkout):
-    (checkout.root / "message").write_text("OSError: libcuda.so.1: not found")
-    made = checkout.make(DEVICE="gpu")
-    assert made.returncode == 1
-    assert "make book DEVICE=cpu" in made.stderr
 
 
 def test_an_environment_of_the_readers_own_is_left_alone(checkout):
@@ -444,9 +406,8 @@ def test_the_locks_of_both_mxnets_share_all_other_packages():
 
 
 def test_the_library_requires_what_the_book_requires():
-    root = TOOLS.parent
-    required = (root / "requirements.txt").read_text().splitlines()
-    project = (root / "pyproject.toml").read_text()
+    required = (ROOT / "requirements.txt").read_text().splitlines()
+    project = (ROOT / "pyproject.toml").read_text()
     listed = project.split("dependencies = [")[1].split("]")[0]
     for line in listed.split():
         assert line.strip('",') in required
