@@ -158,44 +158,35 @@ def test_the_ring_beats_the_tree_from_the_right_answer_on():
 
 # The machinery, on questions made for it.
 
-THREE = Question("a number", 3, [(6, "Halve it.")])
+NUMBER, FRACTION = Question("a number", 3, [(6, "Halve it.")]), Question("", 0.3)
+PAIR, SHARE = Question("two numbers", [1, 2]), Question("a share", 0.5, tolerance=0.1)
+WHETHER, ONE, WORD = Question("", True), Question("", 1), Question("a word", "data")
 
 
-def test_a_number_is_too_small_or_too_large():
-    assert says(THREE, 2) == "not yet, too small. Asked is a number."
-    assert says(THREE, 4) == "not yet, too large. Asked is a number."
-
-
-def test_a_number_may_be_numpys():
-    assert says(THREE, numpy.float32(3)) == says(THREE, numpy.array(3)) == "right."
-
-
-def test_true_is_not_one():
-    assert says(Question("a number", 1), True).startswith("not yet.")
-    assert says(Question("whether", True), 1).startswith("not yet.")
-    assert says(Question("whether", True), numpy.bool_(True)) == "right."
-
-
-def test_an_answer_within_the_tolerance_is_right():
-    question = Question("a share", 0.5, tolerance=0.1)
-    assert says(question, 0.54) == "right."
-    assert says(question, 0.56).startswith("not yet, too large.")
-
-
-def test_rounding_is_forgiven_where_no_tolerance_is_given():
-    assert says(Question("a number", 0.3), 0.1 + 0.2) == "right."
-
-
-def test_a_list_needs_its_length_and_its_order():
-    question = Question("two numbers", [1, 2])
-    assert says(question, (1, 2)) == "right."
-    assert says(question, numpy.array([1.0, 2.0])) == "right."
-    assert says(question, [1]).startswith("not yet: 2 numbers are needed.")
-    assert says(question, [2, 1]) == "not yet. Asked is two numbers."
-
-
-def test_a_word_may_be_written_in_capitals():
-    assert says(Question("a word", "data"), " Data ") == "right."
+@pytest.mark.parametrize(
+    "question, answer, said",
+    [
+        (NUMBER, 2, "not yet, too small. Asked is a number."),
+        (NUMBER, 4, "not yet, too large. Asked is a number."),
+        (NUMBER, numpy.float32(3), "right."),
+        (NUMBER, numpy.array(3), "right."),
+        (ONE, True, "not yet. Asked is ."),  # a truth is no number
+        (WHETHER, 1, "not yet. Asked is ."),
+        (WHETHER, numpy.bool_(True), "right."),
+        (SHARE, 0.54, "right."),
+        (SHARE, 0.56, "not yet, too large. Asked is a share."),
+        (FRACTION, 0.1 + 0.2, "right."),  # rounding is forgiven
+        (PAIR, (1, 2), "right."),
+        (PAIR, numpy.array([1.0, 2.0]), "right."),
+        (PAIR, [1], "not yet: 2 numbers are needed. Asked is two numbers."),
+        (PAIR, [2, 1], "not yet. Asked is two numbers."),
+        (WORD, " Data ", "right."),
+    ],
+)
+def test_an_answer_is_told_whether_it_is_right_and_what_it_lacks(
+    question, answer, said
+):
+    assert says(question, answer) == said
 
 
 def test_no_answer_yet_is_said_so(capsys):

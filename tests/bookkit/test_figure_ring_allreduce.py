@@ -17,6 +17,13 @@ def made(k, size="840"):
     return State(SCRIPT, {"devices": k, "size": size})
 
 
+def all_held(d):
+    """After every round, on every device, of every chunk: whose numbers are in it."""
+    every = """range(steps(d) + 1).map((now) => range(d.k).map((i) =>
+        range(d.k).map((c) => held(d, i, c, now))))"""
+    return SCRIPT.ask(d.choice, every)
+
+
 def run(k, size, monkeypatch):
     """Run the library's ring, device i holding 2^i, and look on after every round.
 
@@ -59,7 +66,7 @@ def members(number):
 @pytest.mark.parametrize("k", COUNTS)
 def test_every_chunk_of_the_figure_holds_what_the_librarys_does(k, size, monkeypatch):
     d, edges = made(k, str(size)), traffic.cuts(size, k)
-    ring = d["ring"]
+    ring, held = d["ring"], all_held(d)
     arriving, stored, moved_by = run(k, size, monkeypatch)
     assert len(stored) - 1 == d.steps() == 2 * (k - 1)
     for now, arrays in enumerate(stored):
@@ -71,7 +78,7 @@ def test_every_chunk_of_the_figure_holds_what_the_librarys_does(k, size, monkeyp
                 found = array[edges[c]]
                 if partial and (now, i) in arriving:
                     found = arriving[now, i]
-                assert set(d.held(i, c, now)) == members(found), (now, i, c)
+                assert set(held[now][i][c]) == members(found), (now, i, c)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -116,12 +123,11 @@ def test_the_moment_says_who_adds_what_and_what_is_held():
 @pytest.mark.parametrize("k", COUNTS)
 def test_every_round_has_a_message_to_each_device_and_a_stripe_for_each_share(k):
     d = made(k)
-    for now in range(d.steps() + 1):
+    for now, held in enumerate(all_held(d)):
         drawn = soup(d.drawing(now))
         assert len(drawn.find_all("path", class_="arrow")) == (k if now else 0)
         stripes = len(drawn.select(".chunk rect.swatch"))
-        every = [d.held(i, c, now) for i in range(k) for c in range(k)]
-        assert stripes == sum(map(len, every))
+        assert stripes == sum(len(members) for row in held for members in row)
         right = max(int(r["x"]) + int(r["width"]) for r in drawn.find_all("rect"))
         assert right <= 580  # the words at the right need the rest of 700
 

@@ -3,6 +3,7 @@
 from itertools import chain
 from pathlib import Path
 
+import pytest
 from figure_checks import State, labels, soup
 
 from bookkit.figures import frame, ps_run
@@ -247,9 +248,12 @@ def test_a_message_flies_between_its_ends():
     for drawing, under_way in zip(drawn, flying):
         tokens = soup(drawing).find_all("g", class_="token")[:-4]  # the legend
         assert len(tokens) == len(under_way)
-        for token, (name, e, _) in zip(tokens, under_way):
+        for token, (name, e, age) in zip(tokens, under_way):
             request, filled = name in ("push", "pull"), name in ("push", "weights")
             assert token.text == str(e["key"]) and (token.rect is not None) == request
+            risen = (236 - (int(token.find("text")["y"]) - 4)) / (236 - 92)
+            way = (2 * age + 1) / (2 * FLIGHT)
+            assert risen == pytest.approx(way if request else 1 - way, abs=0.01)
             assert (token.find(["rect", "circle"])["fill"] != "none") == filled
     ages = {age for under_way in flying for *_, age in under_way}
     assert ages == set(range(FLIGHT))

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from figure_checks import assert_shown, browse, choosing, soup
+from figure_checks import COST, MACHINES, assert_shown, browse, choosing, soup
 from html_check import OUTSIDE_CSS, is_outside, loaded
 
 import d2l_ext  # noqa: F401  (before mxnet)
@@ -15,22 +15,15 @@ from bookkit.figures import (
     ring_allreduce,
     server_traffic,
 )
-from d2l_ext.scale import step
-from d2l_ext.scale.link import Link, network
+from d2l_ext.scale.link import Link
 from d2l_ext.scale.sizes import LSTM, MODELS, VGG11, Model
 
-GPU, LINK = step.Device(flops=5e12, overhead=1e-3), network(10, latency=20e-6)
-COST = {
-    "parameters": VGG11.parameters, "arrays": 22, "example": 206.016, "overhead": 1,
-    "batch": 1024, "devices": 16, "bandwidth": 10, "latency": 20, "servers": 4,
-    "packing": 1, "model": "VGG-11", "scaling": "each device", "way": "ring",
-    "sent": "in one array", "overlap": "yes", "compression": "no",
-}  # fmt: skip
+_, GPU, LINK = MACHINES
 JOB = {"mode": "dist_sync", "workers": 3, "servers": 2, "keys": 2, "slow": 3}
 #: kind: its module, what makes it, what it shows at first, other choices.
 FIGURES = {
     "cost_calculator": (
-        cost_calculator, (VGG11, GPU, LINK), COST,
+        cost_calculator, MACHINES, COST,
         [{**COST, **other, "model": "own numbers"} for other in (
             {"way": "naive", "latency": 0}, {"way": "servers", "compression": "yes"},
             {"scaling": "all devices", "devices": 4096}, {"parameters": 1e12},

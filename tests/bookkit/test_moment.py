@@ -34,19 +34,14 @@ def large(value):
     return value > 5
 
 
-def test_what_holds_at_once_is_measured_once(others, capsys):
-    assert moment.tell("large:", large, measurements(9)) == 9
-    assert capsys.readouterr().out == "large: True\n"
-
-
-def test_what_is_there_already_is_not_measured(others, capsys):
-    assert moment.tell("large:", large, measurements(), first=8) == 8
-    assert capsys.readouterr().out == "large: True\n"
-
-
-def test_it_is_measured_again_until_it_holds(others, capsys):
-    assert moment.tell("large:", large, measurements(1, 2, 9, 3)) == 9
-    assert capsys.readouterr().out == "large: True (in try 3)\n"
+@pytest.mark.parametrize(
+    "values, first, found, said",
+    [((9,), None, 9, ""), ((), 8, 8, ""), ((1, 2, 9, 3), None, 9, " (in try 3)")],
+    ids=["at once", "there already", "in a later try"],
+)
+def test_it_is_measured_until_it_holds(others, capsys, values, first, found, said):
+    assert moment.tell("large:", large, measurements(*values), first) == found
+    assert capsys.readouterr().out == f"large: True{said}\n"
 
 
 def test_a_first_measurement_is_one_of_the_tries(others):

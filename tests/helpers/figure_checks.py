@@ -6,7 +6,18 @@ import pytest
 from bs4 import BeautifulSoup
 
 from browser import Browser, find_chromium
+from d2l_ext.scale import step
+from d2l_ext.scale.link import network
+from d2l_ext.scale.sizes import VGG11
 
+#: For what the cost calculator is asked, and what it shows of it at first.
+MACHINES = VGG11, step.Device(flops=5e12, overhead=1e-3), network(10, latency=20e-6)
+COST = {
+    "parameters": VGG11.parameters, "arrays": 22, "example": 206.016, "overhead": 1,
+    "batch": 1024, "devices": 16, "bandwidth": 10, "latency": 20, "servers": 4,
+    "packing": 1, "model": "VGG-11", "scaling": "each device", "way": "ring",
+    "sent": "in one array", "overlap": "yes", "compression": "no",
+}  # fmt: skip
 #: Moves the controls as a reader would, and writes down what the figure then shows.
 READER = """
 const root = document.querySelector(".d2l-figure"), seen = [];
