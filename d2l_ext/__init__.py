@@ -1,7 +1,19 @@
 """The small library of the book *Many Devices, One Model*.
 
-Import it before mxnet and d2l: it sets what MXNet's engine reads at its start.
-"""
+Import it before mxnet and d2l: it sets what MXNet's engine reads at its start. Each
+part of the book has a folder here. Beside the folders:
+
+| file | what it holds | chapter |
+|---|---|---|
+| `allreduce` | the lesson `data_parallel/allreduce`, under its name in d2l | Allreduce: naive, tree, ring |
+| `checks` | what arguments and flags share: whole numbers, known names | all |
+| `lazy` | names of a package, found when they are asked for | all |
+| `palette` | the colour of a device and the hatch of a kind of work | all with drawings |
+| `runtime` | what must stand before MXNet's engine starts | Devices |
+| `temporary` | folders that go with their process, however it ends | Faults and recovery |
+| `train` | the trainer's command, `python -m d2l_ext.train` | Launching jobs |
+| `worker_exit` | the end of a worker that fails: at once | Launching jobs |
+"""  # noqa: E501
 
 from . import lazy, runtime, worker_exit
 from .devices import gpus
@@ -14,8 +26,8 @@ if runtime.preload_cuda():
 worker_exit.leave_on_error()
 
 __version__ = "0.1.0"
-#: The functions of the source documents have their names here. Two are modules as
-#: well, `allreduce` and `train`, which can be called.
+#: Functions that the source documents import from here. `allreduce` and `train` are
+#: files as well, which can be called.
 __getattr__ = lazy.names(
     __name__,
     **{

@@ -1,4 +1,4 @@
-"""Names of a package, brought from its files when they are first asked for.
+"""Names of a package that are brought from its files when somebody asks for them.
 
 So `import d2l_ext` needs neither NumPy nor MXNet: the doctor asks it which GPUs can be
 used before anything is installed.
@@ -10,11 +10,11 @@ from types import ModuleType
 
 
 def names(package, **files):
-    """A `__getattr__` for `package`. `files`: by file, the names it gives, in one text.
+    """Return a `__getattr__` for `package`, which finds names in its files.
 
         __getattr__ = names(__name__, choice="try_device try_all_devices")
 
-    Source: PEP 562.
+    `files`: by file, the names that it gives, in one text. Source: PEP 562.
     """
     where = {name: file for file, given in files.items() for name in given.split()}
 
@@ -27,9 +27,12 @@ def names(package, **files):
 
 
 def callable_as(module, package, name):
-    """Let `module`, called, be function `name` of `package`, whose name it has.
+    """Let a call of the module `module` be one of the function `name` of `package`.
 
-    `from d2l_ext import train` is a file, and a function of a source document.
+        callable_as("d2l_ext.train", "d2l_ext.data_parallel", "train")
+
+    A file and a function of the source documents have one name, and Python gives
+    whoever imports that name the file.
     """
 
     class Callable(ModuleType):

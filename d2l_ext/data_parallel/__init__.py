@@ -22,7 +22,8 @@ class _Part(ModuleType):
         if hasattr(step, name):
             _own.setdefault(name, getattr(step, name))
             # A module of this part that is put back stands for its function.
-            setattr(step, name, getattr(value, name, value))
+            module = isinstance(value, ModuleType)
+            setattr(step, name, getattr(value, name) if module else value)
 
     def __delattr__(self, name):
         super().__delattr__(name)

@@ -1,4 +1,13 @@
-"""Devices and time."""
+"""Devices and time.
+
+| file | what it holds | chapter |
+|---|---|---|
+| `choice` | GPUs when there are enough, else CPU contexts | Devices |
+| `gpus` | which GPUs MXNet can use; the others are hidden from it | Devices |
+| `nvml` | what NVIDIA's driver says of the GPUs | Devices |
+| `storage` | the memory of each device's arrays | Splitting inside a layer |
+| `timeline` | what each device did, and when | Devices |
+"""
 
 from .. import lazy
 

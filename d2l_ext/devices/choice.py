@@ -1,12 +1,24 @@
-"""Which devices a chapter works on. `profiles` decides; here are the contexts."""
+"""Which devices a chapter works on: GPUs when there are enough, else CPU contexts.
+
+The book runs on three kinds of machine (`PROFILES`), and every choice between GPUs and
+CPU contexts in it is made by `choose`.
+"""
 
 import os
 import re
+from dataclasses import dataclass
 
 import mxnet as mx
 
+from ..checks import whole_number
 from . import gpus
-from .profiles import VARIABLE, choose
+
+#: The names of the profiles, by the number of GPUs: none, one, two or more.
+PROFILES = ("no GPU", "one GPU", "two or more GPUs")
+#: Forces the choice: one of `FORCED`; unset for "GPUs when there are enough".
+VARIABLE = "D2L_EXT_DEVICES"
+#: `cpu` and `one-gpu`: as if the machine had so many; `gpu`: GPUs or an error.
+FORCED = ("cpu", "one-gpu", "gpu")
 
 gpus.refuse(mx)
 
@@ -19,7 +31,7 @@ def try_device(i=0, force=None):
     `force` is as for `try_all_devices`.
     Raises `ValueError` for a negative or fractional `i`.
     """
-    _check_count("device number", i, least=0)
+    whole_number("device number", i, least=0)
     return _kind(i + 1, force)(i)
 
 
@@ -36,13 +48,13 @@ def try_all_devices(k=2, force=None):
 
     Developed in the chapter *Devices*.
     """
-    _check_count("number of devices", k, least=1)
+    whole_number("number of devices", k)
     kind = _kind(k, force)
     return [kind(i) for i in range(k)]
 
 
 def profile(force=None):
-    """The kind of machine that the chapters see here: one of `profiles.PROFILES`.
+    """The kind of machine that the chapters see here: one of `PROFILES`.
 
     With the reason when it was forced, or when a GPU is here that MXNet cannot use.
     """
@@ -51,6 +63,38 @@ def profile(force=None):
     name = choose(mx.context.num_gpus(), 0, force).profile
     reasons = [f"{VARIABLE}={force}"] if force else gpus.reasons()
     return "; ".join([name, *reasons])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`kind` is `gpu` or `cpu`, of all devices; `profile` is one of `PROFILES`."""
+
+    kind: str
+    profile: str
+
+
+def choose(found, needed, forced=""):
+    """Return the `Choice` where `needed` devices are wanted and `found` GPUs are there.
+
+    GPUs if there are enough, else CPU contexts; never a mixture, so that the devices
+    of a chapter are alike. `forced`: one of `FORCED`, or empty.
+
+    Raises `ValueError` for another word, and `RuntimeError` when GPUs are forced
+    that are not there.
+    """
+    if forced not in ("", *FORCED):
+        wanted = ", ".join(FORCED)
+        raise ValueError(f"{VARIABLE}={forced!r}: write {wanted}, or unset it")
+    least = {"gpu": needed, "one-gpu": 1}.get(forced, 0)
+    if found < least:
+        noun = "GPU is" if least == 1 else "GPUs are"
+        raise RuntimeError(
+            f"{VARIABLE}={forced}, but {least} {noun} needed and MXNet sees {found}. "
+            f"Unset {VARIABLE} to use CPU contexts."
+        )
+    counted = min(found, {"cpu": 0, "one-gpu": 1}.get(forced, found))
+    kind = "gpu" if needed <= counted else "cpu"
+    return Choice(kind, PROFILES[min(counted, 2)])
 
 
 def parse_device(text):
@@ -102,8 +146,3 @@ def _kind(needed, force):
 
 def _forced(force):
     return os.environ.get(VARIABLE, "") if force is None else force
-
-
-def _check_count(what, value, least):
-    if not isinstance(value, int) or value < least:
-        raise ValueError(f"{what} must be a whole number from {least}, not {value!r}")

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from mxnet import np, npx
 
 from ..runtime import cores
-from .profile_dump import profiled, raw_events
-from .timeline import borrowed_slots
+from .timeline import borrowed_slots, profiled, raw_events
 
 #: Bytes of the array whose making tells where a counter stands.
 _PROBE = 4

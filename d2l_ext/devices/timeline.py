@@ -1,15 +1,23 @@
-"""What each device did, and when: the engine's profiler as a chart per device."""
+"""What each device did, and when: MXNet's profiler, and a chart or a file of it."""
 
+import json
+import os
+from collections import namedtuple
 from contextlib import contextmanager
+
+import mxnet as mx
+from mxnet import npx
 
 from ..palette import DEVICE_COLOURS, KIND_HATCHES, bar
 from ..runtime import cores
-from .profile_dump import Event, kind_of, profiled, read
+from ..temporary import Folder
 
 __all__ = [
     "DEVICE_COLOURS", "KIND_HATCHES",
     "Event", "Timeline", "kind_of", "last_cpu", "plot", "record", "without_slot",
 ]  # fmt: skip
+#: One operator on one device. Times in milliseconds from the start of the record.
+Event = namedtuple("Event", "device name kind start end")
 
 
 class Timeline:
@@ -74,10 +82,92 @@ def record(devices=()):
     trace = Timeline()
 
     def take(path):
-        trace.events = read(path, borrowed)
+        raw = raw_events(path)
+        trace.events = parse(raw, {**_slots, **borrowed})
 
     with profiled(take, profile_imperative=True, profile_symbolic=True):
         yield trace
+
+
+def plot(trace, title=None, ax=None):
+    """Draw a lane per device, a bar per operator, and return the axes.
+
+    Colours tell the devices apart, hatches the kinds of work.
+    """
+    import matplotlib.pyplot as plt
+
+    ax = ax or plt.subplots(figsize=(7, 0.7 + 0.55 * len(trace.devices)))[1]
+    for lane, device in enumerate(trace.devices):
+        for kind in KIND_HATCHES:
+            spans = _union([e for e in trace.of(device) if e.kind == kind])
+            bars = [(start, end - start) for start, end in spans]
+            ax.broken_barh(bars, (lane - 0.4, 0.8), **bar(lane, kind))
+    ax.set_yticks(range(len(trace.devices)), trace.devices)
+    ax.invert_yaxis()
+    ax.set_xlabel("time (ms)")
+    ax.set_xlim(0, max((e.end for e in trace.events), default=1))
+    ax.spines[["top", "right"]].set_visible(False)
+    if title:
+        ax.set_title(title, loc="left", fontsize=10)
+    return ax
+
+
+def trace_events(trace):
+    """The events of a `Timeline` as a list of dict, in Chrome's trace event format.
+
+    A process per device, a complete event (`X`) per operator, times in µs, the kind
+    of work as category. Source: "Trace Event Format", Google.
+    """
+    lanes = {device: i for i, device in enumerate(trace.devices)}
+    names = [
+        {"ph": "M", "name": "process_name", "pid": i, "tid": 0, "args": {"name": d}}
+        for d, i in lanes.items()
+    ]
+    return names + [
+        {"ph": "X", "name": e.name, "cat": e.kind, "pid": lanes[e.device], "tid": 0,
+         "ts": round(e.start * 1e3, 3), "dur": round((e.end - e.start) * 1e3, 3)}
+        for e in trace.events
+    ]  # fmt: skip
+
+
+def write(trace, path):
+    """Write a `Timeline` to `path`, for chrome://tracing and https://ui.perfetto.dev."""
+    with open(path, "w") as file:
+        json.dump({"traceEvents": trace_events(trace), "displayTimeUnit": "ms"}, file)
+
+
+# ---- MXNet's profiler ----
+
+_UPDATES = {"_npi_multiply_scalar", "_npi_true_divide_scalar", "_npi_subtract"}
+_BOOKKEEPING = {
+    "DeleteVariable", "SetupExec", "ResourceParallelRandomSetSeed", "WaitForVar",
+}  # fmt: skip
+#: Names of the profiler's slots by number. MXNet writes them once in a process.
+_slots = {}
+
+
+@contextmanager
+def profiled(take, **what):
+    """Profile the work of the `with` block, all of it and nothing else.
+
+    `take`: called at the end, also after an error, with the path of what was written.
+    `what`: options of `mxnet.profiler.set_config`, such as `profile_memory=True`.
+    """
+    # A thread of the profiler's writes once a second, also when all has been read, and
+    # so perhaps into a folder that is about to be removed: `Folder` does not mind.
+    with Folder("d2l_ext-profile-") as folder:
+        path = os.path.join(folder, "profile.json")
+        npx.waitall()
+        mx.profiler.set_config(profile_api=False, filename=path, **what)
+        mx.profiler.set_state("run")
+        try:
+            yield
+        finally:
+            npx.waitall()
+            mx.profiler.set_state("stop")
+            # finished=True would close the profiler for the rest of the process.
+            mx.profiler.dump(finished=False)
+            take(path)
 
 
 def borrowed_slots(devices):
@@ -102,27 +192,61 @@ def without_slot(devices):
     return [d for d in devices if d.device_type == "cpu" and d.device_id > last_cpu()]
 
 
-def plot(trace, title=None, ax=None):
-    """Draw a lane per device, a bar per operator, and return the axes.
+def raw_events(path):
+    """Return what `mxnet.profiler.dump` wrote to `path`: Chrome trace events, dicts.
 
-    Colours tell the devices apart, hatches the kinds of work.
+    The slots' names are remembered: they are only in the first dump of a process.
     """
-    import matplotlib.pyplot as plt
+    with open(path) as f:
+        raw = _complete(f.read().strip())
+    _slots.update({e["pid"]: e["args"]["name"] for e in raw if e["ph"] == "M"})
+    return raw
 
-    ax = ax or plt.subplots(figsize=(7, 0.7 + 0.55 * len(trace.devices)))[1]
-    for lane, device in enumerate(trace.devices):
-        for kind in KIND_HATCHES:
-            spans = _union([e for e in trace.of(device) if e.kind == kind])
-            bars = [(start, end - start) for start, end in spans]
-            ax.broken_barh(bars, (lane - 0.4, 0.8), **bar(lane, kind))
-    ax.set_yticks(range(len(trace.devices)), trace.devices)
-    ax.invert_yaxis()
-    ax.set_xlabel("time (ms)")
-    ax.set_xlim(0, max((e.end for e in trace.events), default=1))
-    ax.spines[["top", "right"]].set_visible(False)
-    if title:
-        ax.set_title(title, loc="left", fontsize=10)
-    return ax
+
+def _complete(text):
+    """Read an unfinished dump: the first has a head and no end, later ones neither."""
+    if text.startswith("{"):
+        return json.loads(text + "]}")["traceEvents"]
+    return json.loads("[" + text.lstrip(",") + "]")
+
+
+def parse(raw, names):
+    """Turn Chrome trace events, a list of dict with times in µs, into `Event`s.
+
+    `names`: device by process number. MXNet writes every operator twice: with a
+    begin (B) and end (E) under its device, and as an asynchronous pair that we
+    leave aside, like the engine's bookkeeping. Times start at the first event.
+    """
+    opened, events = {}, []
+    for e in raw:
+        key = (e["pid"], e.get("tid"), e["name"])
+        if e["ph"] == "B":
+            opened.setdefault(key, []).append(e["ts"])
+        elif e["ph"] == "E" and opened.get(key) and e["name"] not in _BOOKKEEPING:
+            start = opened[key].pop(0)
+            device = names[e["pid"]].strip("/ ")
+            events.append((device, e["name"], start, e["ts"]))
+    origin = min((e[2] for e in events), default=0)
+    events = [
+        Event(device, name, kind_of(name), (start - origin) / 1e3, (end - origin) / 1e3)
+        for device, name, start, end in events
+    ]
+    return sorted(events, key=lambda e: (e.start, e.device))
+
+
+def kind_of(name):
+    """The kind of work that an operator does, told by its name.
+
+    `ImperativeBulk` is what autograd makes of a run of backward operators.
+    """
+    if "Copy" in name:
+        return "copy"
+    if "backward" in name or name == "ImperativeBulk":
+        return "backward"
+    return "update" if name in _UPDATES or "update" in name else "forward"
+
+
+# ---- Spans of time ----
 
 
 def _union(events):

@@ -13,7 +13,7 @@ from bookkit import style
 from bookkit.figures import frame, ring_allreduce
 from d2l_ext import palette
 from d2l_ext.devices import timeline
-from d2l_ext.devices.profile_dump import kind_of
+from d2l_ext.devices.timeline import kind_of
 
 ROOT = Path(__file__).parents[2]
 DRAWINGS = sorted(ROOT.glob("chapters/img/*.svg"))

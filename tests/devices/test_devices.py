@@ -3,9 +3,13 @@
 import d2l_ext  # noqa: F401, I001
 import mxnet as mx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sanitizer import sanitize
 
 from d2l_ext import devices
 from d2l_ext.devices import gpus
+from d2l_ext.devices.choice import FORCED, PROFILES, Choice, choose
 
 
 @pytest.fixture(autouse=True)
@@ -24,19 +28,6 @@ def test_without_a_gpu_two_devices_are_two_cpu_contexts(monkeypatch):
     assert devices.try_device(1) == mx.cpu(1)
 
 
-@pytest.mark.parametrize("found", range(5))
-@pytest.mark.parametrize("needed", range(1, 5))
-def test_gpus_are_taken_when_there_are_enough_and_never_mixed(
-    monkeypatch, found, needed
-):
-    with_gpus(monkeypatch, found)
-    chosen = devices.try_all_devices(needed)
-    kind = "gpu" if found >= needed else "cpu"
-    assert [(d.device_type, d.device_id) for d in chosen] == [
-        (kind, i) for i in range(needed)
-    ]
-
-
 def test_one_gpu_where_two_are_needed_says_why_cpu_contexts(monkeypatch):
     with_gpus(monkeypatch, 1)
     assert devices.describe(devices.try_all_devices(2)) == (
@@ -44,22 +35,10 @@ def test_one_gpu_where_two_are_needed_says_why_cpu_contexts(monkeypatch):
     )
 
 
-def test_the_choice_can_be_forced_to_cpu(monkeypatch):
-    with_gpus(monkeypatch, 4)
-    monkeypatch.setenv(devices.VARIABLE, "cpu")
-    assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
-
-
 def test_forcing_gpus_that_are_not_there_is_refused(monkeypatch):
     with_gpus(monkeypatch, 1)
     monkeypatch.setenv(devices.VARIABLE, "gpu")
     with pytest.raises(RuntimeError, match="2 GPUs are needed and MXNet sees 1"):
-        devices.try_all_devices(2)
-
-
-def test_an_unknown_forced_choice_is_refused(monkeypatch):
-    monkeypatch.setenv(devices.VARIABLE, "tpu")
-    with pytest.raises(ValueError, match="'tpu': write cpu, one-gpu, gpu"):
         devices.try_all_devices(2)
 
 
@@ -112,3 +91,57 @@ def test_a_gpu_that_cannot_be_used_is_named_wherever_devices_are(monkeypatch):
     assert devices.profile() == "no GPU; NVIDIA H200: capability 9.0"
     with pytest.raises(ValueError, match="NVIDIA H200: capability 9.0. Choose"):
         devices.parse_device("gpu:0")
+
+
+# ---- For every number of GPUs, need and forced choice ----
+
+found = st.integers(0, 16)
+needed = st.integers(1, 16)
+forced = st.sampled_from(("", *FORCED))
+
+
+def is_refused(found, needed, forced):
+    """Whether GPUs are demanded that are not there."""
+    return found < {"gpu": needed, "one-gpu": 1}.get(forced, 0)
+
+
+@given(found, needed, forced)
+def test_gpus_are_chosen_exactly_when_they_suffice_and_may_be_used(
+    found, needed, forced
+):
+    if is_refused(found, needed, forced):
+        with pytest.raises(RuntimeError, match=f"MXNet sees {found}"):
+            choose(found, needed, forced)
+        return
+    counted = min(found, {"cpu": 0, "one-gpu": 1}.get(forced, found))
+    expected = "gpu" if needed <= counted else "cpu"
+    assert choose(found, needed, forced) == Choice(expected, PROFILES[min(counted, 2)])
+
+
+@given(st.text().filter(lambda word: word not in ("", *FORCED)))
+def test_an_unknown_word_is_refused_with_those_that_there_are(word):
+    with pytest.raises(ValueError, match="write cpu, one-gpu, gpu, or unset it"):
+        choose(2, 2, word)
+
+
+@pytest.mark.parametrize("k", range(1, 5))
+def test_what_is_printed_is_the_same_in_every_profile(k, monkeypatch):
+    """Once nbval's sanitizer went over it: a chapter's outputs are right everywhere."""
+    printed = set()
+    for found in range(5):
+        with_gpus(monkeypatch, found)
+        for word in ("", *FORCED):
+            if is_refused(found, k, word):
+                continue
+            monkeypatch.setenv(devices.VARIABLE, word)
+            chosen = devices.try_all_devices(k)
+            assert [d.device_id for d in chosen] == list(range(k))
+            assert len({d.device_type for d in chosen}) == 1
+            printed.add(sanitize(f"{devices.describe(chosen)} {chosen} {chosen[0]}"))
+    with_gpus(monkeypatch, 0)
+    reason = "NVIDIA H200: its compute capability is 9.0"
+    monkeypatch.setattr(gpus, "reasons", lambda: [reason])
+    monkeypatch.delenv(devices.VARIABLE)
+    chosen = devices.try_all_devices(k)
+    printed.add(sanitize(f"{devices.describe(chosen)} {chosen} {chosen[0]}"))
+    assert len(printed) == 1

@@ -11,8 +11,7 @@ import mxnet as mx
 import pytest
 from mxnet import np, npx
 
-from d2l_ext.trainer import chrome_trace
-from d2l_ext.devices import profile_dump, timeline
+from d2l_ext.devices import timeline
 from d2l_ext.devices import try_all_devices
 from d2l_ext.devices.timeline import Event, Timeline
 
@@ -75,7 +74,7 @@ def test_a_file_for_chrome_has_a_process_for_each_device_and_microseconds():
     names = [{"ph": "M", "name": "process_name", "pid": i, "tid": 0,
               "args": {"name": f"cpu/{i}"}} for i in (0, 1)]  # fmt: skip
     work = {"ph": "X", "name": "dot", "cat": "forward", "tid": 0}
-    assert chrome_trace.trace_events(trace) == [
+    assert timeline.trace_events(trace) == [
         *names, {**work, "pid": 0, "ts": 250.0, "dur": 7750.0},
         {**work, "pid": 1, "ts": 4000.0, "dur": 8500.0}]  # fmt: skip
 
@@ -102,6 +101,17 @@ def test_a_second_record_does_not_repeat_the_first():
         work(device, times=2)
     assert sum("dot" in e.name for e in second.events) == 2
     assert len(second.devices) == 1
+
+
+def test_work_before_the_block_is_not_recorded():
+    device = try_all_devices(1)[0]
+    with timeline.record():
+        pass
+    work(device).wait_to_read()  # the profiler has stopped
+    work(device, times=50)  # still queued when the next block begins
+    with timeline.record() as trace:
+        pass
+    assert trace.events == []
 
 
 def test_more_contexts_than_cores_are_named_when_they_are_announced():
@@ -161,7 +171,7 @@ def test_the_chart_has_a_lane_per_device_and_an_axis_in_milliseconds():
 
 def test_a_profiler_that_still_writes_when_all_was_read_spoils_nothing(busy_writer):
     for _ in range(20):
-        with profile_dump.profiled(busy_writer, profile_imperative=True):
+        with timeline.profiled(busy_writer, profile_imperative=True):
             pass
 
 

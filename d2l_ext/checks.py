@@ -1,0 +1,28 @@
+"""Checks that arguments and flags share, each with the message that refuses."""
+
+from difflib import get_close_matches
+from numbers import Integral
+
+
+def whole_number(what, value, least=1):
+    """Raise `ValueError` unless `value`, which is `what`, is a whole number."""
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{what} must be a whole number from {least}, not {value!r}")
+
+
+def known_name(what, name, known, where=""):
+    """Raise `ValueError`, with a suggestion, unless `name` is one of `known`.
+
+    `where`: said behind the name, if that did not stand in the call.
+    """
+    if name not in known:
+        raise ValueError(
+            f"unknown {what} {name!r}{where}: choose from {', '.join(known)}."
+            f"{suggestion(name, known)}"
+        )
+
+
+def suggestion(name, known):
+    """The one of `known` that was meant, as a sentence behind another; or nothing."""
+    close = get_close_matches(str(name).lower(), known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
