@@ -4,7 +4,7 @@
     d2l-ext-train --gpus 0,2 --work-load-list 3,1
     d2l-ext-train --save-prefix runs/lenet --resume
 
-The flags are in `options.py`; `--help` lists them.
+The flags are in `trainer/flags.py`; `--help` lists them.
 """
 
 import errno
@@ -15,7 +15,7 @@ import sys
 from contextlib import ExitStack, suppress
 
 from . import lazy, worker_exit
-from .trainer import options
+from .trainer import flags
 from .trainer.preparation import prepare
 from .trainer.stop import Stop, Stopped, interruptible
 
@@ -44,7 +44,7 @@ def main(argv=None):
     flag or a file is wrong; 1 when a checkpoint or the result cannot be written; 143
     and 130 when stopped by SIGTERM and SIGINT.
     """
-    args, held = options.parser().parse_args(argv), ExitStack()
+    args, held = flags.parser().parse_args(argv), ExitStack()
     try:
         with interruptible():
             fit, describe = prepare(args, held)

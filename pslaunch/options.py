@@ -6,7 +6,7 @@ import shlex
 import sys
 import textwrap
 
-from d2l_ext.trainer.flag_values import count, from_0, not_negative
+from d2l_ext.trainer.flags import count, from_0, not_negative
 
 from .plan import LAUNCHERS
 from .runner import READY_TIMEOUT

@@ -1,1 +1,8 @@
-"""Clusters: checkpoints, and what workers agree on."""
+"""Clusters: checkpoints, and what workers agree on.
+
+| file | what it holds | chapter |
+|---|---|---|
+| `agreement` | what all workers must have alike before they train | Faults and recovery |
+| `checkpoint` | the checkpoints of a run, the lock beside them | Faults and recovery |
+| `checkpoint_file` | one checkpoint: whole or not there, and read with care | Faults and recovery |
+"""  # noqa: E501

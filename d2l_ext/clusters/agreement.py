@@ -5,12 +5,17 @@ import os
 import socket
 
 import mxnet as mx
-
-from .exchange import exchange
+import numpy
 
 #: Variables that decide how workers send and servers take: name, and the default.
 WIRE = {"MXNET_KVSTORE_BIGARRAY_BOUND": "1000000", "PS_RESEND": "0",
         "DMLC_PS_VAN_TYPE": "zmq"}  # fmt: skip
+#: Beyond the numbers of a network's parameters.
+FIRST_KEY = 2**30
+LENGTH = 4096  # bytes of a text, at most
+#: Numbers of a key. More than `MXNET_KVSTORE_BIGARRAY_BOUND` on one worker alone,
+#: and the workers would send them to different servers.
+PIECE = 64
 
 
 def agree(kv, settings, checkpoints=None):
@@ -36,6 +41,35 @@ def agree(kv, settings, checkpoints=None):
     if differing:
         raise ValueError("the workers are not alike: " + "; ".join(differing))
     return common_steps(names, [card["checkpoints"] for card in cards])
+
+
+def exchange(kv, text):
+    """Give `text` to all workers; return what each of them gave, a list by rank.
+
+    `kv`: a store of a `dist` type, before its optimizer is set and its weights are
+    put in. `text`: at most `LENGTH` bytes in UTF-8, else `ValueError`. Every worker
+    must call this once: it waits for all.
+    """
+    # Here, for jobs alone: that file loads d2l, which takes a second.
+    from ..kvstore.dist_train import finish
+
+    own = text.encode()
+    if len(own) > LENGTH:
+        raise ValueError(f"{len(own)} bytes: give a text of {LENGTH} at most")
+    if "async" in kv.type:  # its servers add nothing up unless told how
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=-1, wd=0))
+    rows = numpy.zeros((kv.num_workers, LENGTH), "float32")
+    rows[kv.rank, : len(own)] = list(own)
+    pieces = [mx.nd.array(piece) for piece in rows.reshape(-1, PIECE)]
+    keys = list(range(FIRST_KEY, FIRST_KEY + len(pieces)))
+    kv.init(keys, [mx.nd.zeros(PIECE) for _ in keys])
+    kv.push(keys, pieces)
+    # In an asynchronous store a worker has to wait until the others have pushed.
+    finish(kv)
+    kv.pull(keys, out=pieces)
+    finish(kv)
+    rows = numpy.stack([piece.asnumpy() for piece in pieces]).reshape(rows.shape)
+    return [bytes(row.astype("uint8")).rstrip(b"\0").decode() for row in rows]
 
 
 def wire(environ=os.environ):

@@ -1,4 +1,14 @@
-"""Data sets, and minibatches of them."""
+"""Data sets, and minibatches of them.
+
+| file | what it holds | chapter |
+|---|---|---|
+| `batches` | minibatches, and their division among workers | Synchronous and asynchronous training |
+| `cifar` | CIFAR-10's binary files, read with care | the trainer's command |
+| `download` | files from several mirrors, whole and right or not there | the trainer's command |
+| `idx` | MNIST's files, read with care | the trainer's command |
+| `sets` | the data sets by name, as arrays and as minibatches | Data parallelism from scratch |
+| `text` | characters as numbers, and minibatches of them | The LSTM as a pipeline |
+"""  # noqa: E501
 
 from .. import lazy
 

@@ -7,6 +7,8 @@ import mxnet as mx
 import numpy
 from mxnet import np
 
+from ..checks import whole_number
+
 
 class Batches:
     """Minibatches of `X` and `y`: arrays of `mxnet.np` on `mx.cpu(0)`.
@@ -21,9 +23,11 @@ class Batches:
     `num_parts`-th example of the epoch's order, so that the k-th minibatches of
     all workers together are the k-th of a single one `num_parts` times as large.
 
-    `len()` is the number of minibatches. Raises `ValueError` for unequal lengths
-    of `X` and `y`, a `batch_size` or `num_parts` below 1 or fractional, a
-    `part_index` out of range, and a part without examples.
+    `len()` is the number of minibatches, `own` that of the examples of this part, and
+    `num_steps` that of the largest part's minibatches: the steps of all workers.
+    Raises `ValueError` for unequal lengths of `X` and `y`, a `batch_size` or
+    `num_parts` below 1 or fractional, a `part_index` out of range, and a part without
+    examples.
     """
 
     def __init__(self, X, y, batch_size, shuffle=False, seed=0, num_parts=1,
@@ -33,9 +37,8 @@ class Batches:
                 f"X has {len(X)} examples and y has {len(y)}: "
                 "every example needs one label"
             )
-        for name, value in (("batch_size", batch_size), ("num_parts", num_parts)):
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r}: give a whole number from 1")
+        whole_number("batch_size", batch_size)
+        whole_number("num_parts", num_parts)
         if not isinstance(part_index, Integral) or not 0 <= part_index < num_parts:
             raise ValueError(
                 f"part_index={part_index!r}: {num_parts} parts are numbered from 0 "
@@ -50,10 +53,11 @@ class Batches:
         self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed
         self.num_parts, self.part_index = num_parts, part_index
         self.epoch = 0
+        self.own = len(range(part_index, len(X), num_parts))
+        self.num_steps = ceil(len(X) / (num_parts * batch_size))
 
     def __len__(self):
-        num_examples = len(range(self.part_index, len(self.X), self.num_parts))
-        return ceil(num_examples / self.batch_size)
+        return ceil(self.own / self.batch_size)
 
     def __iter__(self):
         order = self._order(self.epoch)
@@ -76,3 +80,21 @@ class Batches:
             np.array(self.X[rows], dtype="float32", ctx=mx.cpu(0)),
             np.array(self.y[rows], dtype="int32", ctx=mx.cpu(0)),
         )
+
+
+def minibatches(batches):
+    """Yield this worker's `(X, y, n)` of an epoch, equally often on all workers.
+
+    `batches`: a `Batches` of this worker's part. `n`: the examples in the k-th
+    minibatches of *all* workers, by which the sum of their gradients is divided.
+    Parts may differ by one example, so a worker can run out of minibatches one
+    step before another. It then gets `X` and `y` without examples, and pushes
+    zeros: a synchronous store waits for every worker.
+
+    Developed in the chapter *Synchronous and asynchronous training*.
+    """
+    num_examples, k = len(batches.X), batches.num_parts
+    mine = iter(batches)
+    for start in range(0, num_examples, k * batches.batch_size):
+        X, y = next(mine, (batches.X[:0], batches.y[:0]))
+        yield X, y, min(k * batches.batch_size, num_examples - start)

@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 from uuid import uuid4
 
-from ..trainer.progress import bar
-
 CHUNK = 1 << 16
 TIMEOUT = 20  # seconds without a byte
 
@@ -148,10 +146,13 @@ def _chunks(url, timeout):
         raise _MirrorError(str(reason) or type(reason).__name__) from None
 
 
+def bar(share, width=30):
+    """A bar of `width` characters, with brackets and per cent; `share` 0 to 1."""
+    return f"[{('#' * round(share * width)).ljust(width, '.')}] {share:4.0%}"
+
+
 class _Progress:
     """A bar on a terminal, else one plain line per file; on standard error."""
-
-    WIDTH = 30
 
     def __init__(self, file, host):
         self.file, self.host = file, host
@@ -165,7 +166,7 @@ class _Progress:
 
     def show(self, received):
         if self.on_terminal:
-            filled = bar(received / self.file.size, self.WIDTH)
+            filled = bar(received / self.file.size)
             line = f"\r{self.file.name} {filled} {self.host}"
             print(line, end="", file=sys.stderr, flush=True)
 

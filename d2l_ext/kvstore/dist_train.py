@@ -3,26 +3,9 @@
 from d2l import mxnet as d2l
 from mxnet import autograd, npx
 
+from ..data.batches import minibatches  # noqa: F401  (of this lesson)
 from ..data_parallel import lenet as model
 from ..data_parallel.minibatch import split_batch
-
-
-def minibatches(batches):
-    """Yield this worker's `(X, y, n)` of an epoch, equally often on all workers.
-
-    `batches`: a `Batches` of this worker's part. `n`: the examples in the k-th
-    minibatches of *all* workers, by which the sum of their gradients is divided.
-    Parts may differ by one example, so a worker can run out of minibatches one
-    step before another. It then gets `X` and `y` without examples, and pushes
-    zeros: a synchronous store waits for every worker.
-
-    Developed in the chapter *Synchronous and asynchronous training*.
-    """
-    num_examples, k = len(batches.X), batches.num_parts
-    mine = iter(batches)
-    for start in range(0, num_examples, k * batches.batch_size):
-        X, y = next(mine, (batches.X[:0], batches.y[:0]))
-        yield X, y, min(k * batches.batch_size, num_examples - start)
 
 
 def share(kv, device_params):

@@ -1,1 +1,12 @@
-"""The trainer behind `python -m d2l_ext.train`."""
+"""The trainer behind `python -m d2l_ext.train`.
+
+| file | what it holds | chapter |
+|---|---|---|
+| `fit` | the training loop, its progress, its profile | the trainer's command |
+| `flags` | the flags, and what their text may be | the trainer's command |
+| `networks` | LeNet, MLP and VGG-11 in Gluon | The same step in PyTorch and JAX |
+| `preparation` | from the flags to what trains | the trainer's command |
+| `replicas` | a network on several devices, of one worker or of several | the trainer's command |
+| `resume` | to go on where a run was stopped | Faults and recovery |
+| `stop` | signals that ask a training to end | the trainer's command |
+"""  # noqa: E501

@@ -1,10 +1,10 @@
 """Networks for image classification, as Gluon blocks."""
 
-from difflib import get_close_matches
-
 import mxnet as mx
 from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
+
+from ..checks import known_name
 
 npx.set_np()
 
@@ -64,16 +64,6 @@ class _PadTo32(nn.HybridBlock):
 NETWORKS = {"lenet": lenet, "mlp": mlp, "vgg11": vgg11}
 
 
-def check_name(name):
-    """Raise `ValueError`, with a suggestion, when there is no network `name`."""
-    if name not in NETWORKS:
-        close = get_close_matches(str(name).lower(), NETWORKS, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(
-            f"unknown network {name!r}: choose from {', '.join(NETWORKS)}.{hint}"
-        )
-
-
 def build(name, image_shape, devices, seed=0):
     """Return the network `name`, initialised on all `devices` and hybridised.
 
@@ -83,7 +73,7 @@ def build(name, image_shape, devices, seed=0):
     Weights from Xavier's distribution; those of `vgg11` as the model zoo has them.
     Raises `ValueError` for an unknown name.
     """
-    check_name(name)
+    known_name("network", name, NETWORKS)
     net = NETWORKS[name]()
     if isinstance(net[0], _PadTo32):
         net[0].fit_to(min(image_shape[1:]))

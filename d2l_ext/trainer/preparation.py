@@ -1,26 +1,19 @@
 """From the flags of a training to what trains: all that can be refused is, here."""
 
 import math
+import os
 
 import mxnet as mx
 
 from .. import data, devices
+from ..checks import known_name
 from ..clusters import agreement, checkpoint
 from ..data.batches import Batches
-from . import (
-    checks,
-    chrome_trace,
-    networks,
-    options,
-    resume,
-    trainer_state,
-)
-from .dist_replicas import KV_STORES, DistReplicas
-from .fit import Fit
-from .flag_values import LARGEST
-from .parts import Part
-from .progress import Report
-from .replicas import Replicas
+from ..data_parallel.minibatch import shard_sizes
+from ..devices.timeline import last_cpu, without_slot
+from . import flags, networks, resume
+from .fit import Fit, Report, StepProfiler
+from .replicas import DistReplicas, Replicas
 
 
 def prepare(args, held):
@@ -29,31 +22,31 @@ def prepare(args, held):
     `held`: an `ExitStack`, to be closed when no checkpoint will be written any more.
     Raises `ValueError` or `OSError` that says what does not fit.
     """
-    networks.check_name(args.network)
+    known_name("network", args.network, networks.NETWORKS)
     learning_rate(args, args.num_epochs - 1)
     places = _places(args)
-    checks.together(args, places)
+    _check_together(args, places)
     dataset = data.load_arrays(args.dataset, args.data_dir)
     X, y = _examples(dataset, args.num_examples)
     # Alone, a process is worker 0 of 1. From here on, the workers of a job are
     # connected, and none may leave in silence.
-    kv = mx.kv.create(args.kv_store) if args.kv_store in KV_STORES else None
+    kv = mx.kv.create(args.kv_store) if args.kv_store in flags.DIST_KV_STORES else None
     rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
-    train_iter = Part(X, y, args.batch_size, shuffle=True, seed=args.seed,
-                      num_parts=num_workers, part_index=rank)  # fmt: skip
-    checks.shards(args, train_iter, len(places))
+    train_iter = Batches(X, y, args.batch_size, shuffle=True, seed=args.seed,
+                         num_parts=num_workers, part_index=rank)  # fmt: skip
+    _check_shards(args, train_iter, len(places))
     test_iter = Batches(dataset.test_X, dataset.test_y, args.batch_size)
     fit = Fit(
-        _replicas(args, places, train_iter, kv), train_iter,
+        _replicas(args, places, X.shape[1:], kv), train_iter,
         test_iter if rank == 0 else None, args.num_epochs,
         lambda epoch: learning_rate(args, epoch),
-        Report(args.num_epochs, len(train_iter), args.disp_batches),
+        Report(args.num_epochs, train_iter.num_steps, args.disp_batches),
         save_every=args.save_every, saves=rank == 0,
     )  # fmt: skip
     fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
                                    num_workers)  # fmt: skip
     if args.save_prefix:
-        need = trainer_state.num_bytes(fit.replicas.params)
+        need = resume.num_bytes(fit.replicas.params)
         # What an optimizer keeps is a few times the weights, and a record is small.
         fit.checkpoints = checkpoint.Checkpoints(args.save_prefix, 8 * need + 2**28)
         if fit.saves:
@@ -63,9 +56,9 @@ def prepare(args, held):
     if args.save_prefix:
         resume.begin(fit, args.resume or resume.is_again(), steps)
     if args.profile and rank == 0:
-        left = args.num_epochs * len(train_iter) - fit.num_steps
+        left = args.num_epochs * train_iter.num_steps - fit.num_steps
         first = max(min(2, left - 1), 0)
-        fit.profiler = chrome_trace.StepProfiler(args.profile, places, first)
+        fit.profiler = StepProfiler(args.profile, places, first)
     return fit, lambda fit: _result(fit, args, dataset.name, places, kv)
 
 
@@ -79,10 +72,10 @@ def learning_rate(args, epoch):
         rate = args.lr * args.lr_factor**falls
     except OverflowError:
         rate = math.inf
-    if rate > LARGEST:
+    if rate > flags.LARGEST:
         raise ValueError(
             f"--lr-factor {args.lr_factor}: the rate of epoch {epoch + 1} is {rate:g}, "
-            f"and {LARGEST:g} is the most"
+            f"and {flags.LARGEST:g} is the most"
         )
     return rate
 
@@ -108,13 +101,13 @@ def _examples(dataset, num_examples):
     return dataset.train_X[:num_examples], dataset.train_y[:num_examples]
 
 
-def _replicas(args, places, part, kv):
-    net = networks.build(args.network, part.X.shape[1:], places, args.seed)
+def _replicas(args, places, image_shape, kv):
+    net = networks.build(args.network, image_shape, places, args.seed)
     params = {"learning_rate": args.lr, "wd": args.wd}
-    if options.OPTIMIZERS[args.optimizer]:
+    if flags.OPTIMIZERS[args.optimizer]:
         params["momentum"] = args.mom
     if kv:
-        return DistReplicas(net, places, kv, part, args.optimizer, params,
+        return DistReplicas(net, places, kv, args.batch_size, args.optimizer, params,
                             args.work_load_list, args.seed)  # fmt: skip
     compression = {"type": args.gc_type, "threshold": args.gc_threshold}
     return Replicas(
@@ -130,7 +123,7 @@ def _result(fit, args, dataset, places, kv):
     seconds = sum(history)
     return {
         "seconds_per_epoch": round(seconds / len(history), 4),
-        "samples_per_second": round(len(history) * fit.train_iter.own() / seconds, 1),
+        "samples_per_second": round(len(history) * fit.train_iter.own / seconds, 1),
         "devices": _names(places),
         "network": args.network,
         "dataset": dataset,
@@ -153,3 +146,63 @@ def _agreed(kv, fit):
 
 def _names(places):
     return [f"{d.device_type}:{d.device_id}" for d in places]
+
+
+# ---- Flags that are right by themselves, but not together ----
+
+
+def _check_together(args, places):
+    """Raise `ValueError` when flags do not go together, or with these `places`."""
+    if args.resume and not args.save_prefix:
+        raise ValueError("--resume needs --save-prefix: whose checkpoints?")
+    if args.save_every and not args.save_prefix:
+        raise ValueError("--save-every needs --save-prefix: where to?")
+    if args.gc_type != "none" and (args.kv_store != "device" or len(places) < 2):
+        raise ValueError(
+            f"--gc-type {args.gc_type} needs two devices or more and --kv-store "
+            f"device; here are {len(places)} and {args.kv_store}. MXNet compresses "
+            "gradients nowhere else on one machine."
+        )
+    if args.kv_store in flags.DIST_KV_STORES:
+        _check_job(args)
+    if args.dataset == "digits" and args.data_dir:
+        raise ValueError("--data-dir: the digits come with scikit-learn, not in files")
+    if args.profile:
+        _check_profile(args.profile, places)
+
+
+def _check_profile(path, places):
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise ValueError(f"--profile {path}: cannot write a file there")
+    if without_slot(places):
+        raise ValueError(
+            "--profile: on this machine MXNet can profile cpu:0 to "
+            f"cpu:{last_cpu()} only"
+        )
+
+
+def _check_job(args):
+    if os.environ.get("DMLC_ROLE") != "worker":
+        raise ValueError(
+            f"--kv-store {args.kv_store} needs a job of workers and servers: python -m "
+            f"pslaunch -n 2 -s 1 python -m d2l_ext.train --kv-store {args.kv_store} …"
+        )
+    if "async" in args.kv_store and args.lr_step_epochs:
+        raise ValueError(
+            f"--lr-step-epochs with --kv-store {args.kv_store}: the servers apply the "
+            "rate, and are told it once. Take dist_sync, or one rate"
+        )
+
+
+def _check_shards(args, train_iter, num_devices):
+    """Raise `ValueError` when a minibatch cannot be split over the devices."""
+    shard_sizes(args.batch_size, num_devices, args.work_load_list)
+    num_examples = train_iter.own
+    rest = num_examples % args.batch_size
+    if 0 < rest < num_devices:
+        raise ValueError(
+            f"the last minibatch of an epoch would have {rest} of {num_examples:,} "
+            f"examples for {num_devices} devices: choose another --batch-size or "
+            "--num-examples"
+        )

@@ -1,4 +1,4 @@
-"""Data parallelism the concise way: a Gluon network on several devices."""
+"""Data parallelism the concise way: a Gluon network on several devices, and workers."""
 
 import mxnet as mx
 from mxnet import autograd, gluon
@@ -36,12 +36,12 @@ class Replicas:
     def begin(self):
         """Before the first step, with the weights that it begins with."""
 
-    def train_batch(self, X, y, step=0):
-        """One step on the minibatch `X` (n, …), `y` (n,), split over the devices.
+    def train_batch(self, X, y, step=0, n=None):
+        """One step on the minibatch `X`, `y`, split over the devices.
 
-        Gradients are summed over examples and devices, then divided by n. `step`:
-        the number of the step; with the seed it says what dropout draws, so that a
-        step depends on no earlier one but by the weights.
+        Gradients are summed over examples and devices, then divided by `n`, by default
+        the number of examples. `step`: the number of the step; with the seed it says
+        what dropout draws, so that a step depends on no earlier one but by the weights.
 
         Returns the summed loss of each shard, a list of arrays of one number. Waits
         for nothing. Raises as `split_batch` does.
@@ -55,12 +55,8 @@ class Replicas:
         if self.sums_itself:
             for p in self.params:
                 allreduce(p.list_grad())
-        self.trainer.step(self.divisor(len(y), step))
+        self.trainer.step(n or len(y))
         return losses
-
-    def divisor(self, num_examples, step):
-        """By what the sum of gradients is divided: the examples of this step."""
-        return num_examples
 
     def settle(self):
         """After the last step: wait until all is done."""
@@ -87,3 +83,66 @@ class Replicas:
             (self.net(X).argmax(axis=1).astype("int32") == y).sum()
             for X, y in zip(*split_batch(X, y, devices, loads))
         ]
+
+
+class DistReplicas(Replicas):
+    """A network on all `devices` of one worker of several.
+
+    `kv`: a store of one of `flags.DIST_KV_STORES`. `batch_size`: of this worker.
+    Everything else as in `Replicas`.
+
+    A synchronous store sums the gradients of all workers, and each worker divides
+    by all examples of the step and updates its own weights: a checkpoint finds the
+    whole state there. An asynchronous store updates weights on the servers, with each
+    worker's gradients by themselves, divided by the batch size. The optimizer's
+    state is there, out of reach.
+    """
+
+    def __init__(self, net, devices, kv, batch_size, optimizer="sgd",
+                 optimizer_params=None, work_load_list=None, seed=0):  # fmt: skip
+        self.kv, self.on_servers = kv, "async" in kv.type
+        params = dict(optimizer_params or {})
+        if self.on_servers:  # they are told once, so the divisor can't change
+            params["rescale_grad"] = 1 / batch_size
+        super().__init__(net, devices, optimizer, params, kv_store=kv,
+                         work_load_list=work_load_list, seed=seed + 7919 * kv.rank,
+                         update_on_kvstore=self.on_servers)  # fmt: skip
+
+    def begin(self):
+        """Give all workers the weights of rank 0. Waits for all of them.
+
+        Left to itself, the Trainer does this in its first step, and goes on without
+        waiting: now and then the gradients overtake a weight, which then is the sum
+        of gradients on one worker.
+        """
+        if not self.trainer._kv_initialized:
+            self.trainer._init_kvstore()
+        if self.trainer._params_to_init:
+            self.trainer._init_params()
+        mx.nd.waitall()
+        self.kv._barrier()
+
+    def train_batch(self, X, y, step=0, n=None):
+        """One step, as that of `Replicas`; `X` and `y` may have no examples.
+
+        `n`: those of all workers in this step. The servers of an asynchronous store
+        have a divisor of their own.
+        """
+        if len(y):
+            return super().train_batch(X, y, step, 1 if self.on_servers else n)
+        if not self.on_servers:  # the others wait for this worker's gradients
+            with autograd.record():  # of a loss that depends on no weight: zeros
+                losses = [sum((0 * p.data(device)).sum() for p in self.params)
+                          for device in self.devices]  # fmt: skip
+            autograd.backward(losses)
+            self.trainer.step(n)
+        return []
+
+    def settle(self):
+        """After the last step: wait for all workers, and take the final weights."""
+        mx.nd.waitall()
+        if self.on_servers:
+            self.kv._barrier()
+            for i, p in enumerate(self.params):
+                self.kv.pull(i, out=p.list_data(), priority=-i)
+            mx.nd.waitall()

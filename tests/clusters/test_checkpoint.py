@@ -12,7 +12,7 @@ import numpy
 import pytest
 from fuzz_checkpoints import npy, packed, signed
 
-from d2l_ext.clusters import checkpoint, file_lock
+from d2l_ext.clusters import checkpoint
 from d2l_ext.clusters.checkpoint import CheckpointError, Checkpoints
 
 ARRAYS = {
@@ -217,14 +217,14 @@ def test_a_killed_run_holds_no_lock(tmp_path):
 
 def test_a_lock_whose_file_was_removed_is_taken_anew(tmp_path, monkeypatch):
     """By the run that had it, between our opening the file and our locking it."""
-    flock, path = file_lock.fcntl.flock, tmp_path / ".run.lock"
+    flock, path = checkpoint.fcntl.flock, tmp_path / ".run.lock"
 
     def removed_first(*args):
-        monkeypatch.setattr(file_lock.fcntl, "flock", flock)
+        monkeypatch.setattr(checkpoint.fcntl, "flock", flock)
         path.unlink()
         flock(*args)
 
-    monkeypatch.setattr(file_lock.fcntl, "flock", removed_first)
+    monkeypatch.setattr(checkpoint.fcntl, "flock", removed_first)
     Checkpoints(tmp_path / "run").begin()
     assert path.exists()
 
@@ -233,7 +233,7 @@ def test_a_folder_that_knows_no_locks_is_told_of(tmp_path, monkeypatch):
     def missing(*_):
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(file_lock.fcntl, "flock", missing)
+    monkeypatch.setattr(checkpoint.fcntl, "flock", missing)
     run, lines = Checkpoints(tmp_path / "run"), []
     run.begin(warn=lines.append)
     run.end()

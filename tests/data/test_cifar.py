@@ -13,7 +13,7 @@ from idx_files import bomb
 
 from d2l_ext.data import cifar, download
 from d2l_ext.data import sets as data
-from d2l_ext.data.catalogue import CIFAR10
+from d2l_ext.data.sets import CIFAR10
 
 
 def pack(folder, content):

@@ -2,7 +2,6 @@
 
 import d2l_ext  # noqa: F401, I001
 import hashlib
-import os
 import re
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from d2l_ext.data import sets as data
 from d2l_ext.data import download, idx
 from d2l_ext.data.batches import Batches
 
-SMALL = "D2L_EXT_TEST_FASHION_MNIST"
 
 
 @pytest.fixture(autouse=True)
@@ -293,19 +291,6 @@ def test_no_fashion_mnist_mirror_holds_the_release_with_duplicates():
     assert not [m for m in data.IDX_SETS["fashion_mnist"].mirrors if "mxnet" in m]
 
 
-@pytest.mark.skipif(
-    SMALL not in os.environ,
-    reason=f"set {SMALL} to a folder with real Fashion-MNIST files, "
-    "all of them or a part, to test that they are read",
-)
-def test_real_fashion_mnist_becomes_minibatches():
-    train_iter, _ = data.load_data(256, "fashion_mnist", os.environ[SMALL])
-    X, y = next(iter(train_iter))
-    assert X.shape == (256, 1, 28, 28)
-    assert (X.asnumpy().min(), X.asnumpy().max()) == (0, 1)
-    assert set(y.asnumpy()) == set(range(10))
-
-
 # ---- Minibatches ----
 
 
@@ -408,10 +393,10 @@ def test_n_workers_of_batch_b_see_what_one_of_batch_n_b_sees(shuffle):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"batch_size": 0}, "batch_size=0: give a whole number from 1"),
-        ({"batch_size": -4}, "batch_size=-4: give"),
-        ({"batch_size": 2.5}, "batch_size=2.5: give"),
-        ({"num_parts": 0}, "num_parts=0: give"),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1, not 0"),
+        ({"batch_size": -4}, "batch_size must be .* not -4"),
+        ({"batch_size": 2.5}, "batch_size must be .* not 2.5"),
+        ({"num_parts": 0}, "num_parts must be .* not 0"),
         ({"num_parts": 2, "part_index": 2}, "part_index=2: 2 parts .* from 0 to 1"),
         ({"num_parts": 2, "part_index": -1}, "part_index=-1: 2 parts"),
         ({"num_parts": 2, "part_index": 0.5}, "part_index=0.5: 2 parts"),

@@ -261,5 +261,5 @@ def test_on_a_terminal_a_bar_grows_to_its_end(mirror, tmp_path, capsys, monkeypa
     steps = capsys.readouterr().err.split("\r")[1:]
     assert len(steps) >= 4
     fill = [step.count("#") for step in steps]
-    assert fill == sorted(fill) and fill[0] < fill[-1] == download._Progress.WIDTH
+    assert fill == sorted(fill) and fill[0] < fill[-1] == 30
     assert "100%" in steps[-1] and steps[-1].endswith("\n")

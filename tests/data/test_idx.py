@@ -8,7 +8,7 @@ import numpy
 import pytest
 from idx_files import bomb, idx_bytes, make_arrays, write_folder
 
-from d2l_ext.data import idx
+from d2l_ext.data import idx, load_data
 
 IMAGES, LABELS, TEST_IMAGES, TEST_LABELS = idx.FILES
 SMALL = "D2L_EXT_TEST_FASHION_MNIST"
@@ -258,7 +258,7 @@ def test_a_label_out_of_range_is_refused_with_its_position(folder):
     reason=f"set {SMALL} to a folder with real Fashion-MNIST files, "
     "all of them or a part, to test that they are read",
 )
-def test_real_images_are_read():
+def test_real_images_are_read_and_become_minibatches():
     train_X, train_y, test_X, test_y = idx.read_folder(os.environ[SMALL])
     for X, y in ((train_X, train_y), (test_X, test_y)):
         assert X.shape == (len(y), 28, 28)
@@ -267,3 +267,6 @@ def test_real_images_are_read():
     # Photographs of clothes on a black ground: the corners are empty.
     assert numpy.median(train_X[:, 0, 0]) == 0
     assert train_X[:, 8:20, 8:20].mean() > 60
+    X, _ = next(iter(load_data(256, "fashion_mnist", os.environ[SMALL])[0]))
+    assert X.shape == (256, 1, 28, 28)
+    assert (X.asnumpy().min(), X.asnumpy().max()) == (0, 1)

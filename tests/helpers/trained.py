@@ -1,4 +1,4 @@
-"""A small job that trains, for tests that compare its weights wherever it runs."""
+"""What training leaves behind, and a small job whose weights tests compare."""
 
 import sys
 
@@ -13,6 +13,25 @@ TRAIN = [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--num-examp
 _LOCAL = []
 
 
+def last(prefix):
+    """Arrays and record of the last checkpoint."""
+    return checkpoint.read(checkpoint.Checkpoints(prefix).paths()[-1])
+
+
+def assert_bit_equal(these, those):
+    assert these.keys() == those.keys()
+    for name in these:
+        assert numpy.array_equal(these[name], those[name]), name
+
+
+def weights(prefix):
+    """All parameters of the last checkpoint, in one array."""
+    arrays, _ = last(prefix)
+    names = sorted(name for name in arrays if name.startswith("param"))
+    assert names
+    return numpy.concatenate([arrays[name].ravel() for name in names])
+
+
 def local_weights(folder):
     """The weights that two workers on this machine train, made once."""
     if not _LOCAL:
@@ -20,11 +39,3 @@ def local_weights(folder):
         launch.run(command, num_workers=2, num_servers=1, deadline=90, check=True)
         _LOCAL.append(weights(folder / "local"))
     return _LOCAL[0]
-
-
-def weights(prefix):
-    """All parameters of the last checkpoint, in one array."""
-    arrays, _ = checkpoint.read(checkpoint.Checkpoints(prefix).paths()[-1])
-    names = sorted(name for name in arrays if name.startswith("param"))
-    assert names
-    return numpy.concatenate([arrays[name].ravel() for name in names])

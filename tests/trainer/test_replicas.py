@@ -8,11 +8,9 @@ from mxnet import np, npx
 from mxnet.gluon import nn
 from recorded_store import RecordedStore, note_waits
 
-from d2l_ext.trainer import networks, trainer_state
 from d2l_ext.data.batches import Batches
-from d2l_ext.trainer.dist_replicas import DistReplicas
-from d2l_ext.trainer.parts import Part
-from d2l_ext.trainer.replicas import Replicas
+from d2l_ext.trainer import networks, resume
+from d2l_ext.trainer.replicas import DistReplicas, Replicas
 
 npx.set_np()
 
@@ -55,7 +53,7 @@ def test_a_checkpoint_counts_how_often_each_weight_was_updated():
     model = Replicas(net, [mx.cpu(0)], "adam")
     X, y = np.zeros((4, 1, 8, 8)), np.zeros(4, dtype="int32")
     for steps in range(3):
-        found = trainer_state.pack(model.params, model.trainer)
+        found = resume.pack(model.params, model.trainer)
         assert found["counts"].tolist() == [steps] * 6
         model.train_batch(X, y, steps)
 
@@ -71,8 +69,7 @@ def loss_of_a_step(rank, step=0, seed=0):
     net.initialize(mx.init.Xavier(), ctx=[mx.cpu(0)])
     X = np.array(numpy.random.RandomState(0).rand(8, 20), dtype="float32")
     net(X)
-    part = Part(X.asnumpy(), numpy.arange(8), 8, num_parts=4, part_index=rank)
-    model = DistReplicas(net, [mx.cpu(0)], RecordedStore(rank=rank), part, seed=seed)
+    model = DistReplicas(net, [mx.cpu(0)], RecordedStore(rank=rank), 8, seed=seed)
     (loss,) = model.train_batch(X, np.arange(8).astype("int32"), step)
     return float(loss)
 
@@ -91,9 +88,8 @@ def test_each_worker_each_step_and_each_seed_draws_another_dropout():
 def worker(kind, monkeypatch):
     """The replicas of a worker, and the calls to its store so far: none."""
     net = networks.build("mlp", (1, 8, 8), [mx.cpu(0)])
-    kv, examples = RecordedStore(kind), numpy.zeros((8, 1, 8, 8))
-    part = Part(examples, numpy.zeros(8), 4, num_parts=2)
-    model = DistReplicas(net, [mx.cpu(0)], kv, part)
+    kv = RecordedStore(kind)
+    model = DistReplicas(net, [mx.cpu(0)], kv, batch_size=4)
     note_waits(monkeypatch, kv.calls)
     return model, kv.calls
 
@@ -129,7 +125,7 @@ def test_a_worker_without_examples_pushes_as_often_as_the_others(monkeypatch):
     model, calls = worker("dist_sync", monkeypatch)
     model.begin()
     calls.clear()
-    assert model.train_batch(*nothing) == []
+    assert model.train_batch(*nothing, n=1) == []
     assert calls == [f"pushpull {i}" for i in KEYS]
     assert all((p.grad().asnumpy() == 0).all() for p in model.params)
     model, calls = worker("dist_async", monkeypatch)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from job_checks import PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
-from training import assert_bit_equal, last
+from trained import assert_bit_equal, last
 
 import pslaunch as launch
 from d2l_ext.trainer import resume
-from d2l_ext.clusters import agreement, exchange
+from d2l_ext.clusters import agreement
 
 TRAIN = [PYTHON, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples", "321",
          "--batch-size", "32", "--kv-store", "dist_sync"]  # fmt: skip
@@ -139,14 +139,14 @@ def test_each_worker_learns_what_all_have_said(kind):
 
 
 def tells(kv):
-    from d2l_ext.clusters.exchange import exchange
+    from d2l_ext.clusters.agreement import exchange
 
     return exchange(kv, f"ä worker {kv.rank}" * (1 + 9 * kv.rank))
 
 
 def test_a_text_that_is_too_long_is_refused():
     with pytest.raises(ValueError, match="4097 bytes: give a text of 4096"):
-        exchange.exchange(None, "x" * 4097)
+        agreement.exchange(None, "x" * 4097)
 
 
 STEPS_OF = st.dictionaries(st.sampled_from("369"), st.sampled_from("ab"))

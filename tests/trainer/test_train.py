@@ -17,10 +17,11 @@ import fuzz_checkpoints
 import mxnet as mx
 import numpy
 import pytest
+import trained
 from cifar_files import write_files
 from idx_files import make_arrays, write_folder
 from mxnet.gluon import nn
-from training import assert_bit_equal, last
+from trained import assert_bit_equal, last
 
 from d2l_ext.clusters import checkpoint
 from d2l_ext import train
@@ -167,10 +168,7 @@ def weights(run, tmp_path):
         code, _, err = run("--num-examples", 256, "--num-epochs", 1, "--save-prefix",
                            prefix, *flags)  # fmt: skip
         assert code == 0, err
-        arrays, _ = last(prefix)
-        return numpy.concatenate(
-            [arrays[n].ravel() for n in arrays if n.startswith("param")]
-        )
+        return trained.weights(prefix)
 
     return train_with
 
@@ -228,7 +226,7 @@ def test_the_work_load_list_divides_each_minibatch(run, monkeypatch):
 
 
 def test_the_rate_falls_after_the_epochs_that_are_named():
-    args = train.options.parser().parse_args(
+    args = train.flags.parser().parse_args(
         ["--lr", "0.8", "--lr-factor", "0.5", "--lr-step-epochs", "2,3"]
     )
     rates = [preparation.learning_rate(args, epoch) for epoch in range(5)]
@@ -259,10 +257,10 @@ def stop_at(monkeypatch):
     def arrange(number, signum=signal.SIGTERM):
         original = replicas.Replicas.train_batch
 
-        def train_batch(self, X, y, step=0):
+        def train_batch(self, X, y, step, n):
             if step == number:
                 os.kill(os.getpid(), signum)
-            return original(self, X, y, step)
+            return original(self, X, y, step, n)
 
         monkeypatch.setattr(replicas.Replicas, "train_batch", train_batch)
 
@@ -705,7 +703,7 @@ def test_a_gpu_that_the_environment_asks_for_is_an_error_in_one_line(run, monkey
 
 def test_gpus_are_taken_by_their_numbers(monkeypatch):
     monkeypatch.setattr(mx.context, "num_gpus", lambda: 3)
-    args = train.options.parser().parse_args(["--gpus", "0,2"])
+    args = train.flags.parser().parse_args(["--gpus", "0,2"])
     assert preparation._places(args) == [mx.gpu(0), mx.gpu(2)]
 
 

@@ -8,13 +8,12 @@ import numpy
 import pytest
 from job_checks import PYTHON, nothing_left  # noqa: F401
 from mxnet import npx
-from training import last
-from trained import weights
+from trained import last, weights
 
 from d2l_ext import data
-from d2l_ext.trainer import dist_replicas, networks, replicas
+from d2l_ext.data.batches import Batches, minibatches
+from d2l_ext.trainer import networks, replicas
 import pslaunch as launch
-from d2l_ext.trainer.parts import Part
 
 npx.set_np()
 TRAIN = [PYTHON, "-m", "d2l_ext.train"]
@@ -78,14 +77,14 @@ def trained(kv, X, y, batch_size):
     net = networks.build("lenet", X.shape[1:], devices)
     net.cast("float64")
     num_workers, rank = (kv.num_workers, kv.rank) if kv else (1, 0)
-    part = Part(X, y, batch_size, True, 0, num_workers, rank)
+    part = Batches(X, y, batch_size, True, 0, num_workers, rank)
     if kv:
-        model = dist_replicas.DistReplicas(net, devices, kv, part, "sgd", sgd)
+        model = replicas.DistReplicas(net, devices, kv, batch_size, "sgd", sgd)
     else:
         model = replicas.Replicas(net, devices, "sgd", sgd)
     model.begin()
-    for step, minibatch in enumerate(part):
-        model.train_batch(minibatch[0].astype("float64"), minibatch[1], step)
+    for step, (X_batch, y_batch, n) in enumerate(minibatches(part)):
+        model.train_batch(X_batch.astype("float64"), y_batch, step, n)
     return [p.data().asnumpy() for p in model.params]
 
 
