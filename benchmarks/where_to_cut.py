@@ -27,8 +27,8 @@ from report import to_json, warning_lines
 
 from d2l_ext.pipeline import layer_costs, lstm
 from d2l_ext import pipeline
-from d2l_ext.pipeline.placements import all_placements
 from bookkit.provenance import provenance
+from d2l_ext.pipeline.partition import all_placements
 from d2l_ext.pipeline.step_time import best_placement, predict
 
 

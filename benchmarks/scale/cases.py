@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from math import prod
 
 from d2l_ext.data_parallel.lenet import SHAPES
-from d2l_ext.scale import fit, pipelines
+from d2l_ext.scale import fit
+from d2l_ext.scale import step as model
 
 FLOAT32 = 4  # bytes
 #: Rows and columns of the layers in `pipeline`, rows' width in `layerwise`.
@@ -83,9 +84,10 @@ def times(row, constants):
 
 
 def pipeline_seconds(blocks, rows, chunks, constants):
-    """A step of a pipeline: what stages take alone, put into `pipelines.seconds`."""
+    """A step of a pipeline: what stages take alone, put into the formula."""
     each = [times(stage_row(b, rows, 1), constants) for b in blocks]
-    return pipelines.seconds([t / 3 for t in each], [2 * t / 3 for t in each], chunks)
+    forward, backward = [t / 3 for t in each], [2 * t / 3 for t in each]
+    return model.pipeline_seconds(forward, backward, chunks)
 
 
 @dataclass

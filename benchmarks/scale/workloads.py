@@ -7,13 +7,14 @@ Here each function returns an action that starts the step once. An action never 
 from time import perf_counter
 
 import mxnet as mx
-from mxnet import autograd, np, npx
+from mxnet import np, npx
 
 from d2l_ext import tensor_parallel
 from d2l_ext.data_parallel import get_params
 from d2l_ext.data_parallel import lenet as model
 from d2l_ext.data_parallel.allreduce import allreduce, allreduce_ring, allreduce_tree
 from d2l_ext.data_parallel.minibatch import split_batch
+from d2l_ext.data_parallel.step import forward_backward
 from d2l_ext.devices import try_all_devices
 from d2l_ext.kvstore import dist_train
 from d2l_ext.pipeline import microbatch
@@ -89,15 +90,8 @@ def store(kind, k, nbytes, compressed=False):
 def gradient(images, k=1):
     """LeNet's gradient for `images` images on each of `k` devices, and no exchange."""
     replicas, devices = _replicas(k)
-    parts = [_images(images, d) for d in devices]
-
-    def action():
-        with autograd.record():
-            losses = [_loss(X, y, p) for (X, y), p in zip(parts, replicas)]
-        for device_loss in losses:
-            device_loss.backward()
-
-    return action
+    X_shards, y_shards = zip(*[_images(images, d) for d in devices])
+    return lambda: forward_backward(X_shards, y_shards, replicas)
 
 
 def data_parallel(algorithm, k, batch, lr=0.01):
@@ -106,11 +100,7 @@ def data_parallel(algorithm, k, batch, lr=0.01):
     X, y = _images(batch, devices[0])
 
     def action():
-        shards = split_batch(X, y, devices)
-        with autograd.record():
-            losses = [_loss(*part) for part in zip(*shards, replicas)]
-        for device_loss in losses:
-            device_loss.backward()
+        forward_backward(*split_batch(X, y, devices), replicas)
         for copies in zip(*replicas):
             REDUCE[algorithm]([p.grad for p in copies])
         for p in (p for params in replicas for p in params):
@@ -161,10 +151,6 @@ def _replicas(k):
 
 def _images(n, device):
     return np.random.uniform(size=(n, 1, 28, 28), ctx=device), np.zeros(n, ctx=device)
-
-
-def _loss(X, y, params):
-    return model.loss(model.lenet(X, params), y)
 
 
 def _squares(outputs, y):

@@ -7,7 +7,7 @@ compares the two over a grid of settings.
 from dataclasses import dataclass
 from math import log
 
-from d2l_ext.scale import exchange, step
+from d2l_ext.scale import step
 from d2l_ext.scale.sizes import MODELS
 
 from . import frame
@@ -66,7 +66,7 @@ CONTROLS = (
     *(_OF[role] for role in ("parameters", "arrays", "example", "overhead", "batch")),
     frame.Select("scaling", "Batch of", SCALING),
     *(_OF[role] for role in ("devices", "bandwidth", "latency")),
-    frame.Select("way", "Exchange", exchange.WAYS),
+    frame.Select("way", "Exchange", step.WAYS),
     _OF["servers"],
     frame.Select("sent", "Gradients", SENT),
     frame.Select("overlap", "Overlap with backward", ("yes", "no")),
@@ -83,7 +83,7 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
 
     `model`: one of `sizes.MODELS`. `device`: a `step.Device`, whose speed gives the
     time per example; `link`: a `Link`. `batch`: examples for each device. `way`: one of
-    `exchange.WAYS`; `servers` and `packing`, seconds per byte, as in `step.Plan`. At
+    `step.WAYS`; `servers` and `packing`, seconds per byte, as in `step.Plan`. At
     first all gradients lie in one array and overlap with the backward pass. `name`: its
     id in the page.
 
@@ -120,13 +120,13 @@ def data(flops):
         for m in MODELS
     }  # fmt: skip
     limits = {n.role: [n.low, n.high, n.whole] for n in NUMBERS}
-    return {"models": models, "limits": limits, "ways": exchange.WAYS,
+    return {"models": models, "limits": limits, "ways": step.WAYS,
             "devices": DEVICES, "backward": step.BACKWARD,
             "two_bit": step.TWO_BIT}  # fmt: skip
 
 
 def _check(choice):
-    for role, known in (("model", [m.name for m in MODELS]), ("way", exchange.WAYS)):
+    for role, known in (("model", [m.name for m in MODELS]), ("way", step.WAYS)):
         if choice[role] not in known:
             raise ValueError(f"unknown {role} {choice[role]!r}: {', '.join(known)}")
     for n in NUMBERS:

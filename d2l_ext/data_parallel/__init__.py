@@ -1,4 +1,15 @@
-"""Data parallelism: a replica per device, one sum of gradients per step."""
+"""Data parallelism: a replica per device, one sum of gradients per step.
+
+| file | what it holds | chapter |
+|---|---|---|
+| `lenet` | LeNet: its parameters, and its forward pass as a plain function | Data parallelism from scratch |
+| `minibatch` | a minibatch, divided among devices | Data parallelism from scratch |
+| `step` | the training step: replicas, gradients, one update for all | Data parallelism from scratch |
+| `allreduce` | the sum on every device: naive, tree, ring | Data parallelism from scratch, Allreduce: naive, tree, ring |
+| `traffic` | what is sent: counted, in closed form, in seconds | Allreduce: naive, tree, ring |
+| `flat` | all parameters in one array: one allreduce a step | Allreduce: naive, tree, ring |
+| `diagnose` | why there is no speed-up: a verdict, blocking calls | Why is there no speed-up? |
+"""  # noqa: E501  (a table)
 
 import sys
 from types import ModuleType

@@ -5,12 +5,10 @@ Three ways, with the same result up to rounding: `allreduce`, the naive one,
 other work. What each moves is in `traffic.expected`.
 """
 
-import numpy
-from mxnet import np
-
-from .traffic import cuts, rounds, send
+from .traffic import checked, cuts, one_by_one, rounds, send
 
 
+@one_by_one
 def allreduce(data):
     """Sum the arrays in `data`, one per device, and give every device the sum.
 
@@ -23,13 +21,13 @@ def allreduce(data):
     Follows `allreduce` of *Dive into Deep Learning*, "Training on Multiple
     GPUs". Developed in the chapter *Data parallelism from scratch*.
     """
-    data = _checked(data)
-    for i in rounds(range(1, len(data))):
-        data[0][:] += send(data[i], data[0].ctx)
-    for i in rounds(range(1, len(data))):
-        send(data[0], data[i])
+    for i in range(1, len(data)):
+        data[0][:] += data[i].copyto(data[0].ctx)
+    for i in range(1, len(data)):
+        data[0].copyto(data[i])
 
 
+@checked
 def allreduce_tree(data):
     """The same as `allreduce`, in 2⌈log₂ k⌉ rounds instead of 2(k − 1).
 
@@ -41,7 +39,6 @@ def allreduce_tree(data):
     broadcast in Thakur, Rabenseifner and Gropp, "Optimization of Collective
     Communication Operations in MPICH" (2005). Developed in the chapter *Allreduce*.
     """
-    data = _checked(data)
     for pairs in rounds(tree(len(data))):
         for child, parent in pairs:
             data[parent] += send(data[child], data[parent].ctx)
@@ -64,6 +61,7 @@ def tree(k):
     ]
 
 
+@checked
 def allreduce_ring(data):
     """The same as `allreduce`, with 2(k − 1)/k of an array sent by each device.
 
@@ -77,8 +75,7 @@ def allreduce_ring(data):
     Optimal All-reduce Algorithms for Clusters of Workstations" (2009). Developed
     in the chapter *Allreduce*.
     """
-    data = _checked(data)
-    chunks = [split(x, len(data)) for x in data]
+    chunks = [cut(x, len(data)) for x in data]
     if len(data) > 1:
         allgather(reduce_scatter(chunks), chunks)
 
@@ -97,7 +94,7 @@ def ring(k):
     return [[(i - r) % k for i in range(k)] for r in range(1, 2 * k - 1)]
 
 
-def split(x, k):
+def cut(x, k):
     """Cut `x`, flattened, into `k` views, whose sizes differ by one at most."""
     row, edges = x.reshape_view(-1), cuts(x.size, k)
     return [row[start:stop] for start, stop in zip(edges, edges[1:])]
@@ -144,26 +141,3 @@ def write(arrays, places, chunks):
     """Copy `arrays[i]` into chunk `places[i]` of device i."""
     for i, c in enumerate(places):
         arrays[i].copyto(chunks[i][c])
-
-
-def _checked(data):
-    """Return `data` as a list, or say what is wrong with it."""
-    data = list(data)
-    if not data:
-        raise ValueError("the list is empty: allreduce needs an array per device")
-    for i, x in enumerate(data):
-        if not isinstance(x, np.ndarray):
-            raise TypeError(f"array {i} is a {type(x)}: make it an mxnet.np array")
-        if any(x is other for other in data[:i]):
-            raise ValueError(f"array {i} is in the list twice: copy it first")
-    shapes = [x.shape for x in data]
-    _check_alike("shape", shapes)
-    _check_alike("dtype", [numpy.dtype(x.dtype) for x in data])
-    # x[:] needs an axis.
-    return data if shapes[0] else [x.reshape_view(1) for x in data]
-
-
-def _check_alike(what, values):
-    for i, value in enumerate(values):
-        if value != values[0]:
-            raise ValueError(f"array {i} has {what} {value}, array 0 has {values[0]}")

@@ -1,14 +1,18 @@
 """Why is there no speed-up? A verdict on the reader's own training step."""
 
+import linecache
 import os
+import sys
+from collections import namedtuple
+from contextlib import contextmanager
+from dataclasses import dataclass
 from time import perf_counter
 
+import mxnet as mx
 from mxnet import npx
 
 from ..devices import timeline
 from ..runtime import cores as _cores
-from . import blocking
-from .verdict import ADVICE, Verdict
 
 
 def diagnose(step, devices, steps=5):
@@ -95,6 +99,88 @@ def missing_settings(devices, environ=os.environ):
     return " ".join(missing)
 
 
+#: The causes, in the order in which `diagnose` asks for them, and what to do.
+ADVICE = {
+    "same device twice": "Name different devices: `try_all_devices(k)`. Without GPUs, "
+    "`d2l.try_gpu(0)` and `d2l.try_gpu(1)` are both cpu(0).",
+    "settings": "Set this before Python starts, then ask again: {}",
+    "waiting for data": "Once in every step, no device has work for long. Is it the "
+    "data loader, or other code of yours? Prepare the next minibatch in a thread.",
+    "Python overhead": "The devices wait for Python to ask. Take larger minibatches, "
+    "hybridise the network, use fewer and larger operators.",
+    "blocking call": "Python waits for one device before it asks the other, longest in "
+    "`{}`. Keep the array, and read it after the step.",
+    "shared resource": "Python asks in time, yet the devices take turns. Does one need "
+    "a result of the other? Do both draw random numbers, as dropout does? Then set "
+    "MXNET_CPU_PARALLEL_RAND_COPY=16 before Python starts.",
+    "slowest device": "The others wait for it. Give it fewer examples, by "
+    "`work_load_list`, or take away what else it does.",
+    "healthy": "The devices work side by side. What is left is the work that is not "
+    "divided, and what devices share: memory, caches, cores.",
+}
+
+
+@dataclass
+class Verdict:
+    """The cause, what to do, and what was measured. Print it for a report."""
+
+    cause: str  # a key of `ADVICE`
+    advice: str
+    seconds: float  # per step, without the profiler
+    busy: dict  # device name: share of the time in which it worked
+    overlap: float  # time side by side, as a share of what the lanes would allow
+    idle: float  # share of the time in which no device worked
+    longest_wait: float  # seconds in one blocking call of Python
+
+    def __str__(self):
+        rows = {"time per step": f"{self.seconds * 1e3:.1f} ms"}
+        rows.update((f"{name} works", f"{b:.0%}") for name, b in self.busy.items())
+        rows["side by side"] = f"{self.overlap:.0%} of what is possible"
+        rows["no device works"] = f"{self.idle:.0%}"
+        rows["longest wait of Python"] = f"{self.longest_wait * 1e3:.1f} ms"
+        lines = [f"  {name:24}{value}" for name, value in rows.items()]
+        return "\n".join([f"cause: {self.cause}", *lines, self.advice])
+
+
+#: A blocking call: the line that made it, when it began and ended, in seconds of
+#: `time.perf_counter`.
+Wait = namedtuple("Wait", "line start end")
+
+#: Whatever waits in MXNet's Python, waits in one of these functions of its library.
+FUNCTIONS = (
+    "MXNDArraySyncCopyToCPU",  # asnumpy, float, bool, print
+    "MXNDArraySyncCopyFromCPU",  # x[:] = a NumPy array
+    "MXNDArrayWaitToRead",
+    "MXNDArrayWaitToWrite",
+    "MXNDArrayWaitAll",
+)
+
+
+@contextmanager
+def blocking_calls():
+    """Note every blocking call inside the `with` block; yields a list of `Wait`.
+
+        with blocking_calls() as waits:
+            step()
+        print(len(waits), "blocking calls")
+
+    `wait.line` is the source line outside of MXNet, or its file and number where
+    there is no source. A call whose result is there already is noted as well: look
+    at its length. Making an array from NumPy's counts too, since it copies.
+
+    Developed in the chapter *Why is there no speed-up?*
+    """
+    library, waits = mx.base._LIB, []
+    originals = {name: getattr(library, name) for name in FUNCTIONS}
+    for name, function in originals.items():
+        setattr(library, name, _noted(function, waits))
+    try:
+        yield waits
+    finally:
+        for name, function in originals.items():
+            setattr(library, name, function)
+
+
 def _milliseconds(step, steps):
     """Time `steps` steps, from an idle engine to an idle engine."""
     npx.waitall()
@@ -108,7 +194,7 @@ def _milliseconds(step, steps):
 def _waits(step):
     """Run `step()`; return its blocking calls as `judge` takes them."""
     start = perf_counter()
-    with blocking.note() as waits:
+    with blocking_calls() as waits:
         step()
     end = perf_counter()
     # What waits at the very end of a step keeps no device from being asked.
@@ -123,3 +209,29 @@ def _gaps(trace, recorded):
         gaps.append(max(event.start - last, 0.0))
         last = max(last, event.end)
     return gaps + [recorded - last]
+
+
+def _noted(function, waits):
+    def call(*arguments):
+        start = perf_counter()
+        try:
+            return function(*arguments)
+        finally:
+            waits.append(Wait(_line(), start, perf_counter()))
+
+    return call
+
+
+def _line():
+    """The line of the innermost frame that is not MXNet's or this module's."""
+    frame = sys._getframe(1)
+    ours = (__name__, "mxnet", "contextlib")
+    while frame.f_back and _module(frame).startswith(ours):
+        frame = frame.f_back
+    file, number = frame.f_code.co_filename, frame.f_lineno
+    source = linecache.getline(file, number).strip()
+    return source or f"{os.path.basename(file)}, line {number}"
+
+
+def _module(frame):
+    return frame.f_globals.get("__name__", "")

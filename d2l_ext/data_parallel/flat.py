@@ -8,9 +8,9 @@ from math import prod
 
 from mxnet import autograd, np
 
-from . import lenet as model
 from .allreduce import allreduce
 from .minibatch import split_batch
+from .step import forward_backward
 
 
 @dataclass
@@ -64,13 +64,7 @@ def train_batch(X, y, replicas, devices, lr):
     Developed in the chapter *Allreduce*.
     """
     X_shards, y_shards = split_batch(X, y, devices)
-    with autograd.record():
-        losses = [
-            model.loss(model.lenet(X_shard, replica.params), y_shard)
-            for X_shard, y_shard, replica in zip(X_shards, y_shards, replicas)
-        ]
-    for device_loss in losses:
-        device_loss.backward()
+    forward_backward(X_shards, y_shards, [replica.params for replica in replicas])
     allreduce([replica.gradients for replica in replicas])
     for replica in replicas:
         replica.values[:] -= lr * replica.gradients / X.shape[0]

@@ -51,6 +51,21 @@ def train_batch(X, y, device_params, devices, lr, work_load_list=None):
         d2l.sgd(params, lr, X.shape[0])  # the size of the full minibatch
 
 
+def forward_backward(X_shards, y_shards, device_params, net=model.lenet):
+    """Leave the gradient of each shard's summed loss in the `grad` of its replica.
+
+    `net(X, params)`: the scores, default LeNet. All forward passes are asked for, then
+    all backward passes; nothing waits.
+    """
+    with autograd.record():
+        losses = [
+            model.loss(net(X_shard, params), y_shard)
+            for X_shard, y_shard, params in zip(X_shards, y_shards, device_params)
+        ]
+    for device_loss in losses:
+        device_loss.backward()
+
+
 @dataclass
 class History:
     """What `train` saw: a list entry per epoch, and the final replicas."""

@@ -1,15 +1,20 @@
-"""What moves between devices: one `send`, its count, and the closed forms."""
+"""What moves between devices: `send`, receive buffers, counts, and closed forms."""
 
+import weakref
+from collections import defaultdict, deque
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 
 import numpy
-from mxnet import Context
-
-from .buffers import empty_like
+from mxnet import Context, autograd, np
 
 #: The `count` blocks that are open: pairs of {device: index} and `Traffic`.
 _open = []
+#: In bytes. Below this, malloc itself hands out memory that was used before.
+LARGE = 2**20
+#: Buffers that no one holds, at most eight of a kind: key (device, dtype, size).
+_idle = defaultdict(lambda: deque(maxlen=8))
 
 
 @dataclass
@@ -25,7 +30,7 @@ def send(x, to):
     """Copy the array `x` to another device and return the copy. Never waits.
 
     `to`: a context, for an array of its own there, or an array to overwrite.
-    The array that comes from a context is a receive buffer: see `buffers`.
+    The array that comes from a context is a receive buffer: see `empty_like`.
     """
     device = to if isinstance(to, Context) else to.ctx
     for index, moved in _open:
@@ -42,6 +47,57 @@ def rounds(schedule):
         for _, moved in _open:
             moved.steps += 1
         yield messages
+
+
+def empty_like(x, device):
+    """Return an array of the shape and dtype of `x` on `device`, values undefined.
+
+    On a CPU context, memory of 32 MB or more is new from the operating system each
+    time, and to touch it first takes several times as long as the copy that it is
+    for. So a large array comes from a stock, and returns there when Python drops
+    it: hold the array itself as long as you use it, a slice of it is not enough.
+    The engine keeps the order: a new message waits for the last reader of the old.
+
+    GPU contexts have MXNet's own memory pool, and a recorded value must stay as it
+    was for the backward pass: both get an array that is not from the stock.
+    """
+    dtype = numpy.dtype(x.dtype)
+    small = x.size * dtype.itemsize < LARGE
+    if small or device.device_type == "gpu" or autograd.is_recording():
+        return np.empty(x.shape, dtype=x.dtype, ctx=device)
+    idle = _idle[device, dtype, x.size]
+    memory = idle.pop() if idle else np.empty(x.size, dtype=x.dtype, ctx=device)
+    array = memory.reshape_view(x.shape)
+    weakref.finalize(array, idle.append, memory).atexit = False
+    return array
+
+
+def release():
+    """Give the stock's memory back."""
+    _idle.clear()
+
+
+def one_by_one(allreduce):
+    """Decorates an allreduce whose arrays go one after another, by their `copyto`.
+
+    The list is `checked`. Each `x.copyto(to)` is a round of its own, a `send`.
+    """
+
+    @checked
+    def counted(data):
+        return allreduce([_OneByOne(x) for x in data])
+
+    return wraps(allreduce)(counted)
+
+
+def checked(allreduce):
+    """Decorates an allreduce: checks its list of arrays, and says what is wrong."""
+
+    @wraps(allreduce)
+    def with_checks(data):
+        return allreduce(_checked(list(data)))
+
+    return with_checks
 
 
 @contextmanager
@@ -81,6 +137,44 @@ def _add(index, moved, x, device):
         nbytes = x.size * numpy.dtype(x.dtype).itemsize
         moved.sent[index[x.ctx]] += nbytes
         moved.received[index[device]] += nbytes
+
+
+class _OneByOne:
+    """An array whose `copyto` is counted, and which is otherwise as it was."""
+
+    def __init__(self, array):
+        self.array, self.ctx = array, array.ctx
+
+    def __getitem__(self, key):
+        return self.array[key]
+
+    def __setitem__(self, key, value):
+        self.array[key] = value
+
+    def copyto(self, to):
+        (to,) = rounds([to])
+        return send(self.array, to.array if isinstance(to, _OneByOne) else to)
+
+
+def _checked(data):
+    if not data:
+        raise ValueError("the list is empty: allreduce needs an array per device")
+    for i, x in enumerate(data):
+        if not isinstance(x, np.ndarray):
+            raise TypeError(f"array {i} is a {type(x)}: make it an mxnet.np array")
+        if any(x is other for other in data[:i]):
+            raise ValueError(f"array {i} is in the list twice: copy it first")
+    shapes = [x.shape for x in data]
+    _check_alike("shape", shapes)
+    _check_alike("dtype", [numpy.dtype(x.dtype) for x in data])
+    # x[:] needs an axis.
+    return data if shapes[0] else [x.reshape_view(1) for x in data]
+
+
+def _check_alike(what, values):
+    for i, value in enumerate(values):
+        if value != values[0]:
+            raise ValueError(f"array {i} has {what} {value}, array 0 has {values[0]}")
 
 
 def cuts(size, k):

@@ -1,11 +1,12 @@
 """Data-parallel training by several workers, over a distributed kvstore."""
 
 from d2l import mxnet as d2l
-from mxnet import autograd, npx
+from mxnet import npx
 
 from ..data.batches import minibatches  # noqa: F401  (of this lesson)
-from ..data_parallel import lenet as model
+from ..data_parallel.lenet import lenet
 from ..data_parallel.minibatch import split_batch
+from ..data_parallel.step import forward_backward
 
 
 def share(kv, device_params):
@@ -33,7 +34,7 @@ def finish(kv):
     kv._barrier()
 
 
-def gradients(X, y, device_params, devices, net=model.lenet):
+def gradients(X, y, device_params, devices, net=lenet):
     """Leave the gradient of the summed loss over `X`, `y` in the replicas' `grad`.
 
     `X` (n, …) and `y` (n,): this worker's minibatch, split over `devices`; `n` may
@@ -46,16 +47,10 @@ def gradients(X, y, device_params, devices, net=model.lenet):
     if len(X) == 0:
         return
     busy = devices[: len(X)]
-    with autograd.record():
-        losses = [
-            model.loss(net(X_shard, params), y_shard)
-            for X_shard, y_shard, params in zip(*split_batch(X, y, busy), device_params)
-        ]
-    for device_loss in losses:
-        device_loss.backward()
+    forward_backward(*split_batch(X, y, busy), device_params, net)
 
 
-def train_batch(kv, X, y, n, device_params, devices, lr, net=model.lenet):
+def train_batch(kv, X, y, n, device_params, devices, lr, net=lenet):
     """One synchronous step: the store adds up, every worker updates.
 
     `kv`: of type `dist_sync`, without an optimizer. `n`: examples of all workers
@@ -71,7 +66,7 @@ def train_batch(kv, X, y, n, device_params, devices, lr, net=model.lenet):
         d2l.sgd(params, lr, n)
 
 
-def train_batch_on_store(kv, X, y, device_params, devices, net=model.lenet):
+def train_batch_on_store(kv, X, y, device_params, devices, net=lenet):
     """One step with an optimizer on the store: push gradients, pull weights.
 
     `kv`: any type with `dist`, after `kv.set_optimizer`; the optimizer's

@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy
 from mxnet.io import DataBatch, DataDesc, DataIter
 
-from .. import pipeline
+from .graph import bind
 
 #: The label of a place that holds no character: its loss does not count.
 PAD = -1
@@ -140,7 +140,7 @@ class Buckets:
             symbol, shapes = unroll(T)
             shared = longest if share else None
             values = params if shared is None else None
-            bound = pipeline.bind(symbol, group2ctx, shapes, values, shared=shared)
+            bound = bind(symbol, group2ctx, shapes, values, shared=shared)
             self.pipelines[T], longest = bound, longest or bound
         self.params = longest.params
 

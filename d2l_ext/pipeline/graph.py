@@ -1,13 +1,22 @@
-"""A graph whose groups live on several devices: place it, bind it, train it."""
+"""A graph whose groups live on several devices: place it, bind it, train it.
+
+What a placement costs, bytes between devices and parameters on each, is counted from
+the graph: for that nothing runs.
+"""
 
 import json
 import os
+from collections import Counter, namedtuple
 from contextlib import contextmanager
+from math import prod
 
 import mxnet as mx
 
 #: Read by MXNet whenever a symbol is bound.
 BULK = "MXNET_EXEC_BULK_EXEC_TRAIN"
+#: Bytes of one training step from one device to another, and the copies they take.
+Crossing = namedtuple("Crossing", "source target forward backward copies")
+ITEMSIZE = 4  # bytes of a float32
 
 
 def split(names, cuts):
@@ -134,6 +143,74 @@ class Pipeline:
             mx.nd.sgd_update(w, grad, lr=lr, wd=0.0, rescale_grad=1 / count, out=w)
 
 
+def crossings(symbol, group2ctx, shapes):
+    """The values that a training step copies between devices: a list of `Crossing`.
+
+    `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. An entry for each pair
+    of devices, in the order of its first copy. `forward`: bytes of the values that
+    are needed there; a value that several nodes need goes once. `backward`: bytes
+    of their gradients, on the way back. `copies`: messages, in both directions.
+
+    MXNet puts a copy into the graph wherever a value is needed on another device
+    than its own. Developed in the chapter *The LSTM as a pipeline*.
+    """
+    graph = Graph(symbol, shapes)
+    seen, total = set(), {}
+    for node in graph.nodes:
+        for i, output, *_ in node["inputs"]:
+            source, target = (group2ctx[group_of(n)] for n in (graph.nodes[i], node))
+            if source == target or (i, output, target) in seen:
+                continue
+            seen.add((i, output, target))
+            nbytes, back = graph.nbytes(i, output), int(graph.has_gradient[i])
+            total.setdefault((source, target), Counter()).update(
+                forward=nbytes, backward=nbytes * back, copies=1 + back
+            )
+    return [Crossing(*ends, **counted) for ends, counted in total.items()]
+
+
+def param_bytes(symbol, group2ctx, shapes):
+    """Bytes of the parameters on each device: {context: bytes}.
+
+    `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. Gradients take as many
+    again.
+    """
+    graph = Graph(symbol, shapes)
+    total = {device: 0 for device in group2ctx.values()}
+    for i, node in enumerate(graph.nodes):
+        if graph.is_parameter(node):
+            total[group2ctx[group_of(node)]] += graph.nbytes(i, 0)
+    return total
+
+
+class Graph:
+    """The nodes of a symbol, as its `json` has them, and the shape of every value.
+
+    `shapes`: of the inputs, by name.
+    """
+
+    def __init__(self, symbol, shapes):
+        self.json = json.loads(symbol.tojson())
+        self.nodes, self._first = self.json["nodes"], self.json["node_row_ptr"]
+        self._shapes = symbol.get_internals().infer_shape(**shapes)[1]
+        self._inputs = set(shapes)
+        self.has_gradient = []
+        for node in self.nodes:  # inputs come before what they go into
+            found = any(self.has_gradient[i] for i, *_ in node["inputs"])
+            self.has_gradient.append(found or self.is_parameter(node))
+
+    def is_parameter(self, node):
+        return node["op"] == "null" and node["name"] not in self._inputs
+
+    def shape(self, i, output):
+        """The shape of an output of node i."""
+        return self._shapes[self._first[i] + output]
+
+    def nbytes(self, i, output):
+        """Bytes of an output of node i."""
+        return ITEMSIZE * prod(self.shape(i, output))
+
+
 @contextmanager
 def _one_by_one():
     """Keep MXNet from making bulks: who waits for one result would wait for all."""
@@ -158,7 +235,7 @@ def _check_there(device):
 
 def _check_placed(symbol, group2ctx):
     for node in json.loads(symbol.tojson())["nodes"]:
-        group = node.get("attrs", {}).get("__ctx_group__")
+        group = group_of(node)
         if group is None:
             raise ValueError(
                 f"node {node['name']!r} is in no group: make it inside "
@@ -171,3 +248,8 @@ def _check_placed(symbol, group2ctx):
             )
     for device in group2ctx.values():
         _check_there(device)
+
+
+def group_of(node):
+    """The `ctx_group` of a node of a symbol's JSON, or None."""
+    return node.get("attrs", {}).get("__ctx_group__")

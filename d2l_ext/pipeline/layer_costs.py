@@ -1,15 +1,17 @@
-"""What every layer of a network costs: its time measured, its bytes counted."""
+"""What every layer of a network costs: its time measured, its bytes counted.
 
+A layer is a `ctx_group`, which is cut out of the graph and run alone.
+"""
+
+import json
 from math import prod
 from statistics import median
 from time import perf_counter
 
 import mxnet as mx
 
+from .graph import ITEMSIZE, Graph, group_of
 from .step_time import Layer
-from .subgraph import groups, subgraph
-
-FLOAT32 = 4  # bytes
 
 
 def measure(symbol, shapes, values, devices, rounds=5):
@@ -63,8 +65,8 @@ def count(symbol, group, shapes):
     parameters = sum(size for name, size in sizes.items() if name not in inputs)
     activations = sum(map(prod, everything)) - sum(sizes.values())
     return {
-        "parameter_bytes": FLOAT32 * parameters,
-        "activation_bytes": FLOAT32 * activations,
+        "parameter_bytes": ITEMSIZE * parameters,
+        "activation_bytes": ITEMSIZE * activations,
     }
 
 
@@ -72,6 +74,77 @@ def is_whole(symbol, group):
     """Whether a group of `lstm.lstm_unroll` works on all time steps at once."""
     concatenated = len(symbol.list_outputs()) == 1
     return group == "embed" or (group == "decode" and concatenated)
+
+
+def groups(symbol):
+    """Names of the `ctx_group`s of `symbol`, in the order in which data reach them.
+
+    Raises `ValueError` for an operator that is in no group.
+    """
+    names = {}
+    for node in json.loads(symbol.tojson())["nodes"]:
+        if node["op"] != "null":
+            names[group_of(node)] = None
+            if None in names:
+                raise ValueError(
+                    f"node {node['name']!r} is in no group: make it inside "
+                    "mx.AttrScope(ctx_group=…)"
+                )
+    return list(names)
+
+
+def subgraph(symbol, group, shapes):
+    """The part of `symbol` that is in `group`: a symbol, and its inputs' shapes.
+
+    What the group reads from another becomes a variable, `NAME_0` for the first
+    result of node NAME. What another group reads of it, or what is a result of the
+    whole, becomes an output. `shapes`: of the inputs of `symbol`, by name.
+
+    Raises `ValueError` for a group that the symbol has not.
+    Source: the JSON that `Symbol.tojson` writes. Developed in *Where to cut*.
+    """
+    if group not in groups(symbol):
+        raise ValueError(f"there is no group {group!r}, only {groups(symbol)}")
+    whole = Graph(symbol, shapes)
+    nodes = whole.nodes
+    kept, place, inputs = [], {}, {}
+
+    def variable(source, output):
+        """The place of a variable for what another group made."""
+        name = f"{nodes[source]['name']}_{output}"
+        if name not in place:
+            inputs[name] = whole.shape(source, output)
+            place[name] = len(kept)
+            kept.append({"op": "null", "name": name, "inputs": []})
+        return place[name]
+
+    for i, node in enumerate(nodes):
+        if group_of(node) == group:
+            reads = [
+                [place[source], output, 0] if source in place
+                else [variable(source, output), 0, 0]
+                for source, output, *_ in node["inputs"]
+            ]  # fmt: skip
+            place[i] = len(kept)
+            kept.append({**node, "inputs": reads})
+            if node["op"] == "null" and node["name"] in shapes:
+                inputs[node["name"]] = shapes[node["name"]]
+    heads = [[place[i], output, 0] for i, output in _leaving(whole, group)]
+    arguments = [i for i, node in enumerate(kept) if node["op"] == "null"]
+    # The attributes hold MXNet's version, without which it takes the graph for old.
+    cut = {**whole.json, "nodes": kept, "arg_nodes": arguments, "heads": heads}
+    del cut["node_row_ptr"]  # where each node's results start: MXNet counts again
+    return mx.sym.load_json(json.dumps(cut)), inputs
+
+
+def _leaving(whole, group):
+    """Results of `group` that others read or the whole returns: (node, output)s."""
+    read = list(whole.json["heads"])
+    for node in whole.nodes:
+        if group_of(node) != group:
+            read += node["inputs"]
+    ours = [(e[0], e[1]) for e in read if group_of(whole.nodes[e[0]]) == group]
+    return list(dict.fromkeys(ours))
 
 
 def _bind(symbol, group, shapes, values, device):

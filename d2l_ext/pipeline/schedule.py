@@ -57,23 +57,28 @@ def one_f_one_b(stages, chunks):
     return schedule
 
 
-def clock(schedule, forward=1, backward=1):
+def clock(schedule, forward=1, backward=1, message=0):
     """When each work runs, if every stage does its next work as soon as it can.
 
     A stage can go forward with a micro-batch when the stage before has, and backward
     when it has gone forward itself and the stage behind it backward. `forward`,
-    `backward`: the length of such work, in slots. Messages take no time.
+    `backward`: the length of such work, in slots, or a list with that of each stage.
+    `message`: the time from one stage to the next, either way; the stages do not wait
+    for it to be sent.
 
     Returns a list of `Slot` in the order of their starts: work stands behind all that
     it needs. Raises `ValueError` for a schedule that gets stuck, with the work that
     waits for ever.
     """
-    length = {"forward": forward, "backward": backward}
+    lengths = {
+        kind: length if hasattr(length, "__iter__") else [length] * len(schedule)
+        for kind, length in (("forward", forward), ("backward", backward))
+    }
     ends, free, slots = {}, [0] * len(schedule), []
     todo = [list(order) for order in schedule]
     while any(todo):
         able = [
-            (max([free[s]] + [ends[key] for key in needs]), s)
+            (max([free[s]] + [ends[key] + message * (key[0] != s) for key in needs]), s)
             for s, order in enumerate(todo)
             if order
             for needs in [_needs(s, order[0], len(schedule))]
@@ -83,7 +88,7 @@ def clock(schedule, forward=1, backward=1):
             raise ValueError(f"the schedule is stuck: {_waiting(todo)}")
         start, s = min(able)
         kind, chunk = todo[s].pop(0)
-        free[s] = ends[s, kind, chunk] = start + length[kind]
+        free[s] = ends[s, kind, chunk] = start + lengths[kind][s]
         slots.append(Slot(s, kind, chunk, start, free[s]))
     return sorted(slots, key=lambda slot: (slot.start, slot.stage))
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from .placements import check_numbers
+from .partition import check_numbers
 
 
 @dataclass

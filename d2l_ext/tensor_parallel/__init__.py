@@ -1,8 +1,14 @@
-"""Tensor parallelism: the weights of a layer, divided over devices."""
+"""Tensor parallelism: the weights of a layer, divided over devices.
+
+| file | what it holds | chapter |
+|---|---|---|
+| `dense` | a dense block: cut by columns, then by rows | Splitting inside a layer |
+"""
 
 from .. import lazy
 
-__getattr__ = lazy.names(__name__, 
+__getattr__ = lazy.names(
+    __name__,
     dense="column_split row_split replicate split_block join_block bytes_per_device "
     "forward backward",
 )

@@ -15,7 +15,7 @@ from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.kvstore import key_rule
 from d2l_ext.kvstore.compression import packed_size
 from d2l_ext.pipeline import schedule, wavefront
-from d2l_ext.scale import pipelines, restarts
+from d2l_ext.scale import failures, step
 
 #: The chapters by their own names, as `check` knows them.
 CHAPTERS = {page.split("/")[-1]: path for page, path in chapters().items()}
@@ -90,12 +90,12 @@ COMPUTED = {
     ],
     ("compression", 1): lambda: packed_size(1_000_003),
     ("bad_networks", 1): lambda: 8e3 * wire.wire_bytes(4 * 100e6) / 1e9,
-    ("recovery", 1): lambda: restarts.daly(20, 40 * 86400 / 64) / 60,
+    ("recovery", 1): lambda: failures.daly(20, 40 * 86400 / 64) / 60,
     ("scale", 2): lambda: (
-        pipelines.seconds([1, 2, 1, 1], [2, 4, 2, 2], 8)
-        / pipelines.seconds([1, 1, 1, 1], [2, 2, 2, 2], 8)
+        step.pipeline_seconds([1, 2, 1, 1], [2, 4, 2, 2], 8)
+        / step.pipeline_seconds([1, 1, 1, 1], [2, 2, 2, 2], 8)
     ),
-    ("scale", 5): lambda: restarts.young(300, 3600) / restarts.young(30, 3600),
+    ("scale", 5): lambda: failures.young(300, 3600) / failures.young(30, 3600),
 }
 
 
@@ -125,8 +125,8 @@ MISTAKEN = {
     ("compression", 3): [0.8 - 0.5, 0, 100 * 0.8, 100 * 0.5],
     ("bad_networks", 1): [3346 / 4, 8 * 100e6 / 1e6, 3346 / 8, 3346 * 2],
     ("bad_networks", 3): [1, 12 / 2, 12 * 2],
-    ("recovery", 1): [restarts.daly(20, 40 * 86400) / 60,
-                      restarts.daly(20, 40 * 86400 / 256) / 60, 24.4 * 60],
+    ("recovery", 1): [failures.daly(20, 40 * 86400) / 60,
+                      failures.daly(20, 40 * 86400 / 256) / 60, 24.4 * 60],
     ("lstm_pipeline", 1): [21 - 1, 21 + 1, next(
         t for t in range(1, 99) if 4 * t / (t + 4) >= 3.5)],
     ("lstm_pipeline", 3): [1, 2, 4],

@@ -16,7 +16,7 @@ from bookkit.figures.cost_calculator import (
     data,
     figure,
 )
-from d2l_ext.scale import exchange, step
+from d2l_ext.scale import step
 from d2l_ext.scale.link import network
 from d2l_ext.scale.sizes import VGG11, Model
 
@@ -30,7 +30,7 @@ def settings(n):
     random, found = Random(9), []
     for _ in range(n):
         choice = {"model": OWN, "scaling": random.choice(SCALING),
-                  "way": random.choice(exchange.WAYS), "sent": random.choice(SENT),
+                  "way": random.choice(step.WAYS), "sent": random.choice(SENT),
                   "overlap": random.choice(("yes", "no")),
                   "compression": random.choice(("yes", "no"))}  # fmt: skip
         for number in NUMBERS:
@@ -75,7 +75,7 @@ def test_the_state_is_what_the_cost_model_says():
         d = SCRIPT.ask(choice, "d")
         own = from_the_model(choice, choice["devices"], choice["way"])
         assert close([d[name] for name in RESULTS], own)
-        for way, line in zip(exchange.WAYS, d["curves"]):
+        for way, line in zip(step.WAYS, d["curves"]):
             assert close(line, [from_the_model(choice, k, way)[3] for k in DEVICES])
         assert 0 <= d["waiting"] < 1 and d["hidden"] <= d["moved"]
         assert close(d["compute"] + d["moved"] - d["hidden"], d["seconds"])
@@ -83,7 +83,7 @@ def test_the_state_is_what_the_cost_model_says():
 
 def test_a_tree_has_the_right_rounds_for_every_number_of_devices():
     every = "range(4096).map((k) => communication(d, 'tree', k + 1))"
-    expected = [exchange.seconds("tree", k, VGG11.nbytes, LINK) for k in range(1, 4097)]
+    expected = [step.exchange_seconds("tree", k, VGG11.nbytes, LINK) for k in range(1, 4097)]
     assert close(SCRIPT.ask(COST, every), expected)
 
 

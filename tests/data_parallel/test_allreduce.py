@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from mxnet import autograd, cpu, nd, np, npx
 
 from d2l_ext.data_parallel import allreduce as module
-from d2l_ext.data_parallel import blocking, buffers, traffic
+from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel.diagnose import blocking_calls
 from d2l_ext.devices import timeline
 from d2l_ext.data_parallel.allreduce import (
     allreduce,
@@ -151,7 +152,7 @@ def test_devices_may_come_in_any_order_and_more_than_once(algorithm, order):
 @every_algorithm
 def test_many_allreduces_of_large_arrays_in_a_row_stay_right(algorithm):
     # Large enough for receive buffers that are used again while in flight.
-    size = buffers.LARGE // 4 * 3 + 1
+    size = traffic.LARGE // 4 * 3 + 1
     data = on_devices([numpy.full(size, i + 1, "float32") for i in range(3)])
     others = on_devices([numpy.full(size, 7, "float32") for _ in range(3)])
     for _ in range(4):
@@ -174,7 +175,7 @@ def test_inside_a_recorded_block_the_sum_is_the_same(algorithm):
 @every_algorithm
 def test_the_call_does_not_wait_for_the_devices(algorithm):
     data = [np.ones((9, 9), ctx=d) for d in try_all_devices(3)]
-    with blocking.note() as waits:
+    with blocking_calls() as waits:
         ALGORITHMS[algorithm](data)
     assert waits == []
     assert (data[0].asnumpy() == 3).all()
@@ -254,7 +255,7 @@ def test_a_slow_device_does_not_hold_up_the_first_messages_of_others(half, copie
     # The engine orders work by array, and all chunks of a device are one array to it.
     # Were they sent from there, 1 → 2 would wait for 0 → 1, which would wait for 0.
     devices = [cpu(i) for i in range(3)]
-    chunks = [module.split(np.ones(99, ctx=d), 3) for d in devices]
+    chunks = [module.cut(np.ones(99, ctx=d), 3) for d in devices]
     X, sums = np.ones((2500, 2500), ctx=cpu(0)), module.reduce_scatter(chunks)
 
     def early_copies():
@@ -271,7 +272,7 @@ def test_a_slow_device_does_not_hold_up_the_first_messages_of_others(half, copie
 
 def test_a_slice_of_an_array_is_written_in_place():
     x = np.zeros((2, 3), ctx=try_all_devices(2)[1])
-    chunks = module.split(x, 4)
+    chunks = module.cut(x, 4)
     assert [c.size for c in chunks] == [1, 2, 1, 2]
     chunks[1] += np.ones(2, ctx=x.ctx)
     np.full(2, 5, ctx=try_all_devices(2)[0]).copyto(chunks[3])

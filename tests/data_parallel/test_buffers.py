@@ -6,8 +6,8 @@ import gc
 import pytest
 from mxnet import autograd, cpu, np, npx
 
-from d2l_ext.data_parallel import buffers
-from d2l_ext.data_parallel.buffers import LARGE, empty_like
+from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel.traffic import LARGE, empty_like
 
 npx.set_np()
 
@@ -15,14 +15,14 @@ npx.set_np()
 @pytest.fixture
 def x():
     """On a CPU context in any case: the stock is for those."""
-    buffers.release()
+    traffic.release()
     yield np.ones((LARGE // 4, 1), ctx=cpu(0))
-    buffers.release()
+    traffic.release()
 
 
 def stock():
     gc.collect()
-    return sum(len(idle) for idle in buffers._idle.values())
+    return sum(len(idle) for idle in traffic._idle.values())
 
 
 def test_a_buffer_has_the_shape_and_dtype_of_the_array_and_its_own_device(x):
@@ -77,6 +77,6 @@ def test_no_more_than_eight_of_a_kind_are_kept(x):
 def test_a_released_stock_is_empty_and_takes_nothing_from_before(x):
     held = empty_like(x, cpu(1))
     empty_like(x, cpu(1))
-    buffers.release()
+    traffic.release()
     del held
     assert stock() == 0

@@ -6,7 +6,7 @@ import pytest
 from mxnet import np, npx
 
 from d2l_ext import data_parallel
-from d2l_ext.data_parallel import lenet
+from d2l_ext.data_parallel import lenet, step
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()
@@ -140,7 +140,7 @@ def played_clock(monkeypatch):
 
     monkeypatch.setattr(data_parallel, "train_batch", lambda *_: queued.append(1))
     monkeypatch.setattr(data_parallel, "evaluate", evaluate)
-    monkeypatch.setattr(data_parallel, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(step, "perf_counter", lambda: now[0])
     monkeypatch.setattr(npx, "waitall", wait)
 
 

@@ -7,12 +7,12 @@ import time
 import pytest
 from mxnet import cpu, gpu, np, npx
 
-from d2l_ext.data_parallel import blocking, diagnose
+from d2l_ext.data_parallel import diagnose
 from d2l_ext import runtime
 from bookkit.moment import tell
 from d2l_ext.runtime import SETTINGS
 from d2l_ext.devices.timeline import Event, Timeline
-from d2l_ext.data_parallel.verdict import ADVICE
+from d2l_ext.data_parallel.diagnose import ADVICE
 
 npx.set_np()
 DEVICES = [cpu(0), cpu(1)]
@@ -267,7 +267,7 @@ def test_a_wait_after_which_nothing_follows_is_told_from_the_others():
 
 def test_every_blocking_call_is_noted_with_its_line():
     a = np.ones(3)
-    with blocking.note() as waits:
+    with diagnose.blocking_calls() as waits:
         b = a + 1
         b.wait_to_read()
         print(b)
@@ -278,7 +278,7 @@ def test_every_blocking_call_is_noted_with_its_line():
 
 
 def test_no_call_is_noted_after_the_block_even_if_it_fails():
-    with pytest.raises(KeyError), blocking.note() as waits:
+    with pytest.raises(KeyError), diagnose.blocking_calls() as waits:
         raise KeyError("in the block")
     np.ones(3).asnumpy()
     assert waits == []

@@ -10,11 +10,11 @@ from hypothesis.extra.numpy import arrays
 from mxnet import cpu, nd
 
 import pslaunch as launch
-from d2l_ext.kvstore import process_memory as memory
 from d2l_ext.kvstore.compression import (
     MINUS,
     PLUS,
     Sender,
+    Snapshot,
     ZERO,
     decompress,
     dequantize,
@@ -84,7 +84,7 @@ def test_message_and_residual_lie_in_the_store_s_memory_bit_by_bit():
     steps = [random_gradients(rng, shape) for _ in range(5)]
     for gradients in steps:
         store.sum(gradients)
-    theirs = memory.Snapshot()
+    theirs = Snapshot()
     for gradients in steps:
         message = sender.compress(gradients[0])
     assert theirs.holds(message)
@@ -141,7 +141,7 @@ def push_and_pull(kv, gradients, threshold):
         kv.push("w", mx.nd.array(gradient))
         kv.pull("w", out=pulled)
         sums.append(pulled.asnumpy())
-    theirs, sender = memory.Snapshot(), Sender(threshold)
+    theirs, sender = Snapshot(), Sender(threshold)
     for gradient in mine:
         message = sender.compress(gradient)
     try:

@@ -4,7 +4,7 @@ import d2l_ext  # noqa: F401, I001  (before MXNet)
 import numpy
 import pytest
 
-from d2l_ext.pipeline import crossing, lstm
+from d2l_ext.pipeline import graph, lstm
 from d2l_ext import pipeline
 from d2l_ext.devices import timeline
 from d2l_ext.devices import try_all_devices
@@ -19,7 +19,7 @@ INTERLEAVED = [["embed", "layer0", "layer2"], ["layer1", "layer3", "decode"]]
 def count(parts, devices=TWO, **options):
     symbol = lstm.lstm_unroll(L, T, E, H, V, **options)
     shapes = lstm.input_shapes(L, T, N, H)
-    return crossing.crossings(symbol, pipeline.placement(parts, devices), shapes)
+    return graph.crossings(symbol, pipeline.placement(parts, devices), shapes)
 
 
 def test_nothing_crosses_on_one_device():
@@ -58,11 +58,11 @@ def test_the_embedding_crosses_with_its_own_size():
 def test_labels_have_no_gradient_that_would_cross_back():
     symbol, shapes = lstm.lstm_unroll(1, T, E, H, V), lstm.input_shapes(1, T, N, H)
     group2ctx = pipeline.placement([["embed", "layer0"], ["decode"]], TWO)
-    before = crossing.crossings(symbol, group2ctx, shapes)
+    before = graph.crossings(symbol, group2ctx, shapes)
     # The label arrives on the first device, and its graph cannot tell.
     moved = lstm.lstm_unroll(1, T, E, H, V)
     moved.get_internals()["softmax_label"]._set_attr(__ctx_group__="embed")
-    (after,) = crossing.crossings(moved, group2ctx, shapes)
+    (after,) = graph.crossings(moved, group2ctx, shapes)
     assert after.forward == before[0].forward + 4 * T * N
     assert after.backward == before[0].backward
     assert after.copies == before[0].copies + 1
@@ -86,12 +86,12 @@ def test_each_device_holds_the_parameters_of_its_layers():
     symbol, shapes = lstm.lstm_unroll(L, T, E, H, V), lstm.input_shapes(L, T, N, H)
     group2ctx = pipeline.placement(CONTIGUOUS, TWO)
     bound = pipeline.bind(symbol, group2ctx, shapes)
-    counted = crossing.param_bytes(symbol, group2ctx, shapes)
+    counted = graph.param_bytes(symbol, group2ctx, shapes)
     for device in TWO:
         held = sum(p.size * 4 for p in bound.params.values() if p.ctx == device)
         assert counted[device] == held
     layer = 4 * (4 * H * (H + H) + 2 * 4 * H)
     assert counted[TWO[1]] == 2 * layer + 4 * (V * H + V)
     everything = pipeline.placement([lstm.groups(L)], TWO)
-    whole = crossing.param_bytes(symbol, everything, shapes)
+    whole = graph.param_bytes(symbol, everything, shapes)
     assert whole == {TWO[0]: sum(counted.values())}

@@ -8,7 +8,7 @@ import pytest
 from d2l_ext.pipeline import layer_costs, lstm
 from d2l_ext import pipeline
 from d2l_ext.devices import try_all_devices
-from d2l_ext.pipeline.subgraph import groups, subgraph
+from d2l_ext.pipeline.layer_costs import groups, subgraph
 
 L, T, N, E, H, V = 2, 3, 4, 5, 6, 7
 SHAPES = lstm.input_shapes(L, T, N, H)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2l_ext.pipeline.partition import balance
-from d2l_ext.pipeline.placements import all_placements, device_times
+from d2l_ext.pipeline.partition import all_placements, balance, device_times
 from d2l_ext.pipeline.step_time import Layer, best_placement, cells, predict, simulate
 
 cases = settings(max_examples=200)

@@ -2,7 +2,7 @@
 
 import d2l_ext  # noqa: F401, I001
 from dataclasses import replace
-from math import exp, inf, isclose, prod, sqrt
+from math import inf, prod
 
 import numpy
 import pytest
@@ -12,9 +12,8 @@ from mxnet import gluon
 
 from d2l_ext.data_parallel import lenet, traffic
 from d2l_ext.trainer import networks
-from d2l_ext.scale import batch_size, exchange, fit, layerwise
 from benchmarks.scale import cases, study
-from d2l_ext.scale import pipelines, restarts, sizes, step
+from d2l_ext.scale import fit, sizes, step
 from d2l_ext.scale.link import Link, network
 from d2l_ext.scale.sizes import LENET, LSTM, MODELS, VGG11
 from d2l_ext.devices import try_all_devices
@@ -93,14 +92,14 @@ def test_a_table_is_read_between_its_points_and_beyond():
 def test_one_array_costs_what_the_allreduce_chapter_says(way, k, nbytes):
     link = Link(1e-4, 1e-9)
     expected = traffic.seconds(way, k, nbytes, link.alpha, link.beta)
-    assert exchange.seconds(way, k, nbytes, link) == expected
+    assert step.exchange_seconds(way, k, nbytes, link) == expected
 
 
 @quick
 @given(st.integers(2, 4096), st.integers(1, 10**9))
 def test_without_latency_the_ring_moves_the_fewest_bytes(k, nbytes):
     link = Link(0, 1e-9)
-    ring, tree, naive = (exchange.seconds(w, k, nbytes, link)
+    ring, tree, naive = (step.exchange_seconds(w, k, nbytes, link)
                          for w in ("ring", "tree", "naive"))  # fmt: skip
     assert ring == pytest.approx(2 * (k - 1) / k * nbytes * 1e-9)
     assert ring <= tree <= naive
@@ -108,28 +107,28 @@ def test_without_latency_the_ring_moves_the_fewest_bytes(k, nbytes):
 
 def test_arrays_cost_latency_and_no_bytes():
     link = Link(1.0, 1.0)
-    assert exchange.seconds("ring", 2, 8, link, arrays=3) == 2 * (3 * 1 + 4)
-    assert exchange.seconds("servers", 1, 8, link, arrays=3) == 2 * 3 + 2 * 8
+    assert step.exchange_seconds("ring", 2, 8, link, arrays=3) == 2 * (3 * 1 + 4)
+    assert step.exchange_seconds("servers", 1, 8, link, arrays=3) == 2 * 3 + 2 * 8
 
 
 @quick
 @given(st.integers(1, 512), st.integers(1, 512))
 def test_servers_are_the_bottleneck_while_they_are_fewer_than_workers(n, s):
     link = Link(0, 1e-9)
-    seconds = exchange.seconds("servers", n, 10**6, link, servers=s)
+    seconds = step.exchange_seconds("servers", n, 10**6, link, servers=s)
     assert seconds == pytest.approx(2e-3 * max(1, n / s))
 
 
 def test_compression_makes_the_push_a_sixteenth_and_leaves_the_pull():
     link = Link(0, 1.0)
-    plain, small = (exchange.seconds("servers", 4, 32, link, pushed=p)
+    plain, small = (step.exchange_seconds("servers", 4, 32, link, pushed=p)
                     for p in (1, step.TWO_BIT))  # fmt: skip
     assert (plain, small) == (4 * 64, 4 * 34)
 
 
 def test_an_unknown_way_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="naive, tree, ring, servers"):
-        exchange.seconds("star", 2, 8, Link(0, 0))
+        step.exchange_seconds("star", 2, 8, Link(0, 0))
 
 
 # ---- networks
@@ -168,7 +167,7 @@ def test_a_convolution_does_more_for_each_byte_than_a_dense_layer():
 
 
 def plans():
-    ways = [(way, False) for way in exchange.WAYS] + [("servers", True)]
+    ways = [(way, False) for way in step.WAYS] + [("servers", True)]
     return st.builds(
         lambda way, *others: step.Plan(way[0], others[0], way[1], 1e-10, *others[1:]),
         st.sampled_from(ways), st.integers(1, 64), st.booleans(), st.booleans(),
@@ -257,78 +256,26 @@ def test_a_number_of_devices_that_is_none_is_refused(devices):
 @quick
 @given(st.integers(1, 8), st.integers(1, 32))
 def test_equal_stages_lose_the_bubble_and_nothing_else(p, m):
-    seconds = pipelines.seconds([1.0] * p, [2.0] * p, m)
+    seconds = step.pipeline_seconds([1.0] * p, [2.0] * p, m)
     assert seconds == 3 * (m + p - 1)
-    efficiency = pipelines.efficiency([1.0] * p, [2.0] * p, m)
+    efficiency = step.pipeline_efficiency([1.0] * p, [2.0] * p, m)
     assert 1 - efficiency == pytest.approx((p - 1) / (m + p - 1))
 
 
 def test_the_slowest_stage_counts_once_for_each_micro_batch():
-    assert pipelines.seconds([1, 3], [2, 2], chunks=4) == (1 + 3 + 2 + 2) + 3 * (3 + 2)
+    seconds = step.pipeline_seconds([1, 3], [2, 2], chunks=4)
+    assert seconds == (1 + 3 + 2 + 2) + 3 * (3 + 2)
 
 
 def test_stages_without_all_their_times_are_refused():
     with pytest.raises(ValueError, match="2 forward times and 1 backward times"):
-        pipelines.seconds([1, 2], [1], 4)
+        step.pipeline_seconds([1, 2], [1], 4)
 
 
 def test_a_divided_layer_sends_two_sums_and_no_parameters():
     link = Link(0, 1.0)
-    took = layerwise.seconds(12.0, 2, rows=3, inputs=5, outputs=7, link=link)
+    took = step.layerwise_seconds(12.0, 2, rows=3, inputs=5, outputs=7, link=link)
     assert took == 12 / 2 + 2 * (3 * 5 * 4) + 2 * (3 * 7 * 4)
-
-
-# ---- failures
-
-
-def test_the_best_interval_of_young_loses_as_much_to_writing_as_to_failures():
-    write, mtbf = 10, 50_000
-    best = restarts.young(write, mtbf)
-    assert best == 1000
-    assert write / best == best / 2 / mtbf
-
-
-@quick
-@given(st.floats(0.1, 30), st.floats(1e3, 1e6))
-def test_no_interval_is_better_than_that_of_daly(write, mtbf):
-    best = restarts.daly(write, mtbf)
-    at_best, less, more = (
-        restarts.expected(1, x * best, write, 0, mtbf) for x in (1, 0.7, 1.4)
-    )
-    assert at_best < less and at_best < more
-
-
-def test_daly_finds_the_best_interval_even_where_failures_are_frequent():
-    write, mtbf = 30, 1000
-    tried = numpy.arange(100, 400, 0.5)
-    best = min(tried, key=lambda t: restarts.expected(1, t, write, 0, mtbf))
-    assert restarts.daly(write, mtbf) == pytest.approx(best, rel=0.01)
-    assert abs(restarts.young(write, mtbf) / best - 1) > 0.05
-
-
-def test_daly_is_young_where_failures_are_rare():
-    assert restarts.daly(1, 1e9) == pytest.approx(restarts.young(1, 1e9), rel=1e-4)
-    assert restarts.daly(100, 40) == 40
-
-
-def test_without_failures_only_writing_costs():
-    assert restarts.expected(100, 10, 1, 5, inf) == pytest.approx(110)
-    rare = restarts.expected(100, 10, 1, 5, 1e12)
-    assert rare == pytest.approx(110)
-
-
-def test_a_failure_loses_half_an_interval_if_failures_are_rare():
-    assert restarts.lost_per_failure(99, 1, 1e5) == pytest.approx(50, rel=1e-3)
-    assert restarts.lost_per_failure(99, 1, 10) < 10  # never more than the mean time
-
-
-def test_ten_times_the_devices_fail_ten_times_as_often():
-    assert restarts.cluster_mtbf(1000, 10) == 100
-
-
-def test_an_expected_time_is_that_of_the_formula():
-    e = 50 * exp(3 / 50) * (exp((10 + 2) / 50) - 1) * 100 / 10
-    assert isclose(restarts.expected(100, 10, 2, 3, 50), e)
 
 
 # ---- batch size
@@ -336,12 +283,12 @@ def test_an_expected_time_is_that_of_the_formula():
 
 def test_at_the_critical_batch_size_both_steps_and_examples_are_twice_the_least():
     least_steps, critical = 1000, 256
-    assert batch_size.steps(critical, critical, least_steps) == 2 * least_steps
-    huge, tiny = batch_size.steps(1e12, critical, 1000), 1e-6
+    assert step.steps_to_loss(critical, critical, least_steps) == 2 * least_steps
+    huge, tiny = step.steps_to_loss(1e12, critical, 1000), 1e-6
     assert huge == pytest.approx(1000)
-    fewest = batch_size.examples(tiny, critical, 1000)
-    assert batch_size.examples(critical, critical, 1000) == pytest.approx(2 * fewest)
-    assert batch_size.seconds_to_loss(0.5, 128, critical, 1000) == 0.5 * 3000
+    fewest = step.examples_to_loss(tiny, critical, 1000)
+    assert step.examples_to_loss(critical, critical, 1000) == pytest.approx(2 * fewest)
+    assert step.seconds_to_loss(0.5, 128, critical, 1000) == 0.5 * 3000
 
 
 # ---- this machine
@@ -429,21 +376,6 @@ def test_jobs_take_turns_and_all_their_steps_count(monkeypatch):
     one, two = ("dist", 1, 1, 8, 8000), ("dist", 2, 1, 8, 8000)
     assert study.measure([one, two], steps=3, passes=2) == {one: 2, two: 3}
     assert ran == [[one], [two]] * 2  # one in jobs 1 and 3, two in 2 and 4
-
-
-def test_a_young_interval_that_no_write_needs_is_zero():
-    assert restarts.young(0, 100) == sqrt(0)
-
-
-@pytest.mark.parametrize("asked", [
-    restarts.young, restarts.daly, lambda write, mtbf: restarts.lost_per_failure(
-        9, write, mtbf), lambda write, mtbf: restarts.expected(9, 9, write, 1, mtbf),
-])  # fmt: skip
-def test_failures_without_time_between_them_and_negative_writes_are_refused(asked):
-    with pytest.raises(ValueError, match="between failures must be above 0, not 0"):
-        asked(1, 0)
-    with pytest.raises(ValueError, match="time to write a checkpoint"):
-        asked(-1, 100)
 
 
 def test_what_follows_from_other_cases_by_eye():

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from d2l_ext.pipeline import schedule
 from d2l_ext.kvstore import staleness
 from d2l_ext.data_parallel import traffic
-from d2l_ext.scale import exchange, pipelines, restarts, rounds, server_run
-from d2l_ext.scale.events import Events, Queue
+from d2l_ext.scale import simulator, step
 from d2l_ext.scale.link import Link
+from d2l_ext.scale.simulator import Events, Queue
 
 quick = settings(max_examples=80)
 #: The bar. Only roundings are between the two, so it is met with room.
@@ -58,7 +58,7 @@ def test_a_queue_serves_one_after_another_and_counts_its_work():
 @quick
 @given(st.sampled_from(traffic.ALGORITHMS), st.integers(1, 40), bytes_, links, times)
 def test_devices_that_are_ready_together_end_as_the_formula_says(way, k, n, link, t):
-    ends = rounds.finish(way, [t] * k, n, link)
+    ends = simulator.allreduce(way, [t] * k, n, link)
     assert close(ends.max(), t + traffic.seconds(way, k, n, link.alpha, link.beta))
 
 
@@ -68,14 +68,14 @@ def test_the_ring_is_that_of_going_round_by_round(ready, nbytes, link):
     t, cost = list(ready), link.seconds(nbytes / len(ready))
     for _ in range(2 * (len(ready) - 1)):
         t = [max(t[i], t[i - 1]) + cost for i in range(len(t))]
-    assert numpy.allclose(rounds.finish("ring", ready, nbytes, link), t)
+    assert numpy.allclose(simulator.allreduce("ring", ready, nbytes, link), t)
 
 
 @quick
 @given(st.sampled_from(traffic.ALGORITHMS), st.lists(times, min_size=2, max_size=20))
 def test_nobody_has_the_sum_before_the_last_gradient_is_made(way, ready):
     link = Link(1e-3, 1e-9)
-    ends = rounds.finish(way, ready, 10**6, link)
+    ends = simulator.allreduce(way, ready, 10**6, link)
     cost = traffic.seconds(way, len(ready), 10**6, link.alpha, link.beta)
     assert ends.min() >= max(ready)
     assert ends.max() <= (max(ready) + cost) * (1 + 1e-9)
@@ -85,8 +85,8 @@ def test_a_straggler_delays_everybody_by_its_delay():
     compute = numpy.ones((5, 8))
     compute[:, 3] = 4
     link = Link(1e-3, 1e-9)
-    step = 4 + traffic.seconds("ring", 8, 10**6, link.alpha, link.beta)
-    assert close(rounds.train("ring", compute, 10**6, link)[-1], 5 * step)
+    each = 4 + traffic.seconds("ring", 8, 10**6, link.alpha, link.beta)
+    assert close(simulator.steps("ring", compute, 10**6, link)[-1], 5 * each)
 
 
 # ---- servers
@@ -96,9 +96,9 @@ def test_a_straggler_delays_everybody_by_its_delay():
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), times, bytes_, links,
        st.sampled_from([1.0, 1 / 16]))  # fmt: skip
 def test_workers_in_step_end_as_the_formula_says(n, s, steps, t, nbytes, link, pushed):
-    run = server_run.simulate(numpy.full((steps, n), t), nbytes, link, s,
+    run = simulator.serve(numpy.full((steps, n), t), nbytes, link, s,
                               barrier=True, pushed=pushed)  # fmt: skip
-    each = t + exchange.seconds("servers", n, nbytes, link, s, pushed=pushed)
+    each = t + step.exchange_seconds("servers", n, nbytes, link, s, pushed=pushed)
     assert close(run.ends[-1], steps * each)
     assert len(run.ends) == steps and len(run.updates) == steps * n
 
@@ -107,21 +107,21 @@ def test_workers_in_step_end_as_the_formula_says(n, s, steps, t, nbytes, link, p
 @given(st.integers(1, 12), st.integers(1, 6), times, bytes_, links)
 def test_without_a_barrier_workers_are_never_later(n, s, t, nbytes, link):
     compute = numpy.full((4, n), t)
-    loose, strict = (server_run.simulate(compute, nbytes, link, s, barrier=b).ends[-1]
+    loose, strict = (simulator.serve(compute, nbytes, link, s, barrier=b).ends[-1]
                      for b in (False, True))  # fmt: skip
     assert loose <= strict * (1 + 1e-9)
 
 
 def test_every_message_is_served_none_is_lost_and_none_comes_twice():
-    run = server_run.simulate(numpy.ones((7, 5)), 1000, Link(0.1, 1e-3), servers=2)
+    run = simulator.serve(numpy.ones((7, 5)), 1000, Link(0.1, 1e-3), servers=2)
     assert sorted(run.updates) == sorted(list(range(5)) * 7)
     assert run.events == 7 * 5 * 3  # computed, pushed, answered
     assert run.server_busy == pytest.approx(7 * 5 * 2 * 1000 / 2 * 1e-3)
 
 
 def test_asynchronous_equals_have_the_staleness_of_everybody_else():
-    run = server_run.simulate(numpy.ones((50, 6)), 0, Link(1e-3, 0), asynchronous=True)
-    stale = staleness.staleness(server_run.tickets(run.updates))
+    run = simulator.serve(numpy.ones((50, 6)), 0, Link(1e-3, 0), asynchronous=True)
+    stale = staleness.staleness(simulator.tickets(run.updates))
     assert {x for own in stale for x in own} == {5}
 
 
@@ -129,17 +129,17 @@ def test_a_slow_worker_is_stale_and_holds_nobody_up_if_nobody_waits():
     compute = numpy.ones((40, 3))
     compute[:, 2] = 4
     link = Link(1e-6, 0)
-    free = server_run.simulate(compute, 0, link, asynchronous=True)
-    tied = server_run.simulate(compute, 0, link)
+    free = simulator.serve(compute, 0, link, asynchronous=True)
+    tied = simulator.serve(compute, 0, link)
     assert free.ends[0] == pytest.approx(40, rel=1e-3)
     assert tied.ends[-1] == pytest.approx(160, rel=1e-3)
-    stale = staleness.staleness(server_run.tickets(free.updates))
+    stale = staleness.staleness(simulator.tickets(free.updates))
     assert stale[2][0] in (7, 8)  # two workers, four steps each while it makes one
 
 
 def test_an_asynchronous_server_link_is_the_limit_when_workers_are_many():
     link = Link(0, 1e-6)
-    run = server_run.simulate(numpy.full((20, 16), 1e-3), 10**4, link,
+    run = simulator.serve(numpy.full((20, 16), 1e-3), 10**4, link,
                               asynchronous=True)  # fmt: skip
     assert run.ends[-1] >= 20 * 16 * 1e-2  # the pushes of all, one after another
 
@@ -148,7 +148,7 @@ def test_an_asynchronous_server_link_is_the_limit_when_workers_are_many():
 @given(st.integers(2, 6), st.integers(0, 10**6))
 def test_the_same_inputs_give_the_same_run(n, seed):
     compute = numpy.random.RandomState(seed).exponential(size=(5, n))
-    first, second = (server_run.simulate(compute, 10**5, Link(1e-3, 1e-8), 2,
+    first, second = (simulator.serve(compute, 10**5, Link(1e-3, 1e-8), 2,
                                          asynchronous=True) for _ in range(2))
     assert first == second
 
@@ -160,8 +160,8 @@ def test_the_same_inputs_give_the_same_run(n, seed):
 @given(st.lists(st.tuples(times, times), min_size=1, max_size=8), st.integers(1, 16))
 def test_unequal_stages_end_as_the_formula_says(stages, m):
     forward, backward = zip(*stages)
-    simulated = pipelines.simulate(forward, backward, m)
-    assert close(simulated, pipelines.seconds(forward, backward, m))
+    simulated = simulator.pipeline(forward, backward, m)
+    assert close(simulated, step.pipeline_seconds(forward, backward, m))
 
 
 @quick
@@ -169,61 +169,15 @@ def test_unequal_stages_end_as_the_formula_says(stages, m):
 def test_equal_stages_end_as_the_clock_of_the_schedule_says(p, m):
     for make in (schedule.gpipe, schedule.one_f_one_b):
         slots = schedule.clock(make(p, m), forward=1, backward=2)
-        simulated = pipelines.simulate([1] * p, [2] * p, m, make=make)
+        simulated = simulator.pipeline([1] * p, [2] * p, m, make=make)
         assert simulated == max(slot.end for slot in slots)
 
 
 def test_messages_delay_the_first_micro_batch_and_hide_behind_the_others():
-    alone = pipelines.simulate([1, 1, 1], [2, 2, 2], 1, message=0.5)
+    alone = simulator.pipeline([1, 1, 1], [2, 2, 2], 1, message=0.5)
     assert alone == 9 + 4 * 0.5
-    many = pipelines.simulate([1, 1, 1], [2, 2, 2], 20, message=0.5)
-    assert many == pipelines.seconds([1, 1, 1], [2, 2, 2], 20) + 4 * 0.5
-
-
-# ---- failures
-
-
-@quick
-@given(times, st.floats(0.01, 10), st.floats(0, 1))
-def test_without_failures_only_the_checkpoints_cost(work, interval, write):
-    history = restarts.simulate(work, interval, write, 5, [])
-    assert close(history.seconds, work + history.written * write)
-    assert history.written >= work / interval - 1e-6 and history.failures == 0
-
-
-def test_a_rounding_error_is_no_work_that_needs_a_checkpoint():
-    assert sum([0.1] * 8) < 0.8
-    assert restarts.simulate(0.8, 0.1, 30, 0, []).written == 8
-
-
-def test_a_failure_costs_what_was_not_saved_and_the_restart():
-    #      0–10 work, 10–11 written, 11–17 lost, 17–20 restart, 20–30, 30–31 written
-    history = restarts.simulate(20, 10, 1, 3, [17])
-    assert (history.seconds, history.lost, history.written) == (31, 6, 2)
-
-
-def test_a_failure_while_restarting_begins_the_restart_again():
-    history = restarts.simulate(10, 10, 1, 3, [5, 6])
-    assert (history.seconds, history.lost) == (6 + 3 + 11, 5)
-
-
-def test_a_failure_while_writing_loses_what_was_being_written():
-    history = restarts.simulate(10, 10, 2, 0, [11])
-    assert (history.seconds, history.lost) == (23, 11)
-
-
-def test_many_random_failures_cost_what_is_expected():
-    mtbf, write, restart, interval = 500.0, 5.0, 20.0, 60.0
-    rng = numpy.random.RandomState(1)
-    failures = numpy.cumsum(rng.exponential(mtbf, size=20_000))
-    work = 4e6
-    history = restarts.simulate(work, interval, write, restart, failures)
-    assert history.failures < 20_000  # they did not run out
-    expected = restarts.expected(work, interval, write, restart, mtbf)
-    # ~10,000 failures: a standard deviation is 0.2 % of the time.
-    assert history.seconds == pytest.approx(expected, rel=0.01)
-    lost = restarts.lost_per_failure(interval, write, mtbf)
-    assert history.lost / history.failures < lost * 1.05
+    many = simulator.pipeline([1, 1, 1], [2, 2, 2], 20, message=0.5)
+    assert many == step.pipeline_seconds([1, 1, 1], [2, 2, 2], 20) + 4 * 0.5
 
 
 # ---- speed
@@ -235,8 +189,8 @@ def test_4096_devices_and_100_steps_take_less_than_ten_seconds(way):
     link = Link(1e-5, 1e-10)
     start = process_time()  # other programs do not count
     if way == "servers":
-        run = server_run.simulate(compute, 10**6, link, servers=64)
+        run = simulator.serve(compute, 10**6, link, servers=64)
         assert len(run.updates) == 100 * 4096
     else:
-        assert len(rounds.train(way, compute, 10**6, link)) == 100
+        assert len(simulator.steps(way, compute, 10**6, link)) == 100
     assert process_time() - start < 40  # ten, on a core of its own

@@ -1,6 +1,10 @@
-"""Failures and checkpoints: how often to write one, and what a failure costs."""
+"""Failures and checkpoints: how often to write one, and what a failure costs.
+
+All times in one unit, as seconds.
+"""
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import exp, expm1, inf, sqrt
 
 from .link import at_least_zero
@@ -43,14 +47,16 @@ def expected(work, interval, write, restart, mtbf):
     M·e^(R/M)·(e^((τ + C)/M) − 1)·work/τ, where τ is the `interval`. Failures come as
     a Poisson process, also during a `write` and a `restart` (R), and a checkpoint is
     written after each interval. Without failures (`mtbf` infinite): work·(1 + C/τ).
+    Infinite where the number is too large to be one.
     Source: Daly (2006), equation for the complete model.
     """
-    _check(write, mtbf)
-    if not interval > 0:
-        raise ValueError(f"an interval must be above 0 seconds, not {interval}")
+    _check(write, mtbf, interval)
     if mtbf == inf:
         return work * (1 + write / interval)
-    each = mtbf * exp(restart / mtbf) * expm1((interval + write) / mtbf)
+    try:
+        each = mtbf * exp(restart / mtbf) * expm1((interval + write) / mtbf)
+    except OverflowError:
+        return inf
     return each * work / interval
 
 
@@ -69,14 +75,23 @@ def lost_per_failure(interval, write, mtbf):
 class History:
     """`seconds` in all; of these `lost`, in `failures`; checkpoints `written`.
 
-    `restarting`: seconds of the restarts that succeeded.
+    `restarting`: seconds of the restarts that succeeded, `cut_short` of the others.
     """
 
     seconds: float = 0.0
     lost: float = 0.0
     restarting: float = 0.0
+    cut_short: float = 0.0
     failures: int = 0
     written: int = 0
+
+
+def at_random(mtbf, random):
+    """Times of failures, without end: on average one each `mtbf`, whatever was before.
+
+    `random`: a `random.Random`. For `simulate`.
+    """
+    return accumulate(iter(lambda: random.expovariate(1 / mtbf), None))
 
 
 def simulate(work, interval, write, restart, failures):
@@ -84,8 +99,10 @@ def simulate(work, interval, write, restart, failures):
 
     `failures`: an iterable of ascending times in seconds; a restart is not spared.
     A checkpoint follows each `interval` of work, also the last one. What was done
-    since the last one is lost in a failure. Returns a `History`.
+    since the last one is lost in a failure. Returns a `History`. Raises `ValueError`
+    for an interval that is not above 0, and for a negative time to write.
     """
+    _check(write, inf, interval)
     times, history = iter(failures), History()
     failure, done = next(times, inf), 0.0
     begin, pause = 0.0, 0.0  # of an attempt: restart, piece of work, checkpoint
@@ -95,6 +112,7 @@ def simulate(work, interval, write, restart, failures):
         if failure < end:
             history.failures += 1
             history.lost += failure - min(failure, begin + pause)
+            history.cut_short += min(failure - begin, pause)
             begin, pause = failure, restart
             failure = next(times, inf)
             continue
@@ -105,7 +123,9 @@ def simulate(work, interval, write, restart, failures):
     return history
 
 
-def _check(write, mtbf):
+def _check(write, mtbf, interval=1):
     at_least_zero("the time to write a checkpoint", write)
     if not mtbf > 0:
         raise ValueError(f"the mean time between failures must be above 0, not {mtbf}")
+    if not interval > 0:
+        raise ValueError(f"an interval must be above 0 seconds, not {interval}")

@@ -1,0 +1,268 @@
+"""A simulator, for what has no closed form: stragglers, queues, stale gradients.
+
+What happens next, happens next, and time jumps there.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+from math import isfinite
+
+import numpy
+
+from ..data_parallel.allreduce import tree
+from ..pipeline.schedule import clock, gpipe
+from .link import whole
+from .step import check_stages
+
+
+class Events:
+    """A clock, `now` in seconds, and actions that wait for their time.
+
+        events = Events()
+        events.after(2.0, print, "two seconds later")
+        events.run()
+
+    Actions of the same time run in the order in which they were asked for, so the
+    same input gives the same run, always. `handled`: how many have run.
+    Developed in the chapter *A cost model*.
+    """
+
+    def __init__(self):
+        self.now, self.handled = 0.0, 0
+        self._waiting, self._asked = [], 0
+
+    def after(self, seconds, action, *args):
+        """Run `action(*args)` in `seconds`, from 0. Raises `ValueError` otherwise."""
+        self.at(self.now + seconds, action, *args)
+
+    def at(self, time, action, *args):
+        """Run `action(*args)` at `time`, not before now."""
+        if not (time >= self.now and isfinite(time)):
+            raise ValueError(f"it is {self.now} s: an event at {time} s cannot be")
+        heapq.heappush(self._waiting, (time, self._asked, action, args))
+        self._asked += 1
+
+    def run(self):
+        """Run all actions, and those that they ask for; return the time of the last."""
+        waiting = self._waiting
+        while waiting:
+            self.now, _, action, args = heapq.heappop(waiting)
+            self.handled += 1
+            action(*args)
+        return self.now
+
+
+class Queue:
+    """Something that serves one customer after another: a link, a server, a device.
+
+    `free`: from when on nobody is being served. `busy`: seconds of service so far.
+    """
+
+    def __init__(self, events):
+        self.events, self.free, self.busy = events, 0.0, 0.0
+
+    def serve(self, seconds):
+        """Take `seconds` of service, behind all who came before; returns its end."""
+        self.free = max(self.free, self.events.now) + seconds
+        self.busy += seconds
+        return self.free
+
+
+def allreduce(way, ready, nbytes, link):
+    """When each device has the sum, if device i has its gradient at `ready[i]`.
+
+    `way`: `'naive'`, `'tree'` or `'ring'`. `ready`: seconds, one per device. A message
+    starts when both of its ends are free, and takes α + n·β. From equal times all end
+    as `traffic.seconds` says; from others, only this tells.
+
+    Returns a NumPy array. Raises `ValueError` for an unknown way, and no devices.
+    Developed in the chapter *A cost model*.
+    """
+    ready = numpy.array(ready, dtype=float)
+    if way not in _FINISH:
+        raise ValueError(f"unknown way {way!r}: choose one of {', '.join(_FINISH)}")
+    if not ready.size:
+        raise ValueError("there are no devices: give a time for each")
+    return _FINISH[way](ready, nbytes, link) if ready.size > 1 else ready
+
+
+def steps(way, compute, nbytes, link):
+    """The end of each step, a NumPy array: devices compute, then exchange, and so on.
+
+    `compute`: seconds, a row per step with an entry per device. Nobody waits for
+    anything but messages: a device goes on as soon as it has its own sum.
+    """
+    now, ends = numpy.zeros(numpy.shape(compute)[1]), []
+    for seconds in numpy.asarray(compute, dtype=float):
+        now = allreduce(way, now + seconds, nbytes, link)
+        ends.append(now.max())
+    return numpy.array(ends)
+
+
+def pipeline(forward, backward, chunks, message=0.0, make=gpipe):
+    """Seconds of a step, work by work; also where the formula does not hold.
+
+    `message`: seconds from one stage to the next, either way; the stages do not wait
+    for it to be sent. `make`: `schedule.gpipe` or `one_f_one_b`. The rest and errors
+    as in `step.pipeline_seconds`.
+    """
+    check_stages(forward, backward)
+    slots = clock(make(len(forward), chunks), forward, backward, message)
+    return max(slot.end for slot in slots)
+
+
+@dataclass
+class Run:
+    """What `serve` saw.
+
+    `ends`: the time at which each step was over on all workers; asynchronous, at
+    which each worker was through with its own steps. `updates`: the worker of each
+    update, in order. `server_busy`: seconds for which a server's link was sending
+    or receiving. `events`: how many were handled.
+    """
+
+    ends: list = field(default_factory=list)
+    updates: list = field(default_factory=list)
+    server_busy: float = 0.0
+    events: int = 0
+
+
+def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
+          pushed=1.0):  # fmt: skip
+    """Workers that compute, push `nbytes` to all servers alike, and pull as many.
+
+    `compute`: seconds, a row per step with an entry per worker: jitter and stragglers
+    are in there. `link`: of each worker and each server, in either direction.
+    `barrier`: workers begin each step together. `pushed`: as in
+    `step.exchange_seconds`.
+
+    A server's link serves workers in the order in which they come, N/s bytes each; a
+    worker's own link needs the time of N bytes. All servers do the same, so one of
+    them is simulated. Synchronous: the server answers when all have pushed. With
+    `asynchronous` it answers each at once.
+
+    Returns a `Run`. Raises `ValueError` for no workers and fewer than one server.
+    Developed in the chapter *A cost model*.
+    """
+    compute = numpy.atleast_2d(numpy.asarray(compute, dtype=float))
+    if not compute.size:
+        raise ValueError("compute is empty: give a row per step, an entry per worker")
+    whole("servers", servers)
+    job = _Job(compute.tolist(), nbytes, link, servers, pushed)
+    job.asynchronous, job.barrier = asynchronous, barrier and not asynchronous
+    return job.run()
+
+
+def tickets(updates):
+    """The numbers that each worker's updates have, for `kvstore.staleness`.
+
+    `updates`: as in a `Run`, in which each worker occurs. A list per worker, from 1.
+    """
+    drawn = [[] for _ in range(max(updates) + 1)]
+    for number, worker in enumerate(updates, start=1):
+        drawn[worker].append(number)
+    return drawn
+
+
+def _naive(ready, nbytes, link):
+    # Device 0 takes the arrays in order, and then sends the sum in the same order.
+    message, now, done = link.seconds(nbytes), ready[0], ready.copy()
+    for other in ready[1:]:
+        now = max(now, other) + message
+    done[1:] = now + message * numpy.arange(1, ready.size)
+    done[0] = done[-1]
+    return done
+
+
+def _tree(ready, nbytes, link):
+    message, rounds = link.seconds(nbytes), tree(ready.size)
+    for pairs in map(numpy.array, rounds):
+        child, parent = pairs.T
+        both = numpy.maximum(ready[child], ready[parent]) + message
+        ready[child] = ready[parent] = both
+    for pairs in map(numpy.array, reversed(rounds)):
+        child, parent = pairs.T
+        ready[parent] = numpy.maximum(ready[parent], ready[child]) + message
+        ready[child] = ready[parent]
+    return ready
+
+
+def _ring(ready, nbytes, link):
+    """2(k − 1) rounds of tᵢ = max(tᵢ, tᵢ₋₁) + c, without going through them.
+
+    After r rounds tᵢ is the maximum of the r + 1 devices behind i, plus r·c. Maxima of
+    2, 4, 8 … devices are made from those before: each step doubles the window.
+    """
+    k = ready.size
+    rounds, window = 2 * (k - 1), 1
+    while window < k:  # after k − 1 rounds everybody has heard of everybody
+        ready = numpy.maximum(ready, numpy.roll(ready, min(window, k - window)))
+        window *= 2
+    return ready + rounds * link.seconds(nbytes / k)
+
+
+_FINISH = {"naive": _naive, "tree": _tree, "ring": _ring}
+
+
+class _Job:
+    def __init__(self, compute, nbytes, link, servers, pushed):
+        self.compute, self.events = compute, Events()
+        self.up, self.down = Queue(self.events), Queue(self.events)
+        self.alpha = link.alpha
+        # Seconds of a message at the worker's end, and at a server's.
+        self.pull = nbytes * link.beta, nbytes * link.beta / servers
+        self.push = tuple(pushed * seconds for seconds in self.pull)
+        self.arrived, self.back, self.result = [], 0, Run()
+
+    def run(self):
+        for worker in range(len(self.compute[0])):
+            self.begin(worker, 0)
+        self.events.run()
+        self.result.server_busy = self.up.busy + self.down.busy
+        self.result.events = self.events.handled
+        return self.result
+
+    def begin(self, worker, step):
+        self.events.after(self.compute[step][worker], self.send, worker, step)
+
+    def send(self, worker, step):
+        at_worker, at_server = self.push
+        end = max(self.up.serve(at_server), self.events.now + at_worker)
+        self.events.at(end + self.alpha, self.arrive, worker, step)
+
+    def arrive(self, worker, step):
+        self.result.updates.append(worker)
+        if self.asynchronous:
+            self.answer(worker, step)
+            return
+        self.arrived.append(worker)
+        if len(self.arrived) == len(self.compute[0]):
+            everybody, self.arrived = self.arrived, []
+            for other in everybody:
+                self.answer(other, step)
+
+    def answer(self, worker, step):
+        at_worker, at_server = self.pull
+        end = max(self.down.serve(at_server), self.events.now + at_worker)
+        self.events.at(end + self.alpha, self.receive, worker, step)
+
+    def receive(self, worker, step):
+        last = step + 1 == len(self.compute)
+        if self.asynchronous:
+            if last:
+                self.result.ends.append(self.events.now)
+            else:
+                self.begin(worker, step + 1)
+            return
+        self.back += 1
+        everybody = self.back == len(self.compute[0])
+        if everybody:
+            self.back = 0
+            self.result.ends.append(self.events.now)
+        if last:
+            return
+        if not self.barrier:
+            self.begin(worker, step + 1)
+        elif everybody:
+            for other in range(len(self.compute[0])):
+                self.begin(other, step + 1)

@@ -1,0 +1,173 @@
+"""The best time between checkpoints: formulas and simulated jobs agree."""
+
+import d2l_ext  # noqa: F401, I001
+from math import exp, expm1, inf
+from random import Random
+from statistics import mean, stdev
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from d2l_ext.scale import failures
+from d2l_ext.scale.failures import daly, expected, young
+
+SECONDS = st.floats(0.1, 50)
+
+
+def numerical_best(cost, mtbf):
+    """The interval that makes `expected` least, of a fine grid of ratios."""
+    grid = [young(cost, mtbf) * 1.002**k for k in range(-1200, 600)]
+    return min(grid, key=lambda t: expected(1, t, cost, 0, mtbf))
+
+
+# ---- formulas
+
+
+def test_the_best_interval_of_young_loses_as_much_to_writing_as_to_failures():
+    write, mtbf = 10, 50_000
+    best = young(write, mtbf)
+    assert best == 1000
+    assert write / best == best / 2 / mtbf
+    assert young(0, 100) == 0
+
+
+@pytest.mark.parametrize(
+    "cost, mtbf, bound",
+    [(0.1, 100, 0.003), (1, 100, 0.005), (10, 100, 0.02), (30, 1000, 0.01)],
+)
+def test_dalys_interval_is_the_best_of_the_complete_model(cost, mtbf, bound):
+    assert abs(daly(cost, mtbf) / numerical_best(cost, mtbf) - 1) < bound
+
+
+def test_youngs_is_near_it_only_while_a_checkpoint_is_cheap():
+    assert daly(1, 1e9) == pytest.approx(young(1, 1e9), rel=1e-4)
+    assert abs(young(0.01, 100) / daly(0.01, 100) - 1) < 0.01
+    assert young(50, 100) > 1.3 * daly(50, 100)
+    assert abs(young(30, 1000) / numerical_best(30, 1000) - 1) > 0.05
+    assert daly(200, 100) == daly(900, 100) == 100  # too expensive to write more
+
+
+@settings(max_examples=60)
+@given(st.floats(0.1, 30), st.floats(1e3, 1e6))
+def test_no_interval_is_better_than_that_of_daly(write, mtbf):
+    best = daly(write, mtbf)
+    at_best, *others = (expected(1, f * best, write, 0, mtbf) for f in (1, 0.7, 1.4))
+    assert at_best < min(others)
+
+
+@given(SECONDS, SECONDS, st.floats(50, 1000))
+def test_dalys_interval_beats_its_half_and_its_double(cost, restart, mtbf):
+    best = daly(cost, mtbf)
+    times = [expected(100, best * f, cost, restart, mtbf) for f in (1, 0.5, 2)]
+    assert times[0] <= min(times)
+
+
+def test_an_expected_time_is_that_of_the_formula_and_infinite_beyond_all_numbers():
+    e = 50 * exp(3 / 50) * (exp((10 + 2) / 50) - 1) * 100 / 10
+    assert expected(100, 10, 2, 3, 50) == pytest.approx(e, rel=1e-9)
+    assert expected(100, 1e6, 1, 5, 100) == inf
+
+
+def test_a_failure_loses_half_an_interval_if_failures_are_rare():
+    lost = failures.lost_per_failure
+    assert lost(99, 1, 1e5) == pytest.approx(50, rel=1e-3)
+    assert lost(9, 1, 10) == pytest.approx(10 - 10 / expm1(1))
+    assert lost(99, 1, 10) < 10  # never more than the mean time
+
+
+def test_ten_times_the_devices_fail_ten_times_as_often():
+    assert failures.cluster_mtbf(1000, 10) == 100
+
+
+@pytest.mark.parametrize("asked", [
+    young, daly, lambda write, mtbf: failures.lost_per_failure(9, write, mtbf),
+    lambda write, mtbf: expected(9, 9, write, 1, mtbf),
+])  # fmt: skip
+def test_failures_without_time_between_them_and_negative_writes_are_refused(asked):
+    with pytest.raises(ValueError, match="between failures must be above 0, not 0"):
+        asked(1, 0)
+    with pytest.raises(ValueError, match="time to write a checkpoint"):
+        asked(-1, 100)
+
+
+@pytest.mark.parametrize("asked", [expected, failures.simulate])
+def test_an_interval_without_work_is_refused(asked):
+    with pytest.raises(ValueError, match="must be above 0 seconds, not 0"):
+        asked(100, 0, 1, 5, 100)
+
+
+# ---- jobs that are lived through
+
+
+@given(st.floats(1e-4, 10), st.floats(0.01, 10), st.floats(0, 1))
+def test_without_failures_only_the_checkpoints_cost(work, interval, write):
+    history = failures.simulate(work, interval, write, 5, [])
+    assert history.seconds == pytest.approx(work + history.written * write, rel=1e-3)
+    assert history.written >= work / interval - 1e-6 and history.failures == 0
+
+
+def test_without_failures_ten_checkpoints_of_a_second_make_100_seconds_110():
+    assert failures.simulate(100, 10, 1, 5, []).seconds == pytest.approx(110)
+    assert expected(100, 10, 1, 5, inf) == pytest.approx(110)
+    assert expected(100, 10, 1, 5, 1e12) == pytest.approx(110)
+    assert expected(100, 10, 1, 5, 1e6) == pytest.approx(110, rel=1e-3)
+
+
+def test_a_rounding_error_is_no_work_that_needs_a_checkpoint():
+    assert sum([0.1] * 8) < 0.8
+    assert failures.simulate(0.8, 0.1, 30, 0, []).written == 8
+
+
+@pytest.mark.parametrize(
+    "work, write, restart, times, seconds, lost, written",
+    [
+        # 0–10 work, 10–11 written, 11–17 lost, 17–20 restart, 20–30, 30–31 written
+        (20, 1, 3, [17], 31, 6, 2),
+        # A failure while restarting begins the restart again.
+        (10, 1, 3, [5, 6], 6 + 3 + 11, 5, 1),
+        # A failure while writing loses what was being written.
+        (10, 2, 0, [11], 23, 11, 1),
+    ],
+)
+def test_a_failure_costs_what_was_not_saved_and_the_restart(
+    work, write, restart, times, seconds, lost, written
+):
+    history = failures.simulate(work, 10, write, restart, times)
+    assert (history.seconds, history.lost) == (seconds, lost)
+    assert (history.written, history.failures) == (written, len(times))
+
+
+@given(st.floats(1, 100), st.floats(1, 100), SECONDS, SECONDS, st.integers(0, 999))
+def test_the_time_of_a_job_is_the_sum_of_where_it_went(work, interval, cost, r, seed):
+    times = failures.at_random(500.0, Random(seed))
+    job = failures.simulate(work, interval, cost, r, times)
+    restarting = job.restarting + job.cut_short
+    parts = work + job.lost + job.written * cost + restarting
+    assert job.seconds == pytest.approx(parts)
+    assert job.failures >= round(job.restarting / r) and job.written >= 1
+
+
+@pytest.mark.parametrize("interval", [5.0, 14.0, 60.0])
+def test_simulated_jobs_take_the_expected_time_on_average(interval):
+    """420 s of work, a multiple of each interval; failures in restarts as well."""
+    random, args, mtbf = Random(1), (420, interval, 1.0, 30.0), 100.0
+    jobs = [failures.simulate(*args, failures.at_random(mtbf, random)).seconds
+            for _ in range(4000)]  # fmt: skip
+    error = stdev(jobs) / len(jobs) ** 0.5
+    assert abs(mean(jobs) - expected(*args, mtbf)) < 4 * error
+
+
+def test_many_random_failures_cost_what_is_expected():
+    mtbf, write, restart, interval = 500.0, 5.0, 20.0, 60.0
+    rng = numpy.random.RandomState(1)
+    times = numpy.cumsum(rng.exponential(mtbf, size=20_000))
+    work = 4e6
+    history = failures.simulate(work, interval, write, restart, times)
+    assert history.failures < 20_000  # they did not run out
+    # ~10,000 failures: a standard deviation is 0.2 % of the time.
+    on_paper = expected(work, interval, write, restart, mtbf)
+    assert history.seconds == pytest.approx(on_paper, rel=0.01)
+    lost = failures.lost_per_failure(interval, write, mtbf)
+    assert history.lost / history.failures < lost * 1.05
