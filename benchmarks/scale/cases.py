@@ -114,7 +114,7 @@ class Machine:
         """The predicted time. Raises `ValueError` for a kind that was not fitted."""
         kind, *numbers = case
         if kind == "gradient":
-            return fit.interpolate(numbers[0], self.gradient)
+            return interpolate(numbers[0], self.gradient)
         if kind == "pipeline":
             return pipeline_seconds(*numbers, self._of("stage"))
         if kind == "layerwise":
@@ -135,7 +135,7 @@ class Machine:
             return dist_row(workers, arrays, nbytes)
         if kind == "step":
             _, k, batch = numbers
-            share = fit.interpolate(batch / k, self.gradient)
+            share = interpolate(batch / k, self.gradient)
             return step_row(k, share, self.cores)
         return {"stage": stage_row, "block": block_row}[kind](*numbers)
 
@@ -146,7 +146,7 @@ class Machine:
 
     def _dist_lenet(self, workers, servers, batch):
         """(computing, exchanging): how much slower is each, in processes of its own?"""
-        share = fit.interpolate(batch / workers, self.gradient)
+        share = interpolate(batch / workers, self.gradient)
         moved = ("dist", workers, servers, LENET_ARRAYS, LENET_BYTES)
         return share * crowd(workers, self.cores), self.seconds(moved)
 
@@ -180,3 +180,16 @@ def calibrate(measured, cores):
         machine.constants[kind] = found.constants
         machine.residuals.update(zip(group, found.residuals))
     return machine
+
+
+def interpolate(x, table):
+    """The value at `x` on the straight lines between the points of `table`.
+
+    `table`: a dict of two points at least. Beyond its ends, the last line goes on.
+    """
+    if len(table) < 2:
+        raise ValueError(f"a line needs two points, and the table has {len(table)}")
+    xs = sorted(table)
+    right = min(max(sum(p < x for p in xs), 1), len(xs) - 1)
+    a, b = xs[right - 1], xs[right]
+    return table[a] + (x - a) * (table[b] - table[a]) / (b - a)

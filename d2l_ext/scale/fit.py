@@ -66,19 +66,6 @@ def link(sizes, seconds):
     return Link(*found.constants), found
 
 
-def interpolate(x, table):
-    """The value at `x` on the straight lines between the points of `table`.
-
-    `table`: a dict of two points at least. Beyond its ends, the last line goes on.
-    """
-    if len(table) < 2:
-        raise ValueError(f"a line needs two points, and the table has {len(table)}")
-    xs = sorted(table)
-    right = min(max(sum(p < x for p in xs), 1), len(xs) - 1)
-    a, b = xs[right - 1], xs[right]
-    return table[a] + (x - a) * (table[b] - table[a]) / (b - a)
-
-
 def _solve(A, b):
     # Columns of one size: bytes are millions, messages are ones.
     scale = numpy.abs(A).max(axis=0)

@@ -167,12 +167,6 @@ def pipeline_seconds(forward, backward, chunks):
     return sum(forward) + sum(backward) + (chunks - 1) * slowest
 
 
-def pipeline_efficiency(forward, backward, chunks):
-    """Share of the stages' time in which they work: 1 less the bubble."""
-    busy = chunks * (sum(forward) + sum(backward))
-    return busy / (len(forward) * pipeline_seconds(forward, backward, chunks))
-
-
 def strong(model, batch, devices, device, link, plan=Plan()):
     """Efficiency with the same `batch` for all: T(1) / (k·T(k)). 1 is perfect."""
     one = seconds(model, batch, 1, device, link, plan)
