@@ -28,8 +28,8 @@ SIDE_BY_SIDE := -n 3 --dist loadfile
 RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
-.PHONY: help book html test rerun stress bench bench-pipeline bench-peers lint-workflows
-.PHONY: pdf a11y box lock doctor check-gpu-set venv clean distclean
+.PHONY: help book html test check rerun stress bench bench-pipeline bench-peers lint-workflows
+.PHONY: pdf a11y box map lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -55,10 +55,14 @@ a11y: html  ## pa11y over every page, in light and dark (Node 20, Chromium)
 test: venv  ## style, spelling, the library's tests, every chapter's stored outputs
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m codespell_lib
+	@said=$$($(VENV)/bin/lint-imports --no-cache) || { echo "$$said"; exit 1; }
 	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" tests
 	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" chapters \
 	    --nbval --nbval-current-env --nbval-cell-timeout=300 \
 	    --nbval-sanitize-with=tests/book/nbval_sanitize.cfg
+
+check: venv  ## at every change: style, imports, and the tests that it can reach
+	@$(RUN) tools/check.py $(ARGS)
 
 rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….ipynb
 	@$(RUN) tools/book.py rerun $(CHAPTERS)
@@ -87,6 +91,9 @@ bench-peers:  ## PyTorch and JAX in .venv-bench, for the comparison (Python 3.11
 lint-workflows:  ## check .github, containers and .devcontainer (Python 3.11)
 	@tools/lint_workflows.sh
 
+map: venv  ## write the map of the library into the README, from its docstrings
+	@$(RUN) tools/house.py
+
 licences: venv  ## write reference/licences.md anew (other environments: ARGS=…/site-packages)
 	@$(RUN) tools/licences.py $(ARGS)
 
@@ -110,5 +117,5 @@ clean:  ## remove what was built, and caches
 
 distclean: clean  ## remove the environment as well
 	@if [ ! -e "$(VENV)" ] || [ -e "$(VENV)/.made-by-make" ]; then \
-	    rm -rf "$(VENV)" d2l_ext.egg-info; \
+	    rm -rf "$(VENV)" *.egg-info; \
 	else echo "$(VENV) was not made by make; it stays." >&2; exit 1; fi

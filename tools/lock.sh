@@ -5,6 +5,7 @@
 #   requirements/locks/common.txt   what requirements/cpu.txt and requirements/gpu.txt share
 #   requirements/locks/cpu.txt      that, and MXNet for CPUs
 #   requirements/locks/gpu.txt      that, MXNet for GPUs and its CUDA libraries
+#   requirements/locks/uv.txt       what installs them
 #   requirements/locks/lint.txt     the tools of `make lint-workflows`, in an environment of theirs
 #
 #   tools/lock.sh             keep the versions that still fit
@@ -36,6 +37,7 @@ resolve() {
 # Both sets are resolved together, so that they agree, and then taken apart.
 sed -s '/^-r /d' requirements/locks/common.txt requirements/locks/cpu.txt requirements/locks/gpu.txt >"$new/all" 2>/dev/null || true
 resolve 3.9 "$new/all" requirements/cpu.txt requirements/gpu.txt
+resolve 3.9 "$new/uv" requirements/uv.txt
 cp requirements/locks/lint.txt "$new/lint" 2>/dev/null || true
 resolve 3.11 "$new/lint" requirements/lint.txt
 
@@ -58,7 +60,9 @@ awk -v head="$head" -v folder=requirements/locks '
         for (to in sets)
             printf "%s\n-r common.txt\n%s", head, text[to] >folder "/" to ".txt"
     }' requirements/cpu.txt requirements/gpu.txt "$new/all"
-{
-    echo "$head"
-    grep -v '^#' "$new/lint"
-} >requirements/locks/lint.txt
+for name in uv lint; do
+    {
+        echo "$head"
+        grep -v '^#' "$new/$name"
+    } >requirements/locks/$name.txt
+done

@@ -71,17 +71,44 @@ install_with_uv() {
     "$uv" pip install --quiet --no-deps --no-build-isolation -e .
 }
 
+# A value of pip's settings, in files or the environment; nothing if there is none.
+pip_setting() {
+    local variable=PIP_${1^^}
+    variable=${variable//-/_}
+    if [ -n "${!variable:-}" ]; then
+        echo "${!variable}"
+    else
+        $pip config get "global.$1" 2>/dev/null || true
+    fi
+}
+
+# pip takes a minute for what uv does in some seconds, uv's own installation included.
+# It is given the index and the certificates that pip knows.
+install_with_own_uv() {
+    local index certificates
+    # -qq: an index location that cannot be reached is no news for each package anew.
+    $pip install -qq --require-hashes --no-deps -r requirements/locks/uv.txt || return 1
+    index=$(pip_setting index-url)
+    certificates=$(pip_setting cert)
+    [ -z "$index" ] || export UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-$index}
+    [ -z "$certificates" ] || export SSL_CERT_FILE=${SSL_CERT_FILE:-$certificates}
+    VIRTUAL_ENV=$venv "$venv/bin/uv" pip install --quiet --require-hashes -r "$requirements"
+}
+
 install_with_pip() {
     local python pip
     python=$(tools/find_python.sh)
     "$python" -m venv "$venv"
     # PIP_USER in the reader's settings would install outside of the environment.
     pip="env PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 $venv/bin/python -m pip"
-    echo "Installing $requirements with pip: about a minute …"
-    # The lock is complete.  Without --no-deps pip looks for a hash of "bleach[css]",
-    # beside that of bleach.
-    $pip install --quiet --require-hashes --no-deps -r "$requirements"
-    $pip install --quiet --no-deps --no-build-isolation -e .
+    echo "Installing $requirements …"
+    if ! install_with_own_uv 2>"$venv/why"; then
+        echo "… with pip, as uv could not do it ($(tail -n 1 "$venv/why")): a minute …"
+        # The lock is complete.  Without --no-deps pip looks for a hash of
+        # "bleach[css]", beside that of bleach.
+        $pip install -qq --require-hashes --no-deps -r "$requirements"
+    fi
+    $pip install -qq --no-deps --no-build-isolation -e .
 }
 
 # Chapters measure with what is in benchmarks, which belongs to no wheel.

@@ -3,8 +3,8 @@
 | file | what it holds | chapter |
 |---|---|---|
 | `choice` | GPUs when there are enough, else CPU contexts | Devices |
-| `gpus` | which GPUs MXNet can use; the others are hidden from it | Devices |
-| `nvml` | what NVIDIA's driver says of the GPUs | Devices |
+| `gpus` | which GPUs MXNet can use; the others are hidden from it | the doctor |
+| `nvml` | what NVIDIA's driver says of the GPUs | the doctor |
 | `storage` | the memory of each device's arrays | Splitting inside a layer |
 | `timeline` | what each device did, and when | Devices |
 """

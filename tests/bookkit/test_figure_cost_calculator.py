@@ -83,7 +83,9 @@ def test_the_state_is_what_the_cost_model_says():
 
 def test_a_tree_has_the_right_rounds_for_every_number_of_devices():
     every = "range(4096).map((k) => communication(d, 'tree', k + 1))"
-    expected = [step.exchange_seconds("tree", k, VGG11.nbytes, LINK) for k in range(1, 4097)]
+    expected = [
+        step.exchange_seconds("tree", k, VGG11.nbytes, LINK) for k in range(1, 4097)
+    ]
     assert close(SCRIPT.ask(COST, every), expected)
 
 

@@ -9,7 +9,7 @@ GIT = ["git", "-c", "user.name=n", "-c", "user.email=n@example.org"]
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 #: What the scripts in tools use themselves, and nothing more.
 PROGRAMS = ("awk", "cat", "cksum", "env", "mkdir", "mv", "pwd", "rm", "sed", "sh")
-PROGRAMS += ("bash", "dirname", "touch", "tr", "uname")
+PROGRAMS += ("bash", "dirname", "tail", "touch", "tr", "uname")
 
 
 class Machine:

@@ -190,6 +190,7 @@ class Checkout:
 case "$*" in
 -I*) echo "3.11 venv Linux-x86_64 {self}" ;;
 "-m venv"*) mkdir -p "$3/bin"; cp {self} "$3/bin/python" ;;
+*locks/uv.txt) [ ! -e {root}/fail-pip ] || exit 1; cp {own_uv} "${{0%/*}}/uv" ;;
 *"pip install"*) [ ! -e {root}/fail-pip ] || exit 1; echo "$@" >>{root}/installed ;;
 *"import d2l_ext"*) [ ! -e {root}/message ] || {{ cat {root}/message >&2; exit 1; }} ;;
 --version) echo "Python 3.11.9" ;;
@@ -206,7 +207,12 @@ esac"""
             shutil.copy(file, root / "tools")
         (machine.path / "cp").symlink_to(shutil.which("cp"))
         python = machine.path / "python3.11"
-        machine.add("python3.11", self.PYTHON.format(self=python, root=root))
+        machine.add("own-uv", f"""
+[ ! -e {root}/fail-uv ] || {{ echo 'no index' >&2; exit 1; }}
+echo "own uv, index $UV_DEFAULT_INDEX, $*" >>{root}/installed""")
+        own_uv = machine.path / "own-uv"
+        script = self.PYTHON.format(self=python, root=root, own_uv=own_uv)
+        machine.add("python3.11", script)
 
     def make(self, **settings):
         return self.machine.run(self.root / "tools" / "make_venv.sh", **settings)
@@ -234,11 +240,20 @@ def checkout(tmp_path, machine):
 
 
 def test_the_environment_gets_the_chosen_set_and_the_library(checkout):
-    made = checkout.make()
+    made = checkout.make(PIP_INDEX_URL="https://mirror")
     assert made.returncode == 0, made.stderr
     packages, library = checkout.installations()
-    assert packages.endswith("--require-hashes --no-deps -r requirements/locks/cpu.txt")
+    lock = "--require-hashes -r requirements/locks/cpu.txt"
+    assert packages == f"own uv, index https://mirror, pip install --quiet {lock}"
     assert library.endswith("--no-deps --no-build-isolation -e .")
+
+
+def test_where_the_uv_that_pip_brings_cannot_do_it_pip_does_it_and_says_why(checkout):
+    (checkout.root / "fail-uv").touch()
+    made = checkout.make()
+    assert made.returncode == 0 and "as uv could not do it (no index)" in made.stdout
+    packages, _ = checkout.installations()
+    assert packages.endswith("--require-hashes --no-deps -r requirements/locks/cpu.txt")
 
 
 def test_uv_is_used_when_it_is_there(checkout):

@@ -1,0 +1,106 @@
+"""The house: who may import whom, what lies where, and the map that says so."""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+
+import grimp
+import pytest
+from notebook_cells import ROOT, chapters, code_cells, read
+
+import house
+
+PACKAGES = ("d2l_ext", "bookkit", "pslaunch", "netbox")
+TITLES = house.titles()
+#: The first half of a title is enough in a docstring.
+SHORT = {title.partition(":")[0]: title for title in TITLES}
+#: Parts without chapters of their own, and who reads a file that no chapter does.
+SHARED = {"data", "trainer"}
+COMMANDS = {"the trainer's command", "the doctor"}
+DEVELOPED = re.compile(r"Developed in the chapter \*(.+?)\*")
+FILES = [(part, *row) for part in house.PARTS for row in house.rows(part)[1]]
+
+
+def lines(*patterns):
+    """How many lines the files have that match `patterns`, together."""
+    return sum(
+        len(path.read_text(encoding="utf-8").splitlines())
+        for pattern in patterns
+        for path in ROOT.glob(pattern)
+    )
+
+
+def test_no_module_imports_itself_by_a_detour():
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    direct = {m: graph.find_modules_directly_imported_by(m) for m in graph.modules}
+    assert len(direct) > 100
+    TopologicalSorter(direct).prepare()  # CycleError names the circle
+
+
+def test_a_part_has_one_name_for_its_chapters_its_lessons_and_its_tests():
+    parts = {path.parent.name for path in (ROOT / "d2l_ext").glob("*/__init__.py")}
+    assert parts == set(house.PARTS)
+    assert {p.parent.name for p in chapters().values()} == parts - SHARED
+    assert all(any((ROOT / "tests" / part).glob("test_*.py")) for part in parts)
+
+
+@pytest.mark.parametrize("part", house.PARTS)
+def test_the_map_of_a_part_names_each_of_its_files(part):
+    there = {path.stem for path in (ROOT / "d2l_ext" / part).glob("*.py")}
+    named = [row[0] for row in house.rows(part)[1]]
+    assert sorted(named) == sorted(there - {"__init__"})
+
+
+@pytest.mark.parametrize(("part", "name", "holds", "read_by"), FILES, ids=str)
+def test_a_chapter_that_the_map_names_uses_the_file(part, name, holds, read_by):
+    source = (ROOT / "d2l_ext" / part / f"{name}.py").read_text(encoding="utf-8")
+    names = {name, *(getattr(node, "name", name) for node in ast.parse(source).body)}
+    assert set(read_by) <= {*TITLES, *COMMANDS}
+    for title in set(read_by) & set(TITLES):
+        code = " ".join(c.source for c in code_cells(read(ROOT / TITLES[title])))
+        assert names & set(re.findall(r"\w+", code)), f"{title} does not use {name}"
+
+
+def test_the_readme_has_the_map():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text == house.put(text, house.written()), "make map"
+
+
+def developed():
+    """(file, definition, chapter) for each docstring that names its chapter."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                    words = " ".join((ast.get_docstring(node) or "").split())
+                    for title in DEVELOPED.findall(words):
+                        yield path, getattr(node, "name", path.parent.name), title
+
+
+@pytest.mark.parametrize(("path", "name", "title"), developed(), ids=str)
+def test_a_chapter_in_which_something_was_developed_names_it(path, name, title):
+    assert title in SHORT, f"{name} in {path}: no chapter has this title"
+    cells = read(ROOT / TITLES[SHORT[title]]).cells
+    # A package, by what it is imported as.
+    assert re.search(rf"\b{name}\b", "\n".join(cell.source for cell in cells))
+
+
+def test_the_root_holds_what_a_reader_looks_for_there():
+    pages = {path.name for path in ROOT.glob("*.md")}
+    assert pages == {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "intro.md"}
+    modules = list((ROOT / "d2l_ext").glob("*.py"))
+    assert len(modules) <= 10, "a file belongs into the folder of its part"
+
+
+def test_the_library_is_small():
+    assert len(list((ROOT / "d2l_ext").rglob("*.py"))) <= 70
+    assert lines("d2l_ext/**/*.py") <= 8000
+    assert lines("pslaunch/**/*.py") <= 3600
+    assert lines("netbox/**/*.py") <= 1100
+    assert lines(*(f"bookkit/**/*.{end}" for end in ("py", "js", "css"))) <= 4500
+
+
+def test_tests_have_no_more_lines_than_what_they_test():
+    code = [f"{p}/**/*.{end}" for p in PACKAGES for end in ("py", "js", "css")]
+    tools = ["tools/*.py", "tools/*.sh", "tools/a11y/*.mjs", "_sphinx/ext/*.py"]
+    assert lines("tests/**/*.py") <= lines(*code, *tools)

@@ -1,0 +1,82 @@
+"""`make check` finds the tests that a change can reach, the nearest first."""
+
+import subprocess
+
+import pytest
+from played_machine import GIT
+
+import check
+
+
+def test_what_was_edited_and_what_is_new_was_changed(tmp_path):
+    for name in ("kept", "edited", "removed"):
+        (tmp_path / name).write_text("old\n")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
+    (tmp_path / "edited").write_text("new\n")
+    (tmp_path / "new").touch()
+    (tmp_path / "removed").unlink()
+    assert check.changed(root=tmp_path) == ["edited", "new"]
+
+
+def test_a_lesson_reaches_its_own_tests_first_and_then_those_of_its_users():
+    near, *far = check.reached(["d2l_ext/data_parallel/allreduce.py"])
+    assert "tests/data_parallel/test_allreduce.py" in near
+    later = {test for level in far for test in level}
+    # Through the step, whose names the part gives away when they are asked for.
+    assert {"tests/data_parallel/test_data_parallel.py",
+            "tests/trainer/test_replicas.py"} <= later  # fmt: skip
+    assert not {"tests/data/test_text.py", "tests/pslaunch/test_door.py"} & later
+
+
+@pytest.mark.parametrize(
+    ("file", "test"),
+    [
+        ("tests/data/test_text.py", "tests/data/test_text.py"),
+        ("tests/helpers/idx_files.py", "tests/data/test_idx.py"),
+        ("tools/house.py", "tests/book/test_house.py"),
+        ("chapters/devices/devices.ipynb", "tests/book"),
+        ("requirements/cpu.txt", "tests/tools/test_setup.py"),
+    ],
+)
+def test_files_that_no_module_imports_reach_the_tests_that_read_them(file, test):
+    assert any(test in level for level in check.reached([file]))
+
+
+def test_a_page_of_text_reaches_no_test_of_the_library():
+    assert check.reached(["LICENSE"]) == []
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """What `main` runs, in order; words of it that are to fail."""
+    seen, wrong = [], set()
+
+    def fails(*words):
+        seen.append(words)
+        return bool(wrong & set(words))
+
+    monkeypatch.setattr(check, "fails", fails)
+    monkeypatch.setattr(check, "contracts", lambda: 0)
+    monkeypatch.setattr(check, "changed", lambda since: ["a.py", "chapters/a.ipynb"])
+    monkeypatch.setattr(check, "reached", lambda files: [["near"], ["far"]])
+    return seen, wrong
+
+
+def test_style_comes_first_then_near_tests_then_far_ones_then_chapters(ran):
+    assert check.main([]) == 0
+    assert [words[-1] for words in ran[0]] == [
+        ".", "codespell_lib", "near", "far", "chapters/a.ipynb"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["ruff", "codespell_lib", "near", "chapters/a.ipynb"])
+def test_whatever_fails_fails_the_check(ran, word):
+    ran[1].add(word)
+    assert check.main([]) == 1
+
+
+def test_what_is_left_when_the_time_is_over_is_named(ran, capsys):
+    assert check.main(["--seconds", "0"]) == 0
+    assert ("near" in [words[-1] for words in ran[0]]) is False
+    assert capsys.readouterr().out.count("not run, for time: ") == 2

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""`make check`: style, imports, and the tests that what you changed can reach.
+
+Changed is what differs from `--since` (default: the last commit), and what git does not
+know yet. A test can be reached if it imports a changed module, directly or by way of
+others; the nearest run first. After `--seconds` no further ones are begun, and those
+that are left are named: `make test` runs them.
+"""
+
+import argparse
+import ast
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Folders whose files can be imported, and how their modules begin.
+PLACES = {
+    "d2l_ext": "d2l_ext.", "bookkit": "bookkit.", "pslaunch": "pslaunch.",
+    "netbox": "netbox.", "benchmarks": "benchmarks.", "tools": "", "_sphinx/ext": "",
+    "tests/helpers": "",
+}  # fmt: skip
+SIDE_BY_SIDE = ("-q", "-n", "3", "--dist", "loadfile")
+NBVAL = (
+    "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300",
+    "--nbval-sanitize-with=tests/book/nbval_sanitize.cfg",
+)  # fmt: skip
+#: Tests that read files instead of importing them, by what they read.
+READERS = {
+    "chapters/": ["tests/book"], "reference/": ["tests/book"],
+    "README.md": ["tests/book"], "_toc.yml": ["tests/book"],
+    "requirements": ["tests/tools/test_setup.py", "tests/tools/test_licences.py"],
+    "tools/": ["tests/tools"], ".github/": ["tests/tools/test_workflows.py"],
+    "bookkit/figures/": ["tests/bookkit"],
+}  # fmt: skip
+
+
+def changed(since="HEAD", root=ROOT):
+    """The files that differ from the commit `since`, and new ones, as texts."""
+    asked = (["diff", "--name-only", "--diff-filter=d", since, "--"],
+             ["ls-files", "--others", "--exclude-standard"])  # fmt: skip
+    said = [
+        subprocess.run(["git", *words], cwd=root, capture_output=True, text=True,
+                       check=True).stdout
+        for words in asked
+    ]  # fmt: skip
+    return sorted({line for text in said for line in text.splitlines()})
+
+
+def modules(root=ROOT):
+    """Every module and test: {name: file}. A test's name is its file's."""
+    found = {}
+    for place, begin in PLACES.items():
+        for path in sorted((root / place).rglob("*.py")):
+            words = path.relative_to(root / place).with_suffix("").parts
+            if words[-1] == "__init__":
+                words = words[:-1]
+            found[(begin + ".".join(words)).strip(".")] = path
+    for path in sorted((root / "tests").rglob("*.py")):
+        if "helpers" not in path.parts:
+            found[path.relative_to(root).as_posix()] = path
+    return found
+
+
+def imported(name, path, known):
+    """The modules among `known` that the file imports, now or when they are needed."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            named = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *(node.module or "").split(".")]).strip(".")
+            named = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy.names":
+            # The files of a part; those that the root names are imported by name.
+            named = [f"{name}.{word.arg}" for word in node.keywords if word.arg]
+        else:
+            continue
+        yield from (module for module in named if module in known)
+
+
+def reached(files, root=ROOT):
+    """The files of tests that a change of `files` can reach, by distance: lists."""
+    known = modules(root)
+    users = {}
+    for name, path in known.items():
+        for module in imported(name, path, known):
+            users.setdefault(module, set()).add(name)
+    touched = {name for name, path in known.items()
+               if path.relative_to(root).as_posix() in files}  # fmt: skip
+    seen, levels = set(), []
+    while touched:
+        seen |= touched
+        levels.append(sorted(name for name in touched if "/test_" in name))
+        touched = {user for name in touched for user in users.get(name, ())} - seen
+    read = {test for file in files for begin, tests in READERS.items()
+            if file.startswith(begin) for test in tests}  # fmt: skip
+    levels[1:1] = [sorted(read)] if read else []
+    return [level for level in levels if level]
+
+
+def fails(*words):
+    """Run a program of this environment; whether something is wrong."""
+    command = [sys.executable, "-m", *words]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def contracts():
+    """Whether a contract on imports is broken; then it is printed."""
+    words = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
+    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        print(ran.stdout)
+    return ran.returncode
+
+
+def main(argv=None):
+    """Check, and return the exit status."""
+    flags = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    flags.add_argument("--since", default="HEAD", help="a commit; default: the last")
+    flags.add_argument("--seconds", type=float, default=45, metavar="S",
+                       help="no tests begin after this; default 45")  # fmt: skip
+    args = flags.parse_args(argv)
+    files, begin = changed(args.since), time.monotonic()
+    style = ["ruff", "check", "--quiet", "."]
+    if fails(*style) or fails("codespell_lib") or contracts():
+        return 1
+    levels = reached(files)
+    count = sum(map(len, levels))
+    print(f"{len(files)} files changed; {count} files of tests can tell")
+    while levels and time.monotonic() - begin < args.seconds:
+        if fails("pytest", *SIDE_BY_SIDE, *levels.pop(0)):
+            return 1
+    chapters = [file for file in files if file.endswith(".ipynb")]
+    if chapters and fails("pytest", *SIDE_BY_SIDE, *NBVAL, *chapters):
+        return 1
+    for level in levels:
+        print("not run, for time:", *level)
+    print(f"checked in {time.monotonic() - begin:.0f} s; `make test` checks the rest")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
