@@ -11,6 +11,14 @@ are told what they are by environment variables (`DMLC_ROLE`, …), which is all
 taken from MXNet's launcher: its tracker waits for ever when a process dies, and gives
 an exit code that means nothing.
 
+    what is asked for      __main__ (flags), plan, calls (functions), by_hand
+    from start to end      runner, start (one start), supervise, job (what became of it)
+    what a process is told environment, ports, hosts
+    launchers              local, ssh, mpi, slurm, sge, yarn, kubernetes, submitted
+                           (what the last five share), crew (agents, of all but local)
+    run as programs        processes (the watchdog), agent, door, node, calls
+    what these need        channel, heartbeats, temporary
+
 Developed in the chapter *Roles, keys and shards*.
 """
 
@@ -23,7 +31,7 @@ _FILES = {
 
 
 def __getattr__(name):
-    """Brought when it is asked for: `mpirun` needs no package, and `call` NumPy."""
+    """Brought when it is asked for: a node needs no NumPy, which `call` does."""
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)

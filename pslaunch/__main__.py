@@ -1,17 +1,46 @@
 """The command line: `python -m pslaunch -n 2 -s 1 python train.py --lr 0.1`.
 
-The flags are in `options.py`; `--help` lists them.
+`--help` lists the flags, which are named as those of MXNet's `launch.py`.
 """
 
+import argparse
 import json
+import math
+import os
 import shlex
 import signal
 import sys
+import textwrap
 from contextlib import contextmanager
 
-from . import environment, local, options, processes
-from .plan import make
-from .runner import run
+from . import environment, processes
+from .local import Local
+from .plan import LAUNCHERS, Settings, make
+from .runner import carry_out
+
+#: Launchers of MXNet's `launch.py` and its tracker, which are not here (yet).
+ELSEWHERE = ("mesos",)
+EXAMPLES = """\
+examples:
+  two workers and a server, on this machine:
+    %(prog)s -n 2 -s 1 python -m d2l_ext.train --kv-store dist_sync
+
+  three workers and three servers, in turn on the hosts of a file, which share the
+  working directory:
+    %(prog)s -n 3 -H hosts python -m d2l_ext.train --kv-store dist_sync
+
+  the same, where hosts share nothing, over their second network:
+    %(prog)s -n 3 -H hosts --sync-dst-dir /tmp/job --interface eth1 \\
+        --env OMP_NUM_THREADS:2 python -m d2l_ext.train --kv-store dist_sync
+
+  what would run where:
+    %(prog)s -n 3 -H hosts --dry-run python -m d2l_ext.train
+
+a hosts file:
+  h1                  # a name, or an IPv4 address
+  10.0.0.12:2222      # and the port of its sshd
+  alice@h3 slots=4    # another user; at most 4 processes (mpi, sge)
+"""
 
 
 def main(argv=None):
@@ -21,38 +50,29 @@ def main(argv=None):
     to standard error. SIGTERM, SIGHUP and Ctrl-C end the job, with 128 and the
     signal's number.
     """
-    args = options.parse(argv)
+    command, settings, dry_run, wants_json = parse(argv)
     if argv is None:  # this process runs nothing but the job
         processes.adopt()
-    given = {
-        "num_workers": args.num_workers, "num_servers": args.num_servers,
-        "env": dict(args.env), "env_worker": dict(args.env_worker),
-        "env_server": dict(args.env_server), "launcher": args.launcher,
-        "verbose": args.ps_verbose, "hosts": args.hostfile,
-        **{name: getattr(args, name) for name in options.WHERE},
-    }  # fmt: skip
     try:
-        plan = make(args.command, **given)
-        if args.dry_run:
+        plan = make(command, **settings)
+        if dry_run:
             return _show(plan)
         with _stoppable():
-            job = run(args.command, **given, deadline=args.deadline or None,
-                      stream=True, log_dir=args.log_dir, attempts=args.attempts,
-                      ready_timeout=args.ready_timeout,
-                      max_restarts=args.max_restarts)  # fmt: skip
+            job = carry_out(plan)
     except (ValueError, OSError) as error:
         _say(f"error: {error}")
         return 2
+    workers = plan.settings.num_workers
     if job.returncode:
         _say(f"the job failed: {job.cause}")
         if job.culprit:
             _say(f"the last lines of {job.culprit}:")
             print(job.last_lines(10), file=sys.stderr)
     else:
-        _say(f"{args.num_workers} workers and {args.num_servers} servers ended well, "
+        _say(f"{workers} workers and {plan.settings.num_servers} servers ended well, "
              f"{job.seconds:.1f} s, {job.attempts} start(s)")  # fmt: skip
-    if args.json:
-        print(json.dumps(summary(job, args.num_workers)), flush=True)
+    if wants_json:
+        print(json.dumps(summary(job, workers)), flush=True)
     return job.returncode
 
 
@@ -89,7 +109,7 @@ def _json_object(line):
 
 def _show(plan):
     """Print commands, and the variables that the launcher sets; no other's value."""
-    if plan.launcher is not local:
+    if plan.launcher is not Local:
         print("here: scheduler-0")
         print(*plan.launcher.describe(plan), sep="\n")
         return 0
@@ -121,6 +141,140 @@ def _stoppable():
 
 def _say(line):
     print(f"launch: {line}", file=sys.stderr, flush=True)
+
+
+# ---- The flags ----
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what was wrong in one line, without the list of all flags."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: error: {message}\n")
+
+
+def parser():
+    """The parser. Everything from the command's first word on is the command's."""
+    flags = _Parser(
+        prog="d2l-ext-launch",
+        description="Run COMMAND in each of N workers, with servers and a scheduler.",
+        usage="%(prog)s -n N [options] COMMAND [argument ...]",
+        epilog=textwrap.fill("Every line that a process prints goes to standard "
+        "output, with its process in front. Exit code: 0 when all ended well, else "
+        "that of the process that failed first (128 and the signal's number, when a "
+        "signal ended it, 147 when one stopped it); 2: a flag is wrong; 124: the "
+        "deadline passed; 125: not ready; 127: no such command; 255: a host cannot be "
+        "reached.", 79)
+        + "\n\n" + EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = flags.add_argument
+    add("-n", "--num-workers", type=_count, required=True, metavar="N", help="workers")
+    add("-s", "--num-servers", type=_count, metavar="N",
+        help="servers; default as many as workers")  # fmt: skip
+    add("--launcher", type=_launcher, metavar="NAME",
+        help=f"{', '.join(LAUNCHERS)} (the last was tried against a stand-in only); "
+        "default ssh with -H, else local")  # fmt: skip
+    _add_where(flags)
+    for role in ("", "worker", "server"):
+        add(f"--env-{role}" if role else "--env", type=_variable, action="append",
+            default=[], metavar="VAR:VALUE", help="set a variable for "
+            + (f"each {role}" if role else "all; VAR alone passes on its value here"),
+            )  # fmt: skip
+    add("--deadline", type=_seconds, metavar="SECONDS",
+        help="end the job after this time; default: no limit")  # fmt: skip
+    add("--log-dir", metavar="DIR", help="keep a log of each process there")
+    add("--ps-verbose", dest="verbose", type=int, choices=(0, 1, 2), default=0,
+        help="1: log connections, 2: all messages")  # fmt: skip
+    add("--attempts", type=_count, default=3, metavar="N",
+        help="starts, at most, of a job that does not become ready; default 3. What "
+        "COMMAND does before it opens the store may be done again.")  # fmt: skip
+    add("--ready-timeout", type=_seconds, default=Settings.ready_timeout,
+        metavar="SECONDS", help="for nodes that all listen to find each other; default "
+        f"{Settings.ready_timeout:g}")  # fmt: skip
+    add("--max-restarts", type=_from_0, default=0, metavar="N",
+        help="start a job that failed again, at most N times; COMMAND learns from "
+        "D2L_EXT_START, 1, 2, ..., which start it is, and should go on from a "
+        "checkpoint; default 0")  # fmt: skip
+    add("--json", action="store_true",
+        help="as the last line, on standard output: what became of the job, and the "
+        "last line of each worker, in JSON")  # fmt: skip
+    add("--dry-run", action="store_true", help="show what would be started")
+    add("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    return flags
+
+
+def _add_where(flags):
+    add = flags.add_argument
+    add("-H", "--hostfile", dest="hosts", metavar="FILE",
+        help="the hosts; servers and workers are placed on them in turn")  # fmt: skip
+    add("--sync-dst-dir", metavar="DIR", help="copy the working directory there, on "
+        "each host, by rsync; default: hosts share it")  # fmt: skip
+    add("--interface", metavar="NAME", help="the network interface, of every host, "
+        "that the job uses; default: by which hosts reach each other")  # fmt: skip
+    add("--ssh-config", metavar="FILE", help="that ssh reads; default its own")
+    add("--python", default=sys.executable, metavar="PATH",
+        help="Python on the hosts; default the path of this one")  # fmt: skip
+    add("--submit-args", type=shlex.split, default=(), metavar="WORDS", help="for the "
+        "command that submits the job, as in '-p short'")  # fmt: skip
+
+
+def parse(argv=None):
+    """(command, settings, --dry-run, --json): `settings` are those of `plan.Settings`.
+
+    The command begins after the last flag, or after `--`.
+    """
+    flags = parser()
+    given = vars(flags.parse_args(argv))
+    command, dry_run, wants_json = map(given.pop, ("command", "dry_run", "json"))
+    if command[:1] == ["--"]:
+        del command[0]
+    if not command:
+        flags.error("which command? Give it after the flags")
+    for name in ("env", "env_worker", "env_server"):
+        given[name] = dict(given[name])
+    given["num_servers"] = given["num_servers"] or given["num_workers"]
+    return command, {**given, "stream": True}, dry_run, wants_json
+
+
+def _number(kind, least, expected):
+    """A function that makes a number of a flag's text; `least`: the smallest."""
+
+    def check(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}")
+        return value
+
+    return check
+
+
+_count = _number(int, 1, "a whole number from 1")
+_from_0 = _number(int, 0, "a whole number from 0")
+_seconds = _number(float, 0, "a number from 0")
+
+
+def _launcher(name):
+    if name in LAUNCHERS:
+        return name
+    why = "is not here yet" if name in ELSEWHERE else "is not known"
+    raise argparse.ArgumentTypeError(f"{name!r} {why}: there is {', '.join(LAUNCHERS)}")
+
+
+def _variable(text):
+    """(name, value) of `NAME:VALUE`, `NAME=VALUE`, or `NAME`, whose value is here."""
+    cut = min((text.index(c) for c in ":=" if c in text), default=len(text))
+    name, value = text[:cut], text[cut + 1 :]
+    if cut == len(text):
+        if name not in os.environ:
+            raise argparse.ArgumentTypeError(f"{name} has no value here: give one, as "
+                                             "in OMP_NUM_THREADS:3")  # fmt: skip
+        value = os.environ[name]
+    return name, value
 
 
 if __name__ == "__main__":

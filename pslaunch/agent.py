@@ -10,7 +10,7 @@ not tell), on SIGTERM, and when its own parent is gone.
 What the process leaves behind becomes a child of the agent, as of the watchdog here.
 It tells when the process, or one that it has started, was stopped by a signal.
 
-Standard library alone: this file, `nearby.py` and `processes.py` are sent to hosts that
+Standard library alone: this file, `ports.py` and `processes.py` are sent to hosts that
 have Python and nothing else. Messages are lines of JSON; `output` has bytes after it.
 """
 
@@ -24,10 +24,10 @@ import subprocess
 import sys
 import time
 
-from . import nearby, processes
-from .nearby import Refused
+from . import ports, processes
+from .ports import Refused
+from .processes import GREETING
 
-GREETING = b"d2l_ext agent\n"
 BEAT, SILENCE = 2.0, 10.0  # seconds
 GRACE = 1.0  # between SIGTERM and SIGKILL
 FULL = 1 << 20  # bytes that wait to be sent; then the process has to wait
@@ -60,7 +60,7 @@ class Agent:
             if now - self.beaten > BEAT:
                 self.beaten = now
                 self.send(**{"is": "beat"})
-            if self.port and nearby.is_listening(self.port):
+            if self.port and ports.is_listening(self.port):
                 self.port = None
                 self.send(**{"is": "listening"})
             for pid, code in processes.reap():
@@ -122,13 +122,13 @@ class Agent:
             except OSError as error:
                 raise Refused(f"cannot make {make_folder}: {error.strerror}") from None
         self.send(**{"is": "here", "name": platform.node(),
-                     "address": nearby.address(root, interface)})  # fmt: skip
+                     "address": ports.address(root, interface)})  # fmt: skip
 
     def do_start(self, command, env, folder, port):
         """Start the process; a `null` in place of its program is this Python."""
         if not os.path.isdir(folder):
             raise Refused(f"there is no folder {folder}", 126)
-        self.claim, self.port = nearby.claim(port), port
+        self.claim, self.port = ports.claim(port), port
         self.mark = env[processes.MARK]
         command = [sys.executable if word is None else word for word in command]
         here = {name: value for name, value in os.environ.items()

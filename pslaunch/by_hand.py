@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from d2l_ext.temporary import Folder
+from . import processes
+from .temporary import Folder
 
 #: Put before the code of each process: the system ends it after so many seconds, even
 #: inside of a call that does not return, and even if nobody is left to wait for it.
@@ -89,37 +91,19 @@ def marked(variable, value):
     Returns a dict from process id to the process' `DMLC_ROLE`, None without one.
     Those of other users, and this process, are left out.
     """
-    mark, found = f"{variable}={value}", {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            env = (folder / "environ").read_text(errors="replace").split("\0")
-        except OSError:  # it has ended, or is another user's
-            continue
-        if mark in env and int(folder.name) != os.getpid():
-            roles = [e.partition("=")[2] for e in env if e.startswith("DMLC_ROLE=")]
-            found[int(folder.name)] = roles[0] if roles else None
-    return found
+    found = {pid: processes.environ(pid) for pid in processes.ids()}
+    return {pid: env.get("DMLC_ROLE") for pid, env in found.items()
+            if env.get(variable) == value and pid != os.getpid()}  # fmt: skip
 
 
 def end(ids, seconds=10):
     """Kill the processes with these ids; return those still there after `seconds`."""
     for pid in ids:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
     until = time.monotonic() + seconds
     left = list(ids)
     while left and time.monotonic() < until:
         time.sleep(0.05)
-        left = [pid for pid in left if _lives(pid)]
+        left = [pid for pid in left if processes.state(pid) not in ("", "Z")]
     return left
-
-
-def _lives(pid):
-    try:
-        # "123 (python) S …": Z is a process that has ended, and is only still listed.
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"

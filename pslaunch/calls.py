@@ -1,19 +1,40 @@
-"""A function that runs in every worker of a job, and what it returns."""
+"""A function that runs in every worker of a job: how it gets there, with arguments,
+and what it returns. Each worker runs this file: `python -m pslaunch.calls FOLDER`."""
 
+import builtins
+import dis
+import inspect
+import json
+import os
 import sys
+import textwrap
+import traceback
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 
-from d2l_ext.temporary import Folder
+import numpy
 
-from . import results, source, values
-from .job import Job
+from .environment import START
+from .node import import_mxnet
 from .plan import make
-from .runner import READY_TIMEOUT, supervise
+from .runner import carry_out
+from .temporary import Folder
+
+#: What each script begins with, besides what the function's own module imported.
+IMPORTS = {
+    "mx": "import mxnet as mx",
+    "np": "from mxnet import np",
+    "npx": "from mxnet import npx",
+    "autograd": "from mxnet import autograd",
+    "gluon": "from mxnet import gluon",
+    "numpy": "import numpy",
+}
+_ARRAY = "array of the .npz"
 
 
-def call(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
-         **options):  # fmt: skip
+def call(function, *args, kv_type="dist_sync", **settings):
     """Run `function(kv, *args)` in every worker; return what each returned, by rank.
 
         def worker(kv, value):
@@ -26,7 +47,7 @@ def call(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
     `kv`: the worker's store of type `kv_type`, made before; None with `kv_type=None`,
     for a function that makes it itself. `args`, and what is returned: numbers,
     texts, arrays, lists and dicts; arrays come back as NumPy's, tuples as lists.
-    `options`: as in `run`, but for `check`. Hosts must share the folder of temporary
+    `settings`: as in `run`, but for `check`. Hosts must share the folder of temporary
     files, by which arguments and results travel.
 
     The worker is a new process, which gets the source of the function: what the
@@ -36,33 +57,21 @@ def call(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
     `ValueError` when the function cannot be sent, `TypeError` when an argument can't.
     Developed in the chapter *The store by hand*.
     """
-    return call_job(function, *args, num_workers=num_workers, num_servers=num_servers,
-                    kv_type=kv_type, **options).results  # fmt: skip
+    return call_job(function, *args, kv_type=kv_type, **settings).results
 
 
-def call_job(function, *args, num_workers=2, num_servers=1, kv_type="dist_sync",
-             env=None, env_worker=None, env_server=None, env_scheduler=None,
-             deadline=60.0, log_dir=None, stream=False, attempts=3,
-             ready_timeout=READY_TIMEOUT, launcher=None, verbose=0,
-             max_restarts=0, check=True, **where):  # fmt: skip
+def call_job(function, *args, kv_type="dist_sync", check=True, **settings):
     """The same as `call`, but returns the `Job`: its logs, and `results`.
 
     `check=False`: a job that fails raises nothing, and its `results` are None.
     """
-    text, job = source.script(function), Job()
     with Folder("d2l_ext-call-") as folder:
-        folder = Path(folder)
-        (folder / "function.py").write_text(text, encoding="utf-8")
-        record = {"name": function.__name__, "kv_type": kv_type, "args": args,
-                  "np": _uses_np()}  # fmt: skip
-        values.save(folder / "call", record)
-        command = [sys.executable, "-m", "pslaunch.remote", str(folder)]
-        plan = make(command, num_workers, num_servers, env, env_worker, env_server,
-                    env_scheduler, launcher, verbose, **where)  # fmt: skip
-        supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
-                  max_restarts, check, partial(results.is_there, folder))  # fmt: skip
+        write(folder, function, kv_type, args, _uses_np())
+        command = [sys.executable, "-m", "pslaunch.calls", folder]
+        plan = make(command, **settings)
+        job = carry_out(plan, check, partial(is_there, folder))
         if not job.returncode:
-            job.results = results.take(folder, job.restarts + 1, num_workers)
+            job.results = take(folder, job.restarts + 1, plan.settings.num_workers)
     return job
 
 
@@ -70,3 +79,189 @@ def _uses_np():
     """Whether arrays have NumPy's semantics here; then they do in the workers."""
     mxnet = sys.modules.get("mxnet")
     return bool(mxnet and mxnet.util.is_np_array())
+
+
+# ---- What is there for a worker, and what it leaves ----
+
+
+def write(folder, function, kv_type, args, uses_np):
+    """Write what workers run into `folder`: the source, and how it is called."""
+    (Path(folder) / "function.py").write_text(script(function), encoding="utf-8")
+    save(Path(folder) / "call", {"name": function.__name__, "kv_type": kv_type,
+                                 "args": args, "np": uses_np})  # fmt: skip
+
+
+def main(folder):
+    """Make the store, call the function of `folder`, and leave its result there.
+
+    An exception ends the process at once. The usual end would not: there a store
+    waits for all other workers, which wait for this one.
+    """
+    try:
+        folder = Path(folder)
+        record = load(folder / "call")
+        kv = _store(record)
+        rank = kv.rank if kv else int(os.environ["DMLC_WORKER_ID"])
+        result = _function(folder / "function.py", record["name"])(kv, *record["args"])
+        save(_path(folder, os.environ.get(START, "1"), rank), result)
+    except BaseException:  # noqa: BLE001, sys.exit() too would wait
+        traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(1)
+
+
+def _store(record):
+    mx = import_mxnet()
+    if record["np"]:
+        mx.npx.set_np()
+    return mx.kv.create(record["kv_type"]) if record["kv_type"] else None
+
+
+def _function(path, name):
+    spec = spec_from_file_location("worker_function", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def is_there(folder, start, rank):
+    """Whether this worker has left its result."""
+    # The .json is written after the arrays that belong to it.
+    return Path(f"{_path(folder, start, rank)}.json").exists()
+
+
+def take(folder, start, num_workers):
+    """What all workers of a start returned, by rank."""
+    return [load(_path(folder, start, rank)) for rank in range(num_workers)]
+
+
+def _path(folder, start, rank):
+    return Path(folder) / f"result-{start}-{rank}"
+
+
+# ---- Arguments and results: JSON, and arrays beside it ----
+# No pickle: to read one is to run it.
+
+
+def save(path, value):
+    """Write `value` to `path`.json, and the arrays in it to `path`.npz.
+
+    `value`: None, truth values, numbers, texts, arrays of NumPy and MXNet, and lists,
+    tuples and dicts of those, whose keys are texts. Tuples come back as lists, arrays
+    as NumPy's. Raises `TypeError` for anything else, and names it.
+    """
+    arrays = {}
+    text = json.dumps(_plain(value, arrays))
+    numpy.savez(f"{path}.npz", **arrays)
+    Path(f"{path}.json").write_text(text, encoding="utf-8")
+
+
+def load(path):
+    """Read what `save` wrote."""
+    with numpy.load(f"{path}.npz", allow_pickle=False) as npz:
+        arrays = {name: npz[name] for name in npz.files}
+    text = Path(f"{path}.json").read_text(encoding="utf-8")
+    return _whole(json.loads(text), arrays)
+
+
+def _plain(value, arrays):
+    """`value` for JSON, with its arrays moved to `arrays`."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, numpy.generic):
+        return value.item()
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(part, arrays) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part, arrays) for part in value]
+    if hasattr(value, "asnumpy"):
+        value = value.asnumpy()
+    if isinstance(value, numpy.ndarray) and not value.dtype.hasobject:
+        name = str(len(arrays))
+        arrays[name] = value
+        return {_ARRAY: name}
+    raise TypeError(
+        f"{value!r}: numbers, texts, arrays, lists, and dicts with texts as keys can "
+        f"go to another process; a {type(value).__name__} cannot"
+    )
+
+
+def _whole(value, arrays):
+    if isinstance(value, dict):
+        if value.keys() == {_ARRAY}:
+            return arrays[value[_ARRAY]]
+        return {key: _whole(part, arrays) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_whole(part, arrays) for part in value]
+    return value
+
+
+# ---- The source text of a function ----
+
+
+def script(function):
+    """A program that defines `function`, with the imports that it needs.
+
+    Names from outside of it may be modules, and functions or classes of another
+    module: they are imported under the same name. Raises `ValueError` for anything
+    that has no name of its own or uses what it has not got.
+    """
+    if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
+        raise ValueError(f"{function!r}: give a function that was defined with def")
+    if function.__closure__:
+        names = ", ".join(function.__code__.co_freevars)
+        raise ValueError(f"{function.__name__} uses {names} of the function around it: "
+                         "make that an argument")  # fmt: skip
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise ValueError(f"the source of {function.__name__} cannot be read: define "
+                         "it in a cell or a file") from None  # fmt: skip
+    lines = [_import(function, name) for name in sorted(_names(function.__code__))]
+    return "\n".join([*filter(None, lines), "", "", text])
+
+
+def _names(code):
+    """The global names that `code` and the functions inside of it use."""
+    found = {i.argval for i in dis.get_instructions(code) if i.opname in
+             ("LOAD_GLOBAL", "LOAD_NAME")}  # fmt: skip
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return found.union(*map(_names, inside)) - set(_stored(code))
+
+
+def _stored(code):
+    return (i.argval for i in dis.get_instructions(code) if i.opname in
+            ("STORE_GLOBAL", "STORE_NAME"))  # fmt: skip
+
+
+def _import(function, name):
+    """The line that gives another process `name`; None when it needs none."""
+    if name in (function.__name__, "__name__"):  # a class inside asks for the latter
+        return None
+    if name not in function.__globals__:
+        if name in IMPORTS or hasattr(builtins, name):
+            return IMPORTS.get(name)
+        raise ValueError(f"{function.__name__} uses {name}, which is not defined")
+    value = function.__globals__[name]
+    if isinstance(value, ModuleType):
+        return _import_module(value.__name__, name)
+    home, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    elsewhere = home not in (None, "__main__", function.__module__)
+    if elsewhere and getattr(sys.modules.get(home), str(own), None) is value:
+        return f"from {home} import {own} as {name}"
+    raise ValueError(
+        f"{function.__name__} uses {name}, which is defined outside of it: make it an "
+        "argument, or define it inside. Only modules, and what is imported from them, "
+        "reach the workers."
+    )
+
+
+def _import_module(module, name):
+    if module == name or "." not in module:
+        return f"import {module} as {name}" if module != name else f"import {module}"
+    package, _, last = module.rpartition(".")
+    return f"from {package} import {last} as {name}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

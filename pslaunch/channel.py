@@ -5,8 +5,8 @@ import os
 import threading
 import time
 
-from .agent import GREETING
-from .signed import Forged
+from .door import Forged
+from .processes import GREETING
 
 #: Bytes that are read at a time, so that one channel does not hold up all others.
 AT_ONCE = 1 << 20
@@ -17,7 +17,7 @@ class Channel:
 
     `host`: the name by which the user knows the other end. `role`: 'worker' or
     'server' when the place of its process was chosen for one, else None. `seal`,
-    `unseal`: of a `signed.Signed`, where others could write into the channel.
+    `unseal`: of a `door.Signed`, where others could write into the channel.
     """
 
     def __init__(self, read, write, host, role=None, seal=bytes, unseal=bytes):

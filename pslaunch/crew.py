@@ -1,7 +1,7 @@
 """The agents of one start of a job, and the processes that they run.
 
-A launcher's own class says how agents come to be, in three functions: `open`, `look`
-and `close`. All the rest is the same for all of them, and here.
+A launcher is a subclass of `Crew`. It says how agents come to be, in `open`, `look` and
+`close`, and what it makes of a plan before. All the rest is the same, and here.
 """
 
 import os
@@ -11,11 +11,8 @@ from contextlib import suppress
 
 from . import processes
 from .agent import BEAT, SILENCE
-from .failures import LOST, Failed, NotReady
-from .member import Member
-
-#: What an agent says when somebody else has its port.
-TAKEN = 98
+from .job import LOST, Failed, NotReady, Process
+from .ports import TAKEN
 
 
 class Crew:
@@ -31,7 +28,32 @@ class Crew:
         self.beats = threading.Thread(target=self._beat, daemon=True)
         self.wanted = [node for node in plan.nodes if node[0] != "scheduler"]
 
-    # ---- What a launcher says ----
+    # ---- What a launcher says of a plan ----
+
+    @classmethod
+    def check(cls, plan):
+        """Raise `ValueError` when it can't be done: no such tool, flags of another."""
+
+    @staticmethod
+    def scheduler_address(plan):
+        """The address where the scheduler of `plan`, and the door, listen, and none
+        else. Raises `Failed`."""
+
+    @classmethod
+    def describe(cls, plan):
+        """What would be started or submitted, for `--dry-run`: a list of lines."""
+
+    @staticmethod
+    def cancel(plan, job):
+        """The words that cancel what `open` has submitted, known before it does."""
+        return []
+
+    @staticmethod
+    def files(job):
+        """Paths that `open` may make, to be removed if the launcher is killed."""
+        return []
+
+    # ---- What it does ----
 
     def open(self):
         """Start agents, or what starts them; `add` a channel for each. It returns at
@@ -56,22 +78,12 @@ class Crew:
         """Asked when all agents are here: whether their processes can be started."""
         return True
 
-    @staticmethod
-    def cancel(plan, job):
-        """The words that cancel what `open` has submitted, known before it does."""
-        return []
-
-    @staticmethod
-    def files(job):
-        """Paths that `open` may make, to be removed if the launcher is killed."""
-        return []
-
     # ---- What is the same for all ----
 
     def add(self, channel, folder=None):
         """Greet a new agent. `folder`: one that it makes unless it is there."""
         self.channels.append(channel)
-        channel.send(do="hello", root=self.root, interface=self.plan.where.interface,
+        channel.send(do="hello", root=self.root, interface=self.plan.settings.interface,
                      make_folder=folder)  # fmt: skip
 
     def gathered(self):
@@ -111,7 +123,7 @@ class Crew:
         """Let an agent start the process of `node`; a `Member`."""
         channel = self.placed[node]
         channel.member = Member(channel, log)
-        folder = self.plan.where.sync_dst_dir or os.getcwd()
+        folder = self.plan.settings.sync_dst_dir or os.getcwd()
         env = {**env, processes.MARK: f"{self.job}.{node[0]}-{node[1]}"}
         channel.send(do="start", command=command, env=env, port=port, folder=folder)
         return channel.member
@@ -184,3 +196,20 @@ class Crew:
             self.close()
 
 
+class Member(Process):
+    """A process at the other end of a channel to an agent."""
+
+    def __init__(self, channel, log):
+        self.channel = channel
+        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        self.listening = False
+
+    def write(self, text):
+        """Append to its log what it has printed."""
+        while text:
+            text = text[os.write(self.log, text) :]
+
+    def close(self):
+        """Nothing more is heard of it; it is lost, if it was not seen to end."""
+        self.set(LOST, "not heard of at the end")
+        os.close(self.log)

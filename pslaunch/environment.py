@@ -25,6 +25,12 @@ def names(num_workers, num_servers):
     ]
 
 
+def node_id(role, rank=0):
+    """The number that ps-lite gives to a node: 1 to the scheduler, 8, 10, … to servers,
+    9, 11, … to workers."""
+    return {"scheduler": 1, "server": 8 + 2 * rank, "worker": 9 + 2 * rank}[role]
+
+
 def check(env):
     """Return `env` as a dict of strings; None is an empty one.
 

@@ -5,7 +5,7 @@ ps-lite counts those that it has not heard of for `PS_HEARTBEAT_TIMEOUT`, and do
 nothing about it: `MXKVStoreGetNumDeadNode` answers, but only in the scheduler's own
 process, where no user's code runs. So the scheduler ends itself here, and the launcher
 the job. A process that is killed is noticed without, and so is one that a signal has
-stopped (`stopped.py`): this is for one that hangs, and notices a stopped one sooner.
+stopped (`supervise.py`): this is for one that hangs, and notices a stopped one sooner.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from . import ports
+from . import environment, ports
 
 
 def start(library, handle, environ=os.environ):
@@ -38,17 +38,11 @@ def start(library, handle, environ=os.environ):
         library.MXKVStoreGetNumDeadNode(handle, number, ctypes.byref(count), timeout)
         return count.value
 
-    nodes = numbers(int(environ["DMLC_NUM_WORKER"]), int(environ["DMLC_NUM_SERVER"]))
+    counts = int(environ["DMLC_NUM_WORKER"]), int(environ["DMLC_NUM_SERVER"])
+    nodes = {f"{role} {rank}": environment.node_id(role, rank)
+             for role, rank in environment.names(*counts)[1:]}  # fmt: skip
     args = nodes, is_dead, timeout, int(environ["DMLC_PS_ROOT_PORT"])
     threading.Thread(target=_watch, args=args, daemon=True).start()
-
-
-def numbers(num_workers, num_servers):
-    """What ps-lite calls each node: a dict from its name to its number."""
-    return {
-        **{f"server {rank}": 8 + 2 * rank for rank in range(num_servers)},
-        **{f"worker {rank}": 9 + 2 * rank for rank in range(num_workers)},
-    }
 
 
 def lost(nodes, is_dead):
@@ -58,7 +52,7 @@ def lost(nodes, is_dead):
 
 def _watch(nodes, is_dead, timeout, port):
     # Before it listens, the scheduler has no network yet, and asking would crash it.
-    while port not in {number for _, number in ports.listening()}:
+    while not ports.is_listening(port):
         time.sleep(0.1)
     while True:
         gone = lost(nodes, is_dead)

@@ -1,9 +1,16 @@
-"""The hosts file: which computers a job may use, and who goes where."""
+"""The hosts file: which computers a job may use, who goes where, and at which of its
+addresses this computer can be reached by them."""
 
 import os
 import re
+import socket
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from .environment import LOOPBACK
+from .job import LOST, Failed
+from .ports import Refused, address
 
 _LINE = re.compile(
     r"(?:(?P<user>[A-Za-z_][\w.-]*)@)?"
@@ -83,3 +90,33 @@ def place(hosts, num_servers, num_workers):
     """
     roles = ["server"] * num_servers + ["worker"] * num_workers
     return [(role, hosts[i % len(hosts)]) for i, role in enumerate(roles)]
+
+
+def scheduler_address(plan):
+    """The IPv4 address where the scheduler of `plan` listens, and none else.
+
+    That of the interface, where one is named, else the one from which the first host
+    is reached that is not this computer. Raises `Failed`.
+    """
+    try:
+        settings = plan.settings
+        if settings.interface:
+            return address(None, settings.interface)
+        own = [address(_resolve(settings, host)) for host in settings.hosts or ()]
+    except Refused as error:
+        raise Failed(f"here: {error}") from None
+    return next((one for one in own if not one.startswith("127.")), LOOPBACK)
+
+
+def _resolve(settings, host):
+    """The address of `host`, whose name may be one of ssh's configuration alone."""
+    words = ["ssh", *(["-F", settings.ssh_config] if settings.ssh_config else [])]
+    done = subprocess.run([*words, "-G", host.name], check=False, text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL)  # fmt: skip
+    name = re.search(r"(?m)^hostname (\S+)", done.stdout)
+    name = name[1] if name else host.name
+    try:
+        return socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0]
+    except OSError as error:
+        raise Failed(f"{host} cannot be used: no such name, {name}: "
+                     f"{error.strerror}", LOST) from None  # fmt: skip

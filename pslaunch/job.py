@@ -1,12 +1,15 @@
-"""What became of a job: codes, logs, and the process that was to blame."""
+"""What became of a job: how it failed, its codes, and its logs."""
 
+import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from d2l_ext.temporary import Folder
+from .temporary import Folder
 
 #: Exit codes of a job, besides those of its processes.
 DEADLINE, NOT_READY, NO_COMMAND = 124, 125, 127
+#: The code of a process that cannot be reached any more, as of ssh.
+LOST = 255
 
 
 @dataclass(eq=False)
@@ -79,3 +82,96 @@ def log_folder(job, log_dir):
         return Path(log_dir).resolve()
     job.temporary = Folder("d2l_ext-job-")
     return Path(job.temporary.name)
+
+
+# ---- How a start goes wrong ----
+
+
+class Failed(Exception):
+    """The job has failed. `code`: of the whole job; `culprit`: (role, rank) or None."""
+
+    def __init__(self, cause, code=1, culprit=None):
+        self.code, self.culprit = code, culprit
+        super().__init__(cause)
+
+
+class NotReady(Exception):
+    """The nodes of a start did not find each other: it may be repeated."""
+
+    def __init__(self, cause, culprit=("scheduler", 0)):
+        self.culprit = culprit
+        super().__init__(cause)
+
+
+def how(code):
+    """In words, how a process ended with `code`, a `Popen`'s."""
+    if code >= 0:
+        return f"ended with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def code_of(code):
+    """The same code as of a shell: 128 and the number of the signal."""
+    return code if code >= 0 else 128 - code
+
+
+# ---- What its processes print: one file each, read while it grows ----
+
+
+class Tail:
+    """The lines of a growing file, each once. Without the file, none yet."""
+
+    def __init__(self, path):
+        self.path, self.place, self.rest = path, 0, b""
+
+    def lines(self, last=False):
+        """Lines that are complete since the last call; with `last`, what is left too.
+
+        A part of a line that a process has not ended waits for the next call.
+        """
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.place)
+                new = file.read()
+        except FileNotFoundError:
+            return []
+        self.place += len(new)
+        *complete, self.rest = (self.rest + new).split(b"\n")
+        if last and self.rest:
+            complete, self.rest = [*complete, self.rest], b""
+        return [line.decode("utf-8", errors="replace") for line in complete]
+
+
+def path_of(folder, role, rank):
+    """The log of one process."""
+    return folder / f"{role}-{rank}.log"
+
+
+def keep_old(folder, nodes, attempt):
+    """Rename the logs of a start that is repeated: `worker-0.log.start-1`, …"""
+    for role, rank in nodes:
+        path = path_of(folder, role, rank)
+        if path.exists():
+            path.replace(path.with_name(f"{path.name}.start-{attempt}"))
+
+
+class Process:
+    """A process that the watchdog has started; to be used like a `Popen`.
+
+    `pid`: None until it has begun, and elsewhere. `halted`: the id of the process that
+    a signal has stopped, this one or one that it has started; else None.
+    """
+
+    pid = returncode = why = halted = None
+
+    def poll(self):
+        """The exit code, or None while it runs."""
+        return self.returncode
+
+    def set(self, code, why=None):
+        """It has ended, with `code`, or is lost, `why`."""
+        if self.returncode is None:
+            self.returncode, self.why, self.halted = code, why, None

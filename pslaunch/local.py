@@ -3,10 +3,15 @@
 Its processes listen on 127.0.0.1, and see the launcher's files.
 """
 
+from . import crew
 
-def check(plan):
-    """Raise `ValueError` when `plan` names hosts, or how to reach them."""
-    for name in ("hosts", "interface", "sync_dst_dir", "ssh_config", "submit_args"):
-        if getattr(plan.where, name):
-            raise ValueError(f"{name}: the launcher local knows this machine alone, "
-                             "name another one")  # fmt: skip
+
+class Local(crew.Crew):
+    """No agents: all processes are the watchdog's."""
+
+    @classmethod
+    def check(cls, plan):
+        for name in ("hosts", "interface", "sync_dst_dir", "ssh_config", "submit_args"):
+            if getattr(plan.settings, name):
+                raise ValueError(f"{name}: the launcher local knows this machine "
+                                 "alone, name another one")  # fmt: skip

@@ -11,12 +11,16 @@ is refused.
 """
 
 import os
+import subprocess
 
-from . import addresses, submission, submitted
+from . import hosts, submitted
+from .door import DOOR
 from .environment import LOOPBACK
-from .mpirun import OPEN_MPI, implementation
 from .processes import MARK
-from .proof import DOOR
+
+OPEN_MPI = "Open MPI"
+#: What is in the answer to `mpirun --version`, and whose it is then.
+KNOWN = {"(Open MPI)": OPEN_MPI, "Intel(R) MPI": "Intel MPI", "HYDRA": "MPICH"}
 
 #: Variables by which mpirun knows that it runs in a job of a scheduler's.
 ALLOCATIONS = ("SLURM_JOB_ID", "PE_HOSTFILE", "PBS_NODEFILE", "LSB_HOSTS")
@@ -24,65 +28,73 @@ TOO_FEW = ("there are not enough slots for so many processes: write a hosts file
            "--submit-args=--oversubscribe")  # fmt: skip
 
 
-def check(plan):
-    """Raise `ValueError` when it can't be done: no mpirun, too few slots, ..."""
-    submission.need("mpirun", "Open MPI (Debian: openmpi-bin)")
-    found, config = implementation(), plan.where.ssh_config
-    if found != OPEN_MPI:
-        raise ValueError(
-            f"mpirun here is of {found}, whose flags are not Open MPI's: install that "
-            "(Debian: openmpi-bin, and where both are there update-alternatives "
-            "--config mpirun), or use the launcher ssh")  # fmt: skip
-    if config and config.split() != [config]:
-        raise ValueError(f"ssh_config={config!r}: mpirun divides ssh's options at each "
-                         "space, whatever the quotes: name a link without spaces to it")
-    submission.refuse(plan, "mpi", "sync_dst_dir")
-    hosts, wanted = plan.where.hosts or [], submission.copies(plan)
-    for host in hosts:
-        if host.port or host.user:
-            raise ValueError(f"{host}: mpirun takes names alone; write port and user "
-                             "into the configuration of ssh")  # fmt: skip
-    slots = sum(host.slots or wanted for host in hosts)
-    if hosts and slots < wanted:
-        raise ValueError(f"{wanted} servers and workers, but {slots} slots in the hosts"
-                         " file: write more there, or none")  # fmt: skip
-
-
-def root(plan):
-    """The address of the scheduler: 127.0.0.1, if all processes are on this host."""
-    if plan.where.hosts:
-        return addresses.of_scheduler(plan)
-    away = plan.where.interface or any("host" in w for w in plan.where.submit_args)
-    if away or any(name in os.environ for name in ALLOCATIONS):
-        return submission.root(plan)
-    return LOOPBACK
-
-
-def words(plan, job):
-    """What is run: agents, on the hosts in turn."""
-    wanted, where = submission.copies(plan), plan.where
-    command = ["mpirun", "-n", str(wanted), "--map-by", "node", "--bind-to", "none"]
-    if where.hosts:
-        each = [f"{host.name}:{host.slots or wanted}" for host in where.hosts]
-        command += ["--host", ",".join(each)]
-    if where.ssh_config:
-        command += ["--mca", "plm_rsh_args", f"-F {where.ssh_config}"]
-    command += ["-x", DOOR, "-x", MARK]  # names alone: no value on a command line
-    agent = submission.agent(plan, "OMPI_COMM_WORLD_RANK")
-    return [*command, *where.submit_args, *agent]
+def implementation(mpirun="mpirun"):
+    """Whose `mpirun` it is: 'Open MPI', 'MPICH', …; None when there is none."""
+    try:
+        done = subprocess.run([mpirun, "--version"], check=False, text=True, timeout=30,
+                              capture_output=True, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = done.stdout + done.stderr
+    names = [name for mark, name in KNOWN.items() if mark in said]
+    return [*names, said.strip().partition("\n")[0] or "unknown origin"][0]
 
 
 class Crew(submitted.Crew):
-    """Agents that `mpirun` starts, which stays while they do."""
+    """Agents that `mpirun` starts, on the hosts in turn, and stays while they do."""
 
-    tool, queue, words = "mpirun", "ps -C mpirun,orted", staticmethod(words)
+    tool, package, queue = "mpirun", "Open MPI (Debian: openmpi-bin)", (
+        "ps -C mpirun,orted")  # fmt: skip
+    refused = ("sync_dst_dir",)
+
+    @classmethod
+    def check(cls, plan):
+        super().check(plan)
+        found, config = implementation(), plan.settings.ssh_config
+        if found != OPEN_MPI:
+            raise ValueError(
+                f"mpirun here is of {found}, whose flags are not Open MPI's: install "
+                "that (Debian: openmpi-bin, and where both are there "
+                "update-alternatives --config mpirun), or use the launcher ssh")
+        if config and config.split() != [config]:
+            raise ValueError(f"ssh_config={config!r}: mpirun divides ssh's options at "
+                             "each space, whatever the quotes: name a link without "
+                             "spaces to it")  # fmt: skip
+        given, wanted = plan.settings.hosts or [], submitted.copies(plan)
+        for host in given:
+            if host.port or host.user:
+                raise ValueError(f"{host}: mpirun takes names alone; write port and "
+                                 "user into the configuration of ssh")  # fmt: skip
+        slots = sum(host.slots or wanted for host in given)
+        if given and slots < wanted:
+            raise ValueError(f"{wanted} servers and workers, but {slots} slots in the "
+                             "hosts file: write more there, or none")  # fmt: skip
+
+    @staticmethod
+    def scheduler_address(plan):
+        """127.0.0.1, if all processes are on this host."""
+        settings = plan.settings
+        if settings.hosts:
+            return hosts.scheduler_address(plan)
+        away = settings.interface or any("host" in w for w in settings.submit_args)
+        if away or any(name in os.environ for name in ALLOCATIONS):
+            return submitted.Crew.scheduler_address(plan)
+        return LOOPBACK
+
+    @staticmethod
+    def words(plan, job):
+        wanted, settings = submitted.copies(plan), plan.settings
+        command = ["mpirun", "-n", str(wanted), "--map-by", "node", "--bind-to", "none"]
+        if settings.hosts:
+            each = [f"{host.name}:{host.slots or wanted}" for host in settings.hosts]
+            command += ["--host", ",".join(each)]
+        if settings.ssh_config:
+            command += ["--mca", "plm_rsh_args", f"-F {settings.ssh_config}"]
+        command += ["-x", DOOR, "-x", MARK]  # names alone: no value on a command line
+        agent = submitted.agent(plan, "OMPI_COMM_WORLD_RANK")
+        return [*command, *settings.submit_args, *agent]
 
     def last_words(self):
         if any("not enough slots" in line for line in self.said):
             return [TOO_FEW]
         return super().last_words()
-
-
-def describe(plan):
-    """What would be submitted: a list of lines."""
-    return submission.describe(plan, words(plan, "JOB"))

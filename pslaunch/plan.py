@@ -1,30 +1,47 @@
 """What is to be started: the request of a job, checked as a whole."""
 
 import os
+import shlex
 import sys
-from dataclasses import dataclass
-from types import ModuleType
+from dataclasses import dataclass, replace
 
 from . import environment, kubernetes, local, mpi, sge, slurm, ssh, yarn
 from .hosts import read as read_hosts
 
-LAUNCHERS = {"local": local, "ssh": ssh, "mpi": mpi, "slurm": slurm, "sge": sge,
-             "yarn": yarn, "kubernetes": kubernetes}  # fmt: skip
+LAUNCHERS = {
+    "local": local.Local, "ssh": ssh.Crew, "mpi": mpi.Crew, "slurm": slurm.Crew,
+    "sge": sge.Crew, "yarn": yarn.Crew, "kubernetes": kubernetes.Crew,
+}  # fmt: skip
 #: What runs a server or the scheduler, by this Python or that of another host.
 NODE = ["-m", "pslaunch.node"]
 
 
 @dataclass(frozen=True)
-class Where:
-    """On which computers a job runs, and how they are reached.
+class Settings:
+    """What a job is to be, besides its command. `runner.run` explains all of them but
+    those of the last lines: on which computers it runs, and how they are reached.
 
-    `hosts`: of the hosts file, a list of `hosts.Host`, or None. `interface`: the
-    network interface of all, or None. `sync_dst_dir`: where the working directory is
-    copied to on each host, or None: they share it. `ssh_config`: the file that ssh
-    reads, or None. `python`: on the hosts. `submit_args`: words for the command that
-    submits a job.
+    `hosts`: the path of a hosts file, or a list of its lines; in a plan, a list of
+    `hosts.Host`. `interface`: the network interface of all, or None. `sync_dst_dir`:
+    where the working directory is copied to on each host, or None: they share it.
+    `ssh_config`: the file that ssh reads, or None. `python`: on the hosts.
+    `submit_args`: words for the command that submits a job.
     """
 
+    num_workers: int = 2
+    num_servers: int = 1
+    env: dict = None
+    env_worker: dict = None
+    env_server: dict = None
+    env_scheduler: dict = None
+    deadline: float = 60.0
+    log_dir: str = None
+    stream: bool = False
+    attempts: int = 3
+    ready_timeout: float = 15.0
+    launcher: str = None
+    verbose: int = 0
+    max_restarts: int = 0
     hosts: list = None
     interface: str = None
     sync_dst_dir: str = None
@@ -35,13 +52,15 @@ class Where:
 
 @dataclass(frozen=True)
 class Plan:
-    """`command`: of a worker. `nodes`: every (role, rank). `env`: a dict by role."""
+    """`command`: of a worker. `nodes`: every (role, rank). `env`: a dict by role.
+    `launcher`: a subclass of `crew.Crew`.
+    """
 
     command: list
     nodes: list
     env: dict
-    launcher: ModuleType = local
-    where: Where = Where()
+    launcher: type = local.Local
+    settings: Settings = Settings()
 
     def command_of(self, role, there=False):
         """What a process of this role runs; `there`: None for a host's Python."""
@@ -49,43 +68,51 @@ class Plan:
             return self.command
         return [None if there else sys.executable, *NODE]
 
+    def shown(self, role):
+        """One line: what a process of this role runs on a host, without any value."""
+        names = [f"DMLC_ROLE={role}", *(f"{name}=…" for name in self.env[role])]
+        words = [word or self.settings.python for word in self.command_of(role, True)]
+        return f"{' '.join(names)} {shlex.join(words)}"
 
-def make(command, num_workers, num_servers, env=None, env_worker=None,
-         env_server=None, env_scheduler=None, launcher=None, verbose=0,
-         **where):  # fmt: skip
-    """Check what `launch.run` was given; return a `Plan`.
 
-    `launcher`: default 'ssh' with hosts, else 'local'. `where`: see `Where`, but
-    `hosts` is the path of a hosts file, or a list of its lines. Raises `ValueError`,
-    and `OSError` when the hosts file cannot be read.
+def make(command, *counts, **given):
+    """Check what `launch.run` was given, `Settings` all but the command: a `Plan`.
+
+    Raises `ValueError`, and `OSError` when the hosts file cannot be read.
     """
-    launcher = launcher or ("ssh" if where.get("hosts") else "local")
+    settings = Settings(*counts, **given)
+    launcher = settings.launcher or ("ssh" if settings.hosts else "local")
     if isinstance(command, (str, bytes)) or not command:
         raise ValueError(f"command={command!r}: give a list of words, as in ['python', "
                          "'train.py']")  # fmt: skip
-    for name, count in (("num_workers", num_workers), ("num_servers", num_servers)):
-        if not isinstance(count, int) or count < 1:
-            raise ValueError(f"{name}={count!r}: give a whole number from 1")
-    if launcher not in LAUNCHERS:
-        raise ValueError(f"launcher={launcher!r}: there is {', '.join(LAUNCHERS)}")
-    if verbose not in (0, 1, 2):
-        raise ValueError(f"verbose={verbose!r}: PS_VERBOSE is 0, 1 or 2")
     command = [os.fspath(word) for word in command]
     if any("\0" in word for word in command):
         raise ValueError("a word of the command has a null character in it")
-    common = {"PS_VERBOSE": str(verbose)} if verbose else {}
-    common.update(environment.check(env))
-    roles = {"worker": env_worker, "server": env_server, "scheduler": env_scheduler}
-    env = {role: {**common, **environment.check(own)} for role, own in roles.items()}
-    nodes = environment.names(num_workers, num_servers)
-    plan = Plan(command, nodes, env, LAUNCHERS[launcher], _where(**where))
+    _check(settings, launcher)
+    common = {"PS_VERBOSE": str(settings.verbose)} if settings.verbose else {}
+    common.update(environment.check(settings.env))
+    roles = ("worker", "server", "scheduler")
+    env = {role: {**common, **environment.check(getattr(settings, f"env_{role}"))}
+           for role in roles}  # fmt: skip
+    nodes = environment.names(settings.num_workers, settings.num_servers)
+    settings = replace(settings, python=settings.python or sys.executable,
+                       hosts=read_hosts(settings.hosts) if settings.hosts else None)
+    plan = Plan(command, nodes, env, LAUNCHERS[launcher], settings)
     plan.launcher.check(plan)
     return plan
 
 
-def _where(hosts=None, **given):
-    given = {name: value for name, value in given.items() if value}
-    for name, value in given.items():
-        if name != "submit_args" and "\0" in os.fspath(value):
+def _check(settings, launcher):
+    least = {"num_workers": 1, "num_servers": 1, "attempts": 1, "max_restarts": 0}
+    for name, smallest in least.items():
+        number = getattr(settings, name)
+        if not isinstance(number, int) or number < smallest:
+            raise ValueError(f"{name}={number!r}: give a whole number from {smallest}")
+    if launcher not in LAUNCHERS:
+        raise ValueError(f"launcher={launcher!r}: there is {', '.join(LAUNCHERS)}")
+    if settings.verbose not in (0, 1, 2):
+        raise ValueError(f"verbose={settings.verbose!r}: PS_VERBOSE is 0, 1 or 2")
+    for name in ("interface", "sync_dst_dir", "ssh_config", "python"):
+        value = getattr(settings, name)
+        if value and "\0" in os.fspath(value):
             raise ValueError(f"{name}={value!r} has a null character in it")
-    return Where(hosts=read_hosts(hosts) if hosts else None, **given)

@@ -1,8 +1,13 @@
-"""Ports that no other launcher takes at the same moment."""
+"""Ports that no other launcher takes at the same moment, and addresses of this host.
 
+Standard library alone: agents run on hosts that have no packages.
+"""
+
+import fcntl
 import random
 import socket
-from contextlib import closing, contextmanager
+import struct
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 #: Below the ports that the system gives to connections (from 32768 on Linux).
@@ -12,6 +17,17 @@ FIRST, LAST = 10000, 32000
 TRIES = 200
 #: Where ps-lite puts a socket named as the port, with `DMLC_LOCAL=1`.
 LOCAL = "/tmp"
+SIOCGIFADDR = 0x8915
+#: The code of `Refused`, when somebody else has a port.
+TAKEN = 98
+
+
+class Refused(Exception):
+    """It cannot be done. `code`: as of a shell, 126 or 127."""
+
+    def __init__(self, text, code=1):
+        self.code = code
+        super().__init__(text)
 
 
 @contextmanager
@@ -29,29 +45,32 @@ def reserve(count, hold=None):
     try:
         for _ in range(TRIES + 10 * count):
             port = random.SystemRandom().randint(FIRST, LAST)
-            claim = _claim(port) if is_free(port) else None
-            if claim:
-                claims.append((port, claim))
+            with suppress(Refused):
+                claims.append((port, claim(port)))
             if len(claims) == count:
                 claims.sort(key=lambda pair: pair[0])
-                for _, claim in claims[hold:] if hold is not None else ():
-                    claim.close()
+                for _, held in claims[hold:] if hold is not None else ():
+                    held.close()
                 yield [port for port, _ in claims]
                 return
         raise OSError(f"no {count} free ports between {FIRST} and {LAST}")
     finally:
-        for _, claim in claims:
-            claim.close()
+        for _, held in claims:
+            held.close()
 
 
-def _claim(port):
-    claim = socket.socket(socket.AF_UNIX)
-    try:
-        claim.bind(f"\0pslaunch:{port}")
-    except OSError:
-        claim.close()
-        return None
-    return claim
+def claim(port):
+    """Keep other launchers and agents off `port`, while the socket returned is open.
+
+    Raises `Refused` when it is claimed, or somebody listens on it.
+    """
+    own = socket.socket(socket.AF_UNIX)
+    with suppress(OSError):  # it is claimed
+        if is_free(port):
+            own.bind(f"\0pslaunch:{port}")
+            return own
+    own.close()
+    raise Refused(f"port {port} is taken", TAKEN)
 
 
 def is_free(port):
@@ -87,6 +106,11 @@ def listening():
     return found
 
 
+def is_listening(port):
+    """Whether somebody on this machine listens on `port`."""
+    return any(number == port for _, number in listening())
+
+
 def remove_files(ports):
     """Remove the sockets that killed nodes left with `DMLC_LOCAL=1`."""
     for path in (Path(LOCAL, str(port)) for port in ports):
@@ -98,3 +122,20 @@ def _dotted(ip):
     if len(ip) != 8:
         return ip
     return socket.inet_ntoa(bytes.fromhex(ip)[::-1])  # the kernel's byte order
+
+
+def address(root, interface=None):
+    """The IPv4 address of an interface, or that from which `root` is reached."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            if not interface:
+                probe.connect((root, 9))  # sends nothing
+                return probe.getsockname()[0]
+            name = struct.pack("256s", interface.encode()[:15])
+            return socket.inet_ntoa(fcntl.ioctl(probe, SIOCGIFADDR, name)[20:24])
+        except OSError as error:
+            if not interface:
+                raise Refused(f"there is no way to {root}: {error.strerror}") from None
+            there = ", ".join(name for _, name in socket.if_nameindex())
+            raise Refused(f"no address on interface {interface!r}; there is {there}"
+                          ) from None  # fmt: skip

@@ -1,27 +1,35 @@
-"""A job from its request to its end, started again when it did not become ready."""
+"""A job from its request to its end: started again when it did not become ready, and
+when it failed and may be, for its program goes on from what it has kept."""
 
 import os
 import shutil
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 
-from . import local, restarts
-from .failures import Failed, NotReady
-from .job import NO_COMMAND, NOT_READY, Job, log_folder
-from .logs import keep_old, path_of
+from .environment import START
+from .job import (
+    DEADLINE,
+    NO_COMMAND,
+    NOT_READY,
+    Failed,
+    Job,
+    NotReady,
+    keep_old,
+    log_folder,
+    path_of,
+)
+from .local import Local
 from .plan import make
 from .start import Start
 from .supervise import Watch
 
-#: Seconds in which nodes that all listen should have passed the first barrier.
-READY_TIMEOUT = 15.0
+#: Another start would fail as this one did: a wrong flag, no such program.
+IN_VAIN = (2, DEADLINE, 126, NO_COMMAND)
 
 
-def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
-        env_server=None, env_scheduler=None, deadline=60.0, log_dir=None,
-        stream=False, attempts=3, ready_timeout=READY_TIMEOUT, launcher=None,
-        verbose=0, max_restarts=0, check=False, **where):  # fmt: skip
+def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
     """Run `command` in each of `num_workers` workers; return the `Job` when it ended.
 
     `command`: a list of strings; no shell reads it. `num_servers`: servers; they and
@@ -35,10 +43,11 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
     that failed is started again; the variable `D2L_EXT_START` tells its processes
     which start it is, from 1. `check`: raise `LaunchError` when the job failed.
 
-    `launcher`: default 'ssh' with `hosts`, else 'local'. `where`: on which hosts, and
-    how they are reached: `hosts`, `interface`, `sync_dst_dir`, `ssh_config`, `python`,
-    `submit_args`, of which `plan.Where` tells; `hosts` is the path of a hosts file or
-    a list of its lines. Servers and workers are placed on the hosts in turn.
+    `settings`: all of these but the first three, and `check`; their defaults stand in
+    `plan.Settings`. `launcher`: default 'ssh' with `hosts`, else 'local'. On which
+    hosts, and how they are reached, `hosts`, `interface`, `sync_dst_dir`, `ssh_config`,
+    `python` and `submit_args` say, of which `plan.Settings` tells; servers and workers
+    are placed on the hosts in turn.
 
     When one process fails, or the caller is interrupted or killed, all are ended
     within seconds, on other hosts within 15: what they have started too, even without
@@ -55,53 +64,66 @@ def run(command, num_workers=2, num_servers=1, *, env=None, env_worker=None,
     Raises `ValueError` for a wrong argument, `OSError` when a log cannot be written.
     Developed in the chapter *Roles, keys and shards*.
     """
-    plan = make(command, num_workers, num_servers, env, env_worker, env_server,
-                env_scheduler, launcher, verbose, **where)  # fmt: skip
-    return supervise(plan, Job(), deadline, log_dir, stream, attempts, ready_timeout,
-                     max_restarts, check)  # fmt: skip
+    return carry_out(make(command, num_workers, num_servers, **settings), check)
 
 
-def supervise(plan, job, deadline, log_dir, stream, attempts, ready_timeout,
-              max_restarts, check, is_done=lambda start, rank: False):  # fmt: skip
-    """Start `plan` until it ends well or for good, and fill and return `job`.
+def carry_out(plan, check=False, is_done=lambda start, rank: False):
+    """Start `plan` until it ends well or for good; the `Job`.
 
     `is_done`: called with the number of a start and the rank of a worker; whether its
     work is known to be done. By default it is when the process ends.
     """
-    if attempts < 1:
-        raise ValueError(f"attempts={attempts}: a job is started once at least")
-    restarts.check(max_restarts)
-    begin = time.monotonic()
-    until = begin + deadline if deadline else None
+    job, settings, begin = Job(), plan.settings, time.monotonic()
+    until = begin + settings.deadline if settings.deadline else None
     if _is_there(plan):
-        folder = log_folder(job, log_dir)
+        folder = log_folder(job, settings.log_dir)
         job.logs = {f"{r}-{i}": path_of(folder, r, i) for r, i in plan.nodes}
-        shown = Shown(plan, job, stream)
+        shown = Shown(plan, job)
 
         def new_start():
             if job.attempts:
                 keep_old(folder, plan.nodes, job.attempts)
             job.attempts += 1
             number = job.restarts + 1
-            numbered = restarts.numbered(plan, number)
-            start = Start(numbered, folder, stream, shown.note)
-            return start, Watch(start, until, ready_timeout, shown.line,
+            start = Start(numbered(plan, number), folder, shown.note)
+            return start, Watch(start, until, settings.ready_timeout, shown.line,
                                 partial(is_done, number))  # fmt: skip
 
-        _until_ready(new_start, attempts, job, shown)
-        while restarts.again(job, max_restarts, until):
+        _until_ready(new_start, settings.attempts, job, shown)
+        while again(job, settings.max_restarts, until):
             job.restarts += 1
-            shown.note(f"{job.cause}; restart {job.restarts} of {max_restarts}")
-            _until_ready(new_start, attempts, job, shown)
+            shown.note(f"{job.cause}; restart {job.restarts} of "
+                       f"{settings.max_restarts}")  # fmt: skip
+            _until_ready(new_start, settings.attempts, job, shown)
     else:
         job.returncode, job.cause = NO_COMMAND, f"no such command: {plan.command[0]!r}"
     job.seconds = time.monotonic() - begin
     return job.check() if check else job
 
 
+def numbered(plan, start):
+    """The same `plan` for start number `start`, which every process is told."""
+    env = {role: {**own, START: str(start)} for role, own in plan.env.items()}
+    return replace(plan, env=env)
+
+
+def again(job, max_restarts, until=None):
+    """Whether `job` should be started once more, after what became of this start.
+
+    Not when it ended well, when it would fail in the same way (exit codes 2, 126 and
+    127), when it has had its `max_restarts`, or when it is `until`, on the monotonic
+    clock: the deadline is for all starts together.
+
+    Developed in the chapter *Faults and recovery*.
+    """
+    in_time = until is None or time.monotonic() < until
+    failed = job.returncode and job.returncode not in IN_VAIN
+    return bool(failed and in_time and job.restarts < max_restarts)
+
+
 def _is_there(plan):
     """Whether there is such a command here; of other hosts, their agents tell."""
-    if plan.launcher is not local:
+    if plan.launcher is not Local:
         return True
     path = plan.env["worker"].get("PATH", os.environ.get("PATH"))
     return shutil.which(plan.command[0], path=path)
@@ -116,19 +138,17 @@ def _until_ready(new_start, attempts, job, shown):
 
 def _once(start, watch, job, shown, attempt):
     """One start: note in `job` what became of it; whether that is the end of it."""
+    notes, culprit, job.returncode, job.cause = [], None, 0, None
     try:
         with start:
             notes = watch.run()
     except NotReady as error:
         notes = [f"start {job.attempts} did not become ready: {error}"]
         job.returncode, job.cause = NOT_READY, f"{error}, in {attempt} starts"
-        job.culprit = "{}-{}".format(*error.culprit)
+        culprit = error.culprit
     except Failed as error:
-        notes = []
-        job.returncode, job.cause = error.code, str(error)
-        job.culprit = error.culprit and "{}-{}".format(*error.culprit)
-    else:
-        job.returncode, job.cause, job.culprit = 0, None, None
+        job.returncode, job.cause, culprit = error.code, str(error), error.culprit
+    job.culprit = culprit and "{}-{}".format(*culprit)
     for node, line in start.lines:  # printed while it was ended
         shown.line(node, line)
     for line in notes:
@@ -139,8 +159,8 @@ def _once(start, watch, job, shown, attempt):
 class Shown:
     """What is printed of a job while it runs, when that is wanted."""
 
-    def __init__(self, plan, job, stream):
-        self.job, self.stream = job, stream
+    def __init__(self, plan, job):
+        self.job, self.stream = job, plan.settings.stream
         # The scheduler is verbose for the launcher's sake.
         self.hidden = () if "PS_VERBOSE" in plan.env["scheduler"] else ("scheduler",)
         self.width = max(map(len, job.logs))

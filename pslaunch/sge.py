@@ -18,42 +18,35 @@ import subprocess
 import time
 from pathlib import Path
 
-from . import submission, submitted
-from .failures import Failed
-
-
-def check(plan):
-    """Raise `ValueError` when it can't be done: no qsub, flags of ssh's."""
-    submission.need("qsub", "Grid Engine (Debian: gridengine-client)")
-    submission.refuse(plan, "sge", *submission.FOR_SSH)
-
-
-root = submission.root
-
-
-def words(plan, job):
-    """What is run: an agent in each of so many tasks."""
-    return ["qsub", "-sync", "y", "-t", f"1-{submission.copies(plan)}", "-N",
-            submission.name(job), "-wd", os.getcwd(), "-j", "y", "-o",
-            os.path.join(folder(job), "said.$TASK_ID"), "-b", "y", "-shell", "n", "-r",
-            "n", *plan.where.submit_args,
-            *submission.agent(plan, "SGE_TASK_ID", os.path.join(folder(job), "door"))]
+from . import submitted
+from .job import Failed
 
 
 def folder(job):
     """Where the way to the launcher lies, and what agents say that don't find it."""
-    return os.path.join(os.getcwd(), f".{submission.name(job)}")
+    return os.path.join(os.getcwd(), f".{submitted.name(job)}")
 
 
 class Crew(submitted.Crew):
     """Agents that are tasks of an array job; `qsub` stays while they do."""
 
-    tool, queue, words, first = "qsub", "qstat", staticmethod(words), 1
+    tool, package, queue = "qsub", "Grid Engine (Debian: gridengine-client)", "qstat"
+    first, goes_along = 1, "a private file"
+
+    @staticmethod
+    def words(plan, job):
+        """An agent in each of so many tasks."""
+        door = os.path.join(folder(job), "door")
+        return ["qsub", "-sync", "y", "-t", f"1-{submitted.copies(plan)}", "-N",
+                submitted.name(job), "-wd", os.getcwd(), "-j", "y", "-o",
+                os.path.join(folder(job), "said.$TASK_ID"), "-b", "y", "-shell", "n",
+                "-r", "n", *plan.settings.submit_args,
+                *submitted.agent(plan, "SGE_TASK_ID", door)]  # fmt: skip
 
     def submit(self):
         os.mkdir(folder(self.job), 0o700)
         path = os.path.join(folder(self.job), "door")
-        submission.write_private(path, self.door.invitation)
+        submitted.write_private(path, self.door.invitation)
         super().submit()
         self.next = time.monotonic() + 3
 
@@ -65,7 +58,7 @@ class Crew(submitted.Crew):
 
     def _look_for_errors(self):
         """A task that cannot be started stays in the queue, and qsub waits for it."""
-        words = ["qstat", "-j", submission.name(self.job)]
+        words = ["qstat", "-j", submitted.name(self.job)]
         done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, text=True,
                               capture_output=True, timeout=20)  # fmt: skip
         reason = re.search(r"(?m)^error reason +\d+: +(.*)", done.stdout)
@@ -83,13 +76,8 @@ class Crew(submitted.Crew):
 
     @staticmethod
     def cancel(plan, job):
-        return ["qdel", submission.name(job)]
+        return ["qdel", submitted.name(job)]
 
     @staticmethod
     def files(job):
         return [folder(job)]
-
-
-def describe(plan):
-    """What would be submitted: a list of lines."""
-    return submission.describe(plan, words(plan, "JOB"), "a private file")

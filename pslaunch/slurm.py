@@ -9,36 +9,22 @@ computer, at the address of its name or of `--interface`.
 Tested with Slurm 22.05 on two nodes.
 """
 
-from . import submission, submitted
-
-
-def check(plan):
-    """Raise `ValueError` when it can't be done: no srun, flags of ssh's."""
-    submission.need("srun", "Slurm (Debian: slurm-client)")
-    submission.refuse(plan, "slurm", *submission.FOR_SSH)
-
-
-root = submission.root
-
-
-def words(plan, job):
-    """What is run: an agent in each of so many tasks."""
-    return ["srun", f"--ntasks={submission.copies(plan)}", "--distribution=cyclic",
-            f"--job-name={submission.name(job)}", "--mpi=none", "--input=none",
-            "--export=ALL", "--label", "--wait=0", "--kill-on-bad-exit=0",
-            *plan.where.submit_args, *submission.agent(plan, "SLURM_PROCID")]
+from . import submitted
 
 
 class Crew(submitted.Crew):
     """Agents that `srun` starts, which stays while they do."""
 
-    tool, queue, words = "srun", "squeue", staticmethod(words)
+    tool, package, queue = "srun", "Slurm (Debian: slurm-client)", "squeue"
+
+    @staticmethod
+    def words(plan, job):
+        """An agent in each of so many tasks."""
+        return ["srun", f"--ntasks={submitted.copies(plan)}", "--distribution=cyclic",
+                f"--job-name={submitted.name(job)}", "--mpi=none", "--input=none",
+                "--export=ALL", "--label", "--wait=0", "--kill-on-bad-exit=0",
+                *plan.settings.submit_args, *submitted.agent(plan, "SLURM_PROCID")]
 
     @staticmethod
     def cancel(plan, job):
-        return ["scancel", f"--name={submission.name(job)}"]
-
-
-def describe(plan):
-    """What would be submitted: a list of lines."""
-    return submission.describe(plan, words(plan, "JOB"))
+        return ["scancel", f"--name={submitted.name(job)}"]

@@ -7,21 +7,21 @@ and its variables, go through the channel.
 
 import contextlib
 import os
+import re
 import shlex
 import subprocess
 import time
 from pathlib import Path
 
-from . import addresses, channel, crew, hosts, processes, sync
+from . import channel, crew, hosts, processes
 from .environment import START
-from .failures import LOST, Failed
-from .ssh_errors import explain
+from .job import LOST, Failed
 
 #: Reads a program from its standard input, of so many bytes, and becomes it.
 BECOME = ("f=open(0,'rb',0,closefd=False);"
           "exec(b''.join(f.read(1)for _ in range(int(f.readline()))))")  # fmt: skip
 #: What the agent is made of.
-PARTS = ("processes", "nearby", "agent")
+PARTS = ("processes", "ports", "agent")
 #: No questions, no unknown hosts, nothing for others to use, and no waiting.
 OPTIONS = {
     "BatchMode": "yes", "StrictHostKeyChecking": "yes", "ConnectTimeout": "8",
@@ -30,32 +30,28 @@ OPTIONS = {
     "PermitLocalCommand": "no", "RemoteCommand": "none", "RequestTTY": "no",
     "LogLevel": "ERROR",
 }  # fmt: skip
-root = addresses.of_scheduler
 
 
-def check(plan):
-    """Raise `ValueError` when `plan` names no hosts."""
-    if not plan.where.hosts:
-        raise ValueError("the launcher ssh needs hosts: name a file of them (-H)")
-    if plan.where.submit_args:
-        raise ValueError("submit_args: ssh submits nothing to a scheduler")
+def placed(settings):
+    """[(role, host)] of a job's servers and workers."""
+    return hosts.place(settings.hosts, settings.num_servers, settings.num_workers)
 
 
-def client(where, host):
+def client(settings, host):
     """The words of an `ssh` to `host`, without what it should run."""
     words = ["ssh", "-T"]
     for name, value in OPTIONS.items():
         words += ["-o", f"{name}={value}"]
-    words += ["-F", where.ssh_config] if where.ssh_config else []
+    words += ["-F", settings.ssh_config] if settings.ssh_config else []
     words += ["-p", str(host.port)] if host.port else []
     words += ["-l", host.user] if host.user else []
     return words
 
 
-def command(where, host):
+def command(settings, host):
     """The words that start an agent on `host`. Its shell reads the last."""
-    become = f"exec {shlex.quote(where.python)} -E -s -S -c {shlex.quote(BECOME)}"
-    return [*client(where, host), "--", host.name, become]
+    become = f"exec {shlex.quote(settings.python)} -E -s -S -c {shlex.quote(BECOME)}"
+    return [*client(settings, host), "--", host.name, become]
 
 
 def program():
@@ -81,12 +77,30 @@ class Crew(crew.Crew):
     job; in a restart it is left out, while others are there.
     """
 
+    scheduler_address = staticmethod(hosts.scheduler_address)
+
+    @classmethod
+    def check(cls, plan):
+        if not plan.settings.hosts:
+            raise ValueError("the launcher ssh needs hosts: name a file of them (-H)")
+        if plan.settings.submit_args:
+            raise ValueError("submit_args: ssh submits nothing to a scheduler")
+
+    @classmethod
+    def describe(cls, plan):
+        folder, there, lines = plan.settings.sync_dst_dir, placed(plan.settings), []
+        for host in dict.fromkeys(host for _, host in there):
+            lines.append(f"{host}:")
+            if folder:
+                lines.append(f"  copy: {os.getcwd()} to {folder}")
+            lines += [f"  {role}: {plan.shown(role)}" for role, at in there
+                      if at == host]  # fmt: skip
+        return lines
+
     def open(self):
         self.program, self.clients, self.gone = program(), {}, set()
         self.copies = None
-        count = [role for role, _ in self.wanted].count
-        for role, host in hosts.place(self.plan.where.hosts, count("server"),
-                                      count("worker")):  # fmt: skip
+        for role, host in placed(self.plan.settings):
             self._contact(role, host)
 
     def _contact(self, role, host):
@@ -94,7 +108,7 @@ class Crew(crew.Crew):
             os.pipe() for _ in range(3))  # fmt: skip
         try:
             process = subprocess.Popen(
-                command(self.plan.where, host), stdin=their_in, stdout=their_out,
+                command(self.plan.settings, host), stdin=their_in, stdout=their_out,
                 stderr=their_err, start_new_session=True,
                 env={**os.environ, processes.MARK: self.job},
             )  # fmt: skip
@@ -105,7 +119,7 @@ class Crew(crew.Crew):
         os.set_blocking(said, False)
         self.clients[link] = process, said, host
         link.send(self.program)
-        self.add(link, folder=self.plan.where.sync_dst_dir)
+        self.add(link, folder=self.plan.settings.sync_dst_dir)
 
     def look(self):
         for link, (_, said, _) in self.clients.items():
@@ -119,12 +133,12 @@ class Crew(crew.Crew):
         process.wait()
         self.look()
         text = (link.noise + link.inbox + link.said).decode("utf-8", errors="replace")
-        return explain(text, self.clients[link][2], self.plan.where)
+        return explain(text, self.clients[link][2], self.plan.settings)
 
     def lost(self, link):
         host, why = self.clients[link][2], self.reason(link)
         starts = int(self.plan.env[link.role].get(START, 1))
-        left = [h for h in self.plan.where.hosts if h not in {*self.gone, host}]
+        left = [h for h in self.plan.settings.hosts if h not in {*self.gone, host}]
         if starts == 1 or not left:
             raise Failed(f"{host} cannot be used: {why}", LOST)
         if host not in self.gone:
@@ -133,12 +147,12 @@ class Crew(crew.Crew):
         self._contact(link.role, left[len(self.clients) % len(left)])
 
     def prepared(self):
-        if not self.plan.where.sync_dst_dir:
+        if not self.plan.settings.sync_dst_dir:
             return True
         if self.copies is None:
             used = {client[2] for link, client in self.clients.items()
                     if link in self.channels}  # fmt: skip
-            self.copies = sync.Copies(self.plan.where, used, self.job, self.say)
+            self.copies = Copies(self.plan.settings, used, self.job, self.say)
         return self.copies.done()
 
     def close(self):
@@ -159,18 +173,115 @@ def _read(file):
     return b""
 
 
-def describe(plan):
-    """What would run on which host, for `--dry-run`: a list of lines."""
-    where, lines = plan.where, []
-    count = [role for role, _ in plan.nodes].count
-    placed = hosts.place(where.hosts, count("server"), count("worker"))
-    for host in dict.fromkeys(host for _, host in placed):
-        lines.append(f"{host}:")
-        if where.sync_dst_dir:
-            lines.append(f"  copy: {os.getcwd()} to {where.sync_dst_dir}")
-        for role in [role for role, other in placed if other == host]:
-            names = [f"DMLC_ROLE={role}", *(f"{name}=…" for name in plan.env[role])]
-            words = [where.python if word is None else word
-                     for word in plan.command_of(role, there=True)]  # fmt: skip
-            lines.append(f"  {role}: {' '.join(names)} {shlex.join(words)}")
-    return lines
+# ---- The working directory, copied to every host by rsync ----
+
+#: What a host should have of its own, or need not have.
+LEFT_OUT = (".git", ".venv", "__pycache__")
+
+
+def rsync(settings, host):
+    """The words of the rsync to `host`. No shell reads the name of the folder."""
+    target = f"{host.user}@{host.name}" if host.user else host.name
+    shell = shlex.join(client(settings, host))
+    return ["rsync", "--archive", "--compress", "--secluded-args", "--stats",
+            *(f"--exclude={name}" for name in LEFT_OUT), f"--rsh={shell}", "--",
+            "./", f"{target}:{settings.sync_dst_dir.rstrip('/')}/"]  # fmt: skip
+
+
+class Copies:
+    """Copies to several `hosts` at a time. `job`: the mark; `say`: for a line."""
+
+    def __init__(self, settings, hosts, job, say):
+        self.settings, self.say, self.running = settings, say, {}
+        for host in sorted(hosts, key=str):
+            try:
+                self.running[host] = subprocess.Popen(
+                    rsync(settings, host), stdin=subprocess.DEVNULL, text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    start_new_session=True, env={**os.environ, processes.MARK: job,
+                                                 "LC_ALL": "C"},
+                )  # fmt: skip
+            except OSError as error:
+                raise Failed(f"rsync: {error.strerror}; install it, here and on the "
+                             "hosts") from None  # fmt: skip
+
+    def done(self):
+        """Whether all have ended well. Raises `Failed` when one has not."""
+        for host, process in list(self.running.items()):
+            if process.poll() is not None:
+                del self.running[host]
+                said = process.communicate()[0]
+                if process.returncode:
+                    raise Failed(f"{host}: the folder could not be copied: "
+                                 f"{' '.join(said.split())}", 1)  # fmt: skip
+                folder = self.settings.sync_dst_dir
+                self.say(f"copied {os.getcwd()} to {host}:{folder}, {_count(said)}, "
+                         f"without {', '.join(LEFT_OUT)}")
+        return not self.running
+
+    def end(self):
+        """End those that still run."""
+        for process in self.running.values():
+            process.kill()
+            process.communicate()
+
+
+def _count(stats):
+    """'3 files of 5 were new, 1,234 bytes', from what rsync says."""
+    def number(pattern):
+        found = re.search(pattern, stats)
+        return found[1] if found else "?"
+
+    return (f"{number(r'files transferred: ([0-9,]*[0-9])')} files of "
+            f"{number(r'Number of files: [0-9,]+ .reg: ([0-9,]*[0-9])')} were new or "
+            f"changed, {number(r'Total transferred file size: ([0-9,]*[0-9])')} bytes")
+
+
+# ---- What ssh says when it does not get through, and what to do about it ----
+
+#: A part of ssh's message, what it means, and the way out.
+KNOWN = {
+    "IDENTIFICATION HAS CHANGED": "it shows another host key than the one that is "
+    "known. Either somebody stands between, or the host was set up anew: ask its "
+    "administrator. Then forget the old key with `ssh-keygen -R {name}{file}`, and "
+    "accept the new one with `{accept}`",
+    "host key is known for": "its host key is not known here. Compare its fingerprint "
+    "with what its administrator says, and accept it with `{accept}`",
+    "Permission denied": "it does not let this user in. Is the key in its "
+    "authorized_keys (`ssh-copy-id {target}`)? ssh said: {said}",
+    "Could not resolve hostname": "no such name: {said}",
+    "Connection timed out": "it does not answer: {said}",
+    "Connection refused": "it runs no sshd on that port: {said}",
+    "No route to host": "it does not answer: {said}",
+    "not responding": "the connection was lost: {said}",
+}
+
+
+def explain(text, host, settings):
+    """One line for all that ssh to `host` printed before it gave up."""
+    said = " ".join(text.split()) or "the connection ended without a word"
+    config = settings.ssh_config
+    options = "".join([f" -F {shlex.quote(config)}" if config else "",
+                       f" -p {host.port}" if host.port else ""])  # fmt: skip
+    target = f"{host.user}@{host.name}" if host.user else host.name
+    words = {
+        "name": f"[{host.name}]:{host.port}" if host.port else host.name,
+        "file": f" -f {_known_hosts(settings)}" if settings.ssh_config else "",
+        "target": target, "said": said,
+        "accept": f"ssh{options} -o BatchMode=no -o StrictHostKeyChecking=ask "
+        f"{target} true",
+    }  # fmt: skip
+    for part, advice in KNOWN.items():
+        if part in text:
+            return advice.format(**words)
+    return said
+
+
+def _known_hosts(settings):
+    """The file that a configuration names for host keys."""
+    with open(settings.ssh_config, encoding="utf-8") as file:
+        for line in file:
+            name, _, value = line.strip().partition(" ")
+            if name.lower() == "userknownhostsfile":
+                return value.strip()
+    return "~/.ssh/known_hosts"

@@ -1,26 +1,35 @@
-"""One start of a job: its processes, from the first to the last."""
+"""One start of a job: its processes, from the first to the last.
 
+Those here are the children of a watchdog (`processes.py`), of which `Guard` is the
+launcher's end; those on other hosts are the agents', of which a `Crew` is.
+"""
+
+import json
 import os
 import re
 import signal
+import socket
+import subprocess
+import sys
+import time
 from contextlib import ExitStack, suppress
 from uuid import uuid4
 
-from . import environment, local, ports
-from .guard import Guard
-from .logs import Tail, path_of
+from . import environment, ports, processes
+from .channel import Channel
+from .job import Failed, Process, Tail, code_of, how, path_of
+from .local import Local
 
 
 class Start:
     """The processes of one start. Leaving the `with` ends whatever still runs.
 
-    `plan`: a `plan.Plan`. `folder`: for the logs. `stream`: whether `lines`
-    is wanted. `say`: called with a line of the launcher's own.
+    `plan`: a `plan.Plan`. `folder`: for the logs. `say`: called with a line of the
+    launcher's own.
     """
 
-    def __init__(self, plan, folder, stream=False, say=print):
-        self.plan, self.folder = plan, folder
-        self.stream, self.say = stream, say
+    def __init__(self, plan, folder, say=print):
+        self.plan, self.folder, self.say = plan, folder, say
         self.job = uuid4().hex
         self.crew, self.root = None, environment.LOOPBACK
         self.running, self.codes = {}, {}  # (role, rank) to Popen; to exit code
@@ -29,59 +38,48 @@ class Start:
         self.passed, self.count = 0, 0  # barriers of all; nodes at the next one
 
     def __enter__(self):
+        launcher = self.plan.launcher
+        hold = None if launcher is Local else 1  # of the others, agents make the claim
         with ExitStack() as stack:
-            self.ports = stack.enter_context(self._reserve())
+            reserved = ports.reserve(len(self.plan.nodes), hold)
+            self.ports = stack.enter_context(reserved)
             # Before all others, or they could outlive the launcher unseen.
-            self.guard = stack.enter_context(self._watchdog())
+            self.guard = stack.enter_context(Guard(
+                self.job, launcher.cancel(self.plan, self.job),
+                launcher.files(self.job), self.say))  # fmt: skip
             stack.callback(self.end)
             self.stack = stack.pop_all()
         return self
 
-    def _reserve(self):
-        """One port for each node; of those elsewhere, agents make the claim."""
-        hold = None if self.plan.launcher is local else 1
-        return ports.reserve(len(self.plan.nodes), hold)
-
     def __exit__(self, *error):
         return self.stack.__exit__(*error)
-
-    def _watchdog(self):
-        crew = getattr(self.plan.launcher, "Crew", None)
-        cancel = crew.cancel(self.plan, self.job) if crew else []
-        paths = crew.files(self.job) if crew else []
-        return Guard(self.job, cancel, paths, self.say)
 
     def begin(self, *roles):
         """Start all processes of these roles. Raises `OSError` as `start` does."""
         for role, rank in self.plan.nodes:
             if role in roles:
-                here = self.crew is None or role == "scheduler"
-                start = self._start_here if here else self._start_there
-                self.running[role, rank] = start((role, rank))
+                self.running[role, rank] = self._start((role, rank))
 
-    def _start_here(self, node):
-        env = {**environment.inherited(), **self._env_of(node, self.root)}
-        command = self.plan.command_of(node[0])
-        return self.guard.start(command, env, path_of(self.folder, *node))
-
-    def _start_there(self, node):
-        env = self._env_of(node, self.crew.placed[node].address)
-        return self.crew.start(node, self.plan.command_of(node[0], there=True),
-                               {**environment.passed_on(), **env},
-                               int(env["PORT"]), path_of(self.folder, *node))
-
-    def _env_of(self, node, address):
-        return environment.of_node(*node, self.plan.nodes, self.ports, self.job,
-                                   self.plan.env[node[0]], self.root, address)
+    def _start(self, node):
+        there = self.crew.placed.get(node) if self.crew else None
+        command = self.plan.command_of(node[0], there=there)
+        own = environment.of_node(*node, self.plan.nodes, self.ports, self.job,
+                                  self.plan.env[node[0]], self.root,
+                                  there.address if there else self.root)  # fmt: skip
+        log = path_of(self.folder, *node)
+        if there:
+            env = {**environment.passed_on(), **own}
+            return self.crew.start(node, command, env, int(own["PORT"]), log)
+        return self.guard.start(command, {**environment.inherited(), **own}, log)
 
     def gathered(self):
         """Whether all hosts are there; the search begins with the first call."""
         launcher = self.plan.launcher
-        if launcher is local:
+        if launcher is Local:
             return True
         if self.crew is None:
-            self.root = launcher.root(self.plan)
-            self.crew = launcher.Crew(self.plan, self.job, self.root, self.say)
+            self.root = launcher.scheduler_address(self.plan)
+            self.crew = launcher(self.plan, self.job, self.root, self.say)
         return self.crew.gathered()
 
     def describe(self, node):
@@ -117,7 +115,7 @@ class Start:
             del self.running[node]
         for node, tail in self.tails.items():
             wanted = node[0] == "scheduler" and (ended or not self.is_ready)
-            if self.stream or wanted:
+            if self.plan.settings.stream or wanted:
                 for line in tail.lines(last=node in self.codes):
                     self.lines.append((node, line))
                     if node[0] == "scheduler":
@@ -167,16 +165,112 @@ class Start:
                 self.crew.end(grace)
             self.guard.end(grace)
         finally:  # an interrupt came: no more grace
-            for process in self.running.values():
-                self._end_group(process)
+            for process in self.running.values():  # even without a watchdog
+                with suppress(OSError):  # there is nobody in its group
+                    if process.pid:  # else it is elsewhere, and its agent does that
+                        os.killpg(process.pid, signal.SIGKILL)
             self.guard.end(grace=0)
             self._poll()
             if "DMLC_LOCAL" in self.plan.env["scheduler"]:
                 ports.remove_files(self.ports)
 
-    @staticmethod
-    def _end_group(process):
-        """End all of its group, even without a watchdog; elsewhere its agent does."""
-        with suppress(OSError):  # nothing
-            if process.pid:
-                os.killpg(process.pid, signal.SIGKILL)
+class Guard:
+    """Starts the watchdog of the job with this mark; leaving the `with` ends it.
+
+    `cancel`, `paths`: what it runs and removes, should the launcher be killed. `say`:
+    called with a line of the launcher's own.
+    """
+
+    def __init__(self, job, cancel, paths, say):
+        ours, theirs = socket.socketpair()
+        words = [job, json.dumps(cancel), *map(str, paths)]
+        utf8 = f"utf8={sys.flags.utf8_mode}"  # texts are the same bytes there
+        with ours, theirs:
+            self.watchdog = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-X", utf8, processes.__file__, *words],
+                stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                start_new_session=True, cwd="/",
+            )  # fmt: skip
+            fd = ours.detach()
+        self.channel, self.started = Channel(fd, fd, "here"), []
+        self.job, self.say, self.was_stopped = job, say, False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        """Let it go; it looks once more whether anything is left."""
+        self.channel.send(do="well")
+        self.channel.close()
+        self.watchdog.send_signal(signal.SIGCONT)
+        try:
+            self.watchdog.wait(20)
+        except subprocess.TimeoutExpired:
+            self.watchdog.kill()
+            self.watchdog.wait()
+
+    @property
+    def parent(self):
+        """The process from which all descend. When the watchdog has ended, that is
+        this one, if it was made so because it runs nothing but the job; else None.
+        """
+        if self.watchdog.poll() is None:
+            return self.watchdog.pid
+        return os.getpid() if processes.adopts() else None
+
+    def start(self, command, env, log):
+        """Let it start a process, and return it without waiting.
+
+        `command`: a list of strings, given to the system as it is: no shell reads it.
+        `env`: all variables. `log`: the path for all that it prints. It has a session
+        of its own, hence a process group: Ctrl-C in a terminal reaches the launcher
+        alone, which ends the others. Raises `OSError` when there can be no log.
+        """
+        open(log, "wb").close()
+        self.channel.send(do="start", number=len(self.started), command=command,
+                          env=env, folder=os.getcwd(), log=str(log))  # fmt: skip
+        self.started.append(Process())
+        return self.started[-1]
+
+    def pump(self):
+        """Take what it says. Raises `Failed` when a process cannot be started."""
+        for message, _ in self.channel.pump():
+            process = self.started[message["number"]]
+            if message["is"] == "begun":
+                process.pid = message["pid"]
+            elif message["is"] == "halted":
+                process.halted = message["pid"]
+            elif message["is"] == "ended":
+                process.set(message["code"])
+            else:
+                raise Failed(f"the command cannot be started: {message['text']}", 126)
+
+    def check(self):
+        """Continue a watchdog that was stopped. Raises `Failed` when it has ended."""
+        if self.watchdog.poll() is not None or self.channel.ended:
+            code = self.watchdog.wait()
+            raise Failed(f"the watchdog {how(code)}, and its job with it",
+                         code_of(code) or 1)  # fmt: skip
+        if processes.state(self.watchdog.pid) == "T":
+            if not self.was_stopped:
+                self.say(f"the watchdog, process {self.watchdog.pid}, was stopped, and "
+                         "goes on")
+            self.was_stopped = True
+            self.watchdog.send_signal(signal.SIGCONT)
+
+    def end(self, grace, seconds=5.0):
+        """End all that runs, until the watchdog has told so of every process."""
+        processes.end(self.job, grace, under=self.parent)
+        until = time.monotonic() + seconds
+        while not self._is_over() and time.monotonic() < until:
+            if self.watchdog.poll() is not None:
+                break
+            with suppress(Failed):
+                self.check()
+                self.pump()
+            processes.end(self.job, grace=0, under=self.parent)  # begun late
+        for process in self.started:
+            process.set(-signal.SIGKILL)
+
+    def _is_over(self):
+        return all(process.poll() is not None for process in self.started)

@@ -1,6 +1,6 @@
-"""Agents that a scheduler starts: one submission, as many copies of `dial.py`.
+"""Agents that a scheduler starts: one submission, as many copies of `door.py`.
 
-    mpirun, srun, qsub, ...: one job --- copy 0, 1, 2, ... of dial
+    mpirun, srun, qsub, ...: one job --- copy 0, 1, 2, ... of door
                                               |  |  |
     launcher ------------ door ---------------+--+--+        then as with ssh
 
@@ -12,27 +12,73 @@ to run, and its variables, go through the channels.
 
 import math
 import os
+import shlex
+import shutil
+import socket
 import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 
-from . import channel, crew, processes, watchdog
-from .door import Door
-from .failures import Failed
-from .proof import DOOR
+from . import channel, crew, processes
+from .door import DOOR, Door
+from .job import Failed
+from .ports import Refused, address
 
 #: Seconds until it is said that a job seems to wait.
 PATIENCE = 20.0
 
 
 class Crew(crew.Crew):
-    """Subclasses have `tool`, the command that submits; `queue`, the one that tells how
-    the job is; `first`, the number of the first copy; and `words(plan, job)`, what is
-    run to submit, and stays while the job does.
+    """Subclasses have `tool`, the command that submits, and `package`, what it is of;
+    `queue`, the command that tells how the job is; `words(plan, job)`, what is run to
+    submit, and stays while the job does; perhaps `first`, the number of the first copy,
+    `refused`, flags that cannot be heeded, and `goes_along`, where the way to the
+    launcher is handed over.
     """
 
-    tool = queue = words = None
-    first = 0
+    tool = package = queue = words = None
+    first, goes_along = 0, "its environment"
+    refused = ("hosts", "ssh_config", "sync_dst_dir")
+
+    @classmethod
+    def check(cls, plan):
+        if not shutil.which(cls.tool):
+            raise ValueError(f"there is no command {cls.tool} here: install "
+                             f"{cls.package}, or run this on a computer that submits "
+                             "jobs")  # fmt: skip
+        for flag in cls.refused:
+            if getattr(plan.settings, flag):
+                why = {"hosts": "the scheduler chooses the hosts; --submit-args can "
+                       "tell it which"}.get(flag, "only the launcher ssh does that")
+                launcher = cls.__module__.rpartition(".")[2]
+                raise ValueError(f"{flag}: not with the launcher {launcher}: {why}")
+
+    @staticmethod
+    def scheduler_address(plan):
+        """That of the interface, where one is named, else that of this computer's name,
+        else the one from which others are reached.
+        """
+        with suppress(OSError):
+            if not plan.settings.interface:
+                own = socket.gethostbyname(socket.gethostname())
+                if not own.startswith("127."):
+                    return own
+        try:  # no host has this address
+            return address("192.0.2.1", plan.settings.interface)
+        except Refused as error:
+            raise Failed(f"here: {error}; name an interface that the hosts of the job "
+                         "can reach") from None  # fmt: skip
+
+    @classmethod
+    def describe(cls, plan):
+        servers, workers = plan.settings.num_servers, plan.settings.num_workers
+        return [
+            f"one submission; the way to the launcher goes along in {cls.goes_along}:",
+            f"  {shlex.join(cls.words(plan, 'JOB'))}",
+            f"its copies: {servers} x server, then {workers} x worker:",
+            *(f"  {plan.shown(role)}" for role in ("server", "worker")),
+        ]
 
     def open(self):
         self.door, self.numbers = Door(self.root), set()
@@ -129,7 +175,7 @@ class Crew(crew.Crew):
         self.door.close()
         if not (self.placed and self._ends(5)):
             words = self.cancel(self.plan, self.job)
-            watchdog.cancel(words)
+            processes.cancel(words)
             if not (words and self._ends(5)):
                 self.process.terminate()
                 self._ends(5)
@@ -141,3 +187,29 @@ class Crew(crew.Crew):
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return self.process.returncode is not None
+
+
+# ---- What launchers say of a plan, and of a job ----
+
+
+def name(job):
+    """The job's name at the scheduler, by which it can be found and cancelled."""
+    return f"d2l_ext-{job}"
+
+
+def copies(plan):
+    """How many agents are submitted: one for each server and worker."""
+    return plan.settings.num_servers + plan.settings.num_workers
+
+
+def agent(plan, variable, *file):
+    """The words that start one agent; see `door.py`."""
+    return [plan.settings.python, "-m", "pslaunch.door", variable, *file]
+
+
+def write_private(path, text):
+    """Write a file that nobody else may read."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(file, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    return Path(path)

@@ -9,13 +9,11 @@ A start is repeated only while no worker can have come back from
 `kvstore.create('dist_…')`. What a program does before that line may be done twice.
 """
 
+import re
 import signal
 import time
 
-from . import failures, late
-from .failures import Failed, NotReady
-from .job import DEADLINE
-from .stopped import Stopped
+from .job import DEADLINE, Failed, NotReady, code_of, how
 
 PAUSE = 0.03  # seconds between two looks at the processes
 #: Seconds for servers and scheduler to end after the last worker: ten retries with
@@ -44,7 +42,8 @@ class Watch:
         self._wait(self.start.gathered)
         self.start.begin("scheduler")
         self._wait(self.start.joined)
-        self._begin_others()
+        self.began_others = True
+        self.start.begin("server", "worker")
         if self._wait(self._ready_or_over) == "over":
             return ["no worker opened a distributed store"]
         self._wait(lambda: not self._workers_run() or self._is_deserted())
@@ -53,10 +52,6 @@ class Watch:
 
     def _workers_run(self):
         return any(role == "worker" for role, _ in self.start.running)
-
-    def _begin_others(self):
-        self.began_others = True
-        self.start.begin("server", "worker")
 
     def _wait(self, condition):
         """Look until `condition()` is true, and return its value."""
@@ -85,15 +80,13 @@ class Watch:
 
     def _is_late(self, node):
         """Whether a process aborted when all was done, by an error of ps-lite's."""
-        aborted = self.start.codes[node] == -signal.SIGABRT and self.start.is_closed
-        if not aborted or not self._had_closed(*node):
+        if self.start.codes[node] != -signal.SIGABRT or not self.start.is_closed:
+            return False
+        is_done = node[0] == "worker" and self.is_done(node[1])
+        if not had_closed(node[0], self.start.log_of(node), is_done):
             return False
         self.notes.append("{} {} aborted after the store was closed".format(*node))
         return True
-
-    def _had_closed(self, role, rank):
-        is_done = role == "worker" and self.is_done(rank)
-        return late.had_closed(role, self.start.log_of((role, rank)), is_done)
 
     def _is_deserted(self):
         """Whether those who still run wait for a scheduler that has left, all done."""
@@ -111,8 +104,8 @@ class Watch:
         if self.start.lost(node):
             return Failed(f"{who} was lost: {self.start.lost(node)}", code, node)
         if code < 0:
-            return Failed(f"{who} {failures.how(code)}", failures.code_of(code), node)
-        cause = f"{who} {failures.how(code)}"
+            return Failed(f"{who} {how(code)}", code_of(code), node)
+        cause = f"{who} {how(code)}"
         if not self.start.is_ready:
             cause += " before the job was ready"
         if not self.began_others:  # its port was taken by somebody else, perhaps
@@ -173,3 +166,70 @@ class Watch:
             return not left
 
         self._wait(ended)
+
+
+# ---- Who is stopped ----
+
+#: Seconds until it is said that a process is stopped, and until the job is ended.
+SAID, ENDED = 2.0, 30.0
+STEP = 1.0  # what counts of the time between two looks, at most
+
+
+class Stopped:
+    """Patience with processes that are stopped, not dead: by SIGSTOP, or as by Ctrl-Z.
+
+    Such a process keeps its connections and sends nothing, so all others wait for it.
+    One that a debugger holds, and all of a machine that sleeps, are not stopped in this
+    sense. Time in which the launcher itself was stopped, or held up, is not counted.
+    `say`: called with a line of the launcher's.
+    """
+
+    def __init__(self, say):
+        self.say, self.seconds, self.looked = say, {}, time.monotonic()
+
+    def look(self, halted, describe):
+        """`halted`: a dict from nodes to ids of stopped processes. Raises `Failed`."""
+        now = time.monotonic()
+        step, self.looked = min(now - self.looked, STEP), now
+        before, self.seconds = self.seconds, {}
+        for node, pid in halted.items():
+            seconds = self.seconds[node] = before.get(node, 0) + step
+            if seconds >= ENDED:
+                raise Failed(f"{describe(node)} was stopped for {ENDED:g} s (process "
+                             f"{pid})", 128 + signal.SIGSTOP, node)  # fmt: skip
+            if seconds >= SAID > before.get(node, 0):
+                self.say(f"{describe(node)} is stopped, and the job waits for it: "
+                         f"continue it with `kill -CONT {pid}`, or the job ends after "
+                         f"{ENDED:g} s")  # fmt: skip
+
+
+# ---- Who aborts when all is done ----
+
+#: The process has stopped its node; its resending thread has not noticed.
+STOPPED = ("Check failed: ready_: call Start() first", "terminate called recursively")
+#: Nobody has acknowledged a message: it was sent, and sent again ten times.
+GAVE_UP = "num_retry < max_num_retry_"
+#: The message was for the barrier of all nodes. A node's message number 1 is that at
+#: which the store is opened, a later one that at which it is closed.
+_BARRIER = re.compile(r"Resend \(retry=10\) .*timestamp=(\d+), .*barrier_group=7\b")
+
+
+def had_closed(role, log, is_done=False):
+    """Whether a process that aborted had closed its store, by all that it printed.
+
+    With `PS_RESEND=1` a node begins to acknowledge only some time after it can receive.
+    The scheduler may so count a node twice, open the last barrier of a job too early,
+    once even at the job's beginning, and leave. Those who then tell it something try
+    ten times, and abort; those who wait for its answer wait for ever. So neither an
+    abort nor a scheduler that has left says that the work was done: what a process
+    printed has to.
+
+    A server or scheduler that gave up is believed: it leaves only when it is told to,
+    and workers that still need it fail, too. A worker is not, unless the message in
+    question was its last, or its work is known to be done (`is_done`).
+    """
+    if any(text in log for text in STOPPED):
+        return True
+    last = _BARRIER.search(log)
+    tried_to_close = bool(last) and int(last[1]) > 1
+    return GAVE_UP in log and (role != "worker" or is_done or tried_to_close)

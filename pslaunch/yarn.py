@@ -20,23 +20,24 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import submission, submitted, yarn_kill
-from .proof import DOOR
+from . import submitted
+from .door import DOOR
 
 CLIENT = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 JAR = "share/hadoop/yarn/hadoop-yarn-applications-distributedshell-[0-9]*.jar"
+#: A program that ends applications by their name: `yarn application -kill` wants an id,
+#: which only the client has been told, and that may have been killed.
+KILL = """
+import subprocess, sys
+yarn, none = ["yarn", "application"], subprocess.DEVNULL
+told = subprocess.run([*yarn, "-list"], text=True, stdin=none, stdout=subprocess.PIPE)
+for line in told.stdout.splitlines():
+    number, name = [*map(str.strip, line.split("\\t")), "", ""][:2]
+    if name == sys.argv[1]:
+        subprocess.run([*yarn, "-kill", number], stdin=none)
+"""
 #: Milliseconds until the client kills the application; without it, ten minutes.
 LONGEST = 2**31 - 1
-
-
-def check(plan):
-    """Raise `ValueError` when it can't be done: no yarn, no jar, flags of ssh's."""
-    submission.need("yarn", "Hadoop")
-    submission.refuse(plan, "yarn", *submission.FOR_SSH)
-    jar()
-
-
-root = submission.root
 
 
 def jar():
@@ -51,28 +52,34 @@ def jar():
                      "of Hadoop")  # fmt: skip
 
 
-def words(plan, job):
-    """What is run: a script that becomes an agent, in each of so many containers."""
-    return ["yarn", CLIENT, "-jar", jar(), "-appname", submission.name(job),
-            "-num_containers", str(submission.copies(plan)), "-shell_script",
-            os.path.join(folder(job), "agent.sh"), "-timeout", str(LONGEST),
-            *plan.where.submit_args]  # fmt: skip
-
-
 def folder(job):
     """Where the script is until it is submitted."""
-    return os.path.join(tempfile.gettempdir(), submission.name(job))
+    return os.path.join(tempfile.gettempdir(), submitted.name(job))
 
 
 class Crew(submitted.Crew):
     """Agents in containers, which have no numbers; the client stays while they do."""
 
-    tool, queue, words = "yarn", "yarn application -list", staticmethod(words)
+    tool, package, queue = "yarn", "Hadoop", "yarn application -list"
+    goes_along = "the script"
+
+    @classmethod
+    def check(cls, plan):
+        super().check(plan)
+        jar()
+
+    @staticmethod
+    def words(plan, job):
+        """A script that becomes an agent, in each of so many containers."""
+        return ["yarn", CLIENT, "-jar", jar(), "-appname", submitted.name(job),
+                "-num_containers", str(submitted.copies(plan)), "-shell_script",
+                os.path.join(folder(job), "agent.sh"), "-timeout", str(LONGEST),
+                *plan.settings.submit_args]  # fmt: skip
 
     def submit(self):
         os.mkdir(folder(self.job), 0o700)
-        agent = shlex.join(submission.agent(self.plan, "-"))
-        submission.write_private(
+        agent = shlex.join(submitted.agent(self.plan, "-"))
+        submitted.write_private(
             os.path.join(folder(self.job), "agent.sh"),
             f"#!/bin/bash\nexport {DOOR}={self.door.invitation}\nexec {agent}\n")
         super().submit()
@@ -83,13 +90,8 @@ class Crew(submitted.Crew):
 
     @staticmethod
     def cancel(plan, job):
-        return [sys.executable, "-I", "-S", yarn_kill.__file__, submission.name(job)]
+        return [sys.executable, "-I", "-S", "-c", KILL, submitted.name(job)]
 
     @staticmethod
     def files(job):
         return [folder(job)]
-
-
-def describe(plan):
-    """What would be submitted: a list of lines."""
-    return submission.describe(plan, words(plan, "JOB"), "the script")

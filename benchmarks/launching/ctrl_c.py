@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from netbox.cluster import Cluster
+from pslaunch import processes
 
 from .jobs import IN_FOLDER, environ
 
@@ -85,14 +87,10 @@ def roles(cluster):
 
 def _role(pid):
     """The `DMLC_ROLE` of a Python process; None of others."""
-    try:
-        if "python" not in Path(f"/proc/{pid}/comm").read_text():
-            return None
-        env = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:  # it has ended
-        return None
-    values = [v[len(b"DMLC_ROLE=") :] for v in env if v.startswith(b"DMLC_ROLE=")]
-    return values[0].decode() if values else None
+    with suppress(OSError):  # it has ended
+        if "python" in Path(f"/proc/{pid}/comm").read_text():
+            return processes.environ(pid).get("DMLC_ROLE")
+
 
 def _wait(condition, seconds):
     until = time.monotonic() + seconds

@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pslaunch import processes
 
@@ -123,14 +122,8 @@ class Hosts:
 
 def _name(pid):
     """As 'worker 0': what a process of a job is; None for any other."""
-    try:
-        env = dict(v.split(b"=", 1) for v in
-                   Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if b"=" in v)
-    except OSError:
-        return None
-    role = env.get(b"DMLC_ROLE", b"").decode()
-    rank = env.get(f"DMLC_{role.upper()}_ID".encode(), b"0").decode()
-    return f"{role} {rank}" if role else None
+    node = processes.node_of(pid)
+    return node and "{} {}".format(*node)
 
 
 def run(place, words, lose=(), repair=None):

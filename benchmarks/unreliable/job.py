@@ -15,7 +15,7 @@ from pathlib import Path
 
 import netbox as box
 from d2l_ext.temporary import Folder
-from pslaunch import environment, results, source, values
+from pslaunch import calls, environment
 
 PORT, READY, ATTEMPTS = 9000, 100, 3
 #: What ps-lite's log says when a message is dropped, sent again, or came twice.
@@ -139,7 +139,7 @@ def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_hos
         folder = Path(folder)
         nodes = _nodes(cluster, num_servers)
         workers = sum(role == "worker" for role, *_ in nodes)
-        _write(folder, function, kv_type, args)
+        calls.write(folder, function, kv_type, args, uses_np=True)
         before, running = _counted(cluster), {}
 
         def over():
@@ -162,7 +162,7 @@ def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_hos
         found.moved = _difference(after[1], before[1])
         found.logs = {name: _text(folder / name) for name in running}
         if _all_there(folder, workers):
-            found.results = results.take(folder, 1, workers)
+            found.results = calls.take(folder, 1, workers)
         return found
 
 
@@ -188,13 +188,6 @@ def _nodes(cluster, num_servers):
     return [("scheduler", 0, hosts[0]), *servers, *workers]
 
 
-def _write(folder, function, kv_type, args):
-    text = source.script(function)
-    (folder / "function.py").write_text(text, encoding="utf-8")
-    record = {"name": function.__name__, "kv_type": kv_type, "args": args, "np": True}
-    values.save(folder / "call", record)
-
-
 def _start(role, number, host, nodes, folder, env, node_host):
     names = [(who, i) for who, i, _ in nodes]
     ports = [PORT + i for i in range(len(names))]
@@ -207,7 +200,7 @@ def _start(role, number, host, nodes, folder, env, node_host):
     variables = environment.of_node(role, number, names, ports, folder.name, own)
     if not node_host:
         del variables["DMLC_NODE_HOST"]
-    module = "remote" if role == "worker" else "node"
+    module = "calls" if role == "worker" else "node"
     command = [sys.executable, "-m", f"pslaunch.{module}"]
     command += [str(folder)] if role == "worker" else []
     with open(folder / f"{role}-{number}", "wb") as log:
@@ -230,7 +223,7 @@ def _difference(now, before):
 
 
 def _all_there(folder, workers):
-    return all(results.is_there(folder, 1, rank) for rank in range(workers))
+    return all(calls.is_there(folder, 1, rank) for rank in range(workers))
 
 
 def _failed(running):

@@ -176,7 +176,7 @@ SET = {"ForwardAgent": ("yes", "no"), "ForwardX11": ("yes", "no"),
 def test_a_users_configuration_of_ssh_opens_nothing_and_asks_nothing(tmp_path):
     config = tmp_path / "config"
     config.write_text("".join(f"{name} {own}\n" for name, (own, _) in SET.items()))
-    words = ssh.client(plan.Where(ssh_config=config), Host("h1"))
+    words = ssh.client(plan.Settings(ssh_config=config), Host("h1"))
     told = subprocess.run([*words, "-G", "h1"], check=True, capture_output=True,
                           text=True).stdout  # fmt: skip
     found = dict(line.split(" ", 1) for line in told.splitlines())

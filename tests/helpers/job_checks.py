@@ -7,10 +7,13 @@ import socket
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+
+from pslaunch import processes
 
 MARK = "D2L_EXT_TEST"
 JOBS = Path(__file__).with_name("jobs")
@@ -45,45 +48,26 @@ def _too_late(*_):
 
 def alive(mark):
     """Ids of the processes that a test has started, whatever became of them since."""
-    return [pid for pid in pids() if f"{MARK}={mark}".encode() in environ(pid)]
+    return [pid for pid in processes.ids() if processes.environ(pid).get(MARK) == mark]
 
 
 def command(pid):
-    """The command line of a process, with a zero byte after each word."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def pids():
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    """The command line of a process as one text; empty when it is gone."""
+    with suppress(OSError):
+        text = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0")
+        return text.replace(b"\0", b" ").decode(errors="replace")
+    return ""
 
 
 def sleeping(seconds):
     """Processes that sleep so long."""
-    words = f"sleep\0{seconds}\0".encode()
-    return [pid for pid in pids() if command(pid) == words]
-
-
-def environ(pid):
-    """The variables that a process was started with; none when it is gone."""
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
+    return [pid for pid in processes.ids() if command(pid) == f"sleep {seconds}"]
 
 
 def nodes_of(mark):
     """The running nodes of a test's jobs: a dict, ('worker', 0) to process id."""
-    found = {}
-    for pid in alive(mark):
-        env = dict(v.split(b"=", 1) for v in environ(pid) if b"=" in v)
-        role = env.get(b"DMLC_ROLE", b"").decode()
-        if role:
-            rank = env.get(f"DMLC_{role.upper()}_ID".encode(), b"0")
-            found.setdefault((role, int(rank)), pid)
-    return found
+    found = reversed([(processes.node_of(pid), pid) for pid in alive(mark)])
+    return {node: pid for node, pid in found if node}  # the first, not its children
 
 
 def claims():

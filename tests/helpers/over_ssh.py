@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-from job_checks import JOBS, environ
+from job_checks import JOBS
+from job_checks import command as command_line
+
+from pslaunch import processes
 
 PYTHON = sys.executable
 WORDS = [PYTHON, str(JOBS / "words.py")]
@@ -33,13 +35,9 @@ def words_of(done):
 
 def nodes(cluster):
     """(role, host name) of every running node of a job, on the head too, sorted."""
-    found = []
-    for host in (cluster.head, *cluster.hosts):
-        for pid in host.processes():
-            env = dict(v.split(b"=", 1) for v in environ(pid) if b"=" in v)
-            if b"DMLC_ROLE" in env:
-                found.append((env[b"DMLC_ROLE"].decode(), host.name))
-    return sorted(found)
+    found = [(processes.node_of(pid), host.name)
+             for host in (cluster.head, *cluster.hosts) for pid in host.processes()]
+    return sorted((node[0], name) for node, name in found if node)
 
 
 def left(cluster):
@@ -48,16 +46,10 @@ def left(cluster):
     An sshd whose connection was lost waits for a client that will not come back; how
     long is a setting of the host's.
     """
-    found = []
-    for host in (cluster.head, *cluster.hosts):
-        for pid in host.processes():
-            try:
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
-            except OSError:
-                continue
-            if not words.startswith(b"sshd:"):
-                found.append((host.name, words.decode()))
-    return found
+    found = [(host.name, command_line(pid)) for host in (cluster.head, *cluster.hosts)
+             for pid in host.processes()]  # fmt: skip
+    return [(name, line) for name, line in found
+            if not line.startswith("sshd:")]  # fmt: skip
 
 
 def start(cluster, *argv, **options):

@@ -87,8 +87,8 @@ def one_kill(role, folder, mark):
 #: A launcher that has less patience with processes that were stopped.
 LAUNCHER = """
 import sys
-from pslaunch import __main__, stopped
-stopped.SAID, stopped.ENDED = 1.0, 4.0
+from pslaunch import __main__, supervise
+supervise.SAID, supervise.ENDED = 1.0, 4.0
 sys.exit(__main__.main())
 """
 #: Steps, beside a daemon that hides: no variables, no parent, a session of its own.
@@ -132,7 +132,7 @@ def one_cut(chance, mark, hidden, folder):
     def there():
         found = {("launcher", 0): process.pid, **nodes_of(mark)}
         for pid in processes.tree(process.pid):
-            if b"launch/watchdog.py" in command(pid):
+            if "pslaunch/processes.py" in command(pid):
                 found["watchdog", 0] = pid
         begun = not at_work or "| step " in (folder / "out").read_text()
         return begun and found.get(victim)

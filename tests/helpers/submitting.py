@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from job_checks import environ, wait_for
+from job_checks import command, wait_for
 from trained import TRAIN, local_weights, weights
 
-from pslaunch import mpi
+from pslaunch import mpi, processes
 
 ROOT = Path(__file__).parents[2]
 STEPS = [sys.executable, str(ROOT / "tests/helpers/jobs/steps.py")]
@@ -47,7 +47,7 @@ class Submitting:
 
     def kill(self):
         """Kill the launcher itself, not what entered the head."""
-        (pid,) = (pid for pid in self.cluster.head.processes() if command_line(pid)
+        (pid,) = (pid for pid in self.cluster.head.processes() if command(pid)
                   .startswith(f"{sys.executable} -m pslaunch --l"))  # fmt: skip
         os.kill(pid, signal.SIGKILL)
 
@@ -65,7 +65,7 @@ class Submitting:
 
     def left(self):
         """What is left of the job: processes, names in the queue, files."""
-        found = [command_line(pid) for pid in set(self.processes()) - self.before]
+        found = [command(pid) for pid in set(self.processes()) - self.before]
         files = set(ROOT.glob(".d2l_ext-*")) - self.before
         return [*filter(None, found), *self.jobs(), *files]
 
@@ -88,8 +88,8 @@ class Submitting:
     def check_killed_worker(self):
         launcher = self.start()
         victims = [pid for pid in set(self.processes()) - self.before
-                   if "steps.py" in command_line(pid)
-                   and b"DMLC_WORKER_ID=1" in environ(pid)]  # fmt: skip
+                   if "steps.py" in command(pid)
+                   and processes.node_of(pid) == ("worker", 1)]  # fmt: skip
         (victim,) = victims
         os.kill(victim, signal.SIGKILL)
         out, _ = launcher.communicate(timeout=60)
@@ -110,9 +110,9 @@ class Submitting:
 
     def secrets_on_command_lines(self):
         """Command lines that hold the secret of a door, which is 64 hex digits."""
-        lines = [command_line(pid) for pid in self.processes()]
-        secrets = [word.rpartition(b":")[2].decode() for pid in self.processes()
-                   for word in environ(pid) if word.startswith(b"D2L_EXT_DOOR=")]
+        lines = [command(pid) for pid in self.processes()]
+        doors = [processes.environ(pid).get("D2L_EXT_DOOR") for pid in self.processes()]
+        secrets = [door.rpartition(":")[2] for door in filter(None, doors)]
         return [line for line in lines for secret in secrets if secret in line]
 
 
@@ -121,12 +121,3 @@ def no_mpi():
     found = mpi.implementation()
     return None if found == mpi.OPEN_MPI else (
         f"mpi needs Debian's openmpi-bin; mpirun here: {found}")  # fmt: skip
-
-
-def command_line(pid):
-    """Of a process, as one text; empty when it is gone, or a zombie."""
-    try:
-        text = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return ""
-    return text.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")

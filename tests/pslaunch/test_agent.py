@@ -11,7 +11,7 @@ import time
 import pytest
 from job_checks import alive, free_port, nothing_left, wait_for  # noqa: F401
 
-from pslaunch import crew, nearby, plan, processes, ssh
+from pslaunch import crew, plan, ports, processes, ssh
 from pslaunch.channel import Channel
 
 #: The agent as ssh starts it: this text alone, without any package.
@@ -174,9 +174,9 @@ def test_what_a_shell_prints_before_the_agent_is_no_message(agents):
 
 
 def test_the_address_is_that_of_the_way_to_the_scheduler_or_of_an_interface():
-    assert nearby.address("127.0.0.1") == nearby.address(None, "lo") == "127.0.0.1"
-    with pytest.raises(nearby.Refused, match="no address on interface 'eth77'; there"):
-        nearby.address("127.0.0.1", "eth77")
+    assert ports.address("127.0.0.1") == ports.address(None, "lo") == "127.0.0.1"
+    with pytest.raises(ports.Refused, match="no address on interface 'eth77'; there"):
+        ports.address("127.0.0.1", "eth77")
 
 
 def test_an_agent_looks_for_the_interface_on_its_own_host(agents):

@@ -10,7 +10,7 @@ import pytest
 from job_checks import JOBS, PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
 
 import pslaunch as launch
-from pslaunch import heartbeats
+from pslaunch import environment, heartbeats
 
 BEATS = {"PS_HEARTBEAT_INTERVAL": 1, "PS_HEARTBEAT_TIMEOUT": 3}
 #: Seconds in which a job must end after a node was frozen: the time-out, two of
@@ -41,8 +41,9 @@ def test_a_job_slower_to_start_than_the_time_out_is_not_lost():
 
 
 def test_nodes_have_the_numbers_that_ps_lite_gives_them():
-    nodes = heartbeats.numbers(2, 1)
-    assert nodes == {"server 0": 8, "worker 0": 9, "worker 1": 11}
+    nodes = {"{} {}".format(*node): environment.node_id(*node)
+             for node in environment.names(2, 1)}  # fmt: skip
+    assert nodes == {"scheduler 0": 1, "server 0": 8, "worker 0": 9, "worker 1": 11}
     assert heartbeats.lost(nodes, lambda number: number == 11) == ["worker 1"]
 
 

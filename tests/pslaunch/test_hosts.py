@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from pslaunch import addresses, crew, plan, sync
+from pslaunch import crew, hosts, plan, ssh
 from pslaunch.channel import Channel
+from pslaunch.local import Local
 from pslaunch.hosts import Host, place, read
 
 
@@ -58,17 +59,17 @@ def test_a_hosts_file_that_is_no_text_is_named(tmp_path):
 @given(some.text(max_size=30))
 def test_no_line_that_is_read_holds_what_ssh_or_a_shell_could_take_for_more(text):
     try:
-        hosts = read([text])
+        found = read([text])
     except ValueError:
         return
-    for host in hosts:
+    for host in found:
         assert re.fullmatch(r"[\w.@:-]+", str(host)) and not str(host).startswith("-")
 
 
 def test_servers_then_workers_take_turns_on_the_hosts():
     """Claim of MXNet's pages: servers on 1, 2, 3, workers on 4, 5, 1."""
-    hosts = read(["h1", "h2", "h3", "h4", "h5"])
-    assert [(role, host.name) for role, host in place(hosts, 3, 3)] == [
+    five = read(["h1", "h2", "h3", "h4", "h5"])
+    assert [(role, host.name) for role, host in place(five, 3, 3)] == [
         ("server", "h1"), ("server", "h2"), ("server", "h3"),
         ("worker", "h4"), ("worker", "h5"), ("worker", "h1"),
     ]  # fmt: skip
@@ -97,16 +98,17 @@ def test_nodes_are_numbered_as_ps_lite_ranks_them(monkeypatch):
 def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
     """A first host that is this computer sees it at an address of no use to others."""
     ways = {"here": "127.0.0.1", "h2": "10.0.0.1"}
-    monkeypatch.setattr(addresses, "_resolve", lambda _, host: host.name)
-    monkeypatch.setattr(addresses, "address", lambda root: ways[root])
-    for hosts, expected in ((["here", "h2"], "10.0.0.1"), (["here"], "127.0.0.1")):
-        made = plan.make(["x"], 1, 1, hosts=hosts)
-        assert addresses.of_scheduler(made) == expected
+    monkeypatch.setattr(hosts, "_resolve", lambda _, host: host.name)
+    monkeypatch.setattr(hosts, "address", lambda root: ways[root])
+    for names, expected in ((["here", "h2"], "10.0.0.1"), (["here"], "127.0.0.1")):
+        made = plan.make(["x"], 1, 1, hosts=names)
+        assert hosts.scheduler_address(made) == expected
 
 
 def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
-    monkeypatch.setattr(sync, "command", lambda where, host: ["sleep", "100"])
-    copies = sync.Copies(plan.Where(sync_dst_dir="/there"), ["h1", "h2"], "job", print)
+    monkeypatch.setattr(ssh, "rsync", lambda settings, host: ["sleep", "100"])
+    settings = plan.Settings(sync_dst_dir="/there")
+    copies = ssh.Copies(settings, ["h1", "h2"], "job", print)
     begun = list(copies.running.values())
     assert not copies.done() and len(begun) == 2
     copies.end()
@@ -114,10 +116,8 @@ def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
 
 
 def test_hosts_mean_ssh_and_what_does_not_fit_is_refused():
-    from pslaunch import local, ssh
-
-    assert plan.make(["x"], 1, 1, hosts=["h1"]).launcher is ssh
-    assert plan.make(["x"], 1, 1).launcher is local
+    assert plan.make(["x"], 1, 1, hosts=["h1"]).launcher is ssh.Crew
+    assert plan.make(["x"], 1, 1).launcher is Local
     with pytest.raises(ValueError, match="sync_dst_dir: the launcher local knows this"):
         plan.make(["x"], 1, 1, sync_dst_dir="/tmp/x")
     with pytest.raises(ValueError, match="null character"):

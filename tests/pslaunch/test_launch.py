@@ -15,7 +15,8 @@ from job_checks import (  # noqa: F401
 
 import pslaunch as launch
 from pslaunch import __main__ as command_line
-from pslaunch import environment, logs, options, plan, ports, processes, start
+from pslaunch import environment, plan, ports, processes, runner, start
+from pslaunch.job import Tail
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 NASTY = ["a b", "'", '"', ";", "$(touch x)", "`id`", "line\nline", "ä→日本", "", "-s",
@@ -75,7 +76,7 @@ def test_variables_reach_their_role_and_those_of_another_job_reach_none(monkeypa
 
 
 def test_a_roles_variable_is_its_own_and_all_others_have_the_common_one(monkeypatch):
-    monkeypatch.setattr(launch.runner, "supervise", lambda plan, *_: plan)
+    monkeypatch.setattr(runner, "carry_out", lambda plan, *_: plan)
     given = {"env": {"A": 1}, "env_worker": {"B": 2}, "env_server": {"B": 3},
              "env_scheduler": {"B": 4}}  # fmt: skip
     own = {"worker": "2", "server": "3", "scheduler": "4"}
@@ -297,7 +298,7 @@ def test_the_job_is_ready_when_the_scheduler_has_counted_all_nodes_once():
 
 
 def test_a_growing_log_is_read_line_by_line(tmp_path):
-    tail = logs.Tail(tmp_path / "log")
+    tail = Tail(tmp_path / "log")
     assert tail.lines() == []
     with open(tmp_path / "log", "wb", buffering=0) as file:
         file.write(b"one\ntw")
@@ -362,10 +363,10 @@ def test_a_worker_that_takes_its_time_before_it_opens_the_store_is_waited_for(tm
 def test_values_may_follow_a_colon_or_an_equals_sign_or_come_from_here(monkeypatch):
     monkeypatch.setenv("T_HERE", "secret")
     given = "-n 2 --env A:b=c --env B=d:e --env T_HERE x -n 3"
-    parsed = options.parse(given.split())
-    assert dict(parsed.env) == {"A": "b=c", "B": "d:e", "T_HERE": "secret"}
-    assert (parsed.num_workers, parsed.num_servers) == (2, 2)
-    assert parsed.command == ["x", "-n", "3"]
+    command, settings, *_ = command_line.parse(given.split())
+    assert settings["env"] == {"A": "b=c", "B": "d:e", "T_HERE": "secret"}
+    assert (settings["num_workers"], settings["num_servers"]) == (2, 2)
+    assert command == ["x", "-n", "3"]
 
 
 def test_a_dry_run_starts_nothing_and_shows_no_values_but_its_own(capsys, monkeypatch):

@@ -15,7 +15,7 @@ from job_checks import nothing_left  # noqa: F401
 from mxnet import np, npx
 
 import pslaunch as launch
-from pslaunch import source, values
+from pslaunch import calls
 from d2l_ext.data_parallel.minibatch import shard_sizes
 
 npx.set_np()
@@ -101,7 +101,7 @@ def test_modules_and_what_is_imported_from_them_are_imported_there():
 
         return [deeper, Own, gluon, autograd]  # noqa: F821, imported there
 
-    first = source.script(inner).splitlines()[:8]
+    first = calls.script(inner).splitlines()[:8]
     assert first == [
         "from mxnet import autograd", "from mxnet import gluon", "import mxnet as mx",
         "from mxnet import numpy_extension as npx", "import numpy",
@@ -195,11 +195,11 @@ def same(a, b):
 @settings(max_examples=100)
 def test_values_come_back_as_they_went(value, tmp_path_factory):
     path = tmp_path_factory.mktemp("values") / "v"
-    values.save(path, value)
-    assert same(value, values.load(path))
+    calls.save(path, value)
+    assert same(value, calls.load(path))
 
 
 def test_arrays_of_mxnet_come_back_as_numpys_and_tuples_as_lists(tmp_path):
-    values.save(tmp_path / "v", (mx.nd.ones(2), np.ones(2), numpy.float32(0.5)))
-    first, second, third = values.load(tmp_path / "v")
+    calls.save(tmp_path / "v", (mx.nd.ones(2), np.ones(2), numpy.float32(0.5)))
+    first, second, third = calls.load(tmp_path / "v")
     assert type(first) is type(second) is numpy.ndarray and third == 0.5

@@ -13,52 +13,59 @@ from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # n
 
 from pslaunch import by_hand
 from pslaunch import __main__ as command_line
-from pslaunch import node, options, plan, ports, values
+from pslaunch import calls, node, plan, ports
+from pslaunch.hosts import Host
 from pslaunch.job import Job
 
 
 @pytest.fixture
 def given(monkeypatch, tmp_path):
-    """What the command line gives to `run`, which returns a job that has failed."""
-    handed_over = {}
+    """The plan that the command line makes, of a job that is said to have failed."""
     log = tmp_path / "worker-0.log"
     log.write_text("".join(f"line {i}\n" for i in range(1, 21)))
 
-    def run(command, **options):
-        handed_over.update(options, command=command)
+    made = []
+
+    def carry_out(plan):
+        made.append(plan)
         return Job(returncode=3, cause="worker 0 ended with code 3", attempts=1,
                    logs={"worker-0": log}, culprit="worker-0")  # fmt: skip
 
-    monkeypatch.setattr(command_line, "run", run)
-    monkeypatch.setattr(command_line, "make", lambda *words, **options: None)
-    return handed_over
+    monkeypatch.setattr(command_line, "carry_out", carry_out)
+    return made
 
 
 def main(line):
     return command_line.main(line.split())
 
 
-def test_every_flag_reaches_the_job(given):
+def test_every_flag_reaches_the_job(given, tmp_path):
+    (tmp_path / "hosts").write_text("h1")
     main(
-        "-n 2 -s 3 --launcher local --env A:1 --env-worker B:2 --env-server C:3 "
+        "-n 2 -s 3 --launcher ssh --env A:1 --env-worker B:2 --env-server C:3 "
         "--deadline 7 --log-dir logs --ps-verbose 2 --attempts 5 --ready-timeout 9 "
-        "--max-restarts 4 -H hosts --sync-dst-dir copy --interface eth1 "
-        "--ssh-config conf --python python9 python x.py"
+        "--max-restarts 4 --sync-dst-dir copy --interface eth1 "
+        f"--ssh-config conf --python python9 -H {tmp_path}/hosts python x.py"
     )
+    (made,) = given
     expected = {
-        "command": ["python", "x.py"], "num_workers": 2, "num_servers": 3,
-        "launcher": "local", "env": {"A": "1"}, "env_worker": {"B": "2"},
+        "num_workers": 2, "num_servers": 3,
+        "launcher": "ssh", "env": {"A": "1"}, "env_worker": {"B": "2"},
         "env_server": {"C": "3"}, "deadline": 7, "log_dir": "logs", "verbose": 2,
         "attempts": 5, "ready_timeout": 9, "max_restarts": 4,
-        "hosts": "hosts", "sync_dst_dir": "copy", "interface": "eth1",
+        "hosts": [Host("h1")], "sync_dst_dir": "copy", "interface": "eth1",
         "ssh_config": "conf", "python": "python9",
+        "stream": True,
     }  # fmt: skip
-    assert {name: given[name] for name in expected} == expected
+    settings = vars(made.settings)
+    assert {name: settings[name] for name in expected} == expected
+    assert made.command == ["python", "x.py"]
 
 
 def test_without_flags_there_is_no_deadline_and_a_server_for_each_worker(given):
     main("-n 2 python x.py")
-    assert given["deadline"] is None and given["num_servers"] == 2
+    settings = given[0].settings
+    assert settings.deadline is None and settings.num_servers == 2
 
 
 def test_a_failed_job_gives_its_code_its_cause_and_its_last_ten_lines(given, capsys):
@@ -96,9 +103,9 @@ def test_ps_lites_own_last_messages_do_not_hide_a_workers_result():
 
 def test_every_flag_has_a_line_in_the_help(capsys):
     with pytest.raises(SystemExit):
-        options.parse(["--help"])
+        command_line.parse(["--help"])
     told = capsys.readouterr().out
-    flags = [text for action in options.parser()._actions
+    flags = [text for action in command_line.parser()._actions
              for text in action.option_strings]  # fmt: skip
     assert all(flag in told for flag in flags) and "examples" in told
 
@@ -157,9 +164,9 @@ def test_a_result_is_never_unpickled(tmp_path):
     """To read a pickle is to run it."""
     trap = numpy.array([Opens(tmp_path / "sprung")], dtype=object)
     numpy.savez(tmp_path / "v.npz", **{"0": trap})
-    (tmp_path / "v.json").write_text(json.dumps({values._ARRAY: "0"}))
+    (tmp_path / "v.json").write_text(json.dumps({calls._ARRAY: "0"}))
     with pytest.raises(ValueError, match="pickle"):
-        values.load(tmp_path / "v")
+        calls.load(tmp_path / "v")
     assert not (tmp_path / "sprung").exists()
     pickle.loads(pickle.dumps(trap))  # the trap works
     assert (tmp_path / "sprung").exists()

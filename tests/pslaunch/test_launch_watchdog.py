@@ -13,7 +13,8 @@ from job_checks import (  # noqa: F401
 )  # fmt: skip
 
 import pslaunch as launch
-from pslaunch import failures, processes, stopped
+from pslaunch import processes, supervise
+from pslaunch.job import Failed
 
 #: Seconds from a fault to the end of the job.
 BOUND = 10
@@ -29,8 +30,8 @@ def hidden():
 
 def watchdog_of(launcher):
     """The process id of a launcher's watchdog, once there is one."""
-    return wait_for(lambda: [pid for pid in processes.tree(launcher)
-                             if b"launch/watchdog.py" in command(pid)])[0]  # fmt: skip
+    return wait_for(lambda: [pid for pid in processes.tree(launcher) if
+                             "pslaunch/processes.py" in command(pid)])[0]  # fmt: skip
 
 
 @pytest.fixture
@@ -169,8 +170,8 @@ def test_a_process_that_is_another_users_is_let_be_and_not_waited_for(monkeypatc
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(stopped, "SAID", 0.5)
-    monkeypatch.setattr(stopped, "ENDED", 2.0)
+    monkeypatch.setattr(supervise, "SAID", 0.5)
+    monkeypatch.setattr(supervise, "ENDED", 2.0)
 
 
 STOPS = "[ $DMLC_WORKER_ID = 1 ] && {}; sleep 100"
@@ -213,8 +214,8 @@ def test_a_launcher_that_was_stopped_goes_on_as_after_ctrl_z(start):
 
 def test_time_in_which_the_launcher_itself_was_away_is_not_counted(monkeypatch):
     now, said = [0.0], []
-    monkeypatch.setattr(stopped.time, "monotonic", lambda: now[0])
-    looks = stopped.Stopped(said.append)
+    monkeypatch.setattr(supervise.time, "monotonic", lambda: now[0])
+    looks = supervise.Stopped(said.append)
 
     def look(seconds, **halted):
         now[0] += seconds
@@ -226,7 +227,7 @@ def test_time_in_which_the_launcher_itself_was_away_is_not_counted(monkeypatch):
     assert [look(1), look(1, a=7), look(1, a=7)] == [1, 1, 2]  # and anew
     for _ in range(27):
         look(1, a=7)
-    with pytest.raises(failures.Failed, match=r"^a was stopped for 30 s \(process 7\)"):
+    with pytest.raises(Failed, match=r"^a was stopped for 30 s \(process 7\)"):
         look(1, a=7)
 
 

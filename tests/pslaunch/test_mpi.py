@@ -4,7 +4,7 @@ import pytest
 
 from bookkit.doctor import cluster
 from pslaunch import mpi, plan
-from pslaunch.ssh_errors import explain
+from pslaunch.ssh import explain
 
 #: The beginning of what each prints as its version.
 OPEN_MPI = "mpirun (Open MPI) 4.1.4"
@@ -71,6 +71,6 @@ def test_a_path_that_mpirun_would_divide_is_refused(say):
 def test_advice_of_ssh_can_be_pasted_whatever_the_path(tmp_path):
     config = tmp_path / "a b"
     config.write_text("UserKnownHostsFile /k\n")
-    made = plan.make(["x"], 1, 1, hosts=["h"], ssh_config=str(config))
-    said = explain("no RSA host key is known for h", made.where.hosts[0], made.where)
+    settings = plan.make(["x"], hosts=["h"], ssh_config=str(config)).settings
+    said = explain("no RSA host key is known for h", settings.hosts[0], settings)
     assert f"`ssh -F '{config}' -o BatchMode=no " in said

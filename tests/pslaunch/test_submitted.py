@@ -1,40 +1,69 @@
-"""What all launchers have in common that submit a job: with a stand-in for `srun`.
+"""What launchers that submit a job have in common, with stand-ins for `srun`, Hadoop's
+`yarn`, and `kubectl` with all of Kubernetes: `stand_ins`.
 
-Slurm itself, Grid Engine and Open MPI are tested in `tests/cluster`.
+Slurm itself, Grid Engine and Open MPI are tested in `tests/clusters`.
 """
 
 import json
 import os
 import re
+import signal
 import socket
+import stat
 import subprocess
 import threading
 from contextlib import suppress
 from pathlib import Path
 
+import kubernetes_validate
 import pytest
-from job_checks import CLI, JOBS, PYTHON, nothing_left  # noqa: F401
+from job_checks import (  # noqa: F401
+    CLI,
+    JOBS,
+    PYTHON,
+    nodes_of,
+    nothing_left,
+    wait_for,
+)  # fmt: skip
+from trained import TRAIN, local_weights, weights
 
 import pslaunch as launch
-from pslaunch import door, plan, sge, submission, submitted
+from pslaunch import door, kubernetes, plan, sge, submitted, yarn
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 STAND_INS = Path(__file__).with_name("stand_ins")
+JAR = "share/hadoop/yarn/hadoop-yarn-applications-distributedshell-3.3.6.jar"
 
 
 @pytest.fixture
-def srun(monkeypatch):
-    """The stand-in instead of Slurm's; all on this machine, not on its network."""
-    monkeypatch.setenv("PATH", f"{STAND_INS}:{os.environ['PATH']}")
+def stand_ins(monkeypatch, tmp_path):
+    """Stand-ins instead of the tools; the folder in which they leave what they did.
+
+    Hadoop's folder has a jar, and images of pods have this Python.
+    """
+    folder, jar = tmp_path / "stand-in", tmp_path / "hadoop" / JAR
+    own = os.path.dirname(PYTHON)
+    monkeypatch.setenv("PATH", f"{STAND_INS}:{own}:{os.environ['PATH']}")
+    monkeypatch.setenv("T_KUBERNETES", str(folder))
+    monkeypatch.setenv("T_YARN", str(folder))
+    monkeypatch.setenv("HADOOP_HOME", str(tmp_path / "hadoop"))
+    folder.mkdir()
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    jar.with_name(jar.name.replace("3.3.6", "3.3.6-tests")).touch()
+    return folder
 
 
-def run(*words, **options):
-    return launch.run([*WORDS, *words], launcher="slurm", interface="lo", **options)
+def run(command, launcher="slurm", **options):
+    """All on this machine, and not on its network."""
+    image = ["--image", "book"] if launcher == "kubernetes" else []
+    return launch.run(command, launcher=launcher, interface="lo", submit_args=image,
+                      **options)  # fmt: skip
 
 
-def test_copies_become_servers_and_workers_with_all_that_they_were_given(srun):
+def test_copies_become_servers_and_workers_with_all_that_they_were_given(stand_ins):
     nasty = ["a b", "$(touch x)", "'", "ä", "-n", ""]
-    job = run(*nasty, env={"T_SECRET": "s p"}, num_workers=2, num_servers=2)
+    job = run([*WORDS, *nasty], env={"T_SECRET": "s p"}, num_workers=2, num_servers=2)
     assert job.returncode == 0, job.cause
     for rank in (0, 1):
         told = job.output("worker", rank)
@@ -43,9 +72,9 @@ def test_copies_become_servers_and_workers_with_all_that_they_were_given(srun):
     assert "srun: srun: a stand-in" in job.notes
 
 
-def test_the_secret_does_not_reach_the_processes(srun):
+def test_the_secret_does_not_reach_the_processes(stand_ins):
     print_names = "import os; print(*os.environ)"
-    job = launch.run([PYTHON, "-c", print_names], launcher="slurm", interface="lo")
+    job = run([PYTHON, "-c", print_names])
     assert job.returncode == 0, job.cause
     names = job.output().split()
     assert "SLURM_PROCID" in names and "D2L_EXT_DOOR" not in names
@@ -92,18 +121,17 @@ def _quietly(function, *args):
     ("'well'", 255, "worker 0 on .*; agent: a message was changed, .*"),
 ])  # fmt: skip
 def test_a_job_ends_when_somebody_between_changes_a_word_and_says_so(
-        srun, between, word, code, cause):  # fmt: skip
-    job = launch.run([PYTHON, "-c", f"print({word})"], 1, 1, launcher="slurm",
-                     interface="lo")  # fmt: skip
+        stand_ins, between, word, code, cause):  # fmt: skip
+    job = run([PYTHON, "-c", f"print({word})"], num_workers=1)
     assert job.returncode == code, job.cause
     assert re.fullmatch(cause, str(job.cause))
     assert "ill!" not in job.output()
 
 
-def test_a_copy_that_comes_twice_has_one_part_in_the_job(srun, monkeypatch):
+def test_a_copy_that_comes_twice_has_one_part_in_the_job(stand_ins, monkeypatch):
     """As when a scheduler has lost sight of one, and starts it anew."""
     monkeypatch.setenv("T_COPIES", "0 0 0 1 2")
-    job = run()
+    job = run(WORDS)
     assert job.returncode == 0, job.cause
     assert [json.loads(job.output("worker", rank))["env"]["DMLC_WORKER_ID"]
             for rank in (0, 1)] == ["0", "1"]  # fmt: skip
@@ -111,29 +139,29 @@ def test_a_copy_that_comes_twice_has_one_part_in_the_job(srun, monkeypatch):
 
 @pytest.mark.parametrize("code, of_job", [(3, 3), (0, 1)])
 def test_a_submission_that_ends_before_all_agents_are_there_fails_the_job(
-        srun, monkeypatch, code, of_job):  # fmt: skip
+        stand_ins, monkeypatch, code, of_job):  # fmt: skip
     monkeypatch.setenv("T_COPIES", "")
     monkeypatch.setenv("T_CODE", str(code))
-    job = run()
+    job = run(WORDS)
     assert job.returncode == of_job
     told = f"srun ended with code {code}, when 0 of 3 agents are here:\nsrun: a"
     assert told in job.cause
 
 
 def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
-        srun, monkeypatch):  # fmt: skip
+        stand_ins, monkeypatch):  # fmt: skip
     """Debian gives a computer's own name to 127.0.1.1."""
     made = plan.make(WORDS, 1, 1, launcher="slurm")
-    monkeypatch.setattr(submission, "address", lambda root, interface: "10.0.0.5")
+    monkeypatch.setattr(submitted, "address", lambda root, interface: "10.0.0.5")
     for own, expected in (("127.0.1.1", "10.0.0.5"), ("10.0.0.7", "10.0.0.7")):
-        monkeypatch.setattr(submission.socket, "gethostbyname", lambda name: own)  # noqa: B023
-        assert submission.root(made) == expected
+        monkeypatch.setattr(submitted.socket, "gethostbyname", lambda name: own)  # noqa: B023
+        assert submitted.Crew.scheduler_address(made) == expected
 
 
-def test_agents_that_wait_for_others_end_with_the_deadline(srun, monkeypatch):
+def test_agents_that_wait_for_others_end_with_the_deadline(stand_ins, monkeypatch):
     monkeypatch.setenv("T_COPIES", "0 1")
     monkeypatch.setattr(submitted, "PATIENCE", 0.5)
-    job = run(deadline=8)
+    job = run(WORDS, deadline=8)
     assert job.returncode == 124
     assert job.seconds < 20
     wait = "2 of 3 agents are here; to see what the others wait for: squeue"
@@ -152,38 +180,40 @@ def test_the_folder_of_an_array_job_goes_after_its_submission(monkeypatch, tmp_p
     assert seen == [True] and not folder.exists()
 
 
-def test_a_failing_worker_gives_the_job_its_code(srun):
-    job = launch.run([PYTHON, "-c", "import sys; print('oh'); sys.exit(5)"],
-                     launcher="slurm", interface="lo")  # fmt: skip
+def test_a_failing_worker_gives_the_job_its_code(stand_ins):
+    job = run([PYTHON, "-c", "import sys; print('oh'); sys.exit(5)"])
     assert job.returncode == 5
     assert re.fullmatch(r"worker [01] .*ended with code 5.*", job.cause)  # either first
     assert job.last_lines().endswith("oh")
 
 
-def test_a_command_that_is_not_there_is_said_by_the_agent(srun):
-    job = launch.run(["no-such-command"], launcher="slurm", interface="lo")
+def test_a_command_that_is_not_there_is_said_by_the_agent(stand_ins):
+    job = run(["no-such-command"])
     assert job.returncode == 127
     assert "no-such-command: No such file or directory" in job.cause
 
 
 @pytest.mark.parametrize(
-    "name, tool", [("mpi", "mpirun"), ("slurm", "srun"), ("sge", "qsub")]
-)
-def test_a_missing_tool_is_named(name, tool, monkeypatch):
+    "name, tool, package",
+    [("mpi", "mpirun", ".*Debian"), ("slurm", "srun", ".*Debian"),
+     ("sge", "qsub", ".*Debian"), ("kubernetes", "kubectl", ".*Debian"),
+     ("yarn", "yarn", "Hadoop")],
+)  # fmt: skip
+def test_a_missing_tool_is_named(name, tool, package, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(ValueError, match=f"no command {tool} here: install .*Debian"):
+    with pytest.raises(ValueError, match=f"no command {tool} here: install {package}"):
         plan.make(["x"], 1, 1, launcher=name)
 
 
 @pytest.mark.parametrize("flag, value", [
     ("hosts", ["h1"]), ("ssh_config", "f"), ("sync_dst_dir", "/d"),
 ])  # fmt: skip
-def test_what_only_ssh_can_do_is_refused(flag, value, srun):
+def test_what_only_ssh_can_do_is_refused(flag, value, stand_ins):
     with pytest.raises(ValueError, match=f"{flag}: not with the launcher slurm"):
         plan.make(["x"], 1, 1, launcher="slurm", **{flag: value})
 
 
-def test_a_dry_run_shows_the_submission_and_no_value(srun, tmp_path):
+def test_a_dry_run_shows_the_submission_and_no_value(stand_ins, tmp_path):
     argv = ["-n", "2", "-s", "1", "--launcher", "slurm", "--submit-args=-p 'a b'",
             "--env", "T_SECRET:x7y", "--dry-run", "train.py", "--lr", "0.1"]
     done = subprocess.run([*CLI, *argv], check=True, capture_output=True, text=True)
@@ -192,3 +222,187 @@ def test_a_dry_run_shows_the_submission_and_no_value(srun, tmp_path):
     assert "1 x server, then 2 x worker" in done.stdout
     assert "DMLC_ROLE=worker T_SECRET=… train.py --lr 0.1" in done.stdout
     assert "x7y" not in done.stdout
+
+# ---- yarn and kubernetes ----
+
+
+@pytest.mark.parametrize("launcher", ["yarn", "kubernetes"])
+def test_a_job_ends_with_the_weights_of_this_machine(stand_ins, tmp_path, launcher):
+    job = run([*TRAIN, "--save-prefix", str(tmp_path / "net")], launcher, num_workers=2)
+    assert job.returncode == 0, job.cause
+    assert (weights(tmp_path / "net") == local_weights(tmp_path)).all()
+    if launcher == "yarn":
+        assert any("Submitted application application_" in line for line in job.notes)
+    else:
+        check(json.loads((stand_ins / "manifest.json").read_text()))
+        assert (stand_ins / "deleted").exists()
+
+
+@pytest.mark.parametrize("launcher, trace", [
+    ("yarn", "killed"), ("kubernetes", "deleted"),
+])  # fmt: skip
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
+def test_a_launcher_that_is_ended_ends_what_it_has_submitted(
+    signum, launcher, trace, stand_ins, nothing_left  # noqa: F811
+):
+    words = [*CLI, "-n", "1", "-s", "1", "--launcher", launcher, "--interface", "lo"]
+    words += ["--submit-args=--image a"] if launcher == "kubernetes" else []
+    process = subprocess.Popen([*words, PYTHON, str(JOBS / "steps.py")],
+                               stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)  # fmt: skip
+    wait_for(lambda: ("worker", 0) in nodes_of(nothing_left))
+    process.send_signal(signum)
+    process.wait(30)
+    if (launcher, signum) != ("yarn", signal.SIGINT):  # which has ended by itself
+        wait_for(lambda: (stand_ins / trace).exists(), 15)
+
+
+# ---- yarn ----
+
+
+def test_the_submission_is_one_of_the_distributed_shell(stand_ins):
+    made = plan.make(["x"], 5, 2, launcher="yarn",
+                     submit_args=["-queue", "gpu"])  # fmt: skip
+    command = yarn.Crew.words(made, "JOB")
+    assert command[:2] == ["yarn", yarn.CLIENT]
+    given = dict(zip(command[2::2], command[3::2]))
+    assert given["-jar"].endswith(JAR), "and not that with its tests"
+    assert (given["-num_containers"], given["-queue"]) == ("7", "gpu")
+    assert (given["-timeout"], given["-appname"]) == ("2147483647", "d2l_ext-JOB")
+
+
+def test_the_secret_is_in_a_private_script_alone(stand_ins, monkeypatch):
+    seen = {}
+
+    def look(self):
+        path = Path(yarn.folder(self.job), "agent.sh")
+        seen.update(mode=path.stat().st_mode, above=path.parent.stat().st_mode,
+                    text=path.read_text(), secret=self.door.secret)
+        words = Path(f"/proc/{self.process.pid}/cmdline").read_text()
+        seen.update(words=words)
+        submit_look(self)
+
+    submit_look = yarn.Crew.look
+    monkeypatch.setattr(yarn.Crew, "look", look)
+    job = run(WORDS, "yarn")
+    assert job.returncode == 0, job.cause
+    assert seen["secret"] in seen["text"] and seen["secret"] not in seen["words"]
+    assert stat.S_IMODE(seen["mode"]) == 0o600 and stat.S_IMODE(seen["above"]) == 0o700
+
+
+def test_hadoop_that_is_elsewhere_is_asked_for(stand_ins, monkeypatch, tmp_path):
+    monkeypatch.setenv("HADOOP_HOME", str(tmp_path))
+    with pytest.raises(ValueError, match="set HADOOP_HOME to the folder of Hadoop"):
+        plan.make(["x"], 1, 1, launcher="yarn")
+
+
+# ---- kubernetes ----
+
+JOB = "0123456789abcdef0123456789abcdef"
+#: A pod template as a user would write it.
+TEMPLATE = {"metadata": {"labels": {"team": "a"}}, "spec": {
+    "nodeSelector": {"gpu": "yes"},
+    "volumes": [{"name": "work", "persistentVolumeClaim": {"claimName": "work"}}],
+    "containers": [{"env": [{"name": "T_OWN", "value": "1"}], "args": ["dropped"],
+                    "volumeMounts": [{"name": "work", "mountPath": "/work"}],
+                    "resources": {"limits": {"cpu": "2"}}}]}}  # fmt: skip
+
+
+def manifest(*submit_args, workers=2, servers=1):
+    made = plan.make(["x"], workers, servers, launcher="kubernetes",
+                     submit_args=["--image", "r/b:1", *submit_args])  # fmt: skip
+    return kubernetes.manifest(made, JOB, "10.0.0.1:99:secret")
+
+
+def check(document):
+    """Each part has all fields, and no others, with the types that the API wants."""
+    for item in document["items"]:
+        kubernetes_validate.validate(item, "1.29", strict=True)
+
+
+def test_the_manifest_is_what_the_schema_of_kubernetes_wants(stand_ins, tmp_path):
+    path = tmp_path / "template.json"
+    path.write_text(json.dumps(TEMPLATE))
+    for document in (manifest(), manifest("--template", str(path), workers=500)):
+        check(document)
+    with pytest.raises(kubernetes_validate.ValidationError, match="completion"):
+        document["items"][1]["spec"]["completion"] = 3
+        check(document)
+
+
+def test_a_job_has_a_pod_for_each_server_and_worker_and_tries_none_again(stand_ins):
+    spec = manifest(workers=5, servers=2)["items"][1]["spec"]
+    assert (spec["completions"], spec["parallelism"]) == (7, 7)
+    assert (spec["completionMode"], spec["backoffLimit"]) == ("Indexed", 0)
+    assert spec["template"]["spec"]["restartPolicy"] == "Never"
+    assert spec["template"]["spec"]["automountServiceAccountToken"] is False
+
+
+def test_the_secret_is_in_the_secret_alone(stand_ins):
+    secret, job = manifest()["items"]
+    assert secret["stringData"] == {"door": "10.0.0.1:99:secret"}
+    assert "99:secret" not in json.dumps(job)
+    (variable,) = job["spec"]["template"]["spec"]["containers"][0]["env"]
+    reference = variable["valueFrom"]["secretKeyRef"]
+    assert reference == {"name": secret["metadata"]["name"], "key": "door"}
+
+
+def test_a_template_keeps_what_it_says_of_pods(stand_ins, tmp_path):
+    path = tmp_path / "template.json"
+    path.write_text(json.dumps(TEMPLATE))
+    template = manifest("--template", str(path))["items"][1]["spec"]["template"]
+    assert template["metadata"]["labels"] == {"team": "a", kubernetes.LABEL: JOB}
+    assert template["spec"]["nodeSelector"] == {"gpu": "yes"}
+    (container,) = template["spec"]["containers"]
+    assert container["volumeMounts"] == [{"name": "work", "mountPath": "/work"}]
+    assert [v["name"] for v in container["env"]] == ["T_OWN", "D2L_EXT_DOOR"]
+    assert container["image"] == "r/b:1" and "args" not in container
+    assert container["command"][:3] == ["python3", "-m", "pslaunch.door"]
+
+
+@pytest.mark.parametrize("submit_args, text", [
+    ([], "required: --image"),
+    (["--image", "a", "--gpus", "2"], "unrecognized arguments: --gpus 2"),
+    (["--image", "a", "--template", "/none"], "template /none: give a file in JSON"),
+])  # fmt: skip
+def test_wrong_submit_args_are_named(submit_args, text, stand_ins):
+    with pytest.raises(ValueError, match=text):
+        plan.make(["x"], 1, 1, launcher="kubernetes", submit_args=submit_args)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "{}", '{"spec": {"containers": {}}}'],
+    ids=["nested", "empty", "no list"],
+)  # fmt: skip
+def test_a_template_that_is_none_is_named(text, stand_ins, tmp_path):
+    file = tmp_path / "pod.json"
+    file.write_text(text)
+    with pytest.raises(ValueError, match="pod.json: give a file in JSON, a pod temp"):
+        manifest("--template", str(file))
+
+
+def test_a_dry_run_prints_the_manifest_without_the_secret(stand_ins):
+    argv = ["-n", "2", "--launcher", "kubernetes", "--dry-run", "--submit-args",
+            "--image a:1 --namespace n --context c", "x"]  # fmt: skip
+    done = subprocess.run([*CLI, *argv], check=True, capture_output=True, text=True)
+    assert "  kubectl --context=c --namespace=n create -f -\n" in done.stdout
+    document = json.loads(done.stdout[done.stdout.index("\n{") :])
+    check(document)
+    assert document["items"][0]["stringData"] == {"door": "…"}
+    assert not list(stand_ins.iterdir()), "nothing was made"
+
+
+def test_a_pod_that_cannot_begin_fails_the_job_with_its_last_lines(stand_ins):
+    """As one that has no way to the launcher: here, without this library."""
+    job = run(["x"], "kubernetes", python="/usr/bin/false")
+    assert job.returncode == 1
+    assert "pod pod-0 failed" in job.cause
+    assert (stand_ins / "deleted").exists()
+
+
+def test_why_pods_wait_is_said(stand_ins, monkeypatch):
+    monkeypatch.setenv("T_PULL", "fails")
+    job = run(["x"], "kubernetes", deadline=5)
+    assert job.returncode == 124
+    assert [n for n in job.notes if "pod-" in n] == [
+        f"pod pod-{number}: ErrImagePull no such image" for number in range(3)]

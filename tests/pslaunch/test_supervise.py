@@ -1,14 +1,20 @@
-"""What ps-lite's resending does to the end of a job, and what it does not hide."""
+"""How a start is watched to its end, what ps-lite's resending does to that, and when a
+job that failed is started again."""
 
 import d2l_ext  # noqa: F401, I001
+import re
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 from job_checks import nothing_left  # noqa: F401
 
 import pslaunch as launch
-from pslaunch import failures, late, start, supervise
+from d2l_ext.trainer import resume
+from pslaunch import __main__ as command_line
+from pslaunch import environment, plan, runner, start, supervise
+from pslaunch.job import Failed
 
 TRIED = ("[21:25:56] resender.h:121: W[9]: Timeout to get the ACK message. Resend "
          "(retry={}) ? => {}. Meta: request=1, timestamp={}, {}\n")  # fmt: skip
@@ -37,14 +43,14 @@ def gave_up(*message):
 )
 def test_a_worker_that_gave_up_was_done_if_it_wanted_to_leave(message, closed):
     log = gave_up(*message)
-    assert late.had_closed("worker", log) == closed
-    assert late.had_closed("server", log) and late.had_closed("scheduler", log)
+    assert supervise.had_closed("worker", log) == closed
+    assert all(supervise.had_closed(role, log) for role in ("server", "scheduler"))
 
 
 def test_only_the_message_that_was_given_up_counts():
     before = TRIED.format(3, 1, 5, LAST)
-    assert not late.had_closed("worker", before + gave_up(8, 6, PUSH))
-    assert not late.had_closed("worker", before + "Segmentation fault")
+    assert not supervise.had_closed("worker", before + gave_up(8, 6, PUSH))
+    assert not supervise.had_closed("worker", before + "Segmentation fault")
 
 
 # ---- A worker that aborts ----
@@ -160,7 +166,7 @@ def test_nor_does_a_worker_whose_result_is_there(short):
 
 def test_a_worker_of_which_nobody_knows_more_has_to_end(short):
     ends = dict.fromkeys([SCHEDULER, WORKERS[0]], 0)
-    with pytest.raises(failures.Failed) as caught:
+    with pytest.raises(Failed) as caught:
         watched(ends, seconds=0.5)
     assert str(caught.value) == (
         "the deadline passed, still running: worker 1; the scheduler had left before"
@@ -177,13 +183,13 @@ def test_of_those_that_fail_together_one_that_a_signal_ended_is_to_blame(killed)
     """The others fail by that: whoever it is, and in whatever order they are seen."""
     ends = {WORKERS[0]: 1, killed: -9}
     for order in (ends, dict(reversed(ends.items()))):
-        with pytest.raises(failures.Failed) as caught:
+        with pytest.raises(Failed) as caught:
             watched(order)
         assert caught.value.culprit == killed and caught.value.code == 137
 
 
 def test_services_that_stay_while_the_scheduler_does_fail_the_job(short):
-    with pytest.raises(failures.Failed, match="0.2 s after the last worker still"):
+    with pytest.raises(Failed, match="0.2 s after the last worker still"):
         watched(dict.fromkeys(WORKERS, 0))
 
 
@@ -191,5 +197,82 @@ def test_an_abort_after_the_result_is_a_note(short):
     ends = {**dict.fromkeys([SCHEDULER, SERVER, WORKERS[0]], 0), WORKERS[1]: -6}
     notes = ["worker 1 aborted after the store was closed"]
     assert watched(ends, done=[1], log=gave_up(1, 4, OF_WORKERS)) == notes
-    with pytest.raises(failures.Failed, match="worker 1 was ended by SIGABRT"):
+    with pytest.raises(Failed, match="worker 1 was ended by SIGABRT"):
         watched(ends, log=gave_up(1, 4, OF_WORKERS))
+
+
+# ---- Started again, or not ----
+
+FAILS = "echo start $D2L_EXT_START; exit $((D2L_EXT_START < {good} ? {code} : 0))"
+
+
+def failing(good, code=3, **options):
+    """A job that fails with `code` before start number `good`."""
+    return launch.run(["bash", "-c", FAILS.format(good=good, code=code)],
+                      num_workers=1, **options)  # fmt: skip
+
+
+def test_a_job_that_fails_is_started_again_until_it_ends_well(tmp_path):
+    job = failing(good=3, max_restarts=5, log_dir=tmp_path)
+    assert (job.returncode, job.cause, job.restarts, job.attempts) == (0, None, 2, 3)
+    cause = "worker 0 ended with code 3 before the job was ready"
+    assert job.notes[:2] == [f"{cause}; restart {n} of 5" for n in (1, 2)]
+    texts = [(tmp_path / f"worker-0.log{end}").read_text()
+             for end in (".start-1", ".start-2", "")]  # fmt: skip
+    assert texts == ["start 1\n", "start 2\n", "start 3\n"]
+
+
+def test_after_the_last_restart_it_has_failed():
+    job = failing(good=9, max_restarts=1)
+    assert (job.returncode, job.restarts) == (3, 1)
+    assert job.output() == "start 2\n"
+
+
+@pytest.mark.parametrize("options", [{}, {"code": 2, "max_restarts": 3}])
+def test_without_leave_or_after_a_wrong_flag_nothing_is_started_again(options):
+    job = failing(good=9, **options)
+    assert (job.returncode, job.restarts) == (options.get("code", 3), 0)
+
+
+def test_a_job_that_ran_out_of_time_is_not_started_again():
+    job = launch.run(["sleep", "100"], num_workers=1, deadline=1, max_restarts=3)
+    assert (job.returncode, job.restarts) == (124, 0)
+
+
+@pytest.mark.parametrize(
+    "code, told",
+    [(0, False), (1, True), (2, False), (125, True), (126, False), (127, False),
+     (137, True)],
+)  # fmt: skip
+def test_only_a_failure_that_may_pass_is_tried_again(code, told):
+    job = SimpleNamespace(returncode=code, restarts=0)
+    assert runner.again(job, 1) == told
+    assert not runner.again(job, 0)
+    assert not runner.again(job, 1, until=0)
+
+
+def test_the_number_of_the_start_reaches_every_role_and_is_no_users():
+    numbered = runner.numbered(plan.make(["x"], 1, 1), 2)
+    assert {env[environment.START] for env in numbered.env.values()} == {"2"}
+    with pytest.raises(ValueError, match="D2L_EXT_START is set by the launcher"):
+        plan.make(["x"], 1, 1, {environment.START: 3})
+    assert environment.START not in environment.inherited({environment.START: "3"})
+
+
+def test_the_trainer_reads_the_variable_that_the_launcher_sets():
+    """Which neither imports from the other."""
+    assert resume.START == environment.START
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "2"])
+def test_a_wrong_number_of_restarts_is_named(value):
+    with pytest.raises(ValueError, match=re.escape(f"max_restarts={value!r}")):
+        launch.run(["echo"], max_restarts=value)
+
+
+def test_the_command_line_counts_restarts(capfd):
+    script = FAILS.format(good=2, code=3)
+    argv = ["-n", "1", "-s", "1", "--json", "--max-restarts", "1", "bash", "-c", script]
+    assert command_line.main(argv) == 0
+    out, err = capfd.readouterr()
+    assert '"restarts": 1' in out and "restart 1 of 1" in err
