@@ -123,7 +123,7 @@ def test_every_state_is_made_of_values_and_stays_in_its_box(kind):
             assert 0 <= y <= y + int(shape.get("height", 0)) <= bottom, (choice, shape)
 
 
-def test_the_page_says_the_numbers_of_its_data_without_an_end_of_its_script():
+def test_no_data_can_end_the_script_of_the_page():
     html = frame.page("ring_allreduce", "x", "</script>", (), {"devices": 2,
                       "size": "840"}, {**ring_allreduce.data(), "more": "</script>"})
     assert html.count("</script>") == 2  # of the data and of the script
