@@ -165,13 +165,6 @@ def test_tcp_sends_again_what_a_link_loses_and_is_slower(cluster):
         host.bytes("eth7")
 
 
-@pytest.mark.parametrize("given", [{"rate": "fast; reboot"}, {"delay": "20"},
-                                   {"loss": 1.5}])  # fmt: skip
-def test_a_wrong_shape_is_named(cluster, given):
-    with pytest.raises(ValueError, match=str(next(iter(given)))):
-        cluster.hosts[0].shape(**given)
-
-
 def test_a_delay_works_or_names_what_the_kernel_lacks(cluster):
     host = cluster.hosts[0]
     try:

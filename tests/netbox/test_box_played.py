@@ -193,8 +193,9 @@ def test_a_host_drops_from_everybody_and_the_others_what_comes_from_it(switch, c
         f"h2 {restore}/-A INPUT -i eth0 -s 10.77.0.11 -j loss-h1-eth0/{chain}/COMMIT/"]
 
 
-@pytest.mark.parametrize("wrong", [{"rate": "fast"}, {"delay": "20"}, {"loss": 1.0},
-                                   {"loss": -0.1}])  # fmt: skip
+@pytest.mark.parametrize("wrong", [
+    {"rate": "fast"}, {"rate": "fast; reboot"}, {"delay": "20"}, {"loss": 1.0},
+    {"loss": 1.5}, {"loss": -0.1}])  # fmt: skip
 def test_a_wrong_shape_is_refused_before_a_tool_is_called(wrong, switch, calls):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
         shaped(calls, switch, **wrong)
