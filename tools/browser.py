@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import time
 
-from d2l_ext.temporary import Folder
+from pslaunch.temporary import Folder
 
 #: Names of Chromium and its kin, which .ci/run looks for as well.
 PROGRAMS = (

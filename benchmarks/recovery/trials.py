@@ -8,7 +8,7 @@ import numpy
 
 import netbox as box
 from d2l_ext.clusters.checkpoint import Checkpoints
-from d2l_ext.temporary import Folder
+from pslaunch.temporary import Folder
 
 from .story import Hosts, run
 

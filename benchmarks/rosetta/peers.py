@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy
 
-from d2l_ext.temporary import Folder
+from pslaunch.temporary import Folder
 
 HERE = Path(__file__).resolve().parent
 #: The environment of `make bench-peers`, unless this variable names an interpreter.

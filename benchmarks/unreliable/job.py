@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import netbox as box
-from d2l_ext.temporary import Folder
 from pslaunch import calls, environment
+from pslaunch.temporary import Folder
 
 PORT, READY, ATTEMPTS = 9000, 100, 3
 #: What ps-lite's log says when a message is dropped, sent again, or came twice.

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import tempfile
 from collections import namedtuple
 from contextlib import contextmanager
 
@@ -10,7 +12,6 @@ from mxnet import npx
 
 from ..palette import DEVICE_COLOURS, KIND_HATCHES, bar
 from ..runtime import cores
-from ..temporary import Folder
 
 __all__ = [
     "DEVICE_COLOURS", "KIND_HATCHES",
@@ -153,10 +154,9 @@ def profiled(take, **what):
     `take`: called at the end, also after an error, with the path of what was written.
     `what`: options of `mxnet.profiler.set_config`, such as `profile_memory=True`.
     """
-    # A thread of the profiler's writes once a second, also when all has been read, and
-    # so perhaps into a folder that is about to be removed: `Folder` does not mind.
-    with Folder("d2l_ext-profile-") as folder:
-        path = os.path.join(folder, "profile.json")
+    folder = tempfile.mkdtemp(prefix="d2l_ext-profile-")
+    path = os.path.join(folder, "profile.json")
+    try:
         npx.waitall()
         mx.profiler.set_config(profile_api=False, filename=path, **what)
         mx.profiler.set_state("run")
@@ -168,6 +168,13 @@ def profiled(take, **what):
             # finished=True would close the profiler for the rest of the process.
             mx.profiler.dump(finished=False)
             take(path)
+    finally:
+        # A thread of the profiler's writes once a second, also when all has been read,
+        # and so perhaps just as the folder is removed.
+        for _ in range(100):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not os.path.lexists(folder):
+                break
 
 
 def borrowed_slots(devices):

@@ -92,7 +92,7 @@ def test_each_doctored_cell_fails_and_no_other(tmp_path):
 JOB = """
 from pslaunch import by_hand
 import pslaunch as launch
-from d2l_ext.temporary import Folder
+from pslaunch.temporary import Folder
 job = launch.run(["true"], 1, 1)
 processes = by_hand.Processes()
 folder = Folder()
