@@ -205,6 +205,8 @@ def test_a_limit_that_one_device_exceeds_and_four_keep():
         with pytest.raises(ValueError, match=message):
             tp.split_block(params, try_all_devices(k), memory_limit=limit)
     tp.split_block(params, try_all_devices(4), memory_limit=limit)
+    exactly = tp.bytes_per_device(params, 2)[0]
+    tp.split_block(params, try_all_devices(2), memory_limit=exactly)
 
 
 def test_a_refused_block_leaves_nothing_on_the_devices():
@@ -238,8 +240,8 @@ def test_a_refused_block_leaves_nothing_on_the_devices():
             r"\(8, 4\), \(5,\)\]: they must be \(in, hidden\)",
         ),
         (
-            lambda d: tp.split_block(block(4, 8, 4)[::-1], d),
-            "they must be",
+            lambda d: tp.split_block([numpy.ones((4, 9)), *block(4, 8, 4)[1:]], d),
+            r"\[\(4, 9\), \(8,\), \(8, 4\), \(4,\)\]: they must be",
         ),
     ],
 )
