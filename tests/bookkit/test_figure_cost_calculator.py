@@ -142,9 +142,12 @@ def test_the_lanes_and_the_curves_are_as_long_and_as_high_as_the_numbers():
         assert bars == [(x, end - x) for x, end in expected if end > x]
         curves = [path["d"][1:].split("L") for path in drawing.find_all("path")
                   if "L" in path["d"]]  # fmt: skip
-        points = [[290 - int(point.split()[1]) for point in curve] for curve in curves]
-        assert points == [pytest.approx([150 * e for e in curve], abs=0.51)
-                          for curve in d["curves"]]  # fmt: skip
+        for points, efficiencies in zip(curves, d["curves"]):
+            xs, ys = zip(*(map(int, point.split()) for point in points))
+            assert list(xs) == [90 + 40 * n for n in range(len(DEVICES))]
+            heights = [290 - 150 * e for e in efficiencies]
+            assert list(ys) == pytest.approx(heights, abs=0.51)
+        assert len(curves) == len(exchange.WAYS)
 
 
 def test_every_number_has_its_unit_and_its_limits():

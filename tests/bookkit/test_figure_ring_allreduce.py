@@ -6,6 +6,7 @@ from figure_checks import State, labels, soup
 import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit.figures import frame
 from bookkit.figures.ring_allreduce import SIZES, data
+from d2l_ext import palette
 from d2l_ext.data_parallel import allreduce, traffic
 from d2l_ext.devices import try_all_devices
 
@@ -126,8 +127,9 @@ def test_every_round_has_a_message_to_each_device_and_a_stripe_for_each_share(k)
     for now, held in enumerate(all_held(d)):
         drawn = soup(d.drawing(now))
         assert len(drawn.find_all("path", class_="arrow")) == (k if now else 0)
-        stripes = len(drawn.select(".chunk rect.swatch"))
-        assert stripes == sum(len(members) for row in held for members in row)
+        stripes = [rect["fill"] for rect in drawn.select(".chunk rect.swatch")]
+        every = (j for row in held for members in row for j in sorted(members))
+        assert stripes == [palette.colour(j) for j in every]
         right = max(int(r["x"]) + int(r["width"]) for r in drawn.find_all("rect"))
         assert right <= 580  # the words at the right need the rest of 700
 
