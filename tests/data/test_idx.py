@@ -61,14 +61,13 @@ def test_the_gzipped_file_is_preferred(folder):
     assert len(idx.read_folder(folder)[1]) == 20
 
 
-def test_a_missing_folder_is_refused(tmp_path):
+def test_what_is_no_folder_with_files_is_refused(tmp_path):
+    (tmp_path / "f").write_text("x")
+    (tmp_path / "empty").mkdir()
     message = refusal(tmp_path / "nowhere", FileNotFoundError)
     assert "nowhere" in message and "no such folder" in message and IMAGES in message
-
-
-def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
-    (tmp_path / "f").write_text("x")
     assert "that is a file" in refusal(tmp_path / "f", FileNotFoundError)
+    assert "it holds nothing" in refusal(tmp_path / "empty", FileNotFoundError)
 
 
 def test_missing_files_are_listed_all_at_once_with_what_is_there(folder):
@@ -78,10 +77,6 @@ def test_missing_files_are_listed_all_at_once_with_what_is_there(folder):
     assert f"lacks {TEST_IMAGES}, {TEST_LABELS}" in message
     assert f"holds {IMAGES}, {LABELS}" in message
     assert "D2L_EXT_DATA_DIR" in message
-
-
-def test_an_empty_folder_is_refused(tmp_path):
-    assert "it holds nothing" in refusal(tmp_path, FileNotFoundError)
 
 
 @pytest.mark.parametrize("name", idx.FILES)
@@ -156,19 +151,18 @@ def test_a_file_shorter_than_its_header_is_refused(folder, length, zipped):
     assert str(folder / IMAGES) in refusal(folder)
 
 
-def test_labels_in_the_place_of_images_are_refused_as_labels(folder):
-    (folder / IMAGES).write_bytes((folder / LABELS).read_bytes())
+@pytest.mark.parametrize("name, other, wanted, found", [
+    (IMAGES, LABELS, "3 (images)", "1 (labels)"),
+    (TEST_LABELS, TEST_IMAGES, "1 (labels)", "3 (images)"),
+])  # fmt: skip
+def test_a_file_in_the_place_of_another_is_refused_as_what_it_is(
+    folder, name, other, wanted, found
+):
+    (folder / name).write_bytes((folder / other).read_bytes())
     message = refusal(folder)
-    assert "expected the magic number 0x00000803 (images)" in message
-    assert "found 0x00000801 (labels)" in message
-
-
-def test_images_in_the_place_of_labels_are_refused_as_images(folder):
-    (folder / TEST_LABELS).write_bytes((folder / TEST_IMAGES).read_bytes())
-    message = refusal(folder)
-    assert str(folder / TEST_LABELS) in message
-    assert "expected the magic number 0x00000801 (labels)" in message
-    assert "found 0x00000803 (images)" in message
+    assert str(folder / name) in message
+    assert f"expected the magic number 0x0000080{wanted}" in message
+    assert f"found 0x0000080{found}" in message
 
 
 def test_a_web_page_is_refused_as_no_idx_file(folder):

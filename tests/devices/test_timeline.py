@@ -32,12 +32,19 @@ def work(device, times=3):
     return a
 
 
-def test_two_devices_that_overlap():
+@pytest.mark.parametrize("events, span, busy, overlap", [
     #  cpu/0  ████████
     #  cpu/1      ████████
-    trace = trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12))
-    assert (trace.span(), trace.busy(), trace.overlap()) == (12, 12, 4)
-    assert trace.busy("cpu/0") == trace.busy("cpu/1") == 8
+    ([("cpu/0", 0, 8), ("cpu/1", 4, 12)], 12, {None: 12, "cpu/0": 8, "cpu/1": 8}, 4),
+    ([("cpu/0", 0, 5), ("cpu/1", 5, 9)], 9, {None: 9}, 0),  # one after the other
+    ([("cpu/0", 0, 5), ("cpu/0", 3, 9)], 9, {"cpu/0": 9}, 0),  # of one device
+    ([("cpu/0", 0, 4), ("cpu/1", 0, 4), ("cpu/2", 0, 4)], 4, {None: 4}, 4),  # three
+    ([], 0, {None: 0}, 0),
+])  # fmt: skip
+def test_time_is_counted_once_however_many_work(events, span, busy, overlap):
+    trace = trace_of(*events)
+    assert (trace.span(), trace.overlap()) == (span, overlap)
+    assert {device: trace.busy(device) for device in busy} == busy
 
 
 def test_printed_it_says_how_long_each_worked_and_how_long_together():
@@ -54,21 +61,6 @@ def test_the_engines_own_marks_are_no_work():
     assert "WaitForVar" not in {e.name for e in trace.events}
 
 
-def test_two_devices_one_after_the_other():
-    trace = trace_of(("cpu/0", 0, 5), ("cpu/1", 5, 9))
-    assert trace.overlap() == 0
-
-
-def test_two_operators_of_one_device_are_no_overlap():
-    trace = trace_of(("cpu/0", 0, 5), ("cpu/0", 3, 9))
-    assert (trace.busy("cpu/0"), trace.overlap()) == (9, 0)
-
-
-def test_a_third_device_does_not_count_twice():
-    trace = trace_of(("cpu/0", 0, 4), ("cpu/1", 0, 4), ("cpu/2", 0, 4))
-    assert trace.overlap() == 4
-
-
 def test_a_file_for_chrome_has_a_process_for_each_device_and_microseconds():
     trace = trace_of(("cpu/0", 0.25, 8), ("cpu/1", 4, 12.5))
     names = [{"ph": "M", "name": "process_name", "pid": i, "tid": 0,
@@ -77,10 +69,6 @@ def test_a_file_for_chrome_has_a_process_for_each_device_and_microseconds():
     assert timeline.trace_events(trace) == [
         *names, {**work, "pid": 0, "ts": 250.0, "dur": 7750.0},
         {**work, "pid": 1, "ts": 4000.0, "dur": 8500.0}]  # fmt: skip
-
-
-def test_nothing_recorded_is_nothing_done():
-    assert (Timeline().span(), Timeline().busy(), Timeline().overlap()) == (0, 0, 0)
 
 
 def test_a_record_holds_the_work_of_its_block_on_its_devices():

@@ -15,21 +15,12 @@ from job_checks import PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
 from trained import assert_bit_equal, last
 
 import pslaunch as launch
-from d2l_ext.trainer import resume
 from d2l_ext.clusters import agreement
 
 TRAIN = [PYTHON, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples", "321",
          "--batch-size", "32", "--kv-store", "dist_sync"]  # fmt: skip
 #: 6 steps an epoch; a line and a checkpoint where a test can see them.
 STEPS = ["--num-epochs", "4", "--save-every", "4", "--disp-batches", "1"]
-
-
-@pytest.mark.parametrize("start, again", [(None, False), ("1", False), ("2", True)])
-def test_only_a_later_start_of_a_job_goes_on_by_itself(start, again, monkeypatch):
-    monkeypatch.delenv(resume.START, raising=False)
-    if start:
-        monkeypatch.setenv(resume.START, start)
-    assert resume.is_again() is again
 
 
 # ---- Killed, and started again ----
