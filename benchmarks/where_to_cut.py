@@ -139,6 +139,7 @@ def main(argv=None):
             "layers": [vars(layer) for layer in layers],
             "chosen": "".join(map(str, chosen)), "rows": rows,
         }  # fmt: skip
+        args.output.parent.mkdir(parents=True, exist_ok=True)
         args.output.write_text(to_json(result) + "\n", encoding="utf-8")
 
 

@@ -1,18 +1,11 @@
 """The benchmark of the cost model: its rows, its bars, its result, and a tiny run."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-import jsonschema
-
-ROOT = Path(__file__).resolve().parents[2]
-BENCHMARKS = ROOT / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 import cost_model as benchmark
-
-SCHEMA = json.loads((BENCHMARKS / "cost_model.schema.json").read_text())
 
 
 def test_a_case_is_named_in_words():
@@ -44,17 +37,11 @@ def test_the_bars_are_those_of_the_unseen_rows():
     assert noise == 0.04
 
 
-def test_a_tiny_run_writes_what_the_schema_promises(tmp_path):
-    output = tmp_path / "result.json"
-    command = [sys.executable, BENCHMARKS / "cost_model.py", "--passes", "1"]
-    done = subprocess.run(
-        [*command, "--rounds", "1", "--only", "local", "ring", "--output", output],
-        check=False, capture_output=True, text=True, timeout=120)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    result = json.loads(output.read_text())
-    jsonschema.validate(result, SCHEMA)
+def test_a_tiny_run_writes_what_the_schema_promises(run):
+    words = "--passes 1 --rounds 1 --only local ring"
+    result, printed = run("cost_model", *words.split(), schema="cost_model.schema.json")
     assert {row["use"] for row in result["rows"]} == {"fitted", "unseen"}
-    assert "worst error" in done.stdout
+    assert "worst error" in printed
 
 
 def test_the_recorded_result_has_cases_that_were_not_fitted():

@@ -1,17 +1,7 @@
 """The rows of the benchmark of distributed steps, and one tiny run of it."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
-import jsonschema
-import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-BENCHMARKS = ROOT / "benchmarks"
-
 import distributed
+import pytest
 
 
 def test_every_row_has_a_name_of_its_own_and_is_compared_with_a_row_that_exists():
@@ -44,15 +34,8 @@ def test_an_unknown_row_is_refused_with_the_known_ones(capsys):
     assert "lenet-one-machine" in capsys.readouterr().err
 
 
-def test_a_tiny_run_writes_what_the_schema_promises(tmp_path):
-    output = tmp_path / "result.json"
-    command = [sys.executable, BENCHMARKS / "distributed.py", "--rounds", "1"]
-    rows = ["--only", "lenet-one-machine", "lenet-async", "20-gloo"]
-    done = subprocess.run(
-        [*command, *rows, "--steps", "1", "--output", output, "--peer-python", "/none"],
-        check=False, capture_output=True, text=True, timeout=150)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    result = json.loads(output.read_text())
-    schema = json.loads((BENCHMARKS / "distributed.schema.json").read_text())
-    jsonschema.validate(result, schema)
+def test_a_tiny_run_writes_what_the_schema_promises(run):
+    words = "--rounds 1 --steps 1 --only lenet-one-machine lenet-async 20-gloo"
+    result, _ = run("distributed", *words.split(), "--peer-python", "/none",
+                    schema="distributed.schema.json")  # fmt: skip
     assert ["missing" in row for row in result["rows"]] == [False, False, True]

@@ -1,13 +1,7 @@
 """The benchmark of placements: every one is measured beside its prediction."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "where_to_cut.py"
 SMALL = "--layers 1 --seq-len 2 --batch-size 2 --hidden 4 --vocabulary 9 --rounds 1"
 
 
@@ -21,12 +15,8 @@ SMALL = "--layers 1 --seq-len 2 --batch-size 2 --hidden 4 --vocabulary 9 --round
         ("--placements 011 010", {"000", "011", "010"}),
     ],
 )
-def test_all_placements_asked_for_are_measured(options, expected, tmp_path):
-    file = tmp_path / "result.json"
-    command = [sys.executable, SCRIPT, *SMALL.split(), *options.split(),
-               "--output", file]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
-    result = json.loads(file.read_text())
+def test_all_placements_asked_for_are_measured(options, expected, run):
+    result, _ = run("where_to_cut", *SMALL.split(), *options.split())
     rows = {row["placement"]: row for row in result["rows"]}
     assert set(rows) == expected | {result["chosen"]}
     assert all(row["predicted_ms"] > 0 < row["measured_ms"] for row in rows.values())

@@ -232,24 +232,18 @@ def test_a_bar_that_is_missed_says_so():
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
+def tiny(run, tmp_path_factory):
     """A run with two rows of ours, and peers whose interpreter lacks them."""
-    folder = tmp_path_factory.mktemp("bench")
-    python, output = folder / "python", folder / "out" / "result.json"
+    python = tmp_path_factory.mktemp("peer") / "python"
     python.write_text("#!/bin/sh\necho \"No module named 'torch'\" >&2\nexit 1\n")
     python.chmod(0o755)
-    done = subprocess.run(
-        [sys.executable, BENCHMARKS / "data_parallel.py", *TINY, "--only", "scratch-1",
-         "scratch-2", "gluon-2-local", "torch-1", "--peer-python", python,
-         "--output", output],
-        check=False, capture_output=True, text=True, timeout=120)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(output.read_text()), done.stdout
+    rows = ["--only", "scratch-1", "scratch-2", "gluon-2-local", "torch-1"]
+    return run("data_parallel", *TINY, *rows, "--peer-python", python,
+               schema="schema.json")  # fmt: skip
 
 
 def test_a_tiny_run_writes_what_the_schema_promises(tiny):
     result, _ = tiny
-    jsonschema.validate(result, SCHEMA)
     assert [entry["id"] for entry in result["rows"]] == [row.id for row in rows.ROWS]
     measured = [e for e in result["rows"] if "missing" not in e]
     assert [e["id"] for e in measured] == ["scratch-1", "scratch-2", "gluon-2-local"]

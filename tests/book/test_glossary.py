@@ -108,25 +108,25 @@ def linked(tmp_path, *parts, page="chapters/one"):
     ]
 
 
-def test_the_first_use_is_linked_and_no_other(tmp_path):
-    assert linked(tmp_path, "A device and a device.") == [("device", "device")]
+LINKED = {
+    "the first use and no other": ("A device and a device.", [("device", "device")]),
+    "a plural, a capital and another name": (
+        "Devices, an LSTM, a long short-term memory.",
+        [("Devices", "device"), ("LSTM", "LSTM")]),
+    "two words that are broken over lines": (
+        "By data\nparallelism.", [("data\nparallelism", "data parallelism")]),
+    "no part of a word": ("A multi-device, a devicer, lstm.", []),
+    "no word with other meanings": ("The cell below.", []),
+}  # fmt: skip
 
 
-def test_a_plural_a_capital_and_another_name_are_found(tmp_path):
-    assert linked(tmp_path, "Devices, an LSTM, a long short-term memory.") == [
-        ("Devices", "device"),
-        ("LSTM", "LSTM"),
-    ]
+@pytest.mark.parametrize("text, links", LINKED.values(), ids=LINKED)
+def test_of_a_paragraph_is_linked(tmp_path, text, links):
+    assert linked(tmp_path, text) == links
 
 
-def test_a_term_of_two_words_may_be_broken_over_lines(tmp_path):
-    assert linked(tmp_path, "By data\nparallelism.") == [
-        ("data\nparallelism", "data parallelism")
-    ]
-
-
-def test_a_part_of_a_word_is_no_term(tmp_path):
-    assert linked(tmp_path, "A multi-device, a devicer, lstm.") == []
+def test_a_word_with_other_meanings_is_linked_in_bold(tmp_path):
+    assert linked(tmp_path, nodes.strong("", "cells")) == [("cells", "cell")]
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,6 @@ def test_a_part_of_a_word_is_no_term(tmp_path):
 def test_code_links_headings_formulas_and_cells_are_left_alone(tmp_path, closed):
     assert linked(tmp_path, closed, " A device.") == [("device", "device")]
     assert linked(tmp_path, closed) == []
-
-
-def test_a_word_with_other_meanings_is_linked_only_in_bold(tmp_path):
-    assert linked(tmp_path, "The cell below.") == []
-    assert linked(tmp_path, nodes.strong("", "cells")) == [("cells", "cell")]
 
 
 def test_the_glossary_itself_gets_no_links(tmp_path):
