@@ -46,6 +46,7 @@ def test_every_word_in_the_librarys_names_is_explained_or_plain():
     plain = {glossary.stem(word) for word in PLAIN}
     unknown = {w: at for w, at in library_words().items() if w not in explained | plain}
     assert not unknown
+    assert not plain - set(library_words()), "words that no name has any more"
 
 
 def test_no_term_is_listed_twice():

@@ -147,7 +147,7 @@ def test_the_lanes_and_the_curves_are_as_long_and_as_high_as_the_numbers():
             assert list(xs) == [90 + 40 * n for n in range(len(DEVICES))]
             heights = [290 - 150 * e for e in efficiencies]
             assert list(ys) == pytest.approx(heights, abs=0.51)
-        assert len(curves) == len(exchange.WAYS)
+        assert len(curves) == len(step.WAYS)
 
 
 def test_every_number_has_its_unit_and_its_limits():
