@@ -16,6 +16,7 @@ stream was cut.
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -35,7 +36,16 @@ from notebooks import (
     prepare_environment,
     surroundings,
 )
-from sources import PAGES, RenderError, copy_sources, differences, render, state
+from sources import (
+    PAGES,
+    RenderError,
+    build,
+    copy_sources,
+    differences,
+    publish,
+    render,
+    state,
+)
 
 #: How long each chapter ran: what it says of itself is compared with this.
 DURATIONS = "chapters/durations.json"
@@ -80,24 +90,89 @@ class Progress:
             print(f"\r\x1b[K{self._text(what)}", end="", file=self.stream, flush=True)
 
 
-def execute_book(root, work, timeout):
-    """Execute the chapters of the book in `root`, in the copy `work`.
+class Pages:
+    """The pages of the book in `root`, made of its copy `work` while chapters run.
 
+    What cannot be rendered anew stays as it was shown before.
+    """
+
+    #: Seconds from one rendering to the next, at least: it needs the cores, too.
+    PATIENCE = 45
+
+    def __init__(self, root, work):
+        self.root, self.work, self.last = root, work, 0.0
+
+    def begin(self, left):
+        """Show the book, and say so; `left` chapters are to be executed."""
+        print(
+            f"The book can be read: {self.end()}\n"
+            "Open it in a browser. From another machine: "
+            f"python3 -m http.server --directory {PAGES} 8000\n"
+            "and look at http://localhost:8000 through your tunnel, or at this host."
+        )
+        if left:
+            print(
+                f"\n{left} chapters show stored outputs. They run on this machine now, "
+                "and their\npages follow. Control-C loses nothing: a next run goes on."
+            )
+        sys.stdout.flush()
+
+    def follow(self):
+        """Show what has changed, unless that was just done."""
+        if time.monotonic() - self.last > self.PATIENCE:
+            self.end()
+
+    def end(self):
+        """Show what has changed; return the first page."""
+        page = publish(self.root, build(self.work, "html", strict=False))
+        self.last = time.monotonic()
+        return page
+
+
+def execute_book(root, work, timeout, pages):
+    """Show the book in `root`, then execute its chapters in the copy `work`.
+
+    A chapter that was executed before, as it is, has those outputs from the start, the
+    others the stored ones; each says which. `pages`: `Pages`. Returns the first page.
     Raises `ChapterError` at the first cell that fails.
     """
     cache = Cache(root / "_build" / "cache", surroundings(root))
-    paths = chapters(work)
+    paths, left = chapters(work), []
+    for path in paths:
+        nb = nbformat.read(work / path, as_version=4)
+        if not cache.recall(path, nb):
+            left.append(path)
+        nbformat.write(say_from_where(nb, path not in left), work / path)
+    pages.begin(len(left))
     progress = Progress(len(paths))
     for path in paths:
         progress.start(path)
-        nb = nbformat.read(work / path, as_version=4)
-        if cache.recall(path, nb):
+        if path not in left:
             progress.end("unchanged")
-        else:
-            nb = _execute(root, work, path, progress, timeout)
-            cache.keep(path, nb)
-            progress.end()
-        nbformat.write(nb, work / path)
+            continue
+        # The source anew: the copy says where the stored outputs come from.
+        shutil.copyfile(root / path, work / path)
+        nb = _execute(root, work, path, progress, timeout)
+        cache.keep(path, nb)
+        progress.end()
+        nbformat.write(say_from_where(nb, True), work / path)
+        pages.follow()
+    return pages.end()
+
+
+def say_from_where(nb, is_from_here):
+    """Say below the title of the chapter `nb` where its outputs come from."""
+    where = "made on this machine" if is_from_here else f"stored{_origin(nb)}"
+    if nb.cells and nb.cells[0].cell_type == "markdown":
+        nb.cells[0].source += f"\n\n*The outputs on this page were {where}.*"
+    return nb
+
+
+def _origin(nb):
+    """Date and processor, if the chapter printed its provenance."""
+    text = json.dumps([cell.get("outputs", ()) for cell in nb.cells])
+    found = re.search(r"'date': '([\d-]+)'.*?'processor': '([^']+)'", text)
+    return f" with the book, on {found[1]} on {found[2]}" if found else " with the book"
 
 
 def rerun_chapters(root, paths, timeout, time_only=False):
@@ -157,8 +232,7 @@ def make(root, arguments):
     work = root / "_build" / "book"
     before = state(root)
     copy_sources(root, work)
-    execute_book(root, work, arguments.timeout)
-    page = render(root, work, strict=False)
+    page = execute_book(root, work, arguments.timeout, Pages(root, work))
     changed = differences(before, state(root))
     if changed:
         print(
@@ -167,12 +241,7 @@ def make(root, arguments):
             file=sys.stderr,
         )
         return 1
-    print(
-        f"\nThe book is ready: {page}\n"
-        f"Open it in a browser. From another machine: "
-        f"python3 -m http.server --directory {PAGES} 8000\n"
-        "and look at http://localhost:8000 through your tunnel, or at this host."
-    )
+    print(f"\nEvery chapter has run on this machine: {page}")
     return 0
 
 
@@ -199,7 +268,8 @@ def show(root, arguments):
 #: Of each: its function, and what is said when it was stopped, and when it failed.
 COMMANDS = {
     "execute": (
-        make, "Finished chapters keep their outputs.", "The book was not made."
+        make, "The book can be read as it is, and the next run goes on.",
+        "The book can be read, but not all of it was made here."
     ),
     "rerun": (
         rerun, "Finished chapters are stored.", "This chapter was left as it was."

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -83,14 +84,34 @@ def _git(root, *arguments):
 
 
 def render(root, work, strict):
-    """Render the book in the folder `work`; move the pages to `root / PAGES`.
+    """Render the book in the folder `work`; put the pages into `root / PAGES`.
 
     Arguments and errors as in `build`. Returns the path of the first page.
     """
-    pages = build(work, "html", strict)
-    shutil.rmtree(root / PAGES, ignore_errors=True)
-    shutil.move(pages, root / PAGES)
-    return root / PAGES / "index.html"
+    return publish(root, build(work, "html", strict))
+
+
+def publish(root, pages):
+    """Put a copy of the folder `pages` in the place of `root / PAGES`.
+
+    There are whole pages at any moment, also when this is interrupted. Returns the
+    path of the first page.
+    """
+    shown = root / PAGES
+    new, old = (shown.with_name(f"{shown.name}.{word}") for word in ("new", "old"))
+    for folder in (new, old):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(pages, new)
+    # Control-C waits for the two names.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        if shown.exists():
+            shown.rename(old)
+        new.rename(shown)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    shutil.rmtree(old, ignore_errors=True)
+    return shown / "index.html"
 
 
 def build(work, builder, strict):

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+from job_checks import wait_for
 from nbformat import v4
 from played_machine import GIT
 
@@ -67,7 +69,9 @@ class Book:
     def execute(self, timeout=60):
         """Execute without rendering; return the outputs of the code cells."""
         sources.copy_sources(self.root, self.work)
-        tool.execute_book(self.root, self.work, timeout)
+        none = SimpleNamespace(begin=lambda left: None, follow=None, end=lambda: None)
+        none.follow = none.end
+        tool.execute_book(self.root, self.work, timeout, none)
         return self.outputs("one", self.work)
 
     def outputs(self, name, root=None):
@@ -134,16 +138,65 @@ def test_a_failing_cell_is_shown_and_ends_the_run(make, capsys):
     assert "chapters/one.ipynb, code cell 2:" in err
     assert "    1 / x\n" in err
     assert "ZeroDivisionError: division by zero" in err
-    assert "The book was not made." in err
+    assert "The book can be read, but not all of it was made here." in err
     assert "two" not in out
     assert "Traceback" not in err
-    assert not (book.root / "_build/html").exists()
+    page = (book.root / "_build/html/chapters/one.html").read_text()
+    assert "The outputs on this page were stored with the book." in page
+
+
+def test_the_book_can_be_read_before_its_chapters_run(make):
+    book = make(one=["# One", "1 + 1"], two=["# Two", "import time; time.sleep(60)"])
+    process = book.start("execute")
+    page = book.root / "_build/html/chapters/one.html"
+    wait_for(lambda: page.exists() and "stored with the book" in page.read_text(), 60)
+    wait_for(lambda: list((book.root / "_build/cache").glob("one-*.json")), 60)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130 and "the next run goes on" in err
+    assert out.startswith(f"The book can be read: {book.root}/_build/html/index.html")
+    assert "2 chapters show stored outputs" in out and page.exists()
+    book.set("two", ["# Two", "2 + 2"])
+    again, _ = book.start("execute").communicate()
+    assert "chapters/one.ipynb  unchanged" in again
+    assert "made on this machine" in page.read_text()
+
+
+def test_there_are_whole_pages_at_any_moment(tmp_path, monkeypatch):
+    made, shown = tmp_path / "made", tmp_path / sources.PAGES
+    made.mkdir()
+    (made / "index.html").write_text("first")
+    sources.publish(tmp_path, made)
+    (made / "index.html").write_text("second")
+    seen = []
+
+    def copytree(source, target):
+        shutil.copyfile(source / "index.html", target.parent / "half")
+        seen.append((shown / "index.html").read_text())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sources.shutil, "copytree", copytree)
+    with pytest.raises(KeyboardInterrupt):
+        sources.publish(tmp_path, made)
+    assert seen == ["first"] and (shown / "index.html").read_text() == "first"
+    monkeypatch.undo()
+    assert sources.publish(tmp_path, made).read_text() == "second"
+    assert [path.name for path in shown.parent.iterdir() if path.is_dir()] == ["html"]
+
+
+def test_a_chapter_says_from_which_machine_its_stored_outputs_are():
+    nb = v4.new_notebook(cells=[_cell(0, "# One"), _cell(1, "provenance()")])
+    facts = "{'date': '2026-11-22',\n 'processor': 'AMD EPYC', 'cores': 2}"
+    data = {"text/plain": facts}
+    nb.cells[1].outputs = [v4.new_output("execute_result", data)]
+    text = tool.say_from_where(nb, is_from_here=False).cells[0].source
+    assert text.endswith("were stored with the book, on 2026-11-22 on AMD EPYC.*")
 
 
 def test_a_chapter_that_writes_into_the_checkout_is_noticed(make, monkeypatch, capsys):
     writes = "_ = open('../../../intro.md', 'a').write('x')"
     book = make(one=[writes])
-    monkeypatch.setattr(tool, "render", lambda *_, **__: "page")
+    monkeypatch.setattr(tool.Pages, "end", lambda self: "page")
     assert book.call("execute") == 1
     assert "These files changed while the book was made: intro.md." in (
         capsys.readouterr().err
@@ -162,7 +215,8 @@ def test_edited_text_appears_and_executes_nothing_and_edited_code_is_executed(
     book.set("one", ["# Title\n\nAfter.", f"_ = {cell}", "6 * 7"])
     assert book.execute() == [[], ["42"]]
     nb = nbformat.read(book.work / "chapters/one.ipynb", as_version=4)
-    assert (nb.cells[0].source, count()) == ("# Title\n\nAfter.", 1)
+    said = "# Title\n\nAfter.\n\n*The outputs on this page were made on this machine.*"
+    assert (nb.cells[0].source, count()) == (said, 1)
     book.set("one", ["# Title\n\nAfter.", f"_ = {cell}", "6 * 8"])
     assert book.execute() == [[], ["48"]]
     assert count() == 2
