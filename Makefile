@@ -36,7 +36,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*  ## /  make \1|/p' Makefile | awk -F'|' \
 	    '{ printf "%-18s %s\n", $$1, $$2 }'
 
-book: venv  ## execute every chapter on this machine's devices, render the pages
+book: venv  ## show the book, then execute every chapter here, and show each as it is done
 	@$(RUN) tools/book.py execute
 
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
