@@ -3,12 +3,13 @@
 
 Changed is what differs from `--since` (default: the last commit), and what git does not
 know yet. A test can be reached if it imports a changed module, directly or by way of
-others; the nearest run first. After `--seconds` no further ones are begun, and those
-that are left are named: `make test` runs them.
+others; the nearest run first. After `--seconds` they are ended, and those that are left
+are named: `make test` runs them.
 """
 
 import argparse
 import ast
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ PLACES = {
     "netbox": "netbox.", "benchmarks": "benchmarks.", "tools": "", "_sphinx/ext": "",
     "tests/helpers": "",
 }  # fmt: skip
-SIDE_BY_SIDE = ("-q", "-n", "3", "--dist", "loadfile")
+SIDE_BY_SIDE = ("-q", "-x", "-n", "3", "--dist", "loadfile")
 NBVAL = (
     "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300",
     "--nbval-sanitize-with=tests/book/nbval_sanitize.cfg",
@@ -101,10 +102,18 @@ def reached(files, root=ROOT):
     return [level for level in levels if level]
 
 
-def fails(*words):
-    """Run a program of this environment; whether something is wrong."""
-    command = [sys.executable, "-m", *words]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+def fails(*words, seconds=None):
+    """Run a program of this environment; whether something is wrong.
+
+    None if it was ended, because it had not come to its end after `seconds`.
+    """
+    process = subprocess.Popen([sys.executable, "-m", *words], cwd=ROOT)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)  # pytest ends what its tests have begun
+        process.wait()
+        return None
 
 
 def contracts():
@@ -120,8 +129,8 @@ def main(argv=None):
     """Check, and return the exit status."""
     flags = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     flags.add_argument("--since", default="HEAD", help="a commit; default: the last")
-    flags.add_argument("--seconds", type=float, default=45, metavar="S",
-                       help="no tests begin after this; default 45")  # fmt: skip
+    flags.add_argument("--seconds", type=float, default=75, metavar="S",
+                       help="end the tests after this; default 75")  # fmt: skip
     args = flags.parse_args(argv)
     files, begin = changed(args.since), time.monotonic()
     style = ["ruff", "check", "--quiet", "."]
@@ -130,14 +139,19 @@ def main(argv=None):
     levels = reached(files)
     count = sum(map(len, levels))
     print(f"{len(files)} files changed; {count} files of tests can tell")
-    while levels and time.monotonic() - begin < args.seconds:
-        if fails("pytest", *SIDE_BY_SIDE, *levels.pop(0)):
+    while levels:
+        left = max(args.seconds - (time.monotonic() - begin), 0)
+        wrong = fails("pytest", *SIDE_BY_SIDE, *levels[0], seconds=left)
+        if wrong:
             return 1
+        if wrong is None:
+            break
+        del levels[0]
     chapters = [file for file in files if file.endswith(".ipynb")]
     if chapters and fails("pytest", *SIDE_BY_SIDE, *NBVAL, *chapters):
         return 1
     for level in levels:
-        print("not run, for time:", *level)
+        print("not run to the end, for time:", *level)
     print(f"checked in {time.monotonic() - begin:.0f} s; `make test` checks the rest")
     return 0
 

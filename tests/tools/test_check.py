@@ -1,6 +1,7 @@
 """`make check` finds the tests that a change can reach, the nearest first."""
 
 import subprocess
+import time
 
 import pytest
 from played_machine import GIT
@@ -52,9 +53,10 @@ def ran(monkeypatch):
     """What `main` runs, in order; words of it that are to fail."""
     seen, wrong = [], set()
 
-    def fails(*words):
-        seen.append(words)
-        return bool(wrong & set(words))
+    def fails(*words, seconds=1):
+        if seconds:
+            seen.append(words)
+        return bool(wrong & set(words)) if seconds else None
 
     monkeypatch.setattr(check, "fails", fails)
     monkeypatch.setattr(check, "contracts", lambda: 0)
@@ -78,5 +80,13 @@ def test_whatever_fails_fails_the_check(ran, word):
 
 def test_what_is_left_when_the_time_is_over_is_named(ran, capsys):
     assert check.main(["--seconds", "0"]) == 0
-    assert ("near" in [words[-1] for words in ran[0]]) is False
-    assert capsys.readouterr().out.count("not run, for time: ") == 2
+    assert "near" not in [words[-1] for words in ran[0]]
+    assert capsys.readouterr().out.count("not run to the end, for time: ") == 2
+
+
+def test_a_program_that_takes_longer_than_it_may_is_ended(tmp_path):
+    (tmp_path / "test_long.py").write_text("import time\ndef test(): time.sleep(60)\n")
+    begin = time.monotonic()
+    assert check.fails("pytest", "-q", str(tmp_path), seconds=3) is None
+    assert time.monotonic() - begin < 30
+    assert check.fails("this", seconds=60) == 0  # a module that is there
