@@ -10,7 +10,6 @@ part of the book has a folder here. Beside the folders:
 | `lazy` | names of a package, found when they are asked for | all |
 | `palette` | the colour of a device and the hatch of a kind of work | all with drawings |
 | `runtime` | what must stand before MXNet's engine starts | Devices |
-| `temporary` | folders that go with their process, however it ends | Faults and recovery |
 | `train` | the trainer's command, `python -m d2l_ext.train` | Launching jobs |
 | `worker_exit` | the end of a worker that fails: at once | Launching jobs |
 """  # noqa: E501

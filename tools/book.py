@@ -103,9 +103,13 @@ class Pages:
         self.root, self.work, self.last = root, work, 0.0
 
     def begin(self, left):
-        """Show the book, and say so; `left` chapters are to be executed."""
+        """Show the book, and say so; `left` chapters are to be executed.
+
+        Returns the first page.
+        """
+        page = self.end()
         print(
-            f"The book can be read: {self.end()}\n"
+            f"The book can be read: {page}\n"
             "Open it in a browser. From another machine: "
             f"python3 -m http.server --directory {PAGES} 8000\n"
             "and look at http://localhost:8000 through your tunnel, or at this host."
@@ -116,6 +120,7 @@ class Pages:
                 "and their\npages follow. Control-C loses nothing: a next run goes on."
             )
         sys.stdout.flush()
+        return page
 
     def follow(self):
         """Show what has changed, unless that was just done."""
@@ -143,7 +148,7 @@ def execute_book(root, work, timeout, pages):
         if not cache.recall(path, nb):
             left.append(path)
         nbformat.write(say_from_where(nb, path not in left), work / path)
-    pages.begin(len(left))
+    page = pages.begin(len(left))
     progress = Progress(len(paths))
     for path in paths:
         progress.start(path)
@@ -157,7 +162,7 @@ def execute_book(root, work, timeout, pages):
         progress.end()
         nbformat.write(say_from_where(nb, True), work / path)
         pages.follow()
-    return pages.end()
+    return pages.end() if left else page
 
 
 def say_from_where(nb, is_from_here):

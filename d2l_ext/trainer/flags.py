@@ -212,11 +212,6 @@ def count(text):
     return _number(int, text, lambda n: n >= 1, "a whole number from 1")
 
 
-def from_0(text):
-    """A whole number from 0."""
-    return _number(int, text, lambda n: n >= 0, "a whole number from 0")
-
-
 def seed(text):
     """A seed, as NumPy and MXNet both take it."""
     return _number(int, text, lambda n: 0 <= n < 2**31, "a whole number, 0 to 2^31 - 1")

@@ -44,7 +44,7 @@ def test_a_part_has_one_name_for_its_chapters_its_lessons_and_its_tests():
     assert all(any((ROOT / "tests" / part).glob("test_*.py")) for part in parts)
 
 
-@pytest.mark.parametrize("part", house.PARTS)
+@pytest.mark.parametrize("part", [".", *house.PARTS])  # the root, too
 def test_the_map_of_a_part_names_each_of_its_files(part):
     there = {path.stem for path in (ROOT / "d2l_ext" / part).glob("*.py")}
     named = [row[0] for row in house.rows(part)[1]]
