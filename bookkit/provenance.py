@@ -3,7 +3,9 @@
 import os
 import platform
 import subprocess
+from calendar import month_name
 from datetime import datetime, timezone
+from html import escape
 from pathlib import Path
 
 from d2l_ext.runtime import SETTINGS, cores
@@ -12,8 +14,26 @@ from d2l_ext.runtime import SETTINGS, cores
 PACKAGES = ("d2l_ext", "bookkit", "pslaunch", "netbox", "benchmarks")
 
 
+class Facts(dict):
+    """What `provenance()` returns: a `dict` that prints as one line of text."""
+
+    def __repr__(self):
+        year, month, day = map(int, self["date"].split("-"))
+        where = [f"on {self['processor']}", f"with {self['cores']} cores"]
+        where += [f"and {self['gpus']} GPUs" if self["gpus"] else "and no GPU"]
+        settings = "; ".join(f"{k}={v}" for k, v in self["settings"].items() if v)
+        return (
+            f"Run on {day} {month_name[month]} {year} at commit {self['commit']}, "
+            f"with MXNet {self['mxnet']} and Python {self['python']}, "
+            f"{' '.join(where)}; {settings or 'no settings'}."
+        )
+
+    def _repr_html_(self):
+        return f'<p class="provenance">{escape(repr(self))}</p>'
+
+
 def provenance():
-    """Where a figure comes from: `dict` of date, versions, machine, settings.
+    """Where a figure comes from: `Facts`, of date, versions, machine, settings.
 
     `commit` is that of the checkout which holds the library, as `git describe` names
     it, with `-dirty` where the library was changed since, and None outside of one.
@@ -23,7 +43,7 @@ def provenance():
 
     from d2l_ext import devices
 
-    return {
+    return Facts({
         "date": datetime.now(timezone.utc).date().isoformat(),
         "commit": commit(Path(__file__).resolve().parents[1], *PACKAGES),
         "mxnet": mxnet.__version__,
@@ -33,7 +53,7 @@ def provenance():
         "gpus": mxnet.context.num_gpus(),
         "profile": devices.profile(),
         "settings": {k: os.environ.get(k) for k in SETTINGS},
-    }
+    })  # fmt: skip
 
 
 def commit(folder, *parts):

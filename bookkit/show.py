@@ -1,20 +1,24 @@
-"""Shows a function of the library inside a chapter, from the library itself."""
+"""Shows the source of the library inside a chapter, from the library itself, folded."""
 
 import ast
 import inspect
+import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 
 from IPython.display import Markdown
 
+ROOT = Path(__file__).resolve().parents[1]
+
 
 def show(*objects):
-    """The source of functions or classes, as one highlighted block of code.
+    """The source of functions or classes, folded, without their docstrings.
 
     A chapter that shows code this way cannot fall behind the library.
     """
-    source = "\n\n".join(inspect.getsource(obj).rstrip() for obj in objects)
-    return Markdown(f"```python\n{source}\n```")
+    modules = dict.fromkeys(inspect.getmodule(obj).__name__ for obj in objects)
+    names = [obj.__name__ for obj in objects]
+    return _folded(names, modules, [inspect.getsource(obj) for obj in objects])
 
 
 def show_from(module, *names):
@@ -28,5 +32,28 @@ def show_from(module, *names):
     missing = [name for name in names if name not in defined]
     if missing:
         raise ValueError(f"{module} defines no {', '.join(missing)}")
-    parts = (ast.get_source_segment(text, defined[name]) for name in names)
-    return Markdown("```python\n" + "\n\n".join(parts) + "\n```")
+    parts = [ast.get_source_segment(text, defined[name]) for name in names]
+    return _folded(names, [module], parts)
+
+
+def _folded(names, modules, parts):
+    files = [Path(find_spec(module).origin) for module in modules]
+    files = [f.relative_to(ROOT) if ROOT in f.parents else f.name for f in files]
+    what, where = (", ".join(f"<code>{x}</code>" for x in xs) for xs in (names, files))
+    source = "\n\n".join(map(without_docstrings, parts))
+    return Markdown(
+        f"<details>\n<summary>Library source: {what} in {where}</summary>\n\n"
+        f"```python\n{source}\n```\n\n</details>"
+    )
+
+
+def without_docstrings(source):
+    """A definition as it is in its file, but for docstrings and for its indentation."""
+    lines = textwrap.dedent(source).rstrip().splitlines()
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    nodes = [n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, kinds)]
+    for node in sorted(nodes, key=lambda node: -node.lineno):
+        if ast.get_docstring(node) is not None and len(node.body) > 1:
+            begin, end = node.body[0].lineno - 1, node.body[0].end_lineno
+            del lines[begin : end + (not lines[end].strip())]
+    return "\n".join(lines)

@@ -176,7 +176,7 @@ def say_from_where(nb, is_from_here):
 def _origin(nb):
     """Date and processor, if the chapter printed its provenance."""
     text = json.dumps([cell.get("outputs", ()) for cell in nb.cells])
-    found = re.search(r"'date': '([\d-]+)'.*?'processor': '([^']+)'", text)
+    found = re.search(r"Run on (.+?) at commit .+?, on (.+?) with \d+ cores", text)
     return f" with the book, on {found[1]} on {found[2]}" if found else " with the book"
 
 

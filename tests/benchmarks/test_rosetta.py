@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks.rosetta import compare, mxnet_steps, peers, problems
 from bookkit import stored
-from bookkit.show import show_from
 
 BAR = 1e-5
 TECHNIQUES = sorted(compare.TECHNIQUES)
@@ -121,10 +120,3 @@ def test_the_difference_is_relative_to_the_arrays_largest_value():
     weights = [numpy.array([1.0, 100.0]), numpy.array([0.5])]
     others = [numpy.array([2.0, 100.0]), numpy.array([0.5])]
     assert peers.largest_difference(weights, others) == pytest.approx(0.01)
-
-
-def test_a_function_is_shown_from_a_file_that_cannot_be_imported():
-    text = show_from("benchmarks.rosetta.torch_steps", "ddp").data
-    assert text.startswith("```python\ndef ddp(problem, rank):")
-    with pytest.raises(ValueError, match="defines no dpd"):
-        show_from("benchmarks.rosetta.torch_steps", "dpd")

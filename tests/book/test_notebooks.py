@@ -2,6 +2,7 @@
 
 import pytest
 import rules_chapter
+import rules_form
 import rules_learning
 import rules_stored
 import yaml
@@ -9,6 +10,7 @@ from doctored_chapters import BROKEN, good, text
 from notebook_cells import ROOT, chapters, read
 
 RULES = rules_stored.RULES + rules_chapter.RULES + rules_learning.RULES
+RULES += rules_form.RULES
 PAGE = "chapters/example"
 
 
@@ -22,7 +24,10 @@ def test_the_table_of_contents_lists_every_chapter():
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("page", chapters())
 def test_a_chapter_keeps_the_rule(page, rule):
-    problems = rule(read(chapters()[page]), page)
+    nb = read(chapters()[page])
+    if rule in rules_form.RULES and rules_form.is_old(nb):
+        pytest.skip("not rewritten yet")
+    problems = rule(nb, page)
     assert not problems, "\n".join(problems)
 
 

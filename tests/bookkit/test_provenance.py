@@ -19,6 +19,17 @@ def test_provenance_names_date_commit_versions_processor_and_cores():
     assert facts["processor"]
 
 
+def test_provenance_is_printed_as_one_line():
+    facts = provenance()
+    facts.update(
+        date="2026-11-02", commit="abc1234", processor="A <B>", gpus=0, cores=2
+    )
+    line = "Run on 2 November 2026 at commit abc1234, with MXNet 1.9.1 and Python "
+    assert repr(facts).startswith(line)
+    assert ", on A <B> with 2 cores and no GPU; OMP_NUM_THREADS=" in repr(facts)
+    assert "on A &lt;B&gt; with" in facts._repr_html_()
+
+
 def test_a_commit_is_dirty_where_its_folder_was_changed_and_not_beside_it(tmp_path):
     library, outputs = tmp_path / "library", tmp_path / "outputs"
     for folder in (library, outputs):

@@ -5,10 +5,14 @@ function that breaks the chapter so.
 """
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from rules_chapter import FACTS
+from rules_form import MOST_CELLS, MOST_LINES, MOST_WORDS, SET_UP
 from rules_learning import FOLDED
 
-LAST_LINES = "style.use()\nprovenance()"
+LAST_LINE = "style.use()"
+RUN = (
+    "Run on 2 November 2026 at commit abc1234, with MXNet 1.9.1 and Python 3.11.7, on "
+    "an abacus with 2 cores and no GPU; OMP_NUM_THREADS=1."
+)
 OPENING = """# Title
 
 **After this chapter you can** count to three.
@@ -37,6 +41,7 @@ EXERCISE = "### Exercise {number}\n\n*{level}.*\nHow many?" + HINT
 #: Asserts what another time would be otherwise, by a function of its own.
 TOGETHER = "def so(trace):\n    return trace.overlap() > 0\n\n\nassert so(trace)"
 HALF = {"source_hidden": True}  # of what folds a cell in Jupyter
+ORIGIN = ["remove-input", "nbval-ignore-output"]
 #: Where in the chapter the summary and the exercises are, as numbers of cells.
 IN_SUMMARY, FIRST, CHECK, SOLUTION, LAST = 8, 9, 10, 11, 16
 
@@ -51,9 +56,8 @@ def text(printed):
     return new_output("stream", name="stdout", text=printed)
 
 
-def origin(*facts):
-    text = str(dict.fromkeys(facts, "…"))
-    return new_output("execute_result", {"text/plain": text}, execution_count=1)
+def origin(line):
+    return new_output("execute_result", {"text/plain": line}, execution_count=1)
 
 
 def image(kind="image/png"):
@@ -72,7 +76,7 @@ def good():
     }
     cells = [
         new_markdown_cell(OPENING),
-        code(f"import d2l_ext\n{LAST_LINES}", origin(*FACTS)),
+        code(f"import d2l_ext\n{LAST_LINE}", tags=["hide-input"], mystnb=SET_UP),
         new_markdown_cell("## First\n\nAn **engine** makes it.\nPredict its shape."),
         code("X = np.ones(3)\nX.shape", text("(3,)"), tags=["claim-S4"]),
         code("plot(X)", image(), mystnb=figure),
@@ -86,6 +90,7 @@ def good():
         if i == 1:
             cells.append(code(f'check("example", {i}, None)', text("no answer yet")))
         cells.append(code("assert X.sum() == 3", tags=["hide-cell"], jupyter=FOLDED))
+    cells.append(code("provenance()", origin(RUN), tags=ORIGIN))
     nb = new_notebook(cells=cells)
     number(nb)
     return nb
@@ -151,6 +156,11 @@ def add(cell):
     return doctor
 
 
+def many(nb, cell, count):
+    nb.cells[3:3] = [cell.copy() for _ in range(count)]
+    number(nb)
+
+
 def stderr(nb):
     nb.cells[3].outputs = [new_output("stream", name="stderr", text="warning")]
 
@@ -200,13 +210,13 @@ BROKEN = {
         "a speed-up": output("speed-up: 1.93"),
     },
     "imports_the_library_first": {
-        "no import of the library": source(f"from mxnet import np\n{LAST_LINES}", i=1),
+        "no import of the library": source(f"from mxnet import np\n{LAST_LINE}", i=1),
         "MXNet before the library":
-            source(f"from mxnet import np\nimport d2l_ext\n{LAST_LINES}", i=1),
+            source(f"from mxnet import np\nimport d2l_ext\n{LAST_LINE}", i=1),
         "d2l before the library":
-            source(f"from d2l import mxnet as d2l\nimport d2l_ext\n{LAST_LINES}", i=1),
+            source(f"from d2l import mxnet as d2l\nimport d2l_ext\n{LAST_LINE}", i=1),
         "the library in the second cell":
-            lambda nb: (source(LAST_LINES, i=1)(nb), source("import d2l_ext")(nb)),
+            lambda nb: (source(LAST_LINE, i=1)(nb), source("import d2l_ext")(nb)),
     },
     "leaves_devices_to_the_library": {
         "a second CPU": source("np.ones(3, ctx=mx.cpu(1))"),
@@ -214,9 +224,10 @@ BROKEN = {
         "a GPU": source("devices = [npx.gpu(0)]"),
     },
     "says_where_its_numbers_come_from": {
-        "no line of provenance": source("import d2l_ext\nstyle.use()", i=1),
+        "no line of provenance": source("print(1)", i=-1),
         "numbers without a commit":
-            lambda nb: nb.cells[1].update(outputs=[origin("date", *FACTS[2:])]),
+            lambda nb: nb.cells[-1].update(outputs=[origin(RUN.replace("commit", ""))]),
+        "provenance with its code": lambda nb: nb.cells[-1].metadata.tags.pop(0),
     },
     "describes_its_images": {
         "an image without alt text": mystnb("image", "alt"),
@@ -230,14 +241,15 @@ BROKEN = {
     },
     "draws_in_the_books_style": {
         "figures in matplotlib's own style":
-            source("import d2l_ext\nprovenance()", i=1),
+            source("import d2l_ext", i=1),
         "a figure with a frame of its own":
             source("ax.spines['top'].set_visible(False)"),
         "a legend with a style of its own": source("ax.legend(frameon=False)"),
     },
     "ends_with_summary_and_exercises": {
         "no exercises": replace("## Exercises", "## Tasks"),
-        "a section after the exercises": add(new_markdown_cell("## Later")),
+        "a section after the exercises":
+            lambda nb: nb.cells.insert(-1, new_markdown_cell("## Later")),
     },
     "has_solved_exercises": {
         "three exercises": drop(LAST, LAST + 1),
@@ -248,6 +260,22 @@ BROKEN = {
     },
     "asserts_nothing_of_one_moment": {
         "devices that must work together at once": source(TOGETHER),
+    },
+    "folds_its_set_up": {
+        "imports that are open": lambda nb: nb.cells[1].metadata.pop("tags"),
+        "a fold without a name": lambda nb: nb.cells[1].metadata.pop("mystnb"),
+        "a set-up that prints": lambda nb: nb.cells[1].update(outputs=[text("1")]),
+    },
+    "has_a_short_main_path": {
+        "too many cells": lambda nb: many(nb, code("X.sum()"), MOST_CELLS),
+        "too many words": replace("## First", "## First\n" + "so " * MOST_WORDS, i=2),
+    },
+    "has_short_cells": {
+        "a long cell": source("X.sum()" + "\n" * MOST_LINES + "X.sum()"),
+    },
+    "prints_figures_with_what_it_asserts": {
+        "a statement without a figure": output("they are equal: True"),
+        "nothing but a truth": output("it is 3\nTrue"),
     },
     "opens_with_what_it_gives_and_needs": {
         "no word on what it gives":

@@ -20,6 +20,7 @@ KNOWN_TAGS = {
     "hide-output",
     "nbval-ignore-output",
     "raises-exception",
+    "remove-input",
 }
 CLAIM_TAG = re.compile(r"claim-\w+")
 MACHINE_PATH = re.compile(r"(?<![\w.-])/(?:home|root|tmp|work|Users)/")

@@ -186,11 +186,11 @@ def test_there_are_whole_pages_at_any_moment(tmp_path, monkeypatch):
 
 def test_a_chapter_says_from_which_machine_its_stored_outputs_are():
     nb = v4.new_notebook(cells=[_cell(0, "# One"), _cell(1, "provenance()")])
-    facts = "{'date': '2026-11-22',\n 'processor': 'AMD EPYC', 'cores': 2}"
-    data = {"text/plain": facts}
+    line = "Run on 2 May 2026 at commit abc, with MXNet 1.9.1, on AMD EPYC with 2 cores"
+    data = {"text/plain": line}
     nb.cells[1].outputs = [v4.new_output("execute_result", data)]
     text = tool.say_from_where(nb, is_from_here=False).cells[0].source
-    assert text.endswith("were stored with the book, on 2026-11-22 on AMD EPYC.*")
+    assert text.endswith("were stored with the book, on 2 May 2026 on AMD EPYC.*")
 
 
 def test_a_chapter_that_writes_into_the_checkout_is_noticed(make, monkeypatch, capsys):

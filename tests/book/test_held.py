@@ -1,0 +1,135 @@
+"""Every sentence that compares, every caption and formula, is held by something."""
+
+import json
+
+import pytest
+from notebook_cells import ROOT, chapters, read
+from rules_form import is_old
+
+import held
+
+#: What the pages say: each with a register of its own.
+PAGES = [page for page in chapters() if not is_old(read(chapters()[page]))]
+CELL = "sent = count(4)\nprint(sent)\nassert sent[0] == 3 * sent[1]"
+
+
+def notebook(page):
+    return json.loads(chapters()[page].read_text("utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_that_a_chapter_says_is_open(page):
+    found = held.open_sentences(notebook(page), held.register(page))
+    assert not found, "\n".join(f"{text} ({why})" for text, why in found)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_entry_holds_a_sentence_by_something_that_is_there(page):
+    problems = held.stale(notebook(page), held.register(page))
+    assert not problems, "\n".join(problems)
+
+
+def test_every_register_is_a_chapters():
+    names = {path.stem for path in chapters().values()}
+    registers = {path.stem for path in (ROOT / held.HELD).glob("*.yml")}
+    assert registers - names - {"drawings"} == set()
+
+
+# Below: what the check finds, on a chapter made here.
+
+
+def chapter(text, caption=None, tags=(), output="[6, 2, 2, 2]"):
+    figure = {"mystnb": {"figure": {"caption": caption}}} if caption else {}
+    stored = [{"output_type": "stream", "name": "stdout", "text": output}]
+    return {
+        "cells": [
+            {"cell_type": "markdown", "source": text, "metadata": {}},
+            {
+                "cell_type": "code", "source": CELL, "outputs": stored,
+                "metadata": {"tags": [*tags], **figure},
+            },
+            {"cell_type": "markdown", "source": "## Exercises\nMore than 99?"},
+        ]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Device 0 sends more than the others.",
+        "They are equally fast, and as large as before.",
+        "It sends 7 arrays.",
+        "It sends eight arrays.",
+        "| ring | $2(k-1)$ |",
+        "$$\nT = 2k\n$$",
+        "- Its time grows with k.",
+        "## Two devices are slower",
+    ],
+)
+def test_what_must_be_held_is_open_without_an_entry(text):
+    nb = chapter(text)
+    ((sentence, _),) = held.open_sentences(nb, [])
+    entry = {"says": sentence, "by": "assert sent[0] == 3 * sent[1]"}
+    assert held.open_sentences(nb, [entry]) == held.stale(nb, [entry]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Device 0 sends 6 arrays, device 1 sends 2.",
+        "All 3 of them, or all three.",  # as in the code
+        "Which one sends more?",
+        "Two devices are two contexts.",
+        "See [this](more-than-7.md), `7 > 6`, and MXNet 1.9.1 of 2022.",
+        "```\nmore than 7\n```",
+        "<details>\nmore than 7\n</details>",
+    ],
+)
+def test_what_need_not_be_held_is_not_open(text):
+    assert held.open_sentences(chapter(text), []) == []
+
+
+def test_a_number_is_looked_for_in_its_own_section():
+    nb = chapter("## One\nIt sends 6.\n## Two")
+    assert [text for text, _ in held.open_sentences(nb, [])] == ["It sends 6."]
+
+
+def test_the_summary_may_take_its_numbers_from_the_whole_chapter():
+    nb = chapter("It begins.")
+    nb["cells"].insert(2, {"cell_type": "markdown", "source": "## Summary\n- It is 6."})
+    assert held.open_sentences(nb, []) == []
+
+
+@pytest.mark.parametrize("wrong", ["less", "Device 1 sends more than the others."])
+def test_a_changed_sentence_is_open_and_its_entry_stale(wrong):
+    entry = {"says": "Device 0 sends more than the others.", "by": "print(sent)"}
+    changed = chapter(wrong if " " in wrong else entry["says"].replace("more", wrong))
+    assert held.open_sentences(changed, [entry])
+    assert "no such sentence" in held.stale(changed, [entry])[0]
+
+
+def test_a_caption_is_held_too():
+    nb = chapter("A picture.", caption="Six bars.")
+    assert held.open_sentences(nb, []) == [("Six bars.", "a caption")]
+
+
+@pytest.mark.parametrize(
+    "entry, problem",
+    [
+        ({"by": "assert sent[0] == 4 * sent[1]"}, "no cell has"),
+        ({"by": ""}, "no cell has"),
+        ({"why": "so"}, "no reason"),
+        ({}, "either by or why"),
+        ({"by": "print(sent)", "why": "It is printed."}, "either by or why"),
+    ],
+)
+def test_an_entry_that_holds_nothing_is_stale(entry, problem):
+    nb = chapter("It is more than 2.")
+    assert problem in held.stale(nb, [{"says": "It is more than 2.", **entry}])[0]
+
+
+def test_an_output_holds_a_sentence_if_it_is_compared():
+    entry = {"says": "It is more than 2.", "by": "[6, 2, 2, 2]"}
+    assert held.stale(chapter(entry["says"]), [entry]) == []
+    ignored = chapter(entry["says"], tags=["nbval-ignore-output"])
+    assert held.stale(ignored, [entry])

@@ -1,0 +1,215 @@
+"""Which sentences of a chapter nothing holds: `tools/held.py chapters/PART/NAME.ipynb`.
+
+A sentence that compares (faster, as many as, the same, …), a caption, a formula and a
+row of a table with figures stand in `tests/book/held/NAME.yml`, word for word, with
+what holds them: `by`, a piece of the chapter's code or of an output that tests compare,
+or `why`, a reason that a cell cannot give. Any other sentence may stand as it is, as
+long as its numbers are those of its own section's code or outputs.
+
+Prints what is missing, as entries to be filled in, and entries that no longer fit.
+Exercises, questions, and what is folded, are not read.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+HELD = ROOT / "tests/book/held"
+
+#: Words that order, compare or say how something moves.
+COMPARES = re.compile(
+    r"""\b(?: than | twice | half | halves | halved | doubl\w+ | equal\w* | identical
+    | same | alike | wins? | won | loses? | lost | gains? | exceed\w* | almost | nearly
+    | hardly | dominates? | as\s+\w+\s+as | times\s+(?:as|the) | rises? | falls?
+    | grows? | shrinks? | (?:in|de)creas\w+ | drops? | more | most | less | least
+    | fewe\w+ | bett\w+ | best | worse | worst | earli\w+ | later | latest | no\s+longer
+    | (?:fast|slow|quick|long|short|large?|small|great|high|low|bigg|cheap|near|close?
+       |weak|strong|heavi|light|busi|wid|narrow|steep)(?:e?r|e?st) )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+NUMBER = re.compile(r"(?<![\w.])\d(?:[\d,]*\d)?(?:\.\d+)?(?![\w]*\.\d)")
+#: Numbers in words, from three on; parts have the number of them.
+NAMED = {
+    "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
+    "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "twenty": "20",
+    "fifty": "50", "third": "3", "thirds": "3", "quarter": "4", "quarters": "4",
+    "fifth": "5", "eighth": "8", "tenth": "10", "sixteenth": "16",
+}  # fmt: skip
+#: What is no sentence of the page: blocks of code, comments, what is folded.
+CUT = [
+    re.compile(r"(?ms)^(```|~~~).*?^\1\s*$"),
+    re.compile(r"(?s)<details>.*?</details>"),
+    re.compile(r"(?s)<!--.*?-->"),
+]
+#: What holds no number of the run: roles, code, addresses, formulas, versions, years.
+NO_NUMBERS = [
+    re.compile(r"\{[\w-]+\}`[^`]*`"),
+    re.compile(r"`[^`\n]*`"),
+    re.compile(r"\$[^$]*\$"),
+    re.compile(r"\]\([^)]*\)"),
+    re.compile(r"\b\d+\.\d+\.\d+\b"),
+    re.compile(r"\b(?:19|20)\d\d\b"),
+    # How long a chapter runs, which tests/book/test_durations.py compares.
+    re.compile(r"\bin less than (?:a |half )?[a-z]+(?: [a-z]+)?\b"),
+]
+
+
+def sections(nb):
+    """The main path, as a list of sections: heading, texts, captions, code cells.
+
+    The first, without a heading, is the opening; the exercises are left out.
+    """
+    found = [{"heading": "", "text": "", "captions": [], "code": []}]
+    for cell in nb["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "markdown":
+            found[-1]["code"].append(cell)
+            figure = cell["metadata"].get("mystnb", {}).get("figure", {})
+            found[-1]["captions"] += [figure["caption"]] if "caption" in figure else []
+            continue
+        for pattern in CUT:
+            source = pattern.sub("", source)
+        for piece in re.split(r"(?m)^(?=## )", source):
+            if piece.startswith("## "):
+                heading, _, piece = piece[3:].partition("\n")
+                found.append({"heading": heading.strip(), "text": heading + "\n"})
+                found[-1].update(captions=[], code=[])
+            found[-1]["text"] += piece + "\n"
+    names = [section["heading"] for section in found]
+    return found[: names.index("Exercises")] if "Exercises" in names else found
+
+
+def sentences(text):
+    """The sentences of Markdown, each on one line; a formula and a row are one, too."""
+    text = re.sub(r"(?s)\$\$(.*?)\$\$", lambda m: _on_a_line(m[1]), text)
+    text = re.sub(r"(?m)^:::\{(?:figure|image)\}.*$|^:(?:name|alt|width):.*$", "", text)
+    for line in text.splitlines():
+        line = re.sub(r"^(?:[-*>]|\d+\.|#+|:::+\S*)\s+", "", line.strip())
+        if line.startswith("|"):
+            yield from [line] if re.search(r"\w", line) else []
+        elif line.startswith("$$"):
+            yield line
+        else:
+            parts = re.split(r"(?<=[.!?])[*)_]*\s+(?=[A-Z“\"*`\[$({\d])", line)
+            yield from (part.strip() for part in parts if re.search(r"\w", part))
+
+
+def _on_a_line(formula):
+    return "\n$$" + " ".join(formula.split()) + "$$\n"
+
+
+def must_be_held(sentence):
+    """Whether a sentence compares, or is a formula or a row with figures."""
+    if sentence.startswith("|"):
+        return bool(re.search(r"[\d$]", sentence) or COMPARES.search(sentence))
+    return sentence.startswith("$$") or bool(COMPARES.search(_bare(sentence)))
+
+
+def _bare(sentence):
+    for pattern in NO_NUMBERS:
+        sentence = pattern.sub("…", sentence)
+    return sentence
+
+
+def numbers(text):
+    """The numbers in a text, without their commas: a set of `str`."""
+    return {number.replace(",", "") for number in NUMBER.findall(text)}
+
+
+def _numbers_said(sentence):
+    words = re.findall(r"[a-z]+", sentence.lower())
+    return numbers(sentence) | {NAMED[word] for word in words if word in NAMED}
+
+
+def shown(cells, compared=False):
+    """Code and outputs of `cells`; `compared`: only the outputs that nbval compares."""
+    parts = []
+    for cell in cells:
+        parts.append("".join(cell["source"]))
+        ignored = "nbval-ignore-output" in cell["metadata"].get("tags", [])
+        for output in [] if compared and ignored else cell["outputs"]:
+            data = output.get("data", {})
+            parts.append("".join(output.get("text", "")))
+            parts += ["".join(data.get(kind, "")) for kind in TEXTS]
+    return "\n".join(parts)
+
+
+TEXTS = ("text/plain", "text/markdown", "text/html")
+
+
+def open_sentences(nb, entries):
+    """What nothing holds: a list of sentence and reason (`why it must be held`)."""
+    held = {entry["says"] for entry in entries}
+    everything = sections(nb)
+    whole = numbers(shown([c for section in everything for c in section["code"]]))
+    found = []
+    for section in everything:
+        wide = section["heading"] in ("", "Summary")
+        known = whole if wide else numbers(shown(section["code"]))
+        for sentence in sentences(section["text"]):
+            if sentence in held or sentence.endswith("?"):
+                continue
+            strange = _numbers_said(_bare(sentence)) - known
+            if must_be_held(sentence):
+                found.append((sentence, "compares"))
+            elif strange:
+                found.append((sentence, f"no cell here shows {sorted(strange)}"))
+        found += [(c, "a caption") for c in section["captions"] if c not in held]
+    return found
+
+
+def stale(nb, entries):
+    """Entries that hold nothing: a sentence that is gone, a piece that is nowhere."""
+    everything = sections(nb)
+    said = {s for section in everything for s in sentences(section["text"])}
+    said |= {c for section in everything for c in section["captions"]}
+    compared = _joined(shown([c for s in everything for c in s["code"]], True))
+    problems = []
+    for entry in entries:
+        if entry["says"] not in said:
+            problems.append(f"no such sentence: {entry['says']!r}")
+        if ("by" in entry) == ("why" in entry):
+            problems.append(f"either by or why: {entry['says']!r}")
+        if len(entry.get("why", "a good reason")) < 10:
+            problems.append(f"no reason: {entry['says']!r}")
+        for piece in [entry.get("by", ())] if "by" in entry else []:
+            if not _joined(piece) or _joined(piece) not in compared:
+                problems.append(f"no cell has {piece!r}, for {entry['says']!r}")
+    says = [entry["says"] for entry in entries]
+    problems += [
+        f"twice: {text!r}" for text in sorted(set(says)) if says.count(text) > 1
+    ]
+    return problems
+
+
+def _joined(text):
+    return " ".join(str(text).split())
+
+
+def register(page):
+    """The entries for the chapter `page`, a list; empty if there is no file."""
+    path = HELD / f"{Path(page).stem}.yml"
+    return yaml.safe_load(path.read_text("utf-8")) or [] if path.is_file() else []
+
+
+def main(paths):
+    """Print what is missing of each chapter; return 1 if anything is."""
+    missing = 0
+    for path in map(Path, paths):
+        nb, entries = json.loads(path.read_text("utf-8")), register(path)
+        for sentence, reason in open_sentences(nb, entries):
+            missing += 1
+            says = json.dumps(sentence, ensure_ascii=False)
+            print(f"- says: {says}\n  by:  # {reason}")
+        for problem in stale(nb, entries):
+            missing += 1
+            print(f"# {path.stem}: {problem}")
+    return int(missing > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
