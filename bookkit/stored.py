@@ -6,6 +6,7 @@
 """
 
 import argparse
+import hashlib
 import importlib
 import json
 import os
@@ -79,6 +80,8 @@ def record(name, measure, *args, folder=None):
         "result": measure(*args),
         "seconds": round(time.monotonic() - begin, 1),
     }
+    kept = json.loads(json.dumps(kept))
+    kept["digest"] = digest(kept)
     path, text = _path(name, folder), json.dumps(kept, indent=1) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_suffix(".new").write_text(text, encoding="utf-8")
@@ -95,6 +98,12 @@ def read(name, folder=None):
             f"measured, `python -m bookkit.stored {name} MODULE:FUNCTION` stores it"
         )
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def digest(record):
+    """Binds a result to what measured it: of the file's text, a change is noticed."""
+    bound = [record[key] for key in ("measure", "args", "result", "seconds")]
+    return hashlib.sha256(json.dumps(bound, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def names(folder=None):

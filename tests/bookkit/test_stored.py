@@ -115,3 +115,18 @@ def test_a_name_that_is_not_stored_is_an_error_of_the_command(capsys):
     with pytest.raises(SystemExit):
         stored.main(["no-such-result"])
     assert "there is no stored result" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", stored.names())
+def test_a_stored_result_is_what_was_measured(name):
+    record = stored.read(name)
+    assert record["digest"] == stored.digest(record)
+
+
+@pytest.mark.parametrize("key", ["measure", "args", "result", "seconds"])
+def test_a_figure_changed_by_hand_is_noticed(tmp_path, key):
+    stored.record("x", measured, 7, folder=tmp_path)
+    record = stored.read("x", folder=tmp_path)
+    assert record["digest"] == stored.digest(record)
+    record[key] = "something else"
+    assert record["digest"] != stored.digest(record)

@@ -1,0 +1,91 @@
+"""What a recorded result says of its samples follows from its samples, row by row."""
+
+import json
+from statistics import median
+
+import pytest
+import report
+from notebook_cells import ROOT
+
+FOLDER = ROOT / "benchmarks" / "results"
+
+
+def rows(name):
+    found = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["rows"]
+    rows = {row["id"]: row for row in found if "missing" not in row}
+    assert rows
+    return rows
+
+
+def spread(values, digits):
+    what = {"median": median(values), "min": min(values), "max": max(values)}
+    return {key: pytest.approx(value, abs=0.6 * 10**-digits)
+            for key, value in what.items()}  # fmt: skip
+
+
+def test_compression_its_medians_and_ratios():
+    for row in rows("compression").values():
+        ways = [row["plain"], row["compressed"]]
+        for way in ways:
+            assert way["median_s"] == pytest.approx(median(way["seconds"]), abs=1e-4)
+        plain, compressed = (way["median_s"] for way in ways)
+        assert row["ratio"] == pytest.approx(plain / compressed, abs=6e-4)
+
+
+def test_cost_model_its_medians_errors_and_bars():
+    found = rows("cost_model")
+    for row in found.values():
+        assert row["measured_ms"] == pytest.approx(median(row["passes_ms"]), abs=2e-3)
+        error = row["predicted_ms"] / row["measured_ms"] - 1
+        assert row["error"] == pytest.approx(error, abs=2e-3)
+        noise = max(row["passes_ms"]) / min(row["passes_ms"]) - 1
+        assert row["noise"] == pytest.approx(noise, abs=2e-3)
+    result = json.loads((FOLDER / "cost_model.json").read_text("utf-8"))
+    errors = [abs(row["error"]) for row in found.values() if row["use"] == "unseen"]
+    assert [bar["value"] for bar in result["bars"]] == pytest.approx(
+        [median(errors), max(errors)], abs=1e-4
+    )
+    assert all(bar["reached"] == (bar["value"] <= bar["bar"]) for bar in result["bars"])
+    noise = median(row["noise"] for row in found.values())
+    assert result["noise"] == pytest.approx(noise, abs=1e-4)
+
+
+def test_distributed_its_medians_and_ratios():
+    found = rows("distributed")
+    for row in found.values():
+        assert row["median_ms"] == pytest.approx(median(row["rounds_ms"]), abs=1e-3)
+        if row["against"]:
+            pairs = zip(row["rounds_ms"], found[row["against"]]["rounds_ms"])
+            ratio = median(a / b for a, b in pairs)
+            assert row["ratio"] == pytest.approx(ratio, abs=6e-4)
+
+
+def test_data_parallel_its_medians_and_speed_ups():
+    found = rows("data_parallel")
+    medians = {id: [*map(median, row["rounds_ms"])] for id, row in found.items()}
+    for id, row in found.items():
+        assert row["step_ms"] == spread(medians[id], 3)
+        ratios = [a / b for a, b in zip(medians[row["baseline"]], medians[id])]
+        assert row["speed_up"] == spread(ratios, 3)
+    turns = {id: [[ms / 1e3 for ms in turn] for turn in row["rounds_ms"]]
+             for id, row in found.items()}  # fmt: skip
+    recorded = json.loads((FOLDER / "data_parallel.json").read_text("utf-8"))["bars"]
+    for bar, again in zip(recorded, report.bars(turns)):
+        assert bar == {**again, "value": pytest.approx(again["value"], abs=2e-4)}
+
+
+def test_pipeline_its_medians_and_speed_ups():
+    found = rows("pipeline")
+    bound = json.loads((FOLDER / "pipeline.json").read_text("utf-8"))["bar"]["bound"]
+    for row in found.values():
+        assert row["step_ms"] == spread(row["steps_ms"], 1)
+        ratios = [a / b for a, b in zip(found["one"]["steps_ms"], row["steps_ms"])]
+        assert row["speed_up"] == spread(ratios, 3)
+        if row["of_bound"] is not None:
+            assert row["of_bound"] == pytest.approx(median(ratios) / bound, abs=1e-3)
+
+
+def test_every_recorded_benchmark_is_computed_again():
+    names = {path.stem for path in FOLDER.glob("*.json")}
+    tested = {name for name in names if any(f"test_{name}_" in n for n in globals())}
+    assert tested == names
