@@ -30,6 +30,7 @@ from notebooks import (
     TIMEOUT,
     Cache,
     ChapterError,
+    bind,
     chapters,
     execute,
     normalise,
@@ -196,7 +197,7 @@ def rerun_chapters(root, paths, timeout, time_only=False):
             progress.start(path)
             nb = _execute(root, work, path, progress, timeout)
             if not time_only:
-                nbformat.write(normalise(nb), root / path)
+                nbformat.write(bind(normalise(nb), root), root / path)
             record_duration(root, path, progress.seconds())
             progress.end()
     finally:

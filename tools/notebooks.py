@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import io
 import json
 import os
 import platform
@@ -10,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tokenize
 from importlib import metadata
 from pathlib import Path
 
@@ -33,6 +35,20 @@ PACKAGES = ("d2l_ext", "bookkit", "pslaunch", "netbox", "benchmarks")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 #: Metadata that editors write for themselves.
 VOLATILE = ("execution", "ExecuteTime", "collapsed", "scrolled", "vscode")
+#: Run in a chapter's kernel at its end: which files of `PACKAGES` it has loaded.
+ASK_FOR_FILES = f"""
+def _files(packages):
+    import json, sys
+    from importlib.util import find_spec
+    from pathlib import Path
+    root = Path(find_spec("d2l_ext").origin).parents[1]
+    loaded = [m for n, m in list(sys.modules.items()) if n.split(".")[0] in packages]
+    files = {{Path(m.__file__) for m in loaded if getattr(m, "__file__", None)}}
+    names = (f.relative_to(root).as_posix() for f in files)
+    # What a check of an answer prints is compared by nbval.
+    print(json.dumps(sorted(n for n in names if not n.startswith("bookkit/answers/"))))
+_files({PACKAGES!r})
+"""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -80,6 +96,8 @@ def prepare_environment(environ=os.environ):
 def execute(path, folder, log, on_cell=None, timeout=TIMEOUT):
     """Execute the notebook `path` with working folder `folder`; return the notebook.
 
+    Its metadata `made_by` name the files of the library that the kernel had loaded.
+
     The kernel is the Python that runs this: none is registered, and none that a
     reader registered is used. What C code prints goes to the file `log`.
     `on_cell(number, count)` is called before each code cell.
@@ -101,10 +119,16 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT):
     def started(cell, cell_index):
         if interrupted:  # as a cell ended: asyncio may lose a cancellation then
             raise asyncio.CancelledError
-        if cell.cell_type == "code":
+        if cell.cell_type == "code" and cell_index >= 0:
             current[:] = [cell_index]
             if on_cell:
                 on_cell(code.index(cell_index) + 1, len(code))
+
+    async def executed(cell, cell_index, execute_reply):
+        if cell_index == code[-1] and execute_reply["content"]["status"] == "ok":
+            asked = nbformat.v4.new_code_cell(ASK_FOR_FILES)
+            await client.async_execute_cell(asked, -1, store_history=False)
+            nb.metadata["made_by"] = {"files": json.loads(asked.outputs[0].text)}
 
     specs = KernelSpecManager(kernel_dirs=[])  # leaves the running Python only
     client = NotebookClient(
@@ -117,6 +141,7 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT):
         # MXNet's log lines belong into the log, not into a cell's output.
         extra_arguments=["--IPKernelApp.capture_fd_output=False"],
         on_notebook_start=begin,
+        on_cell_executed=executed,
         on_cell_start=started,
     )
     try:
@@ -179,6 +204,48 @@ def normalise(nb):
             if output.output_type == "execute_result":
                 output.execution_count = cell.execution_count
     return nb
+
+
+def bind(nb, root):
+    """Write into `nb`, executed and normalised, what its outputs were made by.
+
+    `made_by.cells`: a digest of each cell's code and outputs, by its id.
+    `made_by.library`: one of the code of `made_by.files`, below `root`.
+    """
+    made = nb.metadata.setdefault("made_by", {"files": []})
+    made["library"] = library_digest(root, made["files"])
+    made["cells"] = {cell.id: cell_digest(cell) for cell in code_cells(nb)}
+    return nb
+
+
+def cell_digest(cell):
+    """A digest of a code cell and its outputs."""
+    return _digest([cell.source, cell.outputs])
+
+
+def library_digest(root, files):
+    """A digest of the code in `files` below `root`, without comments and docstrings."""
+    return _digest([_code_of((root / name).read_text("utf-8")) for name in files])
+
+
+def _digest(content):
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _code_of(source):
+    """The words of the code: all tokens but comments, empty lines and docstrings."""
+    left_out = (tokenize.COMMENT, tokenize.NL)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    words, begins = [], True  # whether a statement begins here
+    for token in tokens:
+        if token.type in left_out:
+            continue
+        if not (begins and token.type == tokenize.STRING):
+            words.append(tokenize.tok_name[token.type] if token.string.isspace()
+                         or not token.string else token.string)  # fmt: skip
+        begins = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    return words
 
 
 def _joined(outputs):

@@ -364,6 +364,7 @@ def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(make):
     assert book.outputs("one") == [["1\n2\n"], ["3"]]
     assert [c.execution_count for c in notebooks.code_cells(nb)] == [1, 2]
     assert [cell.id for cell in nb.cells] == ["cell0", "cell1", "cell2"]
+    assert nb.metadata.pop("made_by")["cells"].keys() == {"cell1", "cell2"}
     assert nb.metadata == {
         "kernelspec": {
             "display_name": "Python 3",

@@ -1,0 +1,114 @@
+"""Stored outputs are those of a run, with the code that is there now.
+
+nbval compares what does not change from run to run. The rest, times and pictures, is
+bound to its cell and to the library by digests that `make rerun` writes.
+"""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from notebook_cells import ROOT, chapters, read
+from rules_form import is_old
+
+from notebooks import bind, cell_digest, code_cells, library_digest
+
+CODE = '''"""A module."""
+import this  # a comment
+
+
+def f(a):
+    """A docstring."""
+
+    return """a text""" + a
+'''
+
+
+def unbound(nb, root):
+    """What in `nb` is not what a run made, in words."""
+    made = nb.metadata.get("made_by", {"files": [], "cells": {}, "library": ""})
+    wrong = [
+        f"cell [{cell.execution_count}] {cell.source[:60]!r}"
+        for cell in code_cells(nb)
+        if made["cells"].get(cell.id) != cell_digest(cell)
+    ]
+    gone = [name for name in made["files"] if not (root / name).is_file()]
+    if gone:
+        wrong.append(f"files of the library that are gone: {', '.join(gone)}")
+    elif made["library"] != library_digest(root, made["files"]):
+        wrong.append(f"the library: one of {', '.join(made['files'])}")
+    return wrong
+
+
+@pytest.mark.parametrize("page", chapters())
+def test_a_chapter_shows_what_its_last_run_made(page):
+    nb = read(chapters()[page])
+    if is_old(nb) or "made_by" not in nb.metadata:
+        pytest.skip("not run again yet")
+    wrong = unbound(nb, ROOT)
+    assert not wrong, (
+        f"changed since it was run: make rerun CHAPTERS={page}.ipynb\n"
+        + "\n".join(wrong)
+    )
+
+
+# Below: what is noticed, on a chapter and a library made here.
+
+
+@pytest.fixture
+def bound(tmp_path):
+    (tmp_path / "a.py").write_text(CODE)
+    cell = new_code_cell("1 + 1", execution_count=1)
+    cell.outputs = [new_output("stream", name="stdout", text="2.5 s")]
+    nb = new_notebook(cells=[new_markdown_cell("Text."), cell])
+    nb.metadata["made_by"] = {"files": ["a.py"]}
+    nb = nbformat.from_dict(bind(nb, tmp_path))
+    assert unbound(nb, tmp_path) == []
+    return nb
+
+
+def test_an_output_changed_by_hand_is_noticed(bound, tmp_path):
+    bound.cells[1].outputs[0].text = "1.5 s"
+    assert unbound(bound, tmp_path) == ["cell [1] '1 + 1'"]
+
+
+def test_code_that_was_not_run_again_is_noticed(bound, tmp_path):
+    bound.cells[1].source = "1 + 2"
+    assert unbound(bound, tmp_path) == ["cell [1] '1 + 2'"]
+
+
+def test_a_cell_that_was_never_run_is_noticed(bound, tmp_path):
+    bound.cells.append(new_code_cell("2"))
+    assert unbound(bound, tmp_path) == ["cell [None] '2'"]
+
+
+def test_text_may_change(bound, tmp_path):
+    bound.cells[0].source = "Another text."
+    assert unbound(bound, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "old, new, is_noticed",
+    [
+        ("+ a", "- a", True),
+        ('"""a text"""', '"""another"""', True),
+        ("    return", "    if a:\n        return", True),
+        ("a comment", "another", False),
+        ("A docstring", "Another", False),
+        ("A module", "Another", False),
+        ("\n\n\n", "\n\n", False),
+    ],
+)
+def test_a_change_of_the_librarys_code_is_noticed(
+    bound, tmp_path, old, new, is_noticed
+):
+    assert old in CODE
+    (tmp_path / "a.py").write_text(CODE.replace(old, new))
+    expected = ["the library: one of a.py"] if is_noticed else []
+    assert unbound(bound, tmp_path) == expected
+
+
+def test_a_file_that_is_gone_is_noticed(bound, tmp_path):
+    Path(tmp_path / "a.py").unlink()
+    assert unbound(bound, tmp_path) == ["files of the library that are gone: a.py"]
