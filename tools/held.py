@@ -7,6 +7,7 @@ or `why`, a reason that a cell cannot give. Any other sentence may stand as it i
 long as its numbers are those of its own section's code or outputs.
 
 Prints what is missing, as entries to be filled in, and entries that no longer fit.
+Without a chapter, it does the same for the findings of the ledger (`held/claims.yml`).
 Exercises, questions, and what is folded, are not read.
 """
 
@@ -130,7 +131,7 @@ def shown(cells, compared=False):
     parts = []
     for cell in cells:
         parts.append("".join(cell["source"]))
-        ignored = "nbval-ignore-output" in cell["metadata"].get("tags", [])
+        ignored = "nbval-ignore-output" in _tags(cell)
         for output in [] if compared and ignored else cell["outputs"]:
             data = output.get("data", {})
             parts.append("".join(output.get("text", "")))
@@ -190,15 +191,80 @@ def _joined(text):
     return " ".join(str(text).split())
 
 
+def findings(claim, nb):
+    """What the ledger says of a claim, and the cells of the chapter that show it."""
+    tagged = [c for c in nb["cells"] if f"claim-{claim['id']}" in _tags(c)]
+    cells = [c for c in nb["cells"] if c["cell_type"] == "code"]
+    return list(sentences(claim.get("finding", ""))), tagged, cells
+
+
+def open_findings(claims, notebooks, entries):
+    """Sentences of the ledger that nothing holds: (id, sentence, reason)."""
+    held, found = {(e["claim"], e["says"]) for e in entries}, []
+    for claim in claims:
+        if claim["verdict"] == "open":
+            continue
+        said, _, cells = findings(claim, notebooks[claim["chapter"]])
+        known = numbers(shown(cells))
+        for sentence in said:
+            strange = _numbers_said(_bare(sentence)) - known
+            if (claim["id"], sentence) not in held:
+                if must_be_held(sentence):
+                    found.append((claim["id"], sentence, "compares"))
+                elif strange:
+                    why = f"no cell of the chapter shows {sorted(strange)}"
+                    found.append((claim["id"], sentence, why))
+    return found
+
+
+def stale_findings(claims, notebooks, entries):
+    """Entries that hold nothing of the ledger any more."""
+    by_id, problems = {claim["id"]: claim for claim in claims}, []
+    for entry in entries:
+        claim = by_id.get(entry["claim"])
+        if not claim or entry["says"] not in sentences(claim.get("finding", "")):
+            problems.append(f"{entry['claim']} does not say {entry['says']!r}")
+            continue
+        _, tagged, _ = findings(claim, notebooks[claim["chapter"]])
+        piece = _joined(entry.get("by", ""))
+        if ("by" in entry) == ("why" in entry) or len(entry.get("why", "x" * 10)) < 10:
+            problems.append(f"{entry['claim']}: by, or why: {entry['says']!r}")
+        elif piece not in _joined(shown(tagged, compared=True)):
+            problems.append(f"{entry['claim']}: its cells do not have {piece!r}")
+    return problems
+
+
+def _tags(cell):
+    return cell["metadata"].get("tags", [])
+
+
 def register(page):
     """The entries for the chapter `page`, a list; empty if there is no file."""
     path = HELD / f"{Path(page).stem}.yml"
     return yaml.safe_load(path.read_text("utf-8")) or [] if path.is_file() else []
 
 
+def ledger():
+    """The claims, and the notebook of each chapter that shows one."""
+    claims = yaml.safe_load((ROOT / "reference/claims.yml").read_text("utf-8"))
+    pages = {c["chapter"] for c in claims["claims"] if c["verdict"] != "open"}
+    texts = {page: (ROOT / f"{page}.ipynb").read_text("utf-8") for page in pages}
+    return claims["claims"], {page: json.loads(text) for page, text in texts.items()}
+
+
 def main(paths):
-    """Print what is missing of each chapter; return 1 if anything is."""
+    """Print what is missing of each chapter, or of the ledger; return 1 if any is."""
     missing = 0
+    if not paths:
+        claims, notebooks = ledger()
+        entries = register("claims")
+        for id, sentence, reason in open_findings(claims, notebooks, entries):
+            missing += 1
+            says = json.dumps(sentence, ensure_ascii=False)
+            print(f"- claim: {id}\n  says: {says}\n  by:  # {reason}")
+        for problem in stale_findings(claims, notebooks, entries):
+            missing += 1
+            print(f"# {problem}")
     for path in map(Path, paths):
         nb, entries = json.loads(path.read_text("utf-8")), register(path)
         for sentence, reason in open_sentences(nb, entries):

@@ -133,3 +133,25 @@ def test_an_output_holds_a_sentence_if_it_is_compared():
     assert held.stale(chapter(entry["says"]), [entry]) == []
     ignored = chapter(entry["says"], tags=["nbval-ignore-output"])
     assert held.stale(ignored, [entry])
+
+
+def claim(finding):
+    return [{"id": "S1", "verdict": "qualified", "chapter": "a", "finding": finding}]
+
+
+@pytest.mark.parametrize("finding", ["It sends more.", "It sends 7."])
+def test_a_finding_of_the_ledger_is_held_by_the_cells_of_its_claim(finding):
+    notebooks = {"a": chapter("Text.", tags=["claim-S1"])}
+    assert held.open_findings(claim("It sends 6."), notebooks, []) == []
+    ((_, sentence, _),) = held.open_findings(claim(finding), notebooks, [])
+    entry = {"claim": "S1", "says": sentence, "by": "[6, 2, 2, 2]"}
+    assert held.open_findings(claim(finding), notebooks, [entry]) == []
+    assert held.stale_findings(claim(finding), notebooks, [entry]) == []
+
+
+def test_an_entry_for_the_ledger_can_be_stale():
+    notebooks = {"a": chapter("Text.", tags=["claim-S1"])}
+    good = {"claim": "S1", "says": "It sends more.", "by": "print(sent)"}
+    for change in ({"by": "print(8)"}, {"why": "so"}, {"says": "It sends less."}):
+        entries = [{**good, **change}]
+        assert len(held.stale_findings(claim(good["says"]), notebooks, entries)) == 1
