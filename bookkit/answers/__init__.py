@@ -36,7 +36,8 @@ def check(chapter, exercise, answer):
     """Print whether `answer` is right, or what it suggests if it is not.
 
     `chapter` is the notebook's name without its ending, `exercise` a number from 1,
-    `answer` a number, a yes or no (`True`, `False`), a word, or a list of numbers.
+    `answer` a number, a yes or no (`True`, `False`), a word, a list of numbers, or,
+    where code is asked for, a function, which is tried.
     `None` stands for no answer yet.
     Raises `KeyError` for an exercise that has no short answer.
     """

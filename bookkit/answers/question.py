@@ -21,6 +21,17 @@ class Question:
     tolerance: float = 0.0
 
 
+@dataclass(frozen=True)
+class Task(Question):
+    """Asks for code: `right` is a function that does it, `wrong` are typical ones.
+
+    `judge` takes the learner's function, tries it, and returns what is not right, with
+    the numbers; "" if all is well. What the function raises is told, too.
+    """
+
+    judge: object = None
+
+
 def same(answer, expected, tolerance=0.0):
     """Whether two answers are equal; numbers up to a relative `tolerance`."""
     if isinstance(expected, (list, tuple)):
@@ -44,12 +55,25 @@ def says(question, answer):
     answer = _plain(answer)
     if answer is None:
         return f"{NOT_YET} Asked is {question.asked}."
+    if isinstance(question, Task):
+        return _judged(question, answer)
     if same(answer, question.right, question.tolerance):
         return "right."
     for typical, suggestion in question.wrong:
         if same(answer, typical, question.tolerance):
             return f"not yet. {suggestion}"
     return f"not yet{_direction(answer, question.right)} Asked is {question.asked}."
+
+
+def _judged(task, answer):
+    """What to tell the reader who wrote the function `answer`."""
+    if not callable(answer):
+        return f"not yet. Asked is {task.asked}."
+    try:
+        problem = task.judge(answer)
+    except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
+        problem = f"It raises {type(error).__name__}: {error}"
+    return f"not yet. {problem}" if problem else "right."
 
 
 def _plain(answer):
