@@ -1,6 +1,66 @@
 """Answers to exercises of the part on devices."""
 
-from .question import Question
+import numpy
+
+from .question import Question, Task
+
+#: What `judge_cheapest` says of a wrong answer for n examples.
+SAYS = "With n={} and layers of 6, 4, 2 it says {!r}."
+
+
+def cheapest(n, features, hidden, outputs):
+    """The way that sends the fewest numbers; each sends them there and back."""
+    numbers = {"pipeline": n * hidden, "tensor": n * outputs}
+    numbers["data"] = (features + outputs) * hidden
+    return min(numbers, key=numbers.get)
+
+
+def judge_cheapest(function):
+    for n, asks in (
+        (4, "What are the two halves added up to?"),
+        (12, "Which arrays have a gradient?"),
+        (1000, "Whose traffic does not grow with the minibatch?"),
+    ):
+        said = function(n, 6, 4, 2)
+        if said != cheapest(n, 6, 4, 2):
+            return f"{SAYS.format(n, said)} {asks}"
+    if function(4, 64, 8, 32) != "pipeline":
+        return "It does not choose the pipeline where a layer is narrow in the middle."
+    return ""
+
+
+def by_rows(X, W1, send, early=False):
+    """ReLU of a layer that is cut by rows; `early`: taken of each part, wrongly."""
+    half = X.shape[1] // 2
+    here, there = X[:, :half] @ W1[:half], X[:, half:] @ W1[half:]
+    if early:
+        here, there = (numpy.maximum(part, 0) for part in (here, there))
+    return numpy.maximum(here + send(there), 0)
+
+
+def judge_by_rows(function):
+    rng, counted = numpy.random.RandomState(5), []
+    X, W1 = rng.randn(24, 6), rng.randn(6, 4)
+
+    def send(array):
+        counted.append(array.nbytes)
+        return array
+
+    found, right = numpy.asarray(function(X, W1, send)), numpy.maximum(X @ W1, 0)
+    if found.shape != right.shape:
+        return f"Its shape is {found.shape}, and should be {right.shape}."
+    wrong = (abs(found - right) > 1e-9).sum()
+    if wrong:
+        return (
+            f"{wrong} of {right.size} hidden values are wrong. "
+            "Is ReLU taken before the sum?"
+        )
+    if not counted:
+        return "Nothing went through send, so half of each sum is missing."
+    if sum(counted) > right.nbytes:
+        return f"It sends {sum(counted):,} bytes; {right.nbytes:,} are enough."
+    return ""
+
 
 QUESTIONS = {
     ("devices", 2): Question(
@@ -18,21 +78,45 @@ QUESTIONS = {
         ],
     ),
     ("three_ways", 1): Question(
-        "the smallest number of examples",
-        9,
-        [
-            (8, "With 8 examples both send the same, and not more."),
-            (7, "Data parallelism sends the gradient of W2, too."),
-            (5, "The sum of the gradients goes back to the other device."),
-            (17, "The gradients of the hidden values go back to device 0."),
-        ],
-    ),
-    ("three_ways", 4): Question(
-        'the way that fails: "network", "layerwise" or "data"',
+        'the way that fails: "pipeline", "tensor" or "data"',
         "data",
         [
-            ("network", "Nobody holds more than three of the ten layers."),
-            ("layerwise", "Each device holds a quarter of each layer."),
+            ("pipeline", "Nobody holds more than three of the ten layers."),
+            ("tensor", "Each device holds a quarter of each layer."),
         ],
+    ),
+    ("three_ways", 2): Task(
+        "a function of n, features, hidden, outputs",
+        cheapest,
+        [
+            (
+                lambda n, f, h, o: cheapest(n, 0, h, o),
+                f"{SAYS.format(12, 'data')} Which arrays have a gradient?",
+            ),
+            (
+                lambda n, f, h, o: cheapest(n, f, h, f),
+                f"{SAYS.format(4, 'pipeline')} What are the two halves added up to?",
+            ),
+        ],
+        judge=judge_cheapest,
+    ),
+    ("three_ways", 3): Task(
+        "a function of X, W1 and send",
+        by_rows,
+        [
+            (
+                lambda X, W1, send: numpy.maximum(X @ W1, 0),
+                "Nothing went through send, so half of each sum is missing.",
+            ),
+            (
+                lambda X, W1, send: by_rows(X, W1, send, early=True),
+                "42 of 96 hidden values are wrong. Is ReLU taken before the sum?",
+            ),
+            (
+                lambda X, W1, send: numpy.maximum(send(X) @ W1, 0),
+                "It sends 1,152 bytes; 768 are enough.",
+            ),
+        ],
+        judge=judge_by_rows,
     ),
 }

@@ -49,6 +49,16 @@ def test_every_word_in_the_librarys_names_is_explained_or_plain():
     assert not plain - set(library_words()), "words that no name has any more"
 
 
+def test_the_two_meanings_of_layerwise_are_told_apart():
+    text = (ROOT / "reference/glossary.md").read_text(encoding="utf-8")
+    entry = text.split("\nlayer-wise\n")[1].split("\n\n")[0]
+    first, second = entry.split(";")
+    assert "layerwise" in first and "inside the layers" in first
+    assert "tensor parallelism" in first and glossary.defines("tensor parallelism")
+    assert "layer-wise" in second and "whole layers" in second
+    assert "network partitioning" in second and glossary.defines("network partitioning")
+
+
 def test_no_term_is_listed_twice():
     stems = [glossary.stem(term) for term in glossary.terms()]
     assert sorted(stems) == sorted(set(stems))
