@@ -62,6 +62,44 @@ def judge_by_rows(function):
     return ""
 
 
+def least_seconds(operators, peak, bandwidth):
+    """Operators one after the other, each as long as the longer of its two needs."""
+    return sum(max(flops / peak, n / bandwidth) for flops, n in operators)
+
+
+def judge_least_seconds(function):
+    said = function([(30, 1), (20, 8)], 10, 2)
+    if abs(said - 7) > 1e-9:
+        return f"For two operators that take 3 s and 4 s it says {said:g} s."
+    rng = numpy.random.RandomState(1)
+    operators = [tuple(pair) for pair in rng.rand(20, 2)]
+    if abs(function(operators, 3, 2) - least_seconds(operators, 3, 2)) > 1e-9:
+        return "It is right for two operators, and not for twenty."
+    return ""
+
+
+def latency(sizes, times):
+    """α of the line whose relative errors are least."""
+    n, t = numpy.array(sizes, dtype=float), numpy.array(times)
+    rows = numpy.stack([1 / t, n / t], axis=1)
+    return numpy.linalg.lstsq(rows, numpy.ones(len(t)), rcond=None)[0][0]
+
+
+def judge_latency(function):
+    rng = numpy.random.RandomState(4)
+    for alpha, beta in ((20e-6, 1e-9), (80e-6, 2e-9)):
+        sizes = [4**i for i in range(7, 14)]
+        noise = rng.uniform(0.98, 1.02, len(sizes))
+        times = [(alpha + n * beta) * e for n, e in zip(sizes, noise)]
+        said = function(sizes, times)
+        if abs(said - alpha) > 0.1 * alpha:
+            return (
+                f"It says {said * 1e6:.1f} µs where {alpha * 1e6:.1f} is true. "
+                "Which copies does it mind?"
+            )
+    return ""
+
+
 QUESTIONS = {
     ("devices", 2): Question(
         "whether the devices overlap: True or False",
@@ -118,5 +156,49 @@ QUESTIONS = {
             ),
         ],
         judge=judge_by_rows,
+    ),
+    ("what_limits_a_step", 1): Question(
+        "the smallest n",
+        192,
+        [
+            (48, "Each number has 4 bytes."),
+            (96, "A multiplication and an addition are two flops."),
+            (128, "Two matrices are read, and one is written."),
+        ],
+    ),
+    ("what_limits_a_step", 2): Task(
+        "a function of operators, peak and bandwidth",
+        least_seconds,
+        [
+            (
+                lambda operators, peak, bandwidth: max(
+                    sum(f for f, _ in operators) / peak,
+                    sum(n for _, n in operators) / bandwidth,
+                ),
+                "For two operators that take 3 s and 4 s it says 5 s.",
+            ),
+            (
+                lambda operators, peak, bandwidth: sum(
+                    f / peak + n / bandwidth for f, n in operators
+                ),
+                "For two operators that take 3 s and 4 s it says 9.5 s.",
+            ),
+        ],
+        judge=judge_least_seconds,
+    ),
+    ("what_limits_a_step", 3): Task(
+        "a function of sizes and times",
+        latency,
+        [
+            (
+                lambda sizes, times: float(numpy.polyfit(sizes, times, 1)[1]),
+                "It says -55.9 µs where 20.0 is true. Which copies does it mind?",
+            ),
+            (
+                lambda sizes, times: times[0],
+                "It says 37.1 µs where 20.0 is true. Which copies does it mind?",
+            ),
+        ],
+        judge=judge_latency,
     ),
 }
