@@ -18,6 +18,9 @@ TRIES = 200
 #: Where ps-lite puts a socket named as the port, with `DMLC_LOCAL=1`.
 LOCAL = "/tmp"
 SIOCGIFADDR = 0x8915
+#: Of netlink: a protocol, a type of message, flags, and two types of answers; of TCP's
+#: states, that of those who listen.
+SOCK_DIAG, SOCK_DIAG_BY_FAMILY, DUMP, FAILED, ENDED, LISTEN = 4, 20, 0x301, 2, 3, 10
 #: The code of `Refused`, when somebody else has a port.
 TAKEN = 98
 
@@ -87,23 +90,51 @@ def is_free(port):
 def listening():
     """Addresses on which processes of this machine listen: a set of (IP, port).
 
-    IPv4 and IPv6, of this network namespace. An IPv6 address is given in hex; the
-    files that stand for ports with `DMLC_LOCAL=1` are of the address `'/tmp'`.
+    IPv4 and IPv6, of this network namespace. All addresses of the latter are `'IPv6'`;
+    the files that stand for ports with `DMLC_LOCAL=1` are of the address `'/tmp'`.
     """
     names = {row.split()[-1] for row in Path("/proc/net/unix").read_text().splitlines()}
     files = [Path(name) for name in names if name.startswith(f"{LOCAL}/")]
     found = {(LOCAL, int(path.name)) for path in files if path.name.isdecimal()}
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+    for family, table in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
         try:
-            lines = Path(table).read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            local, state = line.split()[1], line.split()[3]
-            if state == "0A":  # LISTEN
-                ip, port = local.split(":")
-                found.add((_dotted(ip), int(port, 16)))
+            found |= _asked_for(family)
+        except OSError:  # as in some containers
+            found |= _read(Path("/proc/net", table))
     return found
+
+
+def _asked_for(family):
+    """The same of TCP, from the kernel, by `sock_diag(7)`: it takes 0.2 ms, where a
+    table in /proc takes 13, for which the kernel goes through all connections."""
+    ask = struct.pack("=IHHIIBBBBI48x", 72, SOCK_DIAG_BY_FAMILY, DUMP, 0, 0, family,
+                      socket.IPPROTO_TCP, 0, 0, 1 << LISTEN)  # fmt: skip
+    found = set()
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as kernel:
+        kernel.send(ask)
+        while True:
+            rest = kernel.recv(1 << 16)
+            while rest:
+                size, kind = struct.unpack_from("=IH", rest)
+                if kind == ENDED:
+                    return found
+                if kind == FAILED:
+                    raise OSError("the kernel does not tell")
+                port, ip = struct.unpack_from(">H2x4s", rest, 20)
+                found.add((_dotted(ip, family == socket.AF_INET), port))
+                rest = rest[(size + 3) // 4 * 4 :]
+
+
+def _read(table):
+    rows = table.read_text().splitlines()[1:] if table.exists() else []
+    local = [row.split()[1].split(":") for row in rows if int(row.split()[3], 16) ==
+             LISTEN]  # fmt: skip
+    return {(_dotted(bytes.fromhex(ip)[::-1], len(ip) == 8), int(port, 16))
+            for ip, port in local}  # fmt: skip
+
+
+def _dotted(ip, is_ipv4):
+    return socket.inet_ntoa(ip) if is_ipv4 else "IPv6"
 
 
 def is_listening(port):
@@ -116,12 +147,6 @@ def remove_files(ports):
     for path in (Path(LOCAL, str(port)) for port in ports):
         if path.is_socket():
             path.unlink(missing_ok=True)
-
-
-def _dotted(ip):
-    if len(ip) != 8:
-        return ip
-    return socket.inet_ntoa(bytes.fromhex(ip)[::-1])  # the kernel's byte order
 
 
 def address(root, interface=None):

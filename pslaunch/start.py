@@ -243,6 +243,7 @@ class Guard:
             elif message["is"] == "ended":
                 process.set(message["code"])
             else:
+                process.set(126)
                 raise Failed(f"the command cannot be started: {message['text']}", 126)
 
     def check(self):
