@@ -21,6 +21,8 @@ export PYTHONNOUSERSITE := 1
 # Else the debugger in each kernel prints that it cannot see frozen modules.
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 unexport PYTHONWARNINGS PYTHONPATH PYTHONHOME PYTHONSTARTUP
+# Else each of some hundred processes compiles MXNet's Python anew, in seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 RUN := $(VENV)/bin/python
 # Three files at a time: half of what they do is waiting.

@@ -1,6 +1,9 @@
 """What the tests of several modules share."""
 
+import gc
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,9 +13,29 @@ slow = [HealthCheck.too_slow]
 settings.register_profile("any machine", deadline=None, suppress_health_check=slow)
 settings.load_profile("any machine")
 
+# jsonschema would read the grammar of international addresses, for seconds in each
+# process; no schema here has one.
+sys.modules.setdefault("rfc3987_syntax", None)
+
 # Whoever starts the tests in the background may have switched Control-C off, for all
 # processes that they start as well; and some tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+#: Folders whose tests wait for jobs and other processes. They begin first, so that none
+#: of them is what everybody waits for at the end.
+LONG = ("clusters", "trainer", "tools", "benchmarks", "pslaunch", "kvstore")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: Path(item.path).parent.name not in LONG)
+
+
+def pytest_collection_finish():
+    """A look for garbage, which tests of jobs take, then costs milliseconds: it leaves
+    out the modules and all that was collected."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
