@@ -25,8 +25,10 @@ unexport PYTHONWARNINGS PYTHONPATH PYTHONHOME PYTHONSTARTUP
 unexport PYTHONDONTWRITEBYTECODE
 
 RUN := $(VENV)/bin/python
-# Three files at a time: half of what they do is waiting.
+# More files at a time than cores: half of what they do is waiting. Tests in the order
+# of tests/conftest.py, the long files first.
 SIDE_BY_SIDE := -n 3 --dist loadfile
+TESTS_BESIDE := -n 4 --dist loadfile --no-loadscope-reorder
 RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
@@ -58,7 +60,7 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m codespell_lib
 	@said=$$($(VENV)/bin/lint-imports --no-cache) || { echo "$$said"; exit 1; }
-	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" tests
+	@$(RUN_TESTS) --side-by-side="$(TESTS_BESIDE)" -pno:nbval tests
 	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" chapters \
 	    --nbval --nbval-current-env --nbval-cell-timeout=300 \
 	    --nbval-sanitize-with=tests/book/nbval_sanitize.cfg

@@ -234,6 +234,7 @@ class Guard:
 
     def pump(self):
         """Take what it says. Raises `Failed` when a process cannot be started."""
+        failed = []
         for message, _ in self.channel.pump():
             process = self.started[message["number"]]
             if message["is"] == "begun":
@@ -244,7 +245,9 @@ class Guard:
                 process.set(message["code"])
             else:
                 process.set(126)
-                raise Failed(f"the command cannot be started: {message['text']}", 126)
+                failed.append(message["text"])
+        if failed:
+            raise Failed(f"the command cannot be started: {failed[0]}", 126)
 
     def check(self):
         """Continue a watchdog that was stopped. Raises `Failed` when it has ended."""

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -115,18 +114,6 @@ def make(tmp_path):
 # The whole of make book
 
 
-def test_the_book_is_executed_and_rendered_beside_the_checkout(make):
-    book = make(one=["# Title", "print(6 * 7, 'so')"])
-    stored = (book.root / "chapters/one.ipynb").read_bytes()
-    process = book.start("execute")
-    out, err = process.communicate()
-    assert process.returncode == 0, err
-    assert "42 so" in (book.root / "_build/html/chapters/one.html").read_text()
-    assert str(book.root / "_build/html/index.html") in out
-    assert (book.root / "chapters/one.ipynb").read_bytes() == stored
-    assert book.git("status", "--porcelain") == ""
-
-
 def test_a_failing_cell_is_shown_and_ends_the_run(make, capsys):
     book = make(
         one=["# Title", "x = 0", "y = 1 \n1 / x"],
@@ -145,21 +132,56 @@ def test_a_failing_cell_is_shown_and_ends_the_run(make, capsys):
     assert "The outputs on this page were stored with the book." in page
 
 
-def test_the_book_can_be_read_before_its_chapters_run(make):
-    book = make(one=["# One", "1 + 1"], two=["# Two", "import time; time.sleep(60)"])
-    process = book.start("execute")
+@pytest.fixture(scope="module")
+def story(tmp_path_factory):
+    """What `make book` said and left when it was stopped in its second chapter, and
+    when it was run again."""
+    folder = tmp_path_factory.mktemp("story")
+    note = f"open({str(folder / 'pid')!r}, 'w').write(str(os.getpid()))"
+    waits = f"import os, time\n{note}\ntime.sleep(60)"
+    book = Book(folder / "book", one=["# One", "print(6 * 7, 'so')"],
+                two=["# Two", waits])  # fmt: skip
     page = book.root / "_build/html/chapters/one.html"
-    wait_for(lambda: page.exists() and "stored with the book" in page.read_text(), 60)
-    wait_for(lambda: list((book.root / "_build/cache").glob("one-*.json")), 60)
+    stored = (book.root / "chapters/one.ipynb").read_bytes()
+    process = book.start("execute")
+    wait_for(lambda: page.exists() and "stored with the book" in page.read_text())
+    wait_for(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
-    assert process.returncode == 130 and "the next run goes on" in err
-    assert out.startswith(f"The book can be read: {book.root}/_build/html/index.html")
-    assert "2 chapters show stored outputs" in out and page.exists()
+    stopped = (*process.communicate(timeout=30), process.returncode)
+    was_there = page.exists()
     book.set("two", ["# Two", "2 + 2"])
-    again, _ = book.start("execute").communicate()
-    assert "chapters/one.ipynb  unchanged" in again
-    assert "made on this machine" in page.read_text()
+    process = book.start("execute")
+    again = (*process.communicate(), process.returncode)
+    return SimpleNamespace(book=book, page=page, stored=stored, stopped=stopped,
+                           was_there=was_there, again=again,
+                           pid=int((folder / "pid").read_text()))  # fmt: skip
+
+
+def test_the_book_can_be_read_before_its_chapters_run(story):
+    out, err, code = story.stopped
+    assert code == 130 and "the next run goes on" in err
+    index = story.book.root / "_build/html/index.html"
+    assert out.startswith(f"The book can be read: {index}")
+    assert "2 chapters show stored outputs" in out and story.was_there
+
+
+def test_control_c_ends_the_kernel_and_says_that_it_stopped(story):
+    assert "Stopped." in story.stopped[1]
+    assert "The kernel died" not in story.stopped[1]
+    with pytest.raises(ProcessLookupError):
+        os.kill(story.pid, 0)
+
+
+def test_the_next_run_goes_on_and_leaves_the_checkout_as_it_was(story):
+    out, err, code = story.again
+    assert code == 0, err
+    assert "chapters/one.ipynb  unchanged" in out
+    assert f"has run on this machine: {story.book.root}/_build/html/index.html" in out
+    page = story.page.read_text()
+    assert "made on this machine" in page and "42 so" in page
+    assert (story.book.root / "chapters/one.ipynb").read_bytes() == story.stored
+    status = story.book.git("status", "--porcelain")
+    assert status == " M chapters/two.ipynb\n"
 
 
 def test_there_are_whole_pages_at_any_moment(tmp_path, monkeypatch):
@@ -301,24 +323,6 @@ def test_no_kernel_outlives_its_chapter(make):
     ((pid,),) = book.execute()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid), 0)
-
-
-def test_control_c_ends_the_kernel_and_says_that_it_stopped(make, tmp_path):
-    note = tmp_path / "pid"
-    note.touch()
-    waits = f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))"
-    book = make(one=[waits, "time.sleep(60)"])
-    process = book.start("execute")
-    while not note.read_text():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "Stopped." in err
-    assert "The kernel died" not in err
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(note.read_text()), 0)
 
 
 def test_control_c_is_not_lost_between_two_cells(make, tmp_path, monkeypatch):
