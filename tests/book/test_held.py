@@ -48,7 +48,10 @@ def chapter(text, caption=None, tags=(), output="[6, 2, 2, 2]"):
                 "cell_type": "code", "source": CELL, "outputs": stored,
                 "metadata": {"tags": [*tags], **figure},
             },
-            {"cell_type": "markdown", "source": "## Exercises\nMore than 99?"},
+            {
+                "cell_type": "markdown", "metadata": {},
+                "source": "## Exercises\nMore than 99?",
+            },
         ]
     }  # fmt: skip
 
@@ -96,7 +99,8 @@ def test_a_number_is_looked_for_in_its_own_section():
 
 def test_the_summary_may_take_its_numbers_from_the_whole_chapter():
     nb = chapter("It begins.")
-    nb["cells"].insert(2, {"cell_type": "markdown", "source": "## Summary\n- It is 6."})
+    summary = {**nb["cells"][2], "source": "## Summary\n- It is 6."}
+    nb["cells"].insert(2, summary)
     assert held.open_sentences(nb, []) == []
 
 

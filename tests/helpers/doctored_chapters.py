@@ -157,7 +157,7 @@ def add(cell):
 
 
 def many(nb, cell, count):
-    nb.cells[3:3] = [cell.copy() for _ in range(count)]
+    nb.cells[3:3] = [code(cell.source) for _ in range(count)]
     number(nb)
 
 
