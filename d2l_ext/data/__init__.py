@@ -7,7 +7,7 @@
 | `download` | files from several mirrors, whole and right or not there | the trainer's command |
 | `idx` | MNIST's files, read with care | the trainer's command |
 | `sets` | the data sets by name, as arrays and as minibatches | Data parallelism from scratch |
-| `text` | characters as numbers, and minibatches of them | The LSTM as a pipeline |
+| `text` | characters as numbers, and minibatches of them | The LSTM as a pipeline: pipeline parallelism over time |
 """  # noqa: E501
 
 from .. import lazy

@@ -2,15 +2,15 @@
 
 | file | what it holds | chapter |
 |---|---|---|
-| `lstm` | the LSTM, unrolled, with a group for every layer; one step of it | The LSTM as a pipeline |
-| `graph` | groups placed and bound; what crosses between devices | The LSTM as a pipeline, Where to cut |
-| `wavefront` | who works on which time step: planned, observed | The LSTM as a pipeline |
-| `layer_costs` | time and bytes of each layer, cut out of the graph | Where to cut |
-| `partition` | all placements, and the one with the least bottleneck | Where to cut |
-| `step_time` | a step under a placement, predicted | Where to cut |
+| `lstm` | the LSTM, unrolled, with a group for every layer; one step of it | The LSTM as a pipeline: pipeline parallelism over time |
+| `graph` | groups placed and bound; what crosses between devices | The LSTM as a pipeline: pipeline parallelism over time, Where to cut: pipeline parallelism with unequal layers |
+| `wavefront` | who works on which time step: planned, observed | The LSTM as a pipeline: pipeline parallelism over time |
+| `layer_costs` | time and bytes of each layer, cut out of the graph | Where to cut: pipeline parallelism with unequal layers |
+| `partition` | all placements, and the one with the least bottleneck | Where to cut: pipeline parallelism with unequal layers |
+| `step_time` | a step under a placement, predicted | Where to cut: pipeline parallelism with unequal layers |
 | `buckets` | sequences of different lengths: a graph for each | Buckets: sequences of different lengths |
-| `schedule` | GPipe and 1F1B as data: the clock, the bubble | Micro-batches |
-| `microbatch` | stages on devices, which run such a schedule | Micro-batches |
+| `schedule` | GPipe and 1F1B as data: the clock, the bubble | Micro-batches: pipeline parallelism with GPipe and 1F1B |
+| `microbatch` | stages on devices, which run such a schedule | Micro-batches: pipeline parallelism with GPipe and 1F1B |
 """  # noqa: E501  (a table)
 
 from .. import lazy

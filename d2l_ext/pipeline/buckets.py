@@ -39,22 +39,19 @@ def choose(lengths, number):
 class BucketIter(DataIter):
     """Minibatches of sequences of about one length, time first.
 
-    `sequences`: lists of character numbers; the last character is only a label, so
-    one of T + 1 characters fills T time steps. `lengths`: the buckets, in time
-    steps. A sequence goes to the smallest bucket that holds it; places behind its
-    end have data 0 and the label `PAD`. What does not fill the last batch of a
-    bucket is filled with empty sequences. `batch_size`: N. `too_long`: `'error'`
-    or `'drop'`, what to do with a sequence that no bucket holds; `dropped` counts
-    those. `states`: shapes of further inputs, which stay zero: {name: shape}.
-    `seed`: batches come in an order drawn from it, a new one after each `reset`.
+    `sequences`: lists of character numbers; the last one is only a label. `lengths`:
+    the buckets, in time steps. Places behind a sequence's end have data 0 and the label
+    `PAD`; the last batch of a bucket is filled with empty sequences. `batch_size`: N.
+    `too_long`: `'error'` or `'drop'`, what to do with a sequence that no bucket holds;
+    `dropped` counts those. `states`: shapes of further inputs, which stay zero:
+    {name: shape}. `seed`: of the order of batches, a new one after each `reset`.
 
     A batch has `bucket_key` T, `data[0]` and `label[0]` (T, N), float32, and
     `count`, the labels that are characters. `provide_data` and `provide_label` of
     the iterator are the largest bucket's, as Module expects.
 
-    Raises `ValueError` for no sequences, one of fewer than two characters, numbers
-    below 1, an unknown `too_long`, and, unless dropped, a sequence too long.
-    Follows `bucket_io` of MXNet's LSTM examples. Developed in *Buckets*.
+    Raises `ValueError` for what cannot be put into buckets. Follows `bucket_io` of
+    MXNet's LSTM examples. Developed in *Buckets*.
     """
 
     def __init__(self, sequences, lengths, batch_size, *, too_long="error",
@@ -127,28 +124,20 @@ class Buckets:
 
     `unroll(T)`: returns the symbol for T time steps and the shapes of its inputs,
     by name. `lengths`: of the buckets. `group2ctx`, `params`: as in `pipeline.bind`,
-    whose errors are raised. `share`: False binds each by itself, to compare.
+    whose errors are raised.
 
     `pipelines`: by length. Developed in the chapter *Buckets*.
     """
 
-    def __init__(self, unroll, lengths, group2ctx, params, share=True):
-        self.pipelines = {}
-        longest = None
+    def __init__(self, unroll, lengths, group2ctx, params):
+        self.pipelines, longest = {}, None
         # The longest first: the others fit into its memory.
         for T in sorted(lengths, reverse=True):
             symbol, shapes = unroll(T)
-            shared = longest if share else None
-            values = params if shared is None else None
-            bound = bind(symbol, group2ctx, shapes, values, shared=shared)
+            values = None if longest else params
+            bound = bind(symbol, group2ctx, shapes, values, shared=longest)
             self.pipelines[T], longest = bound, longest or bound
         self.params = longest.params
-
-    def train_batch(self, batch, lr):
-        """A step of SGD with the mean gradient of the batch's characters."""
-        bound = self.pipelines[batch.bucket_key]
-        bound.forward_backward(batch.data[0], batch.label[0])
-        bound.update(lr, count=batch.count)
 
 
 def _check(sequences, lengths, batch_size, too_long):

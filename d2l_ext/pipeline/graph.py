@@ -41,8 +41,7 @@ def placement(parts, devices):
 
     `parts`: list i holds the names of the groups for `devices[i]`.
 
-    Raises `ValueError` when there are more lists than devices, when a group is in
-    two lists, and for a device that this machine does not have.
+    Raises `ValueError` for a part without a device, and a group in two parts.
     """
     if len(parts) > len(devices):
         raise ValueError(
@@ -71,8 +70,7 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None, grad_req="write"):
     `grad_req`: what backward does with the parameters' gradients, `'write'` or
     `'add'`; inputs get none.
 
-    Raises `ValueError` for a group without a device, a node without a group, a
-    device that is not there, and `params` that lack a name.
+    Raises `ValueError` for what has no device, and for `params` that lack a name.
     Source: `group2ctx` of MXNet's `Symbol.simple_bind`. Developed in the chapter
     *The LSTM as a pipeline*.
     """
@@ -219,10 +217,8 @@ def _one_by_one():
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[BULK]
-        else:
-            os.environ[BULK] = before
+        del os.environ[BULK]
+        os.environ.update({} if before is None else {BULK: before})
 
 
 def _check_there(device):

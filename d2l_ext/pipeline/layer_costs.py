@@ -22,15 +22,13 @@ def measure(symbol, shapes, values, devices, rounds=5):
     `shapes`: of the inputs, as `lstm.input_shapes` gives them; all other arguments
     are parameters. `values`: of the inputs that may not be random. `devices`: the
     first runs the groups, and sends to the second. `rounds`: each group is run once
-    to warm up, then `rounds` times, in turns with the others, which a change of the
-    machine's speed then meets alike; medians are kept.
+    to warm up, then `rounds` times, in turns with the others; medians are kept.
 
-    A group is cut out of the graph and run alone, forward, then backward, the engine
-    empty before and after. In a step of the whole network, the operators of all groups
-    take turns on a device, and a clock could not part them.
+    A group is cut out of the graph and run alone, the engine empty before and after: in
+    a step of the whole network, the operators of all groups take turns on a device.
 
-    Raises `ValueError` for a node without a group, fewer than one round, and fewer
-    than two devices. Developed in the chapter *Where to cut*.
+    Raises `ValueError` for fewer than one round or two devices.
+    Developed in the chapter *Where to cut*.
     """
     if rounds < 1 or len(devices) < 2:
         raise ValueError(
@@ -54,9 +52,8 @@ def measure(symbol, shapes, values, devices, rounds=5):
 def count(symbol, group, shapes):
     """Bytes that a group holds in float32: `parameter_bytes` and `activation_bytes`.
 
-    Activations are the results of its operators: what the backward pass may need. It
-    is an upper bound, as MXNet gives some of their memory to others. Gradients come on
-    top: as many bytes as the parameters have. `shapes`: as in `measure`.
+    Activations, the results of its operators, are an upper bound, as MXNet gives some
+    of their memory to others. Gradients come on top. `shapes`: as in `measure`.
     """
     part, inputs = subgraph(symbol, group, shapes)
     arguments, _, _ = part.infer_shape(**inputs)
@@ -100,7 +97,6 @@ def subgraph(symbol, group, shapes):
     result of node NAME. What another group reads of it, or what is a result of the
     whole, becomes an output. `shapes`: of the inputs of `symbol`, by name.
 
-    Raises `ValueError` for a group that the symbol has not.
     Source: the JSON that `Symbol.tojson` writes. Developed in *Where to cut*.
     """
     if group not in groups(symbol):

@@ -43,7 +43,7 @@ def groups(num_layers):
 
 def lstm_unroll(
     num_layers, seq_len, num_embed, num_hidden, vocab_size, *,
-    concat_decode=True, dropout=0.0, fused=True, ignore_label=None,
+    concat_decode=True, fused=True, ignore_label=None,
 ):  # fmt: skip
     """Language model of `num_layers` LSTM layers, unrolled for `seq_len` steps.
 
@@ -53,15 +53,12 @@ def lstm_unroll(
 
     `num_embed`: length of a character's vector. `concat_decode`: one decoder for the
     outputs of all time steps together, whose result is (T·N, vocab_size); else one
-    for each step, and T results (N, vocab_size). `dropout`: share of each layer's
-    input that is dropped, default none. `fused`: as in `lstm_cell`. `ignore_label`:
-    a label whose loss does not count, default none.
+    for each step, and T results (N, vocab_size). `fused`: as in `lstm_cell`.
+    `ignore_label`: a label whose loss does not count, default none.
 
-    Returns a symbol that ends in `SoftmaxOutput`. Its backward pass gives the
-    gradient of the cross-entropy *summed* over all labels.
-
-    Follows `lstm_unroll` of MXNet's example of a model-parallel LSTM. Developed in
-    the chapter *The LSTM as a pipeline*.
+    Returns a symbol whose backward pass gives the gradient of the cross-entropy
+    *summed* over all labels. Follows `lstm_unroll` of MXNet's model-parallel LSTM.
+    Developed in the chapter *The LSTM as a pipeline*.
     """
     with mx.AttrScope(ctx_group="embed"):
         steps = _embed(seq_len, num_embed, vocab_size)
@@ -69,10 +66,10 @@ def lstm_unroll(
         with mx.AttrScope(ctx_group=f"layer{i}"):
             num_inputs = num_hidden if i else num_embed
             weights = _weights(i, num_inputs, num_hidden)
-            steps = _layer(i, steps, weights, num_hidden, dropout, fused)
+            steps = _layer(i, steps, weights, num_hidden, fused)
     decode = _decode_together if concat_decode else _decode_each
     with mx.AttrScope(ctx_group="decode"):
-        return decode(steps, vocab_size, dropout, _loss(ignore_label))
+        return decode(steps, vocab_size, _loss(ignore_label))
 
 
 def _fused(x, h, weights, num_hidden, name):
@@ -99,10 +96,9 @@ def _eight(x, h, weights, num_hidden, name):
 
 
 def _embed(seq_len, num_embed, vocab_size):
-    # Last step first. All products of a device share one scratch buffer, so they run
-    # in the order in which they were pushed. Backward pushes the products of layer 0
-    # as it needs them for these slices: were step 0 the first, it would push a whole
-    # backward pass before it, and layer 0's weight gradients would wait for the end.
+    # Last step first: the products of a device run in the order of the graph, which
+    # lists backward what these slices need, one after the other. Were step 0 the first,
+    # a whole backward pass would stand before it, and layer 0's gradients at the end.
     last_first = mx.sym.reverse(mx.sym.var("data"), axis=0)
     vectors = mx.sym.Embedding(last_first, mx.sym.var("embed_weight"),
                                input_dim=vocab_size, output_dim=num_embed,
@@ -120,35 +116,30 @@ def _weights(i, num_inputs, num_hidden):
     ])  # fmt: skip
 
 
-def _layer(i, steps, weights, num_hidden, dropout, fused):
+def _layer(i, steps, weights, num_hidden, fused):
     h, c = mx.sym.var(f"l{i}_init_h"), mx.sym.var(f"l{i}_init_c")
     outputs = []
     for t, x in enumerate(steps):
-        x = _drop(x, dropout)
         h, c = lstm_cell(x, h, c, weights, num_hidden, f"l{i}_t{t}", fused)
         outputs.append(h)
     return outputs
 
 
-def _drop(x, share):
-    return mx.sym.Dropout(x, p=share) if share > 0 else x
-
-
-def _decode_together(steps, vocab_size, dropout, loss):
+def _decode_together(steps, vocab_size, loss):
     h = mx.sym.concat(*steps, dim=0, name="concat")  # (T·N, H), time first
     label = mx.sym.reshape(mx.sym.var("softmax_label"), shape=(-1,))  # (T·N,)
     weight, bias = mx.sym.var("decode_weight"), mx.sym.var("decode_bias")
-    scores = mx.sym.FullyConnected(_drop(h, dropout), weight, bias,
+    scores = mx.sym.FullyConnected(h, weight, bias,
                                    num_hidden=vocab_size, name="decode")  # fmt: skip
     return loss(scores, label, name="softmax")
 
 
-def _decode_each(steps, vocab_size, dropout, loss):
+def _decode_each(steps, vocab_size, loss):
     labels = mx.sym.SliceChannel(mx.sym.var("softmax_label"), num_outputs=len(steps),
                                  axis=0, squeeze_axis=True, name="labels")  # fmt: skip
     weight, bias = mx.sym.var("decode_weight"), mx.sym.var("decode_bias")
     return mx.sym.Group([
-        loss(mx.sym.FullyConnected(_drop(h, dropout), weight, bias,
+        loss(mx.sym.FullyConnected(h, weight, bias,
                                    num_hidden=vocab_size, name=f"decode_t{t}"),
              label, name=f"softmax_t{t}")
         for t, (h, label) in enumerate(zip(steps, labels))
@@ -173,10 +164,9 @@ def input_shapes(num_layers, seq_len, batch_size, num_hidden):
 
 
 def init_params(symbol, shapes, scale=0.1, seed=0):
-    """Random parameters for `symbol`: a dict from name to array, on `cpu(0)`.
+    """Random parameters for `symbol`, uniform from −scale to scale, on `cpu(0)`.
 
-    `shapes`: of the inputs, as `input_shapes` gives them; all other arguments are
-    parameters. `scale`: they are uniform from −scale to scale.
+    `shapes`: of the inputs. Returns a dict from name to array.
     """
     found, _, _ = symbol.infer_shape(**shapes)
     rng = numpy.random.RandomState(seed)

@@ -53,9 +53,8 @@ class Stage:
         self._let_next(self.grads[-1])
 
     def _wait_in_line(self, X):
-        # The engine knows no order but "after what I read". So X, which the work
-        # reads, is multiplied by a one that the work before it has made. One element
-        # will do: the engine orders whole arrays.
+        # The engine knows no order but "after what I read". So an element of X, which
+        # the work reads, is multiplied by a one that the work before it has made.
         if self._in_order and self._turn is not None:
             first = _first(X)
             first *= self._turn
@@ -71,16 +70,14 @@ def gradients(stages, schedule, X, y, loss, in_order=True):
 
     `stages`: a list of `Stage`. `schedule`: from `schedule.gpipe` or `one_f_one_b`.
     `X` (n, …), `y` (n, …): cut into micro-batches whose sizes differ by one at most.
-    `loss(outputs, y)`: the loss of each example, or their sum; not the mean, or the
-    gradients of uneven micro-batches weigh too much. `in_order=False` leaves the order
-    to the engine, and the pipeline is lost.
+    `loss(outputs, y)`: a loss for each example, or their sum; not the mean.
+    `in_order=False` leaves the order to the engine, and the pipeline is lost.
 
     `grads` of the stages then hold the gradients of the whole minibatch, up to
-    rounding. Returns the losses, an array per micro-batch, on the last device. Waits
-    for nothing.
+    rounding. Returns the losses, an array per micro-batch, on the last device.
 
-    Raises `ValueError` for a schedule of another number of stages, and for fewer
-    examples than micro-batches. Developed in the chapter *Micro-batches*.
+    Raises `ValueError` for a schedule that does not fit the stages or the minibatch.
+    Developed in the chapter *Micro-batches*.
     """
     last = len(stages) - 1
     X, y = _cut(stages, schedule, X, y)
@@ -123,8 +120,7 @@ def dense(X, params):
 def init_dense(blocks, width, seed=0, dtype="float32"):
     """Parameters of `blocks` dense blocks of `width` units: W, b, W, b, … on cpu(0).
 
-    Weights from N(0, 2 / width), so that the values stay of one size from block to
-    block, and biases 0.
+    Weights from N(0, 2 / width), biases 0.
     """
     mx.random.seed(seed)
     scale = (2 / width) ** 0.5

@@ -22,13 +22,11 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
     `memory`: bytes of each layer, `limits`: bytes of each device, `math.inf` for no
     limit; both or neither. `names`: of the layers, for messages, default numbers.
 
-    Raises `ValueError` without layers or devices, for a list of the wrong length or
-    a number that is negative or not finite, and when no placement respects the
-    limits: it then names layers and device, and how many bytes are missing.
+    Raises `ValueError` for lists that do not fit or numbers that are none, and when no
+    placement respects the limits: it then says how many bytes are missing where.
 
-    The bottleneck counts work, not waiting: for an unrolled LSTM, whose devices also
-    wait, see `step_time`. Source: dynamic programming for the linear partition
-    problem. Developed in the chapter *Where to cut*.
+    The bottleneck counts work; see `step_time` for waiting. Source: dynamic programming
+    for the linear partition problem. Developed in the chapter *Where to cut*.
     """
     table, crossing = _checked(times, k, crossing)
     n, names = len(table), names or [str(i) for i in range(len(table))]
@@ -79,8 +77,7 @@ def _smallest_maximum(n, k, cost):
 def all_placements(n, k, contiguous=True):
     """Every placement of `n` layers on `k` devices: a sorted list of tuples.
 
-    `contiguous`: only those in which device numbers never fall, so that a device
-    holds consecutive layers; some devices may hold none. Otherwise all kⁿ, less
+    `contiguous`: only those in which device numbers never fall. Otherwise all kⁿ, less
     those that only exchange the names of devices: a device is used only after all
     with lower numbers. Developed in the chapter *Where to cut*.
     """
@@ -95,12 +92,10 @@ def device_times(placement, times, k=None, crossing=None):
 
     `times`: for each layer its time, or a row with its time on each device, if they
     are unequal. `crossing`: for each layer the time that its output costs *each* of
-    two devices when the next layer is on the other, default 0: one receives the
-    output, the other its gradient. The last layer's is not used. `k`: default the
+    two devices when the next layer is on the other, default 0. `k`: default the
     highest number in the placement plus one.
 
-    Raises `ValueError` for what `balance` refuses too, and for a placement
-    without exactly one device below `k` for each layer.
+    Raises `ValueError` for what does not fit.
     Developed in the chapter *Where to cut*.
     """
     k = k or max(placement, default=0) + 1

@@ -34,7 +34,7 @@ def gpipe(stages, chunks):
 def one_f_one_b(stages, chunks):
     """Every stage: forwards until the first gradient comes, then one of each in turn.
 
-    It takes as long as `gpipe`, and a stage holds the activations of p − s
+    It takes the slots of `gpipe`, and stage s holds the activations of p − s
     micro-batches at most, where `gpipe` holds m. With p = 3 and m = 4:
 
         stage 0   F0 F1 F2 .  .  B0 F3 B1 .  B2 .  B3
@@ -43,8 +43,7 @@ def one_f_one_b(stages, chunks):
 
     Arguments and errors: as in `gpipe`.
     Source: Narayanan et al., "PipeDream" (2019), and with a flush after every
-    minibatch, as here, "Efficient Large-Scale Language Model Training on GPU Clusters
-    Using Megatron-LM" (2021). Developed in the chapter *Micro-batches*.
+    minibatch, as here (2021). Developed in the chapter *Micro-batches*.
     """
     _check(stages, chunks)
     schedule = []
@@ -60,15 +59,12 @@ def one_f_one_b(stages, chunks):
 def clock(schedule, forward=1, backward=1, message=0):
     """When each work runs, if every stage does its next work as soon as it can.
 
-    A stage can go forward with a micro-batch when the stage before has, and backward
-    when it has gone forward itself and the stage behind it backward. `forward`,
-    `backward`: the length of such work, in slots, or a list with that of each stage.
-    `message`: the time from one stage to the next, either way; the stages do not wait
-    for it to be sent.
+    `forward`, `backward`: the length of such work, in slots, or a list with that of
+    each stage. `message`: the time from one stage to the next, either way; the stages
+    do not wait for it to be sent.
 
     Returns a list of `Slot` in the order of their starts: work stands behind all that
-    it needs. Raises `ValueError` for a schedule that gets stuck, with the work that
-    waits for ever.
+    it needs. Raises `ValueError` for a schedule that gets stuck.
     """
     lengths = {
         kind: length if hasattr(length, "__iter__") else [length] * len(schedule)
@@ -107,7 +103,7 @@ def bubble_formula(stages, chunks):
 
 
 def peak_held(schedule):
-    """The most micro-batches whose activations each stage holds at once, a list."""
+    """The most micro-batches that each stage holds at once, without recomputation."""
     peaks = []
     for order in schedule:
         held = [0]

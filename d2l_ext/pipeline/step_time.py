@@ -12,8 +12,7 @@ class Layer:
 
     `forward`, `backward`: milliseconds. `crossing`: milliseconds that its output, and
     its gradient on the way back, each take to another device. `whole`: it works on
-    all time steps at once, and not on one after the other. `parameter_bytes`,
-    `activation_bytes`: what it holds.
+    all time steps at once.
     """
 
     name: str
@@ -68,11 +67,9 @@ def simulate(placement, layers, seq_len):
 
     Each device goes through its cells in the order of `cells`, and starts one when it
     is free and what the cell reads is there. What another device needs is copied to
-    it at once, by the device that made it. Waiting is all that is lost here: devices
-    that also slow each other down, by sharing a memory, take longer.
+    it at once, by the device that made it.
 
-    Raises `ValueError` for no layers, a placement of another length, a negative time,
-    or `seq_len` below 1. Developed in the chapter *Where to cut*.
+    Raises `ValueError` for what does not fit. Developed in the chapter *Where to cut*.
     """
     _check(placement, layers, seq_len)
     free = dict.fromkeys(placement, 0.0)
@@ -108,8 +105,7 @@ def cells(layers, seq_len):
         backward    3 2 1 0   3 2 1 0   3 2 1 0      t = 2, 1, 0
 
     A whole layer has one cell, t = 0, after all cells of the layer below. A device
-    keeps to this order: in an executor, the operators of one device share their
-    temporary memory, so each waits for those before it, with its inputs there or not.
+    keeps to this order: an executor gives its operators there one temporary memory.
     """
     forward = []
     for whole, group in groupby(range(len(layers)), key=lambda i: layers[i].whole):

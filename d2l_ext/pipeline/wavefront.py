@@ -31,15 +31,6 @@ def schedule(k, num_steps):
     ]
 
 
-def draw(k, num_steps):
-    """The schedule as text: a line per device, a column per slot, steps modulo 10."""
-    lanes = [[" "] * (k + num_steps - 1) for _ in range(k)]
-    for slot, work in enumerate(schedule(k, num_steps)):
-        for device, step in work:
-            lanes[device][slot] = str(step % 10)
-    return "\n".join(f"device {i}  {' '.join(lane)}" for i, lane in enumerate(lanes))
-
-
 def bound(k, num_steps):
     """Speed-up that `k` equal devices can reach: k·T of work in T + k − 1 slots.
 
@@ -51,9 +42,8 @@ def bound(k, num_steps):
 def products(pipeline):
     """Names of the matrix products of each device, in the order in which they run.
 
-    All products of a device use one scratch buffer, so the engine runs them in the
-    order of the graph, forward and backward. Returns {device: list of names}, with
-    devices named as in a `Timeline`.
+    An executor gives all products of a device one scratch buffer, so they run in the
+    order of the graph. Returns {device: list of names}, named as in a `Timeline`.
     """
     order = {}
     for name, group in PRODUCT.findall(pipeline.executor.debug_str()):
@@ -66,10 +56,8 @@ def products(pipeline):
 def cells(trace, pipeline):
     """What the layers did in a recorded training step: a list of `Cell`.
 
-    `trace`: a `Timeline` of one `forward_backward` of `pipeline`. The products in it
-    have no names; the n-th on a device is the n-th of `products`.
-
-    Raises `ValueError` when the trace holds another number of products.
+    `trace`: a `Timeline` of one `forward_backward` of `pipeline`. The n-th product on a
+    device is the n-th of `products`. Raises `ValueError` for another number of them.
     """
     spans = {}
     for lane, names in products(pipeline).items():

@@ -148,21 +148,6 @@ def test_labels_to_ignore_have_no_gradient():
         numpy.testing.assert_allclose(ours[name], grad, rtol=0, atol=2e-6)
 
 
-def test_dropout_drops_in_training_only():
-    X, y = labelled(4)
-    symbol = lstm.lstm_unroll(2, 4, D, H, 7, dropout=0.5)
-    shapes = lstm.input_shapes(2, 4, N, H)
-    group2ctx = pipeline.placement([lstm.groups(2)], [mx.cpu(0)])
-    bound = pipeline.bind(symbol, group2ctx, shapes,
-                          lstm.init_params(symbol, shapes, scale=0.5))  # fmt: skip
-
-    def outputs(is_train):
-        return bound.forward(X, y, is_train=is_train)[0].asnumpy()
-
-    assert (outputs(False) == outputs(False)).all()
-    assert (outputs(True) != outputs(False)).any()
-
-
 def test_groups_are_named_in_the_order_of_the_data():
     assert lstm.groups(2) == ["embed", "layer0", "layer1", "decode"]
 
