@@ -334,9 +334,9 @@ QUESTIONS = {
         judge=judge_best_buckets,
     ),
     ("buckets", 4): Question(
-        "whether it comes to less than 1.2 of the longest: True or False",
-        False,
-        [(True, "What becomes of an array that is too large to share?")],
+        "whether it takes more memory: True or False",
+        True,
+        [(False, "What becomes of an array that is too large to share?")],
     ),
     ("micro_batches", 1): Question(
         "the number of micro-batches",
