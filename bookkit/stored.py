@@ -50,11 +50,21 @@ def result(name, measure, *args, why_not=None, folder=None, where=BOX):
 
 def recorded(name, reason="too long for a chapter", folder=None):
     """The stored result `name`; prints one line: from when, from where, and why."""
-    record = read(name, folder)
+    return several([name], reason, folder)[0]
+
+
+def several(names, reason="too long for a chapter", folder=None):
+    """The stored results `names`, a list; prints each place that they are from once."""
+    records = [read(name, folder) for name in names]
+    for line in dict.fromkeys(map(_origin, records)):
+        print(f"Source: recorded on {line} ({reason})")
+    return [record["result"] for record in records]
+
+
+def _origin(record):
     machine = record["machine"]
-    print(f"Source: recorded on {record['date'][:10]} at commit {record['commit']}, "
-          f"{machine['processor']}, {machine['cores']} cores ({reason})")  # fmt: skip
-    return record["result"]
+    return (f"{record['date'][:10]} at commit {record['commit']}, "
+            f"{machine['processor']}, {machine['cores']} cores")  # fmt: skip
 
 
 def record(name, measure, *args, folder=None):

@@ -3,9 +3,14 @@
 Each is a function without arguments, or with some, whose result `stored` can keep.
 """
 
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 
-from . import job, wire, work
+import pslaunch as launch
+
+from . import deaf, job, wire, work
 
 LOSSES = (0.0, 0.01, 0.05)
 #: Time-outs of `PS_RESEND_TIMEOUT` in milliseconds: the default, and a patient one.
@@ -126,16 +131,50 @@ def _interface(cluster, size, name, node_host, env):
 
 
 def live():
-    """One of each, for a chapter: losses, a slow link, and the second interface."""
-    rows = {}
+    """One of each, for a chapter: the second interface, losses, and a slow link."""
+    rows, eth1 = {}, {"DMLC_INTERFACE": "eth1"}
     with job.hosts(3, second_interface=True) as cluster:
-        rows["no loss"] = row_of(job.run(cluster, work.train, 4))
+        good = job.run(cluster, work.train, 4, node_host=False, env=eth1)
+        rows["no loss"] = {**row_of(good), "moved": good.moved}
         job.lose(cluster, 0.05)
-        rows["5% lost"] = row_of(job.run(cluster, work.train, 4, env=RESEND))
+        rows["5% lost"] = row_of(job.run(cluster, work.train, 4))
         job.lose(cluster, 0)
         rows["100 Mbit/s"] = _exchange(cluster, 100)
-        rows["eth1"] = _interface(cluster, 500_000, *TOLD[1])
     return rows
+
+
+def deaf_server(after=9):
+    """Two jobs whose server is deaf in the second in which both workers push.
+
+    `after`: seconds from now until then, about; the jobs start meanwhile. One resends,
+    the other does not. Returns a dict for each, `without` and `with`: the `cause` of
+    its end, what each worker `got`, after how many `seconds`, and what was `said` of
+    it. They are repeated, with more time, when they came too late for that second.
+    """
+    second, percent = deaf.one_second(deaf.node_id("server"), after, within=4)
+    with ThreadPoolExecutor() as pool:
+        jobs = [*pool.map(lambda resend: _outage(resend, second, percent), (0, 1))]
+    met = all("Drop message" in job.output("server") for job in jobs)
+    if after < 40 and not (met and jobs[0].results is None):  # it dropped a push
+        return deaf_server(2 * after)
+    return dict(zip(("without", "with"), map(_heard, jobs)))
+
+
+def _outage(resend, second, percent):
+    env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": 300} if resend else {}
+    return launch.call_job(work.at, second, 3.0, env=env, check=False,
+                           env_server={"PS_DROP_MSG": percent},
+                           deadline=second - time.time() + (60 if resend else 3))
+
+
+def _heard(ran):
+    words = re.compile("Drop message|Timeout to get|Duplicated")
+    lines = [line for node in ran.logs for line in ran.output(*node.split("-"))
+             .splitlines() if words.search(line)]  # fmt: skip
+    results = ran.results or []
+    return {"cause": ran.cause, "said": sorted(lines), "returncode": ran.returncode,
+            "got": [r["got"] for r in results],
+            "seconds": [r["seconds"] for r in results]}  # fmt: skip
 
 
 def slow_link():

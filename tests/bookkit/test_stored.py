@@ -53,6 +53,13 @@ def test_where_it_cannot_the_stored_result_is_the_same_and_says_from_where(
     assert re.fullmatch(pattern, line)
 
 
+def test_several_from_one_place_say_so_once(tmp_path, capsys):
+    for name in ("x", "y"):
+        stored.record(name, measured, folder=tmp_path)
+    x, y = stored.several(["x", "y"], folder=tmp_path)
+    assert x == y and capsys.readouterr().out.count("Source: recorded on ") == 1
+
+
 def test_both_lines_are_the_same_for_nbval(tmp_path, capsys):
     stored.record("x", measured, folder=tmp_path)
     for why_not in (a_box, no_box):
