@@ -33,7 +33,7 @@ def parser():
     """The parser of `d2l-ext-train`.
 
     Names and defaults follow `example/image-classification/common/fit.py` of MXNet
-    1.9, where it has them.
+    1.9, where it has them. Second names are those of its `example/gluon`.
     """
     flags = _Parser(
         prog="d2l-ext-train",
@@ -52,7 +52,7 @@ def parser():
 
 def _add_model(group):
     add = group.add_argument
-    add("--network", default="lenet", help="lenet (default), mlp or vgg11")
+    add("--network", "--model", default="lenet", help="lenet (default), mlp or vgg11")
     sets = "digits (default), fashion_mnist, mnist or cifar10"
     add("--dataset", type=filled, help=sets)
     add("--data-dir", type=filled, metavar="DIR", help="the folder with its files")
@@ -63,35 +63,17 @@ def _add_devices(group):
     add = group.add_argument
     add("--gpus", type=numbers, metavar="LIST", help="numbers of GPUs, as in 0,2")
     add("--devices", type=words, metavar="LIST", help="as in cpu:0,cpu:1")
-    add(
-        "--kv-store",
-        type=_kv_store,
-        default="device",
-        metavar="TYPE",
+    add("--kv-store", "--kvstore", type=_kv_store, default="device", metavar="TYPE",
         help="where gradients are summed: local (in CPU memory), device (default), "
         "or none (by this library's allreduce); with several workers, under "
-        "pslaunch, dist_sync, dist_async, dist_sync_device, dist_async_device",
-    )
-    add(
-        "--work-load-list",
-        type=loads,
-        metavar="LIST",
-        help="relative speeds of the devices, as in 3,1; default: equal",
-    )
-    add(
-        "--gc-type",
-        type=one_of(GC_TYPES),
-        default="none",
-        metavar="TYPE",
-        help="gradient compression: 2bit or none (default)",
-    )
-    add(
-        "--gc-threshold",
-        type=positive,
-        default=0.5,
-        metavar="T",
-        help="of 2bit compression; default 0.5",
-    )
+        "pslaunch, dist_sync, dist_async, dist_sync_device, "
+        "dist_async_device")  # fmt: skip
+    add("--work-load-list", type=loads, metavar="LIST",
+        help="relative speeds of the devices, as in 3,1; default: equal")  # fmt: skip
+    add("--gc-type", type=one_of(GC_TYPES), default="none", metavar="TYPE",
+        help="gradient compression: 2bit or none (default)")  # fmt: skip
+    add("--gc-threshold", type=positive, default=0.5, metavar="T",
+        help="of 2bit compression; default 0.5")  # fmt: skip
 
 
 def _kv_store(text):
@@ -105,91 +87,39 @@ def _kv_store(text):
 
 def _add_training(group):
     add = group.add_argument
-    add(
-        "--batch-size",
-        type=count,
-        default=64,
-        metavar="N",
-        help="examples per step, over all devices of a worker; default 64",
-    )
-    add(
-        "--num-epochs",
-        type=count,
-        default=10,
-        metavar="N",
-        help="in all, those before a --resume included; default 10",
-    )
-    add(
-        "--optimizer",
-        type=one_of(OPTIMIZERS),
-        default="sgd",
-        metavar="NAME",
-        help=f"{', '.join(OPTIMIZERS)}; default sgd",
-    )
+    add("--batch-size", type=count, default=64, metavar="N",
+        help="examples per step, over all devices of a worker; default 64")  # fmt: skip
+    add("--num-epochs", "--epochs", type=count, default=10, metavar="N",
+        help="in all, those before a --resume included; default 10")  # fmt: skip
+    add("--optimizer", type=one_of(OPTIMIZERS), default="sgd", metavar="NAME",
+        help=f"{', '.join(OPTIMIZERS)}; default sgd")  # fmt: skip
     add("--lr", type=positive, default=0.1, help="learning rate; default 0.1")
-    add(
-        "--lr-factor",
-        type=positive,
-        default=0.1,
-        metavar="F",
-        help="multiplies the rate at each of --lr-step-epochs; default 0.1",
-    )
-    add(
-        "--lr-step-epochs",
-        type=numbers,
-        default=[],
-        metavar="LIST",
-        help="epochs after which the rate falls, as in 30,60; default: none",
-    )
-    add(
-        "--mom",
-        type=not_negative,
-        default=0.9,
-        help="momentum, of sgd, nag and signum; default 0.9",
-    )
+    add("--lr-factor", type=positive, default=0.1, metavar="F",
+        help="multiplies the rate at each of --lr-step-epochs; "
+        "default 0.1")  # fmt: skip
+    add("--lr-step-epochs", type=numbers, default=[], metavar="LIST",
+        help="epochs after which the rate falls, as in 30,60; "
+        "default: none")  # fmt: skip
+    add("--mom", "--momentum", type=not_negative, default=0.9,
+        help="momentum, of sgd, nag and signum; default 0.9")  # fmt: skip
     add("--wd", type=not_negative, default=0.0001, help="weight decay; default 0.0001")
-    add(
-        "--seed",
-        type=seed,
-        default=0,
-        metavar="N",
-        help="of initial weights, order and dropout; default 0",
-    )
+    add("--seed", type=seed, default=0, metavar="N",
+        help="of initial weights, order and dropout; default 0")  # fmt: skip
 
 
 def _add_output(group):
     add = group.add_argument
-    add(
-        "--save-prefix",
-        type=filled,
-        metavar="P",
-        help="keep the last two checkpoints as P-00000123.ckpt; default: none",
-    )
-    add(
-        "--save-every",
-        type=count,
-        default=0,
-        metavar="STEPS",
-        help="also within an epoch; default: at the end of each",
-    )
-    add(
-        "--resume",
-        action="store_true",
-        help="go on from the last whole checkpoint of --save-prefix",
-    )
-    add(
-        "--disp-batches",
-        type=count,
-        default=0,
-        metavar="N",
-        help="without a terminal: a line every N steps; default: none",
-    )
-    add(
-        "--profile",
-        type=filled,
-        metavar="FILE",
-        help="write the timeline of three steps, for chrome://tracing",
-    )
+    add("--save-prefix", type=filled, metavar="P",
+        help="keep the last two checkpoints as P-00000123.ckpt; "
+        "default: none")  # fmt: skip
+    add("--save-every", type=count, default=0, metavar="STEPS",
+        help="also within an epoch; default: at the end of each")  # fmt: skip
+    add("--resume", action="store_true",
+        help="go on from the last whole checkpoint of --save-prefix")  # fmt: skip
+    add("--disp-batches", type=count, default=0, metavar="N",
+        help="without a terminal: a line every N steps; default: none")  # fmt: skip
+    add("--profile", type=filled, metavar="FILE",
+        help="write the timeline of three steps, for chrome://tracing")  # fmt: skip
 
 
 # ---- What a flag's text may be ----
