@@ -51,7 +51,8 @@ ALLOWED = {
     "chapters/clusters/recovery": {
         "with half a minute per checkpoint": GIVEN,
         "two minutes per restart": GIVEN,
-        "a failure each four hours": GIVEN,
+        "a failure every four hours": GIVEN,
+        "is it better to save every 2 minutes": GIVEN,
         "with a time-out of three seconds": SET,
         "after ten seconds |": SET,
         "restarts the job | ten seconds": SET,
