@@ -91,6 +91,75 @@ def _keeps_all(folder, step, pieces):
     (folder / f"{step}.ckpt").write_bytes(b"".join(pieces))
 
 
+def _server(kind):
+    """What is wrong with a learner's `Server` of the chapter on bad networks."""
+    for what, messages, right in [
+        ("3 and 4, each once", [(0, 0, 3), (1, 0, 4)], 7),
+        ("3, and 4 twice", [(0, 0, 3), (1, 0, 4), (1, 0, 4)], 7),
+        ("a late copy of the first", [(0, 0, 3), (0, 1, 5), (0, 0, 3)], 8),
+    ]:
+        server = kind()
+        for message in messages:
+            server.take(*message)
+        if server.total != right:
+            return f"After {what}, the total is {server.total}, not {right}."
+    return ""
+
+
+class _Server:
+    def __init__(self):
+        self.total, self.seen = 0, set()
+
+    def take(self, worker, number, value):
+        if self.is_new(worker, number):
+            self.total += value
+
+    def is_new(self, worker, number):
+        new = (worker, number) not in self.seen
+        self.seen.add((worker, number))
+        return new
+
+
+class _TakesAll(_Server):
+    def is_new(self, worker, number):
+        return True
+
+
+class _ForgetsWho(_Server):
+    def is_new(self, worker, number):
+        return super().is_new(0, number)
+
+
+class _KnowsTheLast(_Server):
+    def is_new(self, worker, number):
+        new = super().is_new(worker, number)
+        self.seen = {(worker, number)}
+        return new
+
+
+def _seconds(function):
+    """What is wrong with a learner's `seconds` of the same chapter."""
+    for case in [(1, 1, 1, 1), (2, 1, 1, 1), (2, 2, 1, 1), (2, 1, 1 / 16, 1),
+                 (2, 1, 1 / 16, 0.1), (2, 4, 1, 1)]:  # fmt: skip
+        found, right = (f([250_000] * 4, 100, *case) for f in (function, _by_bytes))
+        if abs(found - right) > 1e-6:
+            return f"For {case} it is {right:.3f} s, not {found:.3f} s."
+    return ""
+
+
+def _by_bytes(sizes, mbit, workers, servers, ratio, pulls):
+    moved = 4 * sum(sizes) * (ratio + pulls)
+    return 8 * moved * max(workers / servers, 1) / (mbit * 1e6)
+
+
+def _without_pulls(sizes, mbit, workers, servers, ratio, pulls):
+    return _by_bytes(sizes, mbit, workers, servers, ratio, 0)
+
+
+def _servers_alone(sizes, mbit, workers, servers, ratio, pulls):
+    return 8 * 4 * sum(sizes) * (ratio + pulls) * workers / servers / (mbit * 1e6)
+
+
 QUESTIONS = {
     ("launching", 4): Question(
         "the exit code of the job",
@@ -119,6 +188,25 @@ QUESTIONS = {
             (6, "Then a server still moves twice as much as a worker."),
             (24, "Then the workers' links are the busiest. Fewer will do."),
         ],
+    ),
+    ("bad_networks", 2): Task(
+        "a class whose objects add up what they take",
+        _Server,
+        [
+            (_TakesAll, "After 3, and 4 twice, the total is 11, not 7."),
+            (_ForgetsWho, "After 3 and 4, each once, the total is 3, not 7."),
+            (_KnowsTheLast, "After a late copy of the first, the total is 11, not 8."),
+        ],
+        judge=_server,
+    ),
+    ("bad_networks", 4): Task(
+        "a function that returns seconds",
+        _by_bytes,
+        [
+            (_without_pulls, "For (1, 1, 1, 1) it is 0.640 s, not 0.320 s."),
+            (_servers_alone, "For (2, 4, 1, 1) it is 0.640 s, not 0.320 s."),
+        ],
+        judge=_seconds,
     ),
     ("recovery", 1): Question(
         "the minutes between two checkpoints, with 64 machines",
