@@ -21,12 +21,12 @@ IN_FOLDER = 'cd "$0" && exec "$@"'
 LENET = """-n 3 -s 3 --launcher ssh -H hosts --sync-dst-dir /own/job --ps-verbose 1
 python -m d2l_ext.train --network lenet --dataset digits --batch-size 64
 --num-epochs 1 --kv-store dist_sync --save-prefix run/lenet"""
-#: The flags of a step of VGG-11, for one machine too.
-VGG_STEP = """--network vgg11 --dataset cifar10 --data-dir cifar
---num-examples 12 --num-epochs 1 --lr 0.01"""
-VGG = f"""-n 3 -s 1 -H hosts --sync-dst-dir /own/job
+#: VGG-11 as the source prints it, and what keeps it small.
+VGG_STEP = """--dataset cifar10 --model vgg11 --epochs 1
+--data-dir cifar --num-examples 12 --lr 0.01"""
+VGG = f"""-n 3 -H hosts --launcher ssh --sync-dst-dir /own/job/
 python -m d2l_ext.train {VGG_STEP}
---kv-store dist_sync --batch-size 4"""
+--kvstore dist_sync --batch-size 4"""
 
 
 def lenet():
