@@ -1,5 +1,7 @@
 """Answers to exercises of the part on clusters."""
 
+import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -91,6 +93,89 @@ def _keeps_all(folder, step, pieces):
     (folder / f"{step}.ckpt").write_bytes(b"".join(pieces))
 
 
+def _place(function):
+    """What is wrong with a learner's `place` of the chapter on launching."""
+    roles = ["server", "worker", "worker"]
+    for hosts, right in [
+        ([("a", 5), ("b", 5)], "a, b, a"),
+        ([("a", 2), ("b", 2)], "a, b, a"),
+        ([("a", 1), ("b", 3)], "a, b, b"),
+    ]:
+        placed = function(hosts, roles)
+        found = ", ".join(name for _, name in placed)
+        if found != right:
+            has = ", ".join(f"{name} has {slots}" for name, slots in hosts)
+            return f"For {has} it is {right}, not {found}."
+        if [role for role, _ in placed] != roles:
+            return f"The roles are {roles}, in this order."
+    with suppress(ValueError):
+        function([("a", 1), ("b", 1)], roles)
+        return "Without room for all, raise ValueError."
+    return ""
+
+
+def _right_place(hosts, roles):
+    turns = range(max(slots for _, slots in hosts))
+    places = [name for turn in turns for name, slots in hosts if turn < slots]
+    if len(roles) > len(places):
+        raise ValueError(f"{len(roles)} processes, and {len(places)} slots")
+    return list(zip(roles, places))
+
+
+def _as_if_no_slots(hosts, roles):
+    return [(role, hosts[i % len(hosts)][0]) for i, role in enumerate(roles)]
+
+
+def _fills_up(hosts, roles):
+    return list(zip(roles, [name for name, slots in hosts for _ in range(slots)]))
+
+
+def _leaves_out(hosts, roles):
+    with suppress(ValueError):
+        return _right_place(hosts, roles)
+    return []
+
+
+def _supervise(function):
+    """What is wrong with a learner's `supervise` of the same chapter."""
+    with TemporaryDirectory() as folder:
+        number = Path(folder, "number")
+        runs = ["sh", "-c", f"echo $$ > {number}; exec sleep 2"]
+        fails = ["sh", "-c", f"until [ -s {number} ]; do sleep 0.01; done; exit 7"]
+        for when, commands, deadline, right in [
+            ("When all end well", [["true"], ["true"]], 60, 0),
+            ("After the deadline", [runs], 0.5, 124),
+            ("After a failure", [runs, fails, ["true"]], 60, 7),
+        ]:
+            number.unlink(missing_ok=True)
+            found = function(commands, deadline)
+            if found != right:
+                return f"{when}, return {right}, not {found!r}."
+            if number.exists() and Path(f"/proc/{number.read_text().strip()}").exists():
+                return f"{when}, a process still runs."
+    return ""
+
+
+def _right_supervise(commands, deadline, *, ends=True):
+    end, codes = time.monotonic() + deadline, [None]
+    running = [subprocess.Popen(words) for words in commands]
+    while None in codes and not any(codes) and time.monotonic() < end:
+        time.sleep(0.01)
+        codes = [process.poll() for process in running]
+    for process in running if ends else ():
+        process.kill()
+        process.wait()
+    return next(filter(None, codes), 124 if None in codes else 0)
+
+
+def _without_a_deadline(commands, deadline):
+    return _right_supervise(commands, 60)
+
+
+def _leaves_some(commands, deadline):
+    return _right_supervise(commands, deadline, ends=deadline < 1)
+
+
 def _server(kind):
     """What is wrong with a learner's `Server` of the chapter on bad networks."""
     for what, messages, right in [
@@ -161,13 +246,24 @@ def _servers_alone(sizes, mbit, workers, servers, ratio, pulls):
 
 
 QUESTIONS = {
-    ("launching", 4): Question(
-        "the exit code of the job",
-        7,
+    ("launching", 2): Task(
+        "a function that places processes on hosts",
+        _right_place,
         [
-            (0, "That is what `launch.py` returns."),
-            (1, "The book's launcher hands on the code of what failed first."),
+            (_as_if_no_slots, "For a has 1, b has 3 it is a, b, b, not a, b, a."),
+            (_fills_up, "For a has 2, b has 2 it is a, b, a, not a, a, b."),
+            (_leaves_out, "Without room for all, raise ValueError."),
         ],
+        judge=_place,
+    ),
+    ("launching", 3): Task(
+        "a function that ends what it starts",
+        _right_supervise,
+        [
+            (_without_a_deadline, "After the deadline, return 124, not 0."),
+            (_leaves_some, "After a failure, a process still runs."),
+        ],
+        judge=_supervise,
     ),
     ("bad_networks", 1): Question(
         "a time-out in milliseconds",
