@@ -98,7 +98,6 @@ def _place(function):
     roles = ["server", "worker", "worker"]
     for hosts, right in [
         ([("a", 5), ("b", 5)], "a, b, a"),
-        ([("a", 2), ("b", 2)], "a, b, a"),
         ([("a", 1), ("b", 3)], "a, b, b"),
     ]:
         placed = function(hosts, roles)
@@ -251,7 +250,7 @@ QUESTIONS = {
         _right_place,
         [
             (_as_if_no_slots, "For a has 1, b has 3 it is a, b, b, not a, b, a."),
-            (_fills_up, "For a has 2, b has 2 it is a, b, a, not a, a, b."),
+            (_fills_up, "For a has 5, b has 5 it is a, b, a, not a, a, a."),
             (_leaves_out, "Without room for all, raise ValueError."),
         ],
         judge=_place,
