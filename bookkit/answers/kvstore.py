@@ -1,16 +1,235 @@
 """Answers to exercises of the part on the kvstore."""
 
-from .question import Question
+from itertools import chain
+
+import numpy
+
+from d2l_ext.kvstore import key_rule
+
+from .question import Question, Task
+
+# ---- Tasks: functions that `check` tries, and typical ones that are not right ----
+
+
+def _mean_updater():
+    counts = {}
+
+    def update(key, pushed, stored):
+        counts[key] = counts.get(key, 0) + 1
+        stored += (pushed - stored) / counts[key]
+
+    return update
+
+
+def _add(key, pushed, stored):
+    stored += pushed
+
+
+def _halve(key, pushed, stored):
+    stored += (pushed - stored) / 2
+
+
+def _judge_mean(mean_updater):
+    update = mean_updater()
+    if update is None:
+        return "It returns None, not an updater."
+    for key, pushes, mean in (("a", (2, 4, 9), 5), ("b", (6, 8), 7)):
+        stored = numpy.zeros(1)
+        for value in pushes:
+            update(key, numpy.full(1, float(value)), stored)
+        if abs(stored[0] - mean) > 1e-6:
+            held = f"After pushes of {', '.join(map(str, pushes))} it holds"
+            is_sum = ": that is the sum" if stored[0] == sum(pushes) else ""
+            return f"{held} {stored[0]:g}, not {mean}{is_sum}."
+    return ""
+
+
+def _worth_sending(gradient):
+    rows = gradient.any(axis=1).nonzero()[0]
+    return rows, gradient[rows]
+
+
+def _judge_rows(worth_sending):
+    gradient = numpy.zeros((6, 3), "float32")
+    gradient[1], gradient[4, 2] = 1, -2
+    rows, values = map(numpy.asarray, worth_sending(gradient))
+    if len(rows) != len(values):
+        return f"It returns {len(rows)} numbers of rows, and {len(values)} rows."
+    rebuilt = numpy.zeros_like(gradient)
+    rebuilt[rows.astype(int)] = values
+    if (rebuilt != gradient).any():
+        return f"The gradient rebuilt differs in {(rebuilt != gradient).sum()} numbers."
+    if values.nbytes > 24:
+        return (
+            "Of 6 rows 2 are worth sending: 24 bytes of values will do, not "
+            f"{values.nbytes}."
+        )
+    return ""
+
+
+def _sent(size, num_servers):
+    held = [n for n in key_rule.shards(0, size, num_servers, 1_000_000) if n]
+    return [4 * n + 12 for n in held] + [8] * len(held)
+
+
+def _judge_sent(sent):
+    for size, num_servers in ((11, 2), (3_000_000, 3), (1_000_001, 5)):
+        right, found = _sent(size, num_servers), list(sent(size, num_servers))
+        case = f"{size} elements, {num_servers} servers:"
+        if len(found) != len(right):
+            return f"{case} {len(right)} messages, not {len(found)}."
+        if found != right:
+            return f"{case} the messages have {right} bytes, not {found}."
+    return ""
+
+
+def _place(sizes, num_servers):
+    held, servers = [0] * num_servers, [None] * len(sizes)
+    for key in sorted(range(len(sizes)), key=lambda key: -sizes[key]):
+        servers[key] = held.index(min(held))
+        held[servers[key]] += sizes[key]
+    return servers
+
+
+def _judge_place(place):
+    lenet = [180, 20, 25_000, 50, 102_400, 128, 1_280, 10]
+    for sizes, num_servers, most in ((lenet, 2, 102_400), ([7, 6, 5, 4, 3, 2], 3, 9)):
+        placed = list(place(list(sizes), num_servers))
+        if len(placed) != len(sizes):
+            return f"{len(sizes)} arrays need {len(sizes)} servers, not {len(placed)}."
+        held = [0] * num_servers
+        for size, server in zip(sizes, placed):
+            held[server] += size
+        if max(held) > most:
+            return (
+                f"Of arrays {sizes} the fullest of {num_servers} servers holds "
+                f"{max(held)}, and {most} will do."
+            )
+    return ""
+
+
+def _contiguous(numbers, num_workers, b):
+    size, more = divmod(len(numbers), num_workers)
+    ends = [size * rank + min(rank, more) for rank in range(num_workers + 1)]
+    parts = [numbers[start:end] for start, end in zip(ends, ends[1:])]
+    return [[part[i : i + b] for part in parts] for i in range(0, len(parts[0]), b)]
+
+
+def _dropped(numbers, num_workers, b):
+    steps = _contiguous(numbers, num_workers, b)
+    return [step for step in steps if all(len(share) == b for share in step)]
+
+
+def _strided(numbers, num_workers, b):
+    parts = [numbers[rank::num_workers] for rank in range(num_workers)]
+    return [[part[i : i + b] for part in parts] for i in range(0, len(parts[0]), b)]
+
+
+def _judge_shares(shares):
+    for size, num_workers, b, most in ((9, 2, 2, 3), (7, 3, 1, 3), (10, 4, 3, 1)):
+        case = f"Of {size} examples, {num_workers} workers, b = {b}:"
+        steps = [
+            [list(share) for share in step]
+            for step in shares([*range(size)], num_workers, b)
+        ]
+        if any(len(step) != num_workers for step in steps):
+            return f"{case} a step has not a share for each worker."
+        if any(len(share) > b for step in steps for share in step):
+            return f"{case} a share has more than {b}."
+        parts = [[*chain(*worker)] for worker in zip(*steps)]
+        seen = sorted(chain(*parts))
+        if seen != [*range(size)]:
+            return f"{case} {len(set(seen))} are seen, {len(seen)} are handed out."
+        if any(part != [*range(part[0], part[-1] + 1)] for part in parts):
+            return f"{case} the parts are {parts}, which is not contiguous."
+        if len(steps) > most:
+            return f"{case} {len(steps)} steps, and {most} will do."
+    return ""
+
+
+def _sums(pushes, num_workers):
+    pushed = [[] for _ in range(num_workers)]
+    for worker, number in pushes:
+        pushed[worker].append(number)
+    return [sum(step) for step in zip(*pushed)]
+
+
+def _every_two(pushes, num_workers):
+    numbers = [number for _, number in pushes]
+    return [
+        sum(numbers[i : i + num_workers]) for i in range(0, len(numbers), num_workers)
+    ]
+
+
+def _judge_sums(sums):
+    for pushes, num_workers in (
+        ([(0, 1), (1, 2), (1, 20), (0, 10)], 2),
+        ([(0, 1), (0, 10), (1, 2), (1, 20)], 2),
+        ([(2, 1), (2, 2), (2, 3), (0, 4), (1, 5), (0, 6)], 3),
+    ):
+        right, found = _sums(pushes, num_workers), list(sums(pushes, num_workers))
+        if found != right:
+            return f"For pushes {pushes} the sums are {right}, not {found}."
+    return ""
+
+
+def _bounded(steps, worker, bound):
+    return steps[worker] + 1 - min(steps) <= bound
+
+
+def _judge_bound(may_begin):
+    for bound in (1, 3):
+        steps, free = [0, 0, 0], [0, 0, 0]  # done; the tick at which each is done
+        lead, working = 0, [False] * 3
+        for tick in range(41):
+            for worker in range(3):
+                if working[worker] and free[worker] == tick:
+                    steps[worker] += 1
+                    working[worker] = False
+            lead = max(lead, max(steps) - min(steps))
+            for worker, ticks in enumerate((1, 1, 5)):
+                if not working[worker] and may_begin(list(steps), worker, bound):
+                    working[worker], free[worker] = True, tick + ticks
+        if lead > bound:
+            return f"With a bound of {bound} somebody is {lead} steps ahead."
+        if steps != [7 + bound, 7 + bound, 8]:
+            return f"With a bound of {bound} the steps are {steps}: all wait too long."
+    return ""
+
+
+def _descends(delay, lr, steps=400):
+    w = [8.0]
+    for _ in range(steps):
+        w.append(w[-1] - lr * w[max(0, len(w) - 1 - delay)])
+    return max(map(abs, w[-100:])) < max(map(abs, w[-200:-100]))
+
+
+def _largest_rate(delay):
+    return max(n for n in range(1, 250) if _descends(delay, n / 100)) / 100
+
+
+def _judge_rate(largest_rate):
+    for delay in range(4):
+        right, found = _largest_rate(delay), float(largest_rate(delay))
+        if abs(found - right) > 0.02:
+            way = "less" if found > right else "more"
+            return f"{delay} updates old: {found:.2f} is not the limit, it is {way}."
+    return ""
+
 
 QUESTIONS = {
-    ("kvstore_by_hand", 1): Question(
-        "the number that is stored in the end",
-        5,
+    ("kvstore_by_hand", 1): Task(
+        "a function that returns an updater",
+        _mean_updater,
         [
-            (15, "That is the sum: the third push found it there."),
-            (9, "That is the last push: an updater was not set, or assigns."),
-            (6, "The mean of 3 and 9: the first two pushes must count twice as much."),
+            (
+                lambda: _add,
+                "After pushes of 2, 4, 9 it holds 15, not 5: that is the sum.",
+            ),
+            (lambda: _halve, "After pushes of 2, 4, 9 it holds 5.75, not 5."),
+            (lambda: None, "It returns None, not an updater."),
         ],
+        judge=_judge_mean,
     ),
     ("kvstore_by_hand", 2): Question(
         "a list of two numbers of bytes: dense, row-sparse",
@@ -21,12 +240,30 @@ QUESTIONS = {
             ([1_000_000, 6_400], "These are numbers; each has 4 bytes."),
         ],
     ),
+    ("kvstore_by_hand", 3): Task(
+        "a function that returns row numbers and rows",
+        _worth_sending,
+        [
+            (
+                lambda gradient: (range(len(gradient)), gradient),
+                "Of 6 rows 2 are worth sending: 24 bytes of values will do, not 72.",
+            ),
+            (
+                lambda gradient: (
+                    _worth_sending(gradient)[0],
+                    gradient[gradient.any(axis=1)][:1],
+                ),
+                "It returns 2 numbers of rows, and 1 rows.",
+            ),
+        ],
+        judge=_judge_rows,
+    ),
     ("kvstore_by_hand", 4): Question(
         "the size that a step must exceed",
-        2**-12,
+        2**-11,
         [
-            (2**-10, "That is eps, the distance just above 1. What is it below?"),
-            (2**-11, "That is the distance just below 1. Half is enough."),
+            (2**-10, "That is eps, the distance just above 1. Half is enough."),
+            (2**-12, "That is the limit for steps down, below 1."),
             (2**-13, "A step of this size is rounded away."),
         ],
         tolerance=0.005,
@@ -41,17 +278,47 @@ QUESTIONS = {
             ([5, 6, *range(7, 17)], "On six servers the keys 0 and 6 meet."),
         ],
     ),
-    ("roles_keys_shards", 2): Question(
-        "a list: the messages that the worker sends, and the bytes in them",
-        [6, 12_000_060],
+    ("roles_keys_shards", 2): Task(
+        "a function that returns a list of bytes",
+        _sent,
         [
-            ([2, 12_000_020], "Each of the three servers gets a message of its own."),
-            ([6, 12_000_000], "Keys and lengths are sent, too: look at the table."),
-            ([6, 12_000_036], "Asking for a pull takes bytes, too."),
-            ([3, 12_000_036], "To pull, the worker must ask: that is a message, too."),
+            (
+                lambda size, num_servers: [4 * size + 12, 8],
+                "3000000 elements, 3 servers: 6 messages, not 2.",
+            ),
+            (
+                lambda size, num_servers: [n - 12 for n in _sent(size, num_servers)],
+                "11 elements, 2 servers: the messages have [56, 8] bytes, "
+                + "not [44, -4].",
+            ),
+            (
+                lambda size, num_servers: _sent(size, num_servers)[:1],
+                "11 elements, 2 servers: 2 messages, not 1.",
+            ),
         ],
+        judge=_judge_sent,
     ),
-    ("sync_async", 1): Question(
+    ("roles_keys_shards", 4): Task(
+        "a function that returns a list with the server of each array",
+        _place,
+        [
+            (
+                lambda sizes, num_servers: [
+                    key % num_servers for key in range(len(sizes))
+                ],
+                "Of arrays [180, 20, 25000, 50, 102400, 128, 1280, 10] the fullest "
+                + "of 2 servers holds 128860, and 102400 will do.",
+            ),
+            (
+                lambda sizes, num_servers: [0] * len(sizes),
+                "Of arrays [180, 20, 25000, 50, 102400, 128, 1280, 10] the fullest "
+                + "of 2 servers holds 129068, and 102400 will do.",
+            ),
+            (lambda sizes, num_servers: [1], "8 arrays need 8 servers, not 1."),
+        ],
+        judge=_judge_place,
+    ),
+    ("in_step", 1): Question(
         "a list of the divisors, step by step",
         [3, 3, 1],
         [
@@ -60,7 +327,48 @@ QUESTIONS = {
             ([3, 3], "The seventh example has a step, too."),
         ],
     ),
-    ("sync_async", 3): Question(
+    ("in_step", 2): Task(
+        "a function that returns a list of steps",
+        _contiguous,
+        [
+            (
+                _dropped,
+                "Of 9 examples, 2 workers, b = 2: 8 are seen, 8 are handed out.",
+            ),
+            (
+                _strided,
+                "Of 9 examples, 2 workers, b = 2: the parts are "
+                + "[[0, 2, 4, 6, 8], [1, 3, 5, 7]], which is not contiguous.",
+            ),
+            (
+                lambda numbers, num_workers, b: _contiguous(numbers, num_workers, 1),
+                "Of 9 examples, 2 workers, b = 2: 5 steps, and 3 will do.",
+            ),
+        ],
+        judge=_judge_shares,
+    ),
+    ("in_step", 3): Task(
+        "a function that returns a list of sums",
+        _sums,
+        [
+            (
+                _every_two,
+                "For pushes [(0, 1), (0, 10), (1, 2), (1, 20)] the sums are "
+                + "[3, 30], not [11, 22].",
+            ),
+        ],
+        judge=_judge_sums,
+    ),
+    ("in_step", 5): Question(
+        "a list: the examples of worker 0 and of worker 1",
+        [32, 16],
+        [
+            ([24, 24], "Worker 1 would need twice as long as worker 0."),
+            ([16, 32], "The fast worker should have more."),
+            ([40, 20], "These are 60 examples."),
+        ],
+    ),
+    ("out_of_step", 1): Question(
         "the staleness with four workers",
         3,
         [
@@ -69,7 +377,38 @@ QUESTIONS = {
             (1, "Each of the others pushes once."),
         ],
     ),
-    ("sync_async", 5): Question(
+    ("out_of_step", 2): Task(
+        "a function that returns whether the worker may begin",
+        _bounded,
+        [
+            (
+                lambda steps, worker, bound: True,
+                "With a bound of 1 somebody is 32 steps ahead.",
+            ),
+            (
+                lambda steps, worker, bound: steps[worker] - min(steps) <= bound,
+                "With a bound of 1 somebody is 2 steps ahead.",
+            ),
+            (
+                lambda steps, worker, bound: steps[worker] == min(steps),
+                "With a bound of 3 the steps are [8, 8, 8]: all wait too long.",
+            ),
+        ],
+        judge=_judge_bound,
+    ),
+    ("out_of_step", 4): Task(
+        "a function that returns a learning rate",
+        _largest_rate,
+        [
+            (
+                lambda delay: 2 / (1 + delay),
+                "2 updates old: 0.67 is not the limit, it is less.",
+            ),
+            (lambda delay: 2.0, "1 updates old: 2.00 is not the limit, it is less."),
+        ],
+        judge=_judge_rate,
+    ),
+    ("out_of_step", 3): Question(
         "a list of three times in seconds",
         [3 - 2 * 0.9**n for n in (1, 4, 16)],
         [

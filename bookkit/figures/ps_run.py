@@ -55,7 +55,7 @@ def run(workers, servers, keys, mode="dist_sync", slow=1):
 
     `keys`: how many of `SIZES` there are. `mode`: one of `MODES`. A worker sends one
     request per tick, to all servers that hold a part of its key.
-    Developed in the chapter *Synchronous and asynchronous training*.
+    Developed in the chapter *Out of step*.
     """
     job = _Job(workers, servers, keys, mode, slow)
     for tick in range(END):

@@ -33,7 +33,7 @@ def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
     `name`: its id in the page; a page with two figures needs two names.
 
     Raises `ValueError` for what the figure cannot show.
-    Developed in the chapter *Synchronous and asynchronous training*.
+    Developed in the chapter *Out of step*.
     """
     choice = {"mode": mode, "workers": workers, "servers": servers, "keys": keys,
               "slow": slow, "clock": clock}  # fmt: skip

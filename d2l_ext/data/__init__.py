@@ -2,7 +2,7 @@
 
 | file | what it holds | chapter |
 |---|---|---|
-| `batches` | minibatches, and their division among workers | Synchronous and asynchronous training |
+| `batches` | minibatches, and their division among workers | In step: synchronous data parallelism with a parameter server |
 | `cifar` | CIFAR-10's binary files, read with care | the trainer's command |
 | `download` | files from several mirrors, whole and right or not there | the trainer's command |
 | `idx` | MNIST's files, read with care | the trainer's command |

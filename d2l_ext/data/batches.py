@@ -91,7 +91,7 @@ def minibatches(batches):
     step before another. It then gets `X` and `y` without examples, and pushes
     zeros: a synchronous store waits for every worker.
 
-    Developed in the chapter *Synchronous and asynchronous training*.
+    Developed in the chapter *In step*.
     """
     num_examples, k = len(batches.X), batches.num_parts
     mine = iter(batches)

@@ -5,7 +5,7 @@
 | `store_calls` | what a program asks of a store, written down | The store by hand |
 | `key_rule` | which server holds which key, and where arrays are cut | Roles, keys and shards |
 | `ps_log` | the log of ps-lite, read back: who joined, each message | Roles, keys and shards, Launching jobs |
-| `dist_train` | the training step over a store, by several workers | Synchronous and asynchronous training |
-| `staleness` | how old the weights are that a gradient is added to | Synchronous and asynchronous training |
+| `dist_train` | the training step over a store, by several workers | In step: synchronous data parallelism with a parameter server |
+| `staleness` | how old the weights are that a gradient is added to | Out of step: asynchronous data parallelism with a parameter server |
 | `compression` | two bits for a number; MXNet's own bytes in memory | Gradient compression |
 """  # noqa: E501  (a table)

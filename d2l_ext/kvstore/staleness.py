@@ -22,7 +22,7 @@ class Tickets:
     no two workers ever get the same number and none is left out.
 
     Raises `ValueError` for another optimizer, or momentum or weight decay.
-    Developed in the chapter *Synchronous and asynchronous training*.
+    Developed in the chapter *Out of step*.
     """
 
     def __init__(self, kv, optimizer, key):
