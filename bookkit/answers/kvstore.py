@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy
 
-from d2l_ext.kvstore import key_rule
+from d2l_ext.kvstore import compression, key_rule
 
 from .question import Question, Task
 
@@ -105,6 +105,54 @@ def _judge_place(place):
                 f"Of arrays {sizes} the fullest of {num_servers} servers holds "
                 f"{max(held)}, and {most} will do."
             )
+    return ""
+
+
+def _values(codes, t):
+    return numpy.array([0, 0, -t, t], "float32")[list(codes)]
+
+
+def _unpacked(message, size, t):
+    codes = [byte >> shift & 0b11 for byte in message for shift in (6, 4, 2, 0)]
+    return _values(codes[:size], t)
+
+
+def _judge_unpacked(unpacked):
+    for codes, t in (([3, 0, 2, 3, 2, 0, 0], 0.5), ([2, 3] * 17, 0.25)):
+        message = compression.pack(numpy.array(codes, "uint8")).tobytes()
+        found = numpy.asarray(unpacked(message, len(codes), t))
+        if len(found) != len(codes):
+            return f"{len(codes)} numbers were sent, and {len(found)} come out."
+        wrong = int((found != _values(codes, t)).sum())
+        if wrong:
+            return f"Of {len(codes)} numbers {wrong} are not what was sent."
+    return ""
+
+
+def _safe_sender(t, all_of_them=False):
+    residual = 0
+
+    def compress(gradient):
+        nonlocal residual
+        finite = numpy.isfinite(gradient)
+        kept = finite & finite.all() if all_of_them else finite
+        total = residual + numpy.where(kept, gradient, 0)
+        codes = [3 if x >= t else 2 if x <= -t else 0 for x in total]
+        residual = total - _values(codes, t)
+        return codes, residual
+
+    return compress
+
+
+def _judge_safe(safe_sender):
+    compress, theirs = safe_sender(0.5), _safe_sender(0.5)
+    nan, inf, seen = float("nan"), float("inf"), []
+    for gradient in ([nan, 0.3], [0.4, 0.4], [0.4, -inf], [-1.0, -1.0], [-1.0, -1.0]):
+        right = [int(code) for code in theirs(numpy.array(gradient))[0]]
+        found = [int(code) for code in compress(numpy.array(gradient))[0]]
+        seen.append(str(gradient))
+        if found != right:
+            return f"With {' and then '.join(seen)} the codes are {right}, not {found}."
     return ""
 
 
@@ -428,6 +476,21 @@ QUESTIONS = {
             (4_000_012, "That is without compression."),
         ],
     ),
+    ("compression", 2): Task(
+        "a function that returns numbers",
+        _unpacked,
+        [
+            (
+                lambda message, size, t: _unpacked(message, 4 * len(message), t),
+                "7 numbers were sent, and 16 come out.",
+            ),
+            (
+                lambda message, size, t: _unpacked(message[::-1], size, t),
+                "Of 7 numbers 4 are not what was sent.",
+            ),
+        ],
+        judge=_judge_unpacked,
+    ),
     ("compression", 3): Question(
         "what is left over, in the units of the gradient",
         30,
@@ -438,6 +501,17 @@ QUESTIONS = {
             (50, "That has been sent. What is left of 80?"),
         ],
         tolerance=0.005,
+    ),
+    ("compression", 5): Task(
+        "a function that returns a function like `compress`",
+        _safe_sender,
+        [
+            (
+                lambda t: _safe_sender(t, all_of_them=True),
+                "With [nan, 0.3] and then [0.4, 0.4] the codes are [0, 3], not [0, 0].",
+            ),
+        ],
+        judge=_judge_safe,
     ),
     ("compression", 4): Question(
         "a bandwidth in Gbit/s",

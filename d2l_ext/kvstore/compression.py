@@ -13,8 +13,6 @@ ZERO, MINUS, PLUS = 0b00, 0b10, 0b11
 SHIFTS = numpy.array([6, 4, 2, 0], dtype="uint8")
 #: Codes in a 32-bit word. A last word that is not full is sent all the same.
 CODES_PER_WORD = 16
-#: Linux lists and opens the memory of a process under these names.
-MAPS, MEMORY = "/proc/self/maps", "/proc/self/mem"
 
 
 class Sender:
@@ -27,8 +25,6 @@ class Sender:
     `threshold`: a positive number, as float32; default 0.5, as in MXNet.
     `residual`: what was not sent yet, a float32 array of the gradient's shape; it
     is None before the first gradient.
-
-    Raises `ValueError` when the threshold is not positive.
 
     Developed in the chapter *Gradient compression*.
     """
@@ -43,22 +39,16 @@ class Sender:
         Raises `TypeError` unless the gradient is a float32 NumPy array, `ValueError`
         when its shape is not that of the first one.
         """
-        self._check(gradient)
+        kind = type(gradient), getattr(gradient, "dtype", None)
+        if kind != (numpy.ndarray, numpy.dtype("float32")):
+            raise TypeError(f"compress takes a float32 NumPy array, not {kind}")
         if self.residual is None:
             self.residual = numpy.zeros_like(gradient)
+        old, new = self.residual.shape, gradient.shape
+        if new != old:
+            raise ValueError(f"shape {old}, not {new}: make a sender for each key")
         codes, self.residual = quantize(self.residual + gradient, self.threshold)
         return pack(codes)
-
-    def _check(self, gradient):
-        numpy_array = isinstance(gradient, numpy.ndarray)
-        if not numpy_array or gradient.dtype != "float32":
-            kind = f"an array of {gradient.dtype}" if numpy_array else type(gradient)
-            raise TypeError(f"compress takes a float32 NumPy array, not {kind}")
-        if self.residual is not None and gradient.shape != self.residual.shape:
-            raise ValueError(
-                f"this sender's arrays have shape {self.residual.shape}, not "
-                f"{gradient.shape}: make a sender for each key"
-            )
 
 
 def quantize(total, threshold):
@@ -137,9 +127,9 @@ class Snapshot:
     """
 
     def __init__(self):
-        with open(MAPS) as maps:
+        with open("/proc/self/maps") as maps:
             spans = [_span(line) for line in maps if " rw" in line and "[v" not in line]
-        with open(MEMORY, "rb", buffering=0) as memory:
+        with open("/proc/self/mem", "rb", buffering=0) as memory:
             self._regions = [_read(memory, *span) for span in spans]
 
     def holds(self, array):

@@ -54,18 +54,12 @@ def shards(key, size, num_servers, bound=None):
     holder = server_of(key, num_servers)
     if size < bound:
         return [size * (rank == holder) for rank in range(num_servers)]
-    edges = [_rounded(size / num_servers * i) for i in range(num_servers + 1)]
+    # Rounded as C does it: Python's round goes to even numbers.
+    edges = [math.floor(size / num_servers * i + 0.5) for i in range(num_servers + 1)]
     return [stop - start for start, stop in zip(edges, edges[1:])]
 
 
 def load(sizes, num_servers, bound=None):
-    """How many elements each server holds of arrays with `sizes`: a list, by rank.
-
-    `sizes`: elements of the arrays with keys 0, 1, … `bound` and errors as in `shards`.
-    """
+    """How many elements each server holds of arrays with keys 0, 1, … and `sizes`."""
     rows = [shards(key, size, num_servers, bound) for key, size in enumerate(sizes)]
     return [sum(row[rank] for row in rows) for rank in range(num_servers)]
-
-
-def _rounded(x):
-    return math.floor(x + 0.5)  # as C does; Python's round goes to even numbers

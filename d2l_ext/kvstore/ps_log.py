@@ -9,11 +9,6 @@ from dataclasses import dataclass, replace
 
 #: The scheduler's id. Servers are 8, 10, 12, …, workers 9, 11, 13, …
 SCHEDULER = 1
-#: Who waits at a barrier: the sum of 1 (scheduler), 2 (servers) and 4 (workers).
-GROUPS = {4: "all workers", 7: "all nodes"}
-#: What a worker can tell a server to do, by the number `head` of a command.
-COMMANDS = {0: "optimizer", 1: "multi-precision", 2: "stop", 3: "synchronous",
-            4: "compression", 5: "profiler"}  # fmt: skip
 
 # Another thread may write between the header of a line and its text, and between that
 # and the end of the line. Each text is written in one piece, and only texts count.
@@ -69,8 +64,9 @@ class Message:
     `'barrier'`, `'terminate'`, … `request`: whether it asks for an answer; the answer
     has the same `timestamp`, a number that counts a node's requests. `sent`: whether
     the log's node is the sender. `sizes`: bytes of keys, values and lengths, as far as
-    it has them. `head`: of a command, see `COMMANDS`. `group`: of a barrier, see
-    `GROUPS`. `nodes`: those that an `'add_node'` presents.
+    it has them. `head`: of a command: 0 optimizer, 1 multi-precision, 2 stop, 3
+    synchronous, 4 compression, 5 profiler. `group`: who waits at a barrier, 4 all
+    workers, 7 all nodes. `nodes`: those that an `'add_node'` presents.
     """
 
     sender: int

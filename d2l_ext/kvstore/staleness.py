@@ -26,11 +26,11 @@ class Tickets:
     """
 
     def __init__(self, kv, optimizer, key):
-        if type(optimizer) is not mx.optimizer.SGD or optimizer.momentum:
+        momentum = getattr(optimizer, "momentum", 0)
+        if type(optimizer) is not mx.optimizer.SGD or momentum:
             raise ValueError(
                 f"tickets need plain SGD, which can be made to add one; this is "
-                f"{type(optimizer).__name__} with momentum "
-                f"{getattr(optimizer, 'momentum', 0)}"
+                f"{type(optimizer).__name__} with momentum {momentum}"
             )
         if optimizer.wd:
             raise ValueError(f"weight decay {optimizer.wd} would shrink the counter")
@@ -72,9 +72,3 @@ def staleness(tickets):
             f"{wrong[0]} was drawn {drawn[wrong[0]]} times"
         )
     return [[b - a - 1 for a, b in zip(own, own[1:])] for own in tickets]
-
-
-def histogram(values):
-    """How often each whole number from 0 to the largest occurs in `values`: a list."""
-    counted = Counter(values)
-    return [counted[n] for n in range(max(counted, default=-1) + 1)]

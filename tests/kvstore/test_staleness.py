@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mxnet import npx
 
-from d2l_ext.kvstore.staleness import Tickets, histogram, staleness
+from d2l_ext.kvstore.staleness import Tickets, staleness
 
 npx.set_np()
 
@@ -31,11 +31,6 @@ def test_others_updates_are_all_that_lie_between_two_of_mine(turns):
 def test_a_ticket_that_is_missing_or_drawn_twice_is_an_error(tickets):
     with pytest.raises(ValueError, match="each once; . was drawn [02] times"):
         staleness(tickets)
-
-
-def test_a_histogram_counts_from_zero_to_the_largest():
-    assert histogram([0, 2, 2, 5]) == [1, 0, 2, 0, 0, 1]
-    assert histogram([]) == []
 
 
 @pytest.mark.parametrize("lr, rescale", [(0.1, 1.0), (0.3, 1 / 96), (2.0, 1 / 7)])
