@@ -28,7 +28,7 @@ RUN := $(VENV)/bin/python
 # More files at a time than cores: half of what they do is waiting. Tests in the order
 # of tests/conftest.py, the long files first.
 SIDE_BY_SIDE := -n 3 --dist loadfile
-TESTS_BESIDE := -n 4 --dist loadfile --no-loadscope-reorder
+TESTS_BESIDE = $(if $(SIDE_BY_SIDE),-n 4 --dist loadfile --no-loadscope-reorder)
 RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help

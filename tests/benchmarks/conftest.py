@@ -1,8 +1,9 @@
 """What tests of several benchmarks share: a run of a few steps."""
 
+import io
 import json
-import subprocess
-import sys
+from contextlib import redirect_stdout
+from importlib import import_module
 from pathlib import Path
 
 import jsonschema
@@ -13,18 +14,17 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory):
-    """A function: runs a benchmark; its result, which follows the schema if there is
-    one of its own, and what it printed."""
+    """A function: runs a benchmark, in this process; its result, which follows the
+    schema if there is one of its own, and what it printed."""
 
     def ran(name, *options, schema=None):
         output = tmp_path_factory.mktemp("bench") / "out" / "result.json"
-        command = [sys.executable, BENCHMARKS / f"{name}.py", *options]
-        done = subprocess.run([*command, "--output", output], check=False, timeout=150,
-                              capture_output=True, text=True)  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        words = [*map(str, options), "--output", str(output)]
+        with redirect_stdout(io.StringIO()) as printed:
+            assert not import_module(name).main(words)
         result = json.loads(output.read_text())
         if schema:
             jsonschema.validate(result, json.loads((BENCHMARKS / schema).read_text()))
-        return result, done.stdout
+        return result, printed.getvalue()
 
     return ran

@@ -277,6 +277,13 @@ def test_json_has_a_line_for_each_list_of_numbers_and_loses_nothing(tiny):
     assert json.loads(report.to_json(tiny[0])) == tiny[0]
 
 
+def test_as_scripts_they_find_what_they_import(tmp_path):
+    """Their own folder is on the path then, and the repository's is not."""
+    code = f"import sys; sys.path[0] = {str(BENCHMARKS)!r}; import compression, "
+    code += "cost_model, data_parallel, distributed, pipeline, where_to_cut"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
 def test_a_batch_that_four_devices_cannot_share_is_refused():
     done = subprocess.run(
         [sys.executable, BENCHMARKS / "data_parallel.py", "--batch-size", "6"],

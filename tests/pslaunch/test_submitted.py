@@ -21,6 +21,7 @@ from job_checks import (  # noqa: F401
     CLI,
     JOBS,
     PYTHON,
+    alive,
     nodes_of,
     nothing_left,
     wait_for,
@@ -255,6 +256,7 @@ def test_a_launcher_that_is_ended_ends_what_it_has_submitted(
     process.wait(30)
     if (launcher, signum) != ("yarn", signal.SIGINT):  # which has ended by itself
         wait_for(lambda: (stand_ins / trace).exists(), 15)
+    wait_for(lambda: not alive(nothing_left), 15)
 
 
 # ---- yarn ----
