@@ -10,3 +10,10 @@
 | `resume` | to go on where a run was stopped | Faults and recovery |
 | `stop` | signals that ask a training to end | the trainer's command |
 """  # noqa: E501
+
+from ..lazy import without
+
+# In half of its import MXNet looks for these two, and it can do without: `FeedForward`
+# is no estimator of scikit-learn's then, quantization can't calibrate by entropy.
+with without("sklearn", "scipy"):
+    import mxnet  # noqa: F401

@@ -3,6 +3,8 @@
 import d2l_ext  # noqa: F401, I001
 import hashlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import mxnet as mx
@@ -90,6 +92,13 @@ def test_the_digits_are_those_of_scikit_learn_each_once(digits):
     assert numpy.array_equal(y, labels[order])
     assert numpy.allclose(X[:, ::27, ::27].reshape(-1, 4), corners[order])
     assert numpy.corrcoef(X.mean(axis=(1, 2)), ink[order])[0, 1] > 0.95
+
+
+def test_the_trainer_reads_the_digits_without_importing_scikit_learn():
+    """Which takes each of its processes as long as MXNet."""
+    code = "import sys, d2l_ext.train; from d2l_ext.data import sets; sets._digits()"
+    code += "; assert 'mxnet' in sys.modules and 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_digits_are_scaled_bilinearly(digits):

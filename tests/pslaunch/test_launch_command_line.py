@@ -11,6 +11,7 @@ import numpy
 import pytest
 from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # noqa: F401
 
+from d2l_ext import lazy
 from pslaunch import by_hand
 from pslaunch import __main__ as command_line
 from pslaunch import calls, node, plan, ports
@@ -143,9 +144,10 @@ def test_a_scheduler_that_cannot_start_ends_with_an_error():
         assert processes.codes() == {"scheduler": 1}
 
 
-def test_a_package_that_was_hidden_is_there_again_afterwards():
+@pytest.mark.parametrize("without", [node.without, lazy.without])
+def test_a_package_that_was_hidden_is_there_again_afterwards(without):
     sys.modules.pop("colorsys", None)
-    with node.without("colorsys"), pytest.raises(ImportError):
+    with without("colorsys"), pytest.raises(ImportError):
         importlib.import_module("colorsys")
     assert importlib.import_module("colorsys").rgb_to_hls
 
