@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -92,58 +91,6 @@ def test_a_host_that_is_switched_on_is_plugged_in_before_its_sshd_starts(hosts, 
     assert (str(hosts[0].cluster.folder / "etc_hosts"), "/etc/hosts") in binds
 
 
-def test_a_host_that_is_off_runs_nothing_and_can_be_switched_off_again(hosts, calls):
-    with pytest.raises(OSError, match="h1 is switched off"):
-        hosts[0].run(["true"])
-    assert hosts[0].processes() == []
-    hosts[0].power_off()
-    assert calls == []
-
-
-def test_cables_are_cut_before_a_host_ends_and_removed_after_it(hosts, calls):
-    hosts[0].power_on()
-    calls.clear()
-    hosts[0].power_off()
-    assert calls == [
-        "switch ip link set h1.0 down", "switch ip link set h1.1 down", "h1 ends",
-        "switch ip link del h1.0", "switch ip link del h1.1"]  # fmt: skip
-    assert hosts[0].machine is None and hosts[0].sshd is None
-
-
-def test_a_lossy_hosts_packets_are_dropped_by_one_that_comes_later(hosts, calls):
-    one, two = hosts
-    one.power_on()
-    one.machine.said["show"] = "inet 10.77.0.11/24 scope"
-    one.shape(loss=0.25)
-    calls.clear()
-    two.power_on()
-    rules = [call for call in calls if "iptables-restore" in call]
-    assert rules == [
-        ("h2 iptables-restore -w --noflush *filter/:loss-h1-eth0 - [0:0]/"
-        "-A INPUT -i eth0 -s 10.77.0.11 -j loss-h1-eth0/-A loss-h1-eth0 -m statistic "
-        "--mode random --probability 0.25 -j DROP/COMMIT/")]  # fmt: skip
-
-
-def test_a_command_of_a_host_gets_its_input_and_gives_output_and_code(hosts):
-    hosts[0].power_on()
-    done = hosts[0].run(["sh", "-c", "cat; echo err >&2; exit 3"], input="in")
-    assert (done.returncode, done.stdout, done.stderr) == (3, "in", "err\n")
-    with pytest.raises(subprocess.CalledProcessError):
-        hosts[0].run(["false"], check=True)
-    with pytest.raises(subprocess.TimeoutExpired):
-        hosts[0].run(["sleep", "100"], timeout=0.2)
-
-
-def test_processes_of_a_host_are_all_but_those_of_sshd(hosts):
-    one, hold = hosts[0], ["sh", "-c", "echo; read x"]
-    one.power_on()
-    with subprocess.Popen(hold, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        child.stdout.readline()  # sshd, played, is this process: its child is sshd's
-        one.machine.processes = lambda: [1, child.pid, 2]
-        assert one.processes() == [1, 2]
-        child.stdin.close()
-
-
 # ---- Links ----
 
 
@@ -185,14 +132,6 @@ def test_a_shape_that_is_there_is_taken_off_first(switch, calls):
     ]  # fmt: skip
 
 
-def test_a_host_drops_from_everybody_and_the_others_what_comes_from_it(switch, calls):
-    chain = "-A loss-h1-eth0 -m statistic --mode random --probability 0.1 -j DROP"
-    restore = "iptables-restore -w --noflush *filter/:loss-h1-eth0 - [0:0]"
-    assert shaped(calls, switch, loss=0.1) == [
-        f"h1 {restore}/-A INPUT -i eth0  -j loss-h1-eth0/{chain}/COMMIT/",
-        f"h2 {restore}/-A INPUT -i eth0 -s 10.77.0.11 -j loss-h1-eth0/{chain}/COMMIT/"]
-
-
 @pytest.mark.parametrize("wrong", [
     {"rate": "fast"}, {"rate": "fast; reboot"}, {"delay": "20"}, {"loss": 1.0},
     {"loss": 1.5}, {"loss": -0.1}])  # fmt: skip
@@ -200,18 +139,6 @@ def test_a_wrong_shape_is_refused_before_a_tool_is_called(wrong, switch, calls):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
         shaped(calls, switch, **wrong)
     assert calls == []
-
-
-def test_bytes_of_an_interface_are_those_sent_and_those_received(monkeypatch):
-    rows = {"lo": range(20, 36), "eth1": range(40, 56)}
-    text = "Inter-|   Receive\n face |bytes\n" + "".join(
-        f"  {name}: {' '.join(map(str, row))}\n" for name, row in rows.items())
-    tables = {"/proc/4011/net/dev": text}
-    opened = lambda path: io.StringIO(tables[path])
-    monkeypatch.setattr(links, "open", opened, raising=False)
-    assert links.counted(4011, "eth1") == (48, 40)
-    with pytest.raises(ValueError, match="no interface 'eth7'"):
-        links.counted(4011, "eth7")
 
 
 # ---- Machines ----
