@@ -14,7 +14,7 @@ from d2l_ext.runtime import SETTINGS, cores
 PACKAGES = ("d2l_ext", "bookkit", "pslaunch", "netbox", "benchmarks")
 
 
-class Facts(dict):
+class Provenance(dict):
     """What `provenance()` returns: a `dict` that prints as one line of text."""
 
     def __repr__(self):
@@ -33,7 +33,7 @@ class Facts(dict):
 
 
 def provenance():
-    """Where a figure comes from: `Facts`, of date, versions, machine, settings.
+    """Where a figure comes from: `Provenance`, of date, versions, machine, settings.
 
     `commit` is that of the checkout which holds the library, as `git describe` names
     it, with `-dirty` where the library was changed since, and None outside of one.
@@ -43,7 +43,7 @@ def provenance():
 
     from d2l_ext import devices
 
-    return Facts({
+    return Provenance({
         "date": datetime.now(timezone.utc).date().isoformat(),
         "commit": commit(Path(__file__).resolve().parents[1], *PACKAGES),
         "mxnet": mxnet.__version__,

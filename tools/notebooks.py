@@ -210,10 +210,10 @@ def bind(nb, root):
     """Write into `nb`, executed and normalised, what its outputs were made by.
 
     `made_by.cells`: a digest of each cell's code and outputs, by its id.
-    `made_by.library`: one of the code of `made_by.files`, below `root`.
+    `made_by.files`: one of the code of each file of the library, below `root`.
     """
     made = nb.metadata.setdefault("made_by", {"files": []})
-    made["library"] = library_digest(root, made["files"])
+    made["files"] = {name: code_digest(root / name) for name in made["files"]}
     made["cells"] = {cell.id: cell_digest(cell) for cell in code_cells(nb)}
     return nb
 
@@ -223,9 +223,9 @@ def cell_digest(cell):
     return _digest([cell.source, cell.outputs])
 
 
-def library_digest(root, files):
-    """A digest of the code in `files` below `root`, without comments and docstrings."""
-    return _digest([_code_of((root / name).read_text("utf-8")) for name in files])
+def code_digest(path):
+    """A digest of the code in a file, without comments and docstrings; "" for none."""
+    return _digest(_code_of(path.read_text("utf-8"))) if path.is_file() else ""
 
 
 def _digest(content):
