@@ -46,10 +46,10 @@ def link_to(label, text, docname):
     return xref
 
 
-def make_target(document, node, label):
-    """Make `node` the target of `label`, both as an anchor and for links."""
-    node["ids"].append(label)
-    node["names"].append(label.lower())
+def make_target(document, node, *labels):
+    """Make `node` the target of `labels`, both as anchors and for links."""
+    node["ids"] += labels
+    node["names"] += [label.lower() for label in labels]
     document.note_explicit_target(node)
 
 
@@ -64,10 +64,10 @@ class CellAnchors(SphinxTransform):
             names = [m.group(1) for m in map(TAG.match, cell["classes"]) if m]
             if cell.get("nb_element") != "cell_code" or not names:
                 continue
-            for name in names:
-                if name not in seen:
-                    make_target(self.document, cell, f"claim-{name}")
-                seen.add(name)
+            first = [f"claim-{name}" for name in names if name not in seen]
+            if first:
+                make_target(self.document, cell, *first)
+            seen.update(names)
             cell.parent.insert(cell.parent.index(cell) + 1, self.badges(names))
 
     def badges(self, names):
