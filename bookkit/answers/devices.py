@@ -4,6 +4,69 @@ import numpy
 
 from .question import Question, Task
 
+
+def waited(result):
+    result.wait()
+    return result
+
+
+def on_all(ask, devices):
+    """Ask all, then wait for all."""
+    return [*map(waited, [ask(device) for device in devices])]
+
+
+class Asked:
+    """What stands for the work of a device; `log` has what happened, in order."""
+
+    def __init__(self, device, log):
+        self.device, self.log = device, log
+        log.append(("asked", device))
+
+    def wait(self):
+        self.log.append(("done", self.device))
+
+
+def judge_on_all(function):
+    log = []
+    results = function(lambda device: Asked(device, log), [0, 1, 2])
+    asked = [log.index(("asked", device)) for device in range(3)]
+    early = [done for done in range(3) if ("done", done) in log[: max(asked)]]
+    if early:
+        return f"Device {early[0] + 1} was asked when device {early[0]} was done."
+    missing = sum(("done", device) not in log for device in range(3))
+    if missing:
+        return f"When it returns, {missing} of 3 results are not there."
+    if [result.device for result in results] != [0, 1, 2]:
+        return "It does not return the results in the order of the devices."
+    return ""
+
+
+def copied(uses, home, copy):
+    """The array on each device of `uses`, copied to each of them once."""
+    there = {0: home}
+    for i in uses:
+        if i not in there:
+            there[i] = copy(i)
+    return [there[i] for i in uses]
+
+
+def judge_copied(function):
+    copies = []
+
+    def copy(i):
+        copies.append(i)
+        return i
+
+    for uses, enough in (([1, 0, 1, 1], 1), ([2, 1, 2, 0, 3], 3)):
+        copies.clear()
+        found = function(uses, 0, copy)
+        if [*found] != uses:
+            return f"For {uses} it returns the arrays of {found}."
+        if len(copies) > enough:
+            return f"For {uses} it copies {len(copies)} times; {enough} is enough."
+    return ""
+
+
 #: What `judge_cheapest` says of a wrong answer for n examples.
 SAYS = "With n={} and layers of 6, 4, 2 it says {!r}."
 
@@ -101,19 +164,35 @@ def judge_latency(function):
 
 
 QUESTIONS = {
-    ("devices", 2): Question(
-        "whether the devices overlap: True or False",
-        False,
-        [(True, "Which array does the second product read, and who makes it?")],
-    ),
-    ("devices", 3): Question(
-        "a list of two numbers of bytes: a copy for each use, a single copy",
-        [16_000_000, 4_000_000],
+    ("devices", 2): Task(
+        "a function of ask and devices",
+        on_all,
         [
-            ([4_000_000, 1_000_000], "These are numbers; each has 4 bytes."),
-            ([4_000_000, 16_000_000], "Which of the two comes first?"),
-            ([32_000_000, 8_000_000], "A number of 8 bytes is in double precision."),
+            (
+                lambda ask, devices: [waited(ask(device)) for device in devices],
+                "Device 1 was asked when device 0 was done.",
+            ),
+            (
+                lambda ask, devices: [ask(device) for device in devices],
+                "When it returns, 3 of 3 results are not there.",
+            ),
         ],
+        judge=judge_on_all,
+    ),
+    ("devices", 3): Task(
+        "a function of uses, home and copy",
+        copied,
+        [
+            (
+                lambda uses, home, copy: [copy(i) for i in uses],
+                "For [1, 0, 1, 1] it copies 4 times; 1 is enough.",
+            ),
+            (
+                lambda uses, home, copy: [copy(i) if i else home for i in uses],
+                "For [1, 0, 1, 1] it copies 3 times; 1 is enough.",
+            ),
+        ],
+        judge=judge_copied,
     ),
     ("three_ways", 1): Question(
         'the way that fails: "pipeline", "tensor" or "data"',

@@ -119,7 +119,6 @@ def test_the_library_computes_the_right_answer(key):
 
 # What somebody gets who makes a typical mistake, in the order of the suggestions.
 MISTAKEN = {
-    ("devices", 3): [[4e6, 1e6], [4e6, 4 * 4e6], [4 * 8e6, 8e6]],
     ("data_parallel_scratch", 1): [64, shard_sizes(64, 2)[0]],
     ("allreduce", 1): [8 - 1, 2 * 8, traffic.expected("tree", 8, 40).steps, 8],
     ("concise", 1): [2 / 2, 1 / 2, 2 * 2],
@@ -146,7 +145,7 @@ MISTAKEN = {
     ("micro_batches", 1): [7 / 0.1, 8 / 0.1 - 8, 63 + 1],
     ("what_limits_a_step", 1): [32 * 6 / 4, 32 * 12 / 4, 32 * 8 / 2],
     ("micro_batches", 5): [1 / 4, 1, 4 * 4],
-    ("layerwise", 3): [16 * 2048 * 4, 16 * 1024, 16 * 512 * 4],
+    ("layerwise", 4): [16 * 2048 * 4, 16 * 1024, 16 * 512 * 4],
     ("scale", 1): [562_500 / 9, 562_500 / 0.9, 562_500 * 8],
     ("scale", 4): [(7 + 1.3) / 8, 8 / (7 + 1 / 1.3)],
     ("scale", 5): [300 / 30, (30 / 300) ** 0.5],
