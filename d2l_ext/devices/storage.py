@@ -38,7 +38,7 @@ def record(devices):
 
     Raises `ValueError` for a CPU context that the profiler has no slot for.
     Source: `profile_memory` of `mxnet.profiler`. Developed in the chapter
-    *Splitting inside a layer*.
+    *Tensor parallelism*.
     """
     slots = _slots(devices)
     memory = Memory()

@@ -2,8 +2,8 @@
 
 | file | what it holds | chapter |
 |---|---|---|
-| `dense` | a dense block: cut by columns, then by rows | Splitting inside a layer |
-"""
+| `dense` | a dense block: cut by columns, then by rows | Tensor parallelism: splitting inside a layer |
+"""  # noqa: E501  (a table)
 
 from .. import lazy
 

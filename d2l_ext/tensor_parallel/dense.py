@@ -21,7 +21,7 @@ def column_split(W, devices):
 
     Raises `ValueError` when there are more devices than columns.
     Source: Shoeybi et al., "Megatron-LM" (2019). Developed in the chapter
-    *Splitting inside a layer*.
+    *Tensor parallelism*.
     """
     edges = _edges("columns", W.shape[-1], devices)
     parts = (W[..., a:b] for a, b in zip(edges, edges[1:]))
