@@ -1,8 +1,4 @@
-"""A graph whose groups live on several devices: place it, bind it, train it.
-
-What a placement costs, bytes between devices and parameters on each, is counted from
-the graph: for that nothing runs.
-"""
+"""A graph whose groups live on several devices: place, bind, count and train it."""
 
 import json
 import os
@@ -149,8 +145,7 @@ def crossings(symbol, group2ctx, shapes):
     are needed there; a value that several nodes need goes once. `backward`: bytes
     of their gradients, on the way back. `copies`: messages, in both directions.
 
-    MXNet puts a copy into the graph wherever a value is needed on another device
-    than its own. Developed in the chapter *The LSTM as a pipeline*.
+    Developed in the chapter *The LSTM as a pipeline*.
     """
     graph = Graph(symbol, shapes)
     seen, total = set(), {}

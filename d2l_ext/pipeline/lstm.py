@@ -178,8 +178,7 @@ def init_params(symbol, shapes, scale=0.1, seed=0):
 
 
 def perplexity(outputs, y):
-    """exp of the mean cross-entropy: 1 for a sure model, the vocabulary's size for a
-    uniform one. Waits for the engine.
+    """exp of the mean cross-entropy. Waits for the engine.
 
     `outputs`: list of probabilities, as `lstm_unroll` gives them. `y` (T, N): labels.
     """
