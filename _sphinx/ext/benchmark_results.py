@@ -7,13 +7,17 @@ A table, with a column per dotted path into the entries of a list::
     :headings: Step, ms, one device / this
     ```
 
-and a single figure in a sentence: ``{result}`data_parallel rows.flat-2.devices` ``.
+Columns of figures are aligned right. The column `row` numbers the rows, and a value of
+`against`, the `id` of a row, is shown by that row's number.
+
+A single figure stands in a sentence: ``{result}`data_parallel rows.flat-2.devices` ``.
 An entry of a list is named by its `id` or by its number. Figures have as many digits
 as the option or role says: ``{result}`data_parallel bars.0.value 2` ``.
 """
 
 import json
 import os
+import re
 from datetime import datetime
 from typing import ClassVar
 
@@ -53,8 +57,11 @@ def text_of(value, digits):
         return "—"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={of}" for name, of in value.items())
     if isinstance(value, float):
-        return f"{value:,.{digits}f}"
+        text = f"{value:,.{digits}f}"
+        return text if re.search("[1-9]", text) else text.lstrip("-")
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -90,26 +97,44 @@ class ResultsTable(SphinxDirective):
         if len(columns) != len(headings):
             raise self.error(f"{len(columns)} columns have {len(headings)} headings")
         try:
-            rows = [self.row(e, columns) for e in look_up(result, path)]
+            entries = numbered(look_up(result, path))
+            rows = [self.row(e, columns) for e in entries]
         except KeyError as problem:
             raise self.error(f"{name}.json: {problem.args[0]}") from None
         group = nodes.tgroup(cols=len(columns))
         group += [nodes.colspec(colwidth=1) for _ in columns]
-        group += nodes.thead("", row_of(headings))
-        group += nodes.tbody("", *rows)
+        right = [any(is_figure(e, c) for e in entries) for c in columns]
+        group += nodes.thead("", row_of(headings, right))
+        group += nodes.tbody("", *(row_of(texts, right) for texts in rows))
         table = nodes.table("", group, classes=["results-table"])
         return [table, nodes.paragraph("", provenance(result), classes=["provenance"])]
 
     def row(self, entry, columns):
         if "missing" in entry:
             empty = ["not measured"] + [""] * (len(columns) - 2)
-            return row_of([str(look_up(entry, columns[0])), *empty])
+            return [text_of(look_up(entry, columns[0]), 2), *empty]
         digits = self.options.get("digits", 2)
-        return row_of([text_of(look_up(entry, c), digits) for c in columns])
+        return [text_of(look_up(entry, c), digits) for c in columns]
 
 
-def row_of(texts):
-    return nodes.row("", *[nodes.entry("", nodes.paragraph("", t)) for t in texts])
+def numbered(entries):
+    """The entries with their number as `row`, and with that of the row in `against`."""
+    rows = {e["id"]: number for number, e in enumerate(entries, 1) if "id" in e}
+    return [{**entry, "row": number, "against": rows.get(entry.get("against"))}
+            for number, entry in enumerate(entries, 1)]  # fmt: skip
+
+
+def is_figure(entry, column):
+    """Whether there is a number in this column of an entry."""
+    value = None if "missing" in entry else look_up(entry, column)
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def row_of(texts, right):
+    """A row of a table; `right`: for each of its cells, whether it is aligned right."""
+    kinds = [["figure-right"] if is_right else [] for is_right in right]
+    return nodes.row("", *[nodes.entry("", nodes.paragraph("", t), classes=kind)
+                           for t, kind in zip(texts, kinds)])  # fmt: skip
 
 
 class ResultRole(SphinxRole):

@@ -34,10 +34,22 @@ def test_a_path_that_is_not_there_is_an_error_that_names_what_is():
 @pytest.mark.parametrize(
     "value, text",
     [(1234.567, "1,234.57"), (1.8449, "1.84"), (31562, "31,562"), (True, "yes"),
-     (False, "no"), ("≥", "≥")],
+     (False, "no"), ("≥", "≥"), (-0.0004, "0.00"), (-0.0, "0.00"), (-0.12, "-0.12"),
+     ({"A": "1", "B": "2"}, "A=1, B=2"), ({}, "")],
 )  # fmt: skip
 def test_a_figure_is_rounded_for_the_reader(value, text):
     assert ext.text_of(value, 2) == text
+
+
+def test_rows_are_numbered_and_compared_by_their_numbers():
+    rows = ext.numbered([{"id": "a", "against": ""}, {"id": "b", "against": "a"}])
+    assert [(row["row"], row["against"]) for row in rows] == [(1, None), (2, 1)]
+
+
+def test_a_column_with_figures_is_one_of_figures():
+    one, two = RESULT["rows"]
+    assert ext.is_figure(one, "ms.median") and not ext.is_figure(two, "ms.median")
+    assert not ext.is_figure(one, "reached") and not ext.is_figure(one, "id")
 
 
 def test_every_result_says_when_where_and_at_which_commit():
