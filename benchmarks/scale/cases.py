@@ -11,6 +11,7 @@ are two cores, three do. `crowd` counts that.
 from dataclasses import dataclass, field
 from math import prod
 
+from d2l_ext.data_parallel.allreduce import tree
 from d2l_ext.data_parallel.lenet import SHAPES
 from d2l_ext.scale import fit
 from d2l_ext.scale import step as model
@@ -32,15 +33,16 @@ def crowd(tasks, cores):
 def reduce_row(way, k, nbytes, cores):
     """(1, rounds, bytes): a start, and α and β of an allreduce on `k` devices.
 
-    The rounds of `traffic.seconds`. In a round of the ring all `k` devices send at
-    once, in one of the tree half of them: there they crowd.
+    For each round, how many devices send at once: there they crowd. Naive, it is one;
+    in the ring all; in the tree as many as send to another, k = 8: 4, 2, 1, 1, 2, 4.
     """
-    rounds, message, at_once = {
-        "naive": (2 * (k - 1), nbytes, 1),
-        "tree": (2 * (k - 1).bit_length(), nbytes, k // 2),
-        "ring": (2 * (k - 1), nbytes / k, k),
+    at_once = {
+        "naive": [1] * 2 * (k - 1),
+        "tree": 2 * [len(pairs) for pairs in tree(k)],
+        "ring": [k] * 2 * (k - 1),
     }[way]
-    return 1, rounds, rounds * message * crowd(at_once, cores)
+    message = nbytes / k if way == "ring" else nbytes
+    return 1, len(at_once), message * sum(crowd(n, cores) for n in at_once)
 
 
 def store_row(k, nbytes):
@@ -61,11 +63,13 @@ def dist_row(workers, arrays, nbytes):
 
 
 def step_row(k, gradient, cores):
-    """(computing, k): a data-parallel step, `gradient` seconds for a device's share.
+    """(computing, 1): a data-parallel step, `gradient` seconds for a device's share.
 
-    The second constant is the time of Python, which asks every device for its work.
+    The second constant is what no device computes meanwhile: Python splits, asks for
+    the first work, and updates at the end. It is paid once: while Python asks the
+    second device, the first is at work.
     """
-    return crowd(k, cores) * gradient, k
+    return crowd(k, cores) * gradient, 1
 
 
 def stage_row(blocks, rows, chunks):
@@ -163,7 +167,7 @@ def calibrate(measured, cores):
     `measured`: a dict from case to seconds. Of ("gradient", images) no line is made:
     the times are kept, and interpolated. Every other kind needs as many cases as it
     has constants. Raises `ValueError` as `fit.least_squares`, and for a derived case.
-    Developed in the chapter *A cost model*.
+    Developed in the chapter *Fitting a cost model*.
     """
     machine, kinds = Machine(cores), {}
     for case, seconds in measured.items():

@@ -1,14 +1,15 @@
 // What a step costs on a cluster: its lanes, its numbers, and curves over devices. costs()
-// computes as step.py and exchange.py of d2l_ext.scale do. There is no clock.
+// computes as d2l_ext.scale.step does. There is no clock.
 
 // The dashes of the ways' curves.
-const DASHES = ["2 3", "9 4", "none", "9 3 2 3"];
+const DASHES = ["2 3", "9 4", "none", "4 2", "9 3 2 3"];
 const LEFT = 90, WIDTH = 560, BOTTOM = 290, HIGH = 150, OCTAVE = 40;
 
 // The numbers of the choice, within their limits, and what follows from them.
 function state(data, choice) {
   const d = { ...choice, ways: data.ways, on: data.devices,
-    backward: data.backward, twoBit: data.two_bit };
+    backward: data.backward, twoBit: data.two_bit,
+    overlap: choice.sent === data.sent[0], flat: choice.sent === data.sent[2] };
   for (const [role, [low, high, isWhole]] of Object.entries(data.limits)) {
     const value = Math.min(Math.max(Number(choice[role]) || low, low), high);
     d[role] = isWhole ? Math.floor(value) : value;
@@ -18,18 +19,19 @@ function state(data, choice) {
   return d;
 }
 
-// Seconds of a step and its parts; efficiency, speed-up, share of waiting.
+// Seconds of a step and its parts; efficiency, speed-up, shares of waiting and overhead.
+// The last of the arrays is made when backward is over: it never hides.
 function costs(d, way, devices) {
-  const each = d.scaling === "each device", overlap = d.overlap === "yes";
+  const each = d.scaling === "each device", share = d.overlap ? 1 - 1 / d.arrays : 0;
   const batch = each ? d.batch * devices : d.batch;
   const compute = computing(d, batch / devices);
   const moved = devices > 1 ? communication(d, way, devices) : 0;
-  const hidden = overlap ? Math.min(moved, d.backward * compute) : 0;
+  const hidden = share * Math.min(moved, d.backward * (compute - 1e-3 * d.overhead));
   const seconds = compute + moved - hidden;
   const one = computing(d, d.batch);
   const efficiency = each ? one / seconds : one / (devices * seconds);
   return { compute, moved, seconds, hidden, waiting: (moved - hidden) / seconds,
-    efficiency, speed_up: devices * efficiency, per_second: batch / seconds };
+    started: 1e-3 * d.overhead / seconds, efficiency, speed_up: devices * efficiency, per_second: batch / seconds };
 }
 
 function computing(d, examples) {
@@ -38,13 +40,19 @@ function computing(d, examples) {
 
 function communication(d, way, devices) {
   const compressed = d.compression === "yes" && way === "servers";
-  const arrays = d.sent === "in one array" ? 1 : d.arrays, nbytes = 4 * d.parameters;
+  const arrays = d.flat ? 1 : d.arrays, nbytes = 4 * d.parameters;
   const alpha = 1e-6 * d.latency, beta = 8 / (d.bandwidth * 1e9);
   const packing = compressed ? 1e-9 * d.packing * nbytes : 0;
   if (way === "servers") {
     const pushed = compressed ? d.twoBit : 1;
     const carried = (1 + pushed) * nbytes * Math.max(1, devices / d.servers);
     return packing + 2 * arrays * alpha + carried * beta;
+  }
+  if (way === "halving") {
+    const log = Math.floor(Math.log2(devices)), power = 2 ** log;
+    const rest = devices === power ? 0 : 2;
+    const carried = (2 * (power - 1) / power + rest) * nbytes;
+    return packing + (2 * log + rest) * arrays * alpha + carried * beta;
   }
   const rounds = way === "tree" ? 2 * Math.ceil(Math.log2(devices)) : 2 * (devices - 1);
   const message = way === "ring" ? nbytes / devices : nbytes;
@@ -135,13 +143,15 @@ function moment(d) {
     .map((way) => `${called(d, way)} ${time(costs(d, way, d.devices).seconds)}`);
   return `A step on ${number(d.devices)} devices takes ${time(d.seconds)}: computing ` +
     `${time(d.compute)}, exchange ${time(d.moved)}, of which ${time(d.hidden)} behind ` +
-    `the backward pass. ${percent(d.waiting)} of the step is waiting. Efficiency ` +
+    `the backward pass. ${percent(d.waiting)} of the step is waiting, ` +
+    `${percent(d.started)} overhead. Efficiency ` +
     `${decimal(d.efficiency)}, speed-up ${digits(d.speed_up)}. With each exchange: ` +
     `${others.join(", ")}.`;
 }
 
 function called(d, way) {
-  return way === "servers" ? `${number(d.servers)} servers` : way;
+  const servers = d.servers === 1 ? "1 server" : `${number(d.servers)} servers`;
+  return way === "servers" ? servers : way;
 }
 
 function whole(x) {

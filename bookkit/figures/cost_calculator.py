@@ -14,7 +14,8 @@ from . import frame
 
 #: The words to choose from, the first of which is chosen at first.
 SCALING = ("each device", "all devices")
-SENT = ("in one array", "array by array")
+SENT = ("array by array, during backward", "array by array, after it",
+        "in one array, after it")  # fmt: skip
 OWN = "own numbers"
 
 
@@ -69,7 +70,6 @@ CONTROLS = (
     frame.Select("way", "Exchange", step.WAYS),
     _OF["servers"],
     frame.Select("sent", "Gradients", SENT),
-    frame.Select("overlap", "Overlap with backward", ("yes", "no")),
     frame.Select("compression", "Two-bit push to servers", ("no", "yes")),
     _OF["packing"],
 )
@@ -84,11 +84,11 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
     `model`: one of `sizes.MODELS`. `device`: a `step.Device`, whose speed gives the
     time per example; `link`: a `Link`. `batch`: examples for each device. `way`: one of
     `step.WAYS`; `servers` and `packing`, seconds per byte, as in `step.Plan`. At
-    first all gradients lie in one array and overlap with the backward pass. `name`: its
-    id in the page.
+    first the arrays leave one by one, during the backward pass. `name`: its id in the
+    page.
 
     Raises `ValueError` for a model or a way that the figure does not know, and for a
-    number that it cannot show. Developed in the chapter *A cost model*.
+    number that it cannot show. Developed in the chapter *One to 4,096 devices*.
     """
     numbers = {
         "parameters": model.parameters, "arrays": model.arrays,
@@ -97,7 +97,7 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
         "latency": 1e6 * link.alpha, "servers": servers, "packing": 1e9 * packing,
     }  # fmt: skip
     words = {"model": model.name, "scaling": SCALING[0], "way": way, "sent": SENT[0],
-             "overlap": "yes", "compression": "no"}  # fmt: skip
+             "compression": "no"}  # fmt: skip
     rounded = {role: float(f"{x:.6g}") for role, x in numbers.items()}
     choice = {**rounded, "parameters": model.parameters, **words}
     _check(choice)
@@ -122,7 +122,7 @@ def data(flops):
     limits = {n.role: [n.low, n.high, n.whole] for n in NUMBERS}
     return {"models": models, "limits": limits, "ways": step.WAYS,
             "devices": DEVICES, "backward": step.BACKWARD,
-            "two_bit": step.TWO_BIT}  # fmt: skip
+            "two_bit": step.TWO_BIT, "sent": SENT}  # fmt: skip
 
 
 def _check(choice):

@@ -2,12 +2,12 @@
 
 | file | what it holds | chapter |
 |---|---|---|
-| `link` | the α–β model of a message | A cost model |
-| `fit` | its constants, from measured times | A cost model |
-| `sizes` | three networks: bytes to exchange, work per example | A cost model |
-| `step` | a step in closed form: exchange, overlap, efficiency, batch | A cost model |
-| `simulator` | for what has no formula: stragglers, queues | A cost model |
-| `failures` | checkpoints: how often, and what a failure costs | A cost model, Faults and recovery |
+| `link` | the α–β model of a message | Fitting a cost model |
+| `fit` | its constants, from measured times | Fitting a cost model |
+| `sizes` | three networks: bytes to exchange, work per example | One to 4,096 devices |
+| `step` | a step in closed form: exchange, overlap, efficiency, batch | One to 4,096 devices |
+| `simulator` | for what has no formula: stragglers, queues | Simulating a cluster |
+| `failures` | checkpoints: how often, and what a failure costs | One to 4,096 devices, Faults and recovery |
 
     from d2l_ext.scale import step
     from d2l_ext.scale.link import network

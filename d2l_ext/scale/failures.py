@@ -21,7 +21,7 @@ def young(write, mtbf):
     `write` C: seconds to write a checkpoint. `mtbf` M: mean time between failures.
     Half an interval of work is lost with each failure, C with each checkpoint.
     Source: Young, "A First Order Approximation to the Optimum Checkpoint Interval"
-    (1974). Developed in the chapter *A cost model*.
+    (1974). Developed in the chapter *One to 4,096 devices*.
     """
     _check(write, mtbf)
     return sqrt(2 * write * mtbf)
@@ -58,17 +58,6 @@ def expected(work, interval, write, restart, mtbf):
     except OverflowError:
         return inf
     return each * work / interval
-
-
-def lost_per_failure(interval, write, mtbf):
-    """Mean seconds since the last checkpoint at a failure, work and writing alike.
-
-    The mean of an exponential time that ends within τ + C: M − L/(e^(L/M) − 1) with
-    L = τ + C. About half of L, when failures are rare.
-    """
-    _check(write, mtbf)
-    length = interval + write
-    return mtbf - length / expm1(length / mtbf)
 
 
 @dataclass

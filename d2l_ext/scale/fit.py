@@ -45,7 +45,7 @@ def least_squares(rows, seconds):
     cheap for the two to four constants that a model here has.
 
     Raises `ValueError` for fewer measurements than constants, rows of different
-    lengths, and times that are not above 0. Developed in *A cost model*.
+    lengths, and times that are not above 0. Developed in *Fitting a cost model*.
     """
     A, t = _checked(rows, seconds)
     weighted, ones = A / t[:, None], numpy.ones(len(t))

@@ -10,7 +10,7 @@ class Link:
     `alpha`: latency, seconds. `beta`: seconds per byte, so the bandwidth is 1/β.
     Both from 0. Raises `ValueError` for a negative or unknown number.
     Source: Hockney, "The Communication Challenge for MPP" (1994).
-    Developed in the chapter *A cost model*.
+    Developed in the chapter *Fitting a cost model*.
     """
 
     alpha: float

@@ -24,7 +24,7 @@ class Events:
 
     Actions of the same time run in the order in which they were asked for, so the
     same input gives the same run, always. `handled`: how many have run.
-    Developed in the chapter *A cost model*.
+    Developed in the chapter *Simulating a cluster*.
     """
 
     def __init__(self):
@@ -76,7 +76,7 @@ def allreduce(way, ready, nbytes, link):
     as `traffic.seconds` says; from others, only this tells.
 
     Returns a NumPy array. Raises `ValueError` for an unknown way, and no devices.
-    Developed in the chapter *A cost model*.
+    Developed in the chapter *Simulating a cluster*.
     """
     ready = numpy.array(ready, dtype=float)
     if way not in _FINISH:
@@ -136,13 +136,12 @@ def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
     `barrier`: workers begin each step together. `pushed`: as in
     `step.exchange_seconds`.
 
-    A server's link serves workers in the order in which they come, N/s bytes each; a
-    worker's own link needs the time of N bytes. All servers do the same, so one of
-    them is simulated. Synchronous: the server answers when all have pushed. With
-    `asynchronous` it answers each at once.
+    A server's link serves workers as they come, N/s bytes each; a worker's own needs
+    the time of N. All servers do the same: one is simulated. It answers when all have
+    pushed; with `asynchronous` it answers each at once.
 
     Returns a `Run`. Raises `ValueError` for no workers and fewer than one server.
-    Developed in the chapter *A cost model*.
+    Developed in the chapter *Simulating a cluster*.
     """
     compute = numpy.atleast_2d(numpy.asarray(compute, dtype=float))
     if not compute.size:

@@ -13,8 +13,8 @@ from .link import at_least_zero, whole
 BACKWARD = 2 / 3
 #: Two bits for each float32.
 TWO_BIT = 1 / 16
-#: The ways of `seconds`: the three allreduces, and a parameter server.
-WAYS = (*traffic.ALGORITHMS, "servers")
+#: The ways of `seconds`: allreduces, and a parameter server.
+WAYS = (*dict.fromkeys((*traffic.ALGORITHMS, "halving")), "servers")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Plan:
     `overlap`: gradients travel while earlier layers go backward. `flat`: they lie in
     one array, so the exchange is one message and not one for each array.
 
-    Raises `ValueError` for compressed gradients that no server would unpack.
+    Raises `ValueError` for compressed gradients that no server would unpack, and for
+    one array that should overlap: it is complete when the backward pass is over.
     """
 
     way: str = "ring"
@@ -53,6 +54,11 @@ class Plan:
             raise ValueError(
                 f"compressed gradients by way={self.way!r}: only way='servers' has them"
             )
+        if self.overlap and self.flat:
+            raise ValueError(
+                "flat=True and overlap=True: one array of all gradients waits for the "
+                "last of them, so nothing can overlap; choose one of the two"
+            )
 
 
 def seconds(model, batch, devices, device, link, plan=Plan()):
@@ -63,21 +69,26 @@ def seconds(model, batch, devices, device, link, plan=Plan()):
     `model`: a `sizes.Model`. `device`: a `Device`; `link`: a `Link`. On one device
     nothing is exchanged. A batch that does not divide counts as if it did.
 
-    With overlap, the exchange hides behind the backward pass, two thirds of the
-    computing; the gradients of the first layers come last, and never hide, which
-    this leaves out: it is the best case.
-
     Raises `ValueError` for a batch below 0 and counts that are not whole.
-    Developed in the chapter *A cost model*.
+    Developed in the chapter *One to 4,096 devices*.
+    """
+    return sum(parts(model, batch, devices, device, link, plan))
+
+
+def parts(model, batch, devices, device, link, plan=Plan()):
+    """What a step's seconds are spent on: overhead, computing, waiting for gradients.
+
+    With overlap, a of a gradients travel behind the backward pass, two thirds of the
+    computing. All arrays count as equal, and the last of them never hides:
+    (1 − 1/a)·min(exchange, ⅔·computing) is hidden.
     """
     at_least_zero("batch", batch)
     whole("devices", devices)
-    compute = device.seconds(model, batch / devices)
-    if devices == 1:
-        return compute
-    moved = communication(model, devices, link, plan)
-    hidden = min(moved, BACKWARD * compute) if plan.overlap else 0.0
-    return compute + moved - hidden
+    computing = model.flops * (batch / devices) / device.flops
+    moved = communication(model, devices, link, plan) if devices > 1 else 0.0
+    share = 1 - 1 / model.arrays if plan.overlap else 0.0
+    hidden = share * min(moved, BACKWARD * computing)
+    return device.overhead, computing, moved - hidden
 
 
 def communication(model, devices, link, plan):
@@ -101,16 +112,18 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
         naive    2(k − 1)·(a·α + N·β)
         tree     2⌈log₂ k⌉·(a·α + N·β)
         ring     2(k − 1)·(a·α + N/k·β)
+        halving  2·log₂ k·a·α + 2(k − 1)/k·N·β, if k is a power of two
         servers  2·a·α + (1 + pushed)·max(1, k/s)·N·β
 
     A server's link carries N/s bytes of each of k workers, a worker's link N bytes:
     the servers are the bottleneck while there are fewer than workers. One device
-    exchanges nothing, but with servers it still pushes and pulls.
+    exchanges nothing, but with servers it still pushes and pulls. Halving and doubling:
+    other k devices are brought to a power of two, by an array there and one back.
 
     Raises `ValueError` for an unknown way, and counts below 1.
     Sources: Thakur, Rabenseifner and Gropp (2005), Patarasuk and Yuan (2009), Li et
     al., "Scaling Distributed Machine Learning with the Parameter Server" (2014).
-    Developed in the chapter *A cost model*.
+    Developed in the chapter *One to 4,096 devices*.
     """
     whole("devices", devices)
     whole("servers", servers)
@@ -120,33 +133,13 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
         return link.seconds(carried, messages=2 * arrays)
     if way not in WAYS:
         raise ValueError(f"unknown way {way!r}: choose one of {', '.join(WAYS)}")
+    if way == "halving":
+        rounds = devices.bit_length() - 1
+        power, rest = 2**rounds, 2 * (devices != 2**rounds)
+        carried = 2 * (power - 1) / power * nbytes + rest * nbytes
+        return link.seconds(carried, messages=(2 * rounds + rest) * arrays)
     # All arrays at once would be one message: the rest of the arrays cost α only.
     return traffic.seconds(way, devices, nbytes, arrays * link.alpha, link.beta)
-
-
-def server_seconds(workers, servers, nbytes, link, pushed=1.0):
-    """Seconds for which a server's link is busy in a step, and those of a worker's."""
-    each = (1 + pushed) * nbytes * link.beta
-    return workers / servers * each, each
-
-
-def layerwise_seconds(block, devices, rows, inputs, outputs, link, way="naive",
-                      itemsize=4):  # fmt: skip
-    """Seconds of a forward and backward pass of a block that k `devices` share.
-
-    `block`: seconds of the whole block on one device; each of k does 1/k of it. Then
-    come two allreduces, of `rows` × `outputs` numbers forward and `rows` × `inputs`
-    backward. The parameters do not occur: none of their gradients is sent.
-
-        block/k + allreduce(k, rows·outputs·4) + allreduce(k, rows·inputs·4)
-
-    Source: Shoeybi et al., "Megatron-LM" (2019). Developed in *A cost model*.
-    """
-    sums = [
-        traffic.seconds(way, devices, rows * width * itemsize, link.alpha, link.beta)
-        for width in (outputs, inputs)
-    ]
-    return block / devices + sum(sums)
 
 
 def pipeline_seconds(forward, backward, chunks):
@@ -159,7 +152,7 @@ def pipeline_seconds(forward, backward, chunks):
     Equal stages: (m + p − 1)·(f + b), of which (p − 1)/(m + p − 1) is the bubble. The
     slowest stage counts m times, all others once: imbalance costs more than depth.
     Raises `ValueError` for lists of different lengths. Source of the bubble: Huang et
-    al., "GPipe" (2019). Developed in the chapter *A cost model*.
+    al., "GPipe" (2019). Developed in the chapter *One to 4,096 devices*.
     """
     check_stages(forward, backward)
     whole("chunks", chunks)
@@ -168,13 +161,13 @@ def pipeline_seconds(forward, backward, chunks):
 
 
 def strong(model, batch, devices, device, link, plan=Plan()):
-    """Efficiency with the same `batch` for all: T(1) / (k·T(k)). 1 is perfect."""
+    """Efficiency T(1) / (k·T(k)) with the same `batch` for all; T per example."""
     one = seconds(model, batch, 1, device, link, plan)
     return one / (devices * seconds(model, batch, devices, device, link, plan))
 
 
 def weak(model, batch, devices, device, link, plan=Plan()):
-    """Efficiency with `batch` examples for *each* device: T(1) / T(k)."""
+    """The same with `batch` examples for *each* device, so k times as many in all."""
     one = seconds(model, batch, 1, device, link, plan)
     return one / seconds(model, batch * devices, devices, device, link, plan)
 
@@ -182,22 +175,14 @@ def weak(model, batch, devices, device, link, plan=Plan()):
 def servers_needed(model, batch, devices, device, link, plan, share=0.05):
     """The fewest servers with which an exchange adds `share` to a step at the most.
 
-    Returns None when as many servers as devices do not suffice: beyond that, the
-    workers' own links are the bottleneck.
+    None if as many servers as devices do not suffice: then the workers' links limit.
     """
-    target = (1 + share) * device.seconds(model, batch / devices)
-    low, high = 1, devices
-
-    def enough(s):
-        with_s = replace(plan, way="servers", servers=s)
-        return seconds(model, batch, devices, device, link, with_s) <= target
-
-    if not enough(high):
-        return None
-    while low < high:  # more servers are never slower
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle + 1, high)
-    return low
+    for servers in range(1, devices + 1):
+        plan = replace(plan, way="servers", servers=servers)
+        *alone, waiting = parts(model, batch, devices, device, link, plan)
+        if waiting <= share * sum(alone):
+            return servers
+    return None
 
 
 def compression_pays_below(packing, carried=1.0):
@@ -217,28 +202,13 @@ def steps_to_loss(batch, critical, least):
 
     `critical` B_crit: the critical batch size, at which a run takes twice the fewest
     steps and twice the fewest examples. `least` S_min: the steps of a huge batch.
-    With B far below B_crit twice the batch means half of the steps; far above, it
-    means nothing.
-
     Source: McCandlish, Kaplan and Amodei, "An Empirical Model of Large-Batch Training"
-    (2018). Shallue et al., "Measuring the Effects of Data Parallelism on Neural
-    Network Training" (2019), saw the same three regions in all of their networks.
-    Developed in the chapter *A cost model*.
+    (2018). Developed in the chapter *One to 4,096 devices*.
     """
     if not batch > 0:
         raise ValueError(f"a batch has more than {batch} examples")
     at_least_zero("critical", critical)
     return least * (1 + critical / batch)
-
-
-def examples_to_loss(batch, critical, least):
-    """Examples that are seen until then: B·S."""
-    return batch * steps_to_loss(batch, critical, least)
-
-
-def seconds_to_loss(step_seconds, batch, critical, least):
-    """Seconds of training: what counts, and what neither step nor epoch tells."""
-    return step_seconds * steps_to_loss(batch, critical, least)
 
 
 def check_stages(forward, backward):

@@ -6,6 +6,9 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 import cost_model as benchmark
+import pytest
+
+from benchmarks.scale import study
 
 
 def test_a_case_is_named_in_words():
@@ -44,6 +47,13 @@ def test_a_tiny_run_writes_what_the_schema_promises(run):
     assert "worst error" in printed
 
 
-def test_the_recorded_result_has_cases_that_were_not_fitted():
+def test_the_recorded_predictions_are_those_of_this_model():
     result = json.loads((BENCHMARKS / "results" / "cost_model.json").read_text())
-    assert sum(row["use"] == "unseen" for row in result["rows"]) >= 12
+    cases = {benchmark.name(c): c for c in study.FITTED + study.UNSEEN}
+    passes = [{cases[row["id"]]: 1e-3 * ms for row, ms in zip(result["rows"], column)}
+              for column in zip(*(row["passes_ms"] for row in result["rows"]))]
+    rows, _ = benchmark.entries(passes, result["machine"]["cores"])
+    assert sum(row["use"] == "unseen" for row in rows) >= 12
+    for row, again in zip(result["rows"], rows):
+        for key in ("measured_ms", "predicted_ms", "error"):
+            assert row[key] == pytest.approx(again[key], rel=1e-3, abs=1e-3), row["id"]

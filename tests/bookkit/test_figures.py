@@ -27,7 +27,8 @@ FIGURES = {
         [{**COST, **other, "model": "own numbers"} for other in (
             {"way": "naive", "latency": 0}, {"way": "servers", "compression": "yes"},
             {"scaling": "all devices", "devices": 4096}, {"parameters": 1e12},
-            {"overlap": "no", "way": "tree"}, {"sent": "array by array"})],
+            {"sent": "array by array, after it", "way": "tree"},
+            {"sent": "in one array, after it", "way": "halving"})],
     ),
     "data_parallel_step": (
         data_parallel_step, (), {"devices": 2, "batch": 256, "clock": 7},

@@ -16,7 +16,7 @@ COST = {
     "parameters": VGG11.parameters, "arrays": 22, "example": 206.016, "overhead": 1,
     "batch": 1024, "devices": 16, "bandwidth": 10, "latency": 20, "servers": 4,
     "packing": 1, "model": "VGG-11", "scaling": "each device", "way": "ring",
-    "sent": "in one array", "overlap": "yes", "compression": "no",
+    "sent": "array by array, during backward", "compression": "no",
 }  # fmt: skip
 #: Moves the controls as a reader would, and writes down what the figure then shows.
 READER = """
