@@ -65,9 +65,9 @@ def dist_row(workers, arrays, nbytes):
 def step_row(k, gradient, cores):
     """(computing, 1): a data-parallel step, `gradient` seconds for a device's share.
 
-    The second constant is what no device computes meanwhile: Python splits, asks for
-    the first work, and updates at the end. It is paid once: while Python asks the
-    second device, the first is at work.
+    The share without Python's start. The second constant is what no device computes
+    meanwhile: Python splits, asks for the first work, and updates at the end. It is
+    paid once: while Python asks the second device, the first is at work.
     """
     return crowd(k, cores) * gradient, 1
 
@@ -139,8 +139,8 @@ class Machine:
             return dist_row(workers, arrays, nbytes)
         if kind == "step":
             _, k, batch = numbers
-            share = interpolate(batch / k, self.gradient)
-            return step_row(k, share, self.cores)
+            line, _ = fit.link(list(self.gradient), list(self.gradient.values()))
+            return step_row(k, line.beta * batch / k, self.cores)
         return {"stage": stage_row, "block": block_row}[kind](*numbers)
 
     def _layerwise(self, k, rows, hidden):

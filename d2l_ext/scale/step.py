@@ -152,7 +152,7 @@ def pipeline_seconds(forward, backward, chunks):
     Equal stages: (m + p − 1)·(f + b), of which (p − 1)/(m + p − 1) is the bubble. The
     slowest stage counts m times, all others once: imbalance costs more than depth.
     Raises `ValueError` for lists of different lengths. Source of the bubble: Huang et
-    al., "GPipe" (2019). Developed in the chapter *One to 4,096 devices*.
+    al., "GPipe" (2019). Developed in the chapter *Simulating a cluster*.
     """
     check_stages(forward, backward)
     whole("chunks", chunks)

@@ -15,7 +15,7 @@ from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.kvstore import key_rule
 from d2l_ext.kvstore.compression import packed_size
 from d2l_ext.pipeline import schedule, wavefront
-from d2l_ext.scale import failures, step
+from d2l_ext.scale import failures, fit, step
 
 #: The chapters by their own names, as `check` knows them.
 CHAPTERS = {page.split("/")[-1]: path for page, path in chapters().items()}
@@ -104,11 +104,12 @@ COMPUTED = {
     ("compression", 1): lambda: packed_size(1_000_003),
     ("bad_networks", 1): lambda: 8e3 * wire.wire_bytes(4 * 100e6) / 1e9,
     ("recovery", 1): lambda: failures.daly(20, 40 * 86400 / 64) / 60,
-    ("scale", 2): lambda: (
+    ("simulating", 2): lambda: (
         step.pipeline_seconds([1, 2, 1, 1], [2, 4, 2, 2], 8)
         / step.pipeline_seconds([1, 1, 1, 1], [2, 2, 2, 2], 8)
     ),
-    ("scale", 5): lambda: failures.young(300, 3600) / failures.young(30, 3600),
+    ("fitting", 4): lambda: fit.link([1, 2, 3], [1, 3, 5])[0].beta,
+    ("scale", 1): lambda: failures.young(300, 3600) / failures.young(30, 3600),
 }
 
 
@@ -146,9 +147,10 @@ MISTAKEN = {
     ("what_limits_a_step", 1): [32 * 6 / 4, 32 * 12 / 4, 32 * 8 / 2],
     ("micro_batches", 5): [1 / 4, 1, 4 * 4],
     ("layerwise", 4): [16 * 2048 * 4, 16 * 1024, 16 * 512 * 4],
-    ("scale", 1): [562_500 / 9, 562_500 / 0.9, 562_500 * 8],
-    ("scale", 4): [(7 + 1.3) / 8, 8 / (7 + 1 / 1.3)],
-    ("scale", 5): [300 / 30, (30 / 300) ** 0.5],
+    ("fitting", 1): [562_500 / 9, 562_500 / 0.9, 562_500 * 8],
+    ("fitting", 4): [(5 - 1) / (3 - 1), (1 * 1 + 2 * 3 + 3 * 5) / (1 + 4 + 9)],
+    ("simulating", 1): [(7 + 1.3) / 8, 8 / (7 + 1 / 1.3)],
+    ("scale", 1): [300 / 30, (30 / 300) ** 0.5],
     ("rosetta", 1): [2 / 2, 1 / 2, 64],
 }  # fmt: skip
 

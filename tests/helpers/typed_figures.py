@@ -56,9 +56,14 @@ ALLOWED = {
         "fails once in 40 days": GIVEN,
         "are twice as slow to restart": GIVEN,
     },
-    "chapters/scale/scale": {
-        "steps that take four milliseconds": SET,
+    "chapters/scale/fitting": {
         "a latency of 20 µs": GIVEN,
+        "took 1, 3 and 5 seconds": GIVEN,
+    },
+    "chapters/scale/simulating": {
+        "steps that take four milliseconds": SET,
+        "takes 1 second for each": GIVEN,
+        "after 0, 0.5 and 4 seconds": GIVEN,
         "one stage that is twice as slow": GIVEN,
     },
     "chapters/kvstore/in_step": {
