@@ -10,14 +10,12 @@ not tell), on SIGTERM, and when its own parent is gone.
 What the process leaves behind becomes a child of the agent, as of the watchdog here.
 It tells when the process, or one that it has started, was stopped by a signal.
 
-Standard library alone: this file, `ports.py` and `processes.py` are sent to hosts that
-have Python and nothing else. Messages are lines of JSON; `output` has bytes after it.
+Standard library alone: this file, `channel.py`, `ports.py` and `processes.py` are sent
+to hosts that have Python and nothing else.
 """
 
 import contextlib
-import json
 import os
-import platform
 import select
 import signal
 import subprocess
@@ -25,6 +23,7 @@ import sys
 import time
 
 from . import ports, processes
+from .channel import Channel
 from .ports import Refused
 from .processes import GREETING
 
@@ -34,80 +33,68 @@ FULL = 1 << 20  # bytes that wait to be sent; then the process has to wait
 
 
 class Agent:
-    """Serves one channel: file descriptors `read` and `write`, perhaps the same.
-    `seal`, `unseal`: what is done to bytes that go and come, see `signed.py`."""
+    """Serves the launcher at the other end of `link`, a `Channel`."""
 
-    def __init__(self, read, write, seal=bytes, unseal=bytes):
-        self.read, self.write, self.seal, self.unseal = read, write, seal, unseal
-        self.inbox, self.outbox = b"", seal(GREETING)
+    def __init__(self, link):
+        self.link, link.greeted = link, True
         self.child = self.pipe = self.port = self.code = self.mark = None
         self.parent, self.stopped, self.grace = os.getppid(), False, GRACE
         self.halted, self.look = None, 0.0  # what a signal stopped; when to look again
-        self.heard = self.beaten = time.monotonic()
-        for file in {read, write}:
-            os.set_blocking(file, False)
+        self.beaten = time.monotonic()
+        link.send(GREETING)
 
-    def send(self, payload=b"", **message):
-        self.outbox += self.seal(json.dumps(message).encode() + b"\n" + payload)
+    def tell(self, what, payload=b"", **more):
+        self.link.send(payload, **{"is": what}, **more)
 
     def loop(self):
         """Serve until there is a reason to end."""
         while not self.stopped and os.getppid() == self.parent:
             self._move(0.1)
             now = time.monotonic()
-            if now - self.heard > SILENCE:
+            if now - self.link.heard > SILENCE:
                 return
             if now - self.beaten > BEAT:
                 self.beaten = now
-                self.send(**{"is": "beat"})
+                self.tell("beat")
             if self.port and ports.is_listening(self.port):
                 self.port = None
-                self.send(**{"is": "listening"})
+                self.tell("listening")
             for pid, code in processes.reap():
                 if self.child and pid == self.child.pid:
                     self.child.returncode = code
             if self.child and self.code is None:
                 self._look_after_it(now)
-            if self.code is not None and not self.outbox:
+            if self.code is not None and not self.link.outbox:
                 return  # all was said, however long that took
 
     def _look_after_it(self, now):
         if self.child.returncode is not None:
             self._take_output()
             processes.end(self.mark, self.grace, under=os.getpid())
+            list(processes.reap())
             self.code = self.child.returncode
-            self.send(**{"is": "ended", "code": self.code})
+            self.tell("ended", code=self.code)
         elif now > self.look:
             halted = processes.halted(self.child.pid, processes.table())
             self.look = now + max(BEAT, 50 * (time.monotonic() - now))
             if halted != self.halted:
                 self.halted = halted
-                self.send(**{"is": "halted", "pid": halted})
+                self.tell("halted", pid=halted)
 
     def _move(self, seconds):
-        """Let bytes go whichever way they can."""
-        pipes = [self.pipe] if self.pipe and len(self.outbox) < FULL else []
-        sends = [self.write] if self.outbox else []
-        ready, can_send, _ = select.select([self.read, *pipes], sends, [], seconds)
-        if can_send:
-            self.outbox = self.outbox[os.write(self.write, self.outbox[:65536]) :]
-        if self.read in ready:
-            self._receive()
-        if self.pipe in ready:
-            self._take_output(once=True)
-
-    def _receive(self):
-        new = os.read(self.read, 65536)
-        self.stopped = self.stopped or not new
-        said = self.unseal(new)
-        self.heard = time.monotonic() if said else self.heard
-        *lines, self.inbox = (self.inbox + said).split(b"\n")
-        for line in lines:
-            message = json.loads(line)
+        """Let bytes go whichever way they can, and do what the launcher says."""
+        link = self.link
+        pipes = [self.pipe] if self.pipe and len(link.outbox) < FULL else []
+        sends = [link.write] if link.outbox else []
+        ready, _, _ = select.select([link.read, *pipes], sends, [], seconds)
+        for message, _ in link.pump():
             try:
                 getattr(self, "do_" + message.pop("do"))(**message)
             except Refused as error:
-                self.send(**{"is": "error", "text": str(error), "code": error.code})
+                self.tell("error", text=str(error), code=error.code)
+        self.stopped = self.stopped or link.ended
+        if self.pipe in ready:
+            self._take_output(once=True)
 
     def do_beat(self):
         pass
@@ -121,8 +108,7 @@ class Agent:
                 os.makedirs(make_folder, exist_ok=True)
             except OSError as error:
                 raise Refused(f"cannot make {make_folder}: {error.strerror}") from None
-        self.send(**{"is": "here", "name": platform.node(),
-                     "address": ports.address(root, interface)})  # fmt: skip
+        self.tell("here", address=ports.address(root, interface))
 
     def do_start(self, command, env, folder, port):
         """Start the process; a `null` in place of its program is this Python."""
@@ -149,7 +135,7 @@ class Agent:
             while self.pipe:
                 text = os.read(self.pipe, 65536)
                 if text:
-                    self.send(text, **{"is": "output", "size": len(text)})
+                    self.tell("output", text, size=len(text))
                 else:
                     self.pipe = None
                 if once:
@@ -161,18 +147,17 @@ class Agent:
             processes.end(self.mark, self.grace, under=os.getpid())
             self.child.wait()
             self._take_output()
-            self.send(**{"is": "ended", "code": self.child.returncode})
+            self.tell("ended", code=self.child.returncode)
         until = time.monotonic() + 5
-        with contextlib.suppress(OSError):
-            while self.outbox and time.monotonic() < until:
-                select.select([], [self.write], [], 0.1)
-                self.outbox = self.outbox[os.write(self.write, self.outbox[:65536]) :]
+        while self.link.outbox and time.monotonic() < until:
+            select.select([], [self.link.write], [], 0.1)
+            self.link.pump()
 
 
-def serve(read, write, *signed):
-    """Serve a channel to its end; return the exit code of the process. `signed`: the
-    two functions of an `Agent`, if others could write into the channel."""
-    agent = Agent(read, write, *signed)
+def serve(read, write, seal=bytes, unseal=bytes):
+    """Serve a channel to its end; return the exit code of the process. `seal`,
+    `unseal`: of a `door.Signed`, where others could write into the channel."""
+    agent = Agent(Channel(read, write, seal=seal, unseal=unseal))
     processes.adopt()
 
     def stop(*_):
@@ -182,11 +167,10 @@ def serve(read, write, *signed):
         signal.signal(signum, stop)
     try:
         agent.loop()
-    except OSError as error:  # the channel broke; by itself, if the system says so
-        if error.errno is None:
-            print(f"agent: {error}", file=sys.stderr, flush=True)
     finally:
         agent.end()
+    if agent.link.forged:
+        print(f"agent: {agent.link.forged}", file=sys.stderr, flush=True)
     return 1 if agent.code is None else agent.code if agent.code >= 0 else (
         128 - agent.code)  # fmt: skip
 

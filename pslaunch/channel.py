@@ -1,15 +1,22 @@
-"""The launcher's end of a channel to an agent, `agent.py`: messages, both ways."""
+"""A channel between the launcher and an agent, `agent.py`: messages, both ways.
+
+Messages are lines of JSON; one with a `size` has so many bytes after it. Standard
+library alone: this file is one of those that are sent to hosts.
+"""
 
 import json
 import os
 import threading
 import time
 
-from .door import Forged
 from .processes import GREETING
 
 #: Bytes that are read at a time, so that one channel does not hold up all others.
 AT_ONCE = 1 << 20
+
+
+class Forged(OSError):
+    """What arrived is not what was sent."""
 
 
 class Channel:
@@ -20,7 +27,7 @@ class Channel:
     `unseal`: of a `door.Signed`, where others could write into the channel.
     """
 
-    def __init__(self, read, write, host, role=None, seal=bytes, unseal=bytes):
+    def __init__(self, read, write, host=None, role=None, seal=bytes, unseal=bytes):
         self.read, self.write, self.host, self.role = read, write, host, role
         self.seal, self.unseal = seal, unseal
         self.inbox, self.outbox = b"", b""
@@ -34,9 +41,10 @@ class Channel:
             os.set_blocking(file, False)
 
     def send(self, payload=b"", **message):
-        """Put a message on its way."""
+        """Put a message on its way, and then these bytes."""
+        line = json.dumps(message).encode() + b"\n" if message else b""
         with self.lock:
-            self.outbox += self.seal(payload or json.dumps(message).encode() + b"\n")
+            self.outbox += self.seal(line + payload)
             self._flush()
 
     def pump(self):

@@ -34,6 +34,7 @@ from itertools import count
 from pathlib import Path
 
 from . import agent
+from .channel import Forged
 
 #: The variable with the invitation: 'ADDRESS:PORT:SECRET', the secret in hex.
 DOOR = "D2L_EXT_DOOR"
@@ -166,10 +167,6 @@ def _receive(line):
 
 
 # ---- What is said afterwards ----
-
-
-class Forged(OSError):
-    """What arrived is not what was sent."""
 
 
 class Signed:

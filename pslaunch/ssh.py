@@ -21,7 +21,7 @@ from .job import LOST, Failed
 BECOME = ("f=open(0,'rb',0,closefd=False);"
           "exec(b''.join(f.read(1)for _ in range(int(f.readline()))))")  # fmt: skip
 #: What the agent is made of.
-PARTS = ("processes", "ports", "agent")
+PARTS = ("processes", "ports", "channel", "agent")
 #: No questions, no unknown hosts, nothing for others to use, and no waiting.
 OPTIONS = {
     "BatchMode": "yes", "StrictHostKeyChecking": "yes", "ConnectTimeout": "8",
