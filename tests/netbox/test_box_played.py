@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -89,6 +90,16 @@ def test_a_host_that_is_switched_on_is_plugged_in_before_its_sshd_starts(hosts, 
     binds = [(str(what), where) for what, where in hosts[0].machine.binds]
     assert binds[0] == (str(hosts[0].disk), hosts[0].private)
     assert (str(hosts[0].cluster.folder / "etc_hosts"), "/etc/hosts") in binds
+
+
+def test_processes_of_a_host_are_all_but_those_of_sshd(hosts):
+    one, hold = hosts[0], ["sh", "-c", "echo; read x"]
+    one.power_on()
+    with subprocess.Popen(hold, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()  # sshd, played, is this process: its child is sshd's
+        one.machine.processes = lambda: [1, child.pid, 2]
+        assert one.processes() == [1, 2]
+        child.stdin.close()
 
 
 # ---- Links ----
