@@ -7,8 +7,8 @@ import time
 TOO_BUSY = 0.1
 
 
-def tell(what, holds, measure, first=None, figure=str, tries=5):
-    """Print `what` and True if it holds of a measurement; return the measurement.
+def tell(what, holds, measure, first=None, figure=None, tries=5):
+    """Print `what` and by how much if it holds of a measurement; return that.
 
         together = tell("they overlap:", overlapping, ask_both, first=together)
 
@@ -16,7 +16,8 @@ def tell(what, holds, measure, first=None, figure=str, tries=5):
     `measure`: a function without arguments that returns a measurement. `first`: one
     that is there already. While the statement does not hold, it is measured again, up
     to `tries` measurements in all, with growing pauses: something else may have had
-    the processors. `figure`: a function that says in short what was measured.
+    the processors. `figure`: a function that says in short what was measured; default:
+    how long the devices of a timeline worked together, and of anything else its `str`.
 
     If it never holds, that is no accident: `AssertionError`, with the figures of all
     tries. But if other programs took more than a tenth of the processors' time
@@ -24,6 +25,7 @@ def tell(what, holds, measure, first=None, figure=str, tries=5):
 
     Developed in the chapter *Devices*.
     """
+    figure = figure or _figure
     clock, before = time.monotonic(), taken_by_others()
     found = measure() if first is None else first
     figures = [figure(found)]
@@ -32,7 +34,8 @@ def tell(what, holds, measure, first=None, figure=str, tries=5):
         found = measure()
         figures.append(figure(found))
     if holds(found):
-        print(what, True, *[f"(in try {len(figures)})"] if len(figures) > 1 else [])
+        tried = f" (in try {len(figures)})" if len(figures) > 1 else ""
+        print(f"{what} yes, {figures[-1]}{tried}")
         return found
     busy = taken_by_others() - before
     busy /= (time.monotonic() - clock) * os.cpu_count()
@@ -42,6 +45,12 @@ def tell(what, holds, measure, first=None, figure=str, tries=5):
     print(f"{what} cannot be told now: other programs take {busy:.0%} of the "
           f"processors' time. Run this again without them; {seen}")  # fmt: skip
     return found
+
+
+def _figure(found):
+    if hasattr(found, "overlap"):
+        return f"{found.overlap() / found.span():.0%} of the time together"
+    return str(found)
 
 
 def taken_by_others():

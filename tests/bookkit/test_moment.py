@@ -41,7 +41,7 @@ def large(value):
 )
 def test_it_is_measured_until_it_holds(others, capsys, values, first, found, said):
     assert moment.tell("large:", large, measurements(*values), first) == found
-    assert capsys.readouterr().out == f"large: True{said}\n"
+    assert capsys.readouterr().out == f"large: yes, {found}{said}\n"
 
 
 def test_a_first_measurement_is_one_of_the_tries(others):

@@ -18,8 +18,8 @@ NO_WORDS = [
     re.compile(r"(?ms)^(```|~~~).*?^\1\s*$"),
     re.compile(r"(?s)<details>.*?</details>"),
 ]
-#: A line that says of something that it is so, without a figure.
-BARE = re.compile(r"(?m)^[^\d\n]*\b(?:True|False)$")
+#: A line that ends by saying that something is so, instead of by how much.
+BARE = re.compile(r"(?m)^.*\b(?:True|False)$")
 
 
 def is_old(nb):
