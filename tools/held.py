@@ -8,6 +8,8 @@ long as its numbers are those of its own section's code or outputs.
 
 Prints what is missing, as entries to be filled in, and entries that no longer fit.
 Without a chapter, it does the same for the findings of the ledger (`held/claims.yml`).
+`tools/held.py drawings` prints the words in the drawings, as `held/drawings.yml` has
+them: who changes a word there reads the chapter again, and writes it twice.
 Exercises, questions, and what is folded, are not read.
 """
 
@@ -244,6 +246,16 @@ def register(page):
     return yaml.safe_load(path.read_text("utf-8")) or [] if path.is_file() else []
 
 
+def words_drawn():
+    """The words in each drawing of the chapters, as they stand: {file name: texts}."""
+    found = {}
+    for path in sorted((ROOT / "chapters/img").glob("*.svg")):
+        texts = re.findall(r"(?s)<(?:text|title)\b[^>]*>(.*?)</(?:text|title)>",
+                           path.read_text("utf-8"))  # fmt: skip
+        found[path.name] = [_joined(re.sub("<[^>]*>", " ", text)) for text in texts]
+    return found
+
+
 def ledger():
     """The claims, and the notebook of each chapter that shows one."""
     claims = yaml.safe_load((ROOT / "reference/claims.yml").read_text("utf-8"))
@@ -255,6 +267,9 @@ def ledger():
 def main(paths):
     """Print what is missing of each chapter, or of the ledger; return 1 if any is."""
     missing = 0
+    if paths == ["drawings"]:
+        print(yaml.safe_dump(words_drawn(), allow_unicode=True, width=88), end="")
+        return 0
     if not paths:
         claims, notebooks = ledger()
         entries = register("claims")

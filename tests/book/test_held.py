@@ -159,3 +159,7 @@ def test_an_entry_for_the_ledger_can_be_stale():
     for change in ({"by": "print(8)"}, {"why": "so"}, {"says": "It sends less."}):
         entries = [{**good, **change}]
         assert len(held.stale_findings(claim(good["says"]), notebooks, entries)) == 1
+
+
+def test_the_words_in_the_drawings_are_those_that_were_read_with_their_chapters():
+    assert held.register("drawings") == held.words_drawn()
