@@ -273,6 +273,9 @@ BROKEN = {
     "has_short_cells": {
         "a long cell": source("X.sum()" + "\n" * MOST_LINES + "X.sum()"),
     },
+    "shows_source_at_the_end_of_a_cell": {
+        "source that is not displayed": source("show(f)\nX.sum()"),
+    },
     "prints_figures_with_what_it_asserts": {
         "a statement without a figure": output("they are equal: True"),
         "nothing but a truth": output("it is 3\nTrue"),

@@ -5,10 +5,11 @@ empty when all is well. The main path is what a reader sees without unfolding an
 up to the exercises.
 """
 
+import ast
 import re
 
 from nbformat import from_dict
-from notebook_cells import code_cells, label, printed, tags
+from notebook_cells import code_cells, label, printed, tags, tree
 
 #: Tags of cells whose code a reader does not see at first.
 FOLDED = {"hide-cell", "hide-input", "remove-input"}
@@ -82,9 +83,22 @@ def prints_figures_with_what_it_asserts(nb, page):
     ]
 
 
+def shows_source_at_the_end_of_a_cell(nb, page):
+    """Jupyter displays the last expression alone: `show(f)` before it shows nothing."""
+    return [
+        f"{label(cell)} calls show before its last line: nothing is shown"
+        for cell in code_cells(nb)
+        for statement in tree(cell).body[:-1]
+        if isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and getattr(statement.value.func, "id", "") in ("show", "show_from")
+    ]
+
+
 RULES = [
     folds_its_set_up,
     has_a_short_main_path,
     has_short_cells,
     prints_figures_with_what_it_asserts,
+    shows_source_at_the_end_of_a_cell,
 ]
