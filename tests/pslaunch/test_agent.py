@@ -97,7 +97,7 @@ def test_much_output_arrives_whole(agents):
 
 @pytest.mark.parametrize("how", ["closed", "end", "SIGTERM", "silence"])
 def test_a_process_and_its_children_end_with_the_channel(agents, nothing_left, how):  # noqa: F811
-    words = {"silence": IMPATIENT, "SIGTERM": PATIENT}
+    words = {"silence": IMPATIENT, "SIGTERM": PATIENT, "closed": PATIENT}
     process, channel = agents(words.get(how, SENT))
     run(channel, *STUBBORN)
     wait_for(lambda: len(alive(nothing_left)) == 4)  # with the agent
