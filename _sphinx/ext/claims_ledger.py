@@ -51,6 +51,8 @@ def make_target(document, node, *labels):
     node["ids"] += labels
     node["names"] += [label.lower() for label in labels]
     document.note_explicit_target(node)
+    # docutils leads every name of a node to the same one of its anchors.
+    document.nameids.update((label.lower(), label) for label in labels)
 
 
 class CellAnchors(SphinxTransform):
