@@ -237,7 +237,7 @@ QUESTIONS = {
         judge=judge_by_rows,
     ),
     ("what_limits_a_step", 1): Question(
-        "the smallest n",
+        "the smallest d",
         192,
         [
             (48, "Each number has 4 bytes."),
