@@ -44,17 +44,15 @@ def replicate(x, devices):
     return [_put(x, device) for device in devices]
 
 
-def split_block(params, devices, memory_limit=None):
+def split_block(params, devices):
     """Divide a block over k devices: `parts[i]` is `[W1ᵢ, b1ᵢ, W2ᵢ, b2]`.
 
     `params`: `[W1 (in, hidden), b1 (hidden,), W2 (hidden, out), b2 (out,)]`, on the
     host if no device can hold them. `W1` and `b1` are cut by columns, `W2` by rows;
     `b2` is added once, to the sum, so every device holds all of it.
 
-    `memory_limit`: bytes of parameters that a device may hold, default no limit.
-    Counted from shapes, before anything is copied. Raises `ValueError` when a
-    device would exceed it, when shapes do not fit together, or when there are
-    more devices than hidden values.
+    Raises `ValueError` when shapes do not fit together, or when there are more
+    devices than hidden values.
     """
     W1, b1, W2, b2 = params
     shapes = [W1.shape, b1.shape, W2.shape, b2.shape]
@@ -65,7 +63,6 @@ def split_block(params, devices, memory_limit=None):
             "(hidden,), (hidden, out) and (out,)"
         )
     _edges("hidden values", W1.shape[1], devices)
-    _check_memory(params, devices, memory_limit)
     b2s = replicate(b2, devices)
     split = column_split(W1, devices), column_split(b1, devices), row_split(W2, devices)
     return [list(part) for part in zip(*split, b2s)]
@@ -142,13 +139,3 @@ def _edges(what, size, devices):
             f"use 1 to {size}"
         )
     return cuts(size, len(devices))
-
-
-def _check_memory(params, devices, limit):
-    needed = bytes_per_device(params, len(devices))
-    if limit is not None and max(needed) > limit:
-        i = needed.index(max(needed))
-        raise ValueError(
-            f"{devices[i]} would hold {needed[i]:,} bytes of parameters, more than "
-            f"the limit of {limit:,}: divide them by more than {len(devices)}"
-        )

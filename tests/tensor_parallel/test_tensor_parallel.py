@@ -197,25 +197,6 @@ def test_joining_undoes_splitting():
         assert all((a == b).all() for a, b in zip(joined, params))
 
 
-def test_a_limit_that_one_device_exceeds_and_four_keep():
-    params = block(64, 256, 64, "float32")
-    limit = tp.bytes_per_device(params, 1)[0] // 3
-    for k in (1, 2):
-        message = rf"would hold [\d,]+ bytes .* limit of {limit:,}: .* more than {k}$"
-        with pytest.raises(ValueError, match=message):
-            tp.split_block(params, try_all_devices(k), memory_limit=limit)
-    tp.split_block(params, try_all_devices(4), memory_limit=limit)
-    exactly = tp.bytes_per_device(params, 2)[0]
-    tp.split_block(params, try_all_devices(2), memory_limit=exactly)
-
-
-def test_a_refused_block_leaves_nothing_on_the_devices():
-    devices = try_all_devices(1)
-    with storage.record(devices) as memory, pytest.raises(ValueError):
-        tp.split_block(block(64, 64, 64), devices, memory_limit=1000)
-    assert set(memory.peak.values()) == {0}
-
-
 @pytest.mark.parametrize(
     "call, message",
     [
