@@ -54,10 +54,7 @@ def try_all_devices(k=2, force=None):
 
 
 def profile(force=None):
-    """The kind of machine that the chapters see here: one of `PROFILES`.
-
-    With the reason when it was forced, or when a GPU is here that MXNet cannot use.
-    """
+    """The kind of machine that the chapters see here: one of `PROFILES`, and why."""
     force = _forced(force)
     # The name of the profile depends on no need: none is ever refused.
     name = choose(mx.context.num_gpus(), 0, force).profile
@@ -100,8 +97,7 @@ def choose(found, needed, forced=""):
 def parse_device(text):
     """Return the context that `text` names: `'cpu'`, `'cpu:1'`, `'gpu:0'`.
 
-    Raises `ValueError` for anything else, and for a GPU that is not there or that
-    MXNet cannot use.
+    Raises `ValueError` for anything else, also for a GPU that MXNet cannot use.
     """
     kind, _, number = str(text).strip().partition(":")
     # MXNet's engine keeps a list as long as the number of a device is large.

@@ -31,10 +31,9 @@ def record(devices):
             parts = split_block(params, devices)
         print(memory.held)
 
-    `devices`: the contexts that the block uses. Waits for the engine before and
-    after. Counts the arrays that are made inside the block; an older one that is
-    dropped inside is deducted, so drop such arrays before. Not to be opened within
-    a `timeline.record`: MXNet has one profiler per process.
+    `devices`: the contexts that the block uses. An older array that is dropped inside
+    is deducted, so drop such arrays before. Not to be opened within a
+    `timeline.record`: MXNet has one profiler per process.
 
     Raises `ValueError` for a CPU context that the profiler has no slot for.
     Source: `profile_memory` of `mxnet.profiler`. Developed in the chapter

@@ -22,11 +22,7 @@ Event = namedtuple("Event", "device name kind start end")
 
 
 class Timeline:
-    """Operators that ran while a `record` was open.
-
-    `events`: list of `Event`, ordered by start. `devices`: names such as
-    `'cpu/0'`, those that worked, in order.
-    """
+    """Operators that ran while a `record` was open: `events`, ordered by start."""
 
     def __init__(self):
         self.events = []
@@ -91,10 +87,7 @@ def record(devices=()):
 
 
 def plot(trace, title=None, ax=None):
-    """Draw a lane per device, a bar per operator, and return the axes.
-
-    Colours tell the devices apart, hatches the kinds of work.
-    """
+    """Draw a lane per device, a bar per operator, hatched by kind; return the axes."""
     import matplotlib.pyplot as plt
 
     ax = ax or plt.subplots(figsize=(7, 0.7 + 0.55 * len(trace.devices)))[1]
@@ -114,11 +107,7 @@ def plot(trace, title=None, ax=None):
 
 
 def trace_events(trace):
-    """The events of a `Timeline` as a list of dict, in Chrome's trace event format.
-
-    A process per device, a complete event (`X`) per operator, times in µs, the kind
-    of work as category. Source: "Trace Event Format", Google.
-    """
+    """A `Timeline`'s events as a list of dict, in Google's "Trace Event Format"."""
     lanes = {device: i for i, device in enumerate(trace.devices)}
     names = [
         {"ph": "M", "name": "process_name", "pid": i, "tid": 0, "args": {"name": d}}
@@ -149,10 +138,9 @@ _slots = {}
 
 @contextmanager
 def profiled(take, **what):
-    """Profile the work of the `with` block, all of it and nothing else.
+    """Profile the work of the `with` block with the options `what`, and nothing else.
 
     `take`: called at the end, also after an error, with the path of what was written.
-    `what`: options of `mxnet.profiler.set_config`, such as `profile_memory=True`.
     """
     folder = tempfile.mkdtemp(prefix="d2l_ext-profile-")
     path = os.path.join(folder, "profile.json")
@@ -200,10 +188,7 @@ def without_slot(devices):
 
 
 def raw_events(path):
-    """Return what `mxnet.profiler.dump` wrote to `path`: Chrome trace events, dicts.
-
-    The slots' names are remembered: they are only in the first dump of a process.
-    """
+    """Return what `mxnet.profiler.dump` wrote to `path`; remember the slots' names."""
     with open(path) as f:
         raw = _complete(f.read().strip())
     _slots.update({e["pid"]: e["args"]["name"] for e in raw if e["ph"] == "M"})
@@ -220,9 +205,8 @@ def _complete(text):
 def parse(raw, names):
     """Turn Chrome trace events, a list of dict with times in µs, into `Event`s.
 
-    `names`: device by process number. MXNet writes every operator twice: with a
-    begin (B) and end (E) under its device, and as an asynchronous pair that we
-    leave aside, like the engine's bookkeeping. Times start at the first event.
+    `names`: device by process number. MXNet writes every operator twice: with begin
+    and end under its device, and as an asynchronous pair that we leave aside.
     """
     opened, events = {}, []
     for e in raw:
@@ -242,10 +226,7 @@ def parse(raw, names):
 
 
 def kind_of(name):
-    """The kind of work that an operator does, told by its name.
-
-    `ImperativeBulk` is what autograd makes of a run of backward operators.
-    """
+    """The kind of an operator; autograd makes `ImperativeBulk` of backward ones."""
     if "Copy" in name:
         return "copy"
     if "backward" in name or name == "ImperativeBulk":

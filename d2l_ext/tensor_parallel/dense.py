@@ -19,7 +19,6 @@ def column_split(W, devices):
     Returns one `mxnet.np` array per device, (in, outᵢ) or (outᵢ,), whose widths
     differ by one at most. Only its part is copied to a device.
 
-    Raises `ValueError` when there are more devices than columns.
     Source: Shoeybi et al., "Megatron-LM" (2019). Developed in the chapter
     *Tensor parallelism*.
     """
@@ -31,8 +30,7 @@ def column_split(W, devices):
 def row_split(W, devices):
     """Cut `W` (in, out) along its first axis: part i takes some of the inputs.
 
-    Returns k arrays (inᵢ, out). Each makes a part of *every* output, and the parts
-    are to be added up. Otherwise as `column_split`.
+    Each makes a part of *every* output (inᵢ, out); they are to be added up.
     """
     edges = _edges("rows", W.shape[0], devices)
     parts = (W[a:b] for a, b in zip(edges, edges[1:]))
@@ -50,9 +48,6 @@ def split_block(params, devices):
     `params`: `[W1 (in, hidden), b1 (hidden,), W2 (hidden, out), b2 (out,)]`, on the
     host if no device can hold them. `W1` and `b1` are cut by columns, `W2` by rows;
     `b2` is added once, to the sum, so every device holds all of it.
-
-    Raises `ValueError` when shapes do not fit together, or when there are more
-    devices than hidden values.
     """
     W1, b1, W2, b2 = params
     shapes = [W1.shape, b1.shape, W2.shape, b2.shape]
