@@ -3,10 +3,11 @@
 import linecache
 import os
 import sys
+import textwrap
 from collections import namedtuple
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, thread_time
 
 import mxnet as mx
 from mxnet import npx
@@ -39,19 +40,22 @@ def diagnose(step, devices, steps=5):
         last = timeline.last_cpu()
         raise ValueError(f"{beyond[0]}: the profiler here knows cpu(0) to cpu({last})")
     _milliseconds(step, 1)
-    waits = []
+    waits, own = [], thread_time()
     seconds = _milliseconds(lambda: waits.extend(_waits(step)), steps) / steps / 1e3
+    asking = (thread_time() - own) / steps
     with timeline.record(devices) as trace:
         recorded = _milliseconds(step, steps)
-    return judge(trace, devices, steps, seconds, waits, recorded)
+    return judge(trace, devices, steps, seconds, waits, recorded, asking)
 
 
-def judge(trace, devices, steps, seconds, waits=(), recorded=None, environ=os.environ):
+def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
+          environ=os.environ):  # fmt: skip
     """The `Verdict` on a `Timeline` of `steps` steps of `seconds` each.
 
     `waits`: for each blocking call of these steps (its line, its seconds, whether the
     step went on afterwards). `recorded`: the milliseconds that the timeline covers,
-    default `trace.span()`. `environ`: the settings in force.
+    default `trace.span()`. `asking`: seconds that Python's own thread computes in a
+    step. `environ`: the settings in force.
     """
     names = sorted({f"{d.device_type}/{d.device_id}" for d in devices})
     own = timeline.Timeline()
@@ -76,13 +80,16 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, environ=os.en
     elif min(lanes) < max(lanes) / 10:
         cause = "slowest device"
     elif overlap < 0.5:
-        waited = sum(wait[1] for wait in inside) > 0.1 * steps * seconds
-        cause = "blocking call" if waited else "shared resource"
+        if sum(wait[1] for wait in inside) > 0.1 * steps * seconds:
+            cause = "blocking call"
+        else:  # one has done its work before Python has asked the other
+            cause = "Python overhead" if asking > seconds / 2 else "shared resource"
     else:
         cause = "slowest device" if min(lanes) < max(lanes) / 1.3 else "healthy"
     busy = {name: lane / recorded for name, lane in zip(names, lanes)}
     advice = ADVICE[cause].format(settings or line)
-    return Verdict(cause, advice, seconds, busy, overlap, idle / recorded, longest)
+    idle /= recorded
+    return Verdict(cause, advice, seconds, busy, overlap, idle, longest, asking)
 
 
 def missing_settings(devices, environ=os.environ):
@@ -131,6 +138,7 @@ class Verdict:
     overlap: float  # time side by side, as a share of what the lanes would allow
     idle: float  # share of the time in which no device worked
     longest_wait: float  # seconds in one blocking call of Python
+    asking: float = 0.0  # seconds per step in which Python's own thread computes
 
     def __str__(self):
         rows = {"time per step": f"{self.seconds * 1e3:.1f} ms"}
@@ -138,8 +146,10 @@ class Verdict:
         rows["side by side"] = f"{self.overlap:.0%} of what is possible"
         rows["no device works"] = f"{self.idle:.0%}"
         rows["longest wait of Python"] = f"{self.longest_wait * 1e3:.1f} ms"
+        rows["Python works"] = f"{self.asking * 1e3:.1f} ms"
         lines = [f"  {name:24}{value}" for name, value in rows.items()]
-        return "\n".join([f"cause: {self.cause}", *lines, self.advice])
+        advice = textwrap.wrap(self.advice, 78, break_on_hyphens=False)
+        return "\n".join([f"cause: {self.cause}", *lines, *advice])
 
 
 #: A blocking call: the line that made it, when it began and ended, in seconds of

@@ -66,6 +66,12 @@ def test_taking_turns_while_python_does_not_wait_is_a_shared_resource(waits):
     assert judge(*TURNS, waits=waits).cause == "shared resource"
 
 
+def test_taking_turns_while_python_asks_all_the_time_is_python_overhead():
+    """A small minibatch: each device is done before Python has asked the other."""
+    assert judge(*TURNS, asking=0.06).cause == "Python overhead"
+    assert judge(*TURNS, asking=0.04).cause == "shared resource"
+
+
 def test_a_wait_between_overlapping_steps_is_healthy():
     waits = [("waitall()", 0.09, True)]
     assert judge([(0, 100)], [(0, 100)], waits=waits).cause == "healthy"
@@ -175,7 +181,9 @@ def test_the_report_says_cause_measurements_and_what_to_do():
     assert report[0] == "cause: slowest device"
     assert "  time per step           100.0 ms" in report
     assert "  cpu/1 works             60%" in report
-    assert report[-1] == ADVICE["slowest device"]
+    at = report.index("  Python works            0.0 ms") + 1
+    assert " ".join(report[at:]) == ADVICE["slowest device"]
+    assert max(map(len, report)) <= 80
 
 
 # Below: real steps, whose verdicts have wide margins, but hang on the moment.
@@ -225,6 +233,17 @@ def test_a_step_that_asks_both_devices_has_none():
     verdict = diagnose.diagnose(work_on_both, DEVICES)
     assert verdict.cause not in ("blocking call", "settings")
     assert verdict.longest_wait == 0
+
+
+def small_operators():
+    for device in DEVICES:
+        a = np.ones((4, 4), ctx=device)
+        for _ in range(200):
+            a = a + 1
+
+
+def test_a_step_of_small_operators_never_shares_a_resource():
+    found("Python overhead", small_operators, steps=5)
 
 
 def test_a_loader_that_takes_long_leaves_the_devices_waiting():
