@@ -1,6 +1,266 @@
 """Answers to exercises of the part on data parallelism."""
 
-from .question import Question
+import contextlib
+import queue
+import threading
+import time
+
+import numpy
+
+from .question import Question, Task
+
+# ---- data_parallel_scratch ----
+
+
+def whole_mean(means, sizes):
+    """The mean over all examples, from those of shards of the given sizes."""
+    return sum(size * mean for mean, size in zip(means, sizes)) / sum(sizes)
+
+
+def _judge_whole_mean(function):
+    for means, sizes, right in (([1.0, 5.0], [3, 1], 2.0), ([2.0, 4.0], [2, 2], 3.0)):
+        found = function(means, sizes)
+        if abs(found - right) > 1e-9:
+            return f"Means {means} of shards of {sizes}: {found:g}, and not {right:g}."
+    return ""
+
+
+def shares(n, speeds):
+    """Examples for each device, in proportion to its speed, and at least one."""
+    sizes = [max(1, int(n * speed / sum(speeds))) for speed in speeds]
+    while sum(sizes) != n:
+        missing = 1 if sum(sizes) < n else -1
+        at = sizes.index(min(sizes) if missing > 0 else max(sizes))
+        sizes[at] += missing
+    return sizes
+
+
+def _judge_shares(function):
+    for n, speeds in ((256, [3, 1]), (5, [1, 1]), (100, [4, 2, 1]), (8, [99, 1])):
+        found = list(function(n, speeds))
+        said = f"{n} examples, speeds {speeds}: {found}"
+        if sum(found) != n:
+            return f"{said} are {sum(found)} examples."
+        if min(found) < 1:
+            return f"{said} leave a device without an example."
+        if any(abs(b - n * v / sum(speeds)) > 1 for b, v in zip(found, speeds)):
+            return f"{said} are not in proportion."
+    return ""
+
+
+# ---- allreduce ----
+
+
+class _Rounds:
+    """Delivers messages, and counts the rounds and what each device sends."""
+
+    def __init__(self):
+        self.count, self.sent = 0, {}
+
+    def exchange(self, messages):
+        senders, receivers = zip(*messages)
+        if len(set(senders)) + len(set(receivers)) < 2 * len(messages):
+            raise ValueError(f"two messages in one round: {[*messages]}")
+        self.count += 1
+        for (i, _), message in messages.items():
+            self.sent[i] = self.sent.get(i, 0) + getattr(message, "size", 1)
+        return dict(messages)
+
+
+def broadcast(values, exchange):
+    """In each round, who has the value sends it on."""
+    k, have = len(values), 1
+    while have < k:
+        pairs = [(i, i + have) for i in range(min(have, k - have))]
+        for (_, j), value in exchange({(i, j): values[i] for i, j in pairs}).items():
+            values[j] = value
+        have *= 2
+
+
+def _one_after_another(values, exchange):
+    for j in range(1, len(values)):
+        values[j] = exchange({(0, j): values[0]})[0, j]
+
+
+def _judge_broadcast(function):
+    rounds, values = _Rounds(), [7] + [None] * 7
+    function(values, rounds.exchange)
+    if values != [7] * 8:
+        return f"The eight devices end with {values}."
+    if rounds.count != 3:
+        return f"It takes {rounds.count} rounds for 8 devices; three are enough."
+    return ""
+
+
+def halving_doubling(data, exchange):
+    """Recursive halving and doubling, for a power of two of devices."""
+    k = len(data)
+    low, size, d = [0] * k, len(data[0]), k // 2
+    while d:
+        size //= 2
+        keep = [low[i] + (size if i & d else 0) for i in range(k)]
+        halves = {(i, i ^ d): data[i][keep[i ^ d] :][:size].copy() for i in range(k)}
+        for (_, j), half in exchange(halves).items():
+            data[j][keep[j] :][:size] += half
+        low, d = keep, d // 2
+    d = 1
+    while d < k:
+        parts = {(i, i ^ d): data[i][low[i] :][:size].copy() for i in range(k)}
+        for (i, j), part in exchange(parts).items():
+            data[j][low[i] :][:size] = part
+        low, size, d = [min(low[i], low[i ^ d]) for i in range(k)], 2 * size, 2 * d
+
+
+def _doubling_of_whole_arrays(data, exchange):
+    for b in range((len(data) - 1).bit_length()):
+        pairs = {(i, i ^ 2**b): x.copy() for i, x in enumerate(data)}
+        for (_, j), x in exchange(pairs).items():
+            data[j] += x
+
+
+def _judge_halving_doubling(function):
+    rounds, k, size = _Rounds(), 8, 64
+    data = [numpy.arange(size) * 10**i for i in range(k)]
+    function(data, rounds.exchange)
+    total = numpy.arange(size) * 11111111
+    wrong = [i for i, x in enumerate(data) if (x != total).any()]
+    if wrong:
+        return f"Devices {wrong} do not end with the sum."
+    most, ring = max(rounds.sent.values()), 2 * (k - 1) * size // k
+    if most > ring:
+        return f"A device sends {most} numbers of a {size}-number array; a ring {ring}."
+    if rounds.count != 6:
+        return f"It takes {rounds.count} rounds, and not 6."
+    return ""
+
+
+# ---- concise ----
+
+
+def slowest(sizes, speeds):
+    """Seconds of a step: a device needs its share divided by its speed."""
+    return max(size / speed for size, speed in zip(sizes, speeds))
+
+
+def _judge_slowest(function):
+    for sizes, speeds in (([34, 33, 33], [4, 2, 1]), ([57, 29, 14], [4, 2, 1])):
+        found, right = function(sizes, speeds), slowest(sizes, speeds)
+        if abs(found - right) > 1e-9:
+            said = f"Shares {sizes}, speeds {speeds}: {found:.3g} s"
+            return f"{said}, and not {right:.3g} s."
+    return ""
+
+
+class Store:
+    """A store of weights that devices push gradients to."""
+
+    def __init__(self, weights, lr, batch):
+        self.weights, self.lr, self.batch = weights.copy(), lr, batch
+
+    def push(self, gradients):
+        self.weights -= self.lr * sum(gradients) / self.batch
+
+    def pull(self):
+        return self.weights.copy()
+
+
+def _averaging_store(weights, lr, batch):
+    return Store(weights, lr, batch=batch // 2)  # by a device's share
+
+
+def _judge_store(make):
+    weights = numpy.array([1.0, 2.0])
+    store = make(weights, 0.5, 4)
+    store.push([numpy.array([4.0, 0.0]), numpy.array([4.0, 8.0])])
+    found = numpy.asarray(store.pull()).tolist()
+    if found != [0.0, 1.0]:
+        return ("Gradients [4, 0] and [4, 8], lr 0.5, batch 4: [1, 2] becomes "
+                f"{found}, and not [0.0, 1.0].")  # fmt: skip
+    return "" if weights.tolist() == [1.0, 2.0] else "It changes the first weights."
+
+
+# ---- no_speed_up ----
+
+
+def both_end(n, other):
+    """Shares of two equal devices, the second of which also has another job."""
+    return [(n + other) // 2, (n - other) // 2]
+
+
+def _judge_both_end(function):
+    for n, other in ((256, 128), (64, 0), (100, 98)):
+        found = list(function(n, other))
+        said = f"{n} examples and a job of {other}: {found} are"
+        if sum(found) != n:
+            return f"{said} {sum(found)} examples."
+        if found[0] != found[1] + other:
+            return f"{said} {[found[0], found[1] + other]} with it."
+    return ""
+
+
+def ahead(load, depth=2):
+    """A function that gives what `load` returns, in order, loaded in a thread."""
+    ready = queue.Queue(depth)
+
+    def work():
+        while True:
+            try:
+                ready.put((load(), None))
+            except Exception as error:  # noqa: BLE001 - it is passed on
+                return ready.put((None, error))
+
+    def take():
+        result, error = ready.get()
+        if error is not None:
+            raise error
+        return result
+
+    threading.Thread(target=work, daemon=True).start()
+    return take
+
+
+def _ahead_without_errors(load, depth=2):
+    results = queue.Queue(depth)
+
+    def work():
+        with contextlib.suppress(ZeroDivisionError):  # as if the thread had ended
+            while True:
+                results.put(load())
+
+    threading.Thread(target=work, daemon=True).start()
+    return results.get
+
+
+def _judge_ahead(function):
+    called, said = [], queue.Queue()
+
+    def load():
+        called.append(len(called))
+        return called[-1] if len(called) < 5 else 1 // 0
+
+    def take_all():
+        take = function(load, 2)
+        got = [take(), take()]
+        deadline = time.monotonic() + 1
+        while len(called) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if len(called) < 3:
+            return said.put("Two results are taken, and load has been called "
+                            f"{len(called)} times, not ahead.")  # fmt: skip
+        try:
+            got += [take() for _ in range(3)]
+        except ZeroDivisionError:
+            wrong = got != [0, 1]
+        else:
+            wrong = True
+        return said.put(f"The results are {got}." if wrong else "")
+
+    threading.Thread(target=take_all, daemon=True).start()
+    try:
+        return said.get(timeout=3)
+    except queue.Empty:
+        return "Where load raises an error, the loop waits for ever."
+
 
 QUESTIONS = {
     ("data_parallel_scratch", 1): Question(
@@ -11,13 +271,42 @@ QUESTIONS = {
             (32, "That is the share on two devices."),
         ],
     ),
-    ("data_parallel_scratch", 2): Question(
-        "the number of steps",
-        1,
+    ("data_parallel_scratch", 2): Task(
+        "a function `whole_mean(means, sizes)`",
+        whole_mean,
         [
-            (0, "Before the first step all replicas are copies of the same."),
-            (2, "Device 1 already takes its first step with its own gradient alone."),
+            (
+                lambda means, sizes: sum(means) / len(means),
+                "Means [1.0, 5.0] of shards of [3, 1]: 3, and not 2.",
+            ),
+            (
+                lambda means, sizes: sum(m * n for m, n in zip(means, sizes)),
+                "Means [1.0, 5.0] of shards of [3, 1]: 8, and not 2.",
+            ),
         ],
+        judge=_judge_whole_mean,
+    ),
+    ("data_parallel_scratch", 4): Task(
+        "a function `shares(n, speeds)`",
+        shares,
+        [
+            (
+                lambda n, speeds: [n // len(speeds)] * len(speeds),
+                "256 examples, speeds [3, 1]: [128, 128] are not in proportion.",
+            ),
+            (
+                lambda n, speeds: [int(n * v / sum(speeds)) for v in speeds],
+                "5 examples, speeds [1, 1]: [2, 2] are 4 examples.",
+            ),
+            (
+                lambda n, speeds: [
+                    n - sum(n * v // sum(speeds) for v in speeds[1:]),
+                    *(n * v // sum(speeds) for v in speeds[1:]),
+                ],
+                "8 examples, speeds [99, 1]: [8, 0] leave a device without an example.",
+            ),
+        ],
+        judge=_judge_shares,
     ),
     ("allreduce", 1): Question(
         "the number of rounds",
@@ -39,6 +328,36 @@ QUESTIONS = {
         ],
         tolerance=0.01,
     ),
+    ("allreduce", 3): Task(
+        "a function `broadcast(values, exchange)`",
+        broadcast,
+        [
+            (
+                _one_after_another,
+                "It takes 7 rounds for 8 devices; three are enough.",
+            ),
+            (
+                lambda values, exchange: exchange({(0, j): 7 for j in (1, 2)}),
+                "It raises ValueError: two messages in one round: [(0, 1), (0, 2)]",
+            ),
+        ],
+        judge=_judge_broadcast,
+    ),
+    ("allreduce", 4): Task(
+        "a function `halving_doubling(data, exchange)`",
+        halving_doubling,
+        [
+            (
+                _doubling_of_whole_arrays,
+                "A device sends 192 numbers of a 64-number array; a ring 112.",
+            ),
+            (
+                lambda data, exchange: None,
+                "Devices [0, 1, 2, 3, 4, 5, 6, 7] do not end with the sum.",
+            ),
+        ],
+        judge=_judge_halving_doubling,
+    ),
     ("concise", 1): Question(
         "how many times too small a step is, about",
         2,
@@ -48,14 +367,32 @@ QUESTIONS = {
             (4, "The gradient is divided by the whole minibatch once, not twice."),
         ],
     ),
-    ("concise", 3): Question(
-        "a list of three shares",
-        [57, 29, 14],
+    ("concise", 3): Task(
+        "a function `slowest(sizes, speeds)`",
+        slowest,
         [
-            ([57, 28, 14], "One example is lost: the shares must add up to 100."),
-            ([34, 33, 33], "That is the even split."),
-            ([14, 29, 57], "The fastest device gets the most."),
+            (
+                lambda sizes, speeds: sum(sizes) / sum(speeds),
+                "Shares [34, 33, 33], speeds [4, 2, 1]: 14.3 s, and not 33 s.",
+            ),
+            (
+                lambda sizes, speeds: max(sizes) / min(speeds),
+                "Shares [34, 33, 33], speeds [4, 2, 1]: 34 s, and not 33 s.",
+            ),
         ],
+        judge=_judge_slowest,
+    ),
+    ("concise", 4): Task(
+        "a class `Store(weights, lr, batch)`",
+        Store,
+        [
+            (
+                _averaging_store,
+                "Gradients [4, 0] and [4, 8], lr 0.5, batch 4: [1, 2] becomes "
+                + "[-1.0, 0.0], and not [0.0, 1.0].",
+            ),
+        ],
+        judge=_judge_store,
     ),
     ("no_speed_up", 1): Question(
         "the number of waits in a step",
@@ -65,15 +402,38 @@ QUESTIONS = {
             (0, "`npx.waitall()` is itself a wait."),
         ],
     ),
-    ("no_speed_up", 3): Question(
-        "how many times as fast as one device the step can be",
-        8 / 7,
+    ("no_speed_up", 3): Task(
+        "a function `both_end(n, other)`",
+        both_end,
         [
-            (7 / 8, "That is the larger share. The step takes this part of the time."),
-            (2, "That is the limit for an even split."),
-            (7, "That is how the shares compare. Compare the larger with the whole."),
-            (8, "That is what the smaller share alone would gain. Who ends last?"),
+            (
+                lambda n, other: [n // 2, n // 2],
+                "256 examples and a job of 128: [128, 128] are [128, 256] with it.",
+            ),
+            (
+                lambda n, other: [(n - other) // 2, (n + other) // 2],
+                "256 examples and a job of 128: [64, 192] are [64, 320] with it.",
+            ),
+            (
+                lambda n, other: [n - other, other // 2],
+                "256 examples and a job of 128: [128, 64] are 192 examples.",
+            ),
         ],
-        tolerance=0.005,
+        judge=_judge_both_end,
+    ),
+    ("no_speed_up", 5): Task(
+        "a function `ahead(load, depth)`",
+        ahead,
+        [
+            (
+                lambda load, depth=2: load,
+                "Two results are taken, and load has been called 2 times, not ahead.",
+            ),
+            (
+                _ahead_without_errors,
+                "Where load raises an error, the loop waits for ever.",
+            ),
+        ],
+        judge=_judge_ahead,
     ),
 }
