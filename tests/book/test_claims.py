@@ -92,9 +92,10 @@ def test_the_ids_are_those_of_the_book():
 #: By check: a part of the one message, and what is wrong with the ledger or the book.
 FAULTS = {
     wrong_ids: [
-        ("D7 is missing", lambda ledger, book: ledger.claims.pop(20)),
-        ("S15", lambda ledger, book: ledger.claims.append(
-            ledger.claims[0]._replace(id="S15"))),
+        ("D7 is missing", lambda ledger, book: ledger.claims.pop(
+            [claim.id for claim in ledger.claims].index("D7"))),
+        ("S99", lambda ledger, book: ledger.claims.append(
+            ledger.claims[0]._replace(id="S99"))),
         ("S1 stands 2 times", lambda ledger, book: ledger.claims.append(
             ledger.claims[0])),
     ],
