@@ -1,8 +1,7 @@
 """Allreduce: every device ends with the sum of what all devices had.
 
-Three ways, with the same result up to rounding: `allreduce`, the naive one,
-`allreduce_tree` and `allreduce_ring`. None waits: the engine may overlap them with
-other work. What each moves is in `traffic.expected`.
+Three ways, with the same result up to rounding. None waits. What each moves is in
+`traffic.expected`.
 """
 
 from .traffic import checked, cuts, one_by_one, rounds, send
@@ -13,9 +12,7 @@ def allreduce(data):
     """Sum the arrays in `data`, one per device, and give every device the sum.
 
     `data`: a list of k arrays of one shape and dtype, array i on device i; changed
-    in place. Naive: device 0 gathers, adds up in the order of the list, and sends
-    the sum back. It sends and receives k − 1 arrays, all others one.
-
+    in place. Naive: device 0 gathers, adds up in the order of the list, sends back.
     Raises `ValueError` for an empty list, arrays that differ in shape or dtype, or
     an array that is in the list twice; `TypeError` for anything but `mxnet.np`.
     Follows `allreduce` of *Dive into Deep Learning*, "Training on Multiple
@@ -31,13 +28,9 @@ def allreduce(data):
 def allreduce_tree(data):
     """The same as `allreduce`, in 2⌈log₂ k⌉ rounds instead of 2(k − 1).
 
-    Half of the devices send to the other half, which add; then half of those; at
-    last device 0 has the sum, and the messages run backwards. Device 0 is still
-    the busiest: it sends and receives ⌈log₂ k⌉ whole arrays.
-
-    `data` and errors: as in `allreduce`. Source: binomial-tree reduce and
-    broadcast in Thakur, Rabenseifner and Gropp, "Optimization of Collective
-    Communication Operations in MPICH" (2005). Developed in the chapter *Allreduce*.
+    Device 0 is still the busiest: it sends and receives ⌈log₂ k⌉ whole arrays.
+    `data` and errors: as in `allreduce`. Source: Thakur, Rabenseifner and Gropp (2005).
+    Developed in the chapter *Allreduce*.
     """
     for pairs in rounds(tree(len(data))):
         for child, parent in pairs:
@@ -65,15 +58,10 @@ def tree(k):
 def allreduce_ring(data):
     """The same as `allreduce`, with 2(k − 1)/k of an array sent by each device.
 
-    The devices form a circle, the arrays are cut into k chunks, and in every round
-    each device sends one chunk to the next and receives one from the one before.
-    For k − 1 rounds they add: then each device holds one chunk of the sum. For
-    k − 1 more they pass those around. No allreduce moves fewer bytes through its
-    busiest device; but 2(k − 1) rounds are many when the array is small.
-
-    `data` and errors: as in `allreduce`. Source: Patarasuk and Yuan, "Bandwidth
-    Optimal All-reduce Algorithms for Clusters of Workstations" (2009). Developed
-    in the chapter *Allreduce*.
+    For k − 1 rounds each device sends a chunk to the next, and adds the one that
+    arrives; for k − 1 more the chunks of the sum are passed around.
+    `data` and errors: as in `allreduce`. Source: Patarasuk and Yuan (2009).
+    Developed in the chapter *Allreduce*.
     """
     chunks = [cut(x, len(data)) for x in data]
     if len(data) > 1:
@@ -119,8 +107,7 @@ def allgather(sums, chunks):
     """Pass the k chunks of the sum around, and write each into `chunks` on arrival.
 
     `sums`: as `reduce_scatter` returns them. What is still to be passed on stays in
-    an array of its own. To the engine, all chunks of a device are one variable: sent
-    from there while others arrive, the k messages of a round would go one by one.
+    an array of its own, since to the engine all chunks of a device are one variable.
     """
     k = len(chunks)
     write(sums, ring(k)[k - 2], chunks)

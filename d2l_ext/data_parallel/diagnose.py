@@ -21,13 +21,10 @@ def diagnose(step, devices, steps=5):
 
         print(diagnose(lambda: train_batch(X, y, replicas, devices, lr), devices))
 
-    `step`: a function without arguments that performs one training step on
-    `devices`, two contexts or more; what loads the data belongs inside. It is called
-    2·`steps` + 1 times, so it trains: once to warm up, then timed, then profiled.
-
-    The settings are read from the environment as it is now: a variable that was
-    changed after MXNet was loaded deceives it. Raises `ValueError` for fewer than two
-    devices or one step, or a CPU context that MXNet's profiler has no slot for.
+    `step`: a function without arguments, one training step on `devices`, two or more;
+    what loads the data belongs inside. It is called 2·`steps` + 1 times, so it trains.
+    Raises `ValueError` for fewer than two devices or one step, or a CPU context that
+    MXNet's profiler has no slot for.
 
     Developed in the chapter *Why is there no speed-up?*
     """
@@ -170,13 +167,8 @@ FUNCTIONS = (
 def blocking_calls():
     """Note every blocking call inside the `with` block; yields a list of `Wait`.
 
-        with blocking_calls() as waits:
-            step()
-        print(len(waits), "blocking calls")
-
-    `wait.line` is the source line outside of MXNet, or its file and number where
-    there is no source. A call whose result is there already is noted as well: look
-    at its length. Making an array from NumPy's counts too, since it copies.
+    `wait.line` is the source line outside of MXNet, or its file and number. A call
+    whose result is there already is noted as well: look at its length.
 
     Developed in the chapter *Why is there no speed-up?*
     """

@@ -30,9 +30,7 @@ def get_flat_params(params, device):
     """Copy the list `params` to `device`, end to end in one array.
 
     Returns a `FlatReplica`; gradients start at zero. Raises `ValueError` when the
-    parameters differ in dtype: one array has one.
-    Source: "gradient bucketing" in Li et al., "PyTorch Distributed: Experiences on
-    Accelerating Data Parallel Training" (2020), with a single bucket.
+    parameters differ in dtype. Source: Li et al. (2020), with a single bucket.
     Developed in the chapter *Allreduce*.
     """
     dtypes = sorted({str(p.dtype) for p in params})
@@ -59,8 +57,7 @@ def _views(array, shapes):
 def train_batch(X, y, replicas, devices, lr):
     """The step of `data_parallel.train_batch`, with one allreduce for all gradients.
 
-    `replicas[c]`: the `FlatReplica` on `devices[c]`, changed in place. The rest as
-    there, and so are the results, bit by bit. Nothing waits.
+    `replicas[c]`: the `FlatReplica` on `devices[c]`, changed in place.
     Developed in the chapter *Allreduce*.
     """
     X_shards, y_shards = split_batch(X, y, devices)

@@ -21,8 +21,7 @@ def init_params(scale=0.08, seed=0):
     """Return the eight parameters on `cpu(0)`: weights from N(0, scale²), biases 0.
 
     `seed` makes them the same in every run. *Dive into Deep Learning* starts with
-    `scale=0.01`, for sixty thousand images. On our two thousand that start is too
-    flat: ten epochs later the network still guesses.
+    `scale=0.01`, which ten epochs of a small set do not leave.
     """
     mx.random.seed(seed)
     return [
@@ -35,8 +34,7 @@ def lenet(X, params):
     """Scores of ten classes, (n, 10), for images `X`, (n, 1, 28, 28).
 
     `params`: the eight arrays of `SHAPES`, on the device of `X`.
-    The network of *Dive into Deep Learning*, "Training on Multiple GPUs", after
-    LeCun et al., "Gradient-based learning applied to document recognition", 1998.
+    The network of *Dive into Deep Learning*, "Training on Multiple GPUs".
     """
     W1, b1, W2, b2, W3, b3, W4, b4 = params
     h = npx.convolution(data=X, weight=W1, bias=b1, kernel=(3, 3), num_filter=20)

@@ -36,10 +36,7 @@ def shard_sizes(num_examples, num_devices, work_load_list=None):
 
 
 def split(X, devices, work_load_list=None):
-    """Cut `X` along axis 0 and copy part i to `devices[i]`.
-
-    Returns a list of arrays, of lengths `shard_sizes(...)`.
-    """
+    """Cut `X` along axis 0 and copy part i, one of `shard_sizes`, to `devices[i]`."""
     shards, start = [], 0
     for device, size in zip(
         devices, shard_sizes(X.shape[0], len(devices), work_load_list)
@@ -52,13 +49,10 @@ def split(X, devices, work_load_list=None):
 def split_batch(X, y, devices, work_load_list=None):
     """Split `X` (n, …) and `y` (n, …) into one shard per device.
 
-    Returns `(X_shards, y_shards)`, two lists of arrays on `devices`, cut at the
-    same places, evenly or by `work_load_list` (see `shard_sizes`).
+    Returns `(X_shards, y_shards)`, cut at the same places (see `shard_sizes`).
     Raises `ValueError` when `X` and `y` have different lengths, or when there
-    are more devices than examples.
-
-    Follows `split_batch` of *Dive into Deep Learning*, "Training on Multiple
-    GPUs". Developed in the chapter *Data parallelism from scratch*.
+    are more devices than examples. Follows *Dive into Deep Learning*, "Training on
+    Multiple GPUs". Developed in the chapter *Data parallelism from scratch*.
     """
     if X.shape[0] != y.shape[0]:
         raise ValueError(

@@ -31,10 +31,8 @@ def train_batch(X, y, device_params, devices, lr, work_load_list=None):
     replica on `devices[c]`, changed in place. `lr`: learning rate, for the *mean*
     gradient of the n examples.
 
-    Forward and backward run per device, the gradients are summed over the
-    devices, and every replica takes the same update. Nothing waits: call
-    `npx.waitall()` before you read a clock. Raises as `split_batch` does.
-
+    Nothing waits: call `npx.waitall()` before you read a clock. Raises as
+    `split_batch` does.
     Follows `train_batch` of *Dive into Deep Learning*, "Training on Multiple GPUs".
     """
     X_shards, y_shards = split_batch(X, y, devices, work_load_list)
@@ -85,11 +83,8 @@ def train(num_gpus, batch_size, lr, *, num_epochs=10, data=None, params=None,
     `num_epochs`: default 10. `data`: `(train_iter, test_iter)`, default
     `data.load_data(batch_size)`. `params`: initial values, default
     `lenet.init_params()`; they are copied. `devices`: default
-    `try_all_devices(num_gpus)`, so `num_gpus` counts CPU contexts on a machine
-    without GPUs. `work_load_list`: as in `split_batch`.
-
-    The seconds cover the training steps of an epoch, not the evaluation.
-    Raises `ValueError` when `devices` are not `num_gpus` many.
+    `try_all_devices(num_gpus)`. `work_load_list`: as in `split_batch`. The seconds are
+    those of the steps. Raises `ValueError` when `devices` are not `num_gpus` many.
 
     Follows `train` of *Dive into Deep Learning*, "Training on Multiple GPUs".
     """

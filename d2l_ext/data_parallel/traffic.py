@@ -52,14 +52,10 @@ def rounds(schedule):
 def empty_like(x, device):
     """Return an array of the shape and dtype of `x` on `device`, values undefined.
 
-    On a CPU context, memory of 32 MB or more is new from the operating system each
-    time, and to touch it first takes several times as long as the copy that it is
-    for. So a large array comes from a stock, and returns there when Python drops
-    it: hold the array itself as long as you use it, a slice of it is not enough.
-    The engine keeps the order: a new message waits for the last reader of the old.
-
-    GPU contexts have MXNet's own memory pool, and a recorded value must stay as it
-    was for the backward pass: both get an array that is not from the stock.
+    New memory takes longer to touch first than to copy to. So on a CPU context a
+    large array comes from a stock, and returns there when Python drops it: hold the
+    array itself, a slice is not enough. GPU contexts have a pool of their own, and
+    a recorded value must stay as it was.
     """
     dtype = numpy.dtype(x.dtype)
     small = x.size * dtype.itemsize < LARGE
@@ -104,15 +100,9 @@ def checked(allreduce):
 def count(devices):
     """Count what is sent inside the `with` block; yields a `Traffic`.
 
-        with traffic.count(devices) as moved:
-            allreduce_ring(data)
-        assert moved == traffic.expected("ring", len(devices), nbytes)
-
-    `devices`: the contexts, whose order is the index of `moved.sent` and
-    `moved.received`. A copy within a device is not counted.
-
-    Raises `ValueError` when a device is named twice, and inside the block when an
-    array is sent from or to a device that is not named.
+    `devices`: in the order of `moved.sent` and `moved.received`. A copy within a
+    device is not counted. Raises `ValueError` when a device is named twice, and
+    inside the block for a device that is not named.
 
     Developed in the chapter *Allreduce*.
     """
@@ -195,13 +185,10 @@ def expected(algorithm, k, nbytes, itemsize=4):
         tree   N to the parent and N for each child        2⌈log₂ k⌉ rounds
         ring   2(k − 1)/k·N, if k divides the elements     2(k − 1) rounds
 
-    No allreduce can do with less than 2(k − 1)/k·N on its busiest device.
     An uneven ring leaves out two of the k chunks, each of its own size.
 
     Raises `ValueError` for an unknown algorithm, k < 1, or bytes that are not a
     whole number of elements.
-    Sources: Thakur, Rabenseifner and Gropp (2005) for the tree, Patarasuk and Yuan
-    (2009) for the ring and the bound.
     """
     _check(algorithm, k)
     size, rest = divmod(nbytes, itemsize)
@@ -222,8 +209,7 @@ def seconds(algorithm, k, nbytes, alpha, beta):
         tree   2⌈log₂ k⌉·(α + N·β)    binomial reduce, then broadcast
         ring   2(k − 1)·(α + N/k·β)   all links at once, each with a chunk
 
-    The ring has the smallest factor of N·β, the tree the smallest of α.
-    Raises and sources as in `expected`.
+    Raises as in `expected`.
     """
     _check(algorithm, k)
     message = nbytes / k if algorithm == "ring" else nbytes
