@@ -195,6 +195,7 @@ def found(cause, step, steps):
         f"{step.__name__}: {cause}",
         lambda verdict: verdict.cause == cause,
         lambda: diagnose.diagnose(step, DEVICES, steps),
+        figure=lambda verdict: verdict.cause,
     )
 
 
