@@ -57,8 +57,6 @@ def text_of(value, digits):
         return "—"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={of}" for name, of in value.items())
     if isinstance(value, float):
         text = f"{value:,.{digits}f}"
         return text if re.search("[1-9]", text) else text.lstrip("-")
@@ -120,8 +118,24 @@ class ResultsTable(SphinxDirective):
 def numbered(entries):
     """The entries with their number as `row`, and with that of the row in `against`."""
     rows = {e["id"]: number for number, e in enumerate(entries, 1) if "id" in e}
-    return [{**entry, "row": number, "against": rows.get(entry.get("against"))}
+    return [{"name": name_of(entry), **entry, "row": number,
+             "against": rows.get(entry.get("against"))}
             for number, entry in enumerate(entries, 1)]  # fmt: skip
+
+
+#: What variables of MXNet do in a row, in words.
+VARIABLES = {
+    "MXNET_KVSTORE_BIGARRAY_BOUND": "no array is cut",
+    "DMLC_LOCAL": "Unix sockets",
+    "MXNET_KVSTORE_REDUCTION_NTHREADS": "threads that sum: {}",
+}
+
+
+def name_of(entry):
+    """A name for a row that has none: what it does, and what is special about it."""
+    special = ["servers update"] if entry.get("on_store") else []
+    special += [VARIABLES[k].format(v) for k, v in entry.get("env", {}).items()]
+    return ", ".join([entry.get("what", ""), *special])
 
 
 def is_figure(entry, column):
