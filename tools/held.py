@@ -7,7 +7,9 @@ or `why`, a reason that a cell cannot give. Any other sentence may stand as it i
 long as its numbers are those of its own section's code or outputs.
 
 Prints what is missing, as entries to be filled in, and entries that no longer fit.
-Without a chapter, it does the same for the findings of the ledger (`held/claims.yml`).
+Without a chapter, it does the same for the findings of the ledger (`held/claims.yml`),
+and for README.md and intro.md. There `by` is `FILE: piece`, of a chapter, of a recorded
+result, or of any other file, and may be that in the ledger, too.
 `tools/held.py drawings` prints the words in the drawings, as `held/drawings.yml` has
 them: who changes a word there reads the chapter again, and writes it twice.
 Exercises, questions, and what is folded, are not read.
@@ -22,6 +24,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 HELD = ROOT / "tests/book/held"
+#: Pages without cells: what holds their sentences is in other files.
+PAGES = ("README.md", "intro.md")
 
 #: Words that order, compare or say how something moves.
 COMPARES = re.compile(
@@ -171,6 +175,10 @@ def stale(nb, entries):
     said = {s for section in everything for s in sentences(section["text"])}
     said |= {c for section in everything for c in section["captions"]}
     compared = _joined(shown([c for s in everything for c in s["code"]], True))
+    return _stale(entries, said, lambda piece: _joined(piece) in compared, "cell")
+
+
+def _stale(entries, said, has, what):
     problems = []
     for entry in entries:
         if entry["says"] not in said:
@@ -179,14 +187,10 @@ def stale(nb, entries):
             problems.append(f"either by or why: {entry['says']!r}")
         if len(entry.get("why", "a good reason")) < 10:
             problems.append(f"no reason: {entry['says']!r}")
-        for piece in [entry.get("by", ())] if "by" in entry else []:
-            if not _joined(piece) or _joined(piece) not in compared:
-                problems.append(f"no cell has {piece!r}, for {entry['says']!r}")
+        if "by" in entry and not (_joined(entry["by"]) and has(entry["by"])):
+            problems.append(f"no {what} has {entry['by']!r}, for {entry['says']!r}")
     says = [entry["says"] for entry in entries]
-    problems += [
-        f"twice: {text!r}" for text in sorted(set(says)) if says.count(text) > 1
-    ]
-    return problems
+    return problems + [f"twice: {s!r}" for s in sorted(set(says)) if says.count(s) > 1]
 
 
 def _joined(text):
@@ -231,9 +235,37 @@ def stale_findings(claims, notebooks, entries):
         piece = _joined(entry.get("by", ""))
         if ("by" in entry) == ("why" in entry) or len(entry.get("why", "x" * 10)) < 10:
             problems.append(f"{entry['claim']}: by, or why: {entry['says']!r}")
-        elif piece not in _joined(shown(tagged, compared=True)):
+        elif piece not in _joined(shown(tagged, compared=True)) and not _in_file(piece):
             problems.append(f"{entry['claim']}: its cells do not have {piece!r}")
     return problems
+
+
+def on_page(text):
+    """The sentences of a page without cells; no commands, nor the README's map."""
+    text = re.sub(r"(?s)<!-- The map: .*<!-- The map ends", "", text)
+    return list(sentences(re.sub(r"(?ms)^```(?:bash|python)$.*?^```$", "", text)))
+
+
+def open_on_page(text, entries):
+    """Sentences of a page that compare, and that nothing holds."""
+    held = {entry["says"] for entry in entries}
+    return [s for s in on_page(text) if must_be_held(s) and s not in held]
+
+
+def stale_on_page(text, entries):
+    """Entries that hold nothing of a page any more."""
+    return _stale(entries, set(on_page(text)), _in_file, "file")
+
+
+def _in_file(by):
+    """Whether `by`, `FILE: piece`, is true; of a chapter, what tests compare counts."""
+    name, _, piece = by.partition(": ")
+    path = ROOT / name
+    text = path.read_text("utf-8") if path.is_file() else ""
+    if path.suffix == ".ipynb" and text:
+        cells = [c for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
+        text = shown(cells, compared=True)
+    return bool(piece.strip()) and _joined(piece) in _joined(text)
 
 
 def _tags(cell):
@@ -265,31 +297,31 @@ def ledger():
 
 
 def main(paths):
-    """Print what is missing of each chapter, or of the ledger; return 1 if any is."""
-    missing = 0
+    """Print what is missing of each chapter, or of the rest; return 1 if any is."""
     if paths == ["drawings"]:
         print(yaml.safe_dump(words_drawn(), allow_unicode=True, width=88), end="")
         return 0
+    missing, problems = [], []  # each missing one: first line, sentence, reason
     if not paths:
         claims, notebooks = ledger()
         entries = register("claims")
-        for id, sentence, reason in open_findings(claims, notebooks, entries):
-            missing += 1
-            says = json.dumps(sentence, ensure_ascii=False)
-            print(f"- claim: {id}\n  says: {says}\n  by:  # {reason}")
-        for problem in stale_findings(claims, notebooks, entries):
-            missing += 1
-            print(f"# {problem}")
+        for id, *rest in open_findings(claims, notebooks, entries):
+            missing.append((f"- claim: {id}\n  says:", *rest))
+        problems += stale_findings(claims, notebooks, entries)
+    for name in [] if paths else PAGES:
+        text, entries = (ROOT / name).read_text("utf-8"), register(name)
+        for sentence in open_on_page(text, entries):
+            missing.append(("- says:", sentence, f"compares, in {name}"))
+        problems += [f"{name}: {p}" for p in stale_on_page(text, entries)]
     for path in map(Path, paths):
         nb, entries = json.loads(path.read_text("utf-8")), register(path)
-        for sentence, reason in open_sentences(nb, entries):
-            missing += 1
-            says = json.dumps(sentence, ensure_ascii=False)
-            print(f"- says: {says}\n  by:  # {reason}")
-        for problem in stale(nb, entries):
-            missing += 1
-            print(f"# {path.stem}: {problem}")
-    return int(missing > 0)
+        missing += [("- says:", *one) for one in open_sentences(nb, entries)]
+        problems += [f"{path.stem}: {p}" for p in stale(nb, entries)]
+    for begins, sentence, reason in missing:
+        print(begins, json.dumps(sentence, ensure_ascii=False) + f"\n  by:  # {reason}")
+    for problem in problems:
+        print(f"# {problem}")
+    return int(bool(missing or problems))
 
 
 if __name__ == "__main__":
