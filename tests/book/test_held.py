@@ -32,7 +32,26 @@ def test_each_entry_holds_a_sentence_by_something_that_is_there(page):
 def test_every_register_is_a_chapters():
     names = {path.stem for path in chapters().values()}
     registers = {path.stem for path in (ROOT / held.HELD).glob("*.yml")}
-    assert registers - names - {"claims", "drawings"} == set()
+    pages = {path.removesuffix(".md") for path in held.PAGES}
+    assert registers - names - pages - {"claims", "drawings"} == set()
+
+
+def test_no_finding_of_the_ledger_is_open():
+    found = held.open_findings(*held.ledger(), held.register("claims"))
+    assert not found, "\n".join(f"{id}: {text} ({why})" for id, text, why in found)
+
+
+def test_each_entry_holds_a_finding_of_the_ledger():
+    problems = held.stale_findings(*held.ledger(), held.register("claims"))
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", held.PAGES)
+def test_what_the_readme_and_the_opening_page_say_is_held(name):
+    text, entries = (ROOT / name).read_text("utf-8"), held.register(name)
+    problems = held.stale_on_page(text, entries)
+    found = [f"open: {sentence}" for sentence in held.open_on_page(text, entries)]
+    assert not problems + found, "\n".join(problems + found)
 
 
 # Below: what the check finds, on a chapter made here.
@@ -163,3 +182,15 @@ def test_an_entry_for_the_ledger_can_be_stale():
 
 def test_the_words_in_the_drawings_are_those_that_were_read_with_their_chapters():
     assert held.register("drawings") == held.words_drawn()
+
+
+def test_a_page_without_cells_is_held_by_a_piece_of_a_file():
+    text = "It is faster.\n\n```bash\nless\n```\n<!-- The map: x -->\nmore\n"
+    text += "<!-- The map ends. -->\n"
+    good = {"says": "It is faster.", "by": "README.md: # Many Devices, One Model"}
+    assert held.open_on_page(text, []) == ["It is faster."]
+    assert held.open_on_page(text, [good]) == held.stale_on_page(text, [good]) == []
+    for wrong in ({"by": "README.md: # No Device"}, {"by": "README.md: "},
+                  {"by": "NO.md: # Many"}, {"why": "so"}, {"says": "It is slower."}):
+        entry = {k: v for k, v in good.items() if k != "by" or "why" not in wrong}
+        assert len(held.stale_on_page(text, [{**entry, **wrong}])) == 1
