@@ -6,7 +6,8 @@ from numbers import Integral
 
 def whole_number(what, value, least=1):
     """Raise `ValueError` unless `value`, which is `what`, is a whole number."""
-    if not isinstance(value, Integral) or value < least:
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < least:
         raise ValueError(f"{what} must be a whole number from {least}, not {value!r}")
 
 

@@ -37,7 +37,7 @@ class Report:
             "verdict": self.verdict.text,
             "next": self.verdict.next,
             "set": "gpu" if gpus.usable(self.answers) else "cpu",
-            "nvml": self.answers.as_dict(),
+            "nvml": asdict(self.answers),
             "findings": [
                 {"section": title, **asdict(finding)}
                 for title, findings in self.sections.items()

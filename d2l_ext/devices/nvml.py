@@ -5,7 +5,7 @@ Names and numbers are those of NVIDIA's *NVML API Reference*.
 """
 
 import ctypes
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 
 LIBRARY = "libnvidia-ml.so.1"
@@ -62,10 +62,6 @@ class Answers:
     gpus: tuple = ()
     links: tuple = ()
     problem: str = ""
-
-    def as_dict(self):
-        """The same as plain lists and dicts, for JSON."""
-        return asdict(self)
 
 
 class NvmlError(Exception):

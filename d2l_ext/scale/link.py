@@ -44,9 +44,3 @@ def at_least_zero(name, value):
     """Raise `ValueError` unless `value` is a number from 0."""
     if not value >= 0:  # also for NaN
         raise ValueError(f"{name} must be a number from 0, not {value!r}")
-
-
-def whole(name, value, least=1):
-    """Raise `ValueError` unless `value` is a whole number from `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least}, not {value!r}")

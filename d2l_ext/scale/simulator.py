@@ -9,9 +9,9 @@ from math import isfinite
 
 import numpy
 
+from ..checks import whole_number
 from ..data_parallel.allreduce import tree
 from ..pipeline.schedule import clock, gpipe
-from .link import whole
 from .step import check_stages
 
 
@@ -146,7 +146,7 @@ def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
     compute = numpy.atleast_2d(numpy.asarray(compute, dtype=float))
     if not compute.size:
         raise ValueError("compute is empty: give a row per step, an entry per worker")
-    whole("servers", servers)
+    whole_number("servers", servers)
     job = _Job(compute.tolist(), nbytes, link, servers, pushed)
     job.asynchronous, job.barrier = asynchronous, barrier and not asynchronous
     return job.run()

@@ -4,10 +4,11 @@ A step computes and exchanges, and some of that overlaps. An exchange follows th
 model: what runs at the same time on links of their own costs once.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from ..checks import whole_number
 from ..data_parallel import traffic
-from .link import at_least_zero, whole
+from .link import at_least_zero
 
 #: Share of a step's computing that is backward: two products of three.
 BACKWARD = 2 / 3
@@ -83,7 +84,7 @@ def parts(model, batch, devices, device, link, plan=Plan()):
     (1 − 1/a)·min(exchange, ⅔·computing) is hidden.
     """
     at_least_zero("batch", batch)
-    whole("devices", devices)
+    whole_number("devices", devices)
     computing = model.flops * (batch / devices) / device.flops
     moved = communication(model, devices, link, plan) if devices > 1 else 0.0
     share = 1 - 1 / model.arrays if plan.overlap else 0.0
@@ -125,9 +126,9 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
     al., "Scaling Distributed Machine Learning with the Parameter Server" (2014).
     Developed in the chapter *One to 4,096 devices*.
     """
-    whole("devices", devices)
-    whole("servers", servers)
-    whole("arrays", arrays)
+    whole_number("devices", devices)
+    whole_number("servers", servers)
+    whole_number("arrays", arrays)
     if way == "servers":
         carried = (1 + pushed) * nbytes * max(1, devices / servers)
         return link.seconds(carried, messages=2 * arrays)
@@ -155,7 +156,7 @@ def pipeline_seconds(forward, backward, chunks):
     al., "GPipe" (2019). Developed in the chapter *Simulating a cluster*.
     """
     check_stages(forward, backward)
-    whole("chunks", chunks)
+    whole_number("chunks", chunks)
     slowest = max(forward) + max(backward)
     return sum(forward) + sum(backward) + (chunks - 1) * slowest
 
@@ -170,19 +171,6 @@ def weak(model, batch, devices, device, link, plan=Plan()):
     """The same with `batch` examples for *each* device, so k times as many in all."""
     one = seconds(model, batch, 1, device, link, plan)
     return one / seconds(model, batch * devices, devices, device, link, plan)
-
-
-def servers_needed(model, batch, devices, device, link, plan, share=0.05):
-    """The fewest servers with which an exchange adds `share` to a step at the most.
-
-    None if as many servers as devices do not suffice: then the workers' links limit.
-    """
-    for servers in range(1, devices + 1):
-        plan = replace(plan, way="servers", servers=servers)
-        *alone, waiting = parts(model, batch, devices, device, link, plan)
-        if waiting <= share * sum(alone):
-            return servers
-    return None
 
 
 def compression_pays_below(packing, carried=1.0):

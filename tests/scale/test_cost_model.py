@@ -267,26 +267,6 @@ def test_gradients_in_one_array_pay_latency_once():
     assert each == 8 * step.communication(LENET, 4, slow, replace(plan, flat=True))
 
 
-@pytest.mark.parametrize("devices", [2, 7, 64])
-def test_the_servers_needed_are_enough_and_one_fewer_is_not(devices):
-    plan, link = step.Plan("servers", overlap=True), network(100)
-    s = step.servers_needed(VGG11, 512 * devices, devices, GPU, link, plan)
-    base = GPU.seconds(VGG11, 512)
-
-    def added(s):
-        plan = step.Plan("servers", s, overlap=True)
-        took = step.seconds(VGG11, 512 * devices, devices, GPU, link, plan)
-        return took / base - 1
-
-    assert added(s) <= 0.05 + 1e-12
-    assert s == 1 or added(s - 1) > 0.05
-
-
-def test_where_no_number_of_servers_is_enough_it_says_so():
-    plan = step.Plan("servers")
-    assert step.servers_needed(VGG11, 64, 64, GPU, network(1), plan) is None
-
-
 def test_compression_pays_below_the_bandwidth_that_it_says_and_not_above():
     packing, n, s = 1e-9, 4, 1
     limit = step.compression_pays_below(packing, carried=n / s)
