@@ -151,7 +151,7 @@ def deaf_server(after=9):
     its end, what each worker `got`, after how many `seconds`, and what was `said` of
     it. They are repeated, with more time, when they came too late for that second.
     """
-    second, percent = deaf.one_second(deaf.node_id("server"), after, within=4)
+    second, percent = deaf.one_second(deaf.node_id("server"), after)
     with ThreadPoolExecutor() as pool:
         jobs = [*pool.map(lambda resend: _outage(resend, second, percent), (0, 1))]
     met = all("Drop message" in job.output("server") for job in jobs)
