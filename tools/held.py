@@ -12,7 +12,7 @@ and for README.md and intro.md. There `by` is `FILE: piece`, of a chapter, of a 
 result, or of any other file, and may be that in the ledger, too.
 `tools/held.py drawings` prints the words in the drawings, as `held/drawings.yml` has
 them: who changes a word there reads the chapter again, and writes it twice.
-Exercises, questions, and what is folded, are not read.
+Exercises, and what is folded, are not read; a question may compare.
 """
 
 import json
@@ -109,11 +109,15 @@ def _on_a_line(formula):
     return "\n$$" + " ".join(formula.split()) + "$$\n"
 
 
+#: A formula in a sentence: more than a letter.
+FORMULA = re.compile(r"\$[^$]*[-+=/^<\d][^$]*\$")
+
+
 def must_be_held(sentence):
-    """Whether a sentence compares, or is a formula or a row with figures."""
+    """Whether a sentence compares, or has a formula, or is a row with figures."""
     if sentence.startswith("|"):
         return bool(re.search(r"[\d$]", sentence) or COMPARES.search(sentence))
-    return sentence.startswith("$$") or bool(COMPARES.search(_bare(sentence)))
+    return bool(FORMULA.search(sentence) or COMPARES.search(_bare(sentence)))
 
 
 def _bare(sentence):
@@ -158,10 +162,10 @@ def open_sentences(nb, entries):
         wide = section["heading"] in ("", "Summary")
         known = whole if wide else numbers(shown(section["code"]))
         for sentence in sentences(section["text"]):
-            if sentence in held or sentence.endswith("?"):
+            if sentence in held:
                 continue
             strange = _numbers_said(_bare(sentence)) - known
-            if must_be_held(sentence):
+            if must_be_held(sentence) and not sentence.endswith("?"):
                 found.append((sentence, "compares"))
             elif strange:
                 found.append((sentence, f"no cell here shows {sorted(strange)}"))
