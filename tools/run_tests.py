@@ -23,9 +23,12 @@ FILES = 3
 def main(arguments):
     """Run pytest as `arguments` say; return its exit code, the last if it ran twice."""
     paths, options, beside = _read(arguments)
-    with tempfile.TemporaryDirectory(prefix="d2l_ext-tests-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tests-") as folder:
+        # The tests' own folders go with it.
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
         code = _pytest([*beside, *options, "-o", f"cache_dir={folder}", *paths])
         files = _failed(Path(folder))
+    del os.environ["PYTEST_DEBUG_TEMPROOT"]
     # 1: tests failed. Any other code is about the run as a whole.
     if code != 1 or not 0 < len(files) <= FILES:
         return code

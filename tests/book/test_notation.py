@@ -28,13 +28,6 @@ OTHERWISE = {
     "T is time steps, not seconds": r"\bT\([1k]\)",
     "the minibatch is n, not b": r"\*b\* examples|minibatches of b\b|\*b / k\*",
 }
-#: Chapters in which a letter still stands for something else.
-STILL = {
-    "chapters/data_parallel/allreduce", "chapters/data_parallel/data_parallel_scratch",
-    "chapters/kvstore/compression", "chapters/kvstore/in_step",
-    "chapters/kvstore/out_of_step", "chapters/pipeline/buckets",
-    "chapters/pipeline/lstm_pipeline", "chapters/scale/fitting", "chapters/scale/scale",
-}  # fmt: skip
 
 
 def in_formulas(text):
@@ -64,7 +57,7 @@ def test_a_formula_has_letters_of_the_table_or_of_its_chapter(page):
     assert in_formulas(words(page)) <= known
 
 
-@pytest.mark.parametrize("page", sorted({*chapters()} - STILL))
+@pytest.mark.parametrize("page", chapters())
 def test_a_letter_of_the_table_stands_for_nothing_else(page):
     found = {
         f"{what}: {match.group()!r}"
