@@ -19,6 +19,7 @@ from .devices import gpus
 
 runtime.check_python()
 runtime.prepare()
+runtime.keep_memory()
 if runtime.preload_cuda():
     gpus.hide()
     gpus.leave_fusion_off()

@@ -22,6 +22,14 @@ SETTINGS = {
 #: What keeps MXNet from printing a line whenever a symbol is bound. It is read at
 #: that time, so it is never too late for it.
 QUIET = {"MXNET_SUBGRAPH_VERBOSE": "0"}
+#: What keeps the C library from handing freed memory back to the system between two
+#: steps: the next step would fetch it again, page by page, and what a second device
+#: spares of that would pass for its speed-up. `mallopt`'s number, the variable that
+#: does the same, the value: one gibibyte and more go back, one heap for all threads.
+KEPT = ((-3, "MALLOC_MMAP_THRESHOLD_", 1 << 30), (-8, "MALLOC_ARENA_MAX", 1),
+        (-1, "MALLOC_TRIM_THRESHOLD_", (1 << 31) - 1))  # fmt: skip
+#: Set to 0, the C library does with freed memory what it always does.
+KEEP_MEMORY = "D2L_EXT_KEEP_MEMORY"
 #: Set to 1 to get a warning instead of an error when MXNet was loaded first.
 ALLOW_LATE = "D2L_EXT_ALLOW_LATE_IMPORT"
 SUPPORTED_PYTHON = ((3, 9), (3, 11))
@@ -74,6 +82,21 @@ def prepare(environ=os.environ, modules=sys.modules):
         return {k: environ.get(k) for k in SETTINGS}
     environ.update(missing)
     return {k: environ[k] for k in SETTINGS}
+
+
+def keep_memory(environ=os.environ):
+    """Let this process keep the memory that it frees (`KEPT`); Linux with glibc only.
+
+    What a variable of the C library sets already is left as it is, and all of it with
+    `D2L_EXT_KEEP_MEMORY=0`. Returns the names of the variables whose effect it had.
+
+    Source: mallopt(3).
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None or environ.get(KEEP_MEMORY) == "0":
+        return []
+    wanted = [entry for entry in KEPT if entry[1] not in environ]
+    return [name for number, name, value in wanted if mallopt(number, value)]
 
 
 def preload_cuda(site=None):

@@ -1,5 +1,6 @@
 """`import d2l_ext` prepares MXNet's engine, or says that it came too late."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -61,6 +62,38 @@ def test_mxnet_first_is_a_warning_when_the_reader_insists():
     ran = run("import mxnet, d2l_ext", **{runtime.ALLOW_LATE: "1"})
     assert ran.returncode == 0
     assert ran.stderr.startswith("WARNING: mxnet was imported before d2l_ext")
+
+
+FAULTS = """
+import d2l_ext
+from resource import RUSAGE_SELF, getrusage
+from mxnet import np
+def step():
+    for n in range(10):
+        np.ones((20_000_000,)).wait_to_read()
+step()
+before = getrusage(RUSAGE_SELF).ru_minflt
+step()
+print(getrusage(RUSAGE_SELF).ru_minflt - before)
+"""
+ON_GLIBC = pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "mallopt"), reason="this C library has no mallopt"
+)
+
+
+@ON_GLIBC
+def test_a_step_that_frees_its_arrays_fetches_no_page_again():
+    # 800 MB in each step: 400 faults if the system hands out pages of 2 MB.
+    assert int(run(FAULTS).stdout) < 40
+    assert int(run(FAULTS, **{runtime.KEEP_MEMORY: "0"}).stdout) >= 400
+
+
+@ON_GLIBC
+def test_what_the_reader_tells_the_c_library_is_kept():
+    every = [name for _, name, _ in runtime.KEPT]
+    assert runtime.keep_memory({}) == every
+    assert runtime.keep_memory({every[0]: "4096"}) == every[1:]
+    assert runtime.keep_memory({runtime.KEEP_MEMORY: "0"}) == []
 
 
 @pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 11)])
