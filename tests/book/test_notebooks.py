@@ -25,8 +25,6 @@ def test_the_table_of_contents_lists_every_chapter():
 @pytest.mark.parametrize("page", chapters())
 def test_a_chapter_keeps_the_rule(page, rule):
     nb = read(chapters()[page])
-    if rule in rules_form.RULES and rules_form.is_old(nb):
-        pytest.skip("not rewritten yet")
     problems = rule(nb, page)
     assert not problems, "\n".join(problems)
 

@@ -13,8 +13,7 @@ from threading import Thread
 import page_checks
 import pytest
 from matplotlib.ft2font import LOAD_NO_SCALE, FT2Font
-from notebook_cells import chapters, read
-from rules_form import is_old
+from notebook_cells import chapters
 
 from browser import Browser, find_chromium
 
@@ -62,14 +61,13 @@ def test_page(page, name):
     assert not problems, "\n".join(problems)
 
 
-REWRITTEN = [page for page in chapters() if not is_old(read(chapters()[page]))]
 #: In pixels, where a window is 1,400 wide and 900 high.
 FIRST_SCREEN, SCREEN_AND_A_HALF = 900, 1350
 TOP = "document.querySelector({!r})?.getBoundingClientRect().top + scrollY"
 
 
 @built
-@pytest.mark.parametrize("chapter", REWRITTEN)
+@pytest.mark.parametrize("chapter", chapters())
 def test_a_chapter_opens_with_a_picture_and_not_with_its_set_up(page, chapter):
     shown(page, f"{chapter}.html")
     assert page.evaluate(TOP.format("article section section > h2")) <= FIRST_SCREEN

@@ -23,11 +23,6 @@ NO_WORDS = [
 BARE = re.compile(r"(?m)^.*\b(?:True|False)$")
 
 
-def is_old(nb):
-    """Whether a chapter still has the form before the last rewriting."""
-    return code_cells(nb)[0].source.rstrip().endswith("provenance()")
-
-
 def folds_its_set_up(nb, page):
     """The first code cell: imports, and nothing printed."""
     first = code_cells(nb)[0]
