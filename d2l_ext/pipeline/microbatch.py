@@ -56,11 +56,11 @@ class Stage:
         # The engine knows no order but "after what I read". So an element of X, which
         # the work reads, is multiplied by a one that the work before it has made.
         if self._in_order and self._turn is not None:
-            first = _first(X)
+            first = first_element(X)
             first *= self._turn
 
     def _let_next(self, result):
-        self._turn = np.ones_like(_first(result))
+        self._turn = np.ones_like(first_element(result))
 
 
 def gradients(stages, schedule, X, y, loss, in_order=True):
@@ -80,7 +80,10 @@ def gradients(stages, schedule, X, y, loss, in_order=True):
     Developed in the chapter *Micro-batches*.
     """
     last = len(stages) - 1
-    X, y = _cut(stages, schedule, X, y)
+    if len(schedule) != len(stages):
+        raise ValueError(f"a schedule for {len(schedule)} stages, but {len(stages)}")
+    chunks = sum(work.kind == "forward" for work in schedule[0])
+    X, y = cut_examples(X, y, chunks)
     for stage in stages:
         stage.begin(in_order)
     arrived = {(0, "forward", i): x.copyto(stages[0].device) for i, x in enumerate(X)}
@@ -144,10 +147,8 @@ def dense_stages(params, devices):
     return [Stage(dense, part, d) for part, d in zip(parts, devices)]
 
 
-def _cut(stages, schedule, X, y):
-    chunks = sum(work.kind == "forward" for work in schedule[0])
-    if len(schedule) != len(stages):
-        raise ValueError(f"a schedule for {len(schedule)} stages, but {len(stages)}")
+def cut_examples(X, y, chunks):
+    """`X` and `y`, each cut into `chunks` micro-batches, as even as can be."""
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} examples, y has {len(y)}: they must match")
     if len(X) < chunks:
@@ -158,6 +159,6 @@ def _cut(stages, schedule, X, y):
     return [[a[i:j] for i, j in zip(edges, edges[1:])] for a in (X, y)]
 
 
-def _first(x):
+def first_element(x):
     """The first element of `x`, a view: to the engine it is the whole array."""
     return x.reshape_view(-1)[:1]

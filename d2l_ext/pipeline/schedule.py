@@ -70,23 +70,42 @@ def clock(schedule, forward=1, backward=1, message=0):
         kind: length if hasattr(length, "__iter__") else [length] * len(schedule)
         for kind, length in (("forward", forward), ("backward", backward))
     }
-    ends, free, slots = {}, [0] * len(schedule), []
-    todo = [list(order) for order in schedule]
+    times = when(
+        [[(s, *work) for work in order] for s, order in enumerate(schedule)],
+        lambda work: _needs(*work, len(schedule)),
+        lambda work: lengths[work[1]][work[0]],
+        message,
+    )
+    return [Slot(*work, start, end) for work, (_, start, end) in times.items()]
+
+
+def when(orders, needs, length, message=0):
+    """When each work runs, if every device does its next work as soon as it can.
+
+    `orders`: for each device, the list of its works: tuples, each once. `needs(work)`:
+    the works that must have ended before. `length(work)`: its time. `message`: added
+    when a needed work ends on another device.
+
+    Returns {work: (device, start, end)} in the order of the starts: work stands behind
+    all that it needs. Raises `ValueError` for orders that get stuck.
+    """
+    on = {work: d for d, order in enumerate(orders) for work in order}
+    times, free, todo = {}, [0] * len(orders), [list(order) for order in orders]
     while any(todo):
         able = [
-            (max([free[s]] + [ends[key] + message * (key[0] != s) for key in needs]), s)
-            for s, order in enumerate(todo)
+            (max([free[d]] + [times[w][2] + message * (on[w] != d) for w in wanted]), d)
+            for d, order in enumerate(todo)
             if order
-            for needs in [_needs(s, order[0], len(schedule))]
-            if all(key in ends for key in needs)
+            for wanted in [needs(order[0])]
+            if all(w in times for w in wanted)
         ]
         if not able:
             raise ValueError(f"the schedule is stuck: {_waiting(todo)}")
-        start, s = min(able)
-        kind, chunk = todo[s].pop(0)
-        free[s] = ends[s, kind, chunk] = start + lengths[kind][s]
-        slots.append(Slot(s, kind, chunk, start, free[s]))
-    return sorted(slots, key=lambda slot: (slot.start, slot.stage))
+        start, d = min(able)
+        work = todo[d].pop(0)
+        free[d] = start + length(work)
+        times[work] = d, start, free[d]
+    return dict(sorted(times.items(), key=lambda item: (item[1][1], item[1][0])))
 
 
 def bubble(slots):
@@ -123,9 +142,8 @@ def drawing(slots):
     return "\n".join(f"stage {s}   {line}" for s, line in enumerate(lines))
 
 
-def _needs(stage, work, stages):
-    """What must have ended before `work` on `stage`: a list of (stage, kind, chunk)."""
-    kind, chunk = work
+def _needs(stage, kind, chunk, stages):
+    """What must have ended before this work: a list of (stage, kind, chunk)."""
     if kind == "forward":
         return [(stage - 1, kind, chunk)] if stage else []
     behind = [(stage + 1, kind, chunk)] if stage + 1 < stages else []
@@ -134,9 +152,8 @@ def _needs(stage, work, stages):
 
 def _waiting(todo):
     return "; ".join(
-        f"stage {s} waits to go {order[0].kind} with micro-batch {order[0].chunk}"
-        for s, order in enumerate(todo)
-        if order
+        f"stage {stage} waits to go {kind} with micro-batch {chunk}"
+        for stage, kind, chunk in (order[0] for order in todo if order)
     )
 
 
