@@ -7,6 +7,7 @@ import numpy
 from d2l_ext.pipeline import buckets
 from d2l_ext.pipeline.partition import balance, device_times
 from d2l_ext.pipeline.schedule import Work, clock, peak_held
+from d2l_ext.pipeline.short_bubbles import Op, most_held, op_clock
 from d2l_ext.pipeline.step_time import Layer, predict
 
 from .question import Question, Task
@@ -109,6 +110,72 @@ def judge_limited(function):
         if slots > fewest:
             return f"With room for {most} it takes {slots} slots; {fewest} are enough."
     return ""
+
+
+def parts(x, W, d_out):
+    """Backward work of a layer `x @ W.T` in two parts."""
+    return lambda: d_out @ W, lambda: d_out.T @ x
+
+
+def judge_parts(function):
+    rng = numpy.random.RandomState(5)
+    x, W, d_out = rng.randn(4, 3), rng.randn(2, 3), rng.randn(4, 2)
+    found = function(x, W, d_out)
+    if len(found) != 2 or not all(map(callable, found)):
+        return "It should return two functions without arguments."
+    for what, mine, right in zip(("x", "W"), found, parts(x, W, d_out)):
+        shape = numpy.shape(mine())
+        if shape != right().shape:
+            return f"The gradient of {what} has the shape {shape}, not {right().shape}."
+        if not numpy.allclose(mine(), right()):
+            return f"The gradient of {what} is wrong: {mine()}, not {right()}."
+    return ""
+
+
+def filled(p, m, most):
+    """Each device: an input part, else a forward if there is room, else weights."""
+    orders, done = [[] for _ in range(p)], set()
+    while len(done) < 3 * p * m:
+        now = []
+        for s in range(p):
+            f, i, w = (
+                Op(s, kind, sum(op.kind == kind for op in orders[s]))
+                for kind in ("forward", "input", "weights")
+            )
+            if i.chunk < f.chunk and (s == p - 1 or i._replace(stage=s + 1) in done):
+                now.append(i)
+            elif (f.chunk < m and f.chunk - w.chunk < most
+                  and (s == 0 or f._replace(stage=s - 1) in done)):  # fmt: skip
+                now.append(f)
+            elif w.chunk < i.chunk:
+                now.append(w)
+        for op in now:
+            orders[op.stage].append(op)
+        done |= {*now}
+    return orders
+
+
+def judge_filled(function):
+    for p, m, most in ((3, 4, 3), (4, 8, 2), (4, 8, 3), (2, 6, 4)):
+        orders = function(p, m, most)
+        wanted = [sorted(order) for order in filled(p, m, most)]
+        if [sorted(order) for order in orders] != wanted:
+            return f"Not each of {p} devices does its {3 * m} works once."
+        if max(most_held(orders)) > most:
+            return f"With room for {most}, its devices hold {most_held(orders)}."
+        slots, fewest = (
+            max(end for *_, end in op_clock(each).values())
+            for each in (orders, filled(p, m, most))
+        )
+        if slots > fewest:
+            return f"With room for {most} it takes {slots} slots; {fewest} are enough."
+    return ""
+
+
+def one_after_the_other(p, m, most):
+    """A micro-batch at a time."""
+    kinds = ("forward", "input", "weights")
+    return [[Op(s, kind, i) for i in range(m) for kind in kinds] for s in range(p)]
 
 
 def judge_even_cut(function):
@@ -382,5 +449,50 @@ QUESTIONS = {
             (1, "A sum of four means is not the mean of all."),
             (16, "The number of examples does not matter, only that of the means."),
         ],
+    ),
+    ("shorter_bubbles", 1): Question(
+        "how often device 0 goes forward first",
+        23,
+        [
+            (7, "That is 1F1B's count, and it gets stuck."),
+            (8, "That is 1F1B's count, and it gets stuck."),
+            (22, "One more: each of the turns begins with a forward."),
+            (15, "It has a second stage, too."),
+        ],
+    ),
+    ("shorter_bubbles", 2): Task(
+        "a function of x, W and d_out",
+        parts,
+        [
+            (
+                lambda x, W, d_out: (lambda: d_out @ W, lambda: x.T @ d_out),
+                "The gradient of W has the shape (3, 2), not (2, 3).",
+            ),
+            (
+                lambda x, W, d_out: (d_out @ W, d_out.T @ x),
+                "It should return two functions without arguments.",
+            ),
+        ],
+        judge=judge_parts,
+    ),
+    ("shorter_bubbles", 3): Question(
+        "how many slots a device waits in 1F1B and in ZB-H1",
+        [102, 30],
+        [
+            ([102, 18], "The formula wants a short W. What says the clock?"),
+            ([30, 102], "1F1B comes first."),
+        ],
+    ),
+    ("shorter_bubbles", 4): Task(
+        "a function of p, m and most",
+        filled,
+        [
+            (one_after_the_other, "With room for 3 it takes 28 slots; 15 are enough."),
+            (
+                lambda p, m, most: filled(p, m, p),
+                "With room for 2, its devices hold [4, 4, 4, 4].",
+            ),
+        ],
+        judge=judge_filled,
     ),
 }

@@ -1,4 +1,4 @@
-"""Schedules with shorter bubbles, as data: several stages a device, backward in two parts.
+"""Schedules with shorter bubbles: several stages a device, backward in two parts.
 
 A schedule is a list with an entry per device: the list of `Op` that it does, in order.
 Nothing here runs; `split_backward` runs it.
@@ -15,15 +15,15 @@ Op = namedtuple("Op", "stage kind chunk")
 
 
 def interleaved(devices, chunks, parts):
-    """1F1B with `parts` v stages a device: device d has the stages d, d + p, d + 2p, …
+    """1F1B, `parts` v stages a device: device d has the stages d, d + p, d + 2p, …
 
     `devices` p; `chunks` m, a multiple of p: micro-batches go in groups of p through a
     device's first stage, then through its next. A stage is 1/v of the work, so the
     bubble of 1F1B takes 1/v of its time: (p − 1) / (v·m + p − 1), for v times the
-    messages. Device d goes forward 2(p − 1 − d) + (v − 1)·p times before it goes
-    backward (`p − 1 − d`, as in 1F1B, gets stuck), and holds one stage more than that.
+    messages. From v = 2 on, device d goes forward 2(p − 1 − d) + (v − 1)·p times before
+    the turns begin (p − 1 − d, as in 1F1B, gets stuck), and holds one stage more.
 
-    Raises `ValueError` for counts below 1, and for micro-batches that p does not divide.
+    Raises `ValueError` for counts below 1, and when p does not divide m.
     Source: Narayanan et al. (2021). Developed in the chapter *Shorter bubbles*.
     """
     _check(devices=devices, chunks=chunks, parts=parts)
@@ -38,7 +38,9 @@ def interleaved(devices, chunks, parts):
         mine = range(d, devices * parts, devices)
         forward = [Op(s, "forward", i) for g in groups for s in mine for i in g]
         back = [Op(s, "backward", i) for g in groups for s in mine[::-1] for i in g]
-        ahead = min(2 * (devices - 1 - d) + (parts - 1) * devices, len(forward))
+        ahead = devices - 1 - d
+        if parts > 1:
+            ahead = min(2 * ahead + (parts - 1) * devices, len(forward))
         turns = [op for pair in zip(forward[ahead:], back) for op in pair]
         schedule.append(forward[:ahead] + turns + back[len(forward) - ahead :])
     return schedule

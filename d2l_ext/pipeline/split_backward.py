@@ -119,6 +119,6 @@ def gradients(stages, schedule, X, y, loss):
 
 
 def _gradients(out, variables, d_out):
-    """Those of `variables` alone, where `d_out` is that of `out`; `out` can be asked again."""
+    """Those of `variables` alone, from that of `out`, which can be asked again."""
     found = autograd.grad(out, variables, d_out, retain_graph=True)
     return [gradient.as_np_ndarray() for gradient in found]

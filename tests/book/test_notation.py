@@ -17,6 +17,7 @@ OWN = {
     "chapters/kvstore/in_step": "wxy",
     "chapters/kvstore/out_of_step": "w",
     "chapters/pipeline/micro_batches": "L",
+    "chapters/pipeline/shorter_bubbles": "FIWdv",
     "chapters/scale/scale": "acS",
 }
 #: What a letter of the table must not stand for.

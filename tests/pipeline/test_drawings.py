@@ -6,6 +6,7 @@ from notebook_cells import ROOT
 
 from d2l_ext.palette import DEVICE_COLOURS
 from d2l_ext.pipeline.schedule import clock, gpipe
+from d2l_ext.pipeline.short_bubbles import interleaved, op_clock, zero_bubble
 
 BOX = re.compile(r'<rect x="([\d.]+)" y="(\d+)" width="(\d+)" height="(\d+)"')
 
@@ -29,6 +30,18 @@ def test_the_drawing_of_micro_batches_is_the_clocks():
             assert drawn == [(slot * x.start, slot) for x in lane]
     whole, cut = (max(x.end for x in clock(gpipe(3, m))) for m in (1, 4))
     assert "the same work in half of the time" in text and 4 * whole == 2 * cut
+
+
+def test_the_drawing_of_shorter_bubbles_is_the_clocks():
+    text = drawing("shorter_bubbles")
+    for d in range(3):
+        group_of = re.compile(rf'<g fill="{DEVICE_COLOURS[d]}">(.*?)</g>', re.DOTALL)
+        for group, orders in zip(
+            group_of.findall(text), (interleaved(3, 3, 1), zero_bubble(3, 3))
+        ):
+            drawn = [(x - 1 - 96, width + 2) for x, _, width, _ in boxes(group)]
+            times = [(s, e) for at, s, e in op_clock(orders).values() if at == d]
+            assert drawn == [(34 * start, 34 * (end - start)) for start, end in times]
 
 
 def test_the_drawing_of_buckets_has_the_empty_places_that_it_names():

@@ -1,0 +1,141 @@
+"""Shorter bubbles: orders that are valid, as long and as heavy as their formulas."""
+
+import d2l_ext  # noqa: F401, I001
+import numpy
+import pytest
+from mxnet import np, npx
+
+from d2l_ext.devices import storage, try_all_devices
+from d2l_ext.pipeline import microbatch
+from d2l_ext.pipeline.schedule import one_f_one_b
+from d2l_ext.pipeline.short_bubbles import (
+    Op,
+    interleaved,
+    most_held,
+    op_clock,
+    waiting,
+    zero_bubble,
+)
+from d2l_ext.pipeline.split_backward import SplitStage, gradients
+
+npx.set_np()
+
+SIZES = [(p, m) for p in range(1, 9) for m in range(1, 17)]
+GROUPS = [(p, m, v) for p, m in SIZES if m % p == 0 for v in (1, 2, 4)]
+
+
+def loss(outputs, y):
+    return ((outputs - y) ** 2).sum() / 2
+
+
+def valid(orders, stages, chunks, kinds):
+    """Each work once, on one device, and none before what it needs."""
+    times = op_clock(orders)
+    assert sorted(times) == sorted(
+        Op(s, kind, i) for s in range(stages) for kind in kinds for i in range(chunks)
+    )
+    for (s, kind, i), (_, start, _) in times.items():
+        needs = {"forward": [(s - 1, kind)], "weights": [(s, "input")]}.get(
+            kind, [(s, "forward"), (s + 1, kind)]
+        )
+        assert all(times[op][2] <= start for stage, k in needs
+                   for op in [Op(stage, k, i)] if op in times)  # fmt: skip
+    return times
+
+
+def test_interleaved_waits_a_vth_and_holds_what_the_formula_says():
+    for p, m, v in GROUPS:
+        orders = interleaved(p, m, v)
+        times = valid(orders, p * v, m, ("forward", "backward"))
+        assert waiting(times) == [3 * (p - 1)] * p
+        ahead = [p - 1 - d if v == 1 else 2 * (p - 1 - d) + (v - 1) * p
+                 for d in range(p)]  # fmt: skip
+        assert most_held(orders) == [min(n + 1, m * v) for n in ahead]
+
+
+def test_with_one_stage_a_device_interleaved_is_one_f_one_b():
+    for p, m, _ in GROUPS:
+        plain = [[(w.kind, w.chunk) for w in order] for order in one_f_one_b(p, m)]
+        orders = interleaved(p, m, 1)
+        assert [[(op.kind, op.chunk) for op in order] for order in orders] == plain
+
+
+def test_zb_h1_waits_a_third_of_one_f_one_b_and_holds_p_micro_batches():
+    for p, m in SIZES:
+        orders = zero_bubble(p, m)
+        times = valid(orders, p, m, ("forward", "input", "weights"))
+        assert waiting(times) == [p - 1 + max(0, p - m)] * p
+        assert most_held(orders) == [min(p, m)] * p
+
+
+def test_zb_h2_does_not_wait_inside_its_work_and_holds_twice_as_many():
+    for p, m in SIZES:
+        orders = zero_bubble(p, m, ahead=2)
+        times = valid(orders, p, m, ("forward", "input", "weights"))
+        inside = []
+        for d in range(p):
+            own = [(start, end) for at, start, end in times.values() if at == d]
+            inside.append(max(own)[1] - min(own)[0] - 3 * m)
+        assert max(inside) == max(0, 2 * p - 1 - m)
+        assert most_held(orders) == [min(2 * p - 1, m)] * p
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: interleaved(4, 6, 2), "6 micro-batches do not make groups of 4.*use 8"),
+    (lambda: interleaved(2, 4, 0), "parts must be a whole number from 1, not 0"),
+    (lambda: zero_bubble(0, 4), "devices must be a whole number from 1, not 0"),
+    (lambda: zero_bubble(2, 1.5), "chunks must be a whole number from 1, not 1.5"),
+    (lambda: op_clock([[Op(0, "input", 0), Op(0, "forward", 0)]]), "is stuck: stage 0"),
+    (lambda: SplitStage([(len, [])], None), "a stage has no parameters"),
+])  # fmt: skip
+def test_what_cannot_be_scheduled_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def stages_of(params, devices, parts):
+    layers = [(microbatch.dense, params[i : i + 2]) for i in range(0, len(params), 2)]
+    p = len(devices)
+    per = len(layers) // (p * parts)
+    return [SplitStage(layers[s * per : (s + 1) * per], devices[s % p])
+            for s in range(p * parts)]  # fmt: skip
+
+
+def of(stages):
+    return [g.asnumpy() for stage in stages for g in stage.grads]
+
+
+@pytest.mark.parametrize("p", [1, 2, 4])
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-11), ("float32", 1e-5)])
+def test_every_schedule_gives_the_gradients_of_the_whole_minibatch(p, dtype, tolerance):
+    devices, params = try_all_devices(p), microbatch.init_dense(8, 5, dtype=dtype)
+    draw = numpy.random.RandomState(2).randn
+    X, y = np.array(draw(2, 19, 5), dtype)  # 19 examples: micro-batches differ in size
+    (whole,) = microbatch.dense_stages(params, devices[:1])
+    microbatch.gradients([whole], one_f_one_b(1, 1), X, y, loss)
+    expected = of([whole])
+    ways = [(zero_bubble(p, 8), 1), (zero_bubble(p, 8, 2), 1),
+            (interleaved(p, 8, 2), 2), (interleaved(p, 4, 1), 1)]  # fmt: skip
+    for orders, parts in ways:
+        stages = stages_of(params, devices, parts)
+        losses = gradients(stages, orders, X, y, loss)
+        for found, right in zip(of(stages), expected):
+            assert abs(found - right).max() <= tolerance * abs(right).max()
+        assert len(losses) == 1 + max(op.chunk for op in orders[0])
+        assert {g.ctx for stage in stages for g in stage.grads} == {*devices}
+
+
+def test_a_schedule_for_other_stages_is_refused():
+    stages = stages_of(microbatch.init_dense(2, 3), try_all_devices(2), 1)
+    with pytest.raises(ValueError, match="a schedule for 4 stages, but 2"):
+        gradients(stages, interleaved(2, 2, 2), np.ones((4, 3)), np.ones((4, 3)), loss)
+
+
+def test_nothing_is_held_when_a_step_is_over():
+    device = try_all_devices(1)
+    stages = stages_of(microbatch.init_dense(4, 8), device, 1)
+    X = np.ones((64, 8))
+    gradients(stages, zero_bubble(1, 8), X, X, loss)
+    with storage.record(device) as memory:
+        gradients(stages, zero_bubble(1, 8), X, X, loss)
+    assert memory.held.get("cpu/0", 0) <= 0
