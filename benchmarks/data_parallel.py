@@ -17,7 +17,7 @@ ROOT = HERE.parent
 # This checkout is measured, not a copy that may be installed elsewhere.
 sys.path.insert(1, str(ROOT))
 
-import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
+from d2l_ext import runtime  # noqa: I001  (before numpy's threads start)
 import machine
 import measure
 import numpy
@@ -29,9 +29,10 @@ from run import CHECK_STEPS, WARM_UP, Run, say
 from benchmarks.rosetta import peers
 
 LEARNING_RATE = 0.1
-#: What makes glibc keep the memory that a process frees, for its next step.
-KEEP_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-               "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}  # fmt: skip
+#: What makes glibc keep the memory that a process frees, for its next step: what
+#: `import d2l_ext` asks for, here for the peers as well. And what leaves glibc alone.
+KEEP_MEMORY = {name: str(value) for _, name, value in runtime.KEPT}
+GIVE_BACK = {runtime.KEEP_MEMORY: "0"}
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "data_parallel.json"
 
 
@@ -49,8 +50,8 @@ def parse(argv):
                    help="interpreter that has them (.venv-bench)")  # fmt: skip
     p.add_argument("--only", nargs="+", default=[], metavar="ROW",
                    help="rows whose id begins so, such as gluon-2")  # fmt: skip
-    p.add_argument("--keep-memory", action="store_true",
-                   help="let no row give memory back in between")  # fmt: skip
+    p.add_argument("--give-back", action="store_true",
+                   help="let every row give memory back in between")  # fmt: skip
     p.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, metavar="FILE",
                    help="where the JSON goes (_build/benchmarks/)")  # fmt: skip
     args = p.parse_args(argv)
@@ -94,7 +95,7 @@ def main(argv=None):
         problem = Path(folder) / "problem.npz"
         write_problem(problem, args.batch_size)
         environ = {"D2L_EXT_DEVICES": "cpu"}
-        environ.update(KEEP_MEMORY if args.keep_memory else {})
+        environ.update(GIVE_BACK if args.give_back else KEEP_MEMORY)
         run.start(args.rows, args.peer_python, problem, environ)
         try:
             apart = run.check()
@@ -112,11 +113,11 @@ def main(argv=None):
         "settings": {"batch_size": args.batch_size, "rounds": args.rounds,
                      "steps": args.steps, "warm_up_steps": WARM_UP,
                      "learning_rate": LEARNING_RATE,
-                     "keep_memory": args.keep_memory},
+                     "keep_memory": not args.give_back},
         "agreement": {"steps": CHECK_STEPS, "tolerance": measure.TOLERANCE,
                       "apart": apart},
         "rows": report.row_entries(run),
-        "bars": report.bars(run.turns),
+        "bars": report.bars(run.turns, run.faults),
     }  # fmt: skip
     record.write(result, args.output, report.table)
     say(f"\nwritten to {args.output}")

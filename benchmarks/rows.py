@@ -24,6 +24,8 @@ ROWS = (
     _row("scratch-1", "MXNet from scratch, 1 device", "scratch-1", 1, 1, 2),
     _row("scratch-2", "MXNet from scratch, 2 devices", "scratch-1", 2, 2, 2),
     _row("flat-2", "… 2 devices, one allreduce", "scratch-1", 2, 2, 2),
+    _row("replay-1", "… recorded and replayed, 1 device", "replay-1", 1, 1, 2),
+    _row("replay-2", "… recorded and replayed, 2 devices", "replay-1", 2, 2, 2),
     _row("scratch-4", "MXNet from scratch, 4 devices", "scratch-1", 4, 4, 4),
     # One device needs no kvstore: a Trainer makes none, whichever is asked for.
     _row("gluon-1", "Gluon hybridised, 1 device", "gluon-1", 1, 1, 2),
@@ -39,8 +41,7 @@ ROWS = (
 )  # fmt: skip
 
 #: Rows that the bars compare: data-parallel on two devices.
-PEERS = ("ddp-2", "jax-2")
-SCRATCH = ("scratch-2", "flat-2")
+SCRATCH = ("scratch-2", "flat-2", "replay-2")
 GLUON = ("gluon-2-local", "gluon-2-device")
 
 

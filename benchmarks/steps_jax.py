@@ -13,6 +13,8 @@ import sys
 
 devices = int(sys.argv[1].split("-")[1]) if __name__ == "__main__" else 1
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+if devices > 1:  # one thread for each: two pools of two would share the cores
+    os.environ["XLA_FLAGS"] += " --xla_cpu_multi_thread_eigen=false"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import jax
@@ -63,6 +65,7 @@ class Sharded:
             return [p - lr * g for p, g in zip(params, gradients)]
 
         self.update = jax.jit(update, donate_argnums=0, out_shardings=replicated)
+        self.mean_loss = jax.jit(mean_loss)
         params = [problem[f"p{i}"] for i in range(8)]
         params = [p.transpose(2, 3, 1, 0) if p.ndim == 4 else p for p in params]
         self.params = jax.device_put(params, replicated)
@@ -78,7 +81,7 @@ class Sharded:
         jax.block_until_ready(self.params)
 
     def loss(self):
-        return float(mean_loss(self.params, self.X, self.y))
+        return float(self.mean_loss(self.params, self.X, self.y))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python steps_mxnet.py scratch-2 problem.npz
     python steps_mxnet.py flat-2 problem.npz
+    python steps_mxnet.py replay-2 problem.npz
     python steps_mxnet.py gluon-2-local problem.npz
 """
 
@@ -16,7 +17,7 @@ import numpy
 from mxnet import autograd, gluon, np, npx
 
 from d2l_ext import data_parallel
-from d2l_ext.data_parallel import flat, lenet, minibatch
+from d2l_ext.data_parallel import flat, lenet, minibatch, replay
 from bookkit.provenance import provenance
 from d2l_ext.devices import try_all_devices
 from benchmarks.rosetta.mxnet_steps import gluon_lenet
@@ -61,6 +62,20 @@ class Flat(Scratch):
         npx.waitall()
 
 
+class Replay(Scratch):
+    """The same with `replay.train_batch`: recorded once, with one allreduce."""
+
+    def __init__(self, problem, k):
+        super().__init__(problem, k)
+        params = self.device_params[0]
+        self.plans = replay.get_plans(params, self.X, self.y, self.devices)
+        self.device_params = [plan.replica.params for plan in self.plans]
+
+    def step(self):
+        replay.train_batch(self.X, self.y, self.plans, self.lr)
+        npx.waitall()
+
+
 class Gluon:
     """The same network as hybridised blocks, with a `Trainer`."""
 
@@ -96,9 +111,9 @@ class Gluon:
 
 
 def make(row, problem):
-    """The job that `row` names: `scratch-K`, `flat-K`, `gluon-K`, `gluon-K-KVSTORE`."""
+    """The job of `row`: `scratch-K`, `flat-K`, `replay-K`, `gluon-K`, `gluon-K-STORE`."""
     kind, k, *kvstore = row.split("-")
-    job = {"scratch": Scratch, "flat": Flat, "gluon": Gluon}[kind]
+    job = {"scratch": Scratch, "flat": Flat, "replay": Replay, "gluon": Gluon}[kind]
     return job(problem, int(k), *kvstore)
 
 

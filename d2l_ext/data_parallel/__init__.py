@@ -8,6 +8,7 @@
 | `allreduce` | the sum on every device: naive, tree, ring | Data parallelism from scratch, Allreduce: naive, tree, ring |
 | `traffic` | what is sent: counted, in closed form, in seconds | Allreduce: naive, tree, ring |
 | `flat` | all parameters in one array: one allreduce a step | Allreduce: naive, tree, ring |
+| `replay` | a step recorded once and replayed | Why is there no speed-up? |
 | `diagnose` | why there is no speed-up: a verdict, blocking calls | Why is there no speed-up? |
 """  # noqa: E501  (a table)
 

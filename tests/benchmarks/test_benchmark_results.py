@@ -82,6 +82,19 @@ def test_a_result_names_its_versions_where_it_has_them():
     )
 
 
+def test_the_second_device_is_the_second_core_in_the_recorded_steps_of_lenet():
+    """What the ledger's S10 says: memory is kept, and faults are no part of it."""
+    path = ROOT / "benchmarks" / "results" / "data_parallel.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    rows = {row["id"]: row for row in result["rows"]}
+    gain = {id: row["speed_up"]["median"] for id, row in rows.items()}
+    ours = [row for id, row in rows.items() if id.startswith(("scr", "fl", "re", "gl"))]
+    assert result["settings"]["keep_memory"] and result["settings"]["batch_size"] == 256
+    assert max(row["page_faults"] for row in ours) <= 50
+    assert 1.4 < gain["scratch-2"] < gain["flat-2"] < gain["replay-2"] < 2.05
+    assert gain["replay-2"] > 1.8
+
+
 PAGES = sorted(ROOT.glob("reference/*.md"))
 
 
