@@ -76,6 +76,17 @@ class Replay(Scratch):
         npx.waitall()
 
 
+class WithLoss(gluon.HybridBlock):
+    """A network and its loss in one block: one plan, and one call, for both."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.loss = net, gluon.loss.SoftmaxCrossEntropyLoss()
+
+    def hybrid_forward(self, F, X, y):
+        return self.loss(self.net(X), y)
+
+
 class Gluon:
     """The same network as hybridised blocks, with a `Trainer`."""
 
@@ -85,8 +96,7 @@ class Gluon:
         self.y = np.array(problem["y"], dtype="int32")
         params = [np.array(problem[f"p{i}"]) for i in range(len(lenet.SHAPES))]
         self.net = gluon_lenet(params, self.devices)
-        self.net.hybridize(**STATIC)
-        self.loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+        self.loss_of = WithLoss(self.net)
         self.loss_of.hybridize(**STATIC)
         self.trainer = gluon.Trainer(
             self.net.collect_params(), "sgd", {"learning_rate": float(problem["lr"])},
@@ -97,9 +107,8 @@ class Gluon:
     def step(self):
         shards = minibatch.split_batch(self.X, self.y, self.devices)
         with autograd.record():
-            losses = [self.loss_of(self.net(X), y) for X, y in zip(*shards)]
-        for device_loss in losses:
-            device_loss.backward()
+            losses = [self.loss_of(X, y) for X, y in zip(*shards)]
+        autograd.backward(losses)
         self.trainer.step(len(self.X))
         npx.waitall()
 
@@ -111,7 +120,7 @@ class Gluon:
 
 
 def make(row, problem):
-    """The job of `row`: `scratch-K`, `flat-K`, `replay-K`, `gluon-K`, `gluon-K-STORE`."""
+    """The job of the row `KIND-K`, and `gluon-K-KVSTORE`, with `problem`."""
     kind, k, *kvstore = row.split("-")
     job = {"scratch": Scratch, "flat": Flat, "replay": Replay, "gluon": Gluon}[kind]
     return job(problem, int(k), *kvstore)

@@ -57,4 +57,6 @@ def train_batch(X, y, plans, lr):
         plan.replay.backward(plan.ones)
     allreduce([plan.replica.gradients for plan in plans])
     for replica in (plan.replica for plan in plans):
-        replica.values[:] -= lr * replica.gradients / len(X)
+        replica.gradients *= lr  # in place, as nobody needs the gradients any more
+        replica.gradients /= len(X)
+        replica.values -= replica.gradients
