@@ -91,6 +91,20 @@ def test_a_step_that_frees_its_arrays_fetches_no_page_again():
 
 
 @ON_GLIBC
+def test_memory_is_kept_in_a_notebook_too_where_threads_have_heaps_of_their_own():
+    threads = """
+import threading
+for _ in range(8):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+"""
+    script = threads + FAULTS.replace("20_000_000", "4_000_000")
+    kept = int(run(script).stdout)
+    given_back = int(run(script, **{runtime.KEEP_MEMORY: "0"}).stdout)
+    without = int(run(script, MALLOC_TOP_PAD_="131072").stdout)
+    assert kept <= min(given_back, without) // 5
+
+
+@ON_GLIBC
 def test_what_the_reader_tells_the_c_library_is_kept():
     every = [name for _, name, _ in runtime.KEPT]
     assert runtime.keep_memory({}) == every
