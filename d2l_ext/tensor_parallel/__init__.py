@@ -3,6 +3,7 @@
 | file | what it holds | chapter |
 |---|---|---|
 | `dense` | a dense block: cut by columns, then by rows | Tensor parallelism: splitting inside a layer |
+| `experts` | routing, capacity, all-to-all; experts on several devices | Experts: mixture of experts and expert parallelism |
 """  # noqa: E501  (a table)
 
 from .. import lazy

@@ -1,0 +1,226 @@
+"""Experts: a router sends each token to few of many networks, which are divided.
+
+Device i holds its own tokens `Xs[i]` (n, d), a copy of the router (d, E), and about
+E/k of the E experts, each a block of `dense`. A layer goes through five steps:
+
+    router    P = softmax(X W): how much a token wants each expert      (n, E)
+    plan      who goes to which expert, and who is dropped              on the host
+    there     all-to-all: a row for each token that goes, by expert     (m, d)
+    experts   each on the rows of all devices
+    back      all-to-all; a token adds up its rows, weighted by P       (n, d)
+
+Backward goes the same way: the gradient of an all-to-all is an all-to-all back.
+"""
+
+import math
+from collections import namedtuple
+
+import numpy
+from mxnet import np, npx
+
+from ..data_parallel.allreduce import allreduce
+from ..data_parallel.traffic import cuts, rounds, send
+from . import dense
+
+#: Who of n tokens goes where. `tokens` (m,): the token of each row that is sent, sorted
+#: by expert. `experts` (m,): its expert. `rows` (n, top): the row of each choice, or m
+#: where it was dropped. `counts`, `wanted` (E,): rows per expert, and choices of it.
+Plan = namedtuple("Plan", "tokens experts rows counts wanted")
+#: What `forward` keeps for `backward`.
+Saved = namedtuple("Saved", "Xs Ps plans gates inputs hidden outputs")
+
+
+def choose(P, top=1):
+    """The `top` most probable experts of each token, the best first: (n, top), NumPy.
+
+    `P`: probabilities (n, E), NumPy or `mxnet.np`, for which it waits. Of equals, the
+    first comes first. Raises `ValueError` for a `top` that is not in 1 to E.
+    """
+    if not 1 <= top <= P.shape[1]:
+        raise ValueError(f"top={top} of {P.shape[1]} experts: choose 1 to all of them")
+    P = P if isinstance(P, numpy.ndarray) else P.asnumpy()
+    return numpy.argsort(-P, axis=1, kind="stable")[:, :top]
+
+
+def capacity(n, num_experts, factor=None, top=1):
+    """The most rows that an expert takes from n tokens: factor · top · n/E, rounded up.
+
+    `factor`: 1.0 is enough if all experts are chosen equally often. Default `None`:
+    no limit. Raises `ValueError` for a factor that is not above 0.
+    """
+    if factor is None:
+        return n * top
+    if not factor > 0:
+        raise ValueError(f"factor={factor}: a capacity factor is above 0, or None")
+    return math.ceil(factor * top * n / num_experts - 1e-9)
+
+
+def plan(choice, num_experts, most):
+    """Give each expert its tokens, at most `most` of them: a `Plan`.
+
+    `choice` (n, top): from `choose`. First come, first served, by the token's number;
+    all first choices come before the second ones. Who comes too late is dropped.
+
+    Source: Fedus et al., "Switch Transformers" (2022). Developed in the chapter
+    *Experts*.
+    """
+    n, top = choice.shape
+    wants = choice.T.ravel()  # of all tokens the first choice, then the second, …
+    order = numpy.argsort(wants, kind="stable")  # by expert, in the order of coming
+    wanted = numpy.bincount(wants, minlength=num_experts)
+    place = numpy.arange(wants.size) - (numpy.cumsum(wanted) - wanted)[wants[order]]
+    kept = order[place < most]
+    rows = numpy.full(wants.size, kept.size)
+    rows[kept] = numpy.arange(kept.size)
+    counts = numpy.minimum(wanted, most)
+    return Plan(kept % n, wants[kept], rows.reshape(top, n).T, counts, wanted)
+
+
+def all_to_all(parts):
+    """Every device sends a part to every other: `parts[i][j]` becomes `found[j][i]`.
+
+    `parts[i]`: k arrays on device i, of any lengths. `found[j]`: k arrays on device j.
+    In round r of k − 1, device i sends to device i + r.
+    """
+    k = len(parts)
+    found = [[parts[i][j] if i == j else None for i in range(k)] for j in range(k)]
+    for r in rounds(range(1, k)):
+        for i in range(k):
+            j = (i + r) % k
+            found[j][i] = send(parts[i][j], parts[j][j].ctx)
+    return found
+
+
+def to_experts(rows, plans):
+    """Send `rows[i]` (m, ·), sorted by expert: E arrays, each on its expert's device.
+
+    In each, the rows of device 0 come first, then those of device 1, …
+    """
+    homes = _homes(len(plans[0].counts), len(plans))
+    shares = [[p.counts[a:b].sum() for a, b in homes] for p in plans]
+    found = all_to_all([_split(x, counts) for x, counts in zip(rows, shares)])
+    return [
+        np.concatenate(of_one)
+        for (a, b), arrived in zip(homes, found)
+        for of_one in zip(*[_split(x, p.counts[a:b]) for x, p in zip(arrived, plans)])
+    ]
+
+
+def from_experts(arrays, plans):
+    """Undo `to_experts`: the rows (m, ·) of each device, sorted by expert."""
+    shares = zip(*[p.counts for p in plans])  # expert by expert
+    pieces = [_split(x, counts) for x, counts in zip(arrays, shares)]
+    homes = _homes(len(arrays), len(plans))
+    parts = [[np.concatenate(x) for x in zip(*pieces[a:b])] for a, b in homes]
+    return [np.concatenate(arrived) for arrived in all_to_all(parts)]
+
+
+def split_experts(experts, devices):
+    """Divide E blocks `[W1 (d, h), b1, W2 (h, d), b2]` over k devices: a list of E.
+
+    Neighbours stay together; devices' numbers of experts differ by one at most.
+    Raises `ValueError` for fewer experts than devices.
+    """
+    E, k = len(experts), len(devices)
+    if not 1 <= k <= E:
+        raise ValueError(f"{E} experts cannot be divided over {k} devices: use 1–{E}")
+    return [
+        [np.array(p, dtype=p.dtype, ctx=device) for p in block]
+        for device, (a, b) in zip(devices, _homes(E, k))
+        for block in experts[a:b]
+    ]
+
+
+def forward(Xs, routers, experts, top=1, factor=None):
+    """The layer's outputs on each device: `(Ys, saved)`. Two all-to-alls.
+
+    `Xs`, `routers`: as above. `experts`: from `split_experts`. `top`: experts per
+    token. `factor`: as in `capacity`, for each device's tokens by themselves. A
+    dropped choice adds nothing to the output.
+
+    Source: Shazeer et al., "Outrageously Large Neural Networks" (2017). Developed in
+    the chapter *Experts*.
+    """
+    E = routers[0].shape[1]
+    if len(experts) != E:
+        raise ValueError(f"the router knows {E} experts, and there are {len(experts)}")
+    Ps = [npx.softmax(np.dot(X, W)) for X, W in zip(Xs, routers)]
+    most = [capacity(len(P), E, factor, top) for P in Ps]
+    plans = [plan(choose(P, top), E, m) for P, m in zip(Ps, most)]  # here Python waits
+    inputs = to_experts([_take(X, p.tokens) for X, p in zip(Xs, plans)], plans)
+    done = [dense.forward([x], [block]) for x, block in zip(inputs, experts)]
+    outputs = from_experts([Y for (Y,), _ in done], plans)
+    wanted = [_take(P, p.tokens) * _chosen(P, p) for P, p in zip(Ps, plans)]
+    gates = [P.sum(axis=1, keepdims=True) for P in wanted]  # (m, 1): a row's weight
+    saved = Saved(Xs, Ps, plans, gates, inputs, [H for _, (H,) in done], outputs)
+    return [combine(g * R, p) for g, R, p in zip(gates, outputs, plans)], saved
+
+
+def backward(dYs, saved, routers, experts, balance=0.0):
+    """The layer's gradients: `(dXs, dWs, gradients)`. Two all-to-alls, one allreduce.
+
+    `dYs`: the loss's gradient by the outputs. `balance`: to the loss, this many times
+    the sum of the devices' `balance_loss` is added. The others: as in `forward`.
+
+    `dXs`: by the tokens of each device. `dWs`: by the router, summed over devices.
+    `gradients[e]`: by the parameters of expert e, complete on its device.
+    """
+    Xs, Ps, plans, gates, inputs, hidden, outputs = saved
+    dRs = [_take(dY, p.tokens) for dY, p in zip(dYs, plans)]
+    arrived = to_experts([g * dR for g, dR in zip(gates, dRs)], plans)
+    done = [_through(*of_one) for of_one in zip(arrived, inputs, hidden, experts)]
+    returned = from_experts([dx for dx, _ in done], plans)
+    dXs, dWs = [], []
+    for X, W, P, p, R, dR, dx in zip(Xs, routers, Ps, plans, outputs, dRs, returned):
+        by_gate = (R * dR).sum(axis=1, keepdims=True)  # (m, 1)
+        dP = combine(_chosen(P, p) * by_gate, p)
+        dP = dP + _like(P, p.wanted / p.wanted.sum()) * (balance * P.shape[1] / len(P))
+        dS = P * (dP - (P * dP).sum(axis=1, keepdims=True))  # back through the softmax
+        dXs.append(combine(dx, p) + np.dot(dS, W.T))
+        dWs.append(np.dot(X.T, dS))
+    allreduce(dWs)
+    return dXs, dWs, [gradient for _, gradient in done]
+
+
+def combine(rows, plan):
+    """Add up the rows (m, ·) of each token: (n, ·), zeros for a token without any."""
+    none = np.zeros((1, rows.shape[1]), dtype=rows.dtype, ctx=rows.ctx)
+    return _take(np.concatenate([rows, none]), plan.rows).sum(axis=1)
+
+
+def balance_loss(P, plan):
+    """E times the sum over experts of *share of the choices* · *mean probability*.
+
+    Source: Fedus et al. (2022), equation 4. Developed in the chapter *Experts*.
+    """
+    shares = _like(P, plan.wanted / plan.wanted.sum())
+    return (shares * P.mean(axis=0)).sum() * P.shape[1]
+
+
+def _through(dY, x, H, block):
+    if not len(x):  # no token came; a product of no rows ends MXNet's process
+        return x, [np.zeros_like(p) for p in block]
+    (dX,), (gradient,) = dense.backward([dY], [x], [H], [block])
+    return dX, gradient
+
+
+def _take(x, index):
+    return np.take(x, np.array(index, dtype="int32", ctx=x.ctx), axis=0)
+
+
+def _chosen(P, plan):
+    return _like(P, numpy.eye(P.shape[1])[plan.experts])  # (m, E), zeros and ones
+
+
+def _like(x, values):
+    return np.array(values, dtype=x.dtype, ctx=x.ctx)
+
+
+def _split(x, counts):
+    ends = numpy.append(0, numpy.cumsum(counts))
+    return [x[a:b] for a, b in zip(ends, ends[1:])]
+
+
+def _homes(num_experts, k):
+    edges = cuts(num_experts, k)
+    return list(zip(edges, edges[1:]))
