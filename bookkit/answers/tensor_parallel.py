@@ -1,5 +1,7 @@
 """Answers to exercises of the part on tensor parallelism."""
 
+from itertools import chain, product
+
 import numpy
 
 from .question import Question, Task
@@ -73,6 +75,84 @@ def compared(found, right, allreduce, hint):
     return ""
 
 
+def dropped(choices, E, most):
+    """The choices (token, 0 or 1) that come when their expert has no place left."""
+    places, late = [most] * E, []
+    for c in (0, 1):
+        for t, both in enumerate(choices):
+            places[both[c]] -= 1
+            if places[both[c]] < 0:
+                late.append((t, c))
+    return sorted(late)
+
+
+def judge_dropped(function):
+    choices = [(0, 1), (0, 2), (0, 1), (1, 0), (1, 2), (2, 0)]
+    for most in (2, 4, 12):
+        found = [tuple(pair) for pair in function([list(c) for c in choices], 3, most)]
+        right = dropped(choices, 3, most)
+        if right and not found:
+            return f"With {most} places, none of {len(right)} is found."
+        more, missing = ([x for x in a if x not in b]
+                         for a, b in ((found, right), (right, found)))  # fmt: skip
+        if more:
+            return (f"With {most} places, {more[0]} is late. Do all first choices come "
+                    "first?")  # fmt: skip
+        if missing:
+            return f"With {most} places, {missing[0]} is late, too."
+        if found != right:
+            return "They are right, but not sorted, or twice in the list."
+    return ""
+
+
+def send_counts(wants, E):
+    """Rows from device i to device j: a table, with zeros for what stays."""
+    k = len(wants)
+    home = [j for j in range(k) for _ in range(j * E // k, (j + 1) * E // k)]
+    return [
+        [sum(home[e] == j != i for e in wants[i]) for j in range(k)] for i in range(k)
+    ]
+
+
+def judge_send_counts(function):
+    for wants, E in (
+        ([[0, 0, 1], [1, 1, 0]], 2),
+        ([[0, 1, 2, 3, 4], [4, 4, 0, 2], [1, 2, 3]], 5),
+    ):
+        found = [[int(n) for n in row] for row in function(wants, E)]
+        right = send_counts(wants, E)
+        k = len(wants)
+        if [len(row) for row in found] != [k] * k:
+            return f"It is no table of {k} rows and {k} columns."
+        for i, j in product(range(k), repeat=2):
+            n, m = found[i][j], right[i][j]
+            if i == j and n:
+                return f"Device {i} sends {n} rows to itself. What stays is not sent."
+            if n != m:
+                return (f"{E} experts on {k} devices: device {i} sends {n} to {j}, "
+                        f"and should send {m}.")  # fmt: skip
+    return ""
+
+
+def balance_gradient(P):
+    """The gradient of the balance loss of top-1 routing by the probabilities."""
+    n, E = P.shape
+    share = numpy.bincount(P.argmax(axis=1), minlength=E) / n
+    return numpy.tile(E * share / n, (n, 1))
+
+
+def judge_balance_gradient(function):
+    P = numpy.random.RandomState(9).dirichlet([1.0] * 3, size=8)
+    found, right = numpy.asarray(function(P.copy())), balance_gradient(P)
+    if found.shape != right.shape:
+        return f"Its shape is {found.shape}, and should be {right.shape}."
+    for factor, hint in ((8, "1/n"), (1 / 3, "E")):
+        if numpy.allclose(found, factor * right):
+            return f"It is {factor:.2f} times what it should be. Where is {hint}?"
+    wrong = (abs(found - right) > 1e-9).sum()
+    return f"{wrong} of {right.size} numbers are wrong." if wrong else ""
+
+
 QUESTIONS = {
     ("layerwise", 1): Question(
         "the number of devices",
@@ -130,5 +210,67 @@ QUESTIONS = {
             (16 * 1024, "These are numbers; each has 4 bytes."),
             (16 * 512 * 4, "That is the output. What does the second layer read?"),
         ],
+    ),
+    ("experts", 1): Question(
+        "the number of places of an expert",
+        160,
+        [
+            (80, "There are two experts per token."),
+            (128, "The capacity factor is 1.25."),
+            (10240, "That is for all experts together."),
+        ],
+    ),
+    ("experts", 2): Task(
+        "your function dropped",
+        dropped,
+        [
+            (
+                lambda choices, E, most: [],
+                "With 2 places, none of 6 is found.",
+            ),
+            (
+                lambda choices, E, most: [
+                    (t, c)
+                    for t, both in enumerate(choices)
+                    for c in (0, 1)
+                    if [*chain(*choices[:t])].count(both[c]) >= most
+                ],
+                "With 2 places, (3, 0) is late. Do all first choices come first?",
+            ),
+        ],
+        judge=judge_dropped,
+    ),
+    ("experts", 3): Task(
+        "your function send_counts",
+        send_counts,
+        [
+            (
+                lambda wants, E: [[w.count(0), w.count(1)] for w in wants],
+                "Device 0 sends 2 rows to itself. What stays is not sent.",
+            ),
+            (
+                lambda wants, E: [
+                    [w.count(j) if i != j else 0 for j in range(len(wants))]
+                    for i, w in enumerate(wants)
+                ],
+                "5 experts on 3 devices: device 0 sends 1 to 1, and should send 2.",
+            ),
+        ],
+        judge=judge_send_counts,
+    ),
+    ("experts", 4): Task(
+        "your function balance_gradient",
+        balance_gradient,
+        [
+            (
+                lambda P: 8 * balance_gradient(P),
+                "It is 8.00 times what it should be. Where is 1/n?",
+            ),
+            (
+                lambda P: balance_gradient(P) / 3,
+                "It is 0.33 times what it should be. Where is E?",
+            ),
+        ],
+        judge=judge_balance_gradient,
     ),
 }

@@ -33,12 +33,11 @@ Saved = namedtuple("Saved", "Xs Ps plans gates inputs hidden outputs")
 def choose(P, top=1):
     """The `top` most probable experts of each token, the best first: (n, top), NumPy.
 
-    `P`: probabilities (n, E), NumPy or `mxnet.np`, for which it waits. Of equals, the
-    first comes first. Raises `ValueError` for a `top` that is not in 1 to E.
+    `P`: probabilities (n, E), NumPy. Of equals, the first comes first. Raises
+    `ValueError` for a `top` that is not in 1 to E.
     """
     if not 1 <= top <= P.shape[1]:
         raise ValueError(f"top={top} of {P.shape[1]} experts: choose 1 to all of them")
-    P = P if isinstance(P, numpy.ndarray) else P.asnumpy()
     return numpy.argsort(-P, axis=1, kind="stable")[:, :top]
 
 
@@ -92,10 +91,7 @@ def all_to_all(parts):
 
 
 def to_experts(rows, plans):
-    """Send `rows[i]` (m, ·), sorted by expert: E arrays, each on its expert's device.
-
-    In each, the rows of device 0 come first, then those of device 1, …
-    """
+    """Send `rows[i]` (m, ·): E arrays, on the experts' devices, device 0's first."""
     homes = _homes(len(plans[0].counts), len(plans))
     shares = [[p.counts[a:b].sum() for a, b in homes] for p in plans]
     found = all_to_all([_split(x, counts) for x, counts in zip(rows, shares)])
@@ -118,8 +114,7 @@ def from_experts(arrays, plans):
 def split_experts(experts, devices):
     """Divide E blocks `[W1 (d, h), b1, W2 (h, d), b2]` over k devices: a list of E.
 
-    Neighbours stay together; devices' numbers of experts differ by one at most.
-    Raises `ValueError` for fewer experts than devices.
+    Devices' numbers of experts differ by one at most. Raises `ValueError` for E < k.
     """
     E, k = len(experts), len(devices)
     if not 1 <= k <= E:
@@ -134,9 +129,8 @@ def split_experts(experts, devices):
 def forward(Xs, routers, experts, top=1, factor=None):
     """The layer's outputs on each device: `(Ys, saved)`. Two all-to-alls.
 
-    `Xs`, `routers`: as above. `experts`: from `split_experts`. `top`: experts per
-    token. `factor`: as in `capacity`, for each device's tokens by themselves. A
-    dropped choice adds nothing to the output.
+    `Xs`, `routers`: as above. `experts`: from `split_experts`. `top`: of each token.
+    `factor`: of each device's `capacity`. A dropped choice adds nothing to the output.
 
     Source: Shazeer et al., "Outrageously Large Neural Networks" (2017). Developed in
     the chapter *Experts*.
@@ -146,7 +140,8 @@ def forward(Xs, routers, experts, top=1, factor=None):
         raise ValueError(f"the router knows {E} experts, and there are {len(experts)}")
     Ps = [npx.softmax(np.dot(X, W)) for X, W in zip(Xs, routers)]
     most = [capacity(len(P), E, factor, top) for P in Ps]
-    plans = [plan(choose(P, top), E, m) for P, m in zip(Ps, most)]  # here Python waits
+    choices = [choose(P.asnumpy(), top) for P in Ps]  # here Python waits
+    plans = [plan(choice, E, m) for choice, m in zip(choices, most)]
     inputs = to_experts([_take(X, p.tokens) for X, p in zip(Xs, plans)], plans)
     done = [dense.forward([x], [block]) for x, block in zip(inputs, experts)]
     outputs = from_experts([Y for (Y,), _ in done], plans)

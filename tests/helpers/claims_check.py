@@ -13,7 +13,7 @@ from notebook_cells import ROOT, asserts, code_cells, tags
 PARTS = {"S": 16, "D": 13, "M": 13, "T": 38}
 EXPECTED = [f"{part}{i}" for part, n in PARTS.items() for i in range(1, n + 1)]
 #: Rows that were added before the others of their letter.
-EXPECTED += [i for i in ("M13", "F15", "F16", "F21") if i not in EXPECTED]
+EXPECTED += [i for i in ("M13", "F14", "F15", "F16", "F21") if i not in EXPECTED]
 EXPECTED += ["T39"] if "T39" not in EXPECTED else []
 
 

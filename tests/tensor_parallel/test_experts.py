@@ -168,10 +168,10 @@ def test_each_pass_sends_rows_there_and_back_and_backward_sums_a_router(k, E, to
 
 def test_the_balance_loss_is_1_when_even_and_E_when_one_expert_has_all():
     even = np.full((8, 4), 0.25)
-    one = np.array(numpy.eye(4)[[2] * 8])
+    one = numpy.eye(4)[[2] * 8]
     turns = numpy.arange(8)[:, None] % 4
     assert float(ep.balance_loss(even, ep.plan(turns, 4, 8))) == 1
-    assert float(ep.balance_loss(one, ep.plan(ep.choose(one), 4, 8))) == 4
+    assert float(ep.balance_loss(np.array(one), ep.plan(ep.choose(one), 4, 8))) == 4
 
 
 @pytest.mark.parametrize(
