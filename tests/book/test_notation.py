@@ -19,6 +19,7 @@ OWN = {
     "chapters/pipeline/micro_batches": "L",
     "chapters/pipeline/shorter_bubbles": "FIWdv",
     "chapters/scale/scale": "acS",
+    "chapters/tensor_parallel/experts": "efELP",
 }
 #: What a letter of the table must not stand for.
 OTHERWISE = {
