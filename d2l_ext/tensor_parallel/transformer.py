@@ -1,0 +1,255 @@
+"""A Transformer over its heads: a decoder whose layers are divided over devices.
+
+Divided layers take turns with what lies between them: dropout, the residual sum, and a
+norm. Two moves lead in and out (`exchange`), and nothing else is ever sent:
+
+    tokens → embed ─collect→ between ─spread→ attention ─collect→ between ─spread→ mlp
+             ─collect→ between ─spread→ … ─collect→ between ─spread→ scores → loss
+"""
+
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy
+from mxnet import autograd, np, npx
+
+from ..data_parallel.traffic import cuts
+from .attention import attention, dense, mlp
+from .exchange import SEQUENCE, TENSOR, allreduce
+from .vocabulary import cross_entropy, embed
+
+#: Weights (out, in) by the end of their name: the axis that is cut.
+CUT = {"qkv": 0, "out": 1, "up": 0, "down": 1, "table": 0, "scores": 0}
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """The sizes of a decoder. `dropout`: the share of the values that become zero."""
+
+    vocab: int
+    width: int = 128
+    heads: int = 4
+    layers: int = 2
+    tied: bool = True  # the scores' weights are the embedding's
+    dropout: float = 0.0
+
+    def halves(self):
+        """Names of the divided layers in their order, two for each block."""
+        return [f"{i}.{kind}" for i in range(self.layers) for kind in ("attend", "mlp")]
+
+    def shapes(self):
+        """Shapes of the parameters by name, those of weights (out, in)."""
+        d, shapes = self.width, {"table": (self.vocab, self.width)}
+        for half in self.halves():
+            first, second = ("qkv", "out") if "attend" in half else ("up", "down")
+            wide, narrow = (3 * d, d) if first == "qkv" else (4 * d, 4 * d)
+            shapes[f"{half}.gain"] = shapes[f"{half}.shift"] = (d,)
+            shapes[f"{half}.{first}"], shapes[f"{half}.{second}"] = (wide, d), (d, narrow)
+        shapes["end.gain"] = shapes["end.shift"] = (d,)
+        return shapes if self.tied else {**shapes, "scores": (self.vocab, d)}
+
+
+def init_params(decoder, seed=0, dtype="float32"):
+    """Return NumPy arrays by name: weights from N(0, 1/in), small where blocks end."""
+    if decoder.width % decoder.heads:
+        raise ValueError(
+            f"{decoder.width} columns cannot be divided into {decoder.heads} heads: "
+            "use a multiple"
+        )
+    rng, params = numpy.random.RandomState(seed), {}
+    for name, shape in decoder.shapes().items():
+        kind = name.split(".")[-1]
+        scale = 0.02 if kind in ("table", "scores") else shape[-1] ** -0.5
+        if kind in ("out", "down"):
+            scale /= (2 * decoder.layers) ** 0.5  # so many are added up
+        whole = {"gain": numpy.ones, "shift": numpy.zeros}.get(kind)
+        params[name] = whole(shape) if whole else scale * rng.randn(*shape)
+    return {name: p.astype(dtype) for name, p in params.items()}
+
+
+def positions(T, batch, width):
+    """Sines and cosines that tell the positions apart, (T · batch, width), NumPy."""
+    angles = numpy.arange(T)[:, None] / 10_000 ** (numpy.arange(0, width, 2) / width)
+    waves = numpy.stack([numpy.sin(angles), numpy.cos(angles)], 2).reshape(T, -1)
+    return 0.02 * numpy.repeat(waves[:, :width], batch, axis=0)
+
+
+def scores(params, tokens, decoder, masks=None):
+    """The decoder on one device, undivided: the scores (T · batch, vocab).
+
+    `params`: arrays by name on the device of `tokens` (T, batch). `masks`: as
+    `dropout_masks` returns them, default none. To be recorded, or not.
+
+    Source: Radford et al. (2019), with norms before attention and MLP. Developed in the
+    chapter *Tensor parallelism: a Transformer over its heads*.
+    """
+    batch = tokens.shape[1]
+    x = np.array(positions(*tokens.shape, decoder.width), dtype=params["table"].dtype,
+                 ctx=tokens.ctx)  # fmt: skip
+    y = embed(tokens.reshape(-1), params["table"], 0)
+    for i, half in enumerate(decoder.halves()):
+        mask = masks[i] if masks else None
+        x, h = between(params, half, mask, x, y)
+        y = inside(params, half, h, batch, decoder.heads)
+    _, h = between(params, "end", masks[-1] if masks else None, x, y)
+    return dense(h, params["table" if decoder.tied else "scores"])
+
+
+def between(params, half, mask, x, y):
+    """Dropout, the residual sum, and the next half's norm: row by row, (n, width)."""
+    x = x + (y if mask is None else y * mask)
+    return x, npx.layer_norm(x, params[f"{half}.gain"], params[f"{half}.shift"], axis=-1)
+
+
+def inside(params, half, h, batch, heads):
+    """A divided layer: what these heads, or these hidden values, add to (n, width)."""
+    if half.endswith("mlp"):
+        return mlp(h, params[f"{half}.up"], params[f"{half}.down"])
+    return attention(h, params[f"{half}.qkv"], params[f"{half}.out"], batch, heads)
+
+
+def split(params, devices, decoder):
+    """Divide a decoder over k devices: `parts[i]` are the arrays by name on device i.
+
+    Attention is cut at the borders of heads, the MLP anywhere, the table between
+    tokens; shares differ by one at most. Norms are whole on each. Gradients are
+    attached. Raises `ValueError` for more devices than heads.
+    """
+    k, parts = len(devices), [{} for _ in devices]
+    if not 1 <= k <= min(decoder.heads, decoder.vocab):
+        raise ValueError(
+            f"{decoder.heads} heads and {decoder.vocab} tokens cannot be divided over "
+            f"{k} devices: use 1 to {min(decoder.heads, decoder.vocab)}"
+        )
+    for name, whole in params.items():
+        slices = _cut(name, whole, k, decoder.heads)
+        for part, device, own in zip(parts, devices, slices):
+            part[name] = np.array(own, dtype=own.dtype, ctx=device)
+            shared = decoder.tied and name == "table"  # its gradient has two sources
+            part[name].attach_grad("add" if shared else "write")
+    return parts
+
+
+def join(parts):
+    """Put the parts of a decoder together again: NumPy arrays by name."""
+    columns = {name: [p[name].asnumpy() for p in parts] for name in parts[0]}
+    return {
+        name: numpy.concatenate(arrays, CUT[kind]) if kind in CUT else arrays[0]
+        for name, arrays in columns.items()
+        for kind in [name.split(".")[-1]]
+    }
+
+
+def _cut(name, whole, k, heads):
+    kind = name.split(".")[-1]
+    if kind not in CUT:
+        return [whole] * k
+    size = whole.shape[CUT[kind]]
+    units = heads if kind in ("qkv", "out") else size
+    edges = [c * (size // units) for c in cuts(units, k)]
+    return numpy.split(whole, edges[1:-1], CUT[kind])
+
+
+def dropout_masks(decoder, n, seed):
+    """What dropout leaves, for each place between layers: NumPy (n, width), or None.
+
+    `seed`: a whole number or a list of them, such as `[seed, step]`. Drawn for the
+    whole minibatch, so that the devices, however many, drop the same values.
+    """
+    if not decoder.dropout:
+        return None
+    rng, left = numpy.random.default_rng(seed), 1 - decoder.dropout
+    shape = (n, decoder.width)
+    return [
+        (rng.random(shape, dtype="float32") < left) / numpy.float32(left)
+        for _ in range(2 * decoder.layers + 1)
+    ]
+
+
+def recorded(k, function, *inputs):
+    """Call `function(i, …)` for each of k devices; return the outputs and the way back.
+
+    `inputs`: lists, an array per device. `function` returns a tuple of arrays. The
+    outputs are lists again. `back(…)` takes a list of gradients for each output and
+    returns one for each input; those of parameters are left in their `grad`.
+
+    Nothing is sent in here: each device's part goes forward and backward alone.
+    """
+    for x in chain(*inputs):  # gradients are written, so they need no zeros
+        autograd.mark_variables(x, np.empty(x.shape, dtype=x.dtype, ctx=x.ctx))
+    with autograd.record():
+        outs = [function(*own) for own in zip(range(k), *inputs)]
+
+    def back(*gradients):
+        for out, own in zip(outs, zip(*gradients)):
+            autograd.backward(list(out), list(own))
+        return [[x.grad for x in xs] for xs in inputs]
+
+    return [[x.detach() for x in column] for column in zip(*outs)], back
+
+
+def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
+    """The loss of each token, and the function that goes backward.
+
+    `tokens`, `targets`: whole numbers (T, batch), NumPy or `mxnet.np`. `parts`: from
+    `split`. `way`: `exchange.TENSOR`, or `SEQUENCE`, with a share of the rows on each
+    device between the layers. `masks`: from `dropout_masks`. `count`: what the summed
+    loss is divided by, default T · batch.
+
+    Returns `(losses, backward)`: the losses (T · batch,) on every device; `backward()`
+    leaves the gradients in the `grad` of each array in `parts`. Nothing waits.
+    Source: Shoeybi et al. (2019); `SEQUENCE`: Korthikanti et al. (2022). Developed in
+    the chapter *Tensor parallelism: a Transformer over its heads*.
+    """
+    k, (n, batch) = len(parts), (tokens.size, tokens.shape[1])
+    devices = [part["table"].ctx for part in parts]
+    edges = cuts(n, k) if way is SEQUENCE else None
+
+    def own(whole, dtype):  # of (n, …) on the host, the rows that each device has
+        rows = [whole[a:b] for a, b in zip(edges, edges[1:])] if edges else [whole] * k
+        return [np.array(r, dtype=dtype, ctx=d) for r, d in zip(rows, devices)]
+
+    ids, labels = ([np.array(v.reshape(-1), dtype="int32", ctx=d) for d in devices]
+                   for v in (tokens, targets))  # fmt: skip
+    firsts, heads = cuts(decoder.vocab, k), numpy.diff(cuts(decoder.heads, k)).tolist()
+    dtype, halves = parts[0]["table"].dtype, [*decoder.halves(), "end"]
+    last = "table" if decoder.tied else "scores"
+
+    xs = own(positions(*tokens.shape, decoder.width), dtype)
+    (ys,), back = recorded(k, lambda i: (embed(ids[i], parts[i]["table"], firsts[i]),))
+    ways_back = [back]
+    for half, mask in zip(halves, masks or [None] * len(halves)):
+        ys = way.collect(ys)
+        mask = [None] * k if mask is None else own(mask, dtype)
+        (xs, hs), back_between = recorded(
+            k, lambda i, x, y: between(parts[i], half, mask[i], x, y), xs, ys)
+        hs = way.spread(hs)
+        (ys,), back_inside = recorded(
+            k, lambda i, h: (dense(h, parts[i][last]) if half == "end" else
+                             inside(parts[i], half, h, batch, heads[i]),), hs)
+        ways_back.append((back_between, back_inside))
+    losses, dys = cross_entropy(ys, labels, firsts, count)
+
+    def backward():
+        for part in parts:
+            if decoder.tied:
+                part["table"].grad[:] = 0
+        grads, dxs = dys, [np.zeros_like(x) for x in xs]
+        for back_between, back_inside in reversed(ways_back[1:]):
+            (dhs,) = back_inside(grads)
+            dxs, grads = back_between(dxs, way.collect(dhs))
+            grads = way.spread(grads)
+        ways_back[0](grads)
+        if way is SEQUENCE:
+            _sum_of_the_norms(parts)
+
+    return losses, backward
+
+
+def _sum_of_the_norms(parts):
+    """With a share of the rows, a device has a share of the norms' gradients, too."""
+    names = [name for name in parts[0] if name.split(".")[-1] not in CUT]
+    sums = allreduce([np.stack([part[name].grad for name in names]) for part in parts])
+    for part, rows in zip(parts, sums):
+        for name, row in zip(names, rows):
+            part[name].grad[:] = row

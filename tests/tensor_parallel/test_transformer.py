@@ -1,0 +1,161 @@
+"""A decoder divided over devices computes what it computes on one."""
+
+import d2l_ext  # noqa: F401, I001
+
+import numpy
+import pytest
+from mxnet import autograd, np, npx
+
+from d2l_ext.data_parallel import traffic
+from d2l_ext.devices import try_all_devices
+from d2l_ext.tensor_parallel import attention, exchange, transformer, vocabulary
+from d2l_ext.tensor_parallel.exchange import SEQUENCE, TENSOR
+
+npx.set_np()
+
+WAYS = {"tensor": TENSOR, "sequence": SEQUENCE}
+#: ‖a − b‖ in units of ‖b‖: for all gradients together. One array alone may have twice
+#: that, where a norm's gradient is a small sum of large numbers.
+TOLERANCE = {"float64": 1e-12, "float32": 1e-6}
+T, BATCH, VOCAB = 12, 4, 29
+
+
+def decoder(**sizes):
+    return transformer.Decoder(**{"vocab": VOCAB, "width": 48, "heads": 4, **sizes})
+
+
+def text(seed=0):
+    return numpy.random.RandomState(seed).randint(VOCAB, size=(2, T, BATCH))
+
+
+def by_autograd(sizes, dtype, masks=None):
+    """Losses and gradients of the undivided decoder: MXNet's own softmax and autograd."""
+    params = {name: np.array(p, dtype=dtype)
+              for name, p in transformer.init_params(sizes, 0, dtype).items()}  # fmt: skip
+    for p in params.values():
+        p.attach_grad()
+    tokens, targets = (np.array(v, dtype="int32") for v in text())
+    with autograd.record():
+        scores = transformer.scores(params, tokens, sizes, masks and [
+            np.array(m, dtype=dtype) for m in masks])  # fmt: skip
+        losses = -npx.pick(npx.log_softmax(scores, axis=-1), targets.reshape(-1))
+        mean = losses.mean()
+    mean.backward()
+    return losses.asnumpy(), {name: p.grad.asnumpy() for name, p in params.items()}
+
+
+def divided(sizes, dtype, k, way, masks=None):
+    """The same over k devices: each device's losses, and the gradients together."""
+    params = transformer.init_params(sizes, 0, dtype)
+    parts = transformer.split(params, try_all_devices(k), sizes)
+    losses, backward = transformer.loss(*text(), parts, sizes, way, masks)
+    backward()
+    grads = [{name: p.grad for name, p in part.items()} for part in parts]
+    return [x.asnumpy() for x in losses], grads
+
+
+def assert_close(found, expected, times=1):
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    norm, bound = numpy.linalg.norm, TOLERANCE[str(expected.dtype)]
+    assert norm(found - expected) <= times * bound * norm(expected)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("k", [1, 2, 3, 4])  # 4 heads over 3 devices: 1, 1, and 2
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("tied", [True, False])
+def test_losses_and_all_gradients_equal_those_of_one_device(k, way, dtype, tied):
+    sizes = decoder(tied=tied, dropout=0.1)
+    masks = transformer.dropout_masks(sizes, T * BATCH, [0, 7])
+    expected, gradients = by_autograd(sizes, dtype, masks)
+    losses, grads = divided(sizes, dtype, k, WAYS[way], masks)
+    for found in losses:
+        assert_close(found, expected)
+    joined = transformer.join(grads)
+    assert joined.keys() == gradients.keys()
+    for name, found in joined.items():
+        assert_close(found, gradients[name], times=2)
+    assert_close(*(numpy.concatenate([g[name].ravel() for name in gradients])
+                   for g in (joined, gradients)))  # fmt: skip
+    for name in ("end.gain", "0.mlp.shift"):  # whole on each device, with the same bits
+        assert len({part[name].asnumpy().tobytes() for part in grads}) == 1
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_attention_is_the_softmax_over_earlier_positions_by_numpy(dtype):
+    heads, d, rng = 3, 5, numpy.random.RandomState(0)
+    x = rng.randn(6, 2, heads * 3 * d).astype(dtype)
+    q, k, v = (x.reshape(6, 2, heads, 3, d)[:, :, :, i] for i in range(3))
+    expected = numpy.empty_like(q)
+    for t in range(6):
+        z = numpy.einsum("bhd,sbhd->sbh", q[t], k[: t + 1]) / d**0.5
+        shares = numpy.exp(z) / numpy.exp(z).sum(0)
+        expected[t] = numpy.einsum("sbh,sbhd->bhd", shares, v[: t + 1])
+    ways = [attention.plain] + [attention.fused] * (dtype == "float32")
+    for way in ways:
+        assert_close(way(np.array(x, dtype=dtype), heads).asnumpy(),
+                     expected.reshape(6, 2, -1))  # fmt: skip
+
+
+def test_dropout_drops_the_same_on_any_number_of_devices_and_another_next_time():
+    sizes = decoder(dropout=0.25)
+    masks = transformer.dropout_masks(sizes, 1000, [3, 1])
+    again, later = (transformer.dropout_masks(sizes, 1000, [3, i]) for i in (1, 2))
+    assert len(masks) == 5 and all((a == b).all() for a, b in zip(masks, again))
+    assert not (masks[0] == masks[1]).all() and not (masks[0] == later[0]).all()
+    assert abs(masks[0].mean() - 1) < 0.02
+    assert numpy.unique(masks[0]).tolist() == [0, numpy.float32(4 / 3)]
+    assert transformer.dropout_masks(decoder(), 1000, 0) is None
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_a_block_needs_two_allreduces_each_way_and_the_ends_one(k, layers):
+    """F11, and F12: in halves, the same bytes go; only norms' gradients are added."""
+    sizes, devices = decoder(layers=layers), try_all_devices(k)
+    one = traffic.expected("ring", k, T * BATCH * 48 * 4)
+    softmax = (k - 1) * 2 * T * BATCH * 4
+    norms = traffic.expected("ring", k, 2 * (2 * layers + 1) * 48 * 4)
+    for way in (TENSOR, SEQUENCE):
+        parts = transformer.split(transformer.init_params(sizes), devices, sizes)
+        with traffic.count(devices) as there:
+            _, backward = transformer.loss(*text(), parts, sizes, way)
+        with traffic.count(devices) as back:
+            backward()
+        sums = 2 * layers + 1
+        assert there.sent == [sums * nbytes + softmax for nbytes in one.sent]
+        extra = sum(norms.sent) if way is SEQUENCE else 0
+        assert sum(back.sent) == sums * sum(one.sent) + extra
+
+
+def test_what_a_reduce_scatter_leaves_an_allgather_joins_to_the_sum():
+    for k in (1, 2, 3, 4):
+        arrays = [numpy.arange(14.0).reshape(7, 2) * 10**i for i in range(k)]
+        Xs = [np.array(a, ctx=d) for a, d in zip(arrays, try_all_devices(k))]
+        shares = exchange.reduce_scatter(Xs)
+        assert sum(x.shape[0] for x in shares) == 7
+        for whole, device in zip(exchange.allgather(shares), try_all_devices(k)):
+            assert whole.ctx == device and (whole.asnumpy() == sum(arrays)).all()
+
+
+def test_the_softmax_over_shards_bears_large_scores():
+    scores = [[800.0, 0], [-900, 790]], [[810, 1.0], [-900, 790]]
+    zs = [np.array(z, ctx=d) for z, d in zip(scores, try_all_devices(2))]
+    targets = [np.array([2, 3], dtype="int32", ctx=d) for d in try_all_devices(2)]
+    losses, grads = vocabulary.cross_entropy(zs, targets, [0, 2])
+    expected = [numpy.log(1 + numpy.exp(-10)), numpy.log(2)]
+    assert numpy.allclose(losses[1].asnumpy(), expected, atol=1e-6)
+    assert numpy.allclose(grads[1].asnumpy()[1], [0, -0.25])
+
+
+def test_split_and_join_undo_each_other_and_heads_bound_the_devices():
+    sizes = decoder(tied=False)
+    params = transformer.init_params(sizes)
+    parts = transformer.split(params, try_all_devices(3), sizes)
+    assert [p["0.attend.qkv"].shape[0] for p in parts] == [36, 36, 72]  # 1, 1, 2 heads
+    joined = transformer.join(parts)
+    assert all((joined[name] == p).all() for name, p in params.items())
+    with pytest.raises(ValueError, match="4 heads and 29 tokens.*over 5 devices"):
+        transformer.split(params, [None] * 5, sizes)
+    with pytest.raises(ValueError, match="48 columns cannot be divided into 5 heads"):
+        transformer.init_params(decoder(heads=5))
