@@ -130,7 +130,111 @@ def judge_send_counts(function):
     return ""
 
 
+def shares(W, heads, k):
+    """Each device's heads of stacked queries, keys and values, stacked alike."""
+    stacked = W.reshape(3, k, -1, W.shape[1])
+    return [stacked[:, i].reshape(-1, W.shape[1]) for i in range(k)]
+
+
+def judge_shares(function):
+    W = numpy.arange(3 * 24 * 5.0).reshape(-1, 5)  # 6 heads of 4 columns, width 5
+    found = [numpy.asarray(part) for part in function(W, 6, 3)]
+    right = shares(W, 6, 3)
+    for i, (part, own) in enumerate(zip(found, right)):
+        if part.shape != own.shape:
+            return f"Device {i} has the shape {part.shape}, and should have {own.shape}."
+        if (part != own).any():
+            return f"Device {i} has rows of others. Does it have keys, and values?"
+    return "" if len(found) == 3 else f"It makes {len(found)} shares for 3 devices."
+
+
+class Allgather:
+    """Stacks NumPy arrays, and counts the bytes of one of them each time."""
+
+    def __init__(self):
+        self.nbytes = []
+
+    def __call__(self, arrays):
+        self.nbytes.append(arrays[0].nbytes)
+        return numpy.stack(arrays)
+
+
+def log_sum_exp(z):
+    most = z.max(1)
+    return most + numpy.log(numpy.exp(z - most[:, None]).sum(1))
+
+
+def sharded_loss(scores, targets, firsts, allgather):
+    """The loss of each position, from two numbers of each device."""
+    rows, mine = numpy.arange(len(targets)), []
+    for z, first in zip(scores, firsts):
+        column = targets - first
+        here = (column >= 0) & (column < z.shape[1])
+        own = numpy.where(here, z[rows, column.clip(0, z.shape[1] - 1)], 0)
+        mine.append(numpy.stack([log_sum_exp(z), own]))
+    found = allgather(mine)
+    return log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)
+
+
+def gathered_loss(scores, targets, firsts, allgather):
+    """The plain way: every device has all scores."""
+    whole = numpy.hstack(list(allgather(scores)))
+    return log_sum_exp(whole) - whole[range(len(targets)), targets]
+
+
+def judge_sharded_loss(function):
+    rng = numpy.random.RandomState(7)
+    z, targets, allgather = rng.randn(5, 12) * 300, rng.randint(12, size=5), Allgather()
+    scores = numpy.hsplit(z, 3)
+    found = numpy.asarray(function(scores, targets, [0, 4, 8], allgather))
+    right = gathered_loss(scores, targets, [0, 4, 8], numpy.stack)
+    if found.shape != right.shape:
+        return f"Its shape is {found.shape}, and should be {right.shape}."
+    wrong = (~numpy.isclose(found, right)).sum()
+    if wrong:
+        return f"{wrong} of {right.size} losses are wrong. Does a large score overflow?"
+    least = 2 * 5 * 8
+    if sum(allgather.nbytes) > least:
+        return f"It gathers {sum(allgather.nbytes)} bytes of each; {least} are enough."
+    return "" if allgather.nbytes else "Nothing went through allgather."
+
+
 QUESTIONS = {
+    ("transformer", 1): Question(
+        "the number of allreduces",
+        4 * 24 + 2,
+        [
+            (4 * 24, "The embedding and the scores are divided, too."),
+            (2 * 24, "A block has two halves, and a step two directions."),
+        ],
+    ),
+    ("transformer", 2): Task(
+        "your function shares",
+        shares,
+        [
+            (
+                lambda W, heads, k: numpy.split(W, k),
+                "Device 0 has rows of others. Does it have keys, and values?",
+            ),
+        ],
+        judge=judge_shares,
+    ),
+    ("transformer", 3): Task(
+        "your function loss",
+        sharded_loss,
+        [
+            (gathered_loss, "It gathers 160 bytes of each; 80 are enough."),
+        ],
+        judge=judge_sharded_loss,
+    ),
+    ("transformer", 4): Question(
+        "the factor",
+        1.25,
+        [
+            (1.5, "There are four moves in a half: two forward, two backward."),
+            (2, "One move comes to the four of a half."),
+        ],
+    ),
     ("layerwise", 1): Question(
         "the number of devices",
         6,

@@ -144,7 +144,7 @@ def test_the_softmax_over_shards_bears_large_scores():
     targets = [np.array([2, 3], dtype="int32", ctx=d) for d in try_all_devices(2)]
     losses, grads = vocabulary.cross_entropy(zs, targets, [0, 2])
     expected = [numpy.log(1 + numpy.exp(-10)), numpy.log(2)]
-    assert numpy.allclose(losses[1].asnumpy(), expected, atol=1e-6)
+    assert numpy.allclose(losses[1].asnumpy(), expected, atol=1e-4)  # the digits of 800 in float32
     assert numpy.allclose(grads[1].asnumpy()[1], [0, -0.25])
 
 
