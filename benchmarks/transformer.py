@@ -5,10 +5,10 @@
 
 from time import perf_counter
 
-import d2l_ext  # noqa: F401  first: it prepares MXNet's engine
 import numpy
 from mxnet import npx, optimizer
 
+import d2l_ext  # noqa: F401  first: it prepares MXNet's engine
 from d2l_ext.data import text
 from d2l_ext.devices import try_all_devices
 from d2l_ext.tensor_parallel import transformer
@@ -27,7 +27,8 @@ def learning(seconds=SECONDS):
     ids, held_out, vocab = the_text()
     return {"bigrams": bigrams(ids, held_out, vocab), "vocab": vocab,
             "seconds": seconds, "batch": BATCH, "T": T,
-            "runs": [train(ids, held_out, vocab, k, seconds) for k in (1, 2)]}  # fmt: skip
+            "runs": [train(ids, held_out, vocab, k, seconds)
+                     for k in (1, 2)]}  # fmt: skip
 
 
 def the_text():
@@ -51,7 +52,8 @@ def train(ids, held_out, vocab, k, seconds):
     decoder = transformer.Decoder(vocab, width=128, heads=4, layers=3)
     parts = transformer.split(transformer.init_params(decoder), try_all_devices(k),
                               decoder)  # fmt: skip
-    updaters = [optimizer.get_updater(optimizer.Adam(learning_rate=RATE)) for _ in parts]
+    updaters = [optimizer.get_updater(optimizer.Adam(learning_rate=RATE))
+                for _ in parts]  # fmt: skip
     losses, clock, steps = [], perf_counter(), 0
     while perf_counter() - clock < seconds:
         for X, y in text.batches(ids, BATCH, T):

@@ -142,7 +142,7 @@ def judge_shares(function):
     right = shares(W, 6, 3)
     for i, (part, own) in enumerate(zip(found, right)):
         if part.shape != own.shape:
-            return f"Device {i} has the shape {part.shape}, and should have {own.shape}."
+            return f"Device {i} has shape {part.shape}, and should have {own.shape}."
         if (part != own).any():
             return f"Device {i} has rows of others. Does it have keys, and values?"
     return "" if len(found) == 3 else f"It makes {len(found)} shares for 3 devices."

@@ -2,7 +2,7 @@
 
 A head has columns of its own in the weights of queries, keys and values, and rows of
 its own in the output's weights. So attention is cut as a dense block is: first by
-columns, then by rows, at the borders of heads. What comes out is a part of every output.
+columns, then by rows, at the borders of heads. It makes a part of every output.
 """
 
 import numpy

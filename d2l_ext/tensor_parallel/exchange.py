@@ -1,4 +1,4 @@
-"""What devices that share a layer tell each other: two moves, and each undoes the other.
+"""What devices that share a layer tell each other: two moves, one the other's way back.
 
     reduce-scatter   every device has a part of all rows  →  the sum of some rows
     allgather        every device has some rows           →  all rows

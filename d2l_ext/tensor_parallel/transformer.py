@@ -44,7 +44,8 @@ class Decoder:
             first, second = ("qkv", "out") if "attend" in half else ("up", "down")
             wide, narrow = (3 * d, d) if first == "qkv" else (4 * d, 4 * d)
             shapes[f"{half}.gain"] = shapes[f"{half}.shift"] = (d,)
-            shapes[f"{half}.{first}"], shapes[f"{half}.{second}"] = (wide, d), (d, narrow)
+            shapes[f"{half}.{first}"] = (wide, d)
+            shapes[f"{half}.{second}"] = (d, narrow)
         shapes["end.gain"] = shapes["end.shift"] = (d,)
         return shapes if self.tied else {**shapes, "scores": (self.vocab, d)}
 
@@ -98,7 +99,8 @@ def scores(params, tokens, decoder, masks=None):
 def between(params, half, mask, x, y):
     """Dropout, the residual sum, and the next half's norm: row by row, (n, width)."""
     x = x + (y if mask is None else y * mask)
-    return x, npx.layer_norm(x, params[f"{half}.gain"], params[f"{half}.shift"], axis=-1)
+    gain, shift = params[f"{half}.gain"], params[f"{half}.shift"]
+    return x, npx.layer_norm(x, gain, shift, axis=-1)
 
 
 def inside(params, half, h, batch, heads):
@@ -222,11 +224,13 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
         ys = way.collect(ys)
         mask = [None] * k if mask is None else own(mask, dtype)
         (xs, hs), back_between = recorded(
-            k, lambda i, x, y: between(parts[i], half, mask[i], x, y), xs, ys)
+            k, lambda i, x, y, half=half, mask=mask:
+            between(parts[i], half, mask[i], x, y), xs, ys)  # fmt: skip
         hs = way.spread(hs)
         (ys,), back_inside = recorded(
-            k, lambda i, h: (dense(h, parts[i][last]) if half == "end" else
-                             inside(parts[i], half, h, batch, heads[i]),), hs)
+            k, lambda i, h, half=half:
+            (dense(h, parts[i][last]) if half == "end" else
+             inside(parts[i], half, h, batch, heads[i]),), hs)  # fmt: skip
         ways_back.append((back_between, back_inside))
     losses, dys = cross_entropy(ys, labels, firsts, count)
 

@@ -1,7 +1,7 @@
 """The two ends of a language model, divided over the vocabulary.
 
 At the start a device knows the rows of some tokens, at the end it makes the scores of
-some tokens. The softmax needs two numbers of each device for a position, not the scores.
+some tokens. The softmax needs two numbers of each device for a position, no scores.
 """
 
 from mxnet import np, npx

@@ -29,9 +29,9 @@ def text(seed=0):
 
 
 def by_autograd(sizes, dtype, masks=None):
-    """Losses and gradients of the undivided decoder: MXNet's own softmax and autograd."""
-    params = {name: np.array(p, dtype=dtype)
-              for name, p in transformer.init_params(sizes, 0, dtype).items()}  # fmt: skip
+    """Losses and gradients of the undivided decoder by MXNet's own autograd."""
+    start = transformer.init_params(sizes, 0, dtype)
+    params = {name: np.array(p, dtype=dtype) for name, p in start.items()}
     for p in params.values():
         p.attach_grad()
     tokens, targets = (np.array(v, dtype="int32") for v in text())
@@ -144,7 +144,8 @@ def test_the_softmax_over_shards_bears_large_scores():
     targets = [np.array([2, 3], dtype="int32", ctx=d) for d in try_all_devices(2)]
     losses, grads = vocabulary.cross_entropy(zs, targets, [0, 2])
     expected = [numpy.log(1 + numpy.exp(-10)), numpy.log(2)]
-    assert numpy.allclose(losses[1].asnumpy(), expected, atol=1e-4)  # the digits of 800 in float32
+    # 800 has few digits behind the point in float32
+    assert numpy.allclose(losses[1].asnumpy(), expected, atol=1e-4)
     assert numpy.allclose(grads[1].asnumpy()[1], [0, -0.25])
 
 
