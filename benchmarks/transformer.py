@@ -13,7 +13,7 @@ from d2l_ext.data import text
 from d2l_ext.devices import try_all_devices
 from d2l_ext.tensor_parallel import transformer
 
-BATCH, T, RATE, SECONDS = 32, 64, 2e-3, 85
+BATCH, T, RATE, SECONDS = 32, 64, 2e-3, 40
 
 
 def learning(seconds=SECONDS):
