@@ -5,15 +5,15 @@
 
 from time import perf_counter
 
+import d2l_ext  # noqa: F401, I001  first: it prepares MXNet's engine
 import numpy
 from mxnet import npx, optimizer
 
-import d2l_ext  # noqa: F401  first: it prepares MXNet's engine
 from d2l_ext.data import text
 from d2l_ext.devices import try_all_devices
 from d2l_ext.tensor_parallel import transformer
 
-BATCH, T, RATE, SECONDS = 32, 64, 2e-3, 40
+BATCH, T, RATE, SECONDS = 32, 64, 2e-3, 30
 
 
 def learning(seconds=SECONDS):
