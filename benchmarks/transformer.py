@@ -3,9 +3,10 @@
     python -m bookkit.stored transformer benchmarks.transformer:learning
 """
 
+import d2l_ext  # noqa: F401, I001  first: it prepares MXNet's engine
+
 from time import perf_counter
 
-import d2l_ext  # noqa: F401, I001  first: it prepares MXNet's engine
 import numpy
 from mxnet import npx, optimizer
 
