@@ -17,7 +17,7 @@ def attention(h, qkv, out, batch, heads):
     (width, heads · d). `heads`: those that are here. Position t looks at 0 to t.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017). Developed in the chapter
-    *Tensor parallelism: a Transformer over its heads*.
+    *A Transformer over its heads*.
     """
     x = dense(h, qkv).reshape(-1, batch, qkv.shape[0])  # (T, batch, 3 · heads · d)
     mixed = (fused if numpy.dtype(h.dtype) == "float32" else plain)(x, heads)

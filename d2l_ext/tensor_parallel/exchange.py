@@ -19,7 +19,7 @@ def reduce_scatter(Xs):
 
     `Xs`: an array (n, …) per device, all of one shape. Returns arrays (nᵢ, …), whose
     rows differ by one at most. Device i sends (k − 1)/k of its array, when k divides n.
-    Developed in the chapter *Tensor parallelism: a Transformer over its heads*.
+    Developed in the chapter *A Transformer over its heads*.
     """
     k, edges = len(Xs), cuts(Xs[0].shape[0], len(Xs))
     sums = [X[a:b] for X, a, b in zip(Xs, edges, edges[1:])]

@@ -82,7 +82,7 @@ def scores(params, tokens, decoder, masks=None):
     `dropout_masks` returns them, default none. To be recorded, or not.
 
     Source: Radford et al. (2019), with norms before attention and MLP. Developed in the
-    chapter *Tensor parallelism: a Transformer over its heads*.
+    chapter *A Transformer over its heads*.
     """
     batch = tokens.shape[1]
     x = np.array(positions(*tokens.shape, decoder.width), dtype=params["table"].dtype,
@@ -201,7 +201,7 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
     Returns `(losses, backward)`: the losses (T · batch,) on every device; `backward()`
     leaves the gradients in the `grad` of each array in `parts`. Nothing waits.
     Source: Shoeybi et al. (2019); `SEQUENCE`: Korthikanti et al. (2022). Developed in
-    the chapter *Tensor parallelism: a Transformer over its heads*.
+    the chapter *A Transformer over its heads*.
     """
     k, (n, batch) = len(parts), (tokens.size, tokens.shape[1])
     devices = [part["table"].ctx for part in parts]

@@ -16,7 +16,7 @@ def embed(tokens, table, first):
     over the devices is the embedding (n, width).
 
     Source: Shoeybi et al., "Megatron-LM" (2019). Developed in the chapter
-    *Tensor parallelism: a Transformer over its heads*.
+    *A Transformer over its heads*.
     """
     size, width = table.shape
     own = tokens - first
