@@ -11,6 +11,7 @@
 | `exchange` | reduce-scatter and allgather, and which of them when | A Transformer over its heads: tensor parallelism |
 | `transformer` | a decoder whose layers are divided | A Transformer over its heads: tensor parallelism |
 | `vocabulary` | the embedding and the loss, cut between words | A Transformer over its heads: tensor parallelism |
+| `ring_attention` | attention over chunks of a sequence, keys and values passed around | Long sequences: ring attention, or context parallelism |
 """  # noqa: E501  (a table)
 
 from .. import lazy
