@@ -197,6 +197,94 @@ def judge_sharded_loss(function):
     if sum(allgather.nbytes) > least:
         return f"It gathers {sum(allgather.nbytes)} bytes of each; {least} are enough."
     return "" if allgather.nbytes else "Nothing went through allgather."
+# ---- ring_attention ----
+
+
+def combine(one, two):
+    """The state of queries that have met the keys of both states."""
+    (m1, s1, o1), (m2, s2, o2) = one, two
+    m = numpy.maximum(m1, m2)
+    old1, old2 = numpy.exp(m1 - m), numpy.exp(m2 - m)
+    return m, s1 * old1 + s2 * old2, o1 * old1 + o2 * old2
+
+
+def _combine_without_maxima(one, two):
+    (m1, s1, o1), (m2, s2, o2) = one, two
+    old1, old2 = numpy.exp(m1), numpy.exp(m2)
+    return 0 * m1, s1 * old1 + s2 * old2, o1 * old1 + o2 * old2
+
+
+def _combine_the_first_only(one, two):
+    (m1, s1, o1), (m2, s2, o2) = one, two
+    m = numpy.maximum(m1, m2)
+    old = numpy.exp(m1 - m)
+    return m, s1 * old + s2, o1 * old + o2
+
+
+def state_of(x, v):
+    """Maximum, sum and output of the scores x (heads, queries, keys) and values v."""
+    m = x.max(axis=2, keepdims=True)
+    p = numpy.exp(x - m)
+    return m, p.sum(axis=2, keepdims=True), p @ v
+
+
+def judge_combine(function):
+    rng = numpy.random.RandomState(9)
+    for scale, said in ((1, "Scores near 0"), (1000, "Scores near 1,000")):
+        x, v = scale * rng.randn(2, 5, 8), rng.randn(2, 8, 3)
+        halves = [state_of(x[:, :, h], v[:, h]) for h in (slice(0, 3), slice(3, 8))]
+        with numpy.errstate(all="ignore"):
+            _m, s, o = function(*halves)
+            found = numpy.asarray(o / s)
+        _, s, o = state_of(x, v)
+        if found.shape != o.shape:
+            return f"The output's shape is {found.shape}, and should be {o.shape}."
+        if not numpy.isfinite(found).all():
+            return f"{said}: some numbers are not finite: exp of what?"
+        wrong = (abs(found - o / s) > 1e-9).sum()
+        if wrong:
+            return f"{said}: {wrong} of {o.size} numbers are wrong. Rescale both."
+    return ""
+
+
+def fold(k):
+    """An order of 2k chunks: an early one and a late one for each of k devices."""
+    return [[i, 2 * k - 1 - i] for i in range(k)]
+
+
+def judge_fold(function):
+    for k in (1, 2, 3, 4, 6):
+        order = [list(own) for own in function(k)]
+        once = sorted(c for own in order for c in own) == list(range(2 * k))
+        if not once or [len(own) for own in order] != [2] * k:
+            return f"fold({k}) is {order}: {2 * k} chunks, two for each device."
+        for r in range(k):
+            pairs = [(order[i], order[i - r]) for i in range(k)]
+            row = [sum(b <= a for a in own for b in come) for own, come in pairs]
+            if len({*row}) > 1:
+                return f"fold({k}) is {order}: a round has {row} pairs."
+    return ""
+
+
+def needed(a, b, size, window):
+    """Whether a query of chunk a looks at a key of chunk b, within the window."""
+    return a == b or (b < a and (a - b - 1) * size + 1 < window)
+
+
+def judge_needed(function):
+    for size, window in ((4, 1), (4, 2), (4, 5), (4, 6), (3, 100)):
+        at = numpy.arange(6 * size)
+        back = at[:, None] - at
+        seen = (back >= 0) & (back < window)
+        for a, b in numpy.ndindex(6, 6):
+            part = seen[a * size : (a + 1) * size, b * size : (b + 1) * size]
+            found = function(a, b, size, window)
+            if found is None or bool(found) != part.any():
+                return (
+                    f"needed({a}, {b}, {size}, {window}) is {found}; of the "
+                    f"pairs of positions, {part.sum()} are looked at."
+                )
+    return ""
 
 
 QUESTIONS = {
@@ -338,5 +426,68 @@ QUESTIONS = {
             ),
         ],
         judge=judge_send_counts,
+    ("ring_attention", 1): Question(
+        "the share of rounds in which a device waits",
+        28 / 64,
+        [
+            (36 / 64, "In these rounds the devices work."),
+            (0.5, "A device's own chunk is work, too."),
+            (7 / 8, "That is device 0 alone."),
+        ],
+    ),
+    ("ring_attention", 2): Task(
+        "your function combine",
+        combine,
+        [
+            (
+                lambda one, two: tuple(a + b for a, b in zip(one, two)),
+                "Scores near 0: 30 of 30 numbers are wrong. Rescale both.",
+            ),
+            (
+                _combine_the_first_only,
+                "Scores near 0: 9 of 30 numbers are wrong. Rescale both.",
+            ),
+            (
+                _combine_without_maxima,
+                "Scores near 1,000: some numbers are not finite: exp of what?",
+            ),
+        ],
+        judge=judge_combine,
+    ),
+    ("ring_attention", 3): Task(
+        "your function fold",
+        fold,
+        [
+            (
+                lambda k: [[2 * i, 2 * i + 1] for i in range(k)],
+                "fold(2) is [[0, 1], [2, 3]]: a round has [0, 4] pairs.",
+            ),
+            (
+                lambda k: [[i, k + i] for i in range(k)],
+                "fold(2) is [[0, 2], [1, 3]]: a round has [1, 3] pairs.",
+            ),
+            (
+                lambda k: [[i] for i in range(2 * k)],
+                "fold(1) is [[0], [1]]: 2 chunks, two for each device.",
+            ),
+        ],
+        judge=judge_fold,
+    ),
+    ("ring_attention", 4): Task(
+        "your function needed",
+        needed,
+        [
+            (
+                lambda a, b, size, window: b <= a,
+                "needed(1, 0, 4, 1) is True; of the pairs of positions, 0 are "
+                + "looked at.",
+            ),
+            (
+                lambda a, b, size, window: 0 <= (a - b) * size < window,
+                "needed(1, 0, 4, 2) is False; of the pairs of positions, 1 are "
+                + "looked at.",
+            ),
+        ],
+        judge=judge_needed,
     ),
 }

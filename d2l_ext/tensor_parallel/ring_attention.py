@@ -30,8 +30,7 @@ def zigzag(k):
     """Order for k devices: device i has the i-th of 2k chunks and the i-th last.
 
     So each has an early and a late one: [[0, 3], [1, 2]] for k = 2. With causal
-    attention that is the same work for all. Source: Brandon et al., "Striped
-    attention" (2023), for the trouble; the order is the one of Llama 3 (2024).
+    attention that is the same work for all. Source: the report on Llama 3 (2024).
     """
     return [[i, 2 * k - 1 - i] for i in range(k)]
 
@@ -51,25 +50,14 @@ def work(order, causal):
 def split(x, order, devices):
     """Cut `x` (heads, T, width), NumPy or `mxnet.np`, by `order`: a dict per device.
 
-    Raises `ValueError` if T is no multiple of the number of chunks, or if there is
-    not one list of chunks for each device.
+    Raises `ValueError` if T is no multiple of the number of chunks, or if the order
+    does not fit the devices.
     """
-    chunks = sum(map(len, order))
-    if len(order) != len(devices):
-        raise ValueError(f"an order for {len(order)} devices, but {len(devices)}")
-    if sorted(sum(order, [])) != list(range(chunks)):
-        raise ValueError(f"the order {order} must have each chunk once, from 0")
-    size, rest = divmod(x.shape[1], chunks)
-    if rest or not size:
-        raise ValueError(
-            f"{x.shape[1]} positions cannot be cut into {chunks} equal chunks: "
-            f"pad to {max(size + bool(rest), 1) * chunks}"
-        )
+    size = _size(x.shape[1], order, devices)
     return [
-        {c: np.array(x[:, c * size : (c + 1) * size], dtype=x.dtype, ctx=device)
-         for c in own}
-        for own, device in zip(order, devices)
-    ]  # fmt: skip
+        {c: np.array(x[:, c * size :][:, :size], dtype=x.dtype, ctx=d) for c in own}
+        for own, d in zip(order, devices)
+    ]
 
 
 def join(parts):
@@ -89,10 +77,12 @@ def forward(Qs, Ks, Vs, causal=False):
     Sends 2(k − 1)/k of an array from each device: see `sent`. Developed in the
     chapter *Long sequences*.
     """
-    running = [{c: start(q) for c, q in Q.items()} for Q in Qs]
-    messages = _together(Ks, Vs)
-    for r in range(1, len(Qs) + 1):
-        arriving = pass_on(messages) if r < len(Qs) else None  # on its way while we compute
+    running = [{c: (np.full_like(q[:, :, :1], -np.inf), 0, 0) for c, q in Q.items()}
+               for Q in Qs]  # fmt: skip
+    k, messages = len(Qs), _together(Ks, Vs)
+    free = [places(messages) for _ in range(min(2, k - 1))]
+    for r in range(k):
+        arriving = pass_on(messages, free[r % 2]) if r < k - 1 else None
         for Q, message, state in zip(Qs, messages, running):
             for a, b in _pairs(Q, message, causal):
                 state[a] = attend(state[a], Q[a], *message[b], causal and a == b)
@@ -102,21 +92,12 @@ def forward(Qs, Ks, Vs, causal=False):
     return Os, lse
 
 
-def start(q):
-    """Maximum, sum and output of a chunk of queries that has met no keys."""
-    zeros = np.zeros_like(q)
-    return zeros[:, :, :1] - np.inf, zeros[:, :, :1], zeros
-
-
 def attend(state, q, k, v, diagonal=False):
-    """The state (maximum, sum, output) once `q` has met the keys `k`, too.
-
-    What was summed so far had the older maximum taken off, and is brought up to date.
-    """
+    """The state (maximum, sum, output) of the queries `q` after the keys `k`, too."""
     m, s, o = state
     x = scores(q, k, diagonal)  # (heads, queries, keys): a chunk by a chunk
     new = np.maximum(m, x.max(axis=2, keepdims=True))
-    p, old = np.exp(x - new), np.exp(m - new)
+    p, old = np.exp(x - new), np.exp(m - new)  # old: brings the sums up to date
     return new, s * old + p.sum(axis=2, keepdims=True), o * old + npx.batch_dot(p, v)
 
 
@@ -140,33 +121,44 @@ def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
     weights = [{c: (dO[c] * O[c]).sum(axis=2, keepdims=True) for c in dO}
                for dO, O in zip(dOs, Os)]  # fmt: skip
     dQs = [{c: np.zeros_like(q) for c, q in Q.items()} for Q in Qs]
-    messages, sums = _together(Ks, Vs), _together(*_zeros(Ks, Vs))
-    for r in range(1, len(Qs) + 1):
-        arriving = pass_on(messages) if r < len(Qs) else None
+    k, messages = len(Qs), _together(Ks, Vs)
+    free = [places(messages) for _ in range(min(2, k - 1))]
+    sums = [{c: [np.zeros_like(x) for x in pair] for c, pair in own.items()}
+            for own in messages]  # fmt: skip
+    free_sums = [places(sums), [list(own.values()) for own in sums]]
+    for r in range(k):
+        arriving = pass_on(messages, free[r % 2]) if r < k - 1 else None
         for i, (Q, message) in enumerate(zip(Qs, messages)):
             for a, b in _pairs(Q, message, causal):
-                (k, v), (dk, dv) = message[b], sums[i][b]
-                p = np.exp(scores(Q[a], k, causal and a == b) - lse[i][a])
-                dp = npx.batch_dot(dOs[i][a], v, transpose_b=True)
+                (key, value), (dk, dv) = message[b], sums[i][b]
+                p = np.exp(scores(Q[a], key, causal and a == b) - lse[i][a])
+                dp = npx.batch_dot(dOs[i][a], value, transpose_b=True)
                 dx = p * (dp - weights[i][a]) / Q[a].shape[2] ** 0.5
-                dQs[i][a] += npx.batch_dot(dx, k)
+                dQs[i][a] += npx.batch_dot(dx, key)
                 dk += npx.batch_dot(dx, Q[a], transpose_a=True)
                 dv += npx.batch_dot(p, dOs[i][a], transpose_a=True)
-        messages, sums = arriving, pass_on(sums)
-    dKs, dVs = ([{c: pair[x] for c, pair in own.items()} for own in sums]
-                for x in (0, 1))  # fmt: skip
-    return dQs, dKs, dVs
+        messages, sums = arriving, pass_on(sums, free_sums[r % 2])
+    dKs = [{c: dk for c, (dk, _) in own.items()} for own in sums]
+    return dQs, dKs, [{c: dv for c, (_, dv) in own.items()} for own in sums]
 
 
-def pass_on(messages):
-    """Send what each device has to the next: {chunk: (array, array)} per device."""
-    devices = [next(iter(own.values()))[0].ctx for own in messages]
-    if len(devices) == 1:
-        return messages
+def pass_on(messages, free):
+    """Send what each device has, {chunk: [array, array]}, to the next, into `free`.
+
+    The engine writes a place when nobody reads any more what lay there. So two are
+    enough, in turn: a message is on its way while we compute, and none runs ahead.
+    """
     return [
-        {c: tuple(send(x, device) for x in pair) for c, pair in messages[i - 1].items()}
-        for i, device in enumerate(devices)
-    ]
+        {c: [send(x, place) for x, place in zip(pair, there)]
+         for (c, pair), there in zip(messages[i - 1].items(), own)}
+        for i, own in enumerate(free)
+    ]  # fmt: skip
+
+
+def places(messages):
+    """Arrays to receive one message on each device."""
+    return [[[np.empty_like(x) for x in pair] for pair in own.values()]
+            for own in messages]  # fmt: skip
 
 
 def sent(k, nbytes):
@@ -183,9 +175,22 @@ def _together(Ks, Vs):
     return [{c: (K[c], V[c]) for c in K} for K, V in zip(Ks, Vs)]
 
 
-def _zeros(*arrays):
-    return [[{c: np.zeros_like(x) for c, x in X.items()} for X in Xs] for Xs in arrays]
-
-
 def _pairs(queries, keys, causal):
     return [(a, b) for a in queries for b in keys if b <= a or not causal]
+
+
+def _size(T, order, devices):
+    """Positions of a chunk."""
+    chunks = sorted(c for own in order for c in own)
+    even = [len(own) for own in order] == [len(order[0])] * len(devices)
+    if not even or chunks != list(range(len(chunks))):
+        raise ValueError(
+            f"the order {order} must have each chunk once, from 0, and lists of one "
+            f"length for {len(devices)} devices"
+        )
+    if not T or T % len(chunks):
+        raise ValueError(
+            f"{T} positions cannot be cut into {len(chunks)} equal chunks: "
+            f"pad to {max(1, -(-T // len(chunks))) * len(chunks)}"
+        )
+    return T // len(chunks)

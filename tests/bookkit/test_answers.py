@@ -16,6 +16,7 @@ from d2l_ext.kvstore import key_rule
 from d2l_ext.kvstore.compression import packed_size
 from d2l_ext.pipeline import schedule, wavefront
 from d2l_ext.scale import failures, fit, step
+from d2l_ext.tensor_parallel import ring_attention
 
 #: The chapters by their own names, as `check` knows them.
 CHAPTERS = {page.split("/")[-1]: path for page, path in chapters().items()}
@@ -99,6 +100,9 @@ COMPUTED = {
         for n in range(2, 17)
         if len({key_rule.server_of(key, n) for key in (0, 2, 4, 6)}) == 4
     ],
+    ("ring_attention", 1): lambda: (
+        1 - sum(map(sum, ring_attention.work(ring_attention.contiguous(8), True))) / 64
+    ),
     ("compression", 1): lambda: packed_size(1_000_003),
     ("bad_networks", 1): lambda: 8e3 * wire.wire_bytes(4 * 100e6) / 1e9,
     ("recovery", 1): lambda: failures.daly(20, 40 * 86400 / 64) / 60,
@@ -143,6 +147,7 @@ MISTAKEN = {
     ("micro_batches", 5): [1 / 4, 1, 4 * 4],
     ("transformer", 1): [4 * 24, 2 * 24],
     ("transformer", 4): [6 / 4, 8 / 4],
+    ("ring_attention", 1): [36 / 64, 32 / 64, 56 / 64],
     ("layerwise", 4): [16 * 2048 * 4, 16 * 1024, 16 * 512 * 4],
     ("fitting", 1): [562_500 / 9, 562_500 / 0.9, 562_500 * 8],
     ("fitting", 4): [(5 - 1) / (3 - 1), (1 * 1 + 2 * 3 + 3 * 5) / (1 + 4 + 9)],
