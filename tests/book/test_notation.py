@@ -20,6 +20,7 @@ OWN = {
     "chapters/pipeline/shorter_bubbles": "FIWdv",
     "chapters/scale/scale": "acS",
     "chapters/tensor_parallel/experts": "efELP",
+    "chapters/tensor_parallel/ring_attention": "iwKOPQSV",
 }
 #: What a letter of the table must not stand for.
 OTHERWISE = {
