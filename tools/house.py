@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 #: The parts of the library, in the order in which they may import each other.
 PARTS = (
-    "devices", "data", "data_parallel", "tensor_parallel", "pipeline", "kvstore",
-    "clusters", "scale", "trainer",
+    "devices", "data", "data_parallel", "memory", "tensor_parallel", "pipeline",
+    "kvstore", "clusters", "scale", "trainer",
 )  # fmt: skip
 BEGIN, END = "<!-- The map: `make map` writes it. -->", "<!-- The map ends. -->"
 

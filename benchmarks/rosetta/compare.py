@@ -1,5 +1,7 @@
 """The same step in three frameworks: how far the weights are apart afterwards."""
 
+from functools import partial
+
 from . import mxnet_steps, problems
 from .peers import digest, largest_difference, step, versions
 
@@ -12,14 +14,20 @@ TECHNIQUES = {
                  [("torch", "pipeline"), ("jax", "pipeline")]),
     "layer": (problems.block, mxnet_steps.tensor_split, {},
               [("torch", "tensor_parallel"), ("jax", "tensor_parallel")]),
+    "sharded": (problems.sharded, mxnet_steps.sharded,
+                {name: partial(mxnet_steps.sharded, shard=name)
+                 for name in ("none", "states", "gradients")},
+                [("torch_sharded", "replicas"), ("torch_sharded", "zero1"),
+                 ("torch_sharded", "fsdp2"), ("jax_sharded", "fsdp")]),
 }  # fmt: skip
-NAMES = {"torch": "PyTorch", "jax": "JAX"}
+NAMES = {"torch": "PyTorch", "jax": "JAX", "torch_sharded": "PyTorch",
+         "jax_sharded": "JAX"}  # fmt: skip
 
 
 def with_peers(technique):
     """Take the step in every framework, and compare the weights afterwards.
 
-    `technique`: `"data"`, `"pipeline"` or `"layer"`. Returns `differences`, the
+    `technique`: one of `TECHNIQUES`. Returns `differences`, the
     largest from MXNet's weights, relative to each array's largest value, as in
     `{"PyTorch ddp": 1e-7, …}`; `moved`, how far the step itself went, which tells
     what a difference means; the `versions` of the peers; and the digest of their

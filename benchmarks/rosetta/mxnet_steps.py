@@ -4,11 +4,12 @@ Each takes a problem of `problems` and returns the weights after one step, a lis
 NumPy arrays in the order `p0`, `p1`, …
 """
 
-from mxnet import autograd, gluon, np
+from mxnet import autograd, gluon, np, npx
 
 from d2l_ext import data_parallel, tensor_parallel
 from d2l_ext.data_parallel.minibatch import split_batch
 from d2l_ext.devices import try_all_devices
+from d2l_ext.memory import Shards
 from d2l_ext.pipeline import microbatch
 from d2l_ext.pipeline.schedule import gpipe
 from d2l_ext.trainer import networks
@@ -77,6 +78,23 @@ def tensor_split(problem):
     after = [[p - step * g for p, g in zip(*of_device)]
              for of_device in zip(parts, gradients)]  # fmt: skip
     return tensor_parallel.join_block(after)
+
+
+def sharded(problem, shard="parameters"):
+    """Five steps of Adam on two devices that divide what `shard` says: `Shards`."""
+    X, y, params = _prepare(problem)
+    layers = [(_dense_relu, [W.T, b]) for W, b in zip(params[::2], params[1::2])]
+    options = {"learning_rate": float(problem["lr"]), "epsilon": 1e-12}
+    shards = Shards(layers, try_all_devices(2), shard, "adam", options)
+    for _ in range(5):
+        shards.train_batch(X, y, _half_squares)
+    after = shards.pack()
+    after = [after[f"param.{i}"] for i in range(len(params))]
+    return [a.T if a.ndim == 2 else a for a in after]
+
+
+def _dense_relu(X, params):
+    return npx.relu(npx.fully_connected(X, *params, num_hidden=params[1].size))
 
 
 def _half_squares(out, y):

@@ -29,6 +29,11 @@ def blocks(seed=0):
     return _problem(X, _params(rng, [(WIDTH, WIDTH), (WIDTH,)] * 4), X[:, ::-1])
 
 
+def sharded(seed=0):
+    """`blocks`, at a rate for Adam: for devices that divide its states."""
+    return {**blocks(seed), "lr": numpy.float32(0.001)}
+
+
 def block(seed=0):
     """Dense (48, 192), ReLU, dense (192, 48): for splitting inside a layer."""
     rng, wide = numpy.random.default_rng(seed), 4 * WIDTH

@@ -12,7 +12,6 @@ from mxnet import npx
 from ..data.batches import minibatches
 from ..data.download import bar
 from ..devices import timeline
-from . import resume
 from .stop import Stop
 
 
@@ -111,7 +110,7 @@ class Fit:
 
     def _save(self):
         if self.checkpoints and self.saves:
-            arrays = resume.pack(self.replicas.params, self.replicas.trainer)
+            arrays = self.replicas.pack()
             record = {"settings": self.settings, "state": asdict(self.state)}
             self.checkpoints.save(self.num_steps, arrays, record)
 
@@ -121,7 +120,7 @@ class Fit:
         Raises `ValueError` when that is not the state of such a training.
         """
         self.state = State.of(record.get("state"), self.train_iter.num_steps)
-        resume.unpack(arrays, self.replicas.params, self.replicas.trainer)
+        self.replicas.unpack(arrays)
 
 
 @dataclass

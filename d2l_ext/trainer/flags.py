@@ -3,6 +3,7 @@
 import argparse
 
 from ..checks import suggestion
+from ..memory.shards import STAGES
 
 #: Optimizers whose whole state is arrays and counts, and whether `--mom` is theirs.
 OPTIMIZERS = {
@@ -70,6 +71,11 @@ def _add_devices(group):
         "dist_async_device")  # fmt: skip
     add("--work-load-list", type=loads, metavar="LIST",
         help="relative speeds of the devices, as in 3,1; default: equal")  # fmt: skip
+    add("--shard", type=one_of(STAGES), default="none", metavar="WHAT",
+        help="what the devices divide among them: none (default), states (ZeRO 1), "
+        "gradients (2) or parameters (3, as FSDP). The gradients go around in this "
+        "library's ring then, on the devices of one process; a checkpoint can be "
+        "resumed on another number of devices, and with another WHAT")  # fmt: skip
     add("--gc-type", type=one_of(GC_TYPES), default="none", metavar="TYPE",
         help="gradient compression: 2bit or none (default)")  # fmt: skip
     add("--gc-threshold", type=positive, default=0.5, metavar="T",

@@ -14,6 +14,7 @@ from ..devices.timeline import last_cpu, without_slot
 from . import flags, networks, resume
 from .fit import Fit, Report, StepProfiler
 from .replicas import DistReplicas, Replicas
+from .sharded import ShardedReplicas
 
 
 def prepare(args, held):
@@ -109,6 +110,9 @@ def _replicas(args, places, image_shape, kv):
     if kv:
         return DistReplicas(net, places, kv, args.batch_size, args.optimizer, params,
                             args.work_load_list, args.seed)  # fmt: skip
+    if args.shard != "none":
+        return ShardedReplicas(net, places, args.shard, args.optimizer, params,
+                               args.work_load_list, args.seed)  # fmt: skip
     compression = {"type": args.gc_type, "threshold": args.gc_threshold}
     return Replicas(
         net, places, args.optimizer, params,
@@ -128,6 +132,7 @@ def _result(fit, args, dataset, places, kv):
         "network": args.network,
         "dataset": dataset,
         "kv_store": args.kv_store,
+        **({"shard": args.shard} if args.shard != "none" else {}),
         "epochs": fit.state.epoch,
         "steps": fit.num_steps,
         **({"rank": kv.rank, "num_workers": kv.num_workers} if kv else {}),
@@ -163,6 +168,11 @@ def _check_together(args, places):
             f"device; here are {len(places)} and {args.kv_store}. MXNet compresses "
             "gradients nowhere else on one machine."
         )
+    if args.shard != "none" and args.gc_type != "none":
+        raise ValueError(
+            f"--gc-type {args.gc_type} with --shard {args.shard}: what is compressed "
+            "goes through MXNet's store, what is divided through this library's ring"
+        )
     if args.kv_store in flags.DIST_KV_STORES:
         _check_job(args)
     if args.dataset == "digits" and args.data_dir:
@@ -183,6 +193,11 @@ def _check_profile(path, places):
 
 
 def _check_job(args):
+    if args.shard != "none":
+        raise ValueError(
+            f"--shard {args.shard} with --kv-store {args.kv_store}: it divides among "
+            "the devices of one process. The servers of a job hold a part each already"
+        )
     if os.environ.get("DMLC_ROLE") != "worker":
         raise ValueError(
             f"--kv-store {args.kv_store} needs a job of workers and servers: python -m "

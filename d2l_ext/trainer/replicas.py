@@ -5,6 +5,7 @@ from mxnet import autograd, gluon
 
 from ..data_parallel.allreduce import allreduce
 from ..data_parallel.minibatch import split_batch
+from . import resume
 from .networks import is_random
 
 
@@ -61,6 +62,14 @@ class Replicas:
     def settle(self):
         """After the last step: wait until all is done."""
         mx.nd.waitall()
+
+    def pack(self):
+        """What a checkpoint holds of these replicas: as `resume.pack` says."""
+        return resume.pack(self.params, self.trainer)
+
+    def unpack(self, arrays):
+        """Go on from what `pack` returned."""
+        resume.unpack(arrays, self.params, self.trainer)
 
     def accuracy(self, batches, between=lambda: None):
         """Share of the examples that are classified rightly, 0 to 1.

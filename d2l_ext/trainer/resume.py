@@ -16,7 +16,7 @@ START = "D2L_EXT_START"
 _shown = reprlib.Repr()
 _shown.maxlist = _shown.maxstring = _shown.maxother = 100
 #: A run that goes on may change these. Its sums are then rounded in another order.
-MAY_CHANGE = ("devices", "work_load_list", "kv_store")
+MAY_CHANGE = ("devices", "work_load_list", "kv_store", "shard")
 
 
 def settings(args, dataset, devices, X, y, num_workers=1):
@@ -37,6 +37,7 @@ def settings(args, dataset, devices, X, y, num_workers=1):
         "devices": devices,
         "work_load_list": args.work_load_list,
         "kv_store": args.kv_store,
+        "shard": args.shard,
     }
 
 

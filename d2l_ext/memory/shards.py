@@ -1,0 +1,383 @@
+"""Sharded data parallelism: replicas that share what each of them would hold alone.
+
+Each of k devices trains on its part of the minibatch. A layer's parameters lie end to
+end in one array, which is cut into k chunks; each device looks after one of them.
+
+    stage   shard          weights    gradients    states of the optimizer
+    0       none           whole      whole        whole
+    1       states         whole      whole        a chunk
+    2       gradients      whole      a chunk      a chunk
+    3       parameters     a chunk    a chunk      a chunk
+
+What is whole in stage 0 is the same on every device. What is a chunk is made whole for
+the moment that it is needed: gradients by their reduce-scatter, layer by layer, weights
+by an allgather. The result is that of stage 0, bit by bit.
+"""
+
+from math import prod
+
+import mxnet as mx
+import numpy
+from mxnet import autograd, np
+
+from ..checks import known_name
+from ..data_parallel.allreduce import allgather, allreduce_ring, cut, reduce_scatter
+from ..data_parallel.flat import _views as views
+from ..data_parallel.minibatch import split_batch
+from ..data_parallel.traffic import cuts
+
+#: What is divided, by the number of the stage.
+STAGES = ("none", "states", "gradients", "parameters")
+#: Optimizers that update each number by itself, so that a chunk needs no other chunk.
+ELEMENTWISE = ("sgd", "nag", "signum", "adam", "rmsprop", "adagrad")
+
+
+class Shards:
+    """A network on k devices, which share it as `shard` says; one of `STAGES`.
+
+        shards = Shards(layers, devices, "parameters", "adam")
+        losses = shards.train_batch(X, y, loss)
+
+    `layers`: pairs `(forward, params)`; `forward(X, params)` computes the layer on any
+    device, `params` are its arrays, NumPy's best, so that no device holds all of them.
+    `optimizer`, `optimizer_params`: MXNet's, one of `ELEMENTWISE`. `ahead`: layers
+    whose weights are gathered before their turn in stage 3, default 1. `limit`: bytes
+    that a device may hold of weights, gradients, states and the buffers of a step,
+    without activations; default any number.
+
+    Raises `ValueError` for unknown names, a layer with fewer parameters than devices,
+    parameters of several dtypes; `MemoryError` before anything is made that would not
+    fit into `limit`. Sources: Rajbhandari et al., "ZeRO" (2020); Zhao et al., "PyTorch
+    FSDP" (2023). Developed in the chapter *Sharded data parallelism*.
+    """
+
+    def __init__(self, layers, devices, shard="parameters", optimizer="adam",
+                 optimizer_params=None, ahead=1, limit=None):  # fmt: skip
+        known_name("shard", shard, STAGES)
+        known_name("optimizer", optimizer, ELEMENTWISE)
+        self.devices, self.stage, self.slots = devices, STAGES.index(shard), 1 + ahead
+        self.forwards = [forward for forward, _ in layers]
+        self.shapes = [[p.shape for p in params] for _, params in layers]
+        self.sizes = [sum(map(prod, shapes)) for shapes in self.shapes]
+        self.dtype = _dtype(layers)
+        _check_divisible(self.sizes, len(devices))
+        options = dict(optimizer_params or {})
+        if limit is not None:
+            self._check_limit(limit, state_bytes(optimizer, options, self.dtype))
+        self.updaters = [  # each with counts and states of its own
+            mx.optimizer.get_updater(mx.optimizer.create(optimizer, **options))
+            for _ in devices
+        ]
+        self.weights, self.gradients, self.buffers = [], [], {}
+        for l, (_, params) in enumerate(layers):
+            self._lay_out(l, _end_to_end(params))
+
+    def _lay_out(self, l, whole):
+        """Give each device its part of layer `l`, and make what belongs to it."""
+        edges = cuts(whole.size, len(self.devices))
+        sizes = [stop - start for start, stop in zip(edges, edges[1:])]
+        if self.stage < 3:
+            sizes = [whole.size] * len(self.devices)
+        self.weights.append([  # device i's chunk is i + 1: the ring completes it there
+            np.empty(size, dtype=self.dtype, ctx=d)
+            for size, d in zip(sizes[1:] + sizes[:1], self.devices)
+        ])  # fmt: skip
+        _put(whole, self.weights[l], self.stage == 3)
+        self.gradients.append(
+            [np.zeros_like(w) for w in self.weights[l]] if self.stage < 2 else None
+        )
+        for updater, weight in zip(self.updaters, self._own(self.weights, l, 3)):
+            updater.states[l] = updater.optimizer.create_state_multi_precision(
+                l, weight.as_nd_ndarray()
+            )
+            updater.states_synced[l] = True
+
+    def train_batch(self, X, y, loss, n=None, work_load_list=None):
+        """One step on the minibatch `X`, `y`, split as by `split_batch`.
+
+        `loss(out, y)`: one value per example. Gradients are summed over examples and
+        devices, then divided by `n`, by default the number of examples. Returns the
+        summed loss of each part, and waits for nothing.
+        """
+        X_shards, y_shards = split_batch(X, y, self.devices, work_load_list)
+        self.buffers = self._make_buffers(3, 2)
+        tape = []
+        outs = self.forward(X_shards, tape)
+        with autograd.record():
+            losses = [loss(out, y).sum() for out, y in zip(outs, y_shards)]
+        self.backward(losses, tape)
+        self.buffers = {}
+        self.update(n or len(y))
+        return losses
+
+    def forward(self, hs, tape=None):
+        """The outputs for the inputs `hs`, one on each device, layer by layer.
+
+        With a list `tape`, notes there what `backward` needs: (inputs, outputs).
+        """
+        buffers, self.buffers = self.buffers, self.buffers or self._make_buffers(3)
+        for l in range(self.slots - 1):
+            self.gather(l)
+        for l, forward in enumerate(self.forwards):
+            self.gather(l + self.slots - 1)
+            if tape is None:
+                hs = [forward(h, ps) for h, ps in zip(hs, self._params(l))]
+                continue
+            hs = [h.detach() for h in hs]  # so backward will end at this layer
+            if l > 0:
+                for h in hs:
+                    h.attach_grad()
+            with autograd.record():
+                outs = [forward(h, ps) for h, ps in zip(hs, self._params(l, True))]
+            tape.append((hs, outs))
+            hs = outs
+        self.buffers = buffers
+        return hs
+
+    def backward(self, losses, tape):
+        """Leave the sum of the gradients, whole or in chunks, in `gradients`."""
+        last = len(self.forwards) - 1
+        for l in range(last, last - self.slots + 1, -1):
+            self.gather(l)
+        heads, grads = losses, [None] * len(losses)
+        while tape:
+            l = len(tape) - 1
+            self.gather(l - self.slots + 1)
+            inputs, outs = tape.pop()
+            for head, grad in zip(outs if l < last else heads, grads):
+                head.backward(grad)
+            grads = [h.grad for h in inputs]
+            self.reduce(l)
+
+    def gather(self, l):
+        """Make the weights of layer `l` whole on every device, in a buffer of the step.
+
+        The buffer is also that of an earlier layer. The engine writes into it when that
+        layer's work is done, so no more than `1 + ahead` layers are whole at a time.
+        """
+        if self.stage == 3 and 0 <= l < len(self.forwards):
+            _allgather(self.weights[l], self._whole(self.weights, l, 3))
+
+    def reduce(self, l):
+        """Sum the gradients of layer `l` over the devices: each gets what it keeps."""
+        wholes = self._whole(self.gradients, l, 2)
+        if self.stage == 0:
+            return allreduce_ring(wholes)
+        if self.stage > 1:
+            self.gradients[l] = None  # the last step's, before there are new ones
+        sums = reduce_scatter([cut(w, len(wholes)) for w in wholes])
+        if self.stage == 1:
+            for own, part in zip(self._own(self.gradients, l, 2), sums):
+                own[:] = part
+        else:
+            self.gradients[l] = sums if len(wholes) > 1 else [sums[0].copy()]
+
+    def update(self, n):
+        """Each device updates what it looks after, and tells the others if need be."""
+        for l in range(len(self.forwards)):
+            own = self._own(self.weights, l, 3)
+            gradients = self._own(self.gradients, l, 2)
+            for updater, weight, gradient in zip(self.updaters, own, gradients):
+                updater.optimizer.rescale_grad = 1 / n
+                updater(l, gradient, weight)
+            if self.stage in (1, 2):
+                _allgather(own, self.weights[l])
+
+    def _params(self, l, marked=False):
+        """The parameters of layer `l` on each device, in their shapes."""
+        found = [views(w, self.shapes[l]) for w in self._whole(self.weights, l, 3)]
+        if marked:
+            for params, g in zip(found, self._whole(self.gradients, l, 2)):
+                autograd.mark_variables(params, views(g, self.shapes[l]))
+        return found
+
+    def _whole(self, arrays, l, divided_from):
+        """Layer `l` of `arrays`, or the buffers for it where only chunks are kept."""
+        if self.stage < divided_from:
+            return arrays[l]
+        buffers = self.buffers[divided_from][l % self.slots]
+        return [buffer[: self.sizes[l]] for buffer in buffers]
+
+    def _own(self, arrays, l, divided_from):
+        """What each device looks after in layer `l` of `arrays`."""
+        if self.stage == 0 or self.stage >= divided_from:
+            return arrays[l]
+        k = len(self.devices)
+        return [cut(x, k)[(i + 1) % k] for i, x in enumerate(arrays[l])]
+
+    def _make_buffers(self, *kinds):
+        """Arrays as large as the largest layer, of the kinds that this stage needs."""
+        largest = max(self.sizes)
+        return {
+            kind: [[np.empty(largest, dtype=self.dtype, ctx=d) for d in self.devices]
+                   for _ in range(self.slots)]
+            for kind in kinds if self.stage >= kind
+        }  # fmt: skip
+
+    def _check_limit(self, limit, state):
+        k, itemsize = len(self.devices), self.dtype.itemsize
+        kinds = max(self.stage - 1, 0)  # of buffers in a step
+        need = max(bytes_held(self.sizes, k, STAGES[self.stage], itemsize, state))
+        need += kinds * self.slots * max(self.sizes) * itemsize
+        if need > limit:
+            raise MemoryError(
+                f"each of {k} devices would hold {need:,} bytes of weights, gradients, "
+                f"states and buffers, and the limit is {limit:,}: divide more than "
+                f"{STAGES[self.stage]!r}, or take more devices"
+            )
+
+    def pack(self):
+        """Weights, states and counts of updates: a dict of NumPy arrays. Waits.
+
+        The same whatever is divided, by how many: `param.0`, `state.0.0`, ….
+        """
+        arrays, first = {}, 0
+        for l, shapes in enumerate(self.shapes):
+            for name, parts, divided in self._kept(l):
+                whole = parts[0].asnumpy()
+                if divided:  # chunk c is on device c − 1
+                    whole = numpy.concatenate([x.asnumpy() for x in _turned(parts)])
+                stops = numpy.cumsum([prod(shape) for shape in shapes])
+                for i, x in enumerate(numpy.split(whole, stops[:-1])):
+                    arrays[name.format(first + i)] = x.reshape(shapes[i])
+            first += len(shapes)
+        count = self.updaters[0].optimizer.num_update
+        return {**arrays, "counts": numpy.full(first, count)}
+
+    def unpack(self, arrays):
+        """Go on from what `pack` returned, here or on another number of devices.
+
+        Raises `ValueError` when the arrays are not those of this network.
+        """
+        for name, here in self.pack().items():
+            there = arrays.get(name, numpy.zeros(0))
+            if (there.shape, there.dtype) != (here.shape, here.dtype):
+                raise ValueError(
+                    f"{name} is {there.dtype} {there.shape} in the checkpoint and "
+                    f"{here.dtype} {here.shape} here"
+                )
+        if min(arrays["counts"]) < 0:
+            raise ValueError(f"counts of updates below 0: {min(arrays['counts'])}")
+        first, count = 0, int(max(arrays["counts"]))
+        for l, shapes in enumerate(self.shapes):
+            for name, parts, divided in self._kept(l):
+                own = [arrays[name.format(first + i)] for i in range(len(shapes))]
+                _put(_end_to_end(own), parts, divided)
+            first += len(shapes)
+        for updater, device in zip(self.updaters, self.devices):
+            counts = dict.fromkeys(range(len(self.shapes)), count) if count else {}
+            all_counts = {0: counts, device.device_id: counts}
+            updater.optimizer._all_index_update_counts = all_counts
+            updater.optimizer._index_update_count = counts
+            updater.optimizer.num_update = count
+
+    def _kept(self, l):
+        """Weights and states of layer `l`: name, array on each device, if divided."""
+        yield "param.{}", self.weights[l], self.stage == 3
+        kinds = zip(*(_arrays(updater.states[l]) for updater in self.updaters))
+        for j, kind in enumerate(kinds):
+            yield f"state.{{}}.{j}", kind, self.stage > 0
+
+
+def _turned(parts):
+    """In the order of the chunks, what is in the order of the devices."""
+    return [parts[i - 1] for i in range(len(parts))]
+
+
+def _put(whole, arrays, divided):
+    """Write the NumPy array `whole`, or of it the own chunk, to each device."""
+    edges = cuts(whole.size, len(arrays))
+    for c, x in enumerate(_turned(arrays)):
+        x[:] = whole[edges[c] : edges[c + 1]] if divided else whole
+
+
+def bytes_held(sizes, k, shard, itemsize=4, state=8):
+    """Bytes of weights, gradients and states on each of k devices, between two steps.
+
+    `sizes`: numbers of parameters, one for each layer. `shard`: one of `STAGES`.
+    `itemsize`: bytes of a weight, and of a gradient. `state`: those that an optimizer
+    keeps for a parameter, default Adam's two numbers. With P parameters, where k
+    divides every layer:
+
+        none         2·itemsize·P + state·P
+        states       2·itemsize·P + state·P/k
+        gradients    itemsize·P + (itemsize + state)·P/k
+        parameters   (2·itemsize + state)·P/k
+
+    Source: Rajbhandari et al. (2020). Developed in the chapter *Sharded data
+    parallelism*.
+    """
+    stage = STAGES.index(shard)
+    divided_from = ((itemsize, 3), (itemsize, 2), (state, 1))
+    return [
+        sum(nbytes * (own if stage >= first else sum(sizes))
+            for nbytes, first in divided_from)
+        for own in _shares(sizes, k, 1)
+    ]  # fmt: skip
+
+
+def bytes_sent(sizes, k, shard, itemsize=4):
+    """Bytes that each of k devices sends in a step; arguments as in `bytes_held`.
+
+    A reduce-scatter of the gradients, and an allgather of the weights, whatever is
+    divided: 2(k − 1)/k of the weights, as in plain data parallelism. With divided
+    weights, one more allgather, in backward: 3(k − 1)/k.
+    """
+    gathers = 2 if STAGES.index(shard) == 3 else 1
+    return [
+        itemsize * (sum(sizes) - summed + gathers * (sum(sizes) - last))
+        for summed, last in zip(_shares(sizes, k, 1), _shares(sizes, k, 2))
+    ]
+
+
+def state_bytes(optimizer, options=None, dtype="float32"):
+    """Bytes that `optimizer` keeps for a parameter of `dtype`, found by asking it."""
+    made = mx.optimizer.create(optimizer, **(options or {}))
+    state = made.create_state_multi_precision(0, mx.nd.zeros(1, dtype=dtype))
+    return sum(numpy.dtype(x.dtype).itemsize for x in _arrays(state))
+
+
+def _shares(sizes, k, offset):
+    """Of each device i, the sizes of the layers' chunks i + offset, added up."""
+    return [
+        sum(edges[c + 1] - edges[c] for edges in (cuts(size, k) for size in sizes))
+        for c in ((i + offset) % k for i in range(k))
+    ]
+
+
+def _allgather(own, wholes):
+    if len(wholes) > 1:
+        allgather(own, [cut(whole, len(wholes)) for whole in wholes])
+    elif own[0] is not wholes[0]:
+        own[0].copyto(wholes[0])
+
+
+def _arrays(state):
+    """The arrays in nested tuples, in order; None stands for none."""
+    if state is None:
+        return []
+    if isinstance(state, (tuple, list)):
+        return [array for part in state for array in _arrays(part)]
+    return [state]
+
+
+def _end_to_end(params):
+    return numpy.concatenate([
+        (p if isinstance(p, numpy.ndarray) else p.asnumpy()).reshape(-1) for p in params
+    ])  # fmt: skip
+
+
+def _dtype(layers):
+    dtypes = sorted({str(numpy.dtype(p.dtype)) for _, params in layers for p in params})
+    if len(dtypes) != 1:
+        raise ValueError(f"parameters of {dtypes} do not fit one array: cast them")
+    return numpy.dtype(dtypes[0])
+
+
+def _check_divisible(sizes, k):
+    for l, size in enumerate(sizes):
+        if not 1 <= k <= size:
+            raise ValueError(
+                f"layer {l} has {size} parameters, which {k} devices cannot share: use "
+                f"1 to {size} devices, or make one layer of it and its neighbour"
+            )
