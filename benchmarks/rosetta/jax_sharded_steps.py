@@ -9,8 +9,8 @@ Developed in the chapter *Sharded data parallelism*.
 
 import sys
 
-import jax_steps  # first: it asks for two host devices
 import jax
+import jax_steps
 from jax import numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 

@@ -14,6 +14,7 @@ from . import (
     data_parallel,
     devices,
     kvstore,
+    memory,
     pipeline,
     scale,
     tensor_parallel,
@@ -24,6 +25,7 @@ from .question import says
 QUESTIONS = {
     **devices.QUESTIONS,
     **data_parallel.QUESTIONS,
+    **memory.QUESTIONS,
     **tensor_parallel.QUESTIONS,
     **pipeline.QUESTIONS,
     **kvstore.QUESTIONS,

@@ -44,12 +44,12 @@ def test_a_divided_run_goes_on_elsewhere_and_ends_with_the_weights_of_a_whole_on
 @pytest.mark.parametrize("name", ["lenet", "mlp", "vgg11"])
 def test_each_network_is_a_chain_of_layers(name):
     devices, found = try_all_devices(2), []
-    X = np.array(numpy.random.RandomState(0).rand(4, 1, 28, 28))
+    X = np.array(numpy.random.RandomState(0).rand(4, 1, 28, 28), dtype="float32")
     for make in (Replicas, ShardedReplicas):
         net = build(name, (1, 28, 28), devices)
         more = {"shard": "parameters"} if make is ShardedReplicas else {}
         replicas = make(net, devices, optimizer="sgd", **more)
-        found.append(replicas._count_right(X, np.zeros(4)))
+        found.append(replicas._count_right(X, np.zeros(4, dtype="int32")))
         before = replicas.pack()
         assert len(before) == len(replicas.params) + 1
     assert [float(n) for n in found[0]] == [float(n) for n in found[1]]
