@@ -2,7 +2,7 @@
 
 | file | what it holds | chapter |
 |---|---|---|
-| `shards` | replicas that share weights, gradients and states: ZeRO 1, 2, 3 | Sharded data parallelism |
+| `shards` | replicas that share weights, gradients and states: ZeRO 1, 2, 3 | Sharded data parallelism: ZeRO 1, 2, 3 and FSDP |
 """  # noqa: E501  (a table)
 
 from .. import lazy

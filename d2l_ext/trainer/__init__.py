@@ -7,7 +7,7 @@
 | `networks` | LeNet, MLP and VGG-11 in Gluon | The same step in PyTorch and JAX |
 | `preparation` | from the flags to what trains | the trainer's command |
 | `replicas` | a network on several devices, of one worker or of several | the trainer's command |
-| `sharded` | devices that share one network: `--shard` | Sharded data parallelism |
+| `sharded` | devices that share one network: `--shard` | the trainer's command |
 | `resume` | to go on where a run was stopped | Faults and recovery |
 | `stop` | signals that ask a training to end | the trainer's command |
 """  # noqa: E501

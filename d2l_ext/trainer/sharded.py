@@ -12,7 +12,7 @@ class ShardedReplicas(Replicas):
 
     `net`: a chain of blocks, as those of `networks.build`; its own arrays are let go.
     `optimizer`, `optimizer_params`, `work_load_list`, `seed`: as in `Replicas`.
-    Raises as `Shards`. Developed in the chapter *Sharded data parallelism*.
+    Raises as `Shards`.
     """
 
     def __init__(self, net, devices, shard, optimizer="sgd", optimizer_params=None,
