@@ -426,6 +426,7 @@ QUESTIONS = {
             ),
         ],
         judge=judge_send_counts,
+    ),
     ("ring_attention", 1): Question(
         "the share of rounds in which a device waits",
         28 / 64,
