@@ -9,6 +9,8 @@
 | `traffic` | what is sent: counted, in closed form, in seconds | Allreduce: naive, tree, ring |
 | `flat` | all parameters in one array: one allreduce a step | Allreduce: naive, tree, ring |
 | `replay` | a step recorded once and replayed | Why is there no speed-up? |
+| `overlap` | gradients in buckets, exchanged while backward goes on | Overlap: gradients sent while backward goes on |
+| `slow_link` | a link that takes its time, and leaves the cores alone | Overlap: gradients sent while backward goes on |
 | `diagnose` | why there is no speed-up: a verdict, blocking calls | Why is there no speed-up? |
 """  # noqa: E501  (a table)
 

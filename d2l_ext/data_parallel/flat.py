@@ -6,6 +6,7 @@ What is one array takes one allreduce and one update, however many layers there 
 from dataclasses import dataclass
 from math import prod
 
+import numpy
 from mxnet import autograd, np
 
 from .allreduce import allreduce
@@ -33,18 +34,24 @@ def get_flat_params(params, device):
     parameters differ in dtype. Source: Li et al. (2020), with a single bucket.
     Developed in the chapter *Allreduce*.
     """
-    dtypes = sorted({str(p.dtype) for p in params})
-    if len(dtypes) > 1:
-        raise ValueError(f"parameters of {dtypes} do not fit one array: cast them")
+    one_dtype(params)
     values = np.concatenate([p.as_in_ctx(device).reshape(-1) for p in params])
     gradients = np.zeros_like(values)
     shapes = [p.shape for p in params]
-    views = _views(values, shapes)
-    autograd.mark_variables(views, _views(gradients, shapes))
+    views = views_of(values, shapes)
+    autograd.mark_variables(views, views_of(gradients, shapes))
     return FlatReplica(views, values, gradients)
 
 
-def _views(array, shapes):
+def one_dtype(params):
+    """The dtype of all `params`; `ValueError` if there are several."""
+    dtypes = sorted({str(numpy.dtype(p.dtype)) for p in params})
+    if len(dtypes) > 1:
+        raise ValueError(f"parameters of {dtypes} do not fit one array: cast them")
+    return dtypes[0]
+
+
+def views_of(array, shapes):
     """Consecutive parts of `array` in the `shapes`, sharing its memory."""
     views, start = [], 0
     for shape in shapes:
