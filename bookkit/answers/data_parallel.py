@@ -7,6 +7,8 @@ import time
 
 import numpy
 
+from d2l_ext.data_parallel import overlap
+
 from .question import Question, Task
 
 # ---- data_parallel_scratch ----
@@ -131,6 +133,62 @@ def _judge_halving_doubling(function):
         return f"A device sends {most} numbers of a {size}-number array; a ring {ring}."
     if rounds.count != 6:
         return f"It takes {rounds.count} rounds, and not 6."
+    return ""
+
+
+# ---- overlap ----
+
+
+def _judge_fill(function):
+    for sizes, limit in (([4, 2, 3, 1, 5], 5), ([1, 9, 1], 5), ([1, 1, 1], 3)):
+        found = [list(bucket) for bucket in function(list(sizes), limit)]
+        said = f"Sizes {sizes}, limit {limit}: {found}"
+        if sorted(i for bucket in found for i in bucket) != list(range(len(sizes))):
+            return f"{said} does not have each parameter once."
+        if found[0][-1] != len(sizes) - 1 or any(b != sorted(b) for b in found):
+            return f"{said} does not begin with the last parameters, in order."
+        full = [sum(sizes[i] for i in b) for b in found if len(b) > 1]
+        if any(size > limit for size in full):
+            return f"{said} has a bucket of {max(full)}."
+        right = overlap.fill_buckets(sizes, limit)
+        if found != right:
+            return f"{said}; {len(right)} buckets, from the last on, are {right}."
+    return ""
+
+
+def exposed(ready, takes):
+    """How long messages, one after another, go on after the last is ready."""
+    free = 0
+    for start, seconds in zip(ready, takes):
+        free = max(free, start) + seconds
+    return free - ready[-1]
+
+
+def _judge_exposed(function):
+    for ready, takes in (([1, 2, 3], [0.5] * 3), ([1, 2, 3], [2] * 3)):
+        found, right = function(ready, takes), exposed(ready, takes)
+        if abs(found - right) > 1e-9:
+            return f"Ready at {ready}, taking {takes}: {found:g}, and not {right:g}."
+    return ""
+
+
+def best_bucket(layers, backward, message, latency):
+    """How many layers to put into a bucket, so that the step ends soonest."""
+
+    def end(n):
+        stops = [min(stop, layers) for stop in range(n, layers + n, n)]
+        counts = [stop - start for start, stop in zip([0, *stops], stops)]
+        takes = [latency + count * message for count in counts]
+        return exposed([stop * backward for stop in stops], takes)
+
+    return min(reversed(range(1, layers + 1)), key=end)
+
+
+def _judge_best_bucket(function):
+    for case in ((12, 10, 4, 0), (12, 10, 4, 12), (10, 10, 12, 30), (12, 10, 4, 1000)):
+        found, right = function(*case), best_bucket(*case)
+        if found != right:
+            return f"best{case}: {found} layers in a bucket, and not {right}."
     return ""
 
 
@@ -359,6 +417,66 @@ QUESTIONS = {
             ),
         ],
         judge=_judge_halving_doubling,
+    ),
+    ("overlap", 1): Question(
+        "the share, from 0 to 1",
+        0.875,
+        [
+            (15 / 16, "A bucket has two layers, and waits for both."),
+            (1, "The last bucket is full only when backward has ended."),
+            (0.125, "That is the share of the last bucket."),
+        ],
+    ),
+    ("overlap", 2): Task(
+        "a function `fill(sizes, limit)`",
+        overlap.fill_buckets,
+        [
+            (
+                lambda sizes, limit: [[i] for i in range(len(sizes))],
+                "Sizes [4, 2, 3, 1, 5], limit 5: [[0], [1], [2], [3], [4]] does not "
+                + "begin with the last parameters, in order.",
+            ),
+            (
+                lambda sizes, limit: [list(range(len(sizes)))],
+                "Sizes [4, 2, 3, 1, 5], limit 5: [[0, 1, 2, 3, 4]] has a bucket of 15.",
+            ),
+            (
+                lambda sizes, limit: [[i] for i in reversed(range(len(sizes)))],
+                "Sizes [4, 2, 3, 1, 5], limit 5: [[4], [3], [2], [1], [0]]; "
+                + "4 buckets, from the last on, are [[4], [2, 3], [1], [0]].",
+            ),
+        ],
+        judge=_judge_fill,
+    ),
+    ("overlap", 3): Task(
+        "a function `exposed(ready, takes)`",
+        exposed,
+        [
+            (
+                lambda ready, takes: takes[-1],
+                "Ready at [1, 2, 3], taking [2, 2, 2]: 2, and not 4.",
+            ),
+            (
+                lambda ready, takes: sum(takes),
+                "Ready at [1, 2, 3], taking [0.5, 0.5, 0.5]: 1.5, and not 0.5.",
+            ),
+        ],
+        judge=_judge_exposed,
+    ),
+    ("overlap", 4): Task(
+        "a function `best(layers, backward, message, latency)`",
+        best_bucket,
+        [
+            (
+                lambda layers, backward, message, latency: layers,
+                "best(12, 10, 4, 0): 12 layers in a bucket, and not 1.",
+            ),
+            (
+                lambda layers, backward, message, latency: 1,
+                "best(12, 10, 4, 12): 1 layers in a bucket, and not 2.",
+            ),
+        ],
+        judge=_judge_best_bucket,
     ),
     ("concise", 1): Question(
         "how many times too small a step is, about",

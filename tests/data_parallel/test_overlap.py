@@ -1,9 +1,12 @@
 """Buckets train as single arrays do, and fill from the last layer."""
 
 import d2l_ext  # noqa: F401, I001  (before mxnet)
+import re
+
 import numpy
 import pytest
 from mxnet import np, npx
+from notebook_cells import ROOT
 
 from d2l_ext import data_parallel
 from d2l_ext.data_parallel import lenet, overlap, traffic
@@ -73,3 +76,15 @@ def test_parameters_of_two_dtypes_are_refused():
     params = [np.zeros(3, dtype="float32"), np.zeros(3, dtype="float64")]
     with pytest.raises(ValueError, match="float32.*float64"):
         overlap.attach_buckets(params, 100)
+
+
+def test_the_drawing_hides_the_messages_that_it_says():
+    text = (ROOT / "chapters/img/overlap.svg").read_text("utf-8")
+    group = re.compile(r'<g fill="url\(#(back|copy)\)">(.*?)</g>', re.DOTALL)
+    ends = [[(int(x) + int(width) + 1 - 96) / 24
+             for x, width in re.findall(r'x="(\d+)" y="\d+" width="(\d+)"', boxes)]
+            for _, boxes in group.findall(text)]  # fmt: skip
+    hidden = [sum(end <= max(back) for end in messages)
+              for back, _, messages in (ends[:3], ends[3:])]  # fmt: skip
+    assert hidden == [0, 3] and len(ends[2]) == len(ends[5]) == 4
+    assert "three of four messages are hidden" in text
