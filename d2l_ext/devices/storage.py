@@ -16,11 +16,12 @@ class Memory:
     """Bytes of the arrays that were made while a `record` was open.
 
     `peak`: the most at one time, and `held`: at the end; `{'cpu/0': bytes, …}`.
+    `over_time`: all between, `{'cpu/0': [(milliseconds, bytes), …]}`.
     Space that operators take for a moment only counts for the peak.
     """
 
     def __init__(self):
-        self.peak, self.held = {}, {}
+        self.peak, self.held, self.over_time = {}, {}, {}
 
 
 @contextmanager
@@ -44,7 +45,7 @@ def record(devices):
     gc.collect()  # arrays in reference cycles would be dropped inside the block
 
     def take(path):
-        memory.peak, memory.held = _read(path, slots)
+        memory.peak, memory.held, memory.over_time = _read(path, slots)
 
     with profiled(take, profile_memory=True, profile_imperative=False,
                   profile_symbolic=False):  # fmt: skip
@@ -72,15 +73,19 @@ def _slots(devices):
 
 
 def _read(path, slots):
-    """The most and the last that each counter rose above where it stood."""
+    """How each counter rose above where it stood: the most, the last, and all."""
     values = {name: [] for name in slots.values()}
     counts = [e for e in raw_events(path) if e["ph"] == "C"]
     for e in sorted(counts, key=lambda e: e["ts"]):
         ((counter, value),) = e["args"].items()
         name = slots.get(counter.replace("Memory: ", ""))
         if name:  # scratch space in pinned memory belongs to no device
-            values[name].append(value)
+            values[name].append((e["ts"], value))
     # The first probe's bytes are in every value, the second's in the last one.
-    peak = {name: max(v[:-1]) - v[0] for name, v in values.items()}
-    held = {name: v[-1] - v[0] - _PROBE for name, v in values.items()}
-    return peak, held
+    over_time = {
+        name: [((ts - v[0][0]) / 1e3, value - v[0][1]) for ts, value in v]
+        for name, v in values.items()
+    }
+    held = {name: v.pop()[1] - _PROBE for name, v in over_time.items()}
+    peak = {name: max(value for _, value in v) for name, v in over_time.items()}
+    return peak, held, over_time

@@ -10,3 +10,12 @@ from .. import lazy
 __getattr__ = lazy.names(
     __name__, shards="STAGES Shards bytes_held bytes_sent state_bytes"
 )
+"""Memory: where it goes, and how a step needs less of it.
+
+| file | what it holds | chapter |
+|---|---|---|
+| `accounting` | bytes of a step, from numbers of parameters and from shapes | Where the memory goes: states, activations, recomputation |
+| `recompute` | forward again in backward, segment by segment | Where the memory goes: states, activations, recomputation |
+| `accumulate` | the gradient of a batch, from pieces of it | Gradient accumulation and half precision |
+| `loss_scaling` | gradients in half precision, and the scale that saves them | Gradient accumulation and half precision |
+"""  # noqa: E501  (a table)

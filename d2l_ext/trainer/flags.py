@@ -95,6 +95,12 @@ def _add_training(group):
     add = group.add_argument
     add("--batch-size", type=count, default=64, metavar="N",
         help="examples per step, over all devices of a worker; default 64")  # fmt: skip
+    add("--accumulate", type=count, default=1, metavar="N",
+        help="each device takes its examples in N pieces, one after the other, and "
+        "adds up their gradients: less memory, the same step; default 1")  # fmt: skip
+    add("--recompute", action="store_true",
+        help="keep few activations in forward, compute the others again in backward: "
+        "less memory, more time, the same step")  # fmt: skip
     add("--num-epochs", "--epochs", type=count, default=10, metavar="N",
         help="in all, those before a --resume included; default 10")  # fmt: skip
     add("--optimizer", type=one_of(OPTIMIZERS), default="sgd", metavar="NAME",

@@ -42,7 +42,8 @@ def vgg11():
     Large-Scale Image Recognition", 2015.
     """
     net = nn.HybridSequential()
-    net.add(_PadTo32(), gluon.model_zoo.vision.vgg11(classes=10))
+    zoo = gluon.model_zoo.vision.vgg11(classes=10)
+    net.add(_PadTo32(), *zoo.features, zoo.output)
     return net
 
 

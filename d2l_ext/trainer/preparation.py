@@ -107,18 +107,20 @@ def _replicas(args, places, image_shape, kv):
     params = {"learning_rate": args.lr, "wd": args.wd}
     if flags.OPTIMIZERS[args.optimizer]:
         params["momentum"] = args.mom
+    less = {"accumulate": args.accumulate, "recompute": args.recompute}
     if kv:
         return DistReplicas(net, places, kv, args.batch_size, args.optimizer, params,
                             args.work_load_list, args.seed)  # fmt: skip
     if args.shard != "none":
         return ShardedReplicas(net, places, args.shard, args.optimizer, params,
                                args.work_load_list, args.seed)  # fmt: skip
+                            args.work_load_list, args.seed, **less)  # fmt: skip
     compression = {"type": args.gc_type, "threshold": args.gc_threshold}
     return Replicas(
         net, places, args.optimizer, params,
         kv_store=None if args.kv_store == "none" else args.kv_store,
         compression=compression if args.gc_type != "none" else None,
-        work_load_list=args.work_load_list, seed=args.seed,
+        work_load_list=args.work_load_list, seed=args.seed, **less,
     )  # fmt: skip
 
 
@@ -212,7 +214,12 @@ def _check_job(args):
 
 def _check_shards(args, train_iter, num_devices):
     """Raise `ValueError` when a minibatch cannot be split over the devices."""
-    shard_sizes(args.batch_size, num_devices, args.work_load_list)
+    fewest = min(shard_sizes(args.batch_size, num_devices, args.work_load_list))
+    if fewest < args.accumulate:
+        raise ValueError(
+            f"--accumulate {args.accumulate}: a device has {fewest} examples of a "
+            f"minibatch of {args.batch_size}, and each piece needs one"
+        )
     num_examples = train_iter.own
     rest = num_examples % args.batch_size
     if 0 < rest < num_devices:

@@ -6,6 +6,8 @@ from mxnet import autograd, gluon
 from ..data_parallel.allreduce import allreduce
 from ..data_parallel.minibatch import split_batch
 from . import resume
+from ..memory import recompute as again
+from ..memory.accumulate import pieces
 from .networks import is_random
 
 
@@ -17,13 +19,17 @@ class Replicas:
     None for `allreduce` of this library. `compression`: the Trainer's
     `compression_params`. `work_load_list`: as in `split_batch`. `seed`: of what the
     network draws in a step, such as dropout. `update_on_kvstore`: the Trainer's.
+    `accumulate`: the pieces that each device takes its examples in, one after the
+    other. `recompute`: whether activations are computed again in backward, the layers
+    of `net` in segments; dropout then draws other numbers than without.
 
     On one device Gluon makes no store, whatever `kv_store` says.
     """
 
     def __init__(self, net, devices, optimizer="sgd", optimizer_params=None,
                  kv_store="device", compression=None, work_load_list=None,
-                 seed=0, update_on_kvstore=None):  # fmt: skip
+                 seed=0, update_on_kvstore=None, accumulate=1,
+                 recompute=False):  # fmt: skip
         self.net, self.devices, self.work_load_list = net, devices, work_load_list
         self.params = list(net.collect_params().values())
         self.trainer = gluon.Trainer(self.params, optimizer, optimizer_params or {},
@@ -33,6 +39,11 @@ class Replicas:
         self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self.sums_itself = kv_store is None and len(devices) > 1
         self.seed, self.is_random = seed, is_random(net)
+        self.accumulate, self.parts = accumulate, again.segments(net) * recompute
+        if accumulate > 1:
+            net.collect_params().setattr("grad_req", "add")
+        if recompute:  # a plan for all steps would keep the memory that is spared
+            net.hybridize(False)
 
     def begin(self):
         """Before the first step, with the weights that it begins with."""
@@ -48,15 +59,37 @@ class Replicas:
         for nothing. Raises as `split_batch` does.
         """
         shards = list(zip(*split_batch(X, y, self.devices, self.work_load_list)))
-        if self.is_random:
-            mx.random.seed((self.seed * 1_000_003 + step) % 2**31)
-        with autograd.record():
-            losses = [self.loss(self.net(X), y).sum() for X, y in shards]
-        autograd.backward(losses)
+        self._forget()
+        number = min(self.accumulate, *(len(y) for _, y in shards))
+        rounds = zip(*(pieces(X, y, number) for X, y in shards))
+        seed = self.seed * 1_000_003 + step
+        rounds = [self._backward(p, seed + 7_368_787 * i) for i, p in enumerate(rounds)]
+        losses = [sum(parts[1:], parts[0]) for parts in zip(*rounds)]
         if self.sums_itself:
             for p in self.params:
                 allreduce(p.list_grad())
         self.trainer.step(n or len(y))
+        return losses
+
+    def _forget(self):
+        """Let gradients that add up begin with nothing."""
+        for p in self.params if self.accumulate > 1 else ():
+            for grad in p.list_grad():
+                grad[:] = 0
+
+    def _backward(self, shards, seed):
+        """Gradients for one (X, y) per device; the losses. Draws from `seed`."""
+
+        def draw(number=0):
+            if self.is_random:
+                mx.random.seed((seed + 104_729 * number) % 2**31)
+
+        if self.parts:
+            return again.backward(self.parts, shards, self.loss, draw)
+        draw()
+        with autograd.record():
+            losses = [self.loss(self.net(X), y).sum() for X, y in shards]
+        autograd.backward(losses)
         return losses
 
     def settle(self):
@@ -108,14 +141,15 @@ class DistReplicas(Replicas):
     """
 
     def __init__(self, net, devices, kv, batch_size, optimizer="sgd",
-                 optimizer_params=None, work_load_list=None, seed=0):  # fmt: skip
+                 optimizer_params=None, work_load_list=None, seed=0,
+                 **less):  # fmt: skip
         self.kv, self.on_servers = kv, "async" in kv.type
         params = dict(optimizer_params or {})
         if self.on_servers:  # they are told once, so the divisor can't change
             params["rescale_grad"] = 1 / batch_size
         super().__init__(net, devices, optimizer, params, kv_store=kv,
                          work_load_list=work_load_list, seed=seed + 7919 * kv.rank,
-                         update_on_kvstore=self.on_servers)  # fmt: skip
+                         update_on_kvstore=self.on_servers, **less)  # fmt: skip
 
     def begin(self):
         """Give all workers the weights of rank 0. Waits for all of them.
@@ -139,6 +173,7 @@ class DistReplicas(Replicas):
         """
         if len(y):
             return super().train_batch(X, y, step, 1 if self.on_servers else n)
+        self._forget()
         if not self.on_servers:  # the others wait for this worker's gradients
             with autograd.record():  # of a loss that depends on no weight: zeros
                 losses = [sum((0 * p.data(device)).sum() for p in self.params)

@@ -17,6 +17,7 @@ _shown = reprlib.Repr()
 _shown.maxlist = _shown.maxstring = _shown.maxother = 100
 #: A run that goes on may change these. Its sums are then rounded in another order.
 MAY_CHANGE = ("devices", "work_load_list", "kv_store", "shard")
+MAY_CHANGE = ("devices", "work_load_list", "kv_store", "accumulate", "recompute")
 
 
 def settings(args, dataset, devices, X, y, num_workers=1):
@@ -38,6 +39,8 @@ def settings(args, dataset, devices, X, y, num_workers=1):
         "work_load_list": args.work_load_list,
         "kv_store": args.kv_store,
         "shard": args.shard,
+        "accumulate": args.accumulate,
+        "recompute": args.recompute,
     }
 
 

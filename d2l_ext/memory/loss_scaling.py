@@ -1,0 +1,86 @@
+"""Loss scaling: gradients too small for half precision, carried by a large factor.
+
+float16 has no number between 0 and 2⁻²⁴. A loss that is multiplied by S has gradients
+that are S times as large; dividing them by S in single precision, just before the
+update, changes nothing else. S is as large as it can be without a gradient beyond
+65,504, which becomes infinite: then the step is left out, and S falls.
+"""
+
+from mxnet import nd
+
+from ..checks import whole_number
+
+
+def half(x):
+    """`x` as float16 keeps it, in the type of `x`. Its gradient is rounded as well.
+
+    Put between layers, it stands for a device that computes in single precision and
+    keeps activations and gradients in half, as those for mixed precision do: MXNet's
+    own dense layers and convolutions refuse float16 on a CPU.
+    """
+    return x.astype("float16").astype(x.dtype)
+
+
+def all_finite(gradients):
+    """Whether no number is infinite or NaN in the arrays, of whatever devices. Waits.
+
+    `gradients`: a list of lists, those of each device.
+    """
+    found = [
+        nd.multi_all_finite(*[g.as_nd_ndarray() for g in grads], num_arrays=len(grads))
+        for grads in gradients
+    ]
+    return all(float(x.asscalar()) for x in found)
+
+
+class LossScaler:
+    """A factor for the loss that finds its size by itself.
+
+        scaler = LossScaler()
+        (loss * scaler.scale).backward()      # on every device
+        if scaler.check(gradients):           # of all devices
+            …                                 # divide by what it returned; update
+
+    `scale`: where it begins; a power of two, so that no digit is lost. `factor`: what
+    it falls by when a gradient is not finite, and rises by after `every` steps in a row
+    in which all were. With `factor=1` it stays: **static** scaling.
+    `skipped`: the number of steps left out so far.
+
+    Raises `ValueError` for settings that cannot work. Source: Micikevicius et al.
+    (2018); the defaults are those of MXNet's `amp`. Developed in the chapter *Gradient
+    accumulation and half precision*.
+    """
+
+    LARGEST = 2.0**24
+
+    def __init__(self, scale=2.0**16, factor=2.0, every=2000):
+        if not 1 <= scale <= self.LARGEST:
+            raise ValueError(f"scale must be 1 to {self.LARGEST:,.0f}, not {scale!r}")
+        if not 1 <= factor <= self.LARGEST:
+            raise ValueError(f"factor must be 1 to {self.LARGEST:,.0f}, not {factor!r}")
+        whole_number("every", every)
+        self.scale, self.factor, self.every = scale, factor, every
+        self.skipped = self._good = 0
+
+    def check(self, gradients):
+        """After backward: what to divide the gradients by, or 0 to leave the step out.
+
+        `gradients`: a list of lists, of all devices: a step that only one of them left
+        out would leave the replicas with different weights. Changes `scale` for the
+        steps that follow. Waits. Raises `FloatingPointError` when the scale is 1 and
+        a gradient still is not finite: no scale helps.
+        """
+        used = self.scale
+        if all_finite(gradients):
+            self._good = (self._good + 1) % self.every
+            if not self._good:
+                self.scale = min(self.scale * self.factor, self.LARGEST)
+            return used
+        if used == 1:
+            raise FloatingPointError(
+                "a gradient is infinite or NaN at a scale of 1: no scale helps. Is the "
+                "learning rate too large, or a weight NaN already?"
+            )
+        self._good, self.skipped = 0, self.skipped + 1
+        self.scale = max(used / self.factor, 1.0)
+        return 0

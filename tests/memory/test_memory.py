@@ -1,0 +1,203 @@
+"""Memory: what is predicted is counted, and what spares memory changes no gradient."""
+
+import d2l_ext  # noqa: F401, I001
+import mxnet as mx
+import numpy
+import pytest
+from mxnet import autograd, gluon, np, npx
+from mxnet.gluon import nn
+
+from d2l_ext.data_parallel.minibatch import split_batch
+from d2l_ext.devices import storage, try_all_devices
+from d2l_ext.memory import accounting, recompute
+from d2l_ext.memory.accumulate import accumulate, pieces
+from d2l_ext.memory.loss_scaling import LossScaler, half
+
+npx.set_np()
+L2 = gluon.loss.L2Loss()
+
+
+def network(layers, devices, width=16):
+    net = nn.HybridSequential()
+    for _ in range(layers):
+        net.add(nn.Dense(width, activation="relu", in_units=width))
+    mx.random.seed(0)
+    net.initialize(mx.init.Xavier(), ctx=devices)
+    return net
+
+
+def random(*shape):
+    return np.array(numpy.random.RandomState(0).randn(*shape), dtype="float32")
+
+
+# ---- accounting ----
+
+
+@pytest.mark.parametrize("half_precision", [False, True])
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
+def test_states_are_what_an_optimizer_of_mxnet_holds(optimizer, half_precision):
+    device = try_all_devices(1)[0]
+    settings = {"momentum": {"momentum": 0.9}}.get(optimizer, {})
+    made = mx.optimizer.create("adam" if optimizer == "adam" else "sgd",
+                               multi_precision=True, **settings)  # fmt: skip
+    update, dtype = mx.optimizer.get_updater(made), "float16"
+    dtype = dtype if half_precision else "float32"
+    with storage.record([device]) as memory:
+        weight, grad = (mx.nd.ones((1000, 100), device, dtype) for _ in "wg")
+        update(0, grad, weight)
+    expected = sum(accounting.states(100_000, optimizer, half_precision).values())
+    assert abs(memory.held["cpu/0"] / expected - 1) < 0.001
+    assert expected == 100_000 * {"sgd": 8, "momentum": 12, "adam": 16}[optimizer]
+
+
+def test_activations_are_what_stays_after_forward():
+    device = try_all_devices(1)[0]
+    net, X = network(5, [device]), random(64, 16)
+    with storage.record([device]) as memory, autograd.record():
+        out = net(X)
+        out.wait_to_read()
+    assert accounting.activations(net, X) == [64 * 16 * 4] * 5
+    assert memory.held == {"cpu/0": 5 * 64 * 16 * 4}
+
+
+# ---- recomputation ----
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("every", [None, 1, 3, 7, 9])
+def test_recomputed_gradients_are_the_plain_ones_bit_by_bit(every, k):
+    devices = try_all_devices(k)
+    net, X = network(7, devices), random(10, 16)
+    shards = list(zip(*split_batch(X, X * 2, devices)))
+    with autograd.record():
+        plain = [L2(net(X), y).sum() for X, y in shards]
+    autograd.backward(plain)
+    params = list(net.collect_params().values())
+    expected = [g.asnumpy() for p in params for g in p.list_grad()]
+    net.collect_params().zero_grad()
+    losses = recompute.backward(recompute.segments(net, every), shards, L2)
+    found = [g.asnumpy() for p in params for g in p.list_grad()]
+    assert all((a == b).all() for a, b in zip(found, expected))
+    assert [float(x) for x in losses] == [float(x) for x in plain]
+
+
+def test_what_is_recomputed_draws_the_same_dropout():
+    """The loss is linear in each layer, so weight times gradient adds up to it."""
+    layers = [nn.Dense(8, use_bias=False, in_units=8), nn.Dropout(0.5),
+              nn.Dense(8, use_bias=False, in_units=8)]  # fmt: skip
+    for layer in layers:
+        layer.initialize(mx.init.Constant(1), ctx=try_all_devices(1))
+    X, parts = random(4, 8), recompute.segments(layers, 1)
+
+    def found(before):
+        shards = [(X, None)]
+        (loss,) = recompute.backward(parts, shards, lambda out, y: out, before)
+        return float(loss), [float(d.weight.grad().sum()) for d in layers[::2]]
+
+    loss, sums = found(lambda number: mx.random.seed(number + 5))
+    assert numpy.allclose(sums, loss, rtol=1e-4)
+    loss, sums = found(lambda number: None)
+    assert abs(sums[0] - loss) > 1e-2
+
+
+def test_sixteen_blocks_need_half_of_the_memory():
+    devices, X = try_all_devices(1), random(256, 32)
+    net = nn.HybridSequential()
+    for _ in range(16):
+        net.add(nn.HybridSequential())
+        net[-1].add(nn.Dense(128, activation="relu"), nn.Dense(32))
+    net.initialize(ctx=devices)
+    net(X)
+    peaks = []
+    for every in (16, None, 2):
+        with storage.record(devices) as memory:
+            recompute.backward(recompute.segments(net, every), [(X, X)], L2)
+        peaks.append(memory.peak["cpu/0"])
+    assert peaks[1] < 0.6 * peaks[0] and peaks[2] < 0.5 * peaks[0]
+
+
+def test_segments_and_what_recomputation_refuses():
+    assert recompute.segments(range(7)) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert list(map(len, recompute.segments(range(16)))) == [4] * 4
+    with pytest.raises(ValueError, match="every must be a whole number from 1, not 0"):
+        recompute.segments(range(7), 0)
+    with pytest.raises(ValueError, match="batchnorm.* running averages"):
+        recompute.backward([[nn.BatchNorm()]], [], L2)
+
+
+# ---- accumulation ----
+
+
+@pytest.mark.parametrize("dtype, most", [("float32", 1e-6), ("float64", 1e-12)])
+def test_accumulated_gradients_are_those_of_the_whole_batch(dtype, most):
+    rng = numpy.random.RandomState(0)
+    X, y, *params = (np.array(rng.randn(*shape), dtype=dtype)
+                     for shape in ((37, 12), (37, 3), (12, 8), (8, 3)))
+
+    def loss(X, y):
+        return (np.dot(np.tanh(np.dot(X, params[0])), params[1]) - y) ** 2
+
+    for p in params:
+        p.attach_grad()
+    with autograd.record():
+        mean = loss(X, y).mean()
+    mean.backward()
+    whole = [p.grad.asnumpy() for p in params]
+    cuts = [[0, 37], [0, 1, 37], [0, 5, 9, 10, 11, 20, 30, 36, 37]]
+    parts = [[(X[a:b], y[a:b]) for a, b in zip(cut, cut[1:])] for cut in cuts]
+    for part in parts + [pieces(X, y, n) for n in range(1, 9)]:
+        found = accumulate(part, params, loss)
+        assert abs(float(found) - float(mean)) < most * 10
+        for p, g in zip(params, whole):
+            assert abs(p.grad.asnumpy() - g).max() < most * abs(g).max()
+
+
+def test_accumulation_refuses_what_it_cannot_cut_or_divide():
+    X = random(3, 2)
+    with pytest.raises(ValueError, match="3 examples cannot be split over 4"):
+        pieces(X, X, 4)
+    with pytest.raises(ValueError, match="X has 3 examples and y has 2"):
+        pieces(X, X[:2], 1)
+    with pytest.raises(ValueError, match="no losses"):
+        accumulate([], [X], L2)
+
+
+# ---- loss scaling ----
+
+
+def test_half_rounds_values_and_gradients():
+    x = np.array([1.0, 1 + 2.0**-12, 70_000.0])
+    x.attach_grad()
+    with autograd.record():
+        y = half(x)
+    y.backward(np.array([2.0**-25, 1 + 2.0**-12, 2.0**-24]))
+    assert y.asnumpy().tolist() == [1.0, 1.0, numpy.inf]
+    assert x.grad.asnumpy().tolist() == [0.0, 1.0, 2.0**-24]
+
+
+@pytest.mark.parametrize("where", [0, 1])
+def test_an_overflow_on_any_device_leaves_out_that_step_on_all(where):
+    devices, scaler = try_all_devices(2), LossScaler(8.0, every=3)
+    weights = [np.zeros(2, ctx=d) for d in devices]
+    seen = []
+    for step in range(8):
+        grads = [np.ones(2, ctx=d) * scaler.scale for d in devices]
+        if step == 2:
+            grads[where][1] = numpy.inf
+        scale = scaler.check([[g] for g in grads])
+        for w, g in zip(weights, grads) if scale else ():
+            w -= g / scale
+        seen.append((float(weights[0][0]), scaler.scale))
+        assert weights[0].tolist() == weights[1].tolist()
+    assert [w for w, _ in seen] == [-1, -2, -2, -3, -4, -5, -6, -7]
+    assert [s for _, s in seen] == [8, 8, 4, 4, 4, 8, 8, 8] and scaler.skipped == 1
+
+
+def test_a_static_scale_stays_and_wrong_settings_are_refused():
+    scaler = LossScaler(4.0, factor=1)
+    assert scaler.check([[np.array([numpy.nan])]]) == 0 and scaler.scale == 4
+    with pytest.raises(FloatingPointError, match="at a scale of 1: no scale helps"):
+        LossScaler(1.0).check([[np.array([numpy.inf])]])
+    for wrong in ({"scale": 0.5}, {"factor": 0}, {"every": 0}, {"scale": 2.0**25}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            LossScaler(**wrong)
