@@ -114,5 +114,137 @@ QUESTIONS = {
             ),
         ],
         judge=judge_plan,
+from .question import Question, Task
+
+# ---- where_memory_goes ----
+
+
+def held(sizes, every):
+    """The most bytes of activations that a recomputed step keeps at a time."""
+    starts = range(0, len(sizes), every)
+    return max(
+        sum(sizes[s - 1] for s in starts if 0 < s <= start)
+        + sum(sizes[start : start + every])
+        for start in starts
+    )
+
+
+def judge_held(function):
+    for sizes, every in (([1] * 16, 4), ([5, 1, 1, 9, 2], 2), ([3, 4], 5)):
+        found, right = function(sizes, every), held(sizes, every)
+        if found != right:
+            return f"Sizes {sizes}, segments of {every}: {found}, and not {right}."
+    return ""
+
+
+class _Array:
+    """A number that counts how many of its kind are there."""
+
+    alive = most = 0
+
+    def __init__(self, value):
+        self.value = value
+        _Array.alive += 1
+        _Array.most = max(_Array.most, _Array.alive)
+
+    def __del__(self):
+        _Array.alive -= 1
+
+
+class _Layer:
+    runs = 0
+
+    def forward(self, x):
+        _Layer.runs += 1
+        return _Array(x.value + 1)
+
+    def backward(self, x, dy):
+        return _Array(dy.value * (x.value + 2))
+
+
+def recomputed(layers, x, dy, every):
+    """The gradient of the first input, with segments of `every` layers."""
+    kept = []
+    for i, layer in enumerate(layers):
+        if i % every == 0:
+            kept.append(x)
+        if i < len(layers) - every:
+            x = layer.forward(x)
+    for start in range(len(layers) - every, -1, -every):
+        segment, inputs = layers[start : start + every], [kept.pop()]
+        for layer in segment[:-1]:
+            inputs.append(layer.forward(inputs[-1]))
+        for layer in reversed(segment):
+            dy = layer.backward(inputs.pop(), dy)
+    return dy
+
+
+def keeps_all(layers, x, dy, every):
+    inputs = [x]
+    for layer in layers[:-1]:
+        inputs.append(layer.forward(inputs[-1]))
+    for layer in reversed(layers):
+        dy = layer.backward(inputs.pop(), dy)
+    return dy
+
+
+def begins_anew(layers, x, dy, every):
+    for n in range(len(layers) - 1, -1, -1):
+        value = x
+        for layer in layers[:n]:
+            value = layer.forward(value)
+        dy = layers[n].backward(value, dy)
+    return dy
+
+
+def judge_recomputed(function):
+    layers, right = [_Layer() for _ in range(16)], 1
+    for i in range(16):
+        right *= i + 2
+    _Layer.runs, _Array.most, _Array.alive = 0, 0, 0
+    found = function(layers, _Array(0), _Array(1), 4)
+    if getattr(found, "value", found) != right:
+        return f"The gradient is {getattr(found, 'value', found)}, and not {right}."
+    if _Array.most > 10:
+        return f"It keeps {_Array.most} arrays at a time; 10 are enough."
+    if _Layer.runs > 32:
+        return f"It runs forward {_Layer.runs} times; 32 are enough."
+    return ""
+
+
+QUESTIONS = {
+    ("where_memory_goes", 1): Question(
+        "a number of gigabytes",
+        112,
+        [
+            (28, "That is weights and gradients: where are the optimizer's arrays?"),
+            (84, "The master copy is missing."),
+            (56, "Adam keeps its two arrays in single precision."),
+        ],
+    ),
+    ("where_memory_goes", 2): Task(
+        "a function of sizes and the length of a segment",
+        held,
+        [
+            (
+                lambda sizes, every: len(sizes) // every + every,
+                f"Sizes {[1] * 16}, segments of 4: 8, and not 7.",
+            )
+        ],
+        judge=judge_held,
+    ),
+    ("where_memory_goes", 3): Task(
+        "your function backward",
+        recomputed,
+        [
+            (keeps_all, "It keeps 17 arrays at a time; 10 are enough."),
+            (begins_anew, "It runs forward 120 times; 32 are enough."),
+        ],
+        judge=judge_recomputed,
+    ),
+    ("where_memory_goes", 4): Question(
+        "a whole number",
+        2,
+        [(1, "A tanh's backward is given what the tanh was applied to as well.")],
     ),
 }

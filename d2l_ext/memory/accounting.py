@@ -44,8 +44,9 @@ def activations(layers, X):
     Only the first example of `X` (n, …) is computed: all others have its shapes.
 
     Backward needs each of these arrays once, as this layer's output or as the next
-    layer's input, so they stay from forward to backward; what an activation function
-    such as a ReLU is applied to does not stay. Raises `ValueError` without examples.
+    layer's input, so they stay from forward to backward. What a ReLU is applied to
+    does not stay; what a tanh is applied to does, and is not in these numbers. Raises
+    `ValueError` without examples.
 
     Developed in the chapter *Where the memory goes: states, activations,
     recomputation*.

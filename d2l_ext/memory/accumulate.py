@@ -36,7 +36,6 @@ def accumulate(parts, params, loss):
 
     Returns the mean loss, an array of one number. Waits for nothing. Raises
     `ValueError` when there is no loss to divide by.
-    Developed in the chapter *Gradient accumulation and half precision*.
     """
     grads = [np.zeros_like(p) for p in params]
     autograd.mark_variables(params, grads, "add")

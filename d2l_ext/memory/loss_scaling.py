@@ -47,8 +47,7 @@ class LossScaler:
     `skipped`: the number of steps left out so far.
 
     Raises `ValueError` for settings that cannot work. Source: Micikevicius et al.
-    (2018); the defaults are those of MXNet's `amp`. Developed in the chapter *Gradient
-    accumulation and half precision*.
+    (2018); the defaults are those of MXNet's `amp`.
     """
 
     LARGEST = 2.0**24
