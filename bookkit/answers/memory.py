@@ -237,7 +237,7 @@ QUESTIONS = {
         "your function backward",
         recomputed,
         [
-            (keeps_all, "It keeps 17 arrays at a time; 10 are enough."),
+            (keeps_all, "It keeps 18 arrays at a time; 10 are enough."),
             (begins_anew, "It runs forward 120 times; 32 are enough."),
         ],
         judge=judge_recomputed,

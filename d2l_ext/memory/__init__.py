@@ -17,5 +17,5 @@ __getattr__ = lazy.names(
 | `accounting` | bytes of a step, from numbers of parameters and from shapes | Where the memory goes: states, activations, recomputation |
 | `recompute` | forward again in backward, segment by segment | Where the memory goes: states, activations, recomputation |
 | `accumulate` | the gradient of a batch, from pieces of it | the trainer's command |
-| `loss_scaling` | gradients in half precision, and the scale that saves them | its tests |
+| `loss_scaling` | gradients in half precision, and the scale that saves them | Where the memory goes: states, activations, recomputation |
 """  # noqa: E501  (a table)

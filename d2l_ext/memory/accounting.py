@@ -23,8 +23,7 @@ def states(num_parameters, optimizer="sgd", half=False):
     updated by way of a copy of the weights in single precision, the master copy.
     Raises `ValueError` for another optimizer or fewer parameters than one.
 
-    Source: Rajbhandari et al. (2020), section 3.1. Developed in the chapter *Where
-    the memory goes: states, activations, recomputation*.
+    Source: Rajbhandari et al. (2020), section 3.1. Developed in the chapter *Where the memory goes*.
     """
     known_name("optimizer", optimizer, OPTIMIZERS)
     whole_number("num_parameters", num_parameters)
@@ -48,8 +47,7 @@ def activations(layers, X):
     does not stay; what a tanh is applied to does, and is not in these numbers. Raises
     `ValueError` without examples.
 
-    Developed in the chapter *Where the memory goes: states, activations,
-    recomputation*.
+    Developed in the chapter *Where the memory goes*.
     """
     whole_number("examples in X", len(X))
     out, sizes = X[:1], []

@@ -19,8 +19,7 @@ def segments(layers, every=None):
 
     Default: the root of their number, rounded up, which holds the fewest arrays: an
     input for each segment, and the outputs inside of one.
-    Source: Chen et al. (2016). Developed in the chapter *Where the memory goes:
-    states, activations, recomputation*.
+    Source: Chen et al. (2016). Developed in the chapter *Where the memory goes*.
     """
     layers = list(layers)
     whole_number("number of layers", len(layers))
@@ -43,8 +42,7 @@ def backward(parts, shards, loss, before=lambda number: None):
     two parts. Waits for each part but the last. Raises `ValueError` for a batch
     normalisation: its running averages would move twice in a step.
 
-    Developed in the chapter *Where the memory goes: states, activations,
-    recomputation*.
+    Developed in the chapter *Where the memory goes*.
     """
     _refuse_averages(parts)
     inputs = [[X for X, _ in shards]]
