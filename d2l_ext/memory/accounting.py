@@ -23,7 +23,8 @@ def states(num_parameters, optimizer="sgd", half=False):
     updated by way of a copy of the weights in single precision, the master copy.
     Raises `ValueError` for another optimizer or fewer parameters than one.
 
-    Source: Rajbhandari et al. (2020), section 3.1. Developed in the chapter *Where the memory goes*.
+    Source: Rajbhandari et al. (2020), section 3.1. Developed in the chapter
+    *Where the memory goes*.
     """
     known_name("optimizer", optimizer, OPTIMIZERS)
     whole_number("num_parameters", num_parameters)
