@@ -87,38 +87,6 @@ def judge_plan(function):
     return f"It gathers {gathers} times; 8 are enough." if gathers > 8 else ""
 
 
-QUESTIONS = {
-    ("sharded", 1): Question(
-        "the gigabytes",
-        3.75,
-        [
-            (2.0, "Only the weights are whole; what about the chunks?"),
-            (5.5, "That is stage 1: in stage 2 the gradients are divided, too."),
-            (16.0, "That is a whole replica."),
-        ],
-    ),
-    ("sharded", 2): Task(
-        "your function sharded_step",
-        sharded_step,
-        [(whole_step, "36 numbers are updated; 12 are enough for 3 devices.")],
-        judge=judge_sharded_step,
-    ),
-    ("sharded", 3): Task(
-        "your function plan",
-        plan,
-        [
-            (plan_of_the_chapter, "It gathers 10 times; 8 are enough."),
-            (
-                lambda L: [("forward", l) for l in range(L)],
-                "forward of layer 0, and its weights are not there.",
-            ),
-        ],
-        judge=judge_plan,
-from .question import Question, Task
-
-# ---- where_memory_goes ----
-
-
 def held(sizes, every):
     """The most bytes of activations that a recomputed step keeps at a time."""
     starts = range(0, len(sizes), every)
@@ -246,5 +214,32 @@ QUESTIONS = {
         "a whole number",
         2,
         [(1, "A tanh's backward is given what the tanh was applied to as well.")],
+    ),
+    ("sharded", 1): Question(
+        "the gigabytes",
+        3.75,
+        [
+            (2.0, "Only the weights are whole; what about the chunks?"),
+            (5.5, "That is stage 1: in stage 2 the gradients are divided, too."),
+            (16.0, "That is a whole replica."),
+        ],
+    ),
+    ("sharded", 2): Task(
+        "your function sharded_step",
+        sharded_step,
+        [(whole_step, "36 numbers are updated; 12 are enough for 3 devices.")],
+        judge=judge_sharded_step,
+    ),
+    ("sharded", 3): Task(
+        "your function plan",
+        plan,
+        [
+            (plan_of_the_chapter, "It gathers 10 times; 8 are enough."),
+            (
+                lambda L: [("forward", l) for l in range(L)],
+                "forward of layer 0, and its weights are not there.",
+            ),
+        ],
+        judge=judge_plan,
     ),
 }

@@ -110,11 +110,10 @@ def _replicas(args, places, image_shape, kv):
     less = {"accumulate": args.accumulate, "recompute": args.recompute}
     if kv:
         return DistReplicas(net, places, kv, args.batch_size, args.optimizer, params,
-                            args.work_load_list, args.seed)  # fmt: skip
+                            args.work_load_list, args.seed, **less)  # fmt: skip
     if args.shard != "none":
         return ShardedReplicas(net, places, args.shard, args.optimizer, params,
                                args.work_load_list, args.seed)  # fmt: skip
-                            args.work_load_list, args.seed, **less)  # fmt: skip
     compression = {"type": args.gc_type, "threshold": args.gc_threshold}
     return Replicas(
         net, places, args.optimizer, params,
@@ -174,6 +173,11 @@ def _check_together(args, places):
         raise ValueError(
             f"--gc-type {args.gc_type} with --shard {args.shard}: what is compressed "
             "goes through MXNet's store, what is divided through this library's ring"
+        )
+    if args.shard != "none" and (args.accumulate > 1 or args.recompute):
+        raise ValueError(
+            f"--shard {args.shard} takes a minibatch in one piece, and keeps its "
+            "activations: leave out --accumulate and --recompute"
         )
     if args.kv_store in flags.DIST_KV_STORES:
         _check_job(args)

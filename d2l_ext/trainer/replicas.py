@@ -5,9 +5,9 @@ from mxnet import autograd, gluon
 
 from ..data_parallel.allreduce import allreduce
 from ..data_parallel.minibatch import split_batch
-from . import resume
 from ..memory import recompute as again
 from ..memory.accumulate import pieces
+from . import resume
 from .networks import is_random
 
 

@@ -16,8 +16,8 @@ START = "D2L_EXT_START"
 _shown = reprlib.Repr()
 _shown.maxlist = _shown.maxstring = _shown.maxother = 100
 #: A run that goes on may change these. Its sums are then rounded in another order.
-MAY_CHANGE = ("devices", "work_load_list", "kv_store", "shard")
-MAY_CHANGE = ("devices", "work_load_list", "kv_store", "accumulate", "recompute")
+MAY_CHANGE = ("devices", "work_load_list", "kv_store", "shard", "accumulate",
+              "recompute")  # fmt: skip
 
 
 def settings(args, dataset, devices, X, y, num_workers=1):

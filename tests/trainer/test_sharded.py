@@ -68,6 +68,8 @@ def test_a_checkpoint_of_another_network_is_refused_with_the_shapes():
     [
         (("--shard", "state"), "one of none, states, gradients, parameters. Did you"),
         (("--shard", "states", "--gc-type", "2bit", *TWO), "this library's ring"),
+        (("--shard", "states", "--recompute", *TWO), "leave out --accumulate"),
+        (("--shard", "gradients", "--accumulate", 2, *TWO), "leave out --accumulate"),
         (("--shard", "states", "--kv-store", "dist_sync"), "devices of one process"),
     ],
 )
