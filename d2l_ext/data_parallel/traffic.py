@@ -93,8 +93,8 @@ def checked(allreduce):
     """Decorates an allreduce: checks its list of arrays, and says what is wrong."""
 
     @wraps(allreduce)
-    def with_checks(data):
-        return allreduce(_checked(list(data)))
+    def with_checks(data, **options):
+        return allreduce(_checked(list(data)), **options)
 
     return with_checks
 
@@ -178,15 +178,22 @@ def cuts(size, k):
     return [c * size // k for c in range(k + 1)]
 
 
-def expected(algorithm, k, nbytes, itemsize=4):
+def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
     """What an allreduce of `nbytes` per device moves on `k` devices: a `Traffic`.
 
-    `algorithm`: `'naive'`, `'tree'` or `'ring'`. `itemsize`: bytes of an element,
-    default float32. With N for `nbytes`, in either direction:
+    `algorithm`: one of `ALGORITHMS` or `CHUNKED`. `itemsize`: bytes of an element,
+    default float32. `chunks`: c, of those in `CHUNKED`. With N for `nbytes`, in either
+    direction, and p for the largest power of two up to k:
 
-        naive  device 0: (k − 1)·N, all others: N          2(k − 1) rounds
-        tree   N to the parent and N for each child        2⌈log₂ k⌉ rounds
-        ring   2(k − 1)/k·N, if k divides the elements     2(k − 1) rounds
+        naive        device 0: (k − 1)·N, all others: N          2(k − 1) rounds
+        tree         N to the parent and N for each child        2⌈log₂ k⌉ rounds
+        ring         2(k − 1)/k·N, if k divides the elements     2(k − 1) rounds
+        halving      2(p − 1)/p·N, if p divides them             2·log₂ p rounds
+                     k > p: N more for k − p of the p,
+                     N alone for the others                      2 rounds more
+        double tree  in each tree, of N/2, as in a tree          4(c + ⌊log₂ k⌋ − 1)
+                     2·N at most; two devices: N                 rounds; k = 2: 2·c
+        network      N, added up on the way                      c + 1 rounds
 
     An uneven ring leaves out two of the k chunks, each of its own size.
 
@@ -199,29 +206,38 @@ def expected(algorithm, k, nbytes, itemsize=4):
         raise ValueError(f"{nbytes} bytes are no array of {itemsize}-byte elements")
     sent, received = _CLOSED_FORMS[algorithm](k, size)
     sent, received = ([n * itemsize for n in side] for side in (sent, received))
-    return Traffic(sent, received, _ROUNDS[algorithm](k))
+    return Traffic(sent, received, _rounds(algorithm, k, chunks))
 
 
-def seconds(algorithm, k, nbytes, alpha, beta):
+def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
     """Seconds of an allreduce in the α–β model: the sum over rounds of α + n·β.
 
-    `algorithm`, `k`, `nbytes`: as in `expected`. `alpha`: latency of a message, in
-    seconds. `beta`: seconds per byte. Adding up is free in this model.
+    `algorithm`, `k`, `nbytes`, `chunks`: as in `expected`. `alpha`: latency of a
+    message, in seconds. `beta`: seconds per byte. Adding up is free in this model.
 
-        naive  2(k − 1)·(α + N·β)     device 0 serves one device after the other
-        tree   2⌈log₂ k⌉·(α + N·β)    binomial reduce, then broadcast
-        ring   2(k − 1)·(α + N/k·β)   all links at once, each with a chunk
+        naive        2(k − 1)·(α + N·β)     device 0 serves one after the other
+        tree         2⌈log₂ k⌉·(α + N·β)    binomial reduce, then broadcast
+        ring         2(k − 1)·(α + N/k·β)   all links at once, each with a chunk
+        halving      2·log₂ p·α + 2(p − 1)/p·N·β, and 2(α + N·β) if k > p
+        double tree  4(c + ⌊log₂ k⌋ − 1)·(α + N/2c·β); k = 2: 2·c·(α + N/2c·β)
+        network      (c + 1)·(α + N/c·β)    a chunk goes up, the one before comes down
 
     Raises as in `expected`.
     """
     _check(algorithm, k)
-    message = nbytes / k if algorithm == "ring" else nbytes
-    return _ROUNDS[algorithm](k) * (alpha + message * beta)
+    count, p = _rounds(algorithm, k, chunks), 2 ** (k.bit_length() - 1)
+    arrays = {
+        "ring": count / k,
+        "halving": 2 * (p - 1) / p + 2 * (k > p),
+        "double tree": count / (2 * chunks),
+        "network": count / chunks,
+    }
+    return count * alpha + arrays.get(algorithm, count) * nbytes * beta
 
 
 def _check(algorithm, k):
-    if algorithm not in ALGORITHMS:
-        known = ", ".join(ALGORITHMS)
+    if algorithm not in _CLOSED_FORMS:
+        known = ", ".join(_CLOSED_FORMS)
         raise ValueError(f"unknown algorithm {algorithm!r}: choose one of {known}")
     if k < 1:
         raise ValueError(f"an allreduce needs a device at least, not k={k}")
@@ -249,11 +265,67 @@ def _ring(k, size):
     return sent, sent[-1:] + sent[:-1]
 
 
-_CLOSED_FORMS = {"naive": _naive, "tree": _tree, "ring": _ring}
-_ROUNDS = {
-    "naive": lambda k: 2 * (k - 1),
-    "tree": lambda k: 2 * (k - 1).bit_length(),  # the logarithm, rounded up
-    "ring": lambda k: 2 * (k - 1),
+def _halving(k, size):
+    p = 2 ** (k.bit_length() - 1)
+    edges = cuts(size, p)
+
+    def swapped(i):
+        # All but its own chunk one way; the other way 1, 2, 4 … chunks around it.
+        widths = [2**b for b in range(p.bit_length() - 1)]
+        around = sum(edges[i // w * w + w] - edges[i // w * w] for w in widths)
+        return size - (edges[i + 1] - edges[i]) + around
+
+    return ([swapped(i) + size * (i < k - p) for i in range(p)] + [size] * (k - p),) * 2
+
+
+def _double_tree(k, size):
+    halves = (size // 2, size - size // 2)
+
+    def edges(place):
+        inner = place % 2 == 0
+        return inner + (inner and place < k) + (parent(place, k) > 0)
+
+    places = [[(i + tree) % k + 1 for tree in (0, 1)] for i in range(k)]
+    return ([sum(n * edges(at) for n, at in zip(halves, p)) for p in places],) * 2
+
+
+def parent(place, k):
+    """The parent of a place 1 … k in a binary tree that is read from left to right.
+
+    An even place q is above q − 1 and what stands there; 0 is above the root.
+    """
+    low = place & -place
+    above = place - low | 2 * low
+    return above if above <= k else place - low
+
+
+def _network(k, size):
+    return ([size * (k > 1)] * k,) * 2
+
+
+_CLOSED_FORMS = {
+    "naive": _naive,
+    "tree": _tree,
+    "ring": _ring,
+    "halving": _halving,
+    "double tree": _double_tree,
+    "network": _network,
 }
-#: The names that `expected` and `seconds` know.
-ALGORITHMS = tuple(_ROUNDS)
+#: The names that `expected` and `seconds` know: arrays whole, or in a chunk a device.
+ALGORITHMS = ("naive", "tree", "ring", "halving")
+#: Those that cut the array into as many chunks as they are told.
+CHUNKED = ("double tree", "network")
+
+
+def _rounds(algorithm, k, chunks):
+    if k == 1:
+        return 0
+    down, up = k.bit_length() - 1, (k - 1).bit_length()  # the logarithm, rounded
+    return {
+        "naive": 2 * (k - 1),
+        "tree": 2 * up,
+        "ring": 2 * (k - 1),
+        "halving": 2 * up,
+        "double tree": 2 * chunks if k == 2 else 4 * (chunks + down - 1),
+        "network": chunks + 1,
+    }[algorithm]

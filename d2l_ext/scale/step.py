@@ -15,7 +15,7 @@ BACKWARD = 2 / 3
 #: Two bits for each float32.
 TWO_BIT = 1 / 16
 #: The ways of `seconds`: allreduces, and a parameter server.
-WAYS = (*dict.fromkeys((*traffic.ALGORITHMS, "halving")), "servers")
+WAYS = (*traffic.ALGORITHMS, "servers")
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,6 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
         return link.seconds(carried, messages=2 * arrays)
     if way not in WAYS:
         raise ValueError(f"unknown way {way!r}: choose one of {', '.join(WAYS)}")
-    if way == "halving":
-        rounds = devices.bit_length() - 1
-        power, rest = 2**rounds, 2 * (devices != 2**rounds)
-        carried = 2 * (power - 1) / power * nbytes + rest * nbytes
-        return link.seconds(carried, messages=(2 * rounds + rest) * arrays)
     # All arrays at once would be one message: the rest of the arrays cost α only.
     return traffic.seconds(way, devices, nbytes, arrays * link.alpha, link.beta)
 

@@ -11,6 +11,8 @@ from mxnet import autograd, cpu, np, npx
 
 from d2l_ext.data_parallel import traffic
 from d2l_ext.data_parallel.allreduce import ring, tree
+from d2l_ext.data_parallel.double_tree import schedule
+from d2l_ext.data_parallel.halving import partners
 from d2l_ext.devices import try_all_devices
 from d2l_ext.data_parallel.traffic import LARGE, Traffic, empty_like
 
@@ -119,7 +121,7 @@ def test_two_elements_in_a_ring_of_three_leave_one_chunk_empty():
 @sizes
 @given(small_k, elements)
 def test_what_one_device_sends_another_receives(k, size):
-    for algorithm in ("naive", "tree", "ring"):
+    for algorithm in (*traffic.ALGORITHMS, "double tree"):
         moved = traffic.expected(algorithm, k, 4 * size)
         assert sum(moved.sent) == sum(moved.received) == 4 * size * 2 * (k - 1)
 
@@ -135,9 +137,9 @@ def test_an_even_ring_moves_2_times_k_minus_1_over_k_of_the_bytes(k, size):
 @sizes
 @given(small_k, elements)
 def test_no_algorithm_beats_the_ring_on_the_busiest_device(k, size):
-    busiest = {
-        a: max(traffic.expected(a, k, 4 * size).sent) for a in traffic.ALGORITHMS
-    }
+    among_devices = (*traffic.ALGORITHMS, "double tree")
+    busiest = {a: max(traffic.expected(a, k, 4 * size).sent) for a in among_devices}
+    assert busiest["double tree"] <= 2 * 4 * (size + 1)
     # Uneven chunks differ by an element, and two are sent: the ring's rounding.
     assert busiest["ring"] <= min(busiest.values()) + 8
 
@@ -146,7 +148,15 @@ def test_no_algorithm_beats_the_ring_on_the_busiest_device(k, size):
 @given(small_k, elements)
 def test_the_formulas_follow_from_the_schedules(k, size):
     # Another way to the same numbers: walk the rounds, message by message.
-    edges = traffic.cuts(size, k)
+    edges, p = traffic.cuts(size, k), 2 ** (k.bit_length() - 1)
+    chunks, halves = traffic.cuts(size, p), (size // 2, size - size // 2)
+    swaps = [
+        [(j, i, chunks[i // d * d + d] - chunks[i // d * d]) for i, j in enumerate(row)]
+        for row in partners(p)
+        for d in [row[0]]
+    ]
+    fold = [[(p + i, i, size) for i in range(k - p)]] if k > p else []
+    up = [[(a, b, halves[t]) for t, _, a, b in row] for row in schedule(k, 1)]
     messages = {
         "tree": [[(a, b, size) for a, b in pairs] for pairs in tree(k)]
         + [[(b, a, size) for a, b in pairs] for pairs in tree(k)],
@@ -154,6 +164,8 @@ def test_the_formulas_follow_from_the_schedules(k, size):
             [((i - 1) % k, i, edges[c + 1] - edges[c]) for i, c in enumerate(row)]
             for row in ring(k)
         ],
+        "halving": [*fold, *swaps, *map(back, [*fold, *swaps])],
+        "double tree": [*up, *map(back, up)],
     }
     for algorithm, rows in messages.items():
         walked = Traffic([0] * k, [0] * k, len(rows))
@@ -161,6 +173,10 @@ def test_the_formulas_follow_from_the_schedules(k, size):
             walked.sent[source] += 4 * n
             walked.received[target] += 4 * n
         assert traffic.expected(algorithm, k, 4 * size) == walked
+
+
+def back(row):
+    return [(b, a, n) for a, b, n in row]
 
 
 @sizes
@@ -180,16 +196,27 @@ def test_the_model_of_time_in_seconds_one_can_check_by_eye():
     assert [seconds("naive", k) for k in (1, 2, 4, 5)] == [0, 22, 66, 88]
     assert [seconds("tree", k) for k in (1, 2, 4, 5)] == [0, 22, 44, 66]
     assert [seconds("ring", k) for k in (1, 2, 4, 5)] == [0, 12, 21, 24]
+    # 4 devices swap 20 bytes and then 10, and back; a fifth adds two whole arrays.
+    assert [seconds("halving", k) for k in (1, 2, 4, 5)] == [0, 12, 19, 41]
+    # Halves of 20 bytes take 1 + 5 s; in two chunks 1 + 2.5 s.
+    assert [seconds("double tree", k) for k in (1, 2, 4, 5)] == [0, 12, 48, 48]
+    assert traffic.seconds("double tree", 4, 40, 1, 0.25, chunks=2) == 12 * 3.5
+    # Up and down: two messages of 11 s; in two chunks three of 6 s.
+    assert [seconds("network", k) for k in (1, 2, 4, 5)] == [0, 22, 22, 22]
+    assert traffic.seconds("network", 4, 40, 1, 0.25, chunks=2) == 18
 
 
 def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
-    def fastest(nbytes):
+    def fastest(nbytes, ways=traffic.ALGORITHMS, k=8):
         return min(
-            traffic.ALGORITHMS,
-            key=lambda a: traffic.seconds(a, 8, nbytes, alpha=1e-5, beta=1e-9),
+            ways, key=lambda a: traffic.seconds(a, k, nbytes, alpha=1e-5, beta=1e-9)
         )
 
-    assert (fastest(1_000), fastest(100 * MB)) == ("tree", "ring")
+    assert (fastest(1_000), fastest(100 * MB)) == ("halving", "halving")
+    ways = "naive", "tree", "ring"
+    assert (fastest(1_000, ways), fastest(100 * MB, ways)) == ("tree", "ring")
+    # For k = 6, the fold alone is two whole arrays, more than the ring sends.
+    assert (fastest(1_000, k=6), fastest(100 * MB, k=6)) == ("halving", "ring")
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,11 @@ def test_a_queue_serves_one_after_another_and_counts_its_work():
 
 # ---- allreduce
 
+WAYS = (*traffic.ALGORITHMS, "network")
+
 
 @quick
-@given(st.sampled_from(traffic.ALGORITHMS), st.integers(1, 40), bytes_, links, times)
+@given(st.sampled_from(WAYS), st.integers(1, 40), bytes_, links, times)
 def test_devices_that_are_ready_together_end_as_the_formula_says(way, k, n, link, t):
     ends = simulator.allreduce(way, [t] * k, n, link)
     assert close(ends.max(), t + traffic.seconds(way, k, n, link.alpha, link.beta))
@@ -72,7 +74,7 @@ def test_the_ring_is_that_of_going_round_by_round(ready, nbytes, link):
 
 
 @quick
-@given(st.sampled_from(traffic.ALGORITHMS), st.lists(times, min_size=2, max_size=20))
+@given(st.sampled_from(WAYS), st.lists(times, min_size=2, max_size=20))
 def test_nobody_has_the_sum_before_the_last_gradient_is_made(way, ready):
     link = Link(1e-3, 1e-9)
     ends = simulator.allreduce(way, ready, 10**6, link)

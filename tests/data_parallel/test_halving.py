@@ -1,0 +1,116 @@
+"""Halving and doubling, and the double tree: the sum, for any number of devices."""
+
+import d2l_ext  # noqa: F401, I001
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mxnet import np, npx
+
+from d2l_ext.data_parallel import double_tree, traffic
+from d2l_ext.data_parallel.diagnose import blocking_calls
+from d2l_ext.data_parallel.double_tree import allreduce_double_tree, schedule, trees
+from d2l_ext.data_parallel.halving import allreduce_halving, partners
+from d2l_ext.devices import try_all_devices
+
+npx.set_np()
+
+WAYS = {"halving": allreduce_halving, "double tree": allreduce_double_tree}
+CUT = {"halving": "pieces", "double tree": "chunks"}
+every_way = pytest.mark.parametrize("way", WAYS)
+random_cases = settings(max_examples=80)
+many = range(1, 70)
+
+
+@st.composite
+def parts(draw):
+    """Arrays for 1 to 9 devices, of 0 to 40 numbers, odd sizes more often than not."""
+    sizes = [0, 1, *range(3, 40, 2), 40]
+    k, size = draw(st.integers(1, 9)), draw(st.sampled_from(sizes))
+    dtype = draw(st.sampled_from(["float32", "float64"]))
+    rng = numpy.random.RandomState(draw(st.integers(0, 2**32 - 1)))
+    draws = [rng.randn(size) * 10 ** rng.uniform(-2, 2) for _ in range(k)]
+    return [x.astype(dtype) for x in draws]
+
+
+def on_devices(parts):
+    devices = try_all_devices(len(parts))
+    return [np.array(x, dtype=x.dtype, ctx=d) for x, d in zip(parts, devices)]
+
+
+@every_way
+@random_cases
+@given(parts(), st.integers(1, 3))
+def test_the_sum_is_that_of_float64_and_the_same_bits_on_all(way, parts, cut):
+    data = on_devices(parts)
+    WAYS[way](data, **{CUT[way]: cut})
+    wide = numpy.array(parts, dtype="longdouble")
+    bound = len(parts) * numpy.finfo(parts[0].dtype).eps * abs(wide).sum(0)
+    assert (abs(data[0].asnumpy() - wide.sum(0)) <= bound).all()
+    assert len({x.asnumpy().tobytes() for x in data}) == 1
+
+
+@every_way
+@random_cases
+@given(parts(), st.integers(1, 3))
+def test_the_bytes_and_rounds_counted_equal_the_formula(way, parts, cut):
+    k, itemsize, data = len(parts), parts[0].dtype.itemsize, on_devices(parts)
+    options = {"chunks": cut} if way == "double tree" else {}
+    with traffic.count(try_all_devices(k)) as moved:
+        WAYS[way](data, **options)
+    assert moved == traffic.expected(way, k, parts[0].nbytes, itemsize, **options)
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 5])
+def test_each_piece_is_an_allreduce_of_its_own(pieces):
+    data = on_devices([numpy.arange(10.0) * 10**i for i in range(3)])
+    with traffic.count(try_all_devices(3)) as moved:
+        allreduce_halving(data, pieces=pieces)
+    one = traffic.expected("halving", 3, 80 // pieces, itemsize=8)
+    assert moved.steps == one.steps * pieces
+    assert moved.sent == [n * pieces for n in one.sent]
+
+
+def test_eight_devices_swap_with_ever_nearer_partners():
+    drawn = [line.split() for line in partners.__doc__.splitlines() if "round " in line]
+    assert partners(8) == [[int(c) for c in words[2:10]] for words in drawn[1:]]
+    assert (partners(1), partners(2)) == ([], [[1, 0]])
+
+
+def test_the_trees_are_those_of_the_drawing():
+    assert trees(7) == [
+        {0: 1, 2: 1, 4: 5, 6: 5, 1: 3, 5: 3},
+        {6: 0, 1: 0, 3: 4, 5: 4, 0: 2, 4: 2},
+    ]
+
+
+@pytest.mark.parametrize("k", many)
+def test_no_device_has_children_in_both_trees_or_three_in_one(k):
+    first, second = ([*tree.values()] for tree in trees(k))
+    assert not {*first} & {*second}
+    assert all(side.count(i) <= 2 for side in (first, second) for i in side)
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 5])
+@pytest.mark.parametrize("k", many)
+def test_a_round_has_one_message_for_each_end_and_nothing_unready(k, chunks):
+    parts = [(tree, chunk) for tree in (0, 1) for chunk in range(chunks)]
+    known = {(i, *part): {i} for i in range(k) for part in parts}
+    for row in schedule(k, chunks):
+        assert len({c for _, _, c, _ in row}) == len({p for *_, p in row}) == len(row)
+        came = [((p, t, n), {*known[c, t, n]}) for t, n, c, p in row]
+        for at, whose in came:
+            known[at] |= whose
+    roots = [({*range(k)} - {*tree}).pop() for tree in trees(k)]
+    assert all(known[roots[t], t, n] == {*range(k)} for t, n in parts)
+
+
+@every_way
+def test_the_call_does_not_wait_and_refuses_what_cannot_be_cut(way):
+    data = [np.ones(9, ctx=d) for d in try_all_devices(3)]
+    with blocking_calls() as waits:
+        WAYS[way](data)
+    assert waits == []
+    with pytest.raises(ValueError, match=f"{CUT[way]} must be a whole number from 1"):
+        WAYS[way](data, **{CUT[way]: 0})
+    assert (data[0].asnumpy() == 3).all() and double_tree.turns(trees(1)) == {}
