@@ -94,46 +94,124 @@ def _judge_broadcast(function):
     return ""
 
 
-def halving_doubling(data, exchange):
-    """Recursive halving and doubling, for a power of two of devices."""
+def swap_whole(data, exchange):
+    """Recursive doubling: whole arrays, with ever farther partners; 2ⁿ devices."""
+    distance = 1
+    while distance < len(data):
+        pairs = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
+        for (_, j), x in exchange(pairs).items():
+            data[j] += x
+        distance *= 2
+
+
+def _around(data, exchange):
     k = len(data)
-    low, size, d = [0] * k, len(data[0]), k // 2
+    arrived = {((i - 1) % k, i): data[i - 1].copy() for i in range(k)}
+    for _ in range(k - 1):
+        exchange(arrived)
+        for (_, j), x in arrived.items():
+            data[j] += x
+        arrived = {(j, (j + 1) % k): x for (_, j), x in arrived.items()}
+
+
+def _judge_sum(function, k, size, most_rounds, most_arrays):
+    rounds = _Rounds()
+    data = [numpy.arange(size) * 10**i for i in range(k)]
+    function(data, rounds.exchange)
+    total = sum(numpy.arange(size) * 10**i for i in range(k))
+    wrong = [i for i, x in enumerate(data) if (x != total).any()]
+    if wrong:
+        return f"Devices {wrong} do not end with the sum."
+    if rounds.count > most_rounds:
+        return f"It takes {rounds.count} rounds, and not {most_rounds}."
+    most = max(rounds.sent.values())
+    if most > most_arrays * size:
+        said = f"A device sends {most} numbers of a {size}-number array"
+        return f"{said}: {most_arrays} arrays are enough."
+    return ""
+
+
+def _judge_swap_whole(function):
+    return _judge_sum(function, k=8, size=64, most_rounds=3, most_arrays=3)
+
+
+# ---- halving
+
+
+def partners(i, k):
+    """With whom device i of k, a power of two, swaps while it halves."""
+    return [i ^ 2**b for b in reversed(range(k.bit_length() - 1))]
+
+
+def _judge_partners(function):
+    for i, k in ((0, 2), (1, 4), (5, 8), (10, 16)):
+        found, right = list(function(i, k)), partners(i, k)
+        if found != right:
+            return f"Device {i} of {k} swaps with {right}, and not with {found}."
+    return ""
+
+
+def best(k, nbytes, alpha, beta):
+    """Of tree, ring, halving and double tree, the one that takes least."""
+    down, up = k.bit_length() - 1, (k - 1).bit_length()
+    arrays = 2 * (1 - 1 / 2**down) + 2 * (up > down)
+    took = {
+        "tree": 2 * up * (alpha + nbytes * beta),
+        "ring": 2 * (k - 1) * (alpha + nbytes / k * beta),
+        "halving": 2 * up * alpha + arrays * nbytes * beta,
+        "double tree": min(
+            4 * (c + down - 1) * (alpha + nbytes / (2 * c) * beta)
+            for c in (2**e for e in range(14))
+        ),
+    }
+    return min(took, key=took.get)
+
+
+def _judge_best(function):
+    for k, nbytes in ((1024, 1e8), (1000, 1e3), (1000, 1e8), (1000, 1e10)):
+        found, right = function(k, nbytes, 1e-5, 1e-10), best(k, nbytes, 1e-5, 1e-10)
+        if found != right:
+            said = f"{k} devices, {nbytes:,.0f} bytes, 10 µs, 10 GB/s"
+            return f"{said}: {right} takes least, and not {found}."
+    return ""
+
+
+def folded(data, exchange):
+    """Halving and doubling; the devices beyond a power of two are folded."""
+    p = 2 ** (len(data).bit_length() - 1)
+    extra = range(p, len(data))
+    for (_, j), x in exchange({(i, i - p): data[i].copy() for i in extra}).items():
+        data[j] += x
+    low, size, d = [0] * p, len(data[0]), p // 2
     while d:
         size //= 2
-        keep = [low[i] + (size if i & d else 0) for i in range(k)]
-        halves = {(i, i ^ d): data[i][keep[i ^ d] :][:size].copy() for i in range(k)}
+        keep = [low[i] + (size if i & d else 0) for i in range(p)]
+        halves = {(i, i ^ d): data[i][keep[i ^ d] :][:size].copy() for i in range(p)}
         for (_, j), half in exchange(halves).items():
             data[j][keep[j] :][:size] += half
         low, d = keep, d // 2
     d = 1
-    while d < k:
-        parts = {(i, i ^ d): data[i][low[i] :][:size].copy() for i in range(k)}
+    while d < p:
+        parts = {(i, i ^ d): data[i][low[i] :][:size].copy() for i in range(p)}
         for (i, j), part in exchange(parts).items():
             data[j][low[i] :][:size] = part
-        low, size, d = [min(low[i], low[i ^ d]) for i in range(k)], 2 * size, 2 * d
+        low, size, d = [min(low[i], low[i ^ d]) for i in range(p)], 2 * size, 2 * d
+    for (_, j), x in exchange({(i - p, i): data[i - p].copy() for i in extra}).items():
+        data[j][:] = x
 
 
-def _doubling_of_whole_arrays(data, exchange):
-    for b in range((len(data) - 1).bit_length()):
-        pairs = {(i, i ^ 2**b): x.copy() for i, x in enumerate(data)}
-        for (_, j), x in exchange(pairs).items():
+def _tree_of_six(data, exchange):
+    rows = [[(1, 0), (3, 2), (5, 4)], [(2, 0)], [(4, 0)]]
+    for row in rows:
+        for (_, j), x in exchange({(i, j): data[i].copy() for i, j in row}).items():
             data[j] += x
+    for row in reversed(rows):
+        for (_, j), x in exchange({(j, i): data[j].copy() for i, j in row}).items():
+            data[j][:] = x
 
 
-def _judge_halving_doubling(function):
-    rounds, k, size = _Rounds(), 8, 64
-    data = [numpy.arange(size) * 10**i for i in range(k)]
-    function(data, rounds.exchange)
-    total = numpy.arange(size) * 11111111
-    wrong = [i for i, x in enumerate(data) if (x != total).any()]
-    if wrong:
-        return f"Devices {wrong} do not end with the sum."
-    most, ring = max(rounds.sent.values()), 2 * (k - 1) * size // k
-    if most > ring:
-        return f"A device sends {most} numbers of a {size}-number array; a ring {ring}."
-    if rounds.count != 6:
-        return f"It takes {rounds.count} rounds, and not 6."
-    return ""
+def _judge_folded(function):
+    return _judge_sum(function, k=6, size=64, most_rounds=6, most_arrays=2.5)
 
 
 # ---- overlap ----
@@ -404,19 +482,75 @@ QUESTIONS = {
         judge=_judge_broadcast,
     ),
     ("allreduce", 4): Task(
-        "a function `halving_doubling(data, exchange)`",
-        halving_doubling,
+        "a function `swap_whole(data, exchange)`",
+        swap_whole,
         [
-            (
-                _doubling_of_whole_arrays,
-                "A device sends 192 numbers of a 64-number array; a ring 112.",
-            ),
+            (_around, "It takes 7 rounds, and not 3."),
             (
                 lambda data, exchange: None,
                 "Devices [0, 1, 2, 3, 4, 5, 6, 7] do not end with the sum.",
             ),
         ],
-        judge=_judge_halving_doubling,
+        judge=_judge_swap_whole,
+    ),
+    ("halving", 1): Question(
+        "the number of rounds",
+        24,
+        [
+            (22, "3,000 is no power of two: the devices beyond 2,048 are folded."),
+            (12, "That is one way. The sum has to go back."),
+            (11, "That is the halving of 2,048. Then they double, and 952 are left."),
+            (5998, "That is the ring."),
+        ],
+    ),
+    ("halving", 2): Task(
+        "a function `partners(i, k)`",
+        partners,
+        [
+            (
+                lambda i, k: partners(i, k)[::-1],
+                "Device 1 of 4 swaps with [3, 0], and not with [0, 3].",
+            ),
+            (
+                lambda i, k: [(i + 2**b) % k for b in range(k.bit_length() - 1)][::-1],
+                "Device 1 of 4 swaps with [3, 0], and not with [3, 2].",
+            ),
+        ],
+        judge=_judge_partners,
+    ),
+    ("halving", 3): Task(
+        "a function `best(k, nbytes, alpha, beta)`",
+        best,
+        [
+            (
+                lambda k, nbytes, alpha, beta: "ring",
+                "1024 devices, 100,000,000 bytes, 10 µs, 10 GB/s: "
+                + "halving takes least, and not ring.",
+            ),
+            (
+                lambda k, nbytes, alpha, beta: "halving",
+                "1000 devices, 100,000,000 bytes, 10 µs, 10 GB/s: "
+                + "double tree takes least, and not halving.",
+            ),
+        ],
+        judge=_judge_best,
+    ),
+    ("halving", 4): Task(
+        "a function `folded(data, exchange)`",
+        folded,
+        [
+            (
+                _tree_of_six,
+                "A device sends 192 numbers of a 64-number array: "
+                + "2.5 arrays are enough.",
+            ),
+            (
+                _around,
+                "A device sends 320 numbers of a 64-number array: "
+                + "2.5 arrays are enough.",
+            ),
+        ],
+        judge=_judge_folded,
     ),
     ("overlap", 1): Question(
         "the share, from 0 to 1",

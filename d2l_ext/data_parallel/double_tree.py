@@ -71,9 +71,8 @@ def schedule(k, chunks):
 def turns(pair):
     """0 or 1 for each edge, (tree, child): others of its sender or receiver differ.
 
-    A device sends in both trees, and receives from two children in one of them. So
-    edges that exclude one another form paths and even circles, along which the turns
-    alternate.
+    A device has two edges to send on and two to receive from at most. So edges that
+    exclude one another form paths and even circles, along which turns alternate.
     """
     found = {}
     for first in ((tree, child) for tree in (0, 1) for child in pair[tree]):

@@ -12,6 +12,7 @@ LETTER = re.compile(r"[A-Za-zα-ω]")
 OWN = {
     "chapters/clusters/recovery": "abcnR",
     "chapters/data_parallel/data_parallel_scratch": "bci",
+    "chapters/data_parallel/halving": "c",
     "chapters/data_parallel/no_speed_up": "ab",
     "chapters/devices/three_ways": "fho",
     "chapters/kvstore/in_step": "wxy",

@@ -88,6 +88,7 @@ def test_code_that_raises_or_gives_nothing_is_told_so(key):
 # The right answers once more, by the library's own functions.
 COMPUTED = {
     ("allreduce", 1): lambda: traffic.expected("ring", 8, 40).steps,
+    ("halving", 1): lambda: traffic.expected("halving", 3000, 4).steps,
     ("data_parallel_scratch", 1): lambda: shard_sizes(64, 4)[0],
     ("lstm_pipeline", 1): lambda: next(
         t for t in range(1, 99) if wavefront.bound(4, t) >= 3.5
@@ -124,6 +125,7 @@ def test_the_library_computes_the_right_answer(key):
 MISTAKEN = {
     ("data_parallel_scratch", 1): [64, shard_sizes(64, 2)[0]],
     ("allreduce", 1): [8 - 1, 2 * 8, traffic.expected("tree", 8, 40).steps, 8],
+    ("halving", 1): [2 * 11, 11 + 1, 11, traffic.expected("ring", 3000, 4).steps],
     ("concise", 1): [2 / 2, 1 / 2, 2 * 2],
     ("kvstore_by_hand", 2): [[4e6, 64 * 100 * 4], [4e6, 64 * (100 * 4 + 4)],
                              [1e6, 64 * 100]],
