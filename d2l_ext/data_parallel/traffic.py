@@ -304,13 +304,9 @@ def _network(k, size):
 
 
 _CLOSED_FORMS = {
-    "naive": _naive,
-    "tree": _tree,
-    "ring": _ring,
-    "halving": _halving,
-    "double tree": _double_tree,
-    "network": _network,
-}
+    "naive": _naive, "tree": _tree, "ring": _ring, "halving": _halving,
+    "double tree": _double_tree, "network": _network,
+}  # fmt: skip
 #: The names that `expected` and `seconds` know: arrays whole, or in a chunk a device.
 ALGORITHMS = ("naive", "tree", "ring", "halving")
 #: Those that cut the array into as many chunks as they are told.

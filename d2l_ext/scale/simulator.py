@@ -71,10 +71,10 @@ class Queue:
 def allreduce(way, ready, nbytes, link, **chunks):
     """When each device has the sum, if device i has its gradient at `ready[i]`.
 
-    `way`: one of `traffic.ALGORITHMS`, or `'network'`, with `chunks`, default 1, where
-    switches add up. `ready`: seconds, one per device. A message starts when both of its
-    ends are free, and takes α + n·β. From equal times all end as `traffic.seconds`
-    says; from others, only this tells.
+    `way`: `'naive'`, `'tree'` or `'ring'`, or `'network'`, with `chunks`, default 1,
+    where switches add up. `ready`: seconds, one per device. A message starts when both
+    of its ends are free, and takes α + n·β. From equal times all end as
+    `traffic.seconds` says; from others, only this tells.
 
     Returns a NumPy array. Raises `ValueError` for an unknown way, and no devices.
     Developed in the chapter *Simulating a cluster*.
@@ -201,33 +201,13 @@ def _ring(ready, nbytes, link):
     return ready + rounds * link.seconds(nbytes / k)
 
 
-def _halving(ready, nbytes, link):
-    p = 2 ** (ready.size.bit_length() - 1)
-    own, rest, whole = ready[:p], ready.size - p, link.seconds(nbytes)
-    if rest:
-        own[:rest] = numpy.maximum(own[:rest], ready[p:]) + whole
-    distances = [2**b for b in range(p.bit_length() - 1)]
-    for d in (*reversed(distances), *distances):
-        partners = own[numpy.arange(p) ^ d]
-        own[:] = numpy.maximum(own, partners) + link.seconds(nbytes * d / p)
-    if rest:
-        own[:rest] = ready[p:] = own[:rest] + whole
-    return ready
-
-
 def _network(ready, nbytes, link, chunks=1):
     # A switch sends a chunk's sum down when the last device has sent its own up.
     ready[:] = ready.max() + (chunks + 1) * link.seconds(nbytes / chunks)
     return ready
 
 
-_FINISH = {
-    "naive": _naive,
-    "tree": _tree,
-    "ring": _ring,
-    "halving": _halving,
-    "network": _network,
-}
+_FINISH = {"naive": _naive, "tree": _tree, "ring": _ring, "network": _network}
 
 
 class _Job:
