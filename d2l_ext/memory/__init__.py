@@ -2,6 +2,10 @@
 
 | file | what it holds | chapter |
 |---|---|---|
+| `accounting` | bytes of a step, from numbers of parameters and from shapes | Where the memory goes: states, activations, recomputation |
+| `recompute` | forward again in backward, segment by segment | Where the memory goes: states, activations, recomputation |
+| `accumulate` | the gradient of a batch, from pieces of it | the trainer's command |
+| `loss_scaling` | gradients in half precision, and the scale that saves them | Where the memory goes: states, activations, recomputation |
 | `shards` | replicas that share weights, gradients and states: ZeRO 1, 2, 3 | Sharded data parallelism: ZeRO 1, 2, 3 and FSDP |
 """  # noqa: E501  (a table)
 
@@ -10,12 +14,3 @@ from .. import lazy
 __getattr__ = lazy.names(
     __name__, shards="STAGES Shards bytes_held bytes_sent state_bytes"
 )
-"""Memory: where it goes, and how a step needs less of it.
-
-| file | what it holds | chapter |
-|---|---|---|
-| `accounting` | bytes of a step, from numbers of parameters and from shapes | Where the memory goes: states, activations, recomputation |
-| `recompute` | forward again in backward, segment by segment | Where the memory goes: states, activations, recomputation |
-| `accumulate` | the gradient of a batch, from pieces of it | the trainer's command |
-| `loss_scaling` | gradients in half precision, and the scale that saves them | Where the memory goes: states, activations, recomputation |
-"""  # noqa: E501  (a table)

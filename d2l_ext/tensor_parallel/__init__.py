@@ -5,9 +5,6 @@
 | `attention` | causal attention of some heads, and the MLP | A Transformer over its heads: tensor parallelism |
 | `dense` | a dense block: cut by columns, then by rows | Tensor parallelism: splitting inside a layer |
 | `experts` | routing, capacity, all-to-all; experts on several devices | Experts: mixture of experts and expert parallelism |
-| `exchange` | reduce-scatter and allgather, and which of them when | Tensor parallelism: a Transformer over its heads |
-| `transformer` | a decoder whose layers are divided | Tensor parallelism: a Transformer over its heads |
-| `vocabulary` | the embedding and the loss, cut between words | Tensor parallelism: a Transformer over its heads |
 | `exchange` | reduce-scatter and allgather, and which of them when | A Transformer over its heads: tensor parallelism |
 | `transformer` | a decoder whose layers are divided | A Transformer over its heads: tensor parallelism |
 | `vocabulary` | the embedding and the loss, cut between words | A Transformer over its heads: tensor parallelism |
