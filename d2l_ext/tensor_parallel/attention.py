@@ -5,6 +5,8 @@ its own in the output's weights. So attention is cut as a dense block is: first 
 columns, then by rows, at the borders of heads. It makes a part of every output.
 """
 
+from functools import lru_cache
+
 import numpy
 from mxnet import nd, np, npx
 
@@ -34,7 +36,8 @@ def plain(x, heads):
     x = np.transpose(x.reshape(T, batch * heads, 3, d), (2, 1, 0, 3))
     queries, keys, values = x[0], x[1], x[2]  # (batch · heads, T, d)
     scores = npx.batch_dot(queries, keys, transpose_b=True) * d**-0.5
-    mixed = npx.batch_dot(npx.softmax(scores + later(T, x), axis=-1), values)
+    mask = later(scores.shape, x.dtype, x.ctx).detach()  # new to each graph
+    mixed = npx.batch_dot(npx.softmax(scores + mask, axis=-1), values)
     return np.transpose(mixed, (1, 0, 2)).reshape(T, batch, heads * d)
 
 
@@ -42,7 +45,8 @@ def fused(x, heads):
     """The same by two operators of MXNet's, which copy less; float32 only on CPUs."""
     x = x.as_nd_ndarray()
     scores = nd.contrib.interleaved_matmul_selfatt_qk(x, heads=heads).as_np_ndarray()
-    shares = npx.softmax(scores + later(x.shape[0], x), axis=-1).as_nd_ndarray()
+    mask = later(scores.shape, x.dtype, x.ctx).detach()  # new to each graph
+    shares = npx.softmax(scores + mask, axis=-1).as_nd_ndarray()
     mixed = nd.contrib.interleaved_matmul_selfatt_valatt(x, shares, heads=heads)
     return mixed.as_np_ndarray()
 
@@ -60,10 +64,12 @@ def dense(x, W):
     return npx.fully_connected(x, W, num_hidden=W.shape[0], no_bias=True)
 
 
-def later(T, like):
-    """What is added to the scores (T, T): -1e9 where the key is later than the query.
+@lru_cache(maxsize=8)
+def later(shape, dtype, device):
+    """What is added to scores of this `shape` (…, T, T): -1e9 where the key is later.
 
-    On the device and in the dtype of `like`.
+    In the whole shape: going backward through a sum that broadcasts takes MXNet's CPU
+    operators ten times as long. So one is kept for each shape and device.
     """
-    mask = numpy.triu(numpy.full((T, T), -1e9), 1)
-    return np.array(mask, dtype=like.dtype, ctx=like.ctx)
+    mask = numpy.triu(numpy.full(shape[-2:], -1e9), 1)
+    return np.array(numpy.broadcast_to(mask, shape), dtype=dtype, ctx=device)
