@@ -22,7 +22,7 @@ from mxnet import autograd, np
 
 from ..checks import known_name
 from ..data_parallel.allreduce import allgather, allreduce_ring, cut, reduce_scatter
-from ..data_parallel.flat import _views as views
+from ..data_parallel.flat import views_of as views
 from ..data_parallel.minibatch import split_batch
 from ..data_parallel.traffic import cuts
 
