@@ -1,7 +1,7 @@
 """The same steps in MXNet, in this process, with the functions of the chapters.
 
 Each takes a problem of `problems` and returns the weights after one step, a list of
-NumPy arrays in the order `p0`, `p1`, …
+NumPy arrays in the order `p0`, `p1`, …; `heads` returns more after them.
 """
 
 from mxnet import autograd, gluon, np, npx
@@ -12,9 +12,16 @@ from d2l_ext.devices import try_all_devices
 from d2l_ext.memory import Shards
 from d2l_ext.pipeline import microbatch
 from d2l_ext.pipeline.schedule import gpipe
+from d2l_ext.tensor_parallel import transformer
+from d2l_ext.tensor_parallel.exchange import TENSOR
 from d2l_ext.trainer import networks
 
+from .problems import count
+
 MICRO_BATCHES = 4
+#: The parameters of `problems.heads`, as a decoder calls them.
+BLOCK = ["attend.gain", "attend.shift", "attend.qkv", "attend.out",
+         "mlp.gain", "mlp.shift", "mlp.up", "mlp.down"]  # fmt: skip
 
 
 def scratch(problem, num_devices=2):
@@ -93,6 +100,53 @@ def sharded(problem, shard="parameters"):
     return [a.T if a.ndim == 2 else a for a in after]
 
 
+def heads(problem, num_devices=2):
+    """A decoder's block over its heads: `transformer`, with a squared distance.
+
+    Returns the weights, the output, the gradient of the input, and the gradients.
+    """
+    X, y, params = _prepare(problem)
+    devices = try_all_devices(num_devices)
+    decoder = transformer.Decoder(num_devices, X.shape[-1], int(problem["heads"]), 1)
+    names = [f"0.{name}" for name in BLOCK]
+    whole = {name: p.asnumpy().T if p.ndim == 2 else p.asnumpy()
+             for name, p in zip(names, params)}  # fmt: skip
+    parts = transformer.split(whole, devices, decoder)
+    outs, back = _block(X, parts, decoder)
+    n = X.size // X.shape[-1]
+    dXs = back([(out - y.reshape(n, -1).copyto(out.ctx)) / n for out in outs])
+    grads = transformer.join([{k: p.grad for k, p in part.items()} for part in parts])
+    after = [whole[name] - problem["lr"] * grads[name] for name in names]
+    turned = [a.T if a.ndim == 2 else a for a in (*after, *(grads[k] for k in names))]
+    out, dX = (a[-1].asnumpy().reshape(X.shape) for a in (outs, dXs))
+    return [*turned[: len(names)], out, dX, *turned[len(names) :]]
+
+
+def _block(X, parts, decoder):
+    """The output of block 0 on every device, and the way back to the input."""
+    k, batch, inner = len(parts), X.shape[1], decoder.heads // len(parts)
+    xs = [X.reshape(-1, decoder.width).copyto(p["0.mlp.gain"].ctx) for p in parts]
+    ys, ways_back = [np.zeros_like(x) for x in xs], []
+    for half in decoder.halves():
+        (xs, hs), back_between = transformer.recorded(
+            k, lambda i, x, y, half=half:
+            transformer.between(parts[i], half, None, x, y), xs, ys)  # fmt: skip
+        (ys,), back_inside = transformer.recorded(
+            k, lambda i, h, half=half:
+            (transformer.inside(parts[i], half, h, batch, inner),), hs)  # fmt: skip
+        ys = TENSOR.collect(ys)
+        ways_back.append((back_between, back_inside))
+
+    def back(dxs):
+        grads = dxs
+        for back_between, back_inside in reversed(ways_back):
+            (dhs,) = back_inside(grads)
+            dxs, grads = back_between(dxs, TENSOR.collect(dhs))
+        return dxs
+
+    return [x + y for x, y in zip(xs, ys)], back
+
+
 def _dense_relu(X, params):
     return npx.relu(npx.fully_connected(X, *params, num_hidden=params[1].size))
 
@@ -102,6 +156,6 @@ def _half_squares(out, y):
 
 
 def _prepare(problem):
-    params = [np.array(problem[f"p{i}"]) for i in range(len(problem) - 3)]
+    params = [np.array(problem[f"p{i}"]) for i in range(count(problem))]
     y = problem["y"]
     return np.array(problem["X"]), np.array(y, dtype=y.dtype), params

@@ -53,7 +53,7 @@ def versions():
 
 
 def step(framework, name, problem):
-    """The weights after one step of `name` in `framework`, `"torch"` or `"jax"`.
+    """The weights after one step of `name` in `framework`, such as `"torch"`.
 
     `problem`: from `problems`. Returns a list of NumPy arrays, `p0`, `p1`, … in the
     book's layout. Raises `RuntimeError` with the last lines of what went wrong.

@@ -42,6 +42,27 @@ def block(seed=0):
     return _problem(X, _params(rng, shapes), X[:, ::-1])
 
 
+def heads(seed=0):
+    """A block of a decoder, `X` (16, 4, 48), four `heads`: for dividing it over them.
+
+    Positions, sequences, values of each. The parameters: gain, shift, the weights of
+    queries, keys and values (head after head), of the output; gain, shift, and the MLP.
+    """
+    rng, norm = numpy.random.default_rng(seed), [(WIDTH,), (WIDTH,)]
+    X, y = rng.normal(size=(2, 16, 4, WIDTH))
+    attention = [(WIDTH, 3 * WIDTH), (WIDTH, WIDTH)]
+    mlp = [(WIDTH, 4 * WIDTH), (4 * WIDTH, WIDTH)]
+    problem = _problem(X, _params(rng, [*norm, *attention, *norm, *mlp]), y)
+    for gain in ("p0", "p4"):
+        problem[gain] += 1
+    return {**problem, "heads": numpy.int64(4)}
+
+
+def count(problem):
+    """How many parameters a problem has."""
+    return sum(name.startswith("p") for name in problem)
+
+
 def _params(rng, shapes):
     """Weights from N(0, 2 / inputs), biases that differ from zero."""
     for shape in shapes:

@@ -2,6 +2,7 @@
 or fails says so."""
 
 import hashlib
+import math
 import sys
 
 import numpy
@@ -16,7 +17,7 @@ missing = peers.why_not()
 
 
 def params_of(problem):
-    count = sum(name.startswith("p") for name in problem)
+    count = problems.count(problem)
     return [problem[f"p{i}"].astype("float64") for i in range(count)]
 
 
@@ -57,6 +58,58 @@ def test_the_divided_layers_step_is_the_one_computed_by_hand():
     problem = problems.block()
     by_hand = numpy_step(problem, relu_last=False)
     assert peers.largest_difference(by_hand, mxnet_steps.tensor_split(problem)) < BAR
+
+
+def block_by_numpy(X, params, heads):
+    """The block's output in float64, a head and a sequence after another."""
+
+    def norm(x, gain, shift):
+        away = x - x.mean(-1, keepdims=True)
+        size = numpy.sqrt((away**2).mean(-1, keepdims=True) + 1e-5)
+        return away / size * gain + shift
+
+    (T, batch, width), (qkv, out), (up, down) = X.shape, params[2:4], params[6:]
+    mixed, d = numpy.empty_like(X), width // heads
+    projected = norm(X, *params[:2]) @ qkv
+    for b, head in numpy.ndindex(batch, heads):
+        own = projected[:, b, 3 * d * head : 3 * d * (head + 1)]
+        queries, keys, values = numpy.split(own, 3, axis=1)
+        for t in range(T):
+            shares = numpy.exp(keys[: t + 1] @ queries[t] / d**0.5)
+            mixed[t, b, d * head : d * (head + 1)] = (
+                shares @ values[: t + 1] / shares.sum())
+    X = X + mixed @ out
+    hidden = norm(X, *params[4:6]) @ up
+    erf = numpy.vectorize(math.erf)
+    return X + (hidden * (1 + erf(hidden / 2**0.5)) / 2) @ down
+
+
+def test_the_block_over_heads_is_the_one_computed_by_hand():
+    """The output; and each gradient, along a direction, by the loss on both sides."""
+    problem, rng = problems.heads(), numpy.random.default_rng(1)
+    arrays = [problem["X"].astype("float64"), *params_of(problem)]
+    found = mxnet_steps.heads(problem)
+    after, out, gradients = found[:8], found[8], found[9:]
+
+    def outcome(arrays):
+        return block_by_numpy(arrays[0], arrays[1:], int(problem["heads"]))
+
+    def loss(arrays):
+        return ((outcome(arrays) - problem["y"]) ** 2).sum(-1).mean() / 2
+
+    assert peers.largest_difference([outcome(arrays)], [out]) < BAR
+    assert len(gradients) == len(arrays)
+    for i, gradient in enumerate(gradients):
+        assert gradient.shape == arrays[i].shape
+        way = gradient / numpy.linalg.norm(gradient) + (
+            rng.normal(size=gradient.shape) / gradient.size**0.5)
+        ahead, behind = ([*arrays[:i], arrays[i] + sign * way, *arrays[i + 1 :]]
+                         for sign in (1e-5, -1e-5))  # fmt: skip
+        slope = (loss(ahead) - loss(behind)) / 2e-5
+        assert slope == pytest.approx((gradient * way).sum(), rel=BAR)
+    steps = [p - problem["lr"] * g for p, g in zip(arrays[1:], gradients[1:])]
+    assert peers.largest_difference(steps, after) < BAR
+    assert peers.largest_difference(found, mxnet_steps.heads(problem, 1)) < BAR
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES)
