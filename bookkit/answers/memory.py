@@ -180,6 +180,65 @@ def judge_recomputed(function):
     return ""
 
 
+def whole(parts, mean_gradient):
+    """The gradient of the mean over all words, from those of the pieces' means."""
+    total = count = 0
+    for piece in parts:
+        total, count = total + len(piece) * mean_gradient(piece), count + len(piece)
+    return total / count
+
+
+def mean_of_means(parts, mean_gradient):
+    found = [mean_gradient(piece) for piece in parts]
+    return sum(found) / len(found)
+
+
+def judge_whole(function):
+    parts = [[1.0], [0.0, 0.0, 0.0]]
+    found, right = function(iter(parts), lambda x: sum(x) / len(x)), 1 / 4
+    if abs(found - right) > 1e-9:
+        return f"Pieces {parts}: {found:.3f}, and not {right:.3f}."
+    return ""
+
+
+def scaled_step(masters, gradients, scale):
+    """A step that an overflow on any device leaves out."""
+    if not all(numpy.isfinite(g).all() for g in gradients):
+        return scale / 2
+    summed = sum(g.astype("float32") for g in gradients) / scale
+    for master in masters:
+        master -= 0.1 * summed
+    return scale
+
+
+def asks_the_first(masters, gradients, scale):
+    """As MXNet's own scaler does: a typical wrong answer."""
+    return scaled_step(masters, gradients[:1], scale)
+
+
+def adds_in_half(masters, gradients, scale):
+    with numpy.errstate(over="ignore"):
+        return scaled_step(masters, [sum(gradients)], scale)
+
+
+def judge_scaled_step(function):
+    infinite = float("inf")
+    for given, after, scale in (
+        ([1, infinite], 0, 4),
+        ([infinite, 1], 0, 4),
+        ([40_000, 40_000], -1000, 8),
+        ([8, 16], -0.3, 8),
+    ):
+        masters = [numpy.zeros(2, "float32") for _ in given]
+        found = function(masters, [numpy.full(2, g, "float16") for g in given], 8.0)
+        weights = [round(float(m[0]), 3) for m in masters]
+        if weights != [after] * 2:
+            return f"Gradients {given}: the masters are {weights}, and not {after}."
+        if found != scale:
+            return f"Gradients {given}: the next scale is {found}, and not {scale}."
+    return ""
+
+
 QUESTIONS = {
     ("where_memory_goes", 1): Question(
         "a number of gigabytes",
@@ -214,6 +273,42 @@ QUESTIONS = {
         "a whole number",
         2,
         [(1, "A tanh's backward is given what the tanh was applied to as well.")],
+    ),
+    ("half_precision", 1): Question(
+        "the mean loss of a word",
+        1.9,
+        [(7 / 3, "That is the mean of the three means.")],
+    ),
+    ("half_precision", 2): Task(
+        "your function whole",
+        whole,
+        [
+            (mean_of_means, "Pieces [[1.0], [0.0, 0.0, 0.0]]: 0.500, and not 0.250.")
+        ],
+        judge=judge_whole,
+    ),
+    ("half_precision", 3): Task(
+        "your function step",
+        scaled_step,
+        [
+            (
+                asks_the_first,
+                "Gradients [1, inf]: the masters are [-0.013, -0.013], and not 0.",
+            ),
+            (
+                adds_in_half,
+                "Gradients [40000, 40000]: the masters are [0.0, 0.0], and not -1000.",
+            ),
+        ],
+        judge=judge_scaled_step,
+    ),
+    ("half_precision", 4): Question(
+        "a power of two",
+        16,
+        [
+            (32, "float16 rounds to the nearest: more than half of 2⁻²⁴ is kept."),
+            (8, "That is less than half of 2⁻²⁴, and rounds to zero."),
+        ],
     ),
     ("sharded", 1): Question(
         "the gigabytes",
