@@ -42,8 +42,7 @@ def vgg11():
     Large-Scale Image Recognition", 2015.
     """
     net = nn.HybridSequential()
-    zoo = gluon.model_zoo.vision.vgg11(classes=10)
-    net.add(_PadTo32(), *zoo.features, zoo.output)
+    net.add(_PadTo32(), gluon.model_zoo.vision.vgg11(classes=10))
     return net
 
 
