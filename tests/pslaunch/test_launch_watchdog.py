@@ -135,11 +135,12 @@ def test_a_daemon_that_hides_ends_with_its_job():
 
 
 @pytest.mark.parametrize("signum, code", [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_and_with_its_launcher(start, signum, code):
+def test_and_with_its_launcher(start, nothing_left, signum, code):  # noqa: F811
     launcher, _ = start(f"{HIDES} sleep 100")
     launcher.send_signal(signum)
     assert launcher.wait(BOUND) == code
-    wait_for(lambda: not hidden(), BOUND)
+    # The watchdog of a killed launcher needs a moment more, to end itself.
+    wait_for(lambda: not hidden() and not alive(nothing_left), BOUND)
 
 
 def test_the_process_of_a_notebook_stays_what_it_was():
