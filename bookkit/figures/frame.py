@@ -58,7 +58,9 @@ class Select:
 
 @dataclass(frozen=True)
 class Clock:
-    """A slider over the steps of the drawing, from 0 to `steps(d)`, with two buttons.
+    """A slider over the steps of the drawing, from 0 to `steps(d)`, that can play.
+
+    In the page it begins at 0; where there are no scripts, the end is shown.
 
     `unit`: what a step is called, for those who hear the buttons' names.
     """
@@ -74,7 +76,12 @@ class Clock:
             for role, sign in (("back", "‹"), ("on", "›"))
         )
         slider = Slider(self.role, self.label, 0, last).html(value)
-        return f'<span class="clock">{slider}{buttons}</span>'
+        return (
+            f'<span class="clock">{slider}{buttons}'
+            '<button type="button" data-role="play">Play</button>'
+            '<button type="button" data-role="speed">Speed 1×</button>'
+            "</span>"
+        )
 
 
 class Script:
@@ -155,12 +162,13 @@ live("{kind}");
 
 
 def _controls(controls, choice):
-    return "\n".join(
+    shown = [
         control.html(choice["now"], choice["last"])
         if isinstance(control, Clock)
         else control.html(choice[control.role])
         for control in controls
-    )
+    ]
+    return "\n".join([*shown, '<button type="button" data-role="reset">Reset</button>'])
 
 
 def _clock(choice):

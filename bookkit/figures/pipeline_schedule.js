@@ -3,7 +3,7 @@
 function state(data, choice) {
   const { lanes: all, last_first } = data[choice.schedule];
   const lanes = all[`${choice.stages},${choice.chunks}`].split(" ").map(unpack);
-  return { title: choice.schedule, lanes, lastFirst: last_first,
+  return { title: choice.schedule, lane: "stage", lanes, lastFirst: last_first,
     width: Math.min(40, Math.floor(560 / lanes[0].length)) };
 }
 

@@ -46,7 +46,8 @@ function swatch(device, [x, y, width, height]) {
 }
 
 // Work of a device: a box of its colour, with the hatch of its kind and a label. The
-// label has a rim of the box's colour, so that no hatch runs into it.
+// label has a rim of the box's colour, so that no hatch runs into it. Pointing at it
+// says what it is, where `d.lane` names what works: a device, or a stage.
 function work(d, device, kind, [x, y, width, height], label = "", state = "") {
   const at = `x="${x}" y="${y}" width="${width}" height="${height}" rx="2"`;
   const fill = colours[device % colours.length], ink = inks[device % inks.length];
@@ -55,7 +56,8 @@ function work(d, device, kind, [x, y, width, height], label = "", state = "") {
   const wide = Math.min(6, 2 + Math.floor(width / 9));
   const rim = hatched
     ? ` stroke="${fill}" stroke-width="${wide}" paint-order="stroke"` : "";
-  return `<g class="work ${state}"><rect ${at} fill="${fill}"/>${hatch}` +
+  const meaning = d.lane && `<title>${d.lane} ${device}: ${kind} ${label}</title>`;
+  return `<g class="work ${state}">${meaning ?? ""}<rect ${at} fill="${fill}"/>${hatch}` +
     `<text x="${x + Math.floor(width / 2)}" y="${y + Math.floor(height / 2) + 4}" ` +
     `text-anchor="middle" font-size="${width > 15 ? 11 : 8}" ` +
     `fill="${ink}"${rim}>${label}</text></g>`;

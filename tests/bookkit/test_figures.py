@@ -89,7 +89,8 @@ def test_the_controls_have_names_and_show_the_first_choice(kind):
     module, _, first, _ = FIGURES[kind]
     page, roles = soup(made(kind)), {}
     for control in page.find(class_="controls").find_all(["input", "select", "button"]):
-        assert control.find_parent("label") or control["aria-label"]
+        named = control.find_parent("label") or control.get("aria-label")
+        assert named or re.match(r"[A-Z]\w+", control.string)
         assert not control.get("tabindex")  # the keyboard reaches them in their order
         chosen = control.find("option", selected=True)
         roles[control.get("data-role")] = chosen.string if chosen else (
@@ -189,25 +190,63 @@ def test_in_a_browser_the_page_shows_what_the_script_makes_of_each_choice(
     _, _, first, others = FIGURES[kind]
     choices = [first, *others, first] if kind != "cost_calculator" else others
     seen = browse(made(kind), "note();" + choosing(choices), tmp_path)
-    assert_shown(seen, [first, *choices], script(kind))
+    begun = {**first, "clock": 0} if "clock" in first else first
+    assert_shown(seen, [begun, *choices], script(kind))
     assert not any(shown["hidden"] for shown in seen)
 
 
 def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(tmp_path):
     seen = browse(
         made("pipeline_schedule"),
-        """note(); find("back").click(); note(); find("on").click();
-           find("on").click(); note(); set("clock", 0); note(); find("back").click();
+        """note(); set("clock", 22); note(); find("back").click(); note();
+           find("on").click(); find("on").click(); note(); set("clock", 0); note(); find("back").click();
            note(); find("on").click(); note(); set("clock", 22);
            set("chunks", 4); note(); set("clock", 12); note(); set("stages", 1); note();
            set("stages", 8); note()""",
         tmp_path,
     )
     assert [shown["clock"] for shown in seen] == [
-        *(f"{now}/22" for now in (22, 21, 22, 0, 0, 1)),
+        *(f"{now}/22" for now in (0, 22, 21, 22, 0, 0, 1)),
         "14/14", "12/14", "8/8", "22/22",
     ]  # fmt: skip
-    assert seen[5]["moment"].startswith("Slot 1 of 22: stage 0 forward 0, stage 1 wait")
+    assert seen[6]["moment"].startswith("Slot 1 of 22: stage 0 forward 0, stage 1 wait")
+
+
+#: The browser's timer, in the hands of the test: `tick()` is one time.
+TIMER = """
+let tick, every, left = 0;
+window.setInterval = (f, ms) => { [tick, every] = [f, ms]; return ++left; };
+window.clearInterval = () => { tick = null; };
+const clock = () => find("clock").value;
+"""
+
+
+def test_in_a_browser_play_goes_to_the_end_and_pauses_and_reset_goes_back(tmp_path):
+    seen = browse(
+        made("pipeline_schedule"),
+        TIMER + """
+        const press = (role) => find(role).click();
+        press("play"); seen.push([clock(), every, find("play").textContent]);
+        tick(); press("speed"); seen.push([clock(), every]);
+        press("play"); seen.push([tick, find("play").textContent]);
+        set("clock", 21); press("play"); seen.push([clock(), tick]);
+        tick && tick(); press("play"); seen.push(clock());
+        set("stages", 2); set("schedule", "1F1B"); press("reset");
+        seen.push([tick, clock(), find("stages").value, find("schedule").value])""",
+        tmp_path,
+    )
+    assert seen[:3] == [["1", 800, "Pause"], ["3", 400], [None, "Play"]]
+    assert seen[3][0] == "22" and seen[4] == "1"
+    assert seen[5] == [None, "0", "4", "GPipe"]
+
+
+@every
+def test_in_a_browser_a_figure_keeps_its_height_in_every_state(kind, tmp_path):
+    _, _, first, others = FIGURES[kind]
+    high = "note(); seen.at(-1).height = root.offsetHeight;"
+    steps = choosing([first, *others]).replace("note();", high)
+    heights = {shown["height"] for shown in browse(made(kind), steps, tmp_path)}
+    assert len(heights) == 1
 
 
 #: Sets the slider of a number, and notes what numbers and sliders say.
