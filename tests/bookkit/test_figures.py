@@ -1,6 +1,7 @@
 """What must hold for every interactive figure, without scripts and in a browser."""
 
 import re
+from math import ceil
 
 import pytest
 from figure_checks import COST, MACHINES, assert_shown, browse, choosing, soup
@@ -11,6 +12,7 @@ from bookkit.figures import (
     cost_calculator,
     data_parallel_step,
     frame,
+    one_setting,
     pipeline_schedule,
     ring_allreduce,
     server_traffic,
@@ -20,6 +22,7 @@ from d2l_ext.scale.sizes import LSTM, MODELS, VGG11, Model
 
 _, GPU, LINK = MACHINES
 JOB = {"mode": "dist_sync", "workers": 3, "servers": 2, "keys": 2, "slow": 3}
+END = ceil(max(s[3] for run in one_setting.data()["spans"].values() for s in run))
 #: kind: its module, what makes it, what it shows at first, other choices.
 FIGURES = {
     "cost_calculator": (
@@ -34,6 +37,9 @@ FIGURES = {
         data_parallel_step, (), {"devices": 2, "batch": 256, "clock": 7},
         [{"devices": k, "batch": 100, "clock": now} for k in (1, 3, 4)
          for now in range(8)],
+    ),
+    "one_setting": (
+        one_setting, (), {"clock": END}, [{"clock": now} for now in (0, 1, END // 2)],
     ),
     "pipeline_schedule": (
         pipeline_schedule, (),
@@ -199,8 +205,8 @@ def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(tmp_path):
     seen = browse(
         made("pipeline_schedule"),
         """note(); set("clock", 22); note(); find("back").click(); note();
-           find("on").click(); find("on").click(); note(); set("clock", 0); note(); find("back").click();
-           note(); find("on").click(); note(); set("clock", 22);
+           find("on").click(); find("on").click(); note(); set("clock", 0); note();
+           find("back").click(); note(); find("on").click(); note(); set("clock", 22);
            set("chunks", 4); note(); set("clock", 12); note(); set("stages", 1); note();
            set("stages", 8); note()""",
         tmp_path,

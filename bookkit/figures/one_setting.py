@@ -1,0 +1,22 @@
+"""Two timelines, one line of Python apart: what the book's first page shows."""
+
+from bookkit import stored
+
+from . import frame
+
+CONTROLS = (frame.Clock("ms", unit="millisecond"),)
+
+
+def figure(name="one-setting"):
+    """The figure for a page: both timelines as recorded, on one clock.
+
+    `name`: its id in the page. What is shown is stored, as `benchmarks.one_setting`
+    measured it. On the first page; the cause is found in the chapter *Why is there no
+    speed-up?*
+    """
+    return frame.figure("one_setting", name, "Clock of both", CONTROLS, {}, data())
+
+
+def data():
+    """What was recorded, for JSON: see `benchmarks.one_setting.measured`."""
+    return stored.read("one_setting")["result"]
