@@ -15,9 +15,9 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 #: A question in emphasis, a short paragraph that is one, or the last sentence of one.
-EMPHASISED = re.compile(r"(\*\*?)(.+?\?)\1", re.S)
-SHORT, SHORT_ONE = 200, re.compile(r"(.+\?)$", re.S)
-LAST_SENTENCE = re.compile(r"(?:^|[.?!:,]\s+)([A-Z][^.?!]*\?)\s*$", re.S)
+EMPHASISED = re.compile(r"(\*\*?)(.+?\?)\1", re.DOTALL)
+SHORT, SHORT_ONE = 200, re.compile(r"(.+\?)$", re.DOTALL)
+LAST_SENTENCE = re.compile(r"(?:^|[.?!:,]\s+)([A-Z][^.?!]*\?)\s*$", re.DOTALL)
 
 
 def opening(notebook):

@@ -98,6 +98,51 @@ def test_search_finds_a_word_from_a_file(page):
     assert page.complaints() == []
 
 
+#: What readers look for, and the chapters that teach it.
+TAUGHT = {
+    "ring": ["allreduce", "process_ring", "ring_attention"],
+    "bubble": ["micro_batches", "shorter_bubbles"], "staleness": ["out_of_step"],
+    "tensor parallel": ["layerwise", "transformer"], "FSDP": ["sharded"],
+    "ZeRO": ["sharded"], "allreduce": ["allreduce"], "1F1B": ["micro_batches",
+    "shorter_bubbles"], "loss scaling": ["half_precision"],
+    "recomputation": ["where_memory_goes"], "activations": ["where_memory_goes"],
+    "checkpoint": ["recovery", "sharded_checkpoints"], "compression": ["compression"],
+    "attention": ["transformer", "ring_attention"], "experts": ["experts"],
+    "speed-up": ["no_speed_up"], "roofline": ["what_limits_a_step"],
+    "timeline": ["devices", "overlap"], "accumulation": ["half_precision"],
+    "overlap": ["overlap"], "PyTorch": ["rosetta"], "straggler": ["out_of_step",
+    "simulating"], "cost model": ["fitting"], "packet loss": ["bad_networks"],
+}  # fmt: skip
+
+
+@built
+@pytest.mark.parametrize("words, taught", TAUGHT.items())
+def test_search_puts_the_chapter_that_teaches_it_first_or_second(page, words, taught):
+    page.prefer("light")
+    page.resize(page_checks.WIDE)
+    page.open(f"{(PAGES / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
+    page.until("/finished|did not/.test(document.querySelector('.search-summary,"
+               "#search-results p')?.textContent)")  # fmt: skip
+    first = page.evaluate("[...document.querySelectorAll('#search-results li')].slice("
+                          "0, 2).map((e) => [e.querySelector('a').pathname, "
+                          "e.querySelector('p.context')?.textContent ?? ''])")  # fmt: skip
+    names = [Path(path).stem for path, _ in first]
+    assert set(names) & set(taught), names
+    assert all(excerpt for _, excerpt in first)
+
+
+@built
+@pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("chapters/")])
+def test_the_menu_shows_where_the_reader_is(page, name):
+    shown(page, name)
+    box = page.evaluate("""(() => {
+        const here = document.querySelector(".bd-sidebar-primary li.current.active > a");
+        const { top, bottom } = here.getBoundingClientRect();
+        return [top, innerHeight - bottom];
+    })()""")
+    assert min(box) >= 0
+
+
 STYLE = """(e) => { const s = getComputedStyle(e); return [s.outlineStyle, s.boxShadow,
     s.outlineWidth, s.borderColor, s.backgroundColor, s.textDecorationLine].join(); }"""
 
