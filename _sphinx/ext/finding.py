@@ -1,8 +1,8 @@
 """What the search page knows of the pages, beyond Sphinx's index.
 
-Sphinx's index says on which pages a word occurs, not how often, and a browser that reads
-the book from files may not open the pages for an excerpt. So `search_words.js` holds, for
-each word, how often the chapters say it, and the first words of every page.
+Sphinx's index says on which pages a word occurs, not how often, and a browser that
+reads the book from files may not open the pages for an excerpt. So `search_words.js`
+holds, for each word, how often the chapters say it, and the first words of every page.
 """
 
 import json

@@ -123,9 +123,10 @@ def test_search_puts_the_chapter_that_teaches_it_first_or_second(page, words, ta
     page.open(f"{(PAGES / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
     page.until("/finished|did not/.test(document.querySelector('.search-summary,"
                "#search-results p')?.textContent)")  # fmt: skip
-    first = page.evaluate("[...document.querySelectorAll('#search-results li')].slice("
-                          "0, 2).map((e) => [e.querySelector('a').pathname, "
-                          "e.querySelector('p.context')?.textContent ?? ''])")  # fmt: skip
+    first = page.evaluate(
+        "[...document.querySelectorAll('#search-results li')].slice(0, 2).map((e) => "
+        "[e.querySelector('a').pathname, e.querySelector('p.context')?.textContent])"
+    )
     names = [Path(path).stem for path, _ in first]
     assert set(names) & set(taught), names
     assert all(excerpt for _, excerpt in first)
@@ -136,7 +137,8 @@ def test_search_puts_the_chapter_that_teaches_it_first_or_second(page, words, ta
 def test_the_menu_shows_where_the_reader_is(page, name):
     shown(page, name)
     box = page.evaluate("""(() => {
-        const here = document.querySelector(".bd-sidebar-primary li.current.active > a");
+        const menu = document.querySelector(".bd-sidebar-primary");
+        const here = menu.querySelector("li.current.active > a");
         const { top, bottom } = here.getBoundingClientRect();
         return [top, innerHeight - bottom];
     })()""")
