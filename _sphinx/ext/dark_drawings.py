@@ -20,7 +20,7 @@ DARK = {
 #: device 0's colour, which is too dark for them.
 GROUND, PLATE = '"#ffffff"', '"#fff"'
 WORDS, LIGHTER = '"#0072B2"', '"#56B4E9"'
-TAG = re.compile(r"<(\w+)\b[^>]*>(?=\s*<(\w+)?)")
+TAG = re.compile(r"<(\w+)\b[^>]*>(?=(?:\s*<(\w+))?)")
 COLOUR = re.compile(r'\b(fill|stroke)="(#\w+)"')
 IMAGE = re.compile(r'<img ([^>]*src="([^"]*_images/(\w+)\.svg)"[^>]*?)\s*/?>')
 
