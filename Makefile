@@ -33,7 +33,7 @@ RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test check rerun stress bench bench-pipeline bench-peers lint-workflows
-.PHONY: pdf a11y box map lock doctor check-gpu-set venv clean distclean
+.PHONY: pdf release a11y box map lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -51,6 +51,9 @@ html: venv  ## render the stored outputs, execute nothing; check the pages, in a
 
 pdf: venv  ## the whole book as one PDF (Chromium)
 	@$(RUN) tools/pdf.py
+
+release:  ## a zip of the last commit, and of the PDF if there is one
+	@$(RUN) tools/release.py
 
 a11y: html  ## pa11y over every page, in light and dark (Node 20, Chromium)
 	@cd tools/a11y && npm ci --silent

@@ -1,18 +1,25 @@
-"""What the first page takes from the book itself: its contents, and a figure.
+"""What pages take from the book itself: its contents, its techniques, and a figure.
 
 `book-contents` lists every chapter under its part with the question that it opens with
-and how long it runs; `playable` puts one of `bookkit.figures` into a page.
+and how long it runs; `book-techniques` says in which files of the library a chapter's
+lesson stands and which claims it shows; `playable` puts one of `bookkit.figures` into a
+page.
 """
 
 import importlib
 import json
 import re
+import sys
 from pathlib import Path
 
+import claims_data
 import yaml
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+import house
 
 #: A question in emphasis, a short paragraph that is one, or the last sentence of one.
 EMPHASISED = re.compile(r"(\*\*?)(.+?\?)\1", re.DOTALL)
@@ -39,6 +46,23 @@ def parts(root):
     return [(part, pages) for part, pages in found if pages[0].startswith("chapters/")]
 
 
+def lessons(root):
+    """title -> the files of the library that the chapter develops or reads."""
+    found = {}
+    for part in house.PARTS:
+        for name, _, chapters in house.rows(part, root)[1]:
+            for title in chapters:
+                found.setdefault(title, []).append(f"d2l_ext/{part}/{name}.py")
+    return found
+
+
+def link(page, title, docname):
+    return addnodes.pending_xref(
+        "", nodes.inline("", title), reftype="doc", refdomain="std",
+        reftarget=f"/{page}", refexplicit=True, refdoc=docname,
+    )  # fmt: skip
+
+
 class BookContents(SphinxDirective):
     """Part by part, each chapter with its question."""
 
@@ -54,15 +78,41 @@ class BookContents(SphinxDirective):
                 title, question = opening(root / f"{page}.ipynb")
                 runs = f" ({seconds[page]['seconds']:.0f} s)" if page in seconds else ""
                 line = nodes.paragraph()
-                link = addnodes.pending_xref(
-                    "", nodes.inline("", title), reftype="doc", refdomain="std",
-                    reftarget=f"/{page}", refexplicit=True, refdoc=self.env.docname,
-                )  # fmt: skip
-                line += [nodes.strong("", "", link), nodes.Text(f" – {question}{runs}")]
+                line += [nodes.strong("", "", link(page, title, self.env.docname)), nodes.Text(f" – {question}{runs}")]
                 listed += nodes.list_item("", line)
             head = nodes.paragraph("", part, classes=["book-part"])
             shown += [head, listed]
         return shown
+
+
+class BookTechniques(SphinxDirective):
+    """A table: chapter, files of the library, claims."""
+
+    def run(self):
+        root = Path(self.env.srcdir)
+        files, claims = lessons(root), {}
+        for claim in claims_data.load(root / "reference/claims.yml").claims:
+            claims.setdefault(claim.chapter, []).append(claim.id)
+        columns = [nodes.colspec(colwidth=width) for width in (40, 45, 15)]
+        group = nodes.tgroup("", *columns, cols=3)
+        head = [nodes.paragraph("", t) for t in ("Chapter", "Library", "Claims")]
+        group += nodes.thead("", _row(*head))
+        body = nodes.tbody()
+        for page in (page for _, pages in parts(root) for page in pages):
+            self.env.note_dependency(str(root / f"{page}.ipynb"))
+            title, _ = opening(root / f"{page}.ipynb")
+            names = nodes.paragraph()
+            for i, name in enumerate(files.get(title, [])):
+                names += [nodes.Text(", " if i else ""), nodes.literal("", name)]
+            ids = nodes.paragraph("", ", ".join(claims.get(page, [])))
+            where = nodes.paragraph("", "", link(page, title, self.env.docname))
+            body += _row(where, names, ids)
+        group += body
+        return [nodes.table("", group, classes=["colwidths-given"])]
+
+
+def _row(*cells):
+    return nodes.row("", *[nodes.entry("", cell) for cell in cells])
 
 
 class Playable(SphinxDirective):
@@ -79,5 +129,6 @@ class Playable(SphinxDirective):
 
 def setup(app):
     app.add_directive("book-contents", BookContents)
+    app.add_directive("book-techniques", BookTechniques)
     app.add_directive("playable", Playable)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,39 @@
+"""A release has what a reader runs, and says one version everywhere."""
+
+import json
+import re
+import zipfile
+
+import pytest
+import yaml
+from notebook_cells import ROOT, chapters
+
+import release
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory):
+    if not (ROOT / ".git").exists():
+        pytest.skip("no repository here: there is no commit to pack")
+    with zipfile.ZipFile(release.pack(tmp_path_factory.mktemp("release"))) as packed:
+        return packed.namelist()
+
+
+def test_it_has_every_chapter_the_locks_and_the_commands(names):
+    home = f"many-devices-{release.version()}/"
+    wanted = {f"{name}.ipynb" for name in chapters()} | {
+        "README.md", "LICENSE", "Makefile", "requirements/cpu.lock", "CITATION.cff",
+    }  # fmt: skip
+    assert {home + name for name in wanted} <= set(names)
+    assert not any(name.startswith(f"{home}.github") for name in names)
+
+
+def test_the_version_is_the_same_wherever_it_is_said():
+    version = release.version()
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert cited["version"] == version
+    config = (ROOT / "_config.yml").read_text("utf-8")
+    assert f"<p>Version {version}</p>" in config
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert re.search(r'^version = "(.+)"', project, re.MULTILINE)[1] == version
+    assert json.dumps(cited["authors"][0]["name"]) in json.dumps(config)

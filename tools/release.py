@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Pack a release: what a reader runs, from the last commit, and the PDF if it is there.
+
+    make release     many-devices-VERSION.zip in _build
+"""
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: What `make book` and `make test` need is all that is tracked, but for these.
+LEFT_OUT = (".github", ".devcontainer", ".gitignore", ".gitattributes")
+PDF = "_build/many_devices.pdf"
+
+
+def version(root=ROOT):
+    said = (root / "d2l_ext/__init__.py").read_text(encoding="utf-8")
+    return re.search(r'__version__ = "(.+)"', said)[1]
+
+
+def pack(folder, root=ROOT):
+    """Write the zip into `folder`; return its path."""
+    name = f"many-devices-{version(root)}"
+    target = Path(folder) / f"{name}.zip"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    leave = [f":(exclude){path}" for path in LEFT_OUT]
+    subprocess.run(
+        ["git", "archive", "--format=zip", f"--prefix={name}/", "-o", str(target),
+         "HEAD", "--", ".", *leave],
+        cwd=root, check=True,
+    )  # fmt: skip
+    if (root / PDF).is_file():
+        with zipfile.ZipFile(target, "a") as packed:
+            packed.write(root / PDF, f"{name}/{Path(PDF).name}")
+    return target
+
+
+if __name__ == "__main__":
+    made = pack(ROOT / "_build")
+    print(f"{made}: {made.stat().st_size / 1e6:.1f} MB")
+    sys.exit(0 if made.is_file() else 1)
