@@ -78,7 +78,8 @@ class BookContents(SphinxDirective):
                 title, question = opening(root / f"{page}.ipynb")
                 runs = f" ({seconds[page]['seconds']:.0f} s)" if page in seconds else ""
                 line = nodes.paragraph()
-                line += [nodes.strong("", "", link(page, title, self.env.docname)), nodes.Text(f" – {question}{runs}")]
+                line += nodes.strong("", "", link(page, title, self.env.docname))
+                line += nodes.Text(f" – {question}{runs}")
                 listed += nodes.list_item("", line)
             head = nodes.paragraph("", part, classes=["book-part"])
             shown += [head, listed]
