@@ -33,7 +33,7 @@ RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test check rerun stress bench bench-pipeline bench-peers lint-workflows
-.PHONY: pdf release a11y box map lock doctor check-gpu-set venv clean distclean
+.PHONY: pdf release course a11y box map lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -54,6 +54,9 @@ pdf: venv  ## the whole book as one PDF (Chromium)
 
 release:  ## a zip of the last commit, and of the PDF if there is one
 	@$(RUN) tools/release.py
+
+course: venv  ## assignments, and the same with solutions, made from the chapters
+	@$(RUN) tools/course.py
 
 a11y: html  ## pa11y over every page, in light and dark (Node 20, Chromium)
 	@cd tools/a11y && npm ci --silent

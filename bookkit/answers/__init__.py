@@ -9,6 +9,10 @@ solution. Each chapter asks for some of its exercises; the others have no short 
 The answers of a part are in the file of its name.
 """
 
+import json
+import os
+from pathlib import Path
+
 from . import (
     clusters,
     data_parallel,
@@ -21,6 +25,8 @@ from . import (
 )
 from .question import says
 
+#: Names a file to which every checked answer is added, as a line of JSON.
+GRADES = "D2L_EXT_GRADES"
 #: (chapter, number of the exercise): its `Question`.
 QUESTIONS = {
     **devices.QUESTIONS,
@@ -41,9 +47,19 @@ def check(chapter, exercise, answer):
     `answer` a number, a yes or no (`True`, `False`), a word, a list of numbers, or,
     where code is asked for, a function, which is tried.
     `None` stands for no answer yet.
+    Where the environment variable `D2L_EXT_GRADES` names a file, a line of JSON is
+    added there: chapter, exercise, `result` ("right", "not yet", "no answer yet") and
+    what was said.
     Raises `KeyError` for an exercise that has no short answer.
     """
     if (chapter, exercise) not in QUESTIONS:
         known = [number for name, number in QUESTIONS if name == chapter]
         raise KeyError(f"{chapter!r}, exercise {exercise}: only {known} can be checked")
-    print(f"Exercise {exercise}: {says(QUESTIONS[chapter, exercise], answer)}")
+    said = says(QUESTIONS[chapter, exercise], answer)
+    if os.environ.get(GRADES):
+        result = said.partition(".")[0].partition(",")[0].partition(":")[0]
+        line = {"chapter": chapter, "exercise": exercise, "result": result,
+                "says": said}  # fmt: skip
+        with Path(os.environ[GRADES]).open("a", encoding="utf-8") as book:
+            book.write(json.dumps(line) + "\n")
+    print(f"Exercise {exercise}: {said}")

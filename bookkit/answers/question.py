@@ -1,10 +1,21 @@
 """A question with its right answer, and what typical wrong ones suggest."""
 
 import math
+import resource
+import signal
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Number
+from pathlib import Path
 
 NOT_YET = "no answer yet."
+#: What the learner's code may take: seconds, and bytes beside what is there already.
+SECONDS, ROOM = 10, 4 << 30
+
+
+class TooLong(BaseException):
+    """The learner's code took its time. No `except Exception` of it catches this."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +80,53 @@ def _judged(task, answer):
     """What to tell the reader who wrote the function `answer`."""
     if not callable(answer):
         return f"not yet. Asked is {task.asked}."
+    names = dict(getattr(answer, "__globals__", {}))
     try:
-        problem = task.judge(answer)
-    except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
+        with _limits():
+            problem = task.judge(answer)
+    except TooLong:
+        problem = f"It has not ended after {SECONDS} seconds: does a loop never end?"
+    except MemoryError:
+        problem = f"It asks for more than {ROOM >> 30} GiB of memory."
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything
         problem = f"It raises {type(error).__name__}: {error}"
+    changed = _put_back(names, getattr(answer, "__globals__", {}))
+    if changed and not problem:
+        problem = f"It changes {', '.join(changed)}, outside of itself: put back."
     return f"not yet. {problem}" if problem else "right."
+
+
+@contextmanager
+def _limits():
+    """Time and memory are bounded, where the system can: not in another thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def too_long(*_):
+        raise TooLong
+
+    timer = signal.getitimer(signal.ITIMER_REAL)
+    before = signal.signal(signal.SIGALRM, too_long)
+    most = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+    limit = used * resource.getpagesize() + ROOM
+    try:
+        if most[0] == resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_AS, (limit, most[1]))
+        signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)  # again, if it was caught
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        resource.setrlimit(resource.RLIMIT_AS, most)
+
+
+def _put_back(names, now):
+    """What was bound anew among `names`, put back as it was; the names in question."""
+    changed = sorted(name for name in names if now.get(name) is not names[name])
+    now.update({name: names[name] for name in changed})
+    return changed
 
 
 def _plain(answer):

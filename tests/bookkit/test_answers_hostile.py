@@ -1,0 +1,98 @@
+"""Code that harms is met with a clear word in seconds, and the next answer counts."""
+
+import json
+import time
+
+import numpy
+import pytest
+
+import d2l_ext  # noqa: F401  (before mxnet)
+from bookkit import answers
+from bookkit.answers import question
+from bookkit.answers.question import Task, says
+
+KEPT = "as it was"
+
+
+def judge(function):
+    return "" if function(2) == 4 else f"Of 2 it makes {function(2)}, not 4."
+
+
+TASK = Task("your function double", right=lambda n: 2 * n, judge=judge)
+
+
+def endless(n):
+    while True:
+        try:
+            n += 1
+        except Exception:  # noqa: BLE001, S112
+            continue
+
+
+def stubborn(n):
+    while True:
+        try:
+            while True:
+                n += 1
+        except BaseException:  # noqa: BLE001
+            raise ValueError from None
+
+
+def raises(n):
+    return [][n]
+
+
+def leaves(n):
+    raise SystemExit("away")
+
+
+def takes_all(n):
+    return numpy.ones(1 << 36)
+
+
+def meddles(n):
+    global KEPT
+    KEPT = "something else"
+    return 2 * n
+
+
+def calls_itself(n):
+    return calls_itself(n)
+
+
+@pytest.mark.parametrize(
+    "function, words",
+    [
+        (endless, "It has not ended after 0.3 seconds: does a loop never end?"),
+        (stubborn, "It raises ValueError"),
+        (raises, "It raises IndexError: list index out of range"),
+        (leaves, "It raises SystemExit: away"),
+        (takes_all, "It asks for more than 4 GiB of memory."),
+        (meddles, "It changes KEPT, outside of itself: put back."),
+        (calls_itself, "It raises RecursionError"),
+        (lambda n: n + 3, "Of 2 it makes 5, not 4."),
+        (7, "Asked is your function double."),
+    ],
+)
+def test_an_answer_that_harms_is_named_and_the_next_one_counts(
+    function, words, monkeypatch
+):
+    monkeypatch.setattr(question, "SECONDS", 0.3)
+    clock = time.monotonic()
+    assert says(TASK, function).startswith(f"not yet. {words}")
+    assert time.monotonic() - clock < 5
+    assert KEPT == "as it was"
+    assert says(TASK, lambda n: n + n) == "right."
+
+
+def test_every_answer_is_a_line_in_the_grade_book(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(answers.GRADES, str(tmp_path / "grades"))
+    for answer in (None, 3.75, 3.0, 100.0):
+        answers.check("sharded", 1, answer)
+    lines = (tmp_path / "grades").read_text(encoding="utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    assert [row["result"] for row in found] == [
+        "no answer yet", "right", "not yet", "not yet",
+    ]  # fmt: skip
+    assert {(row["chapter"], row["exercise"]) for row in found} == {("sharded", 1)}
+    assert all(row["says"] in capsys.readouterr().out for row in found[:1])
