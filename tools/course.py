@@ -73,7 +73,8 @@ def grade(path):
         book = Path(folder) / "grades"
         book.touch()
         place = {"metadata": {"path": str(Path(path).parent)}}
-        client = NotebookClient(notebook, timeout=300, allow_errors=True, resources=place)
+        client = NotebookClient(notebook, timeout=300, allow_errors=True,
+                                resources=place)
         client.execute(env={**os.environ, "D2L_EXT_GRADES": str(book)})
         return [json.loads(line) for line in book.read_text("utf-8").splitlines()]
 
