@@ -31,11 +31,6 @@ def colour(device):
     return DEVICE_COLOURS[device % len(DEVICE_COLOURS)]
 
 
-def ink(device):
-    """The colour of words on `colour(device)`."""
-    return INKS[device % len(INKS)]
-
-
 def bar(device, kind):
     """How matplotlib draws work of `kind` on device number `device`.
 

@@ -8,6 +8,7 @@ import ctypes
 import os
 import sys
 import sysconfig
+from contextlib import suppress
 from pathlib import Path
 
 #: What two CPU contexts need to work side by side, and why.
@@ -61,12 +62,10 @@ def check_python(version=None):
 def prepare(environ=os.environ, modules=sys.modules):
     """Put `SETTINGS` and `QUIET` into `environ`; a value that is there is kept.
 
-    Returns the values in force of `SETTINGS`.
-    Raises `ImportedTooLateError` when MXNet is among `modules` already and a
-    setting was missing when it loaded. With `D2L_EXT_ALLOW_LATE_IMPORT=1` that
-    is a warning on standard error: the results are right, the speed-up is not.
-
-    Developed in the chapter *Devices*.
+    Returns the values in force of `SETTINGS`. Raises `ImportedTooLateError` when MXNet
+    is among `modules` already and a setting was missing when it loaded. With
+    `D2L_EXT_ALLOW_LATE_IMPORT=1` that is a warning on standard error: the results are
+    right, the speed-up is not. Developed in the chapter *Devices*.
     """
     for name, value in QUIET.items():
         environ.setdefault(name, value)
@@ -92,7 +91,6 @@ def keep_memory(environ=os.environ):
 
     What a variable of the C library sets already is left as it is, and all of it with
     `D2L_EXT_KEEP_MEMORY=0`. Returns the names of the variables whose effect it had.
-
     Source: mallopt(3).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -116,21 +114,15 @@ def preload_cuda(site=None):
     found = [p for p in root.glob("*/lib/*.so*") if "nvblas" not in p.name]
     pending = sorted(p for p in found if p.is_file())
     loaded = []
-    while pending:
-        failed = [path for path in pending if not _load(path)]
-        loaded += [path.name for path in pending if path not in failed]
-        if len(failed) == len(pending):  # the rest miss something else
-            break
-        pending = failed
+    tried = None
+    while pending != tried:  # the rest may need what this round loads
+        tried = pending[:]
+        for path in tried:
+            with suppress(OSError):
+                ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+                loaded.append(path.name)
+                pending.remove(path)
     return loaded
-
-
-def _load(path):
-    try:
-        ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    except OSError:
-        return False
-    return True
 
 
 def cores():

@@ -6,10 +6,10 @@ Can the book run here, on what, and what comes next?
 import os
 from dataclasses import asdict, dataclass
 
-from d2l_ext.devices import gpus, nvml
+from d2l_ext.devices import gpus
 from d2l_ext.runtime import cores
 
-from . import BAD, cluster, hardware, software
+from . import BAD, cluster, hardware, links, software
 from .software import MAKE
 
 
@@ -46,7 +46,7 @@ class Report:
         }
 
 
-def examine(read=nvml.read, probe=software.probe):
+def examine(read=links.read, probe=software.probe):
     """Look at this machine and return a `Report`.
 
     `read`: what asks NVML. `probe`: what asks MXNet's library.

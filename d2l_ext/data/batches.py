@@ -73,13 +73,9 @@ class Batches:
 
     def _minibatches(self, order):
         for start in range(0, len(order), self.batch_size):
-            yield self._pick(order[start : start + self.batch_size])
-
-    def _pick(self, rows):
-        return (
-            np.array(self.X[rows], dtype="float32", ctx=mx.cpu(0)),
-            np.array(self.y[rows], dtype="int32", ctx=mx.cpu(0)),
-        )
+            rows = order[start : start + self.batch_size]
+            X = np.array(self.X[rows], dtype="float32", ctx=mx.cpu(0))
+            yield X, np.array(self.y[rows], dtype="int32", ctx=mx.cpu(0))
 
 
 def minibatches(batches):

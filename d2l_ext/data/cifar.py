@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .idx import ADVICE, read_at_most
+from .idx import ADVICE, check_labels, read_at_most
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 FOLDER = "cifar-10-batches-bin"
@@ -35,16 +35,20 @@ def read_folder(folder):
     Any number of images up to `MAX_RECORDS` will do, there is no checksum, and
     everything else is checked, each size before its bytes are read.
 
-    Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`,
-    of shapes (n, 3, 32, 32) and (n,).
-    Raises `FileNotFoundError` that says what is missing, and `ValueError` for a
-    damaged archive or a bomb, a file that is not whole records of 3,073 bytes or has
-    none, and a label above 9.
+    Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`, of
+    shapes (n, 3, 32, 32) and (n,). Raises `FileNotFoundError` that says what is
+    missing, and `ValueError` for a damaged archive or a bomb, a file that is not whole
+    records of 3,073 bytes or has none, and a label above 9.
     """
     files = _read_files(Path(os.path.expanduser(folder)))
-    parts = [_records(files[name], f"{folder}: {name}") for name in FILES]
-    train, test = np.concatenate(parts[:-1]), parts[-1]
-    return *_images_and_labels(train), *_images_and_labels(test)
+    parts = []
+    for name in FILES:
+        records = files[name].reshape(-1, RECORD)
+        check_labels(f"{folder}: {name}", records[:, 0], NUM_CLASSES)
+        parts.append(records)
+    both = np.concatenate(parts[:-1]), parts[-1]
+    images = [records[:, 1:].reshape(-1, *SHAPE) for records in both]
+    return images[0], both[0][:, 0], images[1], both[1][:, 0]
 
 
 def _read_files(folder):
@@ -53,8 +57,12 @@ def _read_files(folder):
         paths = {name: place / name for name in FILES if (place / name).is_file()}
         if paths:
             _check_complete(place, paths)
-            _check_sizes(place, {n: path.stat().st_size for n, path in paths.items()})
-            return {name: _read(path) for name, path in paths.items()}
+            sizes = {name: path.stat().st_size for name, path in paths.items()}
+            _check_sizes(place, sizes)
+            for name, path in paths.items():
+                with path.open("rb") as file:
+                    paths[name] = read_at_most(file, sizes[name])
+            return paths
     if (folder / ARCHIVE).is_file():
         return _read_archive(folder / ARCHIVE)
     found = "" if folder.is_dir() else "; there is no such folder"
@@ -63,11 +71,6 @@ def _read_files(folder):
         "The version for Python is not read, because it is pickled: get the binary "
         "version, or name another folder (root=… or D2L_EXT_DATA_DIR)."
     )
-
-
-def _read(path):
-    with path.open("rb") as file:
-        return read_at_most(file, path.stat().st_size)
 
 
 def _read_archive(path):
@@ -141,19 +144,3 @@ def _check_sizes(place, sizes):
             f"{place}: {', '.join(sizes)} hold {sum(sizes.values()) // RECORD:,} "
             f"records; at most {MAX_RECORDS:,} are read. {ADVICE}"
         )
-
-
-def _records(data, where):
-    """The file as an array (n, 3073) of bytes, its labels checked."""
-    records = data.reshape(-1, RECORD)
-    wrong = np.flatnonzero(records[:, 0] >= NUM_CLASSES)
-    if len(wrong):
-        raise ValueError(
-            f"{where}: label {records[wrong[0], 0]} at position {wrong[0]}, expected "
-            f"0 to {NUM_CLASSES - 1}. {ADVICE}"
-        )
-    return records
-
-
-def _images_and_labels(records):
-    return records[:, 1:].reshape(-1, *SHAPE), records[:, 0]

@@ -3,9 +3,9 @@
 import hashlib
 import http.client
 import sys
-from contextlib import suppress
+from collections import namedtuple
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -13,14 +13,8 @@ from uuid import uuid4
 
 CHUNK = 1 << 16
 TIMEOUT = 20  # seconds without a byte
-
-
-class OfficialFile(NamedTuple):
-    """What a file must be: its name, its size in bytes, its SHA-256 in hex."""
-
-    name: str
-    size: int
-    sha256: str
+#: What a file must be: its name, its size in bytes, its SHA-256 in hex.
+OfficialFile = namedtuple("OfficialFile", "name size sha256")
 
 
 class _MirrorError(Exception):
@@ -34,13 +28,11 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
     the end, that file names are appended to; they are tried in turn. `timeout`:
     seconds without a byte after which a mirror is given up, default 20.
 
-    What is there already is checked and not downloaded again. A download goes
-    to a temporary file in the same folder, which gets its name when size and
-    SHA-256 are right. Two processes may do this at the same time.
-
-    Raises `ValueError` when a file that is there already is another one (it is
-    left as it is), and `ConnectionError` when no mirror delivers: its message
-    has a line per mirror. Nothing partial stays behind.
+    What is there already is checked and not downloaded again. A download goes to a
+    temporary file in the same folder, which gets its name when size and SHA-256 are
+    right. Two processes may do this at the same time. Raises `ValueError` when a file
+    that is there already is another one (it is left as it is), and `ConnectionError`,
+    with a line per mirror, when none delivers. Nothing partial stays behind.
     """
     folder, mirrors = Path(folder), list(mirrors)
     missing = [file for file in files if not _is_there(folder / file.name, file)]
@@ -65,29 +57,23 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
 
 
 def _is_there(path, file):
+    """Whether `path` is `file`; it is read only when its size fits."""
     if not path.exists():
         return False
-    difference = _difference(path, file)
-    if difference:
-        raise ValueError(
-            f"{path} is not the official file: {difference}. Delete it to have it "
-            "downloaded again. If it is meant to be another one, keep it in a folder "
-            "of its own and name that (root=… or D2L_EXT_DATA_DIR)."
-        )
-    return True
-
-
-def _difference(path, file):
-    """What `path` is and `file` is not, if anything; read only when the size fits."""
-    if not path.is_file():
-        return "it is no file at all"
     size = path.stat().st_size
-    if size != file.size:
-        return f"expected {file.size:,} bytes, found {size:,}"
-    found = _sha256(path)
-    if found != file.sha256:
-        return f"expected SHA-256 {file.sha256}, found {found}"
-    return None
+    if not path.is_file():
+        difference = "it is no file at all"
+    elif size != file.size:
+        difference = f"expected {file.size:,} bytes, found {size:,}"
+    elif (found := _sha256(path)) != file.sha256:
+        difference = f"expected SHA-256 {file.sha256}, found {found}"
+    else:
+        return True
+    raise ValueError(
+        f"{path} is not the official file: {difference}. Delete it to have it "
+        "downloaded again. If it is meant to be another one, keep it in a folder "
+        "of its own and name that (root=… or D2L_EXT_DATA_DIR)."
+    )
 
 
 def _sha256(path):
@@ -116,14 +102,14 @@ def _download(file, mirrors, folder, timeout):
 
 
 def _receive(url, file, part, timeout):
-    received, progress = 0, _Progress(file, urlsplit(url).netloc)
-    with part.open("wb") as out, progress:
+    received = 0
+    with part.open("wb") as out, _progress(file, urlsplit(url).netloc) as show:
         for chunk in _chunks(url, timeout):
             received += len(chunk)
             if received > file.size:
                 raise _MirrorError(f"sent more than the {file.size:,} bytes expected")
             out.write(chunk)
-            progress.show(received)
+            show(received)
     if received < file.size:
         raise _MirrorError(f"sent {received:,} of {file.size:,} bytes")
     found = _sha256(part)
@@ -151,25 +137,19 @@ def bar(share, width=30):
     return f"[{('#' * round(share * width)).ljust(width, '.')}] {share:4.0%}"
 
 
-class _Progress:
+@contextmanager
+def _progress(file, host):
     """A bar on a terminal, else one plain line per file; on standard error."""
+    if not sys.stderr.isatty():
+        print(f"{file.name}: {file.size / 1e6:.2f} MB from {host}", file=sys.stderr)
+        yield lambda received: None
+        return
 
-    def __init__(self, file, host):
-        self.file, self.host = file, host
-        self.on_terminal = sys.stderr.isatty()
+    def show(received):
+        line = f"\r{file.name} {bar(received / file.size)} {host}"
+        print(line, end="", file=sys.stderr, flush=True)
 
-    def __enter__(self):
-        if not self.on_terminal:
-            megabytes = self.file.size / 1e6
-            line = f"{self.file.name}: {megabytes:.2f} MB from {self.host}"
-            print(line, file=sys.stderr)
-
-    def show(self, received):
-        if self.on_terminal:
-            filled = bar(received / self.file.size)
-            line = f"\r{self.file.name} {filled} {self.host}"
-            print(line, end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *_):
-        if self.on_terminal:
-            print(file=sys.stderr)
+    try:
+        yield show
+    finally:
+        print(file=sys.stderr)

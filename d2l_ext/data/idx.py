@@ -33,11 +33,10 @@ def read_folder(folder, num_classes=10):
     there is no checksum, and everything else is checked, the declared sizes before
     the images are unpacked.
 
-    Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`,
-    of shapes (n, 28, 28) and (n,).
-    Raises `FileNotFoundError` that lists what is missing, and `ValueError` for
-    a file that `read_images` or `read_labels` refuses, for images and labels of
-    unequal number, and for a label that is not in 0 … `num_classes` - 1.
+    Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`, of
+    shapes (n, 28, 28) and (n,). Raises `FileNotFoundError` that lists what is missing,
+    and `ValueError` for a file that `read_images` or `read_labels` refuses, images and
+    labels of unequal number, and a label that is not in 0 … `num_classes` - 1.
     """
     paths = _find(Path(os.path.expanduser(folder)))
     parts = []
@@ -48,12 +47,7 @@ def read_folder(folder, num_classes=10):
                 f"{images_path} holds {len(images)} images and {labels_path.name} "
                 f"{len(labels)} labels: they do not belong together. {ADVICE}"
             )
-        wrong = np.flatnonzero(labels >= num_classes)
-        if len(wrong):
-            raise ValueError(
-                f"{labels_path}: label {labels[wrong[0]]} at position {wrong[0]}, "
-                f"expected 0 to {num_classes - 1}. {ADVICE}"
-            )
+        check_labels(labels_path, labels, num_classes)
         parts += [images, labels]
     return tuple(parts)
 
@@ -71,6 +65,16 @@ def read_images(path, shape=(28, 28)):
 def read_labels(path):
     """Read an IDX file of labels: uint8, (n,). Raises as `read_images` does."""
     return _read(Path(path), ())
+
+
+def check_labels(where, labels, num_classes):
+    """Raise `ValueError` for a label that is not in 0 … `num_classes` - 1."""
+    wrong = np.flatnonzero(labels >= num_classes)
+    if len(wrong):
+        raise ValueError(
+            f"{where}: label {labels[wrong[0]]} at position {wrong[0]}, expected 0 to "
+            f"{num_classes - 1}. {ADVICE}"
+        )
 
 
 def _find(folder):

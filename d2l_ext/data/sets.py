@@ -1,10 +1,10 @@
 """Data sets: images and labels from scikit-learn, a folder, or a download."""
 
 import os
+from collections import namedtuple
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy
 
@@ -159,15 +159,8 @@ def _default_folder(name):
 # ---- The sets that are files ----
 
 
-class FileSet(NamedTuple):
-    """A data set in files; sizes and SHA-256 in the order of the format's files."""
-
-    classes: tuple
-    mirrors: tuple
-    sizes: tuple
-    sha256: tuple
-
-
+#: A data set in files; sizes and SHA-256 in the order of the format's files.
+FileSet = namedtuple("FileSet", "classes mirrors sizes sha256")
 #: Sets in the format of MNIST, their files in the order of `idx.FILES`.
 IDX_SETS = {
     # MXNet's own mirror (the files that d2l reads) is not among these: it has

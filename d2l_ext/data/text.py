@@ -24,7 +24,9 @@ def load_text(path=None):
     """
     path = path or os.environ.get(VARIABLE)
     if not path:
-        return _language_reference()
+        from pydoc_data.topics import topics
+
+        return "\n".join(topics[name] for name in sorted(topics))
     if not Path(path).is_file():
         raise FileNotFoundError(
             f"there is no text file {str(path)!r}: give another path, or unset "
@@ -43,12 +45,6 @@ def load_text(path=None):
     if not text.strip():
         raise ValueError(f"{str(path)!r} is empty: there is nothing to learn from it")
     return text
-
-
-def _language_reference():
-    from pydoc_data.topics import topics
-
-    return "\n".join(topics[name] for name in sorted(topics))
 
 
 class Vocab:

@@ -4,7 +4,7 @@ Three ways, with the same result up to rounding. None waits. What each moves is 
 `traffic.expected`.
 """
 
-from .traffic import checked, cuts, one_by_one, rounds, send
+from .traffic import checked, one_by_one, rounds, send, spans
 
 
 @one_by_one
@@ -84,8 +84,8 @@ def ring(k):
 
 def cut(x, k):
     """Cut `x`, flattened, into `k` views, whose sizes differ by one at most."""
-    row, edges = x.reshape_view(-1), cuts(x.size, k)
-    return [row[start:stop] for start, stop in zip(edges, edges[1:])]
+    row = x.reshape_view(-1)
+    return [row[start:stop] for start, stop in spans(x.size, k)]
 
 
 def reduce_scatter(chunks):

@@ -32,10 +32,7 @@ def diagnose(step, devices, steps=5):
         raise ValueError(
             f"{len(devices)} devices, {steps} steps: give at least 2 and 1"
         )
-    beyond = timeline.without_slot(devices)
-    if beyond:
-        last = timeline.last_cpu()
-        raise ValueError(f"{beyond[0]}: the profiler here knows cpu(0) to cpu({last})")
+    timeline.borrowed_slots(devices)  # before the first step, for its `ValueError`
     _milliseconds(step, 1)
     waits, own = [], thread_time()
     seconds = _milliseconds(lambda: waits.extend(_waits(step)), steps) / steps / 1e3
@@ -168,9 +165,8 @@ def blocking_calls():
     """Note every blocking call inside the `with` block; yields a list of `Wait`.
 
     `wait.line` is the source line outside of MXNet, or its file and number. A call
-    whose result is there already is noted as well: look at its length.
-
-    Developed in the chapter *Why is there no speed-up?*
+    whose result is there already is noted as well: look at its length. Developed in the
+    chapter *Why is there no speed-up?*
     """
     library, waits = mx.base._LIB, []
     originals = {name: getattr(library, name) for name in FUNCTIONS}
@@ -206,11 +202,8 @@ def _waits(step):
 
 def _gaps(trace, recorded):
     """Milliseconds of each stretch in which no device worked, as a list."""
-    gaps, last = [], 0.0
-    for event in trace.events:  # ordered by start
-        gaps.append(max(event.start - last, 0.0))
-        last = max(last, event.end)
-    return gaps + [recorded - last]
+    edges = [0.0, *(t for span in timeline.union(trace.events) for t in span), recorded]
+    return [stop - start for start, stop in zip(edges[::2], edges[1::2])]
 
 
 def _noted(function, waits):
@@ -228,12 +221,8 @@ def _line():
     """The line of the innermost frame that is not MXNet's or this module's."""
     frame = sys._getframe(1)
     ours = (__name__, "mxnet", "contextlib")
-    while frame.f_back and _module(frame).startswith(ours):
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(ours):
         frame = frame.f_back
     file, number = frame.f_code.co_filename, frame.f_lineno
     source = linecache.getline(file, number).strip()
     return source or f"{os.path.basename(file)}, line {number}"
-
-
-def _module(frame):
-    return frame.f_globals.get("__name__", "")

@@ -44,9 +44,9 @@ def get_flat_params(params, device):
 
 
 def one_dtype(params):
-    """The dtype of all `params`; `ValueError` if there are several."""
+    """The dtype of all `params`; `ValueError` if there are several, or none."""
     dtypes = sorted({str(numpy.dtype(p.dtype)) for p in params})
-    if len(dtypes) > 1:
+    if len(dtypes) != 1:
         raise ValueError(f"parameters of {dtypes} do not fit one array: cast them")
     return dtypes[0]
 

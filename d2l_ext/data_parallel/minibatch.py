@@ -5,10 +5,9 @@ def shard_sizes(num_examples, num_devices, work_load_list=None):
     """How many of `num_examples` each of `num_devices` gets: a list of int.
 
     Even by default; what is left over goes to the first devices, one each.
-    `work_load_list`: relative speeds, one positive number per device. `[3, 1]`
-    gives the first device three quarters (rounded, and never nothing).
-
-    Raises `ValueError` with fewer examples than devices, or unusable loads.
+    `work_load_list`: relative speeds, one positive number per device. `[3, 1]` gives
+    the first device three quarters (rounded, and never nothing). Raises `ValueError`
+    with fewer examples than devices, or unusable loads.
     """
     loads = list(work_load_list or [1] * num_devices)
     if len(loads) != num_devices or min(loads, default=0) <= 0:
@@ -23,13 +22,11 @@ def shard_sizes(num_examples, num_devices, work_load_list=None):
         )
     # One example each is certain; the others are shared out by largest remainder.
     spare = num_examples - num_devices
-    ideal = [num_examples * load / sum(loads) - 1 for load in loads]
-    ideal = [max(share, 0) for share in ideal]
+    ideal = [max(num_examples * load / sum(loads) - 1, 0) for load in loads]
     ideal = [share * spare / sum(ideal) if spare else 0 for share in ideal]
     sizes = [int(share) for share in ideal]
-    by_remainder = sorted(
-        range(num_devices), key=lambda i: sizes[i] - ideal[i]
-    )  # a stable sort: equal remainders go to the first devices
+    # A stable sort: equal remainders go to the first devices.
+    by_remainder = sorted(range(num_devices), key=lambda i: sizes[i] - ideal[i])
     for i in by_remainder[: spare - sum(sizes)]:
         sizes[i] += 1
     return [size + 1 for size in sizes]
@@ -38,9 +35,8 @@ def shard_sizes(num_examples, num_devices, work_load_list=None):
 def split(X, devices, work_load_list=None):
     """Cut `X` along axis 0 and copy part i, one of `shard_sizes`, to `devices[i]`."""
     shards, start = [], 0
-    for device, size in zip(
-        devices, shard_sizes(X.shape[0], len(devices), work_load_list)
-    ):
+    sizes = shard_sizes(X.shape[0], len(devices), work_load_list)
+    for device, size in zip(devices, sizes):
         shards.append(X[start : start + size].as_in_ctx(device))
         start += size
     return shards

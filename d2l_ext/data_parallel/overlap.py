@@ -10,7 +10,7 @@ layers. The allreduce of a bucket starts when all of its gradients are written.
                                     4                     sent last
 """
 
-from dataclasses import dataclass
+from collections import namedtuple
 
 import numpy
 from mxnet import autograd, np
@@ -20,13 +20,8 @@ from .allreduce import allreduce
 from .minibatch import split_batch
 from .step import forward_backward
 
-
-@dataclass
-class Bucket:
-    """Some of a replica's `params`, and their `gradients`, end to end in one array."""
-
-    params: list
-    gradients: np.ndarray
+#: Some of a replica's `params`, and their `gradients`, end to end in one array.
+Bucket = namedtuple("Bucket", "params gradients")
 
 
 def fill_buckets(sizes, limit):

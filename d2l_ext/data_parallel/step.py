@@ -88,10 +88,12 @@ def train(num_gpus, batch_size, lr, *, num_epochs=10, data=None, params=None,
 
     Follows `train` of *Dive into Deep Learning*, "Training on Multiple GPUs".
     """
+    from ..data import load_data
+
     devices = list(devices or try_all_devices(num_gpus))
     if len(devices) != num_gpus:
         raise ValueError(f"num_gpus={num_gpus}, but {len(devices)} devices: {devices}")
-    train_iter, test_iter = data or _default_data(batch_size)
+    train_iter, test_iter = data or load_data(batch_size)
     params = params or model.init_params()
     history = History(devices, device_params=[get_params(params, d) for d in devices])
     for _ in range(num_epochs):
@@ -113,9 +115,3 @@ def evaluate(params, data_iter, device):
     return d2l.evaluate_accuracy_gpu(
         lambda X: model.lenet(X, params), data_iter, device
     )
-
-
-def _default_data(batch_size):
-    from ..data import load_data
-
-    return load_data(batch_size)

@@ -9,6 +9,8 @@ from functools import wraps
 import numpy
 from mxnet import Context, autograd, np
 
+from ..checks import known_name
+
 #: The `count` blocks that are open: pairs of {device: index} and `Traffic`.
 _open = []
 #: The last of these carries the messages, if there is one: see `slow_link`.
@@ -178,6 +180,12 @@ def cuts(size, k):
     return [c * size // k for c in range(k + 1)]
 
 
+def spans(size, k):
+    """The same as k pairs (start, stop)."""
+    edges = cuts(size, k)
+    return list(zip(edges, edges[1:]))
+
+
 def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
     """What an allreduce of `nbytes` per device moves on `k` devices: a `Traffic`.
 
@@ -195,10 +203,9 @@ def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
                      2·N at most; two devices: N                 rounds; k = 2: 2·c
         network      N, added up on the way                      c + 1 rounds
 
-    An uneven ring leaves out two of the k chunks, each of its own size.
-
-    Raises `ValueError` for an unknown algorithm, k < 1, or bytes that are not a
-    whole number of elements.
+    An uneven ring leaves out two of the k chunks, each of its own size. Raises
+    `ValueError` for an unknown algorithm, k < 1, or bytes that are not a whole number
+    of elements.
     """
     _check(algorithm, k)
     size, rest = divmod(nbytes, itemsize)
@@ -236,9 +243,7 @@ def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
 
 
 def _check(algorithm, k):
-    if algorithm not in _CLOSED_FORMS:
-        known = ", ".join(_CLOSED_FORMS)
-        raise ValueError(f"unknown algorithm {algorithm!r}: choose one of {known}")
+    known_name("algorithm", algorithm, _CLOSED_FORMS)
     if k < 1:
         raise ValueError(f"an allreduce needs a device at least, not k={k}")
 
@@ -258,8 +263,7 @@ def _tree(k, size):
 
 
 def _ring(k, size):
-    edges = cuts(size, k)
-    chunk = [stop - start for start, stop in zip(edges, edges[1:])]
+    chunk = [stop - start for start, stop in spans(size, k)]
     # Device i sends all but chunk i + 1 while adding, all but i + 2 afterwards.
     sent = [2 * size - chunk[(i + 1) % k] - chunk[(i + 2) % k] for i in range(k)]
     return sent, sent[-1:] + sent[:-1]
@@ -299,13 +303,9 @@ def parent(place, k):
     return above if above <= k else place - low
 
 
-def _network(k, size):
-    return ([size * (k > 1)] * k,) * 2
-
-
 _CLOSED_FORMS = {
     "naive": _naive, "tree": _tree, "ring": _ring, "halving": _halving,
-    "double tree": _double_tree, "network": _network,
+    "double tree": _double_tree, "network": lambda k, size: ([size * (k > 1)] * k,) * 2,
 }  # fmt: skip
 #: The names that `expected` and `seconds` know: arrays whole, or in a chunk a device.
 ALGORITHMS = ("naive", "tree", "ring", "halving")

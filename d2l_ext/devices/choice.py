@@ -6,7 +6,7 @@ CPU contexts in it is made by `choose`.
 
 import os
 import re
-from dataclasses import dataclass
+from collections import namedtuple
 
 import mxnet as mx
 
@@ -19,6 +19,8 @@ PROFILES = ("no GPU", "one GPU", "two or more GPUs")
 VARIABLE = "D2L_EXT_DEVICES"
 #: `cpu` and `one-gpu`: as if the machine had so many; `gpu`: GPUs or an error.
 FORCED = ("cpu", "one-gpu", "gpu")
+#: `kind`: `gpu` or `cpu`, of all devices; `profile`: one of `PROFILES`.
+Choice = namedtuple("Choice", "kind profile")
 
 gpus.refuse(mx)
 
@@ -62,22 +64,10 @@ def profile(force=None):
     return "; ".join([name, *reasons])
 
 
-@dataclass(frozen=True)
-class Choice:
-    """`kind` is `gpu` or `cpu`, of all devices; `profile` is one of `PROFILES`."""
-
-    kind: str
-    profile: str
-
-
 def choose(found, needed, forced=""):
     """Return the `Choice` where `needed` devices are wanted and `found` GPUs are there.
 
-    GPUs if there are enough, else CPU contexts; never a mixture, so that the devices
-    of a chapter are alike. `forced`: one of `FORCED`, or empty.
-
-    Raises `ValueError` for another word, and `RuntimeError` when GPUs are forced
-    that are not there.
+    `forced`: one of `FORCED`, or empty. The rule and errors: as in `try_all_devices`.
     """
     if forced not in ("", *FORCED):
         wanted = ", ".join(FORCED)
@@ -136,8 +126,7 @@ def _reason(devices):
 
 def _kind(needed, force):
     """`mx.gpu` or `mx.cpu`, for a chapter that needs so many devices."""
-    choice = choose(mx.context.num_gpus(), needed, _forced(force))
-    return getattr(mx, choice.kind)
+    return getattr(mx, choose(mx.context.num_gpus(), needed, _forced(force)).kind)
 
 
 def _forced(force):

@@ -88,10 +88,9 @@ def hide(environ=os.environ):
     """Let CUDA show this process no GPU that MXNet holds no machine code for.
 
     So MXNet counts the GPUs that it can use, and everything that falls back on CPU
-    contexts without one does. A choice that the reader made among usable and other
-    GPUs (`CUDA_VISIBLE_DEVICES`) is kept. Only for the GPU build, before it loads.
-
-    Returns what was hidden, as `reasons`.
+    contexts without one does. A choice that the reader made among usable and other GPUs
+    (`CUDA_VISIBLE_DEVICES`) is kept. Only for the GPU build, before it loads. Returns
+    what was hidden, as `reasons`.
     """
     unfit, fit = reasons(), usable(by_driver())
     if not unfit or (fit and VISIBLE in environ):

@@ -34,11 +34,9 @@ def record(devices):
 
     `devices`: the contexts that the block uses. An older array that is dropped inside
     is deducted, so drop such arrays before. Not to be opened within a
-    `timeline.record`: MXNet has one profiler per process.
-
-    Raises `ValueError` for a CPU context that the profiler has no slot for.
-    Source: `profile_memory` of `mxnet.profiler`. Developed in the chapter
-    *Tensor parallelism*.
+    `timeline.record`: MXNet has one profiler per process. Raises `ValueError` for a CPU
+    context that the profiler has no slot for. Source: `profile_memory` of
+    `mxnet.profiler`. Developed in the chapter *Tensor parallelism*.
     """
     slots = _slots(devices)
     memory = Memory()

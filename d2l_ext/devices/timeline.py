@@ -10,13 +10,9 @@ from contextlib import contextmanager
 import mxnet as mx
 from mxnet import npx
 
-from ..palette import DEVICE_COLOURS, KIND_HATCHES, bar
+from ..palette import DEVICE_COLOURS, KIND_HATCHES, bar  # noqa: F401
 from ..runtime import cores
 
-__all__ = [
-    "DEVICE_COLOURS", "KIND_HATCHES",
-    "Event", "Timeline", "kind_of", "last_cpu", "plot", "record", "without_slot",
-]  # fmt: skip
 #: One operator on one device. Times in milliseconds from the start of the record.
 Event = namedtuple("Event", "device name kind start end")
 
@@ -34,11 +30,11 @@ class Timeline:
     def busy(self, device=None):
         """Milliseconds in which `device` (default: any device) worked."""
         spans = [e for e in self.events if device in (None, e.device)]
-        return sum(end - start for start, end in _union(spans))
+        return sum(end - start for start, end in union(spans))
 
     def overlap(self):
         """Milliseconds in which at least two devices worked at the same time."""
-        return _at_least_two([_union(self.of(d)) for d in self.devices])
+        return _at_least_two([union(self.of(d)) for d in self.devices])
 
     def span(self):
         """Milliseconds from the first start to the last end; 0.0 without events."""
@@ -79,8 +75,7 @@ def record(devices=()):
     trace = Timeline()
 
     def take(path):
-        raw = raw_events(path)
-        trace.events = parse(raw, {**_slots, **borrowed})
+        trace.events = parse(raw_events(path), {**_slots, **borrowed})
 
     with profiled(take, profile_imperative=True, profile_symbolic=True):
         yield trace
@@ -93,7 +88,7 @@ def plot(trace, title=None, ax=None):
     ax = ax or plt.subplots(figsize=(7, 0.7 + 0.55 * len(trace.devices)))[1]
     for lane, device in enumerate(trace.devices):
         for kind in KIND_HATCHES:
-            spans = _union([e for e in trace.of(device) if e.kind == kind])
+            spans = union([e for e in trace.of(device) if e.kind == kind])
             bars = [(start, end - start) for start, end in spans]
             ax.broken_barh(bars, (lane - 0.4, 0.8), **bar(lane, kind))
     ax.set_yticks(range(len(trace.devices)), trace.devices)
@@ -106,24 +101,22 @@ def plot(trace, title=None, ax=None):
     return ax
 
 
-def trace_events(trace):
-    """A `Timeline`'s events as a list of dict, in Google's "Trace Event Format"."""
+def write(trace, path):
+    """Write a `Timeline` to `path`, for chrome://tracing and https://ui.perfetto.dev.
+
+    In Google's "Trace Event Format".
+    """
     lanes = {device: i for i, device in enumerate(trace.devices)}
-    names = [
+    events = [
         {"ph": "M", "name": "process_name", "pid": i, "tid": 0, "args": {"name": d}}
         for d, i in lanes.items()
-    ]
-    return names + [
+    ] + [
         {"ph": "X", "name": e.name, "cat": e.kind, "pid": lanes[e.device], "tid": 0,
          "ts": round(e.start * 1e3, 3), "dur": round((e.end - e.start) * 1e3, 3)}
         for e in trace.events
     ]  # fmt: skip
-
-
-def write(trace, path):
-    """Write a `Timeline` to `path`, for chrome://tracing and https://ui.perfetto.dev."""
     with open(path, "w") as file:
-        json.dump({"traceEvents": trace_events(trace), "displayTimeUnit": "ms"}, file)
+        json.dump({"traceEvents": events, "displayTimeUnit": "ms"}, file)
 
 
 # ---- MXNet's profiler ----
@@ -190,16 +183,14 @@ def without_slot(devices):
 def raw_events(path):
     """Return what `mxnet.profiler.dump` wrote to `path`; remember the slots' names."""
     with open(path) as f:
-        raw = _complete(f.read().strip())
+        text = f.read().strip()
+    # Dumps are unfinished: the first has a head and no end, later ones neither.
+    if text.startswith("{"):
+        raw = json.loads(text + "]}")["traceEvents"]
+    else:
+        raw = json.loads("[" + text.lstrip(",") + "]")
     _slots.update({e["pid"]: e["args"]["name"] for e in raw if e["ph"] == "M"})
     return raw
-
-
-def _complete(text):
-    """Read an unfinished dump: the first has a head and no end, later ones neither."""
-    if text.startswith("{"):
-        return json.loads(text + "]}")["traceEvents"]
-    return json.loads("[" + text.lstrip(",") + "]")
 
 
 def parse(raw, names):
@@ -216,13 +207,12 @@ def parse(raw, names):
         elif e["ph"] == "E" and opened.get(key) and e["name"] not in _BOOKKEEPING:
             start = opened[key].pop(0)
             device = names[e["pid"]].strip("/ ")
-            events.append((device, e["name"], start, e["ts"]))
-    origin = min((e[2] for e in events), default=0)
-    events = [
+            events.append((start, device, e["name"], e["ts"]))
+    origin = min(events)[0] if events else 0
+    return [
         Event(device, name, kind_of(name), (start - origin) / 1e3, (end - origin) / 1e3)
-        for device, name, start, end in events
+        for start, device, name, end in sorted(events, key=lambda e: e[:2])
     ]
-    return sorted(events, key=lambda e: (e.start, e.device))
 
 
 def kind_of(name):
@@ -237,7 +227,7 @@ def kind_of(name):
 # ---- Spans of time ----
 
 
-def _union(events):
+def union(events):
     """Merge spans that touch: a sorted list of disjoint (start, end)."""
     merged = []
     for e in sorted(events, key=lambda e: e.start):
@@ -250,11 +240,9 @@ def _union(events):
 
 def _at_least_two(lanes):
     """Length of the time in which two or more lanes of disjoint spans are busy."""
-    edges = sorted(
-        edge for lane in lanes for s, e in lane for edge in ((s, 1), (e, -1))
-    )
     total, depth, last = 0.0, 0, 0.0
-    for time, change in edges:
+    edges = [edge for lane in lanes for s, e in lane for edge in ((s, 1), (e, -1))]
+    for time, change in sorted(edges):
         total += (time - last) if depth >= 2 else 0.0
         depth, last = depth + change, time
     return total

@@ -7,7 +7,7 @@ as soon as the pieces differ in length.
 
 from mxnet import autograd, np
 
-from ..data_parallel.minibatch import shard_sizes
+from ..data_parallel.minibatch import split_batch
 
 
 def pieces(X, y, number):
@@ -16,13 +16,7 @@ def pieces(X, y, number):
     Raises `ValueError` when there are fewer examples than pieces, or for lengths that
     differ.
     """
-    if len(X) != len(y):
-        raise ValueError(f"X has {len(X)} examples and y has {len(y)}")
-    cut, start = [], 0
-    for size in shard_sizes(len(X), number):
-        cut.append((X[start : start + size], y[start : start + size]))
-        start += size
-    return cut
+    return list(zip(*split_batch(X, y, [X.ctx] * number)))
 
 
 def accumulate(parts, params, loss):

@@ -22,9 +22,10 @@ from mxnet import autograd, np
 
 from ..checks import known_name
 from ..data_parallel.allreduce import allgather, allreduce_ring, cut, reduce_scatter
+from ..data_parallel.flat import one_dtype
 from ..data_parallel.flat import views_of as views
 from ..data_parallel.minibatch import split_batch
-from ..data_parallel.traffic import cuts
+from ..data_parallel.traffic import spans
 
 #: What is divided, by the number of the stage.
 STAGES = ("none", "states", "gradients", "parameters")
@@ -59,8 +60,14 @@ class Shards:
         self.forwards = [forward for forward, _ in layers]
         self.shapes = [[p.shape for p in params] for _, params in layers]
         self.sizes = [sum(map(prod, shapes)) for shapes in self.shapes]
-        self.dtype = _dtype(layers)
-        _check_divisible(self.sizes, len(devices))
+        self.dtype = numpy.dtype(one_dtype([p for _, params in layers for p in params]))
+        for l, size in enumerate(self.sizes):
+            if not 1 <= len(devices) <= size:
+                raise ValueError(
+                    f"layer {l} has {size} parameters, which {len(devices)} devices "
+                    f"cannot share: use 1 to {size} devices, or make one layer of it "
+                    "and its neighbour"
+                )
         options = dict(optimizer_params or {})
         if limit is not None:
             self._check_limit(limit, state_bytes(optimizer, options, self.dtype))
@@ -74,8 +81,7 @@ class Shards:
 
     def _lay_out(self, l, whole):
         """Give each device its part of layer `l`, and make what belongs to it."""
-        edges = cuts(whole.size, len(self.devices))
-        sizes = [stop - start for start, stop in zip(edges, edges[1:])]
+        sizes = [stop - start for start, stop in spans(whole.size, len(self.devices))]
         if self.stage < 3:
             sizes = [whole.size] * len(self.devices)
         self.weights.append([  # device i's chunk is i + 1: the ring completes it there
@@ -195,8 +201,7 @@ class Shards:
         """Layer `l` of `arrays`, or the buffers for it where only chunks are kept."""
         if self.stage < divided_from:
             return arrays[l]
-        buffers = self.buffers[divided_from][l % self.slots]
-        return [buffer[: self.sizes[l]] for buffer in buffers]
+        return [x[: self.sizes[l]] for x in self.buffers[divided_from][l % self.slots]]
 
     def _own(self, arrays, l, divided_from):
         """What each device looks after in layer `l` of `arrays`."""
@@ -274,7 +279,7 @@ class Shards:
     def _kept(self, l):
         """Weights and states of layer `l`: name, array on each device, if divided."""
         yield "param.{}", self.weights[l], self.stage == 3
-        kinds = zip(*(_arrays(updater.states[l]) for updater in self.updaters))
+        kinds = zip(*(arrays_in(updater.states[l]) for updater in self.updaters))
         for j, kind in enumerate(kinds):
             yield f"state.{{}}.{j}", kind, self.stage > 0
 
@@ -286,9 +291,8 @@ def _turned(parts):
 
 def _put(whole, arrays, divided):
     """Write the NumPy array `whole`, or of it the own chunk, to each device."""
-    edges = cuts(whole.size, len(arrays))
-    for c, x in enumerate(_turned(arrays)):
-        x[:] = whole[edges[c] : edges[c + 1]] if divided else whole
+    for (start, stop), x in zip(spans(whole.size, len(arrays)), _turned(arrays)):
+        x[:] = whole[start:stop] if divided else whole
 
 
 def bytes_held(sizes, k, shard, itemsize=4, state=8):
@@ -334,15 +338,14 @@ def state_bytes(optimizer, options=None, dtype="float32"):
     """Bytes that `optimizer` keeps for a parameter of `dtype`, found by asking it."""
     made = mx.optimizer.create(optimizer, **(options or {}))
     state = made.create_state_multi_precision(0, mx.nd.zeros(1, dtype=dtype))
-    return sum(numpy.dtype(x.dtype).itemsize for x in _arrays(state))
+    return sum(numpy.dtype(x.dtype).itemsize for x in arrays_in(state))
 
 
 def _shares(sizes, k, offset):
     """Of each device i, the sizes of the layers' chunks i + offset, added up."""
-    return [
-        sum(edges[c + 1] - edges[c] for edges in (cuts(size, k) for size in sizes))
-        for c in ((i + offset) % k for i in range(k))
-    ]
+    chunks = [sum(b - a for a, b in of_all)
+              for of_all in zip(*(spans(size, k) for size in sizes))]  # fmt: skip
+    return [chunks[(i + offset) % k] for i in range(k)]
 
 
 def _allgather(own, wholes):
@@ -352,12 +355,12 @@ def _allgather(own, wholes):
         own[0].copyto(wholes[0])
 
 
-def _arrays(state):
+def arrays_in(state):
     """The arrays in nested tuples, in order; None stands for none."""
     if state is None:
         return []
     if isinstance(state, (tuple, list)):
-        return [array for part in state for array in _arrays(part)]
+        return [array for part in state for array in arrays_in(part)]
     return [state]
 
 
@@ -365,19 +368,3 @@ def _end_to_end(params):
     return numpy.concatenate([
         (p if isinstance(p, numpy.ndarray) else p.asnumpy()).reshape(-1) for p in params
     ])  # fmt: skip
-
-
-def _dtype(layers):
-    dtypes = sorted({str(numpy.dtype(p.dtype)) for _, params in layers for p in params})
-    if len(dtypes) != 1:
-        raise ValueError(f"parameters of {dtypes} do not fit one array: cast them")
-    return numpy.dtype(dtypes[0])
-
-
-def _check_divisible(sizes, k):
-    for l, size in enumerate(sizes):
-        if not 1 <= k <= size:
-            raise ValueError(
-                f"layer {l} has {size} parameters, which {k} devices cannot share: use "
-                f"1 to {size} devices, or make one layer of it and its neighbour"
-            )

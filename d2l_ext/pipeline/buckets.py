@@ -46,12 +46,11 @@ class BucketIter(DataIter):
     `dropped` counts those. `states`: shapes of further inputs, which stay zero:
     {name: shape}. `seed`: of the order of batches, a new one after each `reset`.
 
-    A batch has `bucket_key` T, `data[0]` and `label[0]` (T, N), float32, and
-    `count`, the labels that are characters. `provide_data` and `provide_label` of
-    the iterator are the largest bucket's, as Module expects.
-
-    Raises `ValueError` for what cannot be put into buckets. Follows `bucket_io` of
-    MXNet's LSTM examples. Developed in *Buckets*.
+    A batch has `bucket_key` T, `data[0]` and `label[0]` (T, N), float32, and `count`,
+    the labels that are characters. `provide_data` and `provide_label` of the iterator
+    are the largest bucket's, as Module expects. Raises `ValueError` for what cannot be
+    put into buckets. Follows `bucket_io` of MXNet's LSTM examples. Developed in
+    *Buckets*.
     """
 
     def __init__(self, sequences, lengths, batch_size, *, too_long="error",

@@ -93,11 +93,10 @@ def groups(symbol):
 def subgraph(symbol, group, shapes):
     """The part of `symbol` that is in `group`: a symbol, and its inputs' shapes.
 
-    What the group reads from another becomes a variable, `NAME_0` for the first
-    result of node NAME. What another group reads of it, or what is a result of the
-    whole, becomes an output. `shapes`: of the inputs of `symbol`, by name.
-
-    Source: the JSON that `Symbol.tojson` writes. Developed in *Where to cut*.
+    What the group reads from another becomes a variable, `NAME_0` for the first result
+    of node NAME. What another group reads of it, or what is a result of the whole,
+    becomes an output. `shapes`: of the inputs of `symbol`, by name. Source: the JSON
+    that `Symbol.tojson` writes. Developed in *Where to cut*.
     """
     if group not in groups(symbol):
         raise ValueError(f"there is no group {group!r}, only {groups(symbol)}")
@@ -160,18 +159,15 @@ def _time(run, other):
     Before and after each the engine is empty.
     """
     executor, ones = run
-    marks = [_when_empty()]
-    executor.forward(is_train=True)
-    marks.append(_when_empty())
-    executor.backward(ones)
-    marks.append(_when_empty())
-    for output in executor.outputs:
-        output.copyto(other).wait_to_read()
-    marks.append(_when_empty())
+    works = (
+        lambda: None,
+        lambda: executor.forward(is_train=True),
+        lambda: executor.backward(ones),
+        lambda: [output.copyto(other).wait_to_read() for output in executor.outputs],
+    )
+    marks = []
+    for work in works:
+        work()
+        mx.nd.waitall()
+        marks.append(perf_counter())
     return [(end - start) * 1e3 for start, end in zip(marks, marks[1:])]
-
-
-def _when_empty():
-    """Wait until the engine has nothing to do, and read the clock."""
-    mx.nd.waitall()
-    return perf_counter()

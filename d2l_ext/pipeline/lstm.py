@@ -67,9 +67,8 @@ def lstm_unroll(
             num_inputs = num_hidden if i else num_embed
             weights = _weights(i, num_inputs, num_hidden)
             steps = _layer(i, steps, weights, num_hidden, fused)
-    decode = _decode_together if concat_decode else _decode_each
     with mx.AttrScope(ctx_group="decode"):
-        return decode(steps, vocab_size, _loss(ignore_label))
+        return _decode(steps, vocab_size, ignore_label, concat_decode)
 
 
 def _fused(x, h, weights, num_hidden, name):
@@ -125,34 +124,25 @@ def _layer(i, steps, weights, num_hidden, fused):
     return outputs
 
 
-def _decode_together(steps, vocab_size, loss):
-    h = mx.sym.concat(*steps, dim=0, name="concat")  # (T·N, H), time first
-    label = mx.sym.reshape(mx.sym.var("softmax_label"), shape=(-1,))  # (T·N,)
+def _decode(steps, vocab_size, ignore_label, together):
+    label = mx.sym.var("softmax_label")
+    if together:
+        steps = [mx.sym.concat(*steps, dim=0, name="concat")]  # (T·N, H), time first
+        labels, names = [mx.sym.reshape(label, shape=(-1,))], [""]  # (T·N,)
+    else:
+        labels = mx.sym.SliceChannel(label, num_outputs=len(steps), axis=0,
+                                     squeeze_axis=True, name="labels")  # fmt: skip
+        names = [f"_t{t}" for t in range(len(steps))]
     weight, bias = mx.sym.var("decode_weight"), mx.sym.var("decode_bias")
-    scores = mx.sym.FullyConnected(h, weight, bias,
-                                   num_hidden=vocab_size, name="decode")  # fmt: skip
-    return loss(scores, label, name="softmax")
-
-
-def _decode_each(steps, vocab_size, loss):
-    labels = mx.sym.SliceChannel(mx.sym.var("softmax_label"), num_outputs=len(steps),
-                                 axis=0, squeeze_axis=True, name="labels")  # fmt: skip
-    weight, bias = mx.sym.var("decode_weight"), mx.sym.var("decode_bias")
-    return mx.sym.Group([
-        loss(mx.sym.FullyConnected(h, weight, bias,
-                                   num_hidden=vocab_size, name=f"decode_t{t}"),
-             label, name=f"softmax_t{t}")
-        for t, (h, label) in enumerate(zip(steps, labels))
-    ])  # fmt: skip
-
-
-def _loss(ignore_label):
-    def loss(scores, label, name):
-        ignore = {} if ignore_label is None else {"ignore_label": ignore_label}
-        return mx.sym.SoftmaxOutput(scores, label, name=name,
+    ignore = {} if ignore_label is None else {"ignore_label": ignore_label}
+    losses = []
+    for h, label, name in zip(steps, labels, names):
+        scores = mx.sym.FullyConnected(h, weight, bias, num_hidden=vocab_size,
+                                       name=f"decode{name}")  # fmt: skip
+        loss = mx.sym.SoftmaxOutput(scores, label, name=f"softmax{name}",
                                     use_ignore=bool(ignore), **ignore)  # fmt: skip
-
-    return loss
+        losses.append(loss)
+    return losses[0] if together else mx.sym.Group(losses)
 
 
 def input_shapes(num_layers, seq_len, batch_size, num_hidden):

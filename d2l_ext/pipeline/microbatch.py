@@ -4,7 +4,7 @@ import mxnet as mx
 from mxnet import autograd, np, npx
 
 from ..data_parallel import get_params
-from ..data_parallel.traffic import cuts
+from ..data_parallel.traffic import spans
 from .schedule import clock
 
 
@@ -142,9 +142,8 @@ def dense_stages(params, devices):
     blocks = len(params) // 2
     if blocks < len(devices):
         raise ValueError(f"{blocks} blocks are too few for {len(devices)} devices")
-    edges = [2 * edge for edge in cuts(blocks, len(devices))]
-    parts = [params[start:stop] for start, stop in zip(edges, edges[1:])]
-    return [Stage(dense, part, d) for part, d in zip(parts, devices)]
+    parts = spans(blocks, len(devices))
+    return [Stage(dense, params[2 * a : 2 * b], d) for (a, b), d in zip(parts, devices)]
 
 
 def cut_examples(X, y, chunks):
@@ -155,8 +154,7 @@ def cut_examples(X, y, chunks):
         raise ValueError(
             f"{chunks} micro-batches of {len(X)} examples: use {len(X)} at the most"
         )
-    edges = cuts(len(X), chunks)
-    return [[a[i:j] for i, j in zip(edges, edges[1:])] for a in (X, y)]
+    return [[a[i:j] for i, j in spans(len(X), chunks)] for a in (X, y)]
 
 
 def first_element(x):

@@ -84,7 +84,10 @@ def all_placements(n, k, contiguous=True):
     everything = product(range(k), repeat=n)
     if contiguous:
         return [p for p in everything if list(p) == sorted(p)]
-    return [p for p in everything if _opens_in_order(p)]
+    return [
+        p for p in everything
+        if all(d <= max(p[:i], default=-1) + 1 for i, d in enumerate(p))
+    ]  # fmt: skip
 
 
 def device_times(placement, times, k=None, crossing=None):
@@ -113,10 +116,6 @@ def device_times(placement, times, k=None, crossing=None):
             totals[here] += cost
             totals[there] += cost
     return totals
-
-
-def _opens_in_order(placement):
-    return all(d <= max(placement[:i], default=-1) + 1 for i, d in enumerate(placement))
 
 
 def _at_the_ends(crossing, start, stop):

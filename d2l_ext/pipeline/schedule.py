@@ -5,6 +5,9 @@ in order. Nothing here runs; `microbatch` runs it, `figures` draws it.
 """
 
 from collections import namedtuple
+from itertools import accumulate
+
+from ..checks import whole_number
 
 #: The `kind` of work, `'forward'` or `'backward'`, on the micro-batch `chunk`.
 Work = namedtuple("Work", "kind chunk")
@@ -84,10 +87,9 @@ def when(orders, needs, length, message=0):
 
     `orders`: for each device, the list of its works: tuples, each once. `needs(work)`:
     the works that must have ended before. `length(work)`: its time. `message`: added
-    when a needed work ends on another device.
-
-    Returns {work: (device, start, end)} in the order of the starts: work stands behind
-    all that it needs. Raises `ValueError` for orders that get stuck.
+    when a needed work ends on another device. Returns {work: (device, start, end)} in
+    the order of the starts: work stands behind all that it needs. Raises `ValueError`
+    for orders that get stuck.
     """
     on = {work: d for d, order in enumerate(orders) for work in order}
     times, free, todo = {}, [0] * len(orders), [list(order) for order in orders]
@@ -122,14 +124,13 @@ def bubble_formula(stages, chunks):
 
 
 def peak_held(schedule):
-    """The most micro-batches that each stage holds at once, without recomputation."""
-    peaks = []
-    for order in schedule:
-        held = [0]
-        for work in order:
-            held.append(held[-1] + (1 if work.kind == "forward" else -1))
-        peaks.append(max(held))
-    return peaks
+    """The most micro-batches' activations that each device holds, in stages' worth.
+
+    Without recomputation. Also for schedules of `short_bubbles`.
+    """
+    change = {"forward": 1, "input": 0, "weights": -1, "backward": -1}
+    changes = [[change[work.kind] for work in order] for order in schedule]
+    return [max(accumulate(own, initial=0)) for own in changes]
 
 
 def drawing(slots):
@@ -146,6 +147,8 @@ def _needs(stage, kind, chunk, stages):
     """What must have ended before this work: a list of (stage, kind, chunk)."""
     if kind == "forward":
         return [(stage - 1, kind, chunk)] if stage else []
+    if kind == "weights":
+        return [(stage, "input", chunk)]
     behind = [(stage + 1, kind, chunk)] if stage + 1 < stages else []
     return [(stage, "forward", chunk)] + behind
 
@@ -158,6 +161,5 @@ def _waiting(todo):
 
 
 def _check(stages, chunks):
-    for what, value in (("stages", stages), ("micro-batches", chunks)):
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{what} must be a whole number from 1, not {value!r}")
+    whole_number("stages", stages)
+    whole_number("micro-batches", chunks)

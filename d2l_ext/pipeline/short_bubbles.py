@@ -6,7 +6,9 @@ Nothing here runs; `split_backward` runs it.
 
 from collections import namedtuple
 
-from .schedule import when
+from ..checks import whole_number
+from .schedule import _needs, when
+from .schedule import peak_held as most_held  # noqa: F401
 
 #: Work on the micro-batch `chunk` by a stage of the network. The `kind` is 'forward';
 #: 'backward', or its two parts: 'input' finds the gradient that the stage before needs,
@@ -89,19 +91,10 @@ def op_clock(schedule, forward=1, inputs=1, weights=1, message=0):
     """
     length = {"forward": forward, "input": inputs, "weights": weights,
               "backward": inputs + weights}  # fmt: skip
-    there = {op for order in schedule for op in order}
-    last = max(op.stage for op in there)
-
-    def needs(op):
-        stage, kind, chunk = op
-        if kind == "forward":
-            return [Op(stage - 1, kind, chunk)] if stage else []
-        if kind == "weights":
-            return [Op(stage, "input", chunk)]
-        before = [Op(stage, "forward", chunk)]
-        return before + ([Op(stage + 1, kind, chunk)] if stage < last else [])
-
-    return when(schedule, needs, lambda op: length[op.kind], message)
+    stages = 1 + max(op.stage for order in schedule for op in order)
+    return when(
+        schedule, lambda op: _needs(*op, stages), lambda op: length[op.kind], message
+    )
 
 
 def waiting(times):
@@ -113,19 +106,6 @@ def waiting(times):
     return [span - b for b in busy]
 
 
-def most_held(schedule):
-    """The most micro-batches' activations that each device holds, in stages' worth."""
-    peaks = []
-    for order in schedule:
-        held = [0]
-        for op in order:
-            change = {"forward": 1, "input": 0, "weights": -1, "backward": -1}[op.kind]
-            held.append(held[-1] + change)
-        peaks.append(max(held))
-    return peaks
-
-
 def _check(**counts):
     for what, value in counts.items():
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{what} must be a whole number from 1, not {value!r}")
+        whole_number(what, value)

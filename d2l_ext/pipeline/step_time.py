@@ -1,9 +1,14 @@
 """How long a step of an unrolled network takes under a placement, before it is run."""
 
+from collections import namedtuple
 from dataclasses import dataclass
 from itertools import groupby
 
 from .partition import check_numbers
+
+#: What a device did, from `start` to `end`: milliseconds. `kind`: `'forward'`,
+#: `'backward'` or `'copy'`; of `layer`, at time step `t`.
+Span = namedtuple("Span", "device kind layer t start end")
 
 
 @dataclass
@@ -27,21 +32,6 @@ class Layer:
     def time(self):
         """Milliseconds, forward and backward."""
         return self.forward + self.backward
-
-
-@dataclass
-class Span:
-    """What a device did, from `start` to `end`: milliseconds.
-
-    `kind`: `'forward'`, `'backward'` or `'copy'`; of `layer`, at time step `t`.
-    """
-
-    device: int
-    kind: str
-    layer: int
-    t: int
-    start: float
-    end: float
 
 
 def predict(placement, layers, seq_len):

@@ -9,7 +9,7 @@ from math import isfinite
 
 import numpy
 
-from ..checks import whole_number
+from ..checks import known_name, whole_number
 from ..data_parallel.allreduce import tree
 from ..pipeline.schedule import clock, gpipe
 from .step import check_stages
@@ -80,8 +80,7 @@ def allreduce(way, ready, nbytes, link, **chunks):
     Developed in the chapter *Simulating a cluster*.
     """
     ready = numpy.array(ready, dtype=float)
-    if way not in _FINISH:
-        raise ValueError(f"unknown way {way!r}: choose one of {', '.join(_FINISH)}")
+    known_name("way", way, _FINISH)
     if not ready.size:
         raise ValueError("there are no devices: give a time for each")
     return _FINISH[way](ready, nbytes, link, **chunks) if ready.size > 1 else ready
@@ -139,10 +138,9 @@ def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
 
     A server's link serves workers as they come, N/s bytes each; a worker's own needs
     the time of N. All servers do the same: one is simulated. It answers when all have
-    pushed; with `asynchronous` it answers each at once.
-
-    Returns a `Run`. Raises `ValueError` for no workers and fewer than one server.
-    Developed in the chapter *Simulating a cluster*.
+    pushed; with `asynchronous` it answers each at once. Returns a `Run`. Raises
+    `ValueError` for no workers and fewer than one server. Developed in the chapter
+    *Simulating a cluster*.
     """
     compute = numpy.atleast_2d(numpy.asarray(compute, dtype=float))
     if not compute.size:
@@ -229,12 +227,15 @@ class _Job:
         return self.result
 
     def begin(self, worker, step):
-        self.events.after(self.compute[step][worker], self.send, worker, step)
+        seconds = self.compute[step][worker]
+        self.events.after(seconds, self.send, self.up, self.push, self.arrive, worker,
+                          step)  # fmt: skip
 
-    def send(self, worker, step):
-        at_worker, at_server = self.push
-        end = max(self.up.serve(at_server), self.events.now + at_worker)
-        self.events.at(end + self.alpha, self.arrive, worker, step)
+    def send(self, queue, seconds, action, *args):
+        """A message through a server's link; `action` when it has arrived."""
+        at_worker, at_server = seconds
+        end = max(queue.serve(at_server), self.events.now + at_worker)
+        self.events.at(end + self.alpha, action, *args)
 
     def arrive(self, worker, step):
         self.result.updates.append(worker)
@@ -248,27 +249,16 @@ class _Job:
                 self.answer(other, step)
 
     def answer(self, worker, step):
-        at_worker, at_server = self.pull
-        end = max(self.down.serve(at_server), self.events.now + at_worker)
-        self.events.at(end + self.alpha, self.receive, worker, step)
+        self.send(self.down, self.pull, self.receive, worker, step)
 
     def receive(self, worker, step):
         last = step + 1 == len(self.compute)
-        if self.asynchronous:
-            if last:
-                self.result.ends.append(self.events.now)
-            else:
-                self.begin(worker, step + 1)
-            return
         self.back += 1
-        everybody = self.back == len(self.compute[0])
-        if everybody:
-            self.back = 0
+        everybody = self.back % len(self.compute[0]) == 0
+        if last if self.asynchronous else everybody:
             self.result.ends.append(self.events.now)
-        if last:
+        if last or self.barrier and not everybody:
             return
-        if not self.barrier:
-            self.begin(worker, step + 1)
-        elif everybody:
-            for other in range(len(self.compute[0])):
-                self.begin(other, step + 1)
+        begin = range(len(self.compute[0])) if self.barrier else [worker]
+        for one in begin:
+            self.begin(one, step + 1)

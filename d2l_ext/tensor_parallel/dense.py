@@ -9,22 +9,19 @@ import numpy
 from mxnet import nd, np, npx
 
 from ..data_parallel.allreduce import allreduce
-from ..data_parallel.traffic import cuts
+from ..data_parallel.traffic import spans
 
 
 def column_split(W, devices):
     """Cut `W` along its last axis: part i, on `devices[i]`, makes some of the outputs.
 
-    `W`: weights (in, out) or a bias (out,), NumPy or `mxnet.np`, of any dtype.
-    Returns one `mxnet.np` array per device, (in, outᵢ) or (outᵢ,), whose widths
-    differ by one at most. Only its part is copied to a device.
-
-    Source: Shoeybi et al., "Megatron-LM" (2019). Developed in the chapter
-    *Tensor parallelism*.
+    `W`: weights (in, out) or a bias (out,), NumPy or `mxnet.np`, of any dtype. Returns
+    one `mxnet.np` array per device, (in, outᵢ) or (outᵢ,), whose widths differ by one
+    at most. Only its part is copied to a device. Source: Shoeybi et al., "Megatron-LM"
+    (2019). Developed in the chapter *Tensor parallelism*.
     """
-    edges = _edges("columns", W.shape[-1], devices)
-    parts = (W[..., a:b] for a, b in zip(edges, edges[1:]))
-    return [_put(part, device) for part, device in zip(parts, devices)]
+    parts = _spans("columns", W.shape[-1], devices)
+    return [_put(W[..., a:b], device) for (a, b), device in zip(parts, devices)]
 
 
 def row_split(W, devices):
@@ -32,9 +29,8 @@ def row_split(W, devices):
 
     Each makes a part of *every* output (inᵢ, out); they are to be added up.
     """
-    edges = _edges("rows", W.shape[0], devices)
-    parts = (W[a:b] for a, b in zip(edges, edges[1:]))
-    return [_put(part, device) for part, device in zip(parts, devices)]
+    parts = _spans("rows", W.shape[0], devices)
+    return [_put(W[a:b], device) for (a, b), device in zip(parts, devices)]
 
 
 def replicate(x, devices):
@@ -57,7 +53,7 @@ def split_block(params, devices):
             f"W1, b1, W2, b2 have shapes {shapes}: they must be (in, hidden), "
             "(hidden,), (hidden, out) and (out,)"
         )
-    _edges("hidden values", W1.shape[1], devices)
+    _spans("hidden values", W1.shape[1], devices)
     b2s = replicate(b2, devices)
     split = column_split(W1, devices), column_split(b1, devices), row_split(W2, devices)
     return [list(part) for part in zip(*split, b2s)]
@@ -74,12 +70,9 @@ def bytes_per_device(params, k):
     """Bytes of a block's parameters on each of k devices, from their shapes."""
     W1, _, _, b2 = params
     per_hidden = W1.shape[0] + 1 + b2.shape[0]  # a column, its bias, a row
-    edges = cuts(W1.shape[1], k)
     itemsize = numpy.dtype(W1.dtype).itemsize
-    return [
-        ((b - a) * per_hidden + b2.shape[0]) * itemsize
-        for a, b in zip(edges, edges[1:])
-    ]
+    parts = spans(W1.shape[1], k)
+    return [((b - a) * per_hidden + b2.shape[0]) * itemsize for a, b in parts]
 
 
 def forward(Xs, parts, reduce=allreduce):
@@ -127,10 +120,10 @@ def _put(part, device):
     return np.array(part, dtype=part.dtype, ctx=device)
 
 
-def _edges(what, size, devices):
+def _spans(what, size, devices):
     if not 1 <= len(devices) <= size:
         raise ValueError(
             f"{size} {what} cannot be split over {len(devices)} devices: "
             f"use 1 to {size}"
         )
-    return cuts(size, len(devices))
+    return spans(size, len(devices))

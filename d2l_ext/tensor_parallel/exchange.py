@@ -7,11 +7,11 @@
 To go backward through one of them is to do the other.
 """
 
-from typing import Callable, NamedTuple
+from collections import namedtuple
 
 from mxnet import np
 
-from ..data_parallel.traffic import cuts, rounds, send
+from ..data_parallel.traffic import rounds, send, spans
 
 
 def reduce_scatter(Xs):
@@ -21,12 +21,11 @@ def reduce_scatter(Xs):
     rows differ by one at most. Device i sends (k − 1)/k of its array, when k divides n.
     Developed in the chapter *A Transformer over its heads*.
     """
-    k, edges = len(Xs), cuts(Xs[0].shape[0], len(Xs))
-    sums = [X[a:b] for X, a, b in zip(Xs, edges, edges[1:])]
+    k, shares = len(Xs), spans(Xs[0].shape[0], len(Xs))
+    sums = [X[a:b] for X, (a, b) in zip(Xs, shares)]
     for shift in rounds(range(1, k)):
-        for i, X in enumerate(Xs):
-            theirs = Xs[(i + shift) % k][edges[i] : edges[i + 1]]
-            sums[i] = sums[i] + send(theirs, X.ctx)
+        for i, (X, (a, b)) in enumerate(zip(Xs, shares)):
+            sums[i] = sums[i] + send(Xs[(i + shift) % k][a:b], X.ctx)
     return sums
 
 
@@ -56,19 +55,11 @@ def same(Xs):
     return Xs
 
 
-class Way(NamedTuple):
-    """How the region between two divided layers meets them.
-
-    `spread`: what lies between becomes the whole input of a divided layer, on each
-    device. `collect`: its outputs, in parts, become what lies between. Backward, a
-    gradient is collected where values were spread, and spread where they were
-    collected.
-    """
-
-    spread: Callable
-    collect: Callable
-
-
+#: How the region between two divided layers meets them. `spread`: what lies between
+#: becomes the whole input of a divided layer, on each device. `collect`: its outputs,
+#: in parts, become what lies between. Backward, a gradient is collected where values
+#: were spread, and spread where they were collected.
+Way = namedtuple("Way", "spread collect")
 #: All rows on every device, between the layers too.
 TENSOR = Way(same, allreduce)
 #: Between the layers, a share of the rows on each device.

@@ -19,7 +19,7 @@ import numpy
 from mxnet import np, npx
 
 from ..data_parallel.allreduce import allreduce
-from ..data_parallel.traffic import cuts, rounds, send
+from ..data_parallel.traffic import rounds, send, spans
 from . import dense
 
 #: Who of n tokens goes where. `tokens` (m,): the token of each row that is sent, sorted
@@ -92,7 +92,7 @@ def all_to_all(parts):
 
 def to_experts(rows, plans):
     """Send `rows[i]` (m, ·): E arrays, on the experts' devices, device 0's first."""
-    homes = _homes(len(plans[0].counts), len(plans))
+    homes = spans(len(plans[0].counts), len(plans))
     shares = [[p.counts[a:b].sum() for a, b in homes] for p in plans]
     found = all_to_all([_split(x, counts) for x, counts in zip(rows, shares)])
     return [
@@ -106,7 +106,7 @@ def from_experts(arrays, plans):
     """Undo `to_experts`: the rows (m, ·) of each device, sorted by expert."""
     shares = zip(*[p.counts for p in plans])  # expert by expert
     pieces = [_split(x, counts) for x, counts in zip(arrays, shares)]
-    homes = _homes(len(arrays), len(plans))
+    homes = spans(len(arrays), len(plans))
     parts = [[np.concatenate(x) for x in zip(*pieces[a:b])] for a, b in homes]
     return [np.concatenate(arrived) for arrived in all_to_all(parts)]
 
@@ -121,7 +121,7 @@ def split_experts(experts, devices):
         raise ValueError(f"{E} experts cannot be divided over {k} devices: use 1–{E}")
     return [
         [np.array(p, dtype=p.dtype, ctx=device) for p in block]
-        for device, (a, b) in zip(devices, _homes(E, k))
+        for device, (a, b) in zip(devices, spans(E, k))
         for block in experts[a:b]
     ]
 
@@ -214,8 +214,3 @@ def _like(x, values):
 def _split(x, counts):
     ends = numpy.append(0, numpy.cumsum(counts))
     return [x[a:b] for a, b in zip(ends, ends[1:])]
-
-
-def _homes(num_experts, k):
-    edges = cuts(num_experts, k)
-    return list(zip(edges, edges[1:]))

@@ -13,10 +13,8 @@ def embed(tokens, table, first):
     """The rows of `tokens` that this part of the table has; zeros for the others.
 
     `tokens` (n,), whole numbers. `table` (vocabᵢ, width): rows `first` and on. The sum
-    over the devices is the embedding (n, width).
-
-    Source: Shoeybi et al., "Megatron-LM" (2019). Developed in the chapter
-    *A Transformer over its heads*.
+    over the devices is the embedding (n, width). Source: Shoeybi et al., "Megatron-LM"
+    (2019). Developed in the chapter *A Transformer over its heads*.
     """
     size, width = table.shape
     own = tokens - first

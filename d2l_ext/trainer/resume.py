@@ -10,6 +10,7 @@ import numpy as np
 from mxnet.util import is_np_array
 
 from ..clusters.checkpoint import CheckpointError, step_of
+from ..memory.shards import arrays_in as _flat
 
 #: In a job, the launcher tells here which start of the job this is, from 1.
 START = "D2L_EXT_START"
@@ -211,12 +212,3 @@ def _take(arrays, name, like):
         there = "missing" if found is None else f"{found.dtype} {found.shape}"
         raise ValueError(f"{name} is {there} in the checkpoint and {here} here")
     return found
-
-
-def _flat(state):
-    """The arrays in nested tuples, in order; None stands for none."""
-    if state is None:
-        return []
-    if isinstance(state, (tuple, list)):
-        return [array for part in state for array in _flat(part)]
-    return [state]

@@ -15,7 +15,7 @@ import nvml_answers as played
 import pytest
 from nvml_answers import A10, A100, A100_MIG, B200, H200, K80, V100, Error, Machine
 
-from bookkit.doctor import BAD, NOTE, OK, __main__, cluster, hardware, software
+from bookkit.doctor import BAD, NOTE, OK, __main__, cluster, hardware, links, software
 from bookkit.doctor import list as gpu_list
 from bookkit.doctor.report import examine
 from d2l_ext.devices import gpus, nvml
@@ -28,7 +28,7 @@ FEATURES = ["CUDA", "CUDNN", "NCCL", "MKLDNN", "DIST_KVSTORE"]
 
 def ask(machine):
     library = played.Library(machine)
-    return nvml.read(lambda name: library)
+    return links.read(lambda name: library)
 
 
 def report(machine, probed=CPU):
@@ -64,15 +64,12 @@ def test_without_nvml_there_is_no_driver():
     assert nvml.read(played.no_library) == Answers(problem="there is no NVIDIA driver")
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        (4, "this user may not ask it"),
-        (9, "its kernel module is not loaded"),
-        (18, "different versions, as after an update: reboot"),
-        (999, "nvmlInit_v2 answered with error 999"),
-    ],
-)
+@pytest.mark.parametrize(("code", "said"), [
+    (4, "this user may not ask it"),
+    (9, "its kernel module is not loaded"),
+    (18, "different versions, as after an update: reboot"),
+    (999, "nvmlInit_v2 answered with error 999"),
+])  # fmt: skip
 def test_a_driver_that_does_not_answer_says_why(code, said):
     answers = ask(Machine([A10], init=code))
     assert answers.gpus == ()
@@ -91,15 +88,12 @@ def test_an_old_driver_that_knows_no_capability_is_named_too_old():
     assert "390.157: too old for CUDA 11" in texts(hardware.cards(answers))[0]
 
 
-@pytest.mark.parametrize(
-    ("machine", "code", "lines"),
-    [
-        (Machine([V100, A10], driver="470.256.02"), 0, 2),
-        (Machine([V100], driver="440.33.01"), 1, 0),
-        (Machine([]), 1, 0),
-        (Machine([A10], init=9), 1, 0),
-    ],
-)
+@pytest.mark.parametrize(("machine", "code", "lines"), [
+    (Machine([V100, A10], driver="470.256.02"), 0, 2),
+    (Machine([V100], driver="440.33.01"), 1, 0),
+    (Machine([]), 1, 0),
+    (Machine([A10], init=9), 1, 0),
+])  # fmt: skip
 def test_gpus_are_listed_for_the_set_up_where_the_driver_will_do(
     machine, code, lines, capsys
 ):
@@ -140,17 +134,14 @@ def test_a_gpu_runs_code_of_its_major_version_that_is_not_newer(capability, code
     assert gpus.code_for(capability) == code
 
 
-@pytest.mark.parametrize(
-    ("driver", "usable", "said"),
-    [
-        ("440.33.01", False, "too old for CUDA 11, which needs 450.80.02"),
-        ("450.51.06", False, "too old for CUDA 11"),
-        ("450.80.02", True, "before 520.61.05: fused operators are switched off"),
-        ("470.256.02", True, "fused operators are switched off"),
-        ("520.61.05", True, "up to CUDA"),
-        ("580.95.05", True, "up to CUDA"),
-    ],
-)
+@pytest.mark.parametrize(("driver", "usable", "said"), [
+    ("440.33.01", False, "too old for CUDA 11, which needs 450.80.02"),
+    ("450.51.06", False, "too old for CUDA 11"),
+    ("450.80.02", True, "before 520.61.05: fused operators are switched off"),
+    ("470.256.02", True, "fused operators are switched off"),
+    ("520.61.05", True, "up to CUDA"),
+    ("580.95.05", True, "up to CUDA"),
+])  # fmt: skip
 def test_the_driver_must_be_new_enough_for_cuda_11(driver, usable, said):
     answers = ask(Machine([V100], driver=driver))
     found = hardware.cards(answers)[0]
@@ -182,16 +173,13 @@ def test_a_card_without_a_driver_is_seen_on_the_bus(tmp_path):
     assert found.state == NOTE and "--gpus all" in found.advice
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({}, "through one host bridge, peer-to-peer"),
-        ({"peers": 5}, "no peer-to-peer: copies go through the host"),
-        ({"nvlink": 0}, "by NVLink, peer-to-peer"),
-        ({"path": Error(3)}, "by an unknown path"),
-        ({"path": 50, "peers": Error(3)}, "across NUMA nodes, no peer-to-peer"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "said"), [
+    ({}, "through one host bridge, peer-to-peer"),
+    ({"peers": 5}, "no peer-to-peer: copies go through the host"),
+    ({"nvlink": 0}, "by NVLink, peer-to-peer"),
+    ({"path": Error(3)}, "by an unknown path"),
+    ({"path": 50, "peers": Error(3)}, "across NUMA nodes, no peer-to-peer"),
+])  # fmt: skip
 def test_how_two_gpus_are_connected_is_said(settings, said):
     found = texts(hardware.cards(ask(Machine([A10, A10], **settings))))
     assert found[-1].startswith("GPUs 0–1: ") and said in found[-1]
@@ -275,17 +263,14 @@ def versions(**others):
     return lambda name: there.get(name.replace("-", "_"), there.get(name))
 
 
-@pytest.mark.parametrize(
-    ("version_of", "running", "faults"),
-    [
-        (versions(), (3, 11, 7), []),
-        (versions(), (3, 12, 1), [("Python", BAD)]),
-        (versions(numpy="1.26.4"), (3, 11, 7), [("NumPy", BAD)]),
-        (versions(numpy=None), (3, 11, 7), [("NumPy", BAD)]),
-        (versions(d2l=None), (3, 11, 7), [("packages", BAD)]),
-        (versions(nbval=None), (3, 11, 7), [("packages", NOTE)]),  # for tests alone
-    ],
-)
+@pytest.mark.parametrize(("version_of", "running", "faults"), [
+    (versions(), (3, 11, 7), []),
+    (versions(), (3, 12, 1), [("Python", BAD)]),
+    (versions(numpy="1.26.4"), (3, 11, 7), [("NumPy", BAD)]),
+    (versions(numpy=None), (3, 11, 7), [("NumPy", BAD)]),
+    (versions(d2l=None), (3, 11, 7), [("packages", BAD)]),
+    (versions(nbval=None), (3, 11, 7), [("packages", NOTE)]),  # for tests alone
+])  # fmt: skip
 def test_a_python_or_a_package_that_does_not_fit_is_named(version_of, running, faults):
     found = software.python(version_of, running)
     assert [(f.topic, f.state) for f in found if f.state != OK] == faults
@@ -294,14 +279,11 @@ def test_a_python_or_a_package_that_does_not_fit_is_named(version_of, running, f
 # The rest of the machine
 
 
-@pytest.mark.parametrize(
-    ("environ", "cores", "notes"),
-    [
-        ({}, 2, []),
-        ({"OMP_NUM_THREADS": "8"}, 2, ["OMP_NUM_THREADS"]),
-        ({}, 1, ["cores"]),
-    ],
-)
+@pytest.mark.parametrize(("environ", "cores", "notes"), [
+    ({}, 2, []),
+    ({"OMP_NUM_THREADS": "8"}, 2, ["OMP_NUM_THREADS"]),
+    ({}, 1, ["cores"]),
+])  # fmt: skip
 def test_settings_that_cost_the_speed_up_are_notes(environ, cores, notes):
     found = hardware.machine(environ, cores, shared="/nowhere")
     assert [f.topic for f in found if f.state == NOTE] == notes

@@ -82,7 +82,7 @@ def test_the_first_four_devices_stand_out_from_a_white_and_from_a_dark_page():
 
 def test_words_on_a_devices_colour_can_be_read():
     for i in range(len(palette.DEVICE_COLOURS)):
-        assert contrast(palette.colour(i), palette.ink(i)) >= 4.5
+        assert contrast(palette.colour(i), palette.INKS[i]) >= 4.5
     for ground in (*palette.TINTS, WHITE):
         assert contrast(ground, "#222222") >= 4.5
         assert contrast(ground, palette.SHADES[0]) >= 4.5
@@ -110,7 +110,7 @@ def test_timelines_and_figures_take_their_signs_from_one_place():
         shape = f'work(d, {device}, "{kind}", [0, 0, 50, 20], "1")'
         box = BeautifulSoup(script.ask(choice, shape), "html.parser")
         assert style["facecolor"] == box.rect["fill"] == palette.colour(device % 8)
-        assert box.find("text")["fill"] == palette.ink(device)
+        assert box.find("text")["fill"] == palette.INKS[device % 8]
         hatched = [r["fill"] for r in box.find_all("rect")[1:]]
         assert hatched == ([f"url(#x-{kind})"] if style["hatch"] else [])
     with pytest.raises(ValueError, match="unknown kind of work 'sleep': choose one of"):

@@ -54,14 +54,11 @@ def test_taking_turns_while_python_waits_is_a_blocking_call():
     assert (verdict.overlap, verdict.longest_wait) == (0.0, 0.05)
 
 
-@pytest.mark.parametrize(
-    "waits",
-    [
-        [],
-        [("waitall()", 0.09, False)],  # at the end of the step, after all was asked
-        [("float(loss)", 0.001, True)],  # the value was there already
-    ],
-)
+@pytest.mark.parametrize("waits", [
+    [],
+    [("waitall()", 0.09, False)],  # at the end of the step, after all was asked
+    [("float(loss)", 0.001, True)],  # the value was there already
+])  # fmt: skip
 def test_taking_turns_while_python_does_not_wait_is_a_shared_resource(waits):
     assert judge(*TURNS, waits=waits).cause == "shared resource"
 
@@ -131,18 +128,13 @@ def test_a_step_that_does_nothing_gets_a_verdict():
     assert judge([], []).cause == "Python overhead"
 
 
-@pytest.mark.parametrize(
-    "change, missing",
-    [
-        ({}, ""),
-        ({"OMP_NUM_THREADS": "2"}, "OMP_NUM_THREADS=1"),
-        ({"MXNET_CPU_TEMP_COPY": "4"}, "MXNET_CPU_TEMP_COPY=256"),
-        (
-            {"MXNET_ENGINE_TYPE": "NaiveEngine"},
-            "MXNET_ENGINE_TYPE=ThreadedEnginePerDevice",
-        ),
-    ],
-)
+@pytest.mark.parametrize("change, missing", [
+    ({}, ""),
+    ({"OMP_NUM_THREADS": "2"}, "OMP_NUM_THREADS=1"),
+    ({"MXNET_CPU_TEMP_COPY": "4"}, "MXNET_CPU_TEMP_COPY=256"),
+    ({"MXNET_ENGINE_TYPE": "NaiveEngine"},
+     "MXNET_ENGINE_TYPE=ThreadedEnginePerDevice"),
+])  # fmt: skip
 def test_a_setting_that_stands_in_the_way_is_named(change, missing):
     environ = {**SETTINGS, **change}
     assert diagnose.missing_settings(DEVICES, environ) == missing
@@ -259,14 +251,11 @@ def test_one_context_for_both_devices_is_named():
     assert list(verdict.busy) == ["cpu/0"]
 
 
-@pytest.mark.parametrize(
-    "devices, steps, message",
-    [
-        (DEVICES[:1], 5, "1 devices, 5 steps"),
-        (DEVICES, 0, "2 devices, 0 steps"),
-        ([cpu(0), cpu((os.cpu_count() or 1) + 2)], 5, "the profiler here knows"),
-    ],
-)
+@pytest.mark.parametrize("devices, steps, message", [
+    (DEVICES[:1], 5, "1 devices, 5 steps"),
+    (DEVICES, 0, "2 devices, 0 steps"),
+    ([cpu(0), cpu((os.cpu_count() or 1) + 2)], 5, "cannot be recorded"),
+])  # fmt: skip
 def test_what_cannot_be_diagnosed_is_refused(devices, steps, message):
     with pytest.raises(ValueError, match=message):
         diagnose.diagnose(work_on_both, devices, steps)

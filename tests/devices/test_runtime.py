@@ -139,13 +139,12 @@ def test_a_library_that_needs_another_is_loaded_after_it(tmp_path, monkeypatch):
     libraries(tmp_path, "needs", "other", "wanted")
     order = []
 
-    def load(path):  # as the dynamic loader would: libneeds links to libwanted
-        if path.name == "libneeds.so.1" and "libwanted.so.1" not in order:
-            return False
-        order.append(path.name)
-        return True
+    def load(path, mode):  # as the dynamic loader would: libneeds links to libwanted
+        if path.endswith("libneeds.so.1") and "libwanted.so.1" not in order:
+            raise OSError
+        order.append(os.path.basename(path))
 
-    monkeypatch.setattr(runtime, "_load", load)
+    monkeypatch.setattr(runtime.ctypes, "CDLL", load)
     assert runtime.preload_cuda(tmp_path) == order
     assert order == ["libother.so.1", "libwanted.so.1", "libneeds.so.1"]
 
@@ -159,13 +158,13 @@ def test_the_library_that_takes_over_matrix_products_is_left_alone(
     tmp_path, monkeypatch
 ):
     libraries(tmp_path, "nvblas")
-    monkeypatch.setattr(runtime, "_load", lambda path: True)
+    monkeypatch.setattr(runtime.ctypes, "CDLL", lambda path, mode: None)
     assert runtime.preload_cuda(tmp_path) == []
 
 
 def test_the_libraries_are_looked_for_in_this_environment(tmp_path, monkeypatch):
     libraries(tmp_path, "cudart")
-    monkeypatch.setattr(runtime, "_load", lambda path: True)
+    monkeypatch.setattr(runtime.ctypes, "CDLL", lambda path, mode: None)
     paths = {"purelib": str(tmp_path)}
     monkeypatch.setattr(runtime.sysconfig, "get_paths", lambda: paths)
     assert runtime.preload_cuda() == ["libcudart.so.1"]

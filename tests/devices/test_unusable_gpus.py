@@ -24,18 +24,15 @@ def here(monkeypatch):
     return set_machine
 
 
-@pytest.mark.parametrize(
-    ("cards", "before", "after"),
-    [
-        ([], None, None),
-        ([A10, A10], None, None),
-        ([A10, A10], "1", "1"),
-        ([H200], None, ""),
-        ([H200, H200], "0", ""),
-        ([B200, A10], None, "GPU-a10"),
-        ([B200, A10], "GPU-b200", "GPU-b200"),
-    ],
-)
+@pytest.mark.parametrize(("cards", "before", "after"), [
+    ([], None, None),
+    ([A10, A10], None, None),
+    ([A10, A10], "1", "1"),
+    ([H200], None, ""),
+    ([H200, H200], "0", ""),
+    ([B200, A10], None, "GPU-a10"),
+    ([B200, A10], "GPU-b200", "GPU-b200"),
+])  # fmt: skip
 def test_cuda_is_shown_the_gpus_that_mxnet_can_use(here, cards, before, after):
     here(Machine(cards))
     environ = {} if before is None else {gpus.VISIBLE: before}
@@ -49,14 +46,11 @@ def test_what_was_hidden_is_told(here):
     assert line.startswith("NVIDIA B200: its compute capability is 10.0")
 
 
-@pytest.mark.parametrize(
-    ("driver", "before", "after"),
-    [
-        ("470.256.02", {}, {"MXNET_USE_FUSION": "0"}),
-        ("470.256.02", {"MXNET_USE_FUSION": "1"}, {"MXNET_USE_FUSION": "1"}),
-        ("520.61.05", {}, {}),
-    ],
-)
+@pytest.mark.parametrize(("driver", "before", "after"), [
+    ("470.256.02", {}, {"MXNET_USE_FUSION": "0"}),
+    ("470.256.02", {"MXNET_USE_FUSION": "1"}, {"MXNET_USE_FUSION": "1"}),
+    ("520.61.05", {}, {}),
+])  # fmt: skip
 def test_fusion_is_left_off_where_the_driver_cannot_read_its_code(
     here, driver, before, after
 ):
