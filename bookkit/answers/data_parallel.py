@@ -413,14 +413,10 @@ QUESTIONS = {
         "a function `whole_mean(means, sizes)`",
         whole_mean,
         [
-            (
-                lambda means, sizes: sum(means) / len(means),
-                "Means [1.0, 5.0] of shards of [3, 1]: 3, and not 2.",
-            ),
-            (
-                lambda means, sizes: sum(m * n for m, n in zip(means, sizes)),
-                "Means [1.0, 5.0] of shards of [3, 1]: 8, and not 2.",
-            ),
+            (lambda means, sizes: sum(means) / len(means),
+             "Means [1.0, 5.0] of shards of [3, 1]: 3, and not 2."),
+            (lambda means, sizes: sum(m * n for m, n in zip(means, sizes)),
+             "Means [1.0, 5.0] of shards of [3, 1]: 8, and not 2."),
         ],
         judge=_judge_whole_mean,
     ),
@@ -428,21 +424,15 @@ QUESTIONS = {
         "a function `shares(n, speeds)`",
         shares,
         [
-            (
-                lambda n, speeds: [n // len(speeds)] * len(speeds),
-                "256 examples, speeds [3, 1]: [128, 128] are not in proportion.",
-            ),
-            (
-                lambda n, speeds: [int(n * v / sum(speeds)) for v in speeds],
-                "5 examples, speeds [1, 1]: [2, 2] are 4 examples.",
-            ),
-            (
-                lambda n, speeds: [
-                    n - sum(n * v // sum(speeds) for v in speeds[1:]),
-                    *(n * v // sum(speeds) for v in speeds[1:]),
-                ],
-                "8 examples, speeds [99, 1]: [8, 0] leave a device without an example.",
-            ),
+            (lambda n, speeds: [n // len(speeds)] * len(speeds),
+             "256 examples, speeds [3, 1]: [128, 128] are not in proportion."),
+            (lambda n, speeds: [int(n * v / sum(speeds)) for v in speeds],
+             "5 examples, speeds [1, 1]: [2, 2] are 4 examples."),
+            (lambda n, speeds: [
+                 n - sum(n * v // sum(speeds) for v in speeds[1:]),
+                 *(n * v // sum(speeds) for v in speeds[1:]),
+             ],
+             "8 examples, speeds [99, 1]: [8, 0] leave a device without an example."),
         ],
         judge=_judge_shares,
     ),
@@ -470,14 +460,9 @@ QUESTIONS = {
         "a function `broadcast(values, exchange)`",
         broadcast,
         [
-            (
-                _one_after_another,
-                "It takes 7 rounds for 8 devices; three are enough.",
-            ),
-            (
-                lambda values, exchange: exchange({(0, j): 7 for j in (1, 2)}),
-                "It raises ValueError: two messages in one round: [(0, 1), (0, 2)]",
-            ),
+            (_one_after_another, "It takes 7 rounds for 8 devices; three are enough."),
+            (lambda values, exchange: exchange({(0, j): 7 for j in (1, 2)}),
+             "It raises ValueError: two messages in one round: [(0, 1), (0, 2)]"),
         ],
         judge=_judge_broadcast,
     ),
@@ -486,10 +471,8 @@ QUESTIONS = {
         swap_whole,
         [
             (_around, "It takes 7 rounds, and not 3."),
-            (
-                lambda data, exchange: None,
-                "Devices [0, 1, 2, 3, 4, 5, 6, 7] do not end with the sum.",
-            ),
+            (lambda data, exchange: None,
+             "Devices [0, 1, 2, 3, 4, 5, 6, 7] do not end with the sum."),
         ],
         judge=_judge_swap_whole,
     ),
@@ -507,14 +490,10 @@ QUESTIONS = {
         "a function `partners(i, k)`",
         partners,
         [
-            (
-                lambda i, k: partners(i, k)[::-1],
-                "Device 1 of 4 swaps with [3, 0], and not with [0, 3].",
-            ),
-            (
-                lambda i, k: [(i + 2**b) % k for b in range(k.bit_length() - 1)][::-1],
-                "Device 1 of 4 swaps with [3, 0], and not with [3, 2].",
-            ),
+            (lambda i, k: partners(i, k)[::-1],
+             "Device 1 of 4 swaps with [3, 0], and not with [0, 3]."),
+            (lambda i, k: [(i + 2**b) % k for b in range(k.bit_length() - 1)][::-1],
+             "Device 1 of 4 swaps with [3, 0], and not with [3, 2]."),
         ],
         judge=_judge_partners,
     ),
@@ -522,16 +501,12 @@ QUESTIONS = {
         "a function `best(k, nbytes, alpha, beta)`",
         best,
         [
-            (
-                lambda k, nbytes, alpha, beta: "ring",
-                "1024 devices, 100,000,000 bytes, 10 µs, 10 GB/s: "
-                + "halving takes least, and not ring.",
-            ),
-            (
-                lambda k, nbytes, alpha, beta: "halving",
-                "1000 devices, 100,000,000 bytes, 10 µs, 10 GB/s: "
-                + "double tree takes least, and not halving.",
-            ),
+            (lambda k, nbytes, alpha, beta: "ring",
+             "1024 devices, 100,000,000 bytes, 10 µs, 10 GB/s: "
+             + "halving takes least, and not ring."),
+            (lambda k, nbytes, alpha, beta: "halving",
+             "1000 devices, 100,000,000 bytes, 10 µs, 10 GB/s: "
+             + "double tree takes least, and not halving."),
         ],
         judge=_judge_best,
     ),
@@ -539,16 +514,12 @@ QUESTIONS = {
         "a function `folded(data, exchange)`",
         folded,
         [
-            (
-                _tree_of_six,
-                "A device sends 192 numbers of a 64-number array: "
-                + "2.5 arrays are enough.",
-            ),
-            (
-                _around,
-                "A device sends 320 numbers of a 64-number array: "
-                + "2.5 arrays are enough.",
-            ),
+            (_tree_of_six,
+             "A device sends 192 numbers of a 64-number array: "
+             + "2.5 arrays are enough."),
+            (_around,
+             "A device sends 320 numbers of a 64-number array: "
+             + "2.5 arrays are enough."),
         ],
         judge=_judge_folded,
     ),
@@ -565,20 +536,14 @@ QUESTIONS = {
         "a function `fill(sizes, limit)`",
         overlap.fill_buckets,
         [
-            (
-                lambda sizes, limit: [[i] for i in range(len(sizes))],
-                "Sizes [4, 2, 3, 1, 5], limit 5: [[0], [1], [2], [3], [4]] does not "
-                + "begin with the last parameters, in order.",
-            ),
-            (
-                lambda sizes, limit: [list(range(len(sizes)))],
-                "Sizes [4, 2, 3, 1, 5], limit 5: [[0, 1, 2, 3, 4]] has a bucket of 15.",
-            ),
-            (
-                lambda sizes, limit: [[i] for i in reversed(range(len(sizes)))],
-                "Sizes [4, 2, 3, 1, 5], limit 5: [[4], [3], [2], [1], [0]]; "
-                + "4 buckets, from the last on, are [[4], [2, 3], [1], [0]].",
-            ),
+            (lambda sizes, limit: [[i] for i in range(len(sizes))],
+             "Sizes [4, 2, 3, 1, 5], limit 5: [[0], [1], [2], [3], [4]] does not "
+             + "begin with the last parameters, in order."),
+            (lambda sizes, limit: [list(range(len(sizes)))],
+             "Sizes [4, 2, 3, 1, 5], limit 5: [[0, 1, 2, 3, 4]] has a bucket of 15."),
+            (lambda sizes, limit: [[i] for i in reversed(range(len(sizes)))],
+             "Sizes [4, 2, 3, 1, 5], limit 5: [[4], [3], [2], [1], [0]]; "
+             + "4 buckets, from the last on, are [[4], [2, 3], [1], [0]]."),
         ],
         judge=_judge_fill,
     ),
@@ -586,14 +551,10 @@ QUESTIONS = {
         "a function `exposed(ready, takes)`",
         exposed,
         [
-            (
-                lambda ready, takes: takes[-1],
-                "Ready at [1, 2, 3], taking [2, 2, 2]: 2, and not 4.",
-            ),
-            (
-                lambda ready, takes: sum(takes),
-                "Ready at [1, 2, 3], taking [0.5, 0.5, 0.5]: 1.5, and not 0.5.",
-            ),
+            (lambda ready, takes: takes[-1],
+             "Ready at [1, 2, 3], taking [2, 2, 2]: 2, and not 4."),
+            (lambda ready, takes: sum(takes),
+             "Ready at [1, 2, 3], taking [0.5, 0.5, 0.5]: 1.5, and not 0.5."),
         ],
         judge=_judge_exposed,
     ),
@@ -601,14 +562,10 @@ QUESTIONS = {
         "a function `best(layers, backward, message, latency)`",
         best_bucket,
         [
-            (
-                lambda layers, backward, message, latency: layers,
-                "best(12, 10, 4, 0): 12 layers in a bucket, and not 1.",
-            ),
-            (
-                lambda layers, backward, message, latency: 1,
-                "best(12, 10, 4, 12): 1 layers in a bucket, and not 2.",
-            ),
+            (lambda layers, backward, message, latency: layers,
+             "best(12, 10, 4, 0): 12 layers in a bucket, and not 1."),
+            (lambda layers, backward, message, latency: 1,
+             "best(12, 10, 4, 12): 1 layers in a bucket, and not 2."),
         ],
         judge=_judge_best_bucket,
     ),
@@ -625,14 +582,10 @@ QUESTIONS = {
         "a function `slowest(sizes, speeds)`",
         slowest,
         [
-            (
-                lambda sizes, speeds: sum(sizes) / sum(speeds),
-                "Shares [34, 33, 33], speeds [4, 2, 1]: 14.3 s, and not 33 s.",
-            ),
-            (
-                lambda sizes, speeds: max(sizes) / min(speeds),
-                "Shares [34, 33, 33], speeds [4, 2, 1]: 34 s, and not 33 s.",
-            ),
+            (lambda sizes, speeds: sum(sizes) / sum(speeds),
+             "Shares [34, 33, 33], speeds [4, 2, 1]: 14.3 s, and not 33 s."),
+            (lambda sizes, speeds: max(sizes) / min(speeds),
+             "Shares [34, 33, 33], speeds [4, 2, 1]: 34 s, and not 33 s."),
         ],
         judge=_judge_slowest,
     ),
@@ -640,11 +593,9 @@ QUESTIONS = {
         "a class `Store(weights, lr, batch)`",
         Store,
         [
-            (
-                _averaging_store,
-                "Gradients [4, 0] and [4, 8], lr 0.5, batch 4: [1, 2] becomes "
-                + "[-1.0, 0.0], and not [0.0, 1.0].",
-            ),
+            (_averaging_store,
+             "Gradients [4, 0] and [4, 8], lr 0.5, batch 4: [1, 2] becomes "
+             + "[-1.0, 0.0], and not [0.0, 1.0]."),
         ],
         judge=_judge_store,
     ),
@@ -660,18 +611,12 @@ QUESTIONS = {
         "a function `both_end(n, other)`",
         both_end,
         [
-            (
-                lambda n, other: [n // 2, n // 2],
-                "256 examples and a job of 128: [128, 128] are [128, 256] with it.",
-            ),
-            (
-                lambda n, other: [(n - other) // 2, (n + other) // 2],
-                "256 examples and a job of 128: [64, 192] are [64, 320] with it.",
-            ),
-            (
-                lambda n, other: [n - other, other // 2],
-                "256 examples and a job of 128: [128, 64] are 192 examples.",
-            ),
+            (lambda n, other: [n // 2, n // 2],
+             "256 examples and a job of 128: [128, 128] are [128, 256] with it."),
+            (lambda n, other: [(n - other) // 2, (n + other) // 2],
+             "256 examples and a job of 128: [64, 192] are [64, 320] with it."),
+            (lambda n, other: [n - other, other // 2],
+             "256 examples and a job of 128: [128, 64] are 192 examples."),
         ],
         judge=_judge_both_end,
     ),
@@ -679,14 +624,10 @@ QUESTIONS = {
         "a function `ahead(load, depth)`",
         ahead,
         [
-            (
-                lambda load, depth=2: load,
-                "After two results, load was called 2 times, and not ahead.",
-            ),
-            (
-                _ahead_without_errors,
-                "Where load raises an error, the loop waits for ever.",
-            ),
+            (lambda load, depth=2: load,
+             "After two results, load was called 2 times, and not ahead."),
+            (_ahead_without_errors,
+             "Where load raises an error, the loop waits for ever."),
         ],
         judge=_judge_ahead,
     ),

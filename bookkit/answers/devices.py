@@ -168,14 +168,10 @@ QUESTIONS = {
         "a function of ask and devices",
         on_all,
         [
-            (
-                lambda ask, devices: [waited(ask(device)) for device in devices],
-                "Device 1 was asked when device 0 was done.",
-            ),
-            (
-                lambda ask, devices: [ask(device) for device in devices],
-                "When it returns, 3 of 3 results are not there.",
-            ),
+            (lambda ask, devices: [waited(ask(device)) for device in devices],
+             "Device 1 was asked when device 0 was done."),
+            (lambda ask, devices: [ask(device) for device in devices],
+             "When it returns, 3 of 3 results are not there."),
         ],
         judge=judge_on_all,
     ),
@@ -183,14 +179,10 @@ QUESTIONS = {
         "a function of uses, home and copy",
         copied,
         [
-            (
-                lambda uses, home, copy: [copy(i) for i in uses],
-                "For [1, 0, 1, 1] it copies 4 times; 1 is enough.",
-            ),
-            (
-                lambda uses, home, copy: [copy(i) if i else home for i in uses],
-                "For [1, 0, 1, 1] it copies 3 times; 1 is enough.",
-            ),
+            (lambda uses, home, copy: [copy(i) for i in uses],
+             "For [1, 0, 1, 1] it copies 4 times; 1 is enough."),
+            (lambda uses, home, copy: [copy(i) if i else home for i in uses],
+             "For [1, 0, 1, 1] it copies 3 times; 1 is enough."),
         ],
         judge=judge_copied,
     ),
@@ -206,14 +198,10 @@ QUESTIONS = {
         "a function of n, features, hidden, outputs",
         cheapest,
         [
-            (
-                lambda n, f, h, o: cheapest(n, 0, h, o),
-                f"{SAYS.format(12, 'data')} Which arrays have a gradient?",
-            ),
-            (
-                lambda n, f, h, o: cheapest(n, f, h, f),
-                f"{SAYS.format(4, 'pipeline')} What are the two halves added up to?",
-            ),
+            (lambda n, f, h, o: cheapest(n, 0, h, o),
+             f"{SAYS.format(12, 'data')} Which arrays have a gradient?"),
+            (lambda n, f, h, o: cheapest(n, f, h, f),
+             f"{SAYS.format(4, 'pipeline')} What are the two halves added up to?"),
         ],
         judge=judge_cheapest,
     ),
@@ -221,18 +209,12 @@ QUESTIONS = {
         "a function of X, W1 and send",
         by_rows,
         [
-            (
-                lambda X, W1, send: numpy.maximum(X @ W1, 0),
-                "Nothing went through send, so half of each sum is missing.",
-            ),
-            (
-                lambda X, W1, send: by_rows(X, W1, send, early=True),
-                "42 of 96 hidden values are wrong. Is ReLU taken before the sum?",
-            ),
-            (
-                lambda X, W1, send: numpy.maximum(send(X) @ W1, 0),
-                "It sends 1,152 bytes; 768 are enough.",
-            ),
+            (lambda X, W1, send: numpy.maximum(X @ W1, 0),
+             "Nothing went through send, so half of each sum is missing."),
+            (lambda X, W1, send: by_rows(X, W1, send, early=True),
+             "42 of 96 hidden values are wrong. Is ReLU taken before the sum?"),
+            (lambda X, W1, send: numpy.maximum(send(X) @ W1, 0),
+             "It sends 1,152 bytes; 768 are enough."),
         ],
         judge=judge_by_rows,
     ),
@@ -249,19 +231,15 @@ QUESTIONS = {
         "a function of operators, peak and bandwidth",
         least_seconds,
         [
-            (
-                lambda operators, peak, bandwidth: max(
-                    sum(f for f, _ in operators) / peak,
-                    sum(n for _, n in operators) / bandwidth,
-                ),
-                "For two operators that take 3 s and 4 s it says 5 s.",
-            ),
-            (
-                lambda operators, peak, bandwidth: sum(
-                    f / peak + n / bandwidth for f, n in operators
-                ),
-                "For two operators that take 3 s and 4 s it says 9.5 s.",
-            ),
+            (lambda operators, peak, bandwidth: max(
+                 sum(f for f, _ in operators) / peak,
+                 sum(n for _, n in operators) / bandwidth,
+             ),
+             "For two operators that take 3 s and 4 s it says 5 s."),
+            (lambda operators, peak, bandwidth: sum(
+                 f / peak + n / bandwidth for f, n in operators
+             ),
+             "For two operators that take 3 s and 4 s it says 9.5 s."),
         ],
         judge=judge_least_seconds,
     ),
@@ -269,14 +247,10 @@ QUESTIONS = {
         "a function of sizes and times",
         latency,
         [
-            (
-                lambda sizes, times: float(numpy.polyfit(sizes, times, 1)[1]),
-                "It says -55.9 µs where 20.0 is true. Which copies does it mind?",
-            ),
-            (
-                lambda sizes, times: times[0],
-                "It says 37.1 µs where 20.0 is true. Which copies does it mind?",
-            ),
+            (lambda sizes, times: float(numpy.polyfit(sizes, times, 1)[1]),
+             "It says -55.9 µs where 20.0 is true. Which copies does it mind?"),
+            (lambda sizes, times: times[0],
+             "It says 37.1 µs where 20.0 is true. Which copies does it mind?"),
         ],
         judge=judge_latency,
     ),

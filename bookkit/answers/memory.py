@@ -253,10 +253,8 @@ QUESTIONS = {
         "a function of sizes and the length of a segment",
         held,
         [
-            (
-                lambda sizes, every: len(sizes) // every + every,
-                f"Sizes {[1] * 16}, segments of 4: 8, and not 7.",
-            )
+            (lambda sizes, every: len(sizes) // every + every,
+             f"Sizes {[1] * 16}, segments of 4: 8, and not 7.")
         ],
         judge=judge_held,
     ),
@@ -282,23 +280,17 @@ QUESTIONS = {
     ("half_precision", 2): Task(
         "your function whole",
         whole,
-        [
-            (mean_of_means, "Pieces [[1.0], [0.0, 0.0, 0.0]]: 0.500, and not 0.250.")
-        ],
+        [(mean_of_means, "Pieces [[1.0], [0.0, 0.0, 0.0]]: 0.500, and not 0.250.")],
         judge=judge_whole,
     ),
     ("half_precision", 3): Task(
         "your function step",
         scaled_step,
         [
-            (
-                asks_the_first,
-                "Gradients [1, inf]: the masters are [-0.013, -0.013], and not 0.",
-            ),
-            (
-                adds_in_half,
-                "Gradients [40000, 40000]: the masters are [0.0, 0.0], and not -1000.",
-            ),
+            (asks_the_first,
+             "Gradients [1, inf]: the masters are [-0.013, -0.013], and not 0."),
+            (adds_in_half,
+             "Gradients [40000, 40000]: the masters are [0.0, 0.0], and not -1000."),
         ],
         judge=judge_scaled_step,
     ),
@@ -330,10 +322,8 @@ QUESTIONS = {
         plan,
         [
             (plan_of_the_chapter, "It gathers 10 times; 8 are enough."),
-            (
-                lambda L: [("forward", l) for l in range(L)],
-                "forward of layer 0, and its weights are not there.",
-            ),
+            (lambda L: [("forward", l) for l in range(L)],
+             "forward of layer 0, and its weights are not there."),
         ],
         judge=judge_plan,
     ),

@@ -284,14 +284,10 @@ QUESTIONS = {
         "a function of placement and T",
         copies,
         [
-            (
-                lambda placement, T: copies(placement, T) // 2,
-                "[0, 0, 1, 1] takes 32 copies in 16 steps, not 16.",
-            ),
-            (
-                lambda placement, T: 2 * T * max(placement),
-                "[0, 1, 0, 1] takes 96 copies in 16 steps, not 32.",
-            ),
+            (lambda placement, T: copies(placement, T) // 2,
+             "[0, 0, 1, 1] takes 32 copies in 16 steps, not 16."),
+            (lambda placement, T: 2 * T * max(placement),
+             "[0, 1, 0, 1] takes 96 copies in 16 steps, not 32."),
         ],
         judge=judge_copies,
     ),
@@ -299,16 +295,12 @@ QUESTIONS = {
         "a function of x, h, Wx, Wh and product",
         gates,
         [
-            (
-                lambda x, h, Wx, Wh, product: numpy.stack(
-                    numpy.split(product(x, Wx.T) + product(h, Wh.T), 4, axis=1)
-                ),
-                "It asks for 2 products of 16 columns; eight of 4 were asked for.",
-            ),
-            (
-                lambda x, h, Wx, Wh, product: gates(x, h, Wx[::-1], Wh, product),
-                "48 of 48 sums are wrong. Which rows belong to which gate?",
-            ),
+            (lambda x, h, Wx, Wh, product: numpy.stack(
+                 numpy.split(product(x, Wx.T) + product(h, Wh.T), 4, axis=1)
+             ),
+             "It asks for 2 products of 16 columns; eight of 4 were asked for."),
+            (lambda x, h, Wx, Wh, product: gates(x, h, Wx[::-1], Wh, product),
+             "48 of 48 sums are wrong. Which rows belong to which gate?"),
         ],
         judge=judge_gates,
     ),
@@ -336,14 +328,10 @@ QUESTIONS = {
         "a function of times and k",
         balance,
         [
-            (
-                lambda times, k: balance([1] * len(times), k),
-                "On [3, 1, 1, 1] and 2 devices its bottleneck is 4; 3 is possible.",
-            ),
-            (
-                lambda times, k: tuple(i % k for i in range(len(times))),
-                "The device numbers fall in (0, 1, 0, 1).",
-            ),
+            (lambda times, k: balance([1] * len(times), k),
+             "On [3, 1, 1, 1] and 2 devices its bottleneck is 4; 3 is possible."),
+            (lambda times, k: tuple(i % k for i in range(len(times))),
+             "The device numbers fall in (0, 1, 0, 1)."),
         ],
         judge=judge_even_cut,
     ),
@@ -351,14 +339,10 @@ QUESTIONS = {
         "a function of placement, work and T",
         stepwise_slots,
         [
-            (
-                lambda placement, work, T: stepwise_slots(placement, work, T, True),
-                "(0, 0, 1) with work [1, 2, 3] and 4 steps takes 15 slots, not 24.",
-            ),
-            (
-                lambda placement, work, T: T * sum(work),
-                "(0, 1, 1) with work [1, 2, 3] and 4 steps takes 21 slots, not 24.",
-            ),
+            (lambda placement, work, T: stepwise_slots(placement, work, T, True),
+             "(0, 0, 1) with work [1, 2, 3] and 4 steps takes 15 slots, not 24."),
+            (lambda placement, work, T: T * sum(work),
+             "(0, 1, 1) with work [1, 2, 3] and 4 steps takes 21 slots, not 24."),
         ],
         judge=judge_stepwise,
     ),
@@ -374,14 +358,10 @@ QUESTIONS = {
         "a function of rows and T",
         time_first,
         [
-            (
-                lambda rows, T: [a.T for a in time_first(rows, T)],
-                "The data have the shape (2, 5), and should have (5, 2).",
-            ),
-            (
-                lambda rows, T: (time_first(rows, T)[0],) * 2,
-                "10 of 10 labels are wrong.",
-            ),
+            (lambda rows, T: [a.T for a in time_first(rows, T)],
+             "The data have the shape (2, 5), and should have (5, 2)."),
+            (lambda rows, T: (time_first(rows, T)[0],) * 2,
+             "10 of 10 labels are wrong."),
         ],
         judge=judge_time_first,
     ),
@@ -389,14 +369,9 @@ QUESTIONS = {
         "a function of lengths and number",
         best_buckets,
         [
-            (
-                buckets.choose,
-                "On [1, 1, 1, 2, 9, 9, 10, 20] it leaves 17 places empty, not 5.",
-            ),
-            (
-                lambda lengths, number: [10],
-                "[10] have no room for a sentence of 20.",
-            ),
+            (buckets.choose,
+             "On [1, 1, 1, 2, 9, 9, 10, 20] it leaves 17 places empty, not 5."),
+            (lambda lengths, number: [10], "[10] have no room for a sentence of 20."),
         ],
         judge=judge_best_buckets,
     ),
@@ -419,10 +394,7 @@ QUESTIONS = {
         lambda p, m: gpipe(p, m, list),
         [
             (gpipe, "Stage 0 of 3 goes backward with [3, 2, 1, 0]."),
-            (
-                lambda p, m: limited(p, m, 1),
-                "It takes 24 slots; 12 are enough.",
-            ),
+            (lambda p, m: limited(p, m, 1), "It takes 24 slots; 12 are enough."),
         ],
         judge=judge_first_first,
     ),
@@ -430,14 +402,10 @@ QUESTIONS = {
         "a function of p, m and most",
         limited,
         [
-            (
-                lambda p, m, most: limited(p, m, p),
-                "With room for 2, its stages hold [4, 3, 2, 1].",
-            ),
-            (
-                lambda p, m, most: limited(p, m, 1),
-                "With room for 3 it takes 24 slots; 12 are enough.",
-            ),
+            (lambda p, m, most: limited(p, m, p),
+             "With room for 2, its stages hold [4, 3, 2, 1]."),
+            (lambda p, m, most: limited(p, m, 1),
+             "With room for 3 it takes 24 slots; 12 are enough."),
         ],
         judge=judge_limited,
     ),
@@ -464,14 +432,10 @@ QUESTIONS = {
         "a function of x, W and d_out",
         parts,
         [
-            (
-                lambda x, W, d_out: (lambda: d_out @ W, lambda: x.T @ d_out),
-                "The gradient of W has the shape (3, 2), not (2, 3).",
-            ),
-            (
-                lambda x, W, d_out: (d_out @ W, d_out.T @ x),
-                "It should return two functions without arguments.",
-            ),
+            (lambda x, W, d_out: (lambda: d_out @ W, lambda: x.T @ d_out),
+             "The gradient of W has the shape (3, 2), not (2, 3)."),
+            (lambda x, W, d_out: (d_out @ W, d_out.T @ x),
+             "It should return two functions without arguments."),
         ],
         judge=judge_parts,
     ),
@@ -488,10 +452,8 @@ QUESTIONS = {
         filled,
         [
             (one_after_the_other, "With room for 3 it takes 28 slots; 15 are enough."),
-            (
-                lambda p, m, most: filled(p, m, p),
-                "With room for 2, its devices hold [4, 4, 4, 4].",
-            ),
+            (lambda p, m, most: filled(p, m, p),
+             "With room for 2, its devices hold [4, 4, 4, 4]."),
         ],
         judge=judge_filled,
     ),

@@ -172,20 +172,12 @@ QUESTIONS = {
         "a function `halving(k, nbytes, cores)`",
         halving,
         [
-            (
-                lambda k, nbytes, cores: (1, 2 * (k - 1), 2 * (k - 1) / k * nbytes),
-                (
-                    "4 devices, 4 cores, 1000 bytes: (1, 6, 1500.0), and not "
-                    "(1, 4, 1500.0)."
-                ),
-            ),
-            (
-                lambda k, nbytes, cores: halving(k, nbytes, k),
-                (
-                    "8 devices, 2 cores, 1000 bytes: (1, 6, 1750.0), and not "
-                    "(1, 6, 7000.0)."
-                ),
-            ),
+            (lambda k, nbytes, cores: (1, 2 * (k - 1), 2 * (k - 1) / k * nbytes),
+             ("4 devices, 4 cores, 1000 bytes: (1, 6, 1500.0), and not "
+              "(1, 4, 1500.0).")),
+            (lambda k, nbytes, cores: halving(k, nbytes, k),
+             ("8 devices, 2 cores, 1000 bytes: (1, 6, 1750.0), and not "
+              "(1, 6, 7000.0).")),
         ],
         judge=judge_halving,
     ),
@@ -193,13 +185,9 @@ QUESTIONS = {
         "a function `left_out(rows, seconds)`",
         left_out,
         [
-            (
-                lambda rows, seconds: fit.least_squares(rows, seconds).residuals,
-                (
-                    "Times [1.1, 2.0, 12.1] of 10, 100, 1000 bytes: it should be "
-                    "['-0.10', '+0.05', '-0.09']."
-                ),
-            ),
+            (lambda rows, seconds: fit.least_squares(rows, seconds).residuals,
+             ("Times [1.1, 2.0, 12.1] of 10, 100, 1000 bytes: it should be "
+              "['-0.10', '+0.05', '-0.09'].")),
         ],
         judge=judge_left_out,
     ),
@@ -234,22 +222,14 @@ QUESTIONS = {
         "a function `swap(ready, message)`",
         swap,
         [
-            (
-                lambda ready, message: [max(ready) + 2 * message] * len(ready),
-                (
-                    "Ready at [0, 0, 0, 5], messages of 1: [7, 7, 7, 7], and not "
-                    "[9, 9, 9, 9]."
-                ),
-            ),
-            (
-                lambda ready, message: [
-                    t + 2 * message * (len(ready).bit_length() - 1) for t in ready
-                ],
-                (
-                    "Ready at [0, 0, 0, 5], messages of 1: [4, 4, 4, 9], and not "
-                    "[9, 9, 9, 9]."
-                ),
-            ),
+            (lambda ready, message: [max(ready) + 2 * message] * len(ready),
+             ("Ready at [0, 0, 0, 5], messages of 1: [7, 7, 7, 7], and not "
+              "[9, 9, 9, 9].")),
+            (lambda ready, message: [
+                 t + 2 * message * (len(ready).bit_length() - 1) for t in ready
+             ],
+             ("Ready at [0, 0, 0, 5], messages of 1: [4, 4, 4, 9], and not "
+              "[9, 9, 9, 9].")),
         ],
         judge=judge_swap,
     ),
@@ -257,14 +237,10 @@ QUESTIONS = {
         "a function `backup(compute, spare)`",
         backup,
         [
-            (
-                lambda compute, spare: float(sum(map(max, compute))),
-                "[[1, 2, 9], [4, 1, 1]] with 1 to spare: 13.0, and not 3.",
-            ),
-            (
-                lambda compute, spare: backup(compute, 0) - spare,
-                "[[1, 2, 9], [4, 1, 1]] with 1 to spare: 12.0, and not 3.",
-            ),
+            (lambda compute, spare: float(sum(map(max, compute))),
+             "[[1, 2, 9], [4, 1, 1]] with 1 to spare: 13.0, and not 3."),
+            (lambda compute, spare: backup(compute, 0) - spare,
+             "[[1, 2, 9], [4, 1, 1]] with 1 to spare: 12.0, and not 3."),
         ],
         judge=judge_backup,
     ),
@@ -290,14 +266,10 @@ QUESTIONS = {
         "a function `last_arrival(made, message)`",
         last_arrival,
         [
-            (
-                lambda made, message: made[-1] + message,
-                "Made at [1, 2, 3], messages of 5: 8, and not 16.",
-            ),
-            (
-                lambda made, message: made[-1] + message * len(made),
-                "Made at [1, 2, 3], messages of 0.5: 4.5, and not 3.5.",
-            ),
+            (lambda made, message: made[-1] + message,
+             "Made at [1, 2, 3], messages of 5: 8, and not 16."),
+            (lambda made, message: made[-1] + message * len(made),
+             "Made at [1, 2, 3], messages of 0.5: 4.5, and not 3.5."),
         ],
         judge=judge_last_arrival,
     ),
@@ -305,20 +277,12 @@ QUESTIONS = {
         "a function `best_interval(write, mtbf)`",
         best_interval,
         [
-            (
-                lambda write, mtbf: sqrt(2 * write * mtbf),
-                (
-                    "300 s to write, a failure in 2,000 s: with 1,095 s training takes "
-                    "1.842 times as long as without; 1.827 is possible."
-                ),
-            ),
-            (
-                lambda write, mtbf: mtbf / 2,
-                (
-                    "30 s to write, a failure in 40,000 s: with 20,000 s training "
-                    "takes 1.300 times as long as without; 1.040 is possible."
-                ),
-            ),
+            (lambda write, mtbf: sqrt(2 * write * mtbf),
+             ("300 s to write, a failure in 2,000 s: with 1,095 s training takes "
+              "1.842 times as long as without; 1.827 is possible.")),
+            (lambda write, mtbf: mtbf / 2,
+             ("30 s to write, a failure in 40,000 s: with 20,000 s training "
+              "takes 1.300 times as long as without; 1.040 is possible.")),
         ],
         judge=judge_best_interval,
     ),
@@ -336,16 +300,12 @@ QUESTIONS = {
         to_book,
         [
             (lambda arrays: arrays, "(3, 2) becomes (3, 2), and not (2, 3)."),
-            (
-                lambda arrays: [a.T for a in arrays],
-                "(1, 2, 3, 4) becomes (4, 3, 2, 1), and not (1, 2, 3, 4).",
-            ),
-            (
-                lambda arrays: [
-                    a.T if a.ndim == 2 and a.shape != a.T.shape else a for a in arrays
-                ],
-                "[[0, 1], [2, 3]] becomes [[0, 1], [2, 3]].",
-            ),
+            (lambda arrays: [a.T for a in arrays],
+             "(1, 2, 3, 4) becomes (4, 3, 2, 1), and not (1, 2, 3, 4)."),
+            (lambda arrays: [
+                 a.T if a.ndim == 2 and a.shape != a.T.shape else a for a in arrays
+             ],
+             "[[0, 1], [2, 3]] becomes [[0, 1], [2, 3]]."),
         ],
         judge=judge_to_book,
     ),
@@ -353,14 +313,10 @@ QUESTIONS = {
         "a function `weight(own, everyones)`",
         weight,
         [
-            (
-                lambda own, everyones: own / sum(everyones),
-                "Shares of [32, 32]: [0.5, 0.5], and not [1.0, 1.0].",
-            ),
-            (
-                lambda own, everyones: 1.0,
-                "Shares of [48, 16]: [1.0, 1.0], and not [1.5, 0.5].",
-            ),
+            (lambda own, everyones: own / sum(everyones),
+             "Shares of [32, 32]: [0.5, 0.5], and not [1.0, 1.0]."),
+            (lambda own, everyones: 1.0,
+             "Shares of [48, 16]: [1.0, 1.0], and not [1.5, 0.5]."),
         ],
         judge=judge_weight,
     ),

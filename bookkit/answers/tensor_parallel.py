@@ -300,19 +300,15 @@ QUESTIONS = {
         "your function shares",
         shares,
         [
-            (
-                lambda W, heads, k: numpy.split(W, k),
-                "Device 0 has rows of others. Does it have keys, and values?",
-            ),
+            (lambda W, heads, k: numpy.split(W, k),
+             "Device 0 has rows of others. Does it have keys, and values?"),
         ],
         judge=judge_shares,
     ),
     ("transformer", 3): Task(
         "your function loss",
         sharded_loss,
-        [
-            (gathered_loss, "It gathers 160 bytes of each; 80 are enough."),
-        ],
+        [(gathered_loss, "It gathers 160 bytes of each; 80 are enough.")],
         judge=judge_sharded_loss,
     ),
     ("transformer", 4): Question(
@@ -337,18 +333,14 @@ QUESTIONS = {
         "your function forward_sum",
         forward_sum,
         [
-            (
-                lambda X, W1s, W2s, b2, allreduce: allreduce(
-                    [X @ W1 @ W2 + b2 for W1, W2 in zip(W1s, W2s)]
-                ),
-                "The output is wrong by b2, 2 times. How often is it added?",
-            ),
-            (
-                lambda X, W1s, W2s, b2, allreduce: (
-                    X @ numpy.hstack(W1s) @ numpy.vstack(W2s) + b2
-                ),
-                "Nothing went through allreduce: no device has all of the weights.",
-            ),
+            (lambda X, W1s, W2s, b2, allreduce: allreduce(
+                 [X @ W1 @ W2 + b2 for W1, W2 in zip(W1s, W2s)]
+             ),
+             "The output is wrong by b2, 2 times. How often is it added?"),
+            (lambda X, W1s, W2s, b2, allreduce: (
+                 X @ numpy.hstack(W1s) @ numpy.vstack(W2s) + b2
+             ),
+             "Nothing went through allreduce: no device has all of the weights."),
         ],
         judge=judge_forward_sum,
     ),
@@ -356,18 +348,14 @@ QUESTIONS = {
         "your function input_gradient",
         input_gradient,
         [
-            (
-                lambda dY, hidden, W1s, W2s, allreduce: allreduce(
-                    [dY @ W2.T @ W1.T for W1, W2 in zip(W1s, W2s)]
-                ),
-                "64 of 64 numbers are wrong. Does it go back through the ReLU?",
-            ),
-            (
-                lambda dY, hidden, W1s, W2s, allreduce: (
-                    dY @ W2s[0].T * (hidden[0] > 0) @ W1s[0].T
-                ),
-                "64 of 64 numbers are wrong. What do the other devices contribute?",
-            ),
+            (lambda dY, hidden, W1s, W2s, allreduce: allreduce(
+                 [dY @ W2.T @ W1.T for W1, W2 in zip(W1s, W2s)]
+             ),
+             "64 of 64 numbers are wrong. Does it go back through the ReLU?"),
+            (lambda dY, hidden, W1s, W2s, allreduce: (
+                 dY @ W2s[0].T * (hidden[0] > 0) @ W1s[0].T
+             ),
+             "64 of 64 numbers are wrong. What do the other devices contribute?"),
         ],
         judge=judge_input_gradient,
     ),
@@ -393,19 +381,14 @@ QUESTIONS = {
         "your function dropped",
         dropped,
         [
-            (
-                lambda choices, E, most: [],
-                "With 2 places, (0, 1) is late, too.",
-            ),
-            (
-                lambda choices, E, most: [
-                    (t, c)
-                    for t, both in enumerate(choices)
-                    for c in (0, 1)
-                    if [*chain(*choices[:t])].count(both[c]) >= most
-                ],
-                "With 2 places, (0, 1) is late, too.",
-            ),
+            (lambda choices, E, most: [], "With 2 places, (0, 1) is late, too."),
+            (lambda choices, E, most: [
+                 (t, c)
+                 for t, both in enumerate(choices)
+                 for c in (0, 1)
+                 if [*chain(*choices[:t])].count(both[c]) >= most
+             ],
+             "With 2 places, (0, 1) is late, too."),
         ],
         judge=judge_dropped,
     ),
@@ -413,17 +396,13 @@ QUESTIONS = {
         "your function send_counts",
         send_counts,
         [
-            (
-                lambda wants, E: [[w.count(0), w.count(1)] for w in wants],
-                "Device 0 sends 2 rows to itself. What stays is not sent.",
-            ),
-            (
-                lambda wants, E: [
-                    [w.count(j) if i != j else 0 for j in range(len(wants))]
-                    for i, w in enumerate(wants)
-                ],
-                "5 experts on 3 devices: device 0 sends 1 to 1, and should send 2.",
-            ),
+            (lambda wants, E: [[w.count(0), w.count(1)] for w in wants],
+             "Device 0 sends 2 rows to itself. What stays is not sent."),
+            (lambda wants, E: [
+                 [w.count(j) if i != j else 0 for j in range(len(wants))]
+                 for i, w in enumerate(wants)
+             ],
+             "5 experts on 3 devices: device 0 sends 1 to 1, and should send 2."),
         ],
         judge=judge_send_counts,
     ),
@@ -440,18 +419,12 @@ QUESTIONS = {
         "your function combine",
         combine,
         [
-            (
-                lambda one, two: tuple(a + b for a, b in zip(one, two)),
-                "Scores near 0: 30 of 30 numbers are wrong. Rescale both.",
-            ),
-            (
-                _combine_the_first_only,
-                "Scores near 0: 9 of 30 numbers are wrong. Rescale both.",
-            ),
-            (
-                _combine_without_maxima,
-                "Scores near 1,000: some numbers are not finite: exp of what?",
-            ),
+            (lambda one, two: tuple(a + b for a, b in zip(one, two)),
+             "Scores near 0: 30 of 30 numbers are wrong. Rescale both."),
+            (_combine_the_first_only,
+             "Scores near 0: 9 of 30 numbers are wrong. Rescale both."),
+            (_combine_without_maxima,
+             "Scores near 1,000: some numbers are not finite: exp of what?"),
         ],
         judge=judge_combine,
     ),
@@ -459,18 +432,12 @@ QUESTIONS = {
         "your function fold",
         fold,
         [
-            (
-                lambda k: [[2 * i, 2 * i + 1] for i in range(k)],
-                "fold(2) is [[0, 1], [2, 3]]: a round has [0, 4] pairs.",
-            ),
-            (
-                lambda k: [[i, k + i] for i in range(k)],
-                "fold(2) is [[0, 2], [1, 3]]: a round has [1, 3] pairs.",
-            ),
-            (
-                lambda k: [[i] for i in range(2 * k)],
-                "fold(1) is [[0], [1]]: 2 chunks, two for each device.",
-            ),
+            (lambda k: [[2 * i, 2 * i + 1] for i in range(k)],
+             "fold(2) is [[0, 1], [2, 3]]: a round has [0, 4] pairs."),
+            (lambda k: [[i, k + i] for i in range(k)],
+             "fold(2) is [[0, 2], [1, 3]]: a round has [1, 3] pairs."),
+            (lambda k: [[i] for i in range(2 * k)],
+             "fold(1) is [[0], [1]]: 2 chunks, two for each device."),
         ],
         judge=judge_fold,
     ),
@@ -478,16 +445,12 @@ QUESTIONS = {
         "your function needed",
         needed,
         [
-            (
-                lambda a, b, size, window: b <= a,
-                "needed(1, 0, 4, 1) is True; of the pairs of positions, 0 are "
-                + "looked at.",
-            ),
-            (
-                lambda a, b, size, window: 0 <= (a - b) * size < window,
-                "needed(1, 0, 4, 2) is False; of the pairs of positions, 1 are "
-                + "looked at.",
-            ),
+            (lambda a, b, size, window: b <= a,
+             "needed(1, 0, 4, 1) is True; of the pairs of positions, 0 are "
+             + "looked at."),
+            (lambda a, b, size, window: 0 <= (a - b) * size < window,
+             "needed(1, 0, 4, 2) is False; of the pairs of positions, 1 are "
+             + "looked at."),
         ],
         judge=judge_needed,
     ),
