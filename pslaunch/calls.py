@@ -160,8 +160,12 @@ def load(path):
     """Read what `save` wrote."""
     with numpy.load(f"{path}.npz", allow_pickle=False) as npz:
         arrays = {name: npz[name] for name in npz.files}
+
+    def whole(found):
+        return arrays[found[_ARRAY]] if found.keys() == {_ARRAY} else found
+
     text = Path(f"{path}.json").read_text(encoding="utf-8")
-    return _whole(json.loads(text), arrays)
+    return json.loads(text, object_hook=whole)
 
 
 def _plain(value, arrays):
@@ -184,16 +188,6 @@ def _plain(value, arrays):
         f"{value!r}: numbers, texts, arrays, lists, and dicts with texts as keys can "
         f"go to another process; a {type(value).__name__} cannot"
     )
-
-
-def _whole(value, arrays):
-    if isinstance(value, dict):
-        if value.keys() == {_ARRAY}:
-            return arrays[value[_ARRAY]]
-        return {key: _whole(part, arrays) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_whole(part, arrays) for part in value]
-    return value
 
 
 # ---- The source text of a function ----
