@@ -72,19 +72,16 @@ def chapter(text, caption=None, tags=(), output="[6, 2, 2, 2]"):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Device 0 sends more than the others.",
-        "They are equally fast, and as large as before.",
-        "It sends 7 arrays.",
-        "It sends eight arrays.",
-        "| ring | $2(k-1)$ |",
-        "$$\nT = 2k\n$$",
-        "- Its time grows with k.",
-        "## Two devices are slower",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "Device 0 sends more than the others.",
+    "They are equally fast, and as large as before.",
+    "It sends 7 arrays.",
+    "It sends eight arrays.",
+    "| ring | $2(k-1)$ |",
+    "$$\nT = 2k\n$$",
+    "- Its time grows with k.",
+    "## Two devices are slower",
+])  # fmt: skip
 def test_what_must_be_held_is_open_without_an_entry(text):
     nb = chapter(text)
     ((sentence, _),) = held.open_sentences(nb, [])
@@ -92,18 +89,15 @@ def test_what_must_be_held_is_open_without_an_entry(text):
     assert held.open_sentences(nb, [entry]) == held.stale(nb, [entry]) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Device 0 sends 6 arrays, device 1 sends 2.",
-        "All 3 of them, or all three.",  # as in the code
-        "Which one sends more?",
-        "Two devices are two contexts.",
-        "See [this](more-than-7.md), `7 > 6`, and MXNet 1.9.1 of 2022.",
-        "```\nmore than 7\n```",
-        "<details>\nmore than 7\n</details>",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "Device 0 sends 6 arrays, device 1 sends 2.",
+    "All 3 of them, or all three.",  # as in the code
+    "Which one sends more?",
+    "Two devices are two contexts.",
+    "See [this](more-than-7.md), `7 > 6`, and MXNet 1.9.1 of 2022.",
+    "```\nmore than 7\n```",
+    "<details>\nmore than 7\n</details>",
+])  # fmt: skip
 def test_what_need_not_be_held_is_not_open(text):
     assert held.open_sentences(chapter(text), []) == []
 
@@ -133,16 +127,13 @@ def test_a_caption_is_held_too():
     assert held.open_sentences(nb, []) == [("Six bars.", "a caption")]
 
 
-@pytest.mark.parametrize(
-    "entry, problem",
-    [
-        ({"by": "assert sent[0] == 4 * sent[1]"}, "no cell has"),
-        ({"by": ""}, "no cell has"),
-        ({"why": "so"}, "no reason"),
-        ({}, "either by or why"),
-        ({"by": "print(sent)", "why": "It is printed."}, "either by or why"),
-    ],
-)
+@pytest.mark.parametrize("entry, problem", [
+    ({"by": "assert sent[0] == 4 * sent[1]"}, "no cell has"),
+    ({"by": ""}, "no cell has"),
+    ({"why": "so"}, "no reason"),
+    ({}, "either by or why"),
+    ({"by": "print(sent)", "why": "It is printed."}, "either by or why"),
+])  # fmt: skip
 def test_an_entry_that_holds_nothing_is_stale(entry, problem):
     nb = chapter("It is more than 2.")
     assert problem in held.stale(nb, [{"says": "It is more than 2.", **entry}])[0]

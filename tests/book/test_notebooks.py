@@ -7,10 +7,10 @@ import rules_learning
 import rules_stored
 import yaml
 from doctored_chapters import BROKEN, good, text
-from notebook_cells import ROOT, chapters, read
+from notebook_cells import ROOT, chapters, read, taking
 
-RULES = rules_stored.RULES + rules_chapter.RULES + rules_learning.RULES
-RULES += rules_form.RULES
+MODULES = rules_stored, rules_chapter, rules_learning, rules_form
+RULES = [rule for module in MODULES for rule in taking(module, "nb", "page")]
 PAGE = "chapters/example"
 
 
@@ -25,7 +25,7 @@ def test_the_table_of_contents_lists_every_chapter():
 @pytest.mark.parametrize("page", chapters())
 def test_a_chapter_keeps_the_rule(page, rule):
     nb = read(chapters()[page])
-    problems = rule(nb, page)
+    problems = [*rule(nb, page)]
     assert not problems, "\n".join(problems)
 
 
@@ -48,7 +48,7 @@ def test_exactly_one_rule_finds(rule, what):
 
 def broken(nb):
     """The names of the rules that a chapter breaks."""
-    return [rule.__name__ for rule in RULES if rule(nb, PAGE)]
+    return [rule.__name__ for rule in RULES if [*rule(nb, PAGE)]]
 
 
 def test_every_rule_has_been_broken_once():

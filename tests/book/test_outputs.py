@@ -80,18 +80,15 @@ def test_text_may_change(bound, tmp_path):
     assert unbound(bound, tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "old, new, is_noticed",
-    [
-        ("+ a", "- a", True),
-        ('"""a text"""', '"""another"""', True),
-        ("    return", "    if a:\n        return", True),
-        ("a comment", "another", False),
-        ("A docstring", "Another", False),
-        ("A module", "Another", False),
-        ("\n\n\n", "\n\n", False),
-    ],
-)
+@pytest.mark.parametrize("old, new, is_noticed", [
+    ("+ a", "- a", True),
+    ('"""a text"""', '"""another"""', True),
+    ("    return", "    if a:\n        return", True),
+    ("a comment", "another", False),
+    ("A docstring", "Another", False),
+    ("A module", "Another", False),
+    ("\n\n\n", "\n\n", False),
+])  # fmt: skip
 def test_a_change_of_the_librarys_code_is_noticed(
     bound, tmp_path, old, new, is_noticed
 ):

@@ -35,37 +35,31 @@ def test_every_exception_is_still_needed(page):
         assert len(typed(text(page), others)) > len(typed(text(page), ALLOWED[page]))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "A step takes 31 ms here.",
-        "It took 4.5 s, or 3–5 minutes.",
-        "That is 1.9 times as fast.",
-        "Two devices are 1.72× faster.",
-        "The second run was twice as fast.",
-        "We saw a speed-up of about 1.8.",
-        "| ring | 12.5 µs |",
-        "They were ready after twenty seconds.",
-        "Half an hour later it was done.",
-    ],
-)
+@pytest.mark.parametrize("line", [
+    "A step takes 31 ms here.",
+    "It took 4.5 s, or 3–5 minutes.",
+    "That is 1.9 times as fast.",
+    "Two devices are 1.72× faster.",
+    "The second run was twice as fast.",
+    "We saw a speed-up of about 1.8.",
+    "| ring | 12.5 µs |",
+    "They were ready after twenty seconds.",
+    "Half an hour later it was done.",
+])  # fmt: skip
 def test_a_typed_figure_is_found(line):
     assert typed(line)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "The link has 10 Gbit/s, the array 20 MB.",
-        "Set `PS_RESEND_TIMEOUT=300 ms`.",
-        "A message takes $5 s$ on paper.",
-        "It was {result}`distributed rows.20-gloo-2.ratio` s.",
-        "```\n31 ms\n```",
-        "The 2 sides, the 3 sums and the 4 servers.",
-        "The notebook runs in less than two minutes.",
-        "MXNet 1.9.1 sends twice as much.",
-    ],
-)
+@pytest.mark.parametrize("line", [
+    "The link has 10 Gbit/s, the array 20 MB.",
+    "Set `PS_RESEND_TIMEOUT=300 ms`.",
+    "A message takes $5 s$ on paper.",
+    "It was {result}`distributed rows.20-gloo-2.ratio` s.",
+    "```\n31 ms\n```",
+    "The 2 sides, the 3 sums and the 4 servers.",
+    "The notebook runs in less than two minutes.",
+    "MXNet 1.9.1 sends twice as much.",
+])  # fmt: skip
 def test_what_is_no_typed_figure_is_left_alone(line):
     assert typed(line) == []
 

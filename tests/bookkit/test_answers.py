@@ -180,26 +180,23 @@ PAIR, SHARE = Question("two numbers", [1, 2]), Question("a share", 0.5, toleranc
 WHETHER, ONE, WORD = Question("", True), Question("", 1), Question("a word", "data")
 
 
-@pytest.mark.parametrize(
-    "question, answer, said",
-    [
-        (NUMBER, 2, "not yet, too small. Asked is a number."),
-        (NUMBER, 4, "not yet, too large. Asked is a number."),
-        (NUMBER, numpy.float32(3), "right."),
-        (NUMBER, numpy.array(3), "right."),
-        (ONE, True, "not yet. Asked is ."),  # a truth is no number
-        (WHETHER, 1, "not yet. Asked is ."),
-        (WHETHER, numpy.bool_(True), "right."),
-        (SHARE, 0.54, "right."),
-        (SHARE, 0.56, "not yet, too large. Asked is a share."),
-        (FRACTION, 0.1 + 0.2, "right."),  # rounding is forgiven
-        (PAIR, (1, 2), "right."),
-        (PAIR, numpy.array([1.0, 2.0]), "right."),
-        (PAIR, [1], "not yet: 2 numbers are needed. Asked is two numbers."),
-        (PAIR, [2, 1], "not yet. Asked is two numbers."),
-        (WORD, " Data ", "right."),
-    ],
-)
+@pytest.mark.parametrize("question, answer, said", [
+    (NUMBER, 2, "not yet, too small. Asked is a number."),
+    (NUMBER, 4, "not yet, too large. Asked is a number."),
+    (NUMBER, numpy.float32(3), "right."),
+    (NUMBER, numpy.array(3), "right."),
+    (ONE, True, "not yet. Asked is ."),  # a truth is no number
+    (WHETHER, 1, "not yet. Asked is ."),
+    (WHETHER, numpy.bool_(True), "right."),
+    (SHARE, 0.54, "right."),
+    (SHARE, 0.56, "not yet, too large. Asked is a share."),
+    (FRACTION, 0.1 + 0.2, "right."),  # rounding is forgiven
+    (PAIR, (1, 2), "right."),
+    (PAIR, numpy.array([1.0, 2.0]), "right."),
+    (PAIR, [1], "not yet: 2 numbers are needed. Asked is two numbers."),
+    (PAIR, [2, 1], "not yet. Asked is two numbers."),
+    (WORD, " Data ", "right."),
+])  # fmt: skip
 def test_an_answer_is_told_whether_it_is_right_and_what_it_lacks(
     question, answer, said
 ):

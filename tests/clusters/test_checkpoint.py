@@ -272,15 +272,12 @@ def begun_in(folder, mount):
                       check=False, capture_output=True).returncode,
     reason="to mount a file system takes root",
 )  # fmt: skip
-@pytest.mark.parametrize(
-    "mount, message",
-    [
-        ("-o ro", "Read-only file system: no"),
-        ("-o size=4k", "No space left on device: no"),
-        ("-o size=64k", "only 61,440 of 100,000 bytes are free: no"),
-        ("-o size=1m", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("mount, message", [
+    ("-o ro", "Read-only file system: no"),
+    ("-o size=4k", "No space left on device: no"),
+    ("-o size=64k", "only 61,440 of 100,000 bytes are free: no"),
+    ("-o size=1m", ""),
+])  # fmt: skip
 def test_a_folder_that_takes_no_checkpoint_is_refused(tmp_path, mount, message):
     told = f"checkpoint can be written as {tmp_path}/p-00000000.ckpt\n"
     found = begun_in(tmp_path, mount)

@@ -185,14 +185,11 @@ def test_nobody_is_asked_for_a_passphrase_whatever_the_users_settings(
     assert not (tmp_path / "asked").exists()
 
 
-@pytest.mark.parametrize(
-    "line, text",
-    [
-        ("10.77.0.99", "10.77.0.99 cannot be used: it does not answer: "),
-        ("h2:23", "h2:23 cannot be used: it runs no sshd on that port: "),
-        ("nobody", "nobody cannot be used: no such name, nobody"),
-    ],
-)
+@pytest.mark.parametrize("line, text", [
+    ("10.77.0.99", "10.77.0.99 cannot be used: it does not answer: "),
+    ("h2:23", "h2:23 cannot be used: it runs no sshd on that port: "),
+    ("nobody", "nobody cannot be used: no such name, nobody"),
+])  # fmt: skip
 def test_a_host_that_does_not_answer_is_named(cluster, tmp_path, line, text):
     (tmp_path / "hosts").write_text(f"h1\n{line}\n")
     clock = time.monotonic()

@@ -81,15 +81,12 @@ def test_the_pickled_version_is_not_read(tmp_path):
         cifar.read_folder(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        (b"", "holds 0 bytes"),
-        (bytes(3072), "holds 3,072 bytes; expected whole records of 3,073"),
-        (bytes(3074), "holds 3,074 bytes"),
-        (b"\x0a" + bytes(3072), "label 10 at position 0, expected 0 to 9"),
-    ],
-)
+@pytest.mark.parametrize("content, message", [
+    (b"", "holds 0 bytes"),
+    (bytes(3072), "holds 3,072 bytes; expected whole records of 3,073"),
+    (bytes(3074), "holds 3,074 bytes"),
+    (b"\x0a" + bytes(3072), "label 10 at position 0, expected 0 to 9"),
+])  # fmt: skip
 def test_a_corrupt_file_is_refused_by_name(tmp_path, content, message):
     write_files(tmp_path, {**make_files(), "data_batch_2.bin": content})
     with pytest.raises(ValueError, match=message) as error:

@@ -399,19 +399,16 @@ def test_n_workers_of_batch_b_see_what_one_of_batch_n_b_sees(shuffle):
             assert sorted(step) == sorted(flat(parts))
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"batch_size": 0}, "batch_size must be a whole number from 1, not 0"),
-        ({"batch_size": -4}, "batch_size must be .* not -4"),
-        ({"batch_size": 2.5}, "batch_size must be .* not 2.5"),
-        ({"num_parts": 0}, "num_parts must be .* not 0"),
-        ({"num_parts": 2, "part_index": 2}, "part_index=2: 2 parts .* from 0 to 1"),
-        ({"num_parts": 2, "part_index": -1}, "part_index=-1: 2 parts"),
-        ({"num_parts": 2, "part_index": 0.5}, "part_index=0.5: 2 parts"),
-        ({"num_parts": 9, "part_index": 5}, "part 5 of 9 would be empty.* 5 examples"),
-    ],
-)
+@pytest.mark.parametrize("options, message", [
+    ({"batch_size": 0}, "batch_size must be a whole number from 1, not 0"),
+    ({"batch_size": -4}, "batch_size must be .* not -4"),
+    ({"batch_size": 2.5}, "batch_size must be .* not 2.5"),
+    ({"num_parts": 0}, "num_parts must be .* not 0"),
+    ({"num_parts": 2, "part_index": 2}, "part_index=2: 2 parts .* from 0 to 1"),
+    ({"num_parts": 2, "part_index": -1}, "part_index=-1: 2 parts"),
+    ({"num_parts": 2, "part_index": 0.5}, "part_index=0.5: 2 parts"),
+    ({"num_parts": 9, "part_index": 5}, "part 5 of 9 would be empty.* 5 examples"),
+])  # fmt: skip
 def test_unusable_arguments_are_refused_with_their_values(options, message):
     with pytest.raises(ValueError, match=message):
         Batches(*numbered(5), **{"batch_size": 2, **options})

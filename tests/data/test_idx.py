@@ -186,13 +186,10 @@ def test_a_header_that_declares_as_many_as_are_read_needs_them(folder, zipped):
     assert "that is 392,000,000 bytes, and holds only 1." in refusal(folder)
 
 
-@pytest.mark.parametrize(
-    "shape, message",
-    [
-        ((6_400_000, 28, 28), "declares 6,400,000 images; at most 500,000 are read"),
-        ((1, 2**31, 2), "expected images of 28×28, found 2147483648×2"),
-    ],
-)
+@pytest.mark.parametrize("shape, message", [
+    ((6_400_000, 28, 28), "declares 6,400,000 images; at most 500,000 are read"),
+    ((1, 2**31, 2), "expected images of 28×28, found 2147483648×2"),
+])  # fmt: skip
 def test_a_stream_of_gigabytes_is_refused_before_it_is_unpacked(
     folder, monkeypatch, shape, message
 ):

@@ -26,13 +26,13 @@ npx.set_np()
 ALGORITHMS = {"naive": allreduce, "tree": allreduce_tree, "ring": allreduce_ring}
 DTYPES = ["float16", "float32", "float64", "int32", "int64", "uint8"]
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
-random_cases = settings(max_examples=60)
+random_cases = settings(max_examples=90)
 
 
 @st.composite
 def parts(draw):
     """k numpy arrays of one shape and dtype, integers over the whole range."""
-    k, dtype = draw(st.integers(1, 6)), draw(st.sampled_from(DTYPES))
+    k, dtype = draw(st.integers(1, 8)), draw(st.sampled_from(DTYPES))
     shape = draw(st.lists(st.integers(0, 7), max_size=3))
     rng = numpy.random.RandomState(draw(st.integers(0, 2**32 - 1)))
     if dtype.startswith("float"):
@@ -70,41 +70,16 @@ def test_ones_and_twos_become_threes_on_both_devices():
 
 
 @every_algorithm
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 8])
-def test_every_element_is_the_sum_on_every_device(algorithm, k):
-    # Seven rows of three: 21 elements, which most k do not divide.
-    parts = [numpy.random.RandomState(i).randint(-99, 99, (7, 3)) for i in range(k)]
-    data = on_devices([x.astype("float32") for x in parts])
-    ALGORITHMS[algorithm](data)
-    for reduced in data:
-        assert (reduced.asnumpy() == sum(parts)).all()
-
-
-@every_algorithm
 @random_cases
 @given(parts())
-def test_any_shape_dtype_and_number_of_devices_gives_the_sum(algorithm, parts):
-    data = on_devices(parts)
-    ALGORITHMS[algorithm](data)
-    assert_is_the_sum(data, parts)
-
-
-@every_algorithm
-@random_cases
-@given(parts())
-def test_all_devices_hold_the_same_bits(algorithm, parts):
-    data = on_devices(parts)
-    ALGORITHMS[algorithm](data)
-    assert len({x.asnumpy().tobytes() for x in data}) == 1
-
-
-@every_algorithm
-@random_cases
-@given(parts())
-def test_the_bytes_and_rounds_counted_equal_the_formula(algorithm, parts):
+def test_any_arrays_become_their_sum_in_the_same_bits_by_the_bytes_of_the_formula(
+    algorithm, parts
+):
     k, itemsize, data = len(parts), parts[0].dtype.itemsize, on_devices(parts)
     with traffic.count(try_all_devices(k)) as moved:
         ALGORITHMS[algorithm](data)
+    assert_is_the_sum(data, parts)
+    assert len({x.asnumpy().tobytes() for x in data}) == 1
     assert moved == traffic.expected(algorithm, k, parts[0].nbytes, itemsize)
 
 
@@ -182,16 +157,8 @@ def test_the_call_does_not_wait_for_the_devices(algorithm):
 
 
 def test_the_tree_halves_the_number_of_senders_in_every_round():
-    assert tree(6) == [
-        [(1, 0), (3, 2), (5, 4)],
-        [(2, 0)],
-        [(4, 0)],
-    ]
-    assert tree(8) == [
-        [(1, 0), (3, 2), (5, 4), (7, 6)],
-        [(2, 0), (6, 4)],
-        [(4, 0)],
-    ]
+    assert tree(6) == [[(1, 0), (3, 2), (5, 4)], [(2, 0)], [(4, 0)]]
+    assert tree(8) == [[(1, 0), (3, 2), (5, 4), (7, 6)], [(2, 0), (6, 4)], [(4, 0)]]
     assert (tree(1), tree(2)) == ([], [[(1, 0)]])
 
 
@@ -280,26 +247,19 @@ def test_a_slice_of_an_array_is_written_in_place():
 
 
 @every_algorithm
-@pytest.mark.parametrize(
-    "arrays, error, message",
-    [
-        ([], ValueError, "the list is empty"),
-        (
-            [np.ones((2, 3)), np.ones((3, 2))],
-            ValueError,
-            r"array 1 has shape \(3, 2\), array 0 has \(2, 3\)",
-        ),
-        ([np.ones(1), np.ones(())], ValueError, r"array 1 has shape \(\), .* \(1,\)"),
-        (
-            [np.ones(2), np.ones(2), np.ones(2, dtype="int32")],
-            ValueError,
-            "array 2 has dtype int32, array 0 has float32",
-        ),
-        ([np.ones(2), numpy.ones(2)], TypeError, "array 1 is a .*numpy.ndarray"),
-        ([nd.ones(2)], TypeError, "array 0 is a .*NDArray.*mxnet.np"),
-        ([np.ones(2)] * 2, ValueError, "array 1 is in the list twice"),
-    ],
-)
+@pytest.mark.parametrize("arrays, error, message", [
+    ([], ValueError, "the list is empty"),
+    ([np.ones((2, 3)), np.ones((3, 2))],
+     ValueError,
+     r"array 1 has shape \(3, 2\), array 0 has \(2, 3\)"),
+    ([np.ones(1), np.ones(())], ValueError, r"array 1 has shape \(\), .* \(1,\)"),
+    ([np.ones(2), np.ones(2), np.ones(2, dtype="int32")],
+     ValueError,
+     "array 2 has dtype int32, array 0 has float32"),
+    ([np.ones(2), numpy.ones(2)], TypeError, "array 1 is a .*numpy.ndarray"),
+    ([nd.ones(2)], TypeError, "array 0 is a .*NDArray.*mxnet.np"),
+    ([np.ones(2)] * 2, ValueError, "array 1 is in the list twice"),
+])  # fmt: skip
 def test_a_list_that_cannot_be_summed_is_refused(algorithm, arrays, error, message):
     before = [x.asnumpy().tolist() if hasattr(x, "asnumpy") else x for x in arrays]
     with pytest.raises(error, match=message):

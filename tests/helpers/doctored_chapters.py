@@ -172,9 +172,7 @@ def error(nb):
 
 #: By rule: what is wrong, and what breaks the chapter so.
 BROKEN = {
-    "is_valid": {
-        "an invalid cell": lambda nb: nb.cells[3].update(colour="red"),
-    },
+    "is_valid": {"an invalid cell": lambda nb: nb.cells[3].update(colour="red")},
     "was_executed_in_order": {
         "a count that is null": lambda nb: nb.cells[3].update(execution_count=None),
         "a count that is repeated": lambda nb: nb.cells[3].update(execution_count=1),
@@ -184,12 +182,8 @@ BROKEN = {
         "a stored error": error,
         "an expected error that is gone": tag("raises-exception"),
     },
-    "stores_no_stderr": {
-        "a warning on stderr": stderr,
-    },
-    "is_small": {
-        "a huge output": output("x" * 1_600_000),
-    },
+    "stores_no_stderr": {"a warning on stderr": stderr},
+    "is_small": {"a huge output": output("x" * 1_600_000)},
     "names_no_path_of_a_machine": {
         "a home folder in an output": output("read\n/home/ann/data.gz"),
         "a home folder as a URL": output("file:///home/ann/data"),

@@ -1,6 +1,6 @@
 """What must hold for the rendered pages, read as files.
 
-Each check takes a `Site` and returns a list of messages, empty when all is well.
+Each check takes a `Site` and gives messages, none when all is well.
 """
 
 import re
@@ -69,17 +69,15 @@ def is_file(url):
 
 def broken_links(site):
     """Links inside the book whose page or anchor does not exist."""
-    problems = []
     for page, soup in site.pages.items():
         for link in soup.find_all("a", href=True):
             if not is_file(link["href"]) or link["href"] == "#":
                 continue
             path, fragment = site.resolve(page, link["href"])
             if not path.is_file():
-                problems.append(f"{site.name(page)}: {link['href']} is no file")
+                yield f"{site.name(page)}: {link['href']} is no file"
             elif fragment and path in site.pages and not site.has(path, fragment):
-                problems.append(f"{site.name(page)}: {link['href']} is no anchor")
-    return problems
+                yield f"{site.name(page)}: {link['href']} is no anchor"
 
 
 def loaded(soup):
@@ -92,17 +90,15 @@ def loaded(soup):
 
 def outside_resources(site):
     """Scripts, styles, images and fonts that would need a network."""
-    problems = []
     for page, soup in site.pages.items():
         outside = [f"<{name}> {url}" for name, url in loaded(soup) if is_outside(url)]
         styles = [tag.get_text() for tag in soup.find_all("style")]
         styles += [tag["style"] for tag in soup.find_all(style=True)]
         outside += [url for text in styles for url in OUTSIDE_CSS.findall(text)]
-        problems += [f"{site.name(page)} loads {url}" for url in outside]
+        yield from (f"{site.name(page)} loads {url}" for url in outside)
     for sheet in sorted(site.folder.glob("**/*.css")):
         urls = OUTSIDE_CSS.findall(sheet.read_text("utf-8", errors="replace"))
-        problems += [f"{site.name(sheet)} loads {url}" for url in urls]
-    return problems
+        yield from (f"{site.name(sheet)} loads {url}" for url in urls)
 
 
 def missing_resources(site):
@@ -161,19 +157,17 @@ HEAVIEST = 1_500_000
 
 
 def heavy_pages(site):
-    problems = []
     for page, soup in site.pages.items():
         paths = {site.resolve(page, url)[0] for name, url in loaded(soup)}
         files = [page, *(p for p in paths if "_images" in p.parts and p.is_file())]
         weight = sum(file.stat().st_size for file in files)
         if weight > HEAVIEST:
-            problems.append(f"{site.name(page)} weighs {weight:,} bytes")
-    return problems
+            yield f"{site.name(page)} weighs {weight:,} bytes"
 
 
 def undescribed_pages(site):
     """Pages that have no title or description of their own, or no preview."""
-    problems, seen = [], {}
+    seen = {}
     for page, soup in site.pages.items():
         said = {"title": soup.title.get_text().strip() if soup.title else ""}
         for tag in soup.find_all("meta", content=True):
@@ -181,14 +175,11 @@ def undescribed_pages(site):
         is_plain = page.name in PLAIN
         for what in ("title", "description") + (() if is_plain else PREVIEW):
             if not said.get(what):
-                problems.append(f"{site.name(page)} has no {what}")
+                yield f"{site.name(page)} has no {what}"
         for what in () if is_plain else ("title", "description"):
             other = seen.setdefault((what, said.get(what)), page)
             if said.get(what) and other != page:
-                problems.append(
-                    f"{site.name(page)} has the {what} of {site.name(other)}"
-                )
-    return problems
+                yield f"{site.name(page)} has the {what} of {site.name(other)}"
 
 
 #: Pages that nobody links to, written by hand.
@@ -203,15 +194,11 @@ THEME_DOUBLES = {("search.html", "search-input")}
 
 def doubled_ids(site):
     """An anchor that stands twice on a page leads to the wrong place."""
-    problems = []
     for page, soup in site.pages.items():
         counts = Counter(tag["id"] for tag in soup.find_all(id=True))
-        problems += [
-            f"{site.name(page)}: the id {i} stands {n} times"
-            for i, n in counts.items()
-            if n > 1 and (site.name(page), i) not in THEME_DOUBLES
-        ]
-    return problems
+        for i, n in counts.items():
+            if n > 1 and (site.name(page), i) not in THEME_DOUBLES:
+                yield f"{site.name(page)}: the id {i} stands {n} times"
 
 
 def empty_headings(site):
@@ -230,59 +217,36 @@ NO_TERMS_IN = ["a", "code", "pre", "h1", "h2", "h3", "h4", "nav"]
 
 def misplaced_terms(site):
     """A chapter links terms to the glossary: each once, and only in running text."""
-    problems = []
     for page, soup in site.pages.items():
-        terms = soup.find_all("a", class_="glossary-term")
-        targets = Counter(term["href"] for term in terms)
-        problems += [
-            f"{site.name(page)} links {href} {n} times"
-            for href, n in targets.items()
-            if n > 1
-        ]
-        problems += [
-            f"{site.name(page)} links the term {term.get_text()!r} in <{closed.name}>"
-            for term in terms
-            if (closed := term.find_parent(NO_TERMS_IN))
-        ]
+        name, terms = site.name(page), soup.find_all("a", class_="glossary-term")
+        for href, n in Counter(term["href"] for term in terms).items():
+            if n > 1:
+                yield f"{name} links {href} {n} times"
+        for term in terms:
+            if closed := term.find_parent(NO_TERMS_IN):
+                yield f"{name} links the term {term.get_text()!r} in <{closed.name}>"
         is_chapter = page.parent.parent.name == "chapters"
         glossary = site.folder / "reference/glossary.html"
         if is_chapter and not terms and glossary in site.pages:
-            problems.append(f"{site.name(page)} links no term of the glossary")
-    return problems
+            yield f"{name} links no term of the glossary"
 
 
 def unlinked_claims(site, claims):
     """Every claim has a row; a shown one links to its cell, and the cell back."""
     ledger = site.folder / "reference/claims.html"
-    problems = []
     for claim in claims:
         row = site.pages[ledger].find("tr", id=f"row-{claim.id}")
         if row is None:
-            problems.append(f"claims.html has no row for {claim.id}")
+            yield f"claims.html has no row for {claim.id}"
         elif claim.verdict != "open":
             page = site.folder / f"{claim.chapter}.html"
             there = (page, f"claim-{claim.id}")
             back = (ledger, f"row-{claim.id}")
             if there not in _targets(site, ledger, row) or not site.has(*there):
-                problems.append(f"the row of {claim.id} has no link to its cell")
+                yield f"the row of {claim.id} has no link to its cell"
             elif back not in _targets(site, page, site.pages[page]):
-                problems.append(f"the cell of {claim.id} has no link to its row")
-    return problems
+                yield f"the cell of {claim.id} has no link to its row"
 
 
 def _targets(site, page, part):
     return [site.resolve(page, a["href"]) for a in part.find_all("a", href=True)]
-
-
-CHECKS = [
-    broken_links,
-    outside_resources,
-    missing_resources,
-    images_without_text,
-    doubled_ids,
-    empty_headings,
-    misplaced_terms,
-    figures_without_caption,
-    heavy_pages,
-    undescribed_pages,
-]

@@ -1,6 +1,7 @@
 """What the checks need to know about a notebook: its cells, tags and code."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -10,6 +11,15 @@ from IPython.core.inputtransformer2 import TransformerManager
 ROOT = Path(__file__).resolve().parents[2]
 #: Calls that assert: numpy's assert_allclose, a chapter's own check_replicas, `tell`, …
 ASSERTING = ("assert_", "check_", "tell")
+
+
+def taking(module, *names):
+    """The functions of a module that take just these arguments: its rules."""
+    return [
+        f for f in vars(module).values()
+        if inspect.isfunction(f) and f.__module__ == module.__name__
+        and (*inspect.signature(f).parameters,) == names
+    ]  # fmt: skip
 
 
 def chapters():

@@ -1,7 +1,7 @@
 """Rules about how a chapter is made: imports, devices, images, exercises.
 
-A rule takes a notebook and the name of its page, and returns a list of messages,
-empty when all is well.
+A rule takes a notebook and the name of its page, and gives messages, none when all is
+well.
 """
 
 import ast
@@ -37,10 +37,10 @@ def imports_the_library_first(nb, page):
     seen = [(i, m) for i, cell in enumerate(code_cells(nb)) for m in _imports(cell)]
     for cell, module in seen:
         if module == "d2l_ext" and cell == 0:
-            return []
+            return
         if module in ("mxnet", "d2l", "d2l_ext"):
             break
-    return ["the first code cell must import d2l_ext, before mxnet and d2l"]
+    yield "the first code cell must import d2l_ext, before mxnet and d2l"
 
 
 def _imports(cell):
@@ -74,18 +74,16 @@ def says_where_its_numbers_come_from(nb, page):
     """In its last cell: the date, the commit, the versions, the machine."""
     last = nb.cells[-1]
     if last.source != "provenance()" or last.cell_type != "code":
-        return ["the last cell must be provenance()"]
-    problems = []
+        yield "the last cell must be provenance()"
+        return
     if not {*tags(last)} >= ORIGIN:
-        problems.append(f"{label(last)} needs the tags {sorted(ORIGIN)}")
+        yield f"{label(last)} needs the tags {sorted(ORIGIN)}"
     if not RUN.search(printed(last)):
-        problems.append(f"{label(last)} does not say where and from what it was run")
-    return problems
+        yield f"{label(last)} does not say where and from what it was run"
 
 
 def describes_its_images(nb, page):
     """An interactive figure says in words what it shows; it needs caption and name."""
-    problems = []
     for cell in code_cells(nb):
         images = sum(_is_image(output) for output in cell.outputs)
         number = images + sum(_is_interactive(output) for output in cell.outputs)
@@ -99,12 +97,11 @@ def describes_its_images(nb, page):
             del has["image alt"]
         missing = [what for what, value in has.items() if not value]
         if number and missing:
-            problems.append(f"{label(cell)} has an image without mystnb {missing}")
+            yield f"{label(cell)} has an image without mystnb {missing}"
         if number > 1:
-            problems.append(f"{label(cell)} has {number} images under one name")
+            yield f"{label(cell)} has {number} images under one name"
         if not number and "figure" in options:
-            problems.append(f"{label(cell)} describes a figure, but stores no image")
-    return problems
+            yield f"{label(cell)} describes a figure, but stores no image"
 
 
 def _is_image(output):
@@ -119,14 +116,11 @@ def draws_in_the_books_style(nb, page):
     """One style for all chapters, and nothing of it set again in a cell."""
     cells = code_cells(nb)
     drawn = any("image/png" in o.get("data", {}) for c in cells for o in c.outputs)
-    problems = [
-        f"{label(cell)} sets {name}: that is for bookkit.style"
-        for cell in cells
-        for name in sorted(STYLED & set(_names(cell)))
-    ]
+    for cell in cells:
+        for name in sorted(STYLED & set(_names(cell))):
+            yield f"{label(cell)} sets {name}: that is for bookkit.style"
     if drawn and "style.use()" not in cells[0].source:
-        problems.append("figures are drawn: the first code cell must call style.use()")
-    return problems
+        yield "figures are drawn: the first code cell must call style.use()"
 
 
 def _names(cell):
@@ -136,9 +130,8 @@ def _names(cell):
 
 def ends_with_summary_and_exercises(nb, page):
     last = headings(nb, level=2)[-2:]
-    if last == ["Summary", "Exercises"]:
-        return []
-    return [f"the last two sections are {last}, not Summary and Exercises"]
+    if last != ["Summary", "Exercises"]:
+        yield f"the last two sections are {last}, not Summary and Exercises"
 
 
 def has_solved_exercises(nb, page):
@@ -151,14 +144,11 @@ def has_solved_exercises(nb, page):
                 solved[current] = False
         elif current and "hide-cell" in tags(cell) and asserts(cell):
             solved[current] = True
-    problems = [
-        f"exercise {n} has no cell tagged hide-cell that asserts its solution"
-        for n, done in solved.items()
-        if not done
-    ]
+    for n, done in solved.items():
+        if not done:
+            yield f"exercise {n} has no cell tagged hide-cell that asserts its solution"
     if len(solved) < 4 or list(solved) != list(range(1, len(solved) + 1)):
-        problems.append(f"exercises are {list(solved)}: number at least four from 1")
-    return problems
+        yield f"exercises are {list(solved)}: number at least four from 1"
 
 
 def asserts_nothing_of_one_moment(nb, page):
@@ -166,7 +156,7 @@ def asserts_nothing_of_one_moment(nb, page):
 
     That they did *not* can be asserted: what must wait, waits at any moment.
     """
-    moments, problems = set(MOMENTS), []
+    moments = set(MOMENTS)
     for cell in code_cells(nb):
         for node in ast.walk(tree(cell)):
             if isinstance(node, ast.FunctionDef) and moments & {*called(node)}:
@@ -174,11 +164,10 @@ def asserts_nothing_of_one_moment(nb, page):
             if isinstance(node, ast.Assign) and moments & {*called(node.value)}:
                 moments |= {t.id for t in node.targets if isinstance(t, ast.Name)}
             if isinstance(node, ast.Assert) and moments & {*_affirmed(node.test)}:
-                problems.append(
+                yield (
                     f"{label(cell)} asserts {ast.unparse(node.test)}, which hangs on "
                     "the moment: use bookkit.moment.tell"
                 )
-    return problems
 
 
 def _affirmed(node):
@@ -188,15 +177,3 @@ def _affirmed(node):
     yield getattr(node, "attr", getattr(node, "id", ""))
     for child in ast.iter_child_nodes(node):
         yield from _affirmed(child)
-
-
-RULES = [
-    imports_the_library_first,
-    leaves_devices_to_the_library,
-    says_where_its_numbers_come_from,
-    describes_its_images,
-    draws_in_the_books_style,
-    ends_with_summary_and_exercises,
-    has_solved_exercises,
-    asserts_nothing_of_one_moment,
-]

@@ -1,7 +1,7 @@
 """Rules about the form of a chapter: how it opens, how long its main path is.
 
-A rule takes a notebook and the name of its page, and returns a list of messages,
-empty when all is well. The main path is what a reader sees without unfolding anything,
+A rule takes a notebook and the name of its page, and gives messages, none when all is
+well. The main path is what a reader sees without unfolding anything,
 up to the exercises.
 """
 
@@ -26,15 +26,13 @@ BARE = re.compile(r"(?m)^.*\b(?:True|False)$")
 def folds_its_set_up(nb, page):
     """The first code cell: imports, and nothing printed."""
     first = code_cells(nb)[0]
-    problems = []
     if "hide-input" not in tags(first):
-        problems.append("the first code cell is not tagged hide-input")
+        yield "the first code cell is not tagged hide-input"
     prompts = first.metadata.get("mystnb", {})
     if any(prompts.get(key) != text for key, text in SET_UP.items()):
-        problems.append(f"the first code cell does not have mystnb {SET_UP}")
+        yield f"the first code cell does not have mystnb {SET_UP}"
     if first.outputs:
-        problems.append("the first code cell prints something")
-    return problems
+        yield "the first code cell prints something"
 
 
 def has_a_short_main_path(nb, page):
@@ -44,12 +42,10 @@ def has_a_short_main_path(nb, page):
     for pattern in NO_WORDS:
         text = pattern.sub("", text)
     words = len(text.split())
-    problems = []
     if cells > MOST_CELLS:
-        problems.append(f"{cells} code cells on the main path, more than {MOST_CELLS}")
+        yield f"{cells} code cells on the main path, more than {MOST_CELLS}"
     if words > MOST_WORDS:
-        problems.append(f"{words} words on the main path, more than {MOST_WORDS}")
-    return problems
+        yield f"{words} words on the main path, more than {MOST_WORDS}"
 
 
 def _main_path(nb):
@@ -62,12 +58,10 @@ def _main_path(nb):
 
 
 def has_short_cells(nb, page):
-    return [
-        f"{label(cell)} has {lines} lines, more than {MOST_LINES}"
-        for cell in code_cells(nb)
-        for lines in [len(cell.source.splitlines())]
-        if lines > MOST_LINES
-    ]
+    for cell in code_cells(nb):
+        lines = len(cell.source.splitlines())
+        if lines > MOST_LINES:
+            yield f"{label(cell)} has {lines} lines, more than {MOST_LINES}"
 
 
 def prints_figures_with_what_it_asserts(nb, page):
@@ -88,12 +82,3 @@ def shows_source_at_the_end_of_a_cell(nb, page):
         and isinstance(statement.value, ast.Call)
         and getattr(statement.value.func, "id", "") in ("show", "show_from")
     ]
-
-
-RULES = [
-    folds_its_set_up,
-    has_a_short_main_path,
-    has_short_cells,
-    prints_figures_with_what_it_asserts,
-    shows_source_at_the_end_of_a_cell,
-]

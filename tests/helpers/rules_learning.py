@@ -1,7 +1,7 @@
 """Rules about how a chapter teaches: its opening, prompts, summary, exercises, terms.
 
-A rule takes a notebook and the name of its page, and returns a list of messages,
-empty when all is well.
+A rule takes a notebook and the name of its page, and gives messages, none when all is
+well.
 """
 
 import re
@@ -26,14 +26,11 @@ OPENING = ("After this chapter you can", "You need")
 def opens_with_what_it_gives_and_needs(nb, page):
     """And how long it runs, in words that tests/book/test_durations.py compares."""
     text = nb.cells[0].source if nb.cells else ""
-    problems = [
-        f"the first cell has no line that begins with **{words}**"
-        for words in OPENING
-        if not re.search(rf"(?m)^\*\*{words}\*\* \S", text)
-    ]
+    for words in OPENING:
+        if not re.search(rf"(?m)^\*\*{words}\*\* \S", text):
+            yield f"the first cell has no line that begins with **{words}**"
     if not HOW_LONG.search(text):
-        problems.append('the first cell does not say "runs in less than …"')
-    return problems
+        yield 'the first cell does not say "runs in less than …"'
 
 
 def asks_to_predict(nb, page):
@@ -46,9 +43,8 @@ def asks_to_predict(nb, page):
         and following.cell_type == "code"
         and re.search(r"(?m)^Predict\b", cell.source)
     ]
-    if len(prompts) >= 2:
-        return []
-    return [f"{len(prompts)} lines begin with Predict, before a code cell: two are due"]
+    if len(prompts) < 2:
+        yield f"{len(prompts)} lines before a code cell begin with Predict: two are due"
 
 
 def sums_up_in_points(nb, page):
@@ -87,7 +83,7 @@ def folds_what_it_hides_in_jupyter_too(nb, page):
 
 def lets_the_reader_check_an_answer(nb, page):
     """With the name of its page, below the exercise and above its solution."""
-    problems, checks, current = [], 0, None
+    checks, current = 0, None
     name = page.split("/")[-1]
     for cell in nb.cells:
         if cell.cell_type == "markdown":
@@ -98,10 +94,11 @@ def lets_the_reader_check_an_answer(nb, page):
         ):
             checks += 1
             if not re.search(rf'\bcheck\("{name}", {current}, None\)', cell.source):
-                problems.append(f"{label(cell)} does not check exercise {current}")
+                yield f"{label(cell)} does not check exercise {current}"
         else:
             current = None
-    return problems if checks else ["no exercise has a cell that checks an answer"]
+    if not checks:
+        yield "no exercise has a cell that checks an answer"
 
 
 def explains_its_bold_terms(nb, page):
@@ -130,15 +127,3 @@ def _exercises(nb):
             parts = EXERCISE.split(cell.source)
             found.update(zip(map(int, parts[1::2]), parts[2::2]))
     return found
-
-
-RULES = [
-    opens_with_what_it_gives_and_needs,
-    asks_to_predict,
-    sums_up_in_points,
-    grades_its_exercises,
-    folds_a_hint_below_each_exercise,
-    folds_what_it_hides_in_jupyter_too,
-    lets_the_reader_check_an_answer,
-    explains_its_bold_terms,
-]

@@ -1,7 +1,7 @@
 """Rules about what a notebook stores: counts, outputs, tags, size.
 
-A rule takes a notebook and the name of its page, and returns a list of messages,
-empty when all is well.
+A rule takes a notebook and the name of its page, and gives messages, none when all is
+well.
 """
 
 import ast
@@ -43,26 +43,22 @@ def is_valid(nb, page):
     try:
         nbformat.validate(nb)
     except nbformat.ValidationError as error:
-        return [f"not a valid notebook: {error.message}"]
-    return []
+        yield f"not a valid notebook: {error.message}"
 
 
 def was_executed_in_order(nb, page):
     """nbval never compares a cell whose execution count is null."""
     counts = [cell.get("execution_count") for cell in code_cells(nb)]
-    if counts == list(range(1, len(counts) + 1)):
-        return []
-    return [f"execution counts are {counts}: run the notebook from top to bottom"]
+    if counts != list(range(1, len(counts) + 1)):
+        yield f"execution counts are {counts}: run the notebook from top to bottom"
 
 
 def stores_errors_only_where_expected(nb, page):
-    problems = []
     for cell in code_cells(nb):
         failed = any(o.output_type == "error" for o in cell.outputs)
         if failed != ("raises-exception" in tags(cell)):
             what = "stores an error without" if failed else "stores no error, despite"
-            problems.append(f"{label(cell)} {what} the tag raises-exception")
-    return problems
+            yield f"{label(cell)} {what} the tag raises-exception"
 
 
 def stores_no_stderr(nb, page):
@@ -126,15 +122,3 @@ def _reads_a_clock(cell):
         and getattr(call.func, "attr", "") in ("run_line_magic", "run_cell_magic")
     ]
     return CLOCKS & {*called(root), *magics}
-
-
-RULES = [
-    is_valid,
-    was_executed_in_order,
-    stores_errors_only_where_expected,
-    stores_no_stderr,
-    is_small,
-    names_no_path_of_a_machine,
-    has_known_tags,
-    compares_no_times,
-]

@@ -218,15 +218,12 @@ def test_what_does_not_fit_the_limit_is_refused_before_it_is_made():
     assert max(memory.peak.values()) <= 8 * size + 8 * 4 * 64 * 4
 
 
-@pytest.mark.parametrize(
-    "what, message",
-    [
-        ({"shard": "stats"}, "unknown shard 'stats': choose.*Did you mean 'states'"),
-        ({"optimizer": "lamb"}, "unknown optimizer 'lamb'"),
-        ({"layers": network((2, 1, 1))}, "layer 1 has 2 parameters, which 3 devices"),
-        ({"layers": network((4, 4)) + network((4, 4), "float64")}, "cast them"),
-    ],
-)
+@pytest.mark.parametrize("what, message", [
+    ({"shard": "stats"}, "unknown shard 'stats': choose.*Did you mean 'states'"),
+    ({"optimizer": "lamb"}, "unknown optimizer 'lamb'"),
+    ({"layers": network((2, 1, 1))}, "layer 1 has 2 parameters, which 3 devices"),
+    ({"layers": network((4, 4)) + network((4, 4), "float64")}, "cast them"),
+])  # fmt: skip
 def test_what_cannot_be_shared_is_refused(what, message):
     given = {"layers": network((4, 4)), **what}
     with pytest.raises(ValueError, match=message):

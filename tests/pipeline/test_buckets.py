@@ -187,19 +187,16 @@ def test_sentences_end_at_full_stops_and_lines():
     assert sentences("One. Two 2.5\n\n  x\nthree ") == ["One.", "Two 2.5", "three"]
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (lambda: sentences(""), "a text of 0 characters without a sentence"),
-        (lambda: sentences("a\n\nb"), "without a sentence"),
-        (lambda: BucketIter([], LENGTHS, N), "no sequences: the text is empty"),
-        (lambda: BucketIter([[1, 2], [3]], LENGTHS, N), "sequence 1 has 1 characters"),
-        (lambda: BucketIter([[1, 2]], [], N), r"buckets \[\] must be 1 at least"),
-        (lambda: BucketIter([[1, 2]], [0, 3], N), "must be 1 at least"),
-        (lambda: BucketIter([[1, 2]], LENGTHS, 0), "batch_size=0"),
-        (lambda: BucketIter([[1, 2]], LENGTHS, N, too_long="cut"), "write 'error' or"),
-    ],
-)
+@pytest.mark.parametrize("call, message", [
+    (lambda: sentences(""), "a text of 0 characters without a sentence"),
+    (lambda: sentences("a\n\nb"), "without a sentence"),
+    (lambda: BucketIter([], LENGTHS, N), "no sequences: the text is empty"),
+    (lambda: BucketIter([[1, 2], [3]], LENGTHS, N), "sequence 1 has 1 characters"),
+    (lambda: BucketIter([[1, 2]], [], N), r"buckets \[\] must be 1 at least"),
+    (lambda: BucketIter([[1, 2]], [0, 3], N), "must be 1 at least"),
+    (lambda: BucketIter([[1, 2]], LENGTHS, 0), "batch_size=0"),
+    (lambda: BucketIter([[1, 2]], LENGTHS, N, too_long="cut"), "write 'error' or"),
+])  # fmt: skip
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -59,14 +59,11 @@ def means_added():
     return numbers("micro_batches", 5, " micro-batches of one size")[0]
 
 
-@pytest.mark.parametrize(
-    "key, answer",
-    [
-        (("where_to_cut", 1), third_device),
-        (("lstm_pipeline", 1), steps_for_a_speed_up),
-        (("micro_batches", 1), micro_batches_for_a_tenth),
-        (("micro_batches", 5), means_added),
-    ],
-)
+@pytest.mark.parametrize("key, answer", [
+    (("where_to_cut", 1), third_device),
+    (("lstm_pipeline", 1), steps_for_a_speed_up),
+    (("micro_batches", 1), micro_batches_for_a_tenth),
+    (("micro_batches", 5), means_added),
+])  # fmt: skip
 def test_the_numbers_of_the_text_give_the_answer_that_is_right(key, answer):
     assert says(QUESTIONS[key], answer()) == "right."

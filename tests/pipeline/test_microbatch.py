@@ -237,14 +237,11 @@ def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():
         assert peak - other > fewer * micro_batch // 2
 
 
-@pytest.mark.parametrize(
-    "p, m, n, targets, message",
-    [
-        (2, 8, 5, 5, "8 micro-batches of 5 examples: use 5 at the most"),
-        (3, 2, 6, 6, "a schedule for 3 stages, but 2"),
-        (2, 2, 6, 4, "X has 6 examples, y has 4"),
-    ],
-)
+@pytest.mark.parametrize("p, m, n, targets, message", [
+    (2, 8, 5, 5, "8 micro-batches of 5 examples: use 5 at the most"),
+    (3, 2, 6, 6, "a schedule for 3 stages, but 2"),
+    (2, 2, 6, 4, "X has 6 examples, y has 4"),
+])  # fmt: skip
 def test_a_minibatch_that_does_not_fit_is_refused(p, m, n, targets, message):
     stages = dense_stages(init_dense(2, 3), try_all_devices(2))
     X, y = minibatch(n, 3)[0], minibatch(targets, 3)[1]

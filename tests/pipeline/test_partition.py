@@ -63,69 +63,45 @@ def test_equal_devices_without_limits_need_only_a_time_for_each_layer(times, k):
     assert max(device_times(balance(times, k), times, k)) == best
 
 
-def test_four_equal_layers_are_cut_in_the_middle():
+def test_cuts_that_one_can_check_by_eye():
     assert balance([5, 5, 5, 5], 2) == (0, 0, 1, 1)
-
-
-def test_a_device_of_half_the_speed_gets_half_the_work():
-    assert balance([[1, 2]] * 6, 2) == (0, 0, 0, 0, 1, 1)
-
-
-def test_a_crossing_that_costs_more_than_it_saves_leaves_a_device_empty():
+    assert balance([[1, 2]] * 6, 2) == (0, 0, 0, 0, 1, 1)  # one of half the speed
+    # A crossing that costs more than it saves leaves a device empty.
     assert balance([4, 4], 2, crossing=[3, 0]) == (0, 1)
     assert balance([4, 4], 2, crossing=[5, 0]) == (0, 0)
-
-
-def test_more_devices_than_layers_leave_devices_empty():
-    placement = balance([3, 4], 5)
+    placement = balance([3, 4], 5)  # more devices than layers
     assert max(Counter(placement).values()) == 1 and len(placement) == 2
+    limits = [1000, math.inf]  # a limit moves the cut away from the middle
+    assert balance([5, 5, 5, 5], 2, memory=[800] * 4, limits=limits) == (0, 1, 1, 1)
 
 
-def test_a_limit_moves_the_cut_away_from_the_balanced_place():
-    assert balance([1, 1, 1, 1], 2) == (0, 0, 1, 1)
-    limits = [1000, math.inf]
-    assert balance([1, 1, 1, 1], 2, memory=[800] * 4, limits=limits) == (0, 1, 1, 1)
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"times": [], "k": 2}, "there are no layers"),
-        ({"times": [1], "k": 0}, "whole number of devices, not k=0"),
-        ({"times": [1], "k": 1.5}, "whole number of devices, not k=1.5"),
-        ({"times": [1, -2], "k": 1}, "time of layer 1 on device 0 is -2"),
-        ({"times": [1, math.nan], "k": 1}, "time of layer 1 on device 0 is nan"),
-        ({"times": [math.inf], "k": 1}, "time of layer 0 on device 0 is inf"),
-        ({"times": [[1, 2], [1]], "k": 2}, "1 times of layer 1, but 2 devices"),
-        ({"times": [1, 2], "k": 1, "crossing": [1]}, "1 crossing costs, but 2 layers"),
-        ({"times": [1], "k": 1, "crossing": [-1]}, "crossing cost of layer 0 is -1"),
-        ({"times": [1], "k": 1, "memory": [1]}, "memory and limits together"),
-        (
-            {"times": [1], "k": 1, "memory": [1, 2], "limits": [9]},
-            "2 memory sizes, but 1 layers",
-        ),
-        (
-            {"times": [1], "k": 2, "memory": [1], "limits": [9]},
-            "1 limits, but 2 devices",
-        ),
-        (
-            {"times": [1], "k": 1, "memory": [1], "limits": [math.nan]},
-            "limit of device 0 is nan",
-        ),
-    ],
-)
+@pytest.mark.parametrize("arguments, message", [
+    ({"times": [], "k": 2}, "there are no layers"),
+    ({"times": [1], "k": 0}, "whole number of devices, not k=0"),
+    ({"times": [1], "k": 1.5}, "whole number of devices, not k=1.5"),
+    ({"times": [1, -2], "k": 1}, "time of layer 1 on device 0 is -2"),
+    ({"times": [1, math.nan], "k": 1}, "time of layer 1 on device 0 is nan"),
+    ({"times": [math.inf], "k": 1}, "time of layer 0 on device 0 is inf"),
+    ({"times": [[1, 2], [1]], "k": 2}, "1 times of layer 1, but 2 devices"),
+    ({"times": [1, 2], "k": 1, "crossing": [1]}, "1 crossing costs, but 2 layers"),
+    ({"times": [1], "k": 1, "crossing": [-1]}, "crossing cost of layer 0 is -1"),
+    ({"times": [1], "k": 1, "memory": [1]}, "memory and limits together"),
+    ({"times": [1], "k": 1, "memory": [1, 2], "limits": [9]},
+     "2 memory sizes, but 1 layers"),
+    ({"times": [1], "k": 2, "memory": [1], "limits": [9]},
+     "1 limits, but 2 devices"),
+    ({"times": [1], "k": 1, "memory": [1], "limits": [math.nan]},
+     "limit of device 0 is nan"),
+])  # fmt: skip
 def test_what_cannot_be_placed_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         balance(**arguments)
 
 
-def test_a_layer_too_large_for_any_device_is_named_with_the_bytes_missing():
+def test_layers_too_large_alone_or_together_are_named_with_the_bytes_missing():
     with pytest.raises(ValueError, match="layer decode needs 1,500 bytes, 500 more"):
         balance([1, 1], 2, memory=[10, 1500], limits=[1000, 900],
                 names=["embed", "decode"])  # fmt: skip
-
-
-def test_layers_too_large_together_are_named_with_device_and_bytes_missing():
     message = "device 0 has a, b: 1,200 bytes, 200 over its limit of 1,000"
     with pytest.raises(ValueError, match=message):
         balance([1] * 3, 2, memory=[600] * 3, limits=[1000, 600], names="abc")
@@ -216,11 +192,13 @@ def steps_of_networks(draw):
 
 @cases
 @given(steps_of_networks())
-def test_a_step_takes_as_long_as_its_busiest_device_at_least(case):
-    placement, layers, _ = case
+def test_a_step_takes_as_long_as_its_busiest_device_at_least_and_all_on_one(case):
+    placement, layers, seq_len = case
     busiest = max(device_times(placement, [layer.time for layer in layers]))
-    total = sum(layer.time + 2 * layer.crossing for layer in layers)
-    assert busiest - 1e-6 <= predict(*case) <= total + 1e-6
+    crossing = sum(2 * layer.crossing for layer in layers)
+    alone = predict((0,) * len(layers), layers, seq_len)
+    assert alone == pytest.approx(sum(layer.time for layer in layers))
+    assert busiest - 1e-6 <= predict(*case) <= alone + crossing + 1e-6
 
 
 @cases
@@ -241,15 +219,6 @@ def test_a_device_does_one_thing_at_a_time_and_nothing_before_it_can(case):
             assert done["forward", s.layer, s.t] <= s.start + 1e-9
 
 
-@cases
-@given(steps_of_networks())
-def test_on_one_device_a_step_takes_the_sum_of_its_layers(case):
-    _, layers, seq_len = case
-    placement = (0,) * len(layers)
-    total = sum(layer.time for layer in layers)
-    assert predict(placement, layers, seq_len) == pytest.approx(total)
-
-
 def test_crossing_is_paid_both_ways_by_the_device_that_sends():
     layers = [Layer("a", 10, 10, crossing=4), Layer("b", 10, 10)]
     sent = [s for s in simulate((0, 1), layers, 1) if s.kind == "copy"]
@@ -267,16 +236,13 @@ def test_the_best_placement_has_the_smallest_prediction():
     assert best == (0, 0, 1, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "placement, layers, seq_len, message",
-    [
-        ((), [], 3, "there are no layers"),
-        ((0,), lstm(2), 3, r"\(0,\) names 1 devices for 2 layers"),
-        ((0, 0), lstm(2), 0, "one time step at least, not 0"),
-        ((0,), [Layer("a", -1, 0)], 3, "of a, number 0 is -1"),
-        ((0,), [Layer("a", 1, 1, crossing=-2)], 3, "of a, number 2 is -2"),
-    ],
-)
+@pytest.mark.parametrize("placement, layers, seq_len, message", [
+    ((), [], 3, "there are no layers"),
+    ((0,), lstm(2), 3, r"\(0,\) names 1 devices for 2 layers"),
+    ((0, 0), lstm(2), 0, "one time step at least, not 0"),
+    ((0,), [Layer("a", -1, 0)], 3, "of a, number 0 is -1"),
+    ((0,), [Layer("a", 1, 1, crossing=-2)], 3, "of a, number 2 is -2"),
+])  # fmt: skip
 def test_a_step_that_makes_no_sense_is_refused(placement, layers, seq_len, message):
     with pytest.raises(ValueError, match=message):
         simulate(placement, layers, seq_len)

@@ -166,14 +166,11 @@ def test_a_stage_that_leaves_out_a_micro_batch_is_noticed_by_its_neighbour():
 
 
 @every_schedule
-@pytest.mark.parametrize(
-    "p, m, message",
-    [
-        (0, 4, "stages must be a whole number from 1, not 0"),
-        (2, 0, "micro-batches must be a whole number from 1, not 0"),
-        (2, 2.5, "micro-batches must be a whole number from 1, not 2.5"),
-    ],
-)
+@pytest.mark.parametrize("p, m, message", [
+    (0, 4, "stages must be a whole number from 1, not 0"),
+    (2, 0, "micro-batches must be a whole number from 1, not 0"),
+    (2, 2.5, "micro-batches must be a whole number from 1, not 2.5"),
+])  # fmt: skip
 def test_counts_that_are_none_are_refused(make, p, m, message):
     for function in (make, bubble_formula):
         with pytest.raises(ValueError, match=message):

@@ -150,14 +150,11 @@ def test_a_listening_process_is_told_of_and_its_port_kept_from_others(agents):
                                    "code": 98}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "command, folder, text, code",
-    [
-        (["no-such"], "/", "no-such: No such file or directory", 127),
-        (["/etc/passwd"], "/", "/etc/passwd: Permission denied", 126),
-        (["true"], "/no/such", "there is no folder /no/such", 126),
-    ],
-)
+@pytest.mark.parametrize("command, folder, text, code", [
+    (["no-such"], "/", "no-such: No such file or directory", 127),
+    (["/etc/passwd"], "/", "/etc/passwd: Permission denied", 126),
+    (["true"], "/no/such", "there is no folder /no/such", 126),
+])  # fmt: skip
 def test_what_cannot_be_started_is_told_with_its_reason(agents, command, folder, text,
                                                         code):
     _, channel = agents()

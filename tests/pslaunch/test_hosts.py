@@ -22,24 +22,21 @@ def test_each_line_is_a_host_with_perhaps_a_port_a_user_and_slots(tmp_path):
         "h1", "10.0.0.12:2222", "alice@h-3.example"]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "lines, message",
-    [
-        ([], "hosts: there is no host in it"),
-        (["# h1"], "there is no host in it"),
-        (["h1", "h2", "h1:22"], "hosts, line 3: h1 is there twice, first in line 1"),
-        (["h1 h2"], "hosts, line 1: 'h1 h2' is no host"),
-        (["-oProxyCommand=x"], "'-oProxyCommand=x' is no host"),
-        (["h1;reboot"], "'h1;reboot' is no host"),
-        (["$(reboot)"], "is no host"),
-        (["h1:0"], "there is no port 0"),
-        (["h1:65536"], "there is no port 65536"),
-        (["h1:ssh"], "'h1:ssh' is no host"),
-        (["h1 slots=0"], "is no host"),
-        (["-l@h1"], "is no host"),
-        (["[::1]:22"], "is no host"),
-    ],
-)
+@pytest.mark.parametrize("lines, message", [
+    ([], "hosts: there is no host in it"),
+    (["# h1"], "there is no host in it"),
+    (["h1", "h2", "h1:22"], "hosts, line 3: h1 is there twice, first in line 1"),
+    (["h1 h2"], "hosts, line 1: 'h1 h2' is no host"),
+    (["-oProxyCommand=x"], "'-oProxyCommand=x' is no host"),
+    (["h1;reboot"], "'h1;reboot' is no host"),
+    (["$(reboot)"], "is no host"),
+    (["h1:0"], "there is no port 0"),
+    (["h1:65536"], "there is no port 65536"),
+    (["h1:ssh"], "'h1:ssh' is no host"),
+    (["h1 slots=0"], "is no host"),
+    (["-l@h1"], "is no host"),
+    (["[::1]:22"], "is no host"),
+])  # fmt: skip
 def test_a_line_that_is_no_host_is_named_with_its_number(lines, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         read(lines)

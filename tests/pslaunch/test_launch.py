@@ -122,13 +122,10 @@ def test_a_job_whose_workers_open_no_store_ends_well_and_says_so():
                                 "worker-1"]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "script, code, cause",
-    [
-        ("exit 3", 3, "worker 1 ended with code 3 before the job was ready"),
-        ("kill -SEGV $$", 139, "worker 1 was ended by SIGSEGV"),
-    ],
-)
+@pytest.mark.parametrize("script, code, cause", [
+    ("exit 3", 3, "worker 1 ended with code 3 before the job was ready"),
+    ("kill -SEGV $$", 139, "worker 1 was ended by SIGSEGV"),
+])  # fmt: skip
 def test_the_code_of_the_worker_that_failed_is_the_jobs(script, code, cause):
     lines = f"echo before; [ $DMLC_WORKER_ID = 0 ] && sleep 100; echo last; {script}"
     job = launch.run(["bash", "-c", lines], num_workers=2)
@@ -368,22 +365,19 @@ def test_a_dry_run_starts_nothing_and_shows_no_values_but_its_own(capsys, monkey
     assert "T_TOKEN=…" in out and "secret" not in out and "hidden" not in out
 
 
-@pytest.mark.parametrize(
-    "argv, message",
-    [
-        ("echo", "the following arguments are required: -n/--num-workers"),
-        ("-n 2", "which command"),
-        ("-n 0 echo", "'0': expected a whole number from 1"),
-        ("-n 2 --launcher ssh echo", "the launcher ssh needs hosts: name a file"),
-        ("-n 2 --launcher mesos echo", "'mesos' is not here yet: there is local"),
-        ("-n 2 --interface eth1 echo", "interface: the launcher local knows this"),
-        ("-n 2 --launcher magic echo", "'magic' is not known: there is local"),
-        ("-n 2 --env T_NOT_HERE echo", "T_NOT_HERE has no value here"),
-        ("-n 2 --env DMLC_ROLE:server echo", "DMLC_ROLE is set by the launcher"),
-        ("-n 2 --log-dir /dev/null/x echo", "/dev/null"),
-        ("-n 2 --frobnicate echo", "unrecognized arguments: --frobnicate"),
-    ],
-)
+@pytest.mark.parametrize("argv, message", [
+    ("echo", "the following arguments are required: -n/--num-workers"),
+    ("-n 2", "which command"),
+    ("-n 0 echo", "'0': expected a whole number from 1"),
+    ("-n 2 --launcher ssh echo", "the launcher ssh needs hosts: name a file"),
+    ("-n 2 --launcher mesos echo", "'mesos' is not here yet: there is local"),
+    ("-n 2 --interface eth1 echo", "interface: the launcher local knows this"),
+    ("-n 2 --launcher magic echo", "'magic' is not known: there is local"),
+    ("-n 2 --env T_NOT_HERE echo", "T_NOT_HERE has no value here"),
+    ("-n 2 --env DMLC_ROLE:server echo", "DMLC_ROLE is set by the launcher"),
+    ("-n 2 --log-dir /dev/null/x echo", "/dev/null"),
+    ("-n 2 --frobnicate echo", "unrecognized arguments: --frobnicate"),
+])  # fmt: skip
 def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
     try:
         code = command_line.main(argv.split())
@@ -394,27 +388,24 @@ def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
     assert message in err
 
 
-@pytest.mark.parametrize(
-    "given, message",
-    [
-        ({"command": "echo hi"}, "give a list of words"),
-        ({"command": []}, "give a list of words"),
-        ({"command": ["a\0b"]}, "null character"),
-        ({"num_workers": 0}, "num_workers=0: give a whole number from 1"),
-        ({"num_servers": 1.5}, "num_servers=1.5"),
-        ({"launcher": "magic"}, "launcher='magic': there is local"),
-        ({"launcher": "ssh"}, "the launcher ssh needs hosts"),
-        ({"launcher": "local", "hosts": ["h1"]}, "hosts: the launcher local knows"),
-        ({"verbose": 3}, "PS_VERBOSE is 0, 1 or 2"),
-        ({"attempts": 0}, "attempts=0"),
-        ({"max_restarts": -1}, "max_restarts=-1"),
-        ({"max_restarts": 1.5}, "max_restarts=1.5"),
-        ({"max_restarts": "2"}, "max_restarts='2'"),
-        ({"env": {"PORT": 1}}, "PORT is set by the launcher"),
-        ({"env_worker": {"A=B": 1}}, "'A=B' is not the name of a variable"),
-        ({"env_server": ["A:1"]}, "list: give variables as a dict"),
-    ],
-)
+@pytest.mark.parametrize("given, message", [
+    ({"command": "echo hi"}, "give a list of words"),
+    ({"command": []}, "give a list of words"),
+    ({"command": ["a\0b"]}, "null character"),
+    ({"num_workers": 0}, "num_workers=0: give a whole number from 1"),
+    ({"num_servers": 1.5}, "num_servers=1.5"),
+    ({"launcher": "magic"}, "launcher='magic': there is local"),
+    ({"launcher": "ssh"}, "the launcher ssh needs hosts"),
+    ({"launcher": "local", "hosts": ["h1"]}, "hosts: the launcher local knows"),
+    ({"verbose": 3}, "PS_VERBOSE is 0, 1 or 2"),
+    ({"attempts": 0}, "attempts=0"),
+    ({"max_restarts": -1}, "max_restarts=-1"),
+    ({"max_restarts": 1.5}, "max_restarts=1.5"),
+    ({"max_restarts": "2"}, "max_restarts='2'"),
+    ({"env": {"PORT": 1}}, "PORT is set by the launcher"),
+    ({"env_worker": {"A=B": 1}}, "'A=B' is not the name of a variable"),
+    ({"env_server": ["A:1"]}, "list: give variables as a dict"),
+])  # fmt: skip
 def test_a_wrong_argument_is_named_with_its_value(given, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         launch.run(**{"command": ["echo"], **given})

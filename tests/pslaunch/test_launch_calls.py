@@ -138,31 +138,25 @@ def around(five):
     return worker
 
 
-@pytest.mark.parametrize(
-    "function, message",
-    [
-        (lambda kv: 1, "give a function that was defined with def"),
-        (print, "give a function that was defined with def"),
-        (around(5), "worker uses five of the function around it"),
-        (uses_a_constant, "uses FIVE, which is defined outside of it: make it an"),
-        (uses_a_function, "uses adds_up, which is defined outside of it"),
-        (uses_an_impostor, "uses says_it_is_another, which is defined outside of it"),
-        (uses_nothing_known, "uses unheard_of, which is not defined"),
-    ],
-)
+@pytest.mark.parametrize("function, message", [
+    (lambda kv: 1, "give a function that was defined with def"),
+    (print, "give a function that was defined with def"),
+    (around(5), "worker uses five of the function around it"),
+    (uses_a_constant, "uses FIVE, which is defined outside of it: make it an"),
+    (uses_a_function, "uses adds_up, which is defined outside of it"),
+    (uses_an_impostor, "uses says_it_is_another, which is defined outside of it"),
+    (uses_nothing_known, "uses unheard_of, which is not defined"),
+])  # fmt: skip
 def test_a_function_that_cannot_be_sent_is_refused_with_the_reason(function, message):
     with pytest.raises(ValueError, match=message):
         launch.call(function)
 
 
-@pytest.mark.parametrize(
-    "value, kind",
-    [
-        ({1, 2}, "set"),
-        ({1: "a"}, "dict"),  # JSON would make a text of the key
-        (numpy.array([object()]), "ndarray"),
-    ],
-)
+@pytest.mark.parametrize("value, kind", [
+    ({1, 2}, "set"),
+    ({1: "a"}, "dict"),  # JSON would make a text of the key
+    (numpy.array([object()]), "ndarray"),
+])  # fmt: skip
 def test_an_argument_that_cannot_be_sent_is_refused(value, kind):
     with pytest.raises(TypeError, match=f"; a {kind} cannot$"):
         launch.call(makes_its_own, value)

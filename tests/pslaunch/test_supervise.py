@@ -31,15 +31,12 @@ def gave_up(*message):
 # ---- What a process printed ----
 
 
-@pytest.mark.parametrize(
-    "message, closed",
-    [
-        ((1, 5, LAST), True),
-        ((1, 1, LAST), False),  # the first barrier, at which the store is opened
-        ((1, 5, OF_WORKERS), False),  # the program's own, perhaps
-        ((8, 5, PUSH), False),
-    ],
-)
+@pytest.mark.parametrize("message, closed", [
+    ((1, 5, LAST), True),
+    ((1, 1, LAST), False),  # the first barrier, at which the store is opened
+    ((1, 5, OF_WORKERS), False),  # the program's own, perhaps
+    ((8, 5, PUSH), False),
+])  # fmt: skip
 def test_a_worker_that_gave_up_was_done_if_it_wanted_to_leave(message, closed):
     log = gave_up(*message)
     assert supervise.had_closed("worker", log) == closed

@@ -47,17 +47,14 @@ def default_and_changed(tmp_path_factory):
     return facts(folder / "default", {}), facts(folder / "changed", CHANGED)
 
 
-@pytest.mark.parametrize(
-    "variable, fact, default, changed",
-    [
-        ("MXNET_EXEC_INPLACE_GRAD_SUM_CAP", "gradient sums",
-         {"_grad_add": 0, "add_n": 1}, {"_grad_add": 3, "add_n": 0}),
-        ("MXNET_UPDATE_ON_KVSTORE", "updates on store", True, False),
-        ("MXNET_OPTIMIZER_AGGREGATION_SIZE", "arrays in one update", 4, 7),
-        ("MXNET_CPU_WORKER_NTHREADS", "threads of a second device", 1, 5),
-        ("MXNET_PROFILER_AUTOSTART", "profile", False, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("variable, fact, default, changed", [
+    ("MXNET_EXEC_INPLACE_GRAD_SUM_CAP", "gradient sums",
+     {"_grad_add": 0, "add_n": 1}, {"_grad_add": 3, "add_n": 0}),
+    ("MXNET_UPDATE_ON_KVSTORE", "updates on store", True, False),
+    ("MXNET_OPTIMIZER_AGGREGATION_SIZE", "arrays in one update", 4, 7),
+    ("MXNET_CPU_WORKER_NTHREADS", "threads of a second device", 1, 5),
+    ("MXNET_PROFILER_AUTOSTART", "profile", False, True),
+])  # fmt: skip
 def test_a_variable_changes_what_the_page_says(
     default_and_changed, variable, fact, default, changed
 ):

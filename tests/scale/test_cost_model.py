@@ -31,16 +31,9 @@ counts = st.integers(1, 40)
 
 def test_a_gigabit_link_moves_125_megabytes_per_second():
     link = network(1, latency=0.5)
-    assert link.beta == 8e-9
+    assert (link.beta, network(10).beta) == (8e-9, pytest.approx(8e-10))
     assert link.seconds(125_000_000) == pytest.approx(1.5)
-
-
-def test_ten_times_the_bandwidth_is_a_tenth_of_the_time_per_byte():
-    assert network(10).beta == pytest.approx(network(1).beta / 10)
-
-
-def test_at_its_half_a_link_spends_as_long_on_latency_as_on_bytes():
-    link = Link(2.0, 0.5)
+    # At its half, it spends as long on latency as on bytes.
     assert link.seconds(link.half) == 2 * link.alpha
 
 
@@ -137,19 +130,12 @@ def test_an_unknown_way_is_refused_with_the_known_ones():
 # ---- networks
 
 
-def test_lenet_has_the_parameters_that_it_has():
-    assert LENET.parameters == sum(map(prod, lenet.SHAPES))
-    assert LENET.arrays == len(lenet.SHAPES)
+def test_the_networks_have_the_parameters_of_this_library_and_of_mxnet():
+    vgg = networks.build("vgg11", (3, 32, 32), try_all_devices(1)).collect_params()
+    both = (LENET, lenet.SHAPES), (VGG11, [p.shape for p in vgg.values()])
+    for model, shapes in both:
+        assert (model.parameters, model.arrays) == (sum(map(prod, shapes)), len(shapes))
     assert cases.LENET_BYTES == LENET.nbytes
-
-
-def test_vgg_has_the_parameters_of_the_model_zoo():
-    net = networks.build("vgg11", (3, 32, 32), try_all_devices(1))
-    shapes = [p.shape for p in net.collect_params().values()]
-    assert (VGG11.parameters, VGG11.arrays) == (sum(map(prod, shapes)), len(shapes))
-
-
-def test_the_lstm_layers_have_the_parameters_of_mxnet():
     layers = gluon.rnn.LSTM(1500, 2, input_size=1500).collect_params().values()
     inside = sum(prod(p.shape) for p in layers)
     assert LSTM.parameters == inside + 2 * 1500 * 10_000 + 10_000
@@ -180,15 +166,12 @@ def plans():
 
 @quick
 @given(st.sampled_from(MODELS), counts, plans())
-def test_no_cluster_is_more_than_perfect(model, k, plan):
+def test_no_cluster_is_more_than_perfect_and_one_device_needs_no_exchange(
+    model, k, plan
+):
     link = network(10)
     assert 0 < step.strong(model, 4096, k, GPU, link, plan) <= 1 + 1e-12
     assert 0 < step.weak(model, 64, k, GPU, link, plan) <= 1 + 1e-12
-
-
-@quick
-@given(st.sampled_from(MODELS), plans())
-def test_one_device_needs_no_exchange(model, plan):
     alone = step.seconds(model, 64, 1, GPU, network(1), plan)
     assert alone == pytest.approx(GPU.seconds(model, 64))
 

@@ -112,17 +112,14 @@ def test_a_rounding_error_is_no_work_that_needs_a_checkpoint():
     assert failures.simulate(0.8, 0.1, 30, 0, []).written == 8
 
 
-@pytest.mark.parametrize(
-    "work, write, restart, times, seconds, lost, written",
-    [
-        # 0–10 work, 10–11 written, 11–17 lost, 17–20 restart, 20–30, 30–31 written
-        (20, 1, 3, [17], 31, 6, 2),
-        # A failure while restarting begins the restart again.
-        (10, 1, 3, [5, 6], 6 + 3 + 11, 5, 1),
-        # A failure while writing loses what was being written.
-        (10, 2, 0, [11], 23, 11, 1),
-    ],
-)
+@pytest.mark.parametrize("work, write, restart, times, seconds, lost, written", [
+    # 0–10 work, 10–11 written, 11–17 lost, 17–20 restart, 20–30, 30–31 written
+    (20, 1, 3, [17], 31, 6, 2),
+    # A failure while restarting begins the restart again.
+    (10, 1, 3, [5, 6], 6 + 3 + 11, 5, 1),
+    # A failure while writing loses what was being written.
+    (10, 2, 0, [11], 23, 11, 1),
+])  # fmt: skip
 def test_a_failure_costs_what_was_not_saved_and_the_restart(
     work, write, restart, times, seconds, lost, written
 ):

@@ -113,11 +113,7 @@ def test_the_pairs_of_a_round():
         [0, 1, 1],
         [0, 0, 1],
     ]
-    assert ring.work(ring.zigzag(3), causal=True) == [
-        [3, 3, 3],
-        [2, 2, 2],
-        [2, 2, 2],
-    ]
+    assert ring.work(ring.zigzag(3), causal=True) == [[3, 3, 3], [2, 2, 2], [2, 2, 2]]
     assert ring.work(ring.zigzag(2), causal=False) == [[4, 4], [4, 4]]
 
 
@@ -128,16 +124,13 @@ def test_zigzag_is_the_same_work_for_all_and_half_of_it(k):
     assert sum(map(sum, rows)) == k * (2 * k + 1)  # of (2k)² pairs
 
 
-@pytest.mark.parametrize(
-    "n, order, message",
-    [
-        (10, ring.zigzag(2), "10 positions .* 4 equal chunks: pad to 12"),
-        (3, ring.zigzag(2), "3 positions .* 4 equal chunks: pad to 4"),
-        (8, ring.contiguous(4), "lists of one length for 2 devices"),
-        (8, [[0], [1, 2]], "lists of one length for 2 devices"),
-        (8, [[0], [2]], r"the order \[\[0\], \[2\]\] must have each chunk once"),
-    ],
-)
+@pytest.mark.parametrize("n, order, message", [
+    (10, ring.zigzag(2), "10 positions .* 4 equal chunks: pad to 12"),
+    (3, ring.zigzag(2), "3 positions .* 4 equal chunks: pad to 4"),
+    (8, ring.contiguous(4), "lists of one length for 2 devices"),
+    (8, [[0], [1, 2]], "lists of one length for 2 devices"),
+    (8, [[0], [2]], r"the order \[\[0\], \[2\]\] must have each chunk once"),
+])  # fmt: skip
 def test_what_cannot_be_cut_is_refused(n, order, message):
     with pytest.raises(ValueError, match=message):
         ring.split(numpy.zeros((1, n, 2)), order, try_all_devices(2))

@@ -197,35 +197,20 @@ def test_joining_undoes_splitting():
         assert all((a == b).all() for a, b in zip(joined, params))
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (
-            lambda d: tp.column_split(numpy.ones((8, 3)), d),
-            "3 columns cannot be split over 4 devices: use 1 to 3",
-        ),
-        (
-            lambda d: tp.row_split(numpy.ones((2, 8)), d),
-            "2 rows cannot be split over 4 devices",
-        ),
-        (
-            lambda d: tp.split_block(block(9, 3, 9), d),
-            "3 hidden values cannot be split over 4 devices",
-        ),
-        (
-            lambda d: tp.split_block(block(9, 3, 9), []),
-            "3 hidden values cannot be split over 0 devices",
-        ),
-        (
-            lambda d: tp.split_block(block(4, 8, 4)[:3] + [numpy.ones(5)], d),
-            r"\(8, 4\), \(5,\)\]: they must be \(in, hidden\)",
-        ),
-        (
-            lambda d: tp.split_block([numpy.ones((4, 9)), *block(4, 8, 4)[1:]], d),
-            r"\[\(4, 9\), \(8,\), \(8, 4\), \(4,\)\]: they must be",
-        ),
-    ],
-)
+@pytest.mark.parametrize("call, message", [
+    (lambda d: tp.column_split(numpy.ones((8, 3)), d),
+     "3 columns cannot be split over 4 devices: use 1 to 3"),
+    (lambda d: tp.row_split(numpy.ones((2, 8)), d),
+     "2 rows cannot be split over 4 devices"),
+    (lambda d: tp.split_block(block(9, 3, 9), d),
+     "3 hidden values cannot be split over 4 devices"),
+    (lambda d: tp.split_block(block(9, 3, 9), []),
+     "3 hidden values cannot be split over 0 devices"),
+    (lambda d: tp.split_block(block(4, 8, 4)[:3] + [numpy.ones(5)], d),
+     r"\(8, 4\), \(5,\)\]: they must be \(in, hidden\)"),
+    (lambda d: tp.split_block([numpy.ones((4, 9)), *block(4, 8, 4)[1:]], d),
+     r"\[\(4, 9\), \(8,\), \(8, 4\), \(4,\)\]: they must be"),
+])  # fmt: skip
 def test_what_cannot_be_divided_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(try_all_devices(4))

@@ -30,16 +30,13 @@ def test_a_lesson_reaches_its_own_tests_first_and_then_those_of_its_users():
     assert not {"tests/data/test_text.py", "tests/pslaunch/test_door.py"} & later
 
 
-@pytest.mark.parametrize(
-    ("file", "test"),
-    [
-        ("tests/data/test_text.py", "tests/data/test_text.py"),
-        ("tests/helpers/idx_files.py", "tests/data/test_idx.py"),
-        ("tools/house.py", "tests/book/test_house.py"),
-        ("chapters/devices/devices.ipynb", "tests/book"),
-        ("requirements/cpu.txt", "tests/tools/test_setup.py"),
-    ],
-)
+@pytest.mark.parametrize(("file", "test"), [
+    ("tests/data/test_text.py", "tests/data/test_text.py"),
+    ("tests/helpers/idx_files.py", "tests/data/test_idx.py"),
+    ("tools/house.py", "tests/book/test_house.py"),
+    ("chapters/devices/devices.ipynb", "tests/book"),
+    ("requirements/cpu.txt", "tests/tools/test_setup.py"),
+])  # fmt: skip
 def test_files_that_no_module_imports_reach_the_tests_that_read_them(file, test):
     assert any(test in level for level in check.reached([file]))
 

@@ -115,10 +115,7 @@ def make(tmp_path):
 
 
 def test_a_failing_cell_is_shown_and_ends_the_run(make, capsys):
-    book = make(
-        one=["# Title", "x = 0", "y = 1 \n1 / x"],
-        two=["print('not reached')"],
-    )
+    book = make(one=["# Title", "x = 0", "y = 1 \n1 / x"], two=["print('not reached')"])
     assert book.call("execute") == 1
     out, err = capsys.readouterr()
     assert "chapter 1 of 2  chapters/one.ipynb  failed" in out

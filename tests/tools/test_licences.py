@@ -57,27 +57,20 @@ def test_the_table_of_known_defects_is_about_the_locked_versions():
         assert f"{name.lower()}=={version} " in locks, (name, version)
 
 
-@pytest.mark.parametrize(
-    ("fields", "licence"),
-    [
-        ([("License-Expression", "MIT"), ("License", "a text")], "MIT"),
-        ([("Classifier", "License :: OSI Approved :: MIT License")], "MIT License"),
-        ([("Classifier", "License :: OSI Approved"), ("License", "BSD")], "BSD"),
-        (
-            [
-                ("Classifier", "License :: Other/Proprietary License"),
-                ("License", "NVIDIA Proprietary Software"),
-            ],
-            "NVIDIA Proprietary Software",
-        ),
-        (
-            [("License", "A licence of a hundred lines\n" * 100)],
-            "A licence of a hundred lines",
-        ),
-        ([("License", "x" * 100)], "not declared"),
-        ([], "not declared"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "licence"), [
+    ([("License-Expression", "MIT"), ("License", "a text")], "MIT"),
+    ([("Classifier", "License :: OSI Approved :: MIT License")], "MIT License"),
+    ([("Classifier", "License :: OSI Approved"), ("License", "BSD")], "BSD"),
+    ([
+         ("Classifier", "License :: Other/Proprietary License"),
+         ("License", "NVIDIA Proprietary Software"),
+     ],
+     "NVIDIA Proprietary Software"),
+    ([("License", "A licence of a hundred lines\n" * 100)],
+     "A licence of a hundred lines"),
+    ([("License", "x" * 100)], "not declared"),
+    ([], "not declared"),
+])  # fmt: skip
 def test_a_licence_is_what_the_package_declares(fields, licence):
     about = Message()
     for name, value in fields:

@@ -99,19 +99,16 @@ def test_the_probe_understands_a_real_python(machine):
 # CPU or GPU
 
 
-@pytest.mark.parametrize(
-    ("gpus", "chosen", "reason"),
-    [
-        (["NVIDIA A10, 8.6"], "gpu", "NVIDIA A10, 8.6"),
-        (["NVIDIA A10, 8.6", "NVIDIA L4, 8.9"], "gpu", "8.6; NVIDIA L4, 8.9"),
-        (["Tesla M40, 5.2"], "gpu", "Tesla M40, 5.2"),
-        (["NVIDIA H200, 9.0"], "cpu", "is within 5.0 to 8.9: NVIDIA H200, 9.0"),
-        (["NVIDIA B200, 10.0", "NVIDIA A10, 8.6"], "gpu", "GPU: NVIDIA A10, 8.6."),
-        (["Tesla K80, 3.7"], "cpu", "is within 5.0 to 8.9: Tesla K80, 3.7"),
-        (["Some GPU, [N/A]"], "cpu", "is within 5.0 to 8.9"),
-        ([], "cpu", "nvidia-smi lists no GPU"),
-    ],
-)
+@pytest.mark.parametrize(("gpus", "chosen", "reason"), [
+    (["NVIDIA A10, 8.6"], "gpu", "NVIDIA A10, 8.6"),
+    (["NVIDIA A10, 8.6", "NVIDIA L4, 8.9"], "gpu", "8.6; NVIDIA L4, 8.9"),
+    (["Tesla M40, 5.2"], "gpu", "Tesla M40, 5.2"),
+    (["NVIDIA H200, 9.0"], "cpu", "is within 5.0 to 8.9: NVIDIA H200, 9.0"),
+    (["NVIDIA B200, 10.0", "NVIDIA A10, 8.6"], "gpu", "GPU: NVIDIA A10, 8.6."),
+    (["Tesla K80, 3.7"], "cpu", "is within 5.0 to 8.9: Tesla K80, 3.7"),
+    (["Some GPU, [N/A]"], "cpu", "is within 5.0 to 8.9"),
+    ([], "cpu", "nvidia-smi lists no GPU"),
+])  # fmt: skip
 def test_the_gpu_set_is_for_gpus_that_its_machine_code_fits(
     machine, gpus, chosen, reason
 ):
@@ -131,14 +128,11 @@ def test_the_set_is_chosen_by_the_rule_that_the_doctor_has(machine, card):
     assert machine.find_device().stdout == f"{chosen}\n"
 
 
-@pytest.mark.parametrize(
-    "system, smi, reason",
-    [
-        ("Linux x86_64", None, "there is no NVIDIA driver"),
-        ("Linux x86_64", "echo 'NVIDIA-SMI has failed'; exit 9", "finds no GPU"),
-        ("Linux aarch64", "echo 'NVIDIA A10, 8.6'", "Linux aarch64"),
-    ],
-)
+@pytest.mark.parametrize("system, smi, reason", [
+    ("Linux x86_64", None, "there is no NVIDIA driver"),
+    ("Linux x86_64", "echo 'NVIDIA-SMI has failed'; exit 9", "finds no GPU"),
+    ("Linux aarch64", "echo 'NVIDIA A10, 8.6'", "Linux aarch64"),
+])  # fmt: skip
 def test_without_a_driver_that_works_or_a_wheel_the_cpu_set_is_chosen_and_says_why(
     machine, system, smi, reason
 ):
@@ -150,9 +144,7 @@ def test_without_a_driver_that_works_or_a_wheel_the_cpu_set_is_chosen_and_says_w
     assert reason in found.stderr
 
 
-def test_an_old_drivers_library_is_asked_where_its_nvidia_smi_knows_too_little(
-    machine,
-):
+def test_an_old_drivers_library_is_asked_where_its_nvidia_smi_knows_too_little(machine):
     machine.add("uname", "echo Linux x86_64")
     machine.add("nvidia-smi", "echo 'Field \"compute_cap\" is not valid'; exit 2")
     python = machine.path / "python3.11"
