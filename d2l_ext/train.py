@@ -54,9 +54,9 @@ def main(argv=None):
         return _end(130, held)
     try:
         with Stop() as fit.stop:
-            accuracy = fit.run()
+            held_out = fit.run()
         held.close()
-        _tell({"accuracy": accuracy, **describe(fit)})
+        _tell({fit.report.measure: held_out, **describe(fit)})
     except Stopped as stopped:
         then = "go on with --resume" if args.save_prefix else "nothing was kept"
         fit.report.note(f"stopped by {stopped} after step {fit.num_steps}; {then}")

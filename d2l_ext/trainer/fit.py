@@ -42,26 +42,26 @@ class Fit:
         return self.state.epoch * self.train_iter.num_steps + self.state.step
 
     def run(self):
-        """Train, and return the accuracy on `test_iter` at the end, None without.
+        """Train, and return the replicas' `measure` of `test_iter`, None without.
 
         Raises `Stopped`, after a checkpoint, when `stop` noted a signal.
         """
-        accuracy = None
+        held_out = None
         self.replicas.begin()
         while self.state.epoch < self.num_epochs:
             loss, speed = self._epoch()
-            accuracy = self._accuracy()
-            self.report.epoch(self.state.epoch - 1, loss, accuracy,
+            held_out = self._evaluate()
+            self.report.epoch(self.state.epoch - 1, loss, held_out,
                               self.state.history[-1], speed)  # fmt: skip
             self.stop.check()
-        if accuracy is None:  # all epochs were done already
-            accuracy = self._accuracy()
-        return accuracy
+        if held_out is None:  # all epochs were done already
+            held_out = self._evaluate()
+        return held_out
 
-    def _accuracy(self):
+    def _evaluate(self):
         if self.test_iter is None:
             return None
-        return self.replicas.accuracy(self.test_iter, self.stop.check)
+        return self.replicas.evaluate(self.test_iter, self.stop.check)
 
     def _epoch(self):
         """Train to the end of this epoch; its mean loss and examples per second."""
@@ -176,6 +176,7 @@ class Report:
     """
 
     REDRAW = 0.1  # seconds between two states of the bar
+    measure = "accuracy"  # what `held_out` is
 
     def __init__(self, num_epochs, num_steps, disp_batches=0, stream=None):
         self.num_epochs, self.num_steps = num_epochs, num_steps
@@ -195,9 +196,9 @@ class Report:
         elif self.disp_batches and state.step % self.disp_batches == 0:
             self.note(f"{where}  step {state.step}/{self.num_steps}  {loss}")
 
-    def epoch(self, number, loss, accuracy, seconds, speed):
-        """After epoch `number`, from 0: the line that stays. `accuracy` may be None."""
-        measured = "" if accuracy is None else f"accuracy {accuracy:.3f}  "
+    def epoch(self, number, loss, held_out, seconds, speed):
+        """After epoch `number`, from 0: the line that stays. `held_out` may be None."""
+        measured = "" if held_out is None else f"{self.measure} {held_out:.3f}  "
         self.note(
             f"{self._epoch(number)}  loss {loss:.3f}  {measured}"
             f"{seconds:.2f} s  {speed:,.0f} samples/s"

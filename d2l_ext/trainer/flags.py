@@ -38,7 +38,7 @@ def parser():
     """
     flags = _Parser(
         prog="d2l-ext-train",
-        description="Train an image classifier on one or several devices.",
+        description="Train a network on one or several devices.",
         epilog="Progress goes to standard error, the result, one line of JSON, to "
         "standard output. Exit code 2: a flag or a file is wrong; 1: a checkpoint or "
         "the result cannot be written; 128 and the signal's number: stopped by it.",
@@ -53,8 +53,10 @@ def parser():
 
 def _add_model(group):
     add = group.add_argument
-    add("--network", "--model", default="lenet", help="lenet (default), mlp or vgg11")
-    sets = "digits (default), fashion_mnist, mnist or cifar10"
+    add("--network", "--model", default="lenet", 
+        help="lenet (default), mlp, vgg11, or transformer, which learns a text")
+    sets = "digits (default), fashion_mnist, mnist or cifar10; for transformer a file "
+    sets += "with text, default D2L_EXT_TEXT, else Python's language reference"
     add("--dataset", type=filled, help=sets)
     add("--data-dir", type=filled, metavar="DIR", help="the folder with its files")
     add("--num-examples", type=count, metavar="N", help="the first N; default: all")
@@ -71,6 +73,9 @@ def _add_devices(group):
         "dist_async_device")  # fmt: skip
     add("--work-load-list", type=loads, metavar="LIST",
         help="relative speeds of the devices, as in 3,1; default: equal")  # fmt: skip
+    add("--tensor", type=count, default=1, metavar="K",
+        help="of a transformer: K devices divide each layer, and groups of K the "
+        "minibatch (--work-load-list is theirs then); default 1")  # fmt: skip
     add("--shard", type=one_of(STAGES), default="none", metavar="WHAT",
         help="what the devices divide among them: none (default), states (ZeRO 1), "
         "gradients (2) or parameters (3, as FSDP). The gradients go around in this "

@@ -11,7 +11,7 @@ from ..clusters import agreement, checkpoint
 from ..data.batches import Batches
 from ..data_parallel.minibatch import shard_sizes
 from ..devices.timeline import last_cpu, without_slot
-from . import flags, networks, resume
+from . import flags, language, networks, resume
 from .fit import Fit, Report, StepProfiler
 from .replicas import DistReplicas, Replicas
 from .sharded import ShardedReplicas
@@ -23,11 +23,14 @@ def prepare(args, held):
     `held`: an `ExitStack`, to be closed when no checkpoint will be written any more.
     Raises `ValueError` or `OSError` that says what does not fit.
     """
-    known_name("network", args.network, networks.NETWORKS)
+    known_name("network", args.network, (*networks.NETWORKS, "transformer"))
     learning_rate(args, args.num_epochs - 1)
     places = _places(args)
     _check_together(args, places)
-    dataset = data.load_arrays(args.dataset, args.data_dir)
+    if args.network == "transformer":
+        dataset = language.load(args.dataset)
+    else:
+        dataset = data.load_arrays(args.dataset, args.data_dir)
     X, y = _examples(dataset, args.num_examples)
     # Alone, a process is worker 0 of 1. From here on, the workers of a job are
     # connected, and none may leave in silence.
@@ -35,15 +38,16 @@ def prepare(args, held):
     rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
     train_iter = Batches(X, y, args.batch_size, shuffle=True, seed=args.seed,
                          num_parts=num_workers, part_index=rank)  # fmt: skip
-    _check_shards(args, train_iter, len(places))
+    _check_shards(args, train_iter, len(places) // args.tensor)
     test_iter = Batches(dataset.test_X, dataset.test_y, args.batch_size)
     fit = Fit(
-        _replicas(args, places, X.shape[1:], kv), train_iter,
+        _replicas(args, places, dataset, kv), train_iter,
         test_iter if rank == 0 else None, args.num_epochs,
         lambda epoch: learning_rate(args, epoch),
         Report(args.num_epochs, train_iter.num_steps, args.disp_batches),
         save_every=args.save_every, saves=rank == 0,
     )  # fmt: skip
+    fit.report.measure = fit.replicas.measure
     fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
                                    num_workers)  # fmt: skip
     if args.save_prefix:
@@ -102,11 +106,16 @@ def _examples(dataset, num_examples):
     return dataset.train_X[:num_examples], dataset.train_y[:num_examples]
 
 
-def _replicas(args, places, image_shape, kv):
-    net = networks.build(args.network, image_shape, places, args.seed)
+def _replicas(args, places, dataset, kv):
     params = {"learning_rate": args.lr, "wd": args.wd}
     if flags.OPTIMIZERS[args.optimizer]:
         params["momentum"] = args.mom
+    if args.network == "transformer":
+        return language.Decoders(
+            len(dataset.classes), places, args.tensor, args.optimizer, params,
+            None if args.kv_store == "none" else args.kv_store, args.work_load_list,
+            args.seed)  # fmt: skip
+    net = networks.build(args.network, dataset.train_X.shape[1:], places, args.seed)
     less = {"accumulate": args.accumulate, "recompute": args.recompute}
     if kv:
         return DistReplicas(net, places, kv, args.batch_size, args.optimizer, params,
@@ -134,6 +143,7 @@ def _result(fit, args, dataset, places, kv):
         "dataset": dataset,
         "kv_store": args.kv_store,
         **({"shard": args.shard} if args.shard != "none" else {}),
+        **({"tensor": args.tensor} if args.tensor > 1 else {}),
         "epochs": fit.state.epoch,
         "steps": fit.num_steps,
         **({"rank": kv.rank, "num_workers": kv.num_workers} if kv else {}),
@@ -159,6 +169,13 @@ def _names(places):
 
 def _check_together(args, places):
     """Raise `ValueError` when flags do not go together, or with these `places`."""
+    if args.network == "transformer":
+        language.check(args, len(places))
+    elif args.tensor > 1:
+        raise ValueError(
+            f"--tensor {args.tensor} divides the heads of attention, and "
+            f"{args.network} has none: take --network transformer"
+        )
     if args.resume and not args.save_prefix:
         raise ValueError("--resume needs --save-prefix: whose checkpoints?")
     if args.save_every and not args.save_prefix:

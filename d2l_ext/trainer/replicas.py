@@ -26,6 +26,8 @@ class Replicas:
     On one device Gluon makes no store, whatever `kv_store` says.
     """
 
+    measure = "accuracy"  # of what is held out
+
     def __init__(self, net, devices, optimizer="sgd", optimizer_params=None,
                  kv_store="device", compression=None, work_load_list=None,
                  seed=0, update_on_kvstore=None, accumulate=1,
@@ -104,8 +106,8 @@ class Replicas:
         """Go on from what `pack` returned."""
         resume.unpack(arrays, self.params, self.trainer)
 
-    def accuracy(self, batches, between=lambda: None):
-        """Share of the examples that are classified rightly, 0 to 1.
+    def evaluate(self, batches, between=lambda: None):
+        """The `measure`: share of the examples classified rightly, 0 to 1.
 
         `between` is called before each minibatch.
         """

@@ -17,7 +17,7 @@ START = "D2L_EXT_START"
 _shown = reprlib.Repr()
 _shown.maxlist = _shown.maxstring = _shown.maxother = 100
 #: A run that goes on may change these. Its sums are then rounded in another order.
-MAY_CHANGE = ("devices", "work_load_list", "kv_store", "shard", "accumulate",
+MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "shard", "accumulate",
               "recompute")  # fmt: skip
 
 
@@ -37,6 +37,7 @@ def settings(args, dataset, devices, X, y, num_workers=1):
         **{name: getattr(args, name) for name in same},
         "batch_size": args.batch_size * num_workers,
         "devices": devices,
+        **({"tensor": args.tensor} if args.network == "transformer" else {}),
         "work_load_list": args.work_load_list,
         "kv_store": args.kv_store,
         "shard": args.shard,
@@ -128,7 +129,7 @@ def pack(params, trainer):
     a weight are equal, and so are their states: those of the first are taken. What
     `dist_async` keeps on the servers can't be had. Waits for the engine.
     """
-    arrays = {f"param.{i}": p.data().asnumpy() for i, p in enumerate(params)}
+    arrays = {f"param.{i}": p.list_data()[0].asnumpy() for i, p in enumerate(params)}
     updaters = _updaters(trainer)
     if not updaters:
         return {**arrays, "counts": np.zeros(len(params), int)}
@@ -156,10 +157,10 @@ def unpack(arrays, params, trainer):
     Raises `ValueError` when the arrays are not those of these parameters.
     """
     for i, p in enumerate(params):
-        found = _take(arrays, f"param.{i}", p)
+        found = take(arrays, f"param.{i}", p)
         # An array of MXNet's: NumPy's cannot be put into a layout of oneDNN's.
         p.set_data(mx.np.array(found, dtype=found.dtype, ctx=mx.cpu(0)))
-    counts = _take(arrays, "counts", np.zeros(len(params), int)).tolist()
+    counts = take(arrays, "counts", np.zeros(len(params), int)).tolist()
     if min(counts) < 0:
         raise ValueError(f"counts of updates below 0: {min(counts)}")
     updaters = _updaters(trainer)
@@ -199,12 +200,12 @@ def _fill(updater, i, weight, arrays):
         weight = weight.as_nd_ndarray()
     state = optimizer.create_state_multi_precision(i, weight)
     for j, array in enumerate(_flat(state)):
-        array[:] = _take(arrays, f"state.{i}.{j}", array)
+        array[:] = take(arrays, f"state.{i}.{j}", array)
     updater.states[i] = state
     updater.states_synced[i] = False  # the first update moves it to its device
 
 
-def _take(arrays, name, like):
+def take(arrays, name, like):
     """The array `name`, if it has the shape and the type of `like`."""
     found, wanted = arrays.get(name), (like.shape, np.dtype(like.dtype))
     if found is None or (found.shape, found.dtype) != wanted:

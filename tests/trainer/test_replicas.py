@@ -41,7 +41,7 @@ def test_the_accuracy_is_numpys_whatever_is_left_for_the_last_minibatch(
     model, seen = Replicas(net, devices, work_load_list=loads), []
     right = numpy_scores(X, model.params).argmax(axis=1)
     y = numpy.where(numpy.arange(num_examples) % 3, right, (right + 1) % 10)
-    found = model.accuracy(Batches(X, y, batch_size), lambda: seen.append(1))
+    found = model.evaluate(Batches(X, y, batch_size), lambda: seen.append(1))
     assert (found, len(seen)) == (float((y == right).mean()), batches)
 
 

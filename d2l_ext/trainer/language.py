@@ -1,0 +1,173 @@
+"""A Transformer that learns a text, on groups of devices: `--network transformer`.
+
+A group of `--tensor` devices shares a decoder; the groups divide a minibatch. A
+sequence of characters is an example; its label is the same, one character later.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import numpy
+from mxnet import gluon
+
+from ..data import text
+from ..data.sets import Dataset
+from ..data_parallel.allreduce import allreduce
+from ..data_parallel.minibatch import shard_sizes
+from ..tensor_parallel import transformer
+from . import flags, resume
+from .replicas import Replicas
+
+LENGTH = 64  # characters in a sequence
+SIZES = {"width": 128, "heads": 4, "layers": 3}
+
+
+def check(args, num_devices):
+    """Raise `ValueError` for flags that do not go with `--network transformer`."""
+    if num_devices % args.tensor:
+        raise ValueError(
+            f"--tensor {args.tensor}: {num_devices} devices are no groups of that size"
+        )
+    wrong = {"--data-dir": args.data_dir, "--shard": args.shard != "none",
+             "--accumulate": args.accumulate > 1, "--recompute": args.recompute,
+             "--gc-type": args.gc_type != "none",
+             f"--kv-store {args.kv_store}": args.kv_store in flags.DIST_KV_STORES,
+             }  # fmt: skip
+    if any(wrong.values()):
+        raise ValueError(
+            f"{', '.join(flag for flag in wrong if wrong[flag])}: not with --network "
+            "transformer, whose groups are whole replicas in one process, take a "
+            "minibatch in one piece, and read one text (--dataset FILE)"
+        )
+
+
+def load(path=None):
+    """A text, as `text.load_text` finds it: a `Dataset` of sequences of numbers.
+
+    `X`, `y` (n, LENGTH), the last tenth held out. `classes`: the characters. Raises as
+    `load_text`, and `ValueError` for a text that is too short.
+    """
+    path = path or os.environ.get(text.VARIABLE)
+    whole = text.load_text(path)
+    characters, n = text.Vocab(whole), (len(whole) - 1) // LENGTH
+    if n < 2:
+        raise ValueError(f"{path} has {len(whole)} characters: give {2 * LENGTH + 1}")
+    ids, border = characters.encode(whole), n * 9 // 10
+    X, y = (ids[i : i + n * LENGTH].reshape(n, LENGTH) for i in (0, 1))
+    name = Path(path).name if path else "pydoc_data.topics"
+    return Dataset(name, X[:border], y[:border], X[border:], y[border:],
+                   characters.characters)  # fmt: skip
+
+
+class Decoders(Replicas):
+    """A decoder on each group of `tensor` devices, for a text of `vocab` characters.
+
+    `work_load_list`: of the groups. `optimizer`, `optimizer_params`, `kv_store`,
+    `seed`: as in `Replicas`; the store sums what the groups found for a slice of a
+    weight. Raises `ValueError` for a group of more devices than heads.
+    """
+
+    measure = "held_out_loss"
+
+    def __init__(self, vocab, devices, tensor=1, optimizer="sgd", optimizer_params=None,
+                 kv_store="device", work_load_list=None, seed=0):  # fmt: skip
+        self.decoder = transformer.Decoder(vocab, **SIZES)
+        self.work_load_list, self.trainer = work_load_list, self
+        self.sums_itself = kv_store is None and len(devices) > tensor
+        whole = transformer.init_params(self.decoder, seed)
+        self.names, self.params = list(whole), list(whole.values())
+        parts = transformer.split(whole, devices[:tensor], self.decoder)
+        # Of each device in a group its slices: parameters that all groups have.
+        self.slices = [
+            [_slice(*item, devices[rank::tensor]) for item in part.items()]
+            for rank, part in enumerate(parts)
+        ]
+        self.trainers = [
+            gluon.Trainer(own, optimizer, optimizer_params, kvstore=kv_store)
+            for own in self.slices
+        ]
+        self.groups = [
+            [{p.name: p.data(d) for p in own} for own, d in zip(self.slices, places)]
+            for places in (devices[i:] for i in range(0, len(devices), tensor))
+        ]
+
+    def set_learning_rate(self, lr):
+        """Of all slices."""
+        for trainer in self.trainers:
+            trainer.set_learning_rate(lr)
+
+    def train_batch(self, X, y, step=0, n=None):
+        """One step on `X`, `y` (sequences, LENGTH); the summed loss of each group.
+
+        A sequence's loss is the mean of its characters'. Waits for nothing.
+        """
+        losses = []
+        for found, backward in self._losses(X, y):
+            backward()
+            losses.append(found)
+        for own, trainer in zip(self.slices, self.trainers):
+            for p in own if self.sums_itself else ():
+                allreduce(p.list_grad())
+            trainer.step(1)  # the gradients are the mean's
+        return losses
+
+    def _losses(self, X, y):
+        """For each group its summed loss, and the way back from the mean of all."""
+        num_groups = min(len(self.groups), len(y))  # few sequences may be left
+        loads = self.work_load_list and self.work_load_list[:num_groups]
+        sizes = shard_sizes(len(y), num_groups, loads)
+        for stop, size, parts in zip(numpy.cumsum(sizes).tolist(), sizes, self.groups):
+            losses, backward = transformer.loss(
+                X[stop - size : stop].T, y[stop - size : stop].T, parts, self.decoder,
+                count=len(y) * LENGTH)  # fmt: skip
+            yield losses[0].sum() / LENGTH, backward
+
+    def evaluate(self, batches, between=lambda: None):
+        """The mean loss of the sequences; `between` is called before each minibatch."""
+        loss = total = 0
+        for X, y in batches:
+            between()
+            loss += sum(float(found) for found, _ in self._losses(X, y))
+            total += len(y)
+        return loss / total
+
+    def pack(self):
+        """Whole arrays, as of one device: any number of devices goes on from them."""
+        parts = [resume.pack(*pair) for pair in zip(self.slices, self.trainers)]
+        arrays = {key: [part[key] for part in parts] for key in parts[0]}
+        for key, found in arrays.items():
+            _, axis = self._cut(key)
+            arrays[key] = found[0] if axis is None else numpy.concatenate(found, axis)
+        return arrays
+
+    def unpack(self, arrays):
+        """Go on from what `pack` returned. Raises `ValueError` for other arrays."""
+        parts = [{} for _ in self.slices]
+        for key, whole in arrays.items():
+            i, axis = self._cut(key)
+            own = [whole] * len(parts)
+            if axis is not None:
+                resume.take(arrays, key, self.params[i])
+                ends = numpy.cumsum([own[i].shape[axis] for own in self.slices])
+                own = numpy.split(whole, ends[:-1], axis)
+            for part, x in zip(parts, own):
+                part[key] = x
+        for part, *pair in zip(parts, self.slices, self.trainers):
+            resume.unpack(part, *pair)
+
+    def _cut(self, key):
+        """Of an array of a checkpoint: its weight's number, the axis that is cut."""
+        found = re.fullmatch(r"(param|state)\.(\d+)(\.\d+)?", key)
+        i = int(found[2]) if found else len(self.names)
+        name = dict(enumerate(self.names)).get(i, "")
+        return i, transformer.CUT.get(name.split(".")[-1])
+
+
+def _slice(name, x, devices):
+    """A parameter: the array `x`, on all `devices`."""
+    adds = "add" if name == "table" else "write"  # the table's gradient has two sources
+    p = gluon.Parameter(name, grad_req=adds, shape=x.shape, dtype=x.dtype)
+    p.initialize("zeros", ctx=devices)
+    p.set_data(x)
+    return p
