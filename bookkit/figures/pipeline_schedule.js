@@ -1,11 +1,20 @@
 // A schedule, drawn and in words. `now`: how many slots of the clock have passed. `width`:
-// of a slot, so that all fit in 560 units.
+// of a slot, so that all fit in 560 units. `kinds`: of work on a micro-batch; `parts`:
+// stages that a device has.
 function state(data, choice) {
-  const { lanes: all, last_first } = data[choice.schedule];
-  const lanes = all[`${choice.stages},${choice.chunks}`].split(" ").map(unpack);
-  return { title: choice.schedule, lane: "stage", lanes, lastFirst: last_first,
+  const all = data[choice.schedule], p = choice.stages, m = choice.chunks;
+  const fits = all[`${p},${m}`] ? m : Math.max(p, m - (m % p));
+  const { lanes: packed, order } = all[`${p},${fits}`];
+  const lanes = packed.split(" ").map(unpack);
+  const kinds = new Set(lanes[0].replaceAll(".", "")).size;
+  const parts = Math.round(count(lanes[0], "F", lanes[0].length) / fits);
+  return { title: choice.schedule, lane: parts > 1 ? "device" : "stage", lanes, kinds,
+    parts, m: fits, order: Object.fromEntries(
+      Object.entries(order).map(([letter, numbers]) => [letter, numbers.split(" ")])),
     width: Math.min(40, Math.floor(560 / lanes[0].length)) };
 }
+
+const KINDS = { F: "forward", B: "backward", I: "input", W: "weights" };
 
 // F3.B -> FFF.B: the data count what repeats.
 function unpack(lane) {
@@ -24,9 +33,9 @@ function count(lane, letter, now) {
   return lane.slice(0, now).split(letter).length - 1;
 }
 
-// Micro-batches whose activations the stage holds after `now` slots.
+// Micro-batches whose activations the device holds after `now` slots.
 function held(lane, now) {
-  return count(lane, "F", now) - count(lane, "B", now);
+  return count(lane, "F", now) - count(lane, "B", now) - count(lane, "W", now);
 }
 
 function peak(lane) {
@@ -34,10 +43,9 @@ function peak(lane) {
 }
 
 // The number of the micro-batch in slot `t`.
-function chunkAt(lane, t, lastFirst) {
+function chunkAt(d, lane, t) {
   const before = count(lane, lane[t], t);
-  const chunks = count(lane, "F", lane.length);
-  return lane[t] === "B" && lastFirst ? chunks - 1 - before : before;
+  return d.order[lane[t]]?.[before] ?? before;
 }
 
 function drawing(d, now) {
@@ -52,31 +60,36 @@ function drawing(d, now) {
 function row(d, s, now) {
   const lane = d.lanes[s], y = 20 + 30 * s, wide = steps(d) * d.width;
   const cells = Array.from(lane, (c, t) => (c === "." ? "" : cell(d, s, t, now)));
-  return text(25, y + 16, `stage ${s}`) + ground(60, y, wide, 24) + cells.join("") +
+  return text(25, y + 16, `${d.lane} ${s}`) + ground(60, y, wide, 24) + cells.join("") +
     text(wide + 95, y + 16, `${held(lane, now)} / ${peak(lane)}`);
 }
 
 function cell(d, s, t, now) {
   const lane = d.lanes[s], box = [60 + t * d.width, 20 + 30 * s, d.width - 1, 24];
-  const kind = lane[t] === "B" ? "backward" : "forward";
+  const kind = { F: "forward", W: "update" }[lane[t]] ?? "backward";
   const when = t >= now ? "todo" : t === now - 1 ? "now" : "done";
-  return work(d, s, kind, box, chunkAt(lane, t, d.lastFirst), when);
+  const label = d.width < 10 ? "" : chunkAt(d, lane, t);
+  return work(d, s, kind, box, label, when);
 }
 
 function summary(d) {
-  const p = d.lanes.length, slots = steps(d);
-  const m = count(d.lanes[0], "F", slots), idle = p * slots - 2 * p * m;
-  return `${d.title}, p = ${p} stages, m = ${m} micro-batches: ${idle} of ${p * slots} ` +
-    `slots are empty. Bubble: (p − 1) / (m + p − 1) = ${p - 1}/${m + p - 1} = ` +
-    `${ratio(100 * idle, p * slots)}%. Peak of micro-batches held, stage by stage: ` +
-    `${d.lanes.map(peak).join(", ")}.`;
+  const { m, parts, kinds } = d, p = d.lanes.length, slots = steps(d);
+  const each = parts * kinds, idle = p * (slots - each * m);
+  const shorter = kinds > 2 ? 3 : parts, by = shorter > 1 ? `${shorter}m` : "m";
+  const share = `(p − 1) / (${by} + p − 1) = ${p - 1}/${shorter * m + p - 1}`;
+  const exact = idle * (shorter * m + p - 1) === p * slots * (p - 1);
+  const bubble = `${ratio(100 * idle, p * slots)}%`;
+  const two = parts > 1 ? `, two stages on each of p = ${p} devices` : `, p = ${p} stages`;
+  return `${d.title}${two}, m = ${m} micro-batches: ${idle} of ${p * slots} ` +
+    `slots are empty. Bubble: ${exact ? `${share} = ${bubble}` : bubble + ", as m < p"}. ` +
+    `Peak of micro-batches held, ${d.lane} by ${d.lane}` +
+    `${parts > 1 ? ", counted for each stage" : ""}: ${d.lanes.map(peak).join(", ")}.`;
 }
 
 function moment(d, now) {
   const doing = d.lanes.map((lane, s) => {
-    const word = { F: "forward ", B: "backward ", ".": "waits" }[lane[now - 1]];
-    const i = word === "waits" ? "" : chunkAt(lane, now - 1, d.lastFirst);
-    return `stage ${s} ${word}${i}`;
+    const word = KINDS[lane[now - 1]];
+    return `${d.lane} ${s} ${word ? `${word} ${chunkAt(d, lane, now - 1)}` : "waits"}`;
   });
   return `Slot ${now} of ${steps(d)}: ${now ? doing.join(", ") : "nothing has begun"}.`;
 }

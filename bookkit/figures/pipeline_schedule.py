@@ -6,12 +6,26 @@ The page holds all schedules that it can show, computed by `schedule`.
 import re
 
 from d2l_ext.palette import bar
-from d2l_ext.pipeline.schedule import clock, gpipe, one_f_one_b
+from d2l_ext.pipeline.schedule import Slot, clock, gpipe, one_f_one_b
+from d2l_ext.pipeline.short_bubbles import interleaved, op_clock, zero_bubble
 
 from . import frame
 
-#: What can be chosen: name -> (function, whether backward starts with the last).
-SCHEDULES = {"GPipe": (gpipe, True), "1F1B": (one_f_one_b, False)}
+
+def _slots(schedule, **lengths):
+    """Slots by `op_clock`. Work of a device's second stage is numbered 0′, 1′, …"""
+    times, p = op_clock(schedule, **lengths), len(schedule)
+    return [Slot(d, op.kind, f"{op.chunk}" + "′" * (op.stage // p), start, end)
+            for op, (d, start, end) in times.items()]  # fmt: skip
+
+
+#: What can be chosen: name -> a function of p and m, which returns all `Slot`.
+SCHEDULES = {
+    "GPipe": lambda p, m: clock(gpipe(p, m)),
+    "1F1B": lambda p, m: clock(one_f_one_b(p, m)),
+    "interleaved 1F1B": lambda p, m: _slots(interleaved(p, m, 2), weights=0),
+    "ZB-H1": lambda p, m: _slots(zero_bubble(p, m)),
+}
 MAX_STAGES, MAX_CHUNKS = 8, 16
 CONTROLS = (
     frame.Select("schedule", "Schedule", tuple(SCHEDULES)),
@@ -24,8 +38,9 @@ CONTROLS = (
 def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
     """The figure for a notebook: a drawing with controls below which it is explained.
 
-    `schedule`: `'GPipe'` or `'1F1B'`. `stages`: 1 to 8. `chunks`: the number of
-    micro-batches, 1 to 16. These are shown at first, and without scripts for good.
+    `schedule`: one of `SCHEDULES`. `stages`: 1 to 8. `chunks`: the number of
+    micro-batches, 1 to 16; interleaved, the next multiple of `stages` below, or
+    `stages`. These are shown at first, and without scripts for good.
     `name`: its id in the page; a page with two figures needs two names.
 
     Raises `ValueError` for what the figure cannot show.
@@ -55,22 +70,36 @@ def plot(slots, ax):
 def data():
     """All schedules that can be chosen, for JSON: the lane `FFF.B` is written `F3.B`.
 
-    title -> `last_first`, whether backward work starts with the last micro-batch, and
-    `lanes`, "stages,chunks" -> a string per stage, as `lanes_of` makes them.
+    title -> "stages,chunks" -> `lanes`, as `lanes_of` makes them, and `order`: for each
+    letter, whose numbers do not just rise from 0, these, the same on every device. In
+    the interleaved schedule p must divide m.
     """
-    found = {}
-    for title, (make, last_first) in SCHEDULES.items():
-        lanes = {
-            f"{p},{m}": " ".join(pack(x) for x in lanes_of(clock(make(p, m))))
-            for p in range(1, MAX_STAGES + 1)
-            for m in range(1, MAX_CHUNKS + 1)
+    counts = [(p, m) for p in range(1, MAX_STAGES + 1)
+              for m in range(1, MAX_CHUNKS + 1)]  # fmt: skip
+    return {
+        title: {
+            f"{p},{m}": _packed(make(p, m)) for p, m in counts
+            if "interleaved" not in title or m % p == 0
         }
-        found[title] = {"last_first": last_first, "lanes": lanes}
-    return found
+        for title, make in SCHEDULES.items()
+    }  # fmt: skip
+
+
+def _packed(slots):
+    order = {}
+    for slot in slots:
+        if slot.stage == 0:
+            order.setdefault(slot.kind[0].upper(), []).append(str(slot.chunk))
+    return {
+        "lanes": " ".join(map(pack, lanes_of(slots))),
+        "order": {letter: " ".join(found) for letter, found in order.items()
+                  if found != [str(i) for i in range(len(found))]},
+    }  # fmt: skip
 
 
 def lanes_of(slots):
-    """A string per stage, a letter per slot: F forward, B backward, . nothing."""
+    """A string per device, a letter per slot: F forward, B backward or its parts, I for
+    the input and W for the weights, . nothing."""
     length = max(slot.end for slot in slots)
     lanes = [["."] * length for _ in {slot.stage for slot in slots}]
     for slot in slots:

@@ -15,12 +15,12 @@ from bookkit.figures.pipeline_schedule import (
     lanes_of,
     plot,
 )
-from d2l_ext.pipeline.schedule import (
-    bubble_formula,
-    clock,
-    gpipe,
-    one_f_one_b,
-    peak_held,
+from d2l_ext.pipeline.schedule import clock, gpipe, one_f_one_b, peak_held
+from d2l_ext.pipeline.short_bubbles import (
+    interleaved,
+    most_held,
+    op_clock,
+    zero_bubble,
 )
 
 SIZES = [(p, m) for p in range(1, MAX_STAGES + 1) for m in range(1, MAX_CHUNKS + 1)]
@@ -31,26 +31,60 @@ def made(title, p, m):
     return State(SCRIPT, {"schedule": title, "stages": p, "chunks": m})
 
 
-def numbers(svg):
-    """The micro-batches that are drawn: (row, column) -> (number, is it striped)."""
+def drawn(svg):
+    """What is drawn: (row, column) -> (words, hatch)."""
     found = {}
     for cell in soup(svg).find_all("g"):
         x, y = int(cell.rect["x"]) - 60, int(cell.rect["y"]) - 20
-        striped = len(cell.find_all("rect")) > 1
-        found[y // 30, x] = int(cell.find("text").string), striped
+        hatch = [rect["fill"][len("url(#schedule-") : -1] for rect in cell("rect")[1:]]
+        found[y // 30, x] = cell.title.string, *hatch
     return found
 
 
+#: How a kind of work is drawn, beside its colour.
+HATCH = {"forward": (), "backward": ("backward",), "input": ("backward",),
+         "weights": ("update",)}  # fmt: skip
+
+
+def sizes(title):
+    return [(p, m) for p, m in SIZES if title != "interleaved 1F1B" or m % p == 0]
+
+
 @pytest.mark.parametrize("title", SCHEDULES)
-def test_every_slot_of_the_drawing_is_the_schedules(title):
-    for p, m in SIZES[::5]:
-        d = made(title, p, m)
-        slots = clock(SCHEDULES[title][0](p, m))
-        assert numbers(d.drawing(0)) == {
-            (x.stage, x.start * d["width"]): (x.chunk, x.kind == "backward")
-            for x in slots
-        }
+def test_every_slot_of_the_figure_is_the_schedules(title):
+    """In every size: its work in words, which the drawing has where there is room."""
+    for p, m in sizes(title):
+        d, slots = made(title, p, m), SCHEDULES[title](p, m)
+        number = "d.lanes.map((l) => range(steps(d)).map((t) => chunkAt(d, l, t)))"
+        found = SCRIPT.ask(d.choice, number)
+        for x in slots:
+            assert str(found[x.stage][x.start]) == str(x.chunk), (p, m, x)
+            assert d["lanes"][x.stage][x.start] == x.kind[0].upper()
         assert d["width"] * max(x.end for x in slots) <= 560
+        assert sum(len(lane) - lane.count(".") for lane in d["lanes"]) == len(slots)
+
+
+@pytest.mark.parametrize("title", SCHEDULES)
+def test_work_is_drawn_in_its_slot_with_its_hatch(title):
+    for p, m in sizes(title)[::9]:
+        d, slots = made(title, p, m), SCHEDULES[title](p, m)
+        cells = drawn(d.drawing(0))
+        assert cells.keys() == {(x.stage, x.start * d["width"]) for x in slots}
+        for x in slots:
+            words, *hatch = cells[x.stage, x.start * d["width"]]
+            assert words.endswith(f"{x.chunk}" * (d["width"] >= 10))
+            assert tuple(hatch) == HATCH[x.kind]
+
+
+def test_the_numbers_of_the_two_new_schedules_are_the_librarys():
+    """Of the library's own clock, not of what the figure makes of it."""
+    for p, m, times in [(4, 8, op_clock(interleaved(4, 8, 2), weights=0)),
+                        (3, 7, op_clock(zero_bubble(3, 7)))]:  # fmt: skip
+        title = "interleaved 1F1B" if m == 8 else "ZB-H1"
+        wanted = {(device, start): (op.kind, f"{op.chunk}{'′' * (op.stage // p)}")
+                  for op, (device, start, _) in times.items()}  # fmt: skip
+        found = {(x.stage, x.start): (x.kind, x.chunk) for x in SCHEDULES[title](p, m)}
+        assert found == wanted
 
 
 def test_the_lanes_are_the_drawing_without_numbers():
@@ -77,13 +111,33 @@ def test_the_words_say_the_bubble_and_the_peak():
     assert "= 2/3 = 67%." in one and one.endswith("stage by stage: 1, 1, 1.")
 
 
+#: Per micro-batch, by how much the bubble is smaller than GPipe's; and the peaks.
+THEORY = {
+    "GPipe": (1, lambda p, m: peak_held(gpipe(p, m))),
+    "1F1B": (1, lambda p, m: peak_held(one_f_one_b(p, m))),
+    "interleaved 1F1B": (2, lambda p, m: most_held(interleaved(p, m, 2))),
+    "ZB-H1": (3, lambda p, m: most_held(zero_bubble(p, m))),
+}
+
+
 @pytest.mark.parametrize("title", SCHEDULES)
 def test_the_empty_slots_and_the_peaks_agree_with_the_formulas(title):
-    for p, m in SIZES:
-        text, schedule = made(title, p, m).summary(), SCHEDULES[title][0](p, m)
+    by, peaks = THEORY[title]
+    for p, m in sizes(title):
+        text = made(title, p, m).summary()
         idle, total = map(int, re.search(r"(\d+) of (\d+) slots", text).groups())
-        assert idle / total == pytest.approx(bubble_formula(p, m), abs=1e-12)
-        assert text.endswith(f"stage: {', '.join(map(str, peak_held(schedule)))}.")
+        if title == "ZB-H1" and m < p:
+            assert idle / total > (p - 1) / (by * m + p - 1) and "%, as m < p." in text
+        else:
+            assert idle / total == pytest.approx((p - 1) / (by * m + p - 1), abs=1e-12)
+            assert f" = {p - 1}/{by * m + p - 1} = " in text
+        assert text.endswith(f": {', '.join(map(str, peaks(p, m)))}.")
+
+
+def test_interleaved_the_micro_batches_are_a_multiple_of_the_devices():
+    for p, m, shown in [(3, 8, 6), (5, 3, 5), (4, 16, 16), (7, 16, 14)]:
+        d = made("interleaved 1F1B", p, m)
+        assert d["m"] == shown and f"p = {p} devices, m = {shown} micro" in d.summary()
 
 
 def test_the_moment_says_what_each_stage_does_and_holds():
@@ -92,16 +146,10 @@ def test_the_moment_says_what_each_stage_does_and_holds():
     assert d.moment(3) == "Slot 3 of 8: stage 0 waits, stage 1 backward 0."
     assert d.moment(5) == "Slot 5 of 8: stage 0 forward 2, stage 1 backward 1."
     assert made("GPipe", 1, 3).moment(4) == "Slot 4 of 6: stage 0 backward 2."
+    assert made("ZB-H1", 2, 4).moment(7) == (
+        "Slot 7 of 13: stage 0 input 1, stage 1 forward 2.")  # fmt: skip
     held = [SCRIPT.ask(d.choice, f"held(d.lanes[0], {now})") for now in range(9)]
     assert held == [0, 1, 2, 2, 1, 2, 1, 1, 0]
-
-
-def test_the_page_holds_every_schedule_that_can_be_chosen():
-    for title, (make, last_first) in SCHEDULES.items():
-        for p, m in SIZES:
-            d = made(title, p, m)
-            assert d["lanes"] == lanes_of(clock(make(p, m)))
-            assert d["lastFirst"] == last_first
 
 
 def test_the_labels_say_the_stages_and_how_much_they_hold():

@@ -15,6 +15,7 @@ from bookkit.figures import (
     one_setting,
     pipeline_schedule,
     ring_allreduce,
+    ring_rounds,
     server_traffic,
 )
 from d2l_ext.scale.link import Link
@@ -51,6 +52,11 @@ FIGURES = {
         ring_allreduce, (), {"devices": 4, "size": "840", "clock": 3},
         [{"devices": k, "size": size, "clock": now} for k in (2, 5, 8)
          for size in ring_allreduce.SIZES for now in (0, k - 1, 2 * k - 2)],
+    ),
+    "ring_rounds": (
+        ring_rounds, (), {"order": "contiguous", "devices": 4, "clock": 4},
+        [{"order": order, "devices": k, "clock": now} for order in ring_rounds.ORDERS
+         for k in (2, 5, 8) for now in (0, 1, k)],
     ),
     "server_traffic": (
         server_traffic, (), {**JOB, "clock": 20},
