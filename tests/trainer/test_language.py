@@ -42,7 +42,9 @@ def trained(num_devices, tensor, dtype="float32", **how):
     model = Decoders(9, devices, tensor, "adam", {"learning_rate": 0.01}, **how)
     X, y = (np.array(rng.randint(0, 9, (12, language.LENGTH))) for _ in "Xy")
     losses = [sum(map(float, model.train_batch(X, y))) for _ in range(3)]
-    return losses, model.pack(), model.evaluate([(X[:5], y[:5]), (X[5:6], y[5:6])])
+    held_out = model.evaluate([(X[:5], y[:5]), (X[5:6], y[5:6])])
+    assert held_out == pytest.approx(model.evaluate([(X[:6], y[:6])]), rel=1e-6)
+    return losses, model.pack(), held_out
 
 
 @pytest.mark.parametrize(
