@@ -1,6 +1,7 @@
 """A Gluon network whose devices share what each would hold alone: `--shard`."""
 
 import mxnet as mx
+from mxnet import autograd
 
 from ..data_parallel.minibatch import split_batch
 from ..memory.shards import Shards
@@ -86,7 +87,9 @@ def _forward(blocks, own, devices):
     def forward(X, params):
         i = devices.index(X.ctx)
         for p, value in zip(own, params):
-            p._data[i] = value
+            # Outside of training, oneDNN's convolution keeps its weights in an order
+            # of its own, in place: of a part of another array, MXNet refuses that.
+            p._data[i] = value if autograd.is_training() else value.copy()
         for block in blocks:
             X = block(X)
         for p in own:
