@@ -1,0 +1,6 @@
+"""Meshes: several ways of splitting at once, on devices with named axes.
+
+| file | what it holds | chapter |
+|---|---|---|
+| `mesh` | devices with named axes, and their groups along each axis | Data × tensor × pipeline: 3D parallelism on a device mesh |
+"""  # noqa: E501  (a table)

@@ -1,0 +1,1 @@
+"""Devices with named axes: who works with whom, and for what."""

@@ -1,0 +1,1 @@
+"""Devices with named axes."""
