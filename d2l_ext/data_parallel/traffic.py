@@ -3,7 +3,7 @@
 import weakref
 from collections import defaultdict, deque
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 
 import numpy
@@ -23,11 +23,15 @@ _idle = defaultdict(lambda: deque(maxlen=8))
 
 @dataclass
 class Traffic:
-    """Bytes that device i `sent` and `received`, and the rounds that it took."""
+    """Bytes that device i `sent` and `received`, and the rounds that it took.
+
+    `pairs`: {(i, j): bytes from device i to device j}, where they were counted.
+    """
 
     sent: list
     received: list
     steps: int = 0
+    pairs: dict = field(default_factory=dict, compare=False, repr=False)
 
 
 def send(x, to):
@@ -132,6 +136,8 @@ def _add(index, moved, x, device):
         nbytes = x.size * numpy.dtype(x.dtype).itemsize
         moved.sent[index[x.ctx]] += nbytes
         moved.received[index[device]] += nbytes
+        pair = index[x.ctx], index[device]
+        moved.pairs[pair] = moved.pairs.get(pair, 0) + nbytes
 
 
 class _OneByOne:

@@ -124,8 +124,8 @@ def split(params, devices, decoder):
             f"{k} devices: use 1 to {min(decoder.heads, decoder.vocab)}"
         )
     for name, whole in params.items():
-        slices = _cut(name, whole, k, decoder.heads)
-        for part, device, own in zip(parts, devices, slices):
+        shares = slices(name, whole, k, decoder.heads)
+        for part, device, own in zip(parts, devices, shares):
             part[name] = np.array(own, dtype=own.dtype, ctx=device)
             shared = decoder.tied and name == "table"  # its gradient has two sources
             part[name].attach_grad("add" if shared else "write")
@@ -142,7 +142,8 @@ def join(parts):
     }
 
 
-def _cut(name, whole, k, heads):
+def slices(name, whole, k, heads):
+    """The parts of a parameter on k devices: views, or k times the whole."""
     kind = name.split(".")[-1]
     if kind not in CUT:
         return [whole] * k
@@ -203,51 +204,85 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
     Source: Shoeybi et al. (2019); `SEQUENCE`: Korthikanti et al. (2022). Developed in
     the chapter *A Transformer over its heads*.
     """
-    k, (n, batch) = len(parts), (tokens.size, tokens.shape[1])
-    devices = [part["table"].ctx for part in parts]
-    edges = cuts(n, k) if way is SEQUENCE else None
-
-    def own(whole, dtype):  # of (n, …) on the host, the rows that each device has
-        rows = [whole[a:b] for a, b in zip(edges, edges[1:])] if edges else [whole] * k
-        return [np.array(r, dtype=dtype, ctx=d) for r, d in zip(rows, devices)]
-
-    ids, labels = ([np.array(v.reshape(-1), dtype="int32", ctx=d) for d in devices]
-                   for v in (tokens, targets))  # fmt: skip
-    firsts, heads = cuts(decoder.vocab, k), numpy.diff(cuts(decoder.heads, k)).tolist()
-    dtype, halves = parts[0]["table"].dtype, [*decoder.halves(), "end"]
-    last = "table" if decoder.tied else "scores"
-
-    xs = own(positions(*tokens.shape, decoder.width), dtype)
-    (ys,), back = recorded(k, lambda i: (embed(ids[i], parts[i]["table"], firsts[i]),))
-    ways_back = [back]
-    for half, mask in zip(halves, masks or [None] * len(halves)):
-        ys = way.collect(ys)
-        mask = [None] * k if mask is None else own(mask, dtype)
-        (xs, hs), back_between = recorded(
-            k, lambda i, x, y, half=half, mask=mask:
-            between(parts[i], half, mask[i], x, y), xs, ys)  # fmt: skip
-        hs = way.spread(hs)
-        (ys,), back_inside = recorded(
-            k, lambda i, h, half=half:
-            (dense(h, parts[i][last]) if half == "end" else
-             inside(parts[i], half, h, batch, heads[i]),), hs)  # fmt: skip
-        ways_back.append((back_between, back_inside))
-    losses, dys = cross_entropy(ys, labels, firsts, count)
+    devices, batch = [part["table"].ctx for part in parts], tokens.shape[1]
+    edges = cuts(tokens.size, len(parts)) if way is SEQUENCE else None
+    if masks is not None:
+        masks = [_rows(mask, edges, devices, parts[0]["table"].dtype) for mask in masks]
+    xs, ys, back_to_table = begin(tokens, parts, decoder, way)
+    halves = [*decoder.halves(), "end"]
+    xs, ys, back = through(halves, xs, ys, parts, decoder, batch, way, masks)
+    losses, dys = end(ys, targets, decoder, count)
 
     def backward():
         for part in parts:
             if decoder.tied:
                 part["table"].grad[:] = 0
-        grads, dxs = dys, [np.zeros_like(x) for x in xs]
-        for back_between, back_inside in reversed(ways_back[1:]):
-            (dhs,) = back_inside(grads)
-            dxs, grads = back_between(dxs, way.collect(dhs))
-            grads = way.spread(grads)
-        ways_back[0](grads)
+        _, grads = back([np.zeros_like(x) for x in xs], dys)
+        back_to_table(grads)
         if way is SEQUENCE:
             _sum_of_the_norms(parts)
 
     return losses, backward
+
+
+def begin(tokens, parts, decoder, way=TENSOR):
+    """Positions, the embedding of `tokens` in parts, and the way back to the table."""
+    devices = [part["table"].ctx for part in parts]
+    edges = cuts(tokens.size, len(parts)) if way is SEQUENCE else None
+    waves = positions(*tokens.shape, decoder.width)
+    ids, firsts = _everywhere(tokens, devices), cuts(decoder.vocab, len(parts))
+    (ys,), back = recorded(
+        len(parts), lambda i: (embed(ids[i], parts[i]["table"], firsts[i]),)
+    )
+    return _rows(waves, edges, devices, parts[0]["table"].dtype), ys, back
+
+
+def through(halves, xs, ys, parts, decoder, batch, way=TENSOR, masks=None):
+    """Some of a decoder's `halves`, with `'end'` for the scores: (xs, ys, back).
+
+    `xs`: the residual sums. `ys`: what the layer before adds to them, in parts; None
+    if that is in `xs`. `back(dxs, dys)`: from the gradients of the new ones to those
+    of the given ones.
+    """
+    k, heads, ways_back = len(parts), numpy.diff(cuts(decoder.heads, len(parts))), []
+    last = "table" if decoder.tied else "scores"
+    for half, mask in zip(halves, masks or [[None] * k] * len(halves)):
+        given = (xs,) if ys is None else (xs, way.collect(ys))
+        (xs, hs), back_between = recorded(
+            k, lambda i, x, y=0, half=half, mask=mask:
+            between(parts[i], half, mask[i], x, y), *given)  # fmt: skip
+        hs = way.spread(hs)
+        (ys,), back_inside = recorded(
+            k, lambda i, h, half=half:
+            (dense(h, parts[i][last]) if half == "end" else
+             inside(parts[i], half, h, batch, int(heads[i])),), hs)  # fmt: skip
+        ways_back.append((back_between, back_inside))
+
+    def back(dxs, dys):
+        for back_between, back_inside in reversed(ways_back):
+            (dhs,) = back_inside(dys)
+            dxs, *dys = back_between(dxs, way.collect(dhs))
+            dys = way.spread(*dys) if dys else None
+        return dxs, dys
+
+    return xs, ys, back
+
+
+def end(scores, targets, decoder, count=None):
+    """The loss of each token, and its gradients by the `scores`: a list each."""
+    labels = _everywhere(targets, [z.ctx for z in scores])
+    return cross_entropy(scores, labels, cuts(decoder.vocab, len(scores)), count)
+
+
+def _everywhere(tokens, devices):
+    return [np.array(tokens.reshape(-1), dtype="int32", ctx=d) for d in devices]
+
+
+def _rows(whole, edges, devices, dtype):
+    """Of `whole` (n, …) on the host, the rows that each device has."""
+    k = len(devices)
+    rows = [whole[a:b] for a, b in zip(edges, edges[1:])] if edges else [whole] * k
+    return [np.array(r, dtype=dtype, ctx=d) for r, d in zip(rows, devices)]
 
 
 def _sum_of_the_norms(parts):

@@ -1,0 +1,212 @@
+"""A decoder on a mesh: split three ways at once, and trained as one.
+
+    axis        what a group divides        what it exchanges, and how often
+    tensor      the weights of a layer      sums of activations: each divided layer
+    pipeline    the layers                  activations, gradients: each micro-batch
+    data        the minibatch, the states   gradients, weights: each step
+"""
+
+import numpy
+from mxnet import autograd, cpu, np
+
+from ..data_parallel import traffic
+from ..data_parallel.flat import views_of
+from ..memory import shards
+from ..pipeline.microbatch import first_element
+from ..pipeline.schedule import clock, one_f_one_b
+from ..tensor_parallel import exchange, transformer
+
+
+def stages_of(decoder, stages):
+    """The divided layers of each pipeline stage, as even as can be: lists of names.
+
+    The first stage has the embedding too, the last the scores, `'end'`. Raises
+    `ValueError` for a stage without layers.
+    """
+    halves = decoder.halves()
+    if stages > len(halves):
+        raise ValueError(
+            f"{stages} stages of {len(halves)} divided layers: some would have none; "
+            f"use {len(halves)} stages at the most"
+        )
+    edges = traffic.cuts(len(halves), stages)
+    parts = [halves[a:b] for a, b in zip(edges, edges[1:])]
+    return [*parts[:-1], [*parts[-1], "end"]]
+
+
+def names_of(decoder, halves):
+    """The parameters of a stage with these divided layers."""
+    with_ends = {"table": "0.attend", "scores": "end"}
+    owners = {n: with_ends.get(n, n.rpartition(".")[0]) for n in decoder.shapes()}
+    return [name for name, owner in owners.items() if owner in halves]
+
+
+class MeshDecoder:
+    """A decoder whose stages, shares and replicas lie on a mesh.
+
+        net = MeshDecoder(decoder, mesh, params, "adam", {"learning_rate": 0.001})
+        losses = net.step(tokens, targets, chunks=4)
+
+    `decoder`: with a table and scores of its own, `tied=False`. `mesh`: with the axes
+    pipeline, data and tensor, in any order. `params`: NumPy arrays by name, from
+    `transformer.init_params`. `optimizer`, `options`: as in `memory.Shards`. `shard`:
+    what the replicas divide, `"none"` or, by default, `"states"`.
+
+    Raises `ValueError` for a mesh with other axes, more stages than divided layers,
+    more tensor shares than heads, and tied weights.
+    Developed in the chapter *Data × tensor × pipeline*.
+    """
+
+    def __init__(self, decoder, mesh, params, optimizer="sgd", options=None,
+                 shard="states"):  # fmt: skip
+        if {*mesh.sizes} != {"pipeline", "data", "tensor"}:
+            raise ValueError(
+                f"a mesh with the axes {', '.join(mesh.sizes)}: name three, pipeline, "
+                "data and tensor; a length may be 1"
+            )
+        if decoder.tied:
+            raise ValueError("a table that is the scores', too, is on two stages: "
+                             "use a decoder with tied=False")  # fmt: skip
+        if shard not in shards.STAGES[:2]:
+            raise ValueError(f"shard={shard!r}: gradients of several micro-batches are "
+                             "added up whole; use 'none' or 'states'")  # fmt: skip
+        self.decoder, self.mesh = decoder, mesh
+        self.p, self.d, self.t = (mesh.sizes[a] for a in ("pipeline", "data", "tensor"))
+        self.stages, self.shards = stages_of(decoder, self.p), {}
+        self.parts = {(s, r): [] for s in range(self.p) for r in range(self.d)}
+        for s, halves in enumerate(self.stages):
+            own = {name: params[name] for name in names_of(decoder, halves)}
+            for i, part in enumerate(transformer.split(own, [cpu()] * self.t, decoder)):
+                self._place(s, i, part, optimizer, options, shard)
+
+    def _place(self, s, i, part, optimizer, options, shard):
+        """Give share `i` of stage `s` to the devices that hold it, one a replica."""
+        group = [self._device(s, r, i) for r in range(self.d)]
+        held = shards.Shards([(None, list(part.values()))], group, shard, optimizer,
+                             options)  # fmt: skip
+        self.shards[s, i] = held
+        for r in range(self.d):
+            weights, gradients = (views_of(arrays[0][r], held.shapes[0])
+                                  for arrays in (held.weights, held.gradients))  # fmt: skip
+            autograd.mark_variables(weights, gradients, "add")  # micro-batches add up
+            self.parts[s, r].append(dict(zip(part, weights)))
+
+    def _device(self, s, r, i):
+        return self.mesh.at(pipeline=s, data=r, tensor=i)
+
+    def step(self, tokens, targets, chunks=1):
+        """One step on the minibatch `tokens`, `targets`: whole numbers (T, batch).
+
+        `batch`: a multiple of replicas times `chunks`, the micro-batches of a pipeline,
+        which runs 1F1B. Gradients are those of the mean loss over all tokens; the
+        replicas sum them once, when all micro-batches are done. Returns the losses of
+        each replica's micro-batches, and waits for nothing.
+        """
+        batch = tokens.shape[1]
+        if batch % (self.d * chunks):
+            raise ValueError(
+                f"{batch} texts for {self.d} replicas with {chunks} micro-batches: use "
+                f"a multiple of {self.d * chunks}"
+            )
+        self._batch, self._count = batch // (self.d * chunks), tokens.size
+        for held in self.shards.values():
+            for gradient in held.gradients[0]:
+                gradient[:] = 0
+        self._arrived, self._back, self._turn, self._losses = {}, {}, {}, []
+        for s, kind, i, *_ in clock(one_f_one_b(self.p, chunks)):
+            for r in range(self.d):
+                a = (r * chunks + i) * self._batch
+                own = [x[:, a : a + self._batch] for x in (tokens, targets)]
+                (self._forward if kind == "forward" else self._backward)(s, r, i, *own)
+        for held in self.shards.values():
+            held.reduce(0)
+            held.update(1)
+        return self._losses
+
+    def _forward(self, s, r, i, tokens, targets):
+        parts, back_to_table = self.parts[s, r], None
+        if s == 0:
+            xs, ys, back_to_table = transformer.begin(tokens, parts, self.decoder)
+        else:
+            xs, ys = self._arrived.pop((s, r, i)), None
+        self._wait_in_line(s, r, xs)
+        xs, ys, back = transformer.through(
+            self.stages[s], xs, ys, parts, self.decoder, self._batch)  # fmt: skip
+        self._back[s, r, i] = back, back_to_table
+        if s < self.p - 1:  # the sum goes on, from each device to the next stage's
+            ys = exchange.allreduce(ys)
+            self._send(s, r, i, [x + y for x, y in zip(xs, ys)], s + 1)
+        else:
+            losses, dys = transformer.end(ys, targets, self.decoder, self._count)
+            self._arrived[s, r, i] = [np.zeros_like(x) for x in xs], dys
+            self._losses.append(losses[0])
+        self._let_next(s, r, ys)
+
+    def _backward(self, s, r, i, *_):
+        back, back_to_table = self._back.pop((s, r, i))
+        dxs = self._arrived.pop((s, r, i))
+        dxs, dys = dxs if s == self.p - 1 else (dxs, dxs)  # of a sum: twice the same
+        self._wait_in_line(s, r, dys)
+        dxs, dys = back(dxs, dys)
+        if s:
+            self._send(s, r, i, dxs, s - 1)
+        else:
+            back_to_table(dys)
+        self._let_next(s, r, dxs)
+
+    def _send(self, s, r, i, arrays, to):
+        self._arrived[to, r, i] = [
+            traffic.send(x, self._device(to, r, j)) for j, x in enumerate(arrays)
+        ]
+
+    def _wait_in_line(self, s, r, arrays):
+        """As in `pipeline.microbatch`: what the work reads waits for the last work."""
+        for x, turn in zip(arrays, self._turn.get((s, r), [])):
+            first = first_element(x)
+            first *= turn
+
+    def _let_next(self, s, r, arrays):
+        self._turn[s, r] = [np.ones_like(first_element(x)) for x in arrays]
+
+    def pack(self):
+        """The parameters, put together again: NumPy arrays by name. Waits."""
+        whole = {}
+        for s in range(self.p):
+            whole.update(transformer.join(self.parts[s, 0]))
+        return whole
+
+
+def expected(decoder, sizes, shape, chunks=1, itemsize=4):
+    """What each device of a mesh sends in a step: {axis: [bytes], …}, by the formulas.
+
+    `sizes`: the mesh's lengths by axis, in its order. `shape`: that of the tokens,
+    (T, batch). The rest as in `MeshDecoder`. With micro-batches of n tokens, m of them,
+    `width` w, a share of P parameters, and a stage of h divided layers:
+
+        tensor     m·(2h + ends)·2(t − 1)/t·n·w, and (t − 1)·2n·m for the loss
+        pipeline   m·n·w to the next stage, and m·n·w to the one before
+        data       2(d − 1)/d·P
+
+    times `itemsize`; the first stage and the last have an exchange more each, `ends`.
+    Developed in the chapter *Data × tensor × pipeline*.
+    """
+    p, d, t = (sizes[axis] for axis in ("pipeline", "data", "tensor"))
+    n, places = shape[0] * shape[1] // (d * chunks), [*numpy.ndindex(*sizes.values())]
+    sent = {axis: [] for axis in sizes}
+    zero = numpy.zeros((), "int8")  # in any shape, without memory
+    wholes = {x: numpy.broadcast_to(zero, of) for x, of in decoder.shapes().items()}
+    for place in (dict(zip(sizes, at)) for at in places):
+        s, r, i = (place[axis] for axis in ("pipeline", "data", "tensor"))
+        ends, halves = [s == 0, s == p - 1], stages_of(decoder, p)[s]
+        rows = n + (t - 2) * numpy.diff(traffic.cuts(n, t))[i] if t > 1 else 0
+        exchanges = 2 * (len(halves) - ends[1]) + sum(ends)
+        tensor = exchanges * rows * decoder.width + ends[1] * (t - 1) * 2 * n
+        sent["tensor"].append(itemsize * chunks * int(tensor))
+        borders = 2 - sum(ends)
+        sent["pipeline"].append(itemsize * chunks * borders * n * decoder.width)
+        share = sum(
+            transformer.slices(name, wholes[name], t, decoder.heads)[i].size
+            for name in names_of(decoder, halves)
+        )
+        sent["data"].append(shards.bytes_sent([share], d, "states", itemsize)[r])
+    return sent
