@@ -3,4 +3,5 @@
 | file | what it holds | chapter |
 |---|---|---|
 | `mesh` | devices with named axes, and their groups along each axis | Data × tensor × pipeline: 3D parallelism on a device mesh |
+| `decoder` | a decoder split three ways, its step, and its bytes by axis | Data × tensor × pipeline: 3D parallelism on a device mesh |
 """  # noqa: E501  (a table)

@@ -86,8 +86,8 @@ class MeshDecoder:
                              options)  # fmt: skip
         self.shards[s, i] = held
         for r in range(self.d):
-            weights, gradients = (views_of(arrays[0][r], held.shapes[0])
-                                  for arrays in (held.weights, held.gradients))  # fmt: skip
+            weights, gradients = (views_of(x[0][r], held.shapes[0])
+                                  for x in (held.weights, held.gradients))  # fmt: skip
             autograd.mark_variables(weights, gradients, "add")  # micro-batches add up
             self.parts[s, r].append(dict(zip(part, weights)))
 
@@ -210,3 +210,19 @@ def expected(decoder, sizes, shape, chunks=1, itemsize=4):
         )
         sent["data"].append(shards.bytes_sent([share], d, "states", itemsize)[r])
     return sent
+
+
+def rounds(decoder, sizes, chunks=1):
+    """Messages of a step that the busiest device sends one after another, by axis.
+
+    Arguments as in `expected`. A sum over t takes 2(t − 1), be it of activations or of
+    gradients, the loss t − 1, and a micro-batch a message each way.
+    """
+    p, d, t = (sizes[axis] for axis in ("pipeline", "data", "tensor"))
+    exchanges = max(
+        2 * (len(halves) - (s == p - 1)) + (s == 0) + 1.5 * (s == p - 1)
+        for s, halves in enumerate(stages_of(decoder, p))
+    )
+    found = {"pipeline": 2 * chunks * (p > 1), "data": 2 * (d - 1),
+             "tensor": int(chunks * exchanges * 2 * (t - 1))}  # fmt: skip
+    return {axis: found[axis] for axis in sizes}

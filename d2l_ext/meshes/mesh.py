@@ -69,7 +69,7 @@ class Mesh:
         places = self.where(one), self.where(other)
         apart = [a for a in self.sizes if places[0][a] != places[1][a]]
         if len(apart) != 1:
-            raise ValueError(f"{one} and {other} differ in {apart}: they share no group")
+            raise ValueError(f"{one} and {other} differ in {apart}: no group has both")
         return apart[0]
 
     def by_axis(self, moved):

@@ -156,6 +156,27 @@ def pipeline_seconds(forward, backward, chunks):
     return sum(forward) + sum(backward) + (chunks - 1) * slowest
 
 
+def mesh_seconds(computing, sizes, chunks, sent, rounds, links):
+    """Seconds of a step on a mesh with the axes pipeline, data and tensor.
+
+    `computing`: seconds that a device computes. `sizes`: the lengths p, d, t by axis.
+    `chunks`: m micro-batches. `sent`, `rounds`: bytes of the busiest device and its
+    messages, by axis, from `meshes.decoder`. `links`: by axis, a `Link`.
+
+        (m + p − 1)/m·(computing + tensor) + 2(p − 1)·border + data
+
+    Sums over the axis tensor stand between the products, so the bubble holds them, too;
+    of the pipeline's messages only the first and the last do not hide: a border each
+    way. Gradients are summed at the end. Developed in the chapter
+    *Data × tensor × pipeline*.
+    """
+    whole_number("chunks", chunks)
+    seconds = {a: links[a].seconds(sent[a], rounds[a]) for a in sizes}
+    p, border = sizes["pipeline"], seconds["pipeline"] / max(1, rounds["pipeline"])
+    steady = (chunks + p - 1) / chunks * (computing + seconds["tensor"])
+    return steady + 2 * (p - 1) * border + seconds["data"]
+
+
 def strong(model, batch, devices, device, link, plan=Plan()):
     """Efficiency T(1) / (k·T(k)) with the same `batch` for all; T per example."""
     one = seconds(model, batch, 1, device, link, plan)

@@ -1,1 +1,65 @@
-"""Devices with named axes."""
+"""Devices with named axes: groups, coordinates, and the axis of a message."""
+
+import d2l_ext  # noqa: F401, I001
+
+from itertools import chain
+
+import pytest
+from mxnet import cpu, np, npx
+
+from d2l_ext.data_parallel import traffic
+from d2l_ext.meshes.mesh import Mesh
+
+npx.set_np()
+
+EIGHT = [cpu(i) for i in range(8)]
+
+
+def numbers(groups):
+    return [[device.device_id for device in group] for group in groups]
+
+
+def test_the_drawing_of_the_lesson():
+    mesh = Mesh(EIGHT, pipeline=2, data=2, tensor=2)
+    assert numbers(mesh.groups("tensor")) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert numbers(mesh.groups("data")) == [[0, 2], [1, 3], [4, 6], [5, 7]]
+    assert numbers(mesh.groups("pipeline")) == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert mesh.where(cpu(6)) == {"pipeline": 1, "data": 1, "tensor": 0}
+    assert mesh.at(tensor=1, data=0, pipeline=1) == cpu(5)
+    assert numbers([mesh.group("data", cpu(5))]) == [[5, 7]]
+
+
+@pytest.mark.parametrize("lengths", [(8,), (2, 4), (4, 2), (1, 8, 1), (2, 2, 2, 1)])
+def test_groups_of_an_axis_hold_each_device_once(lengths):
+    mesh = Mesh(EIGHT, **{f"axis{i}": n for i, n in enumerate(lengths)})
+    for axis, size in mesh.sizes.items():
+        groups = numbers(mesh.groups(axis))
+        assert sorted(chain(*groups)) == list(range(8))
+        assert {len(group) for group in groups} == {size}
+        for group in mesh.groups(axis):
+            places = [mesh.where(device) for device in group]
+            assert [place.pop(axis) for place in places] == list(range(size))
+            assert all(place == places[0] for place in places)
+    assert all(mesh.at(**mesh.where(device)) == device for device in EIGHT)
+
+
+def test_a_message_belongs_to_the_axis_of_its_group():
+    mesh = Mesh(EIGHT[:4], outer=2, inner=2)
+    with traffic.count(mesh.devices) as moved:
+        traffic.send(np.zeros(5, ctx=cpu(0)), cpu(1))
+        traffic.send(np.zeros(3, ctx=cpu(3)), cpu(1))
+        traffic.send(np.zeros(2, ctx=cpu(3)), cpu(1))
+    assert mesh.by_axis(moved) == {"outer": [0, 0, 0, 20], "inner": [20, 0, 0, 0]}
+    assert mesh.axis(cpu(2), cpu(3)) == "inner"
+    with pytest.raises(ValueError, match=r"differ in \['outer', 'inner'\]: no group"):
+        mesh.axis(cpu(0), cpu(3))
+
+
+def test_what_is_no_mesh_is_refused_with_the_lengths():
+    with pytest.raises(ValueError, match="data 2 × tensor 3 is a mesh of 6 .* there "
+                       "are 8: choose lengths whose product is 8"):  # fmt: skip
+        Mesh(EIGHT, data=2, tensor=3)
+    with pytest.raises(ValueError, match="data must be a whole number from 1, not 0"):
+        Mesh([], data=0)
+    with pytest.raises(ValueError, match="unknown axis 'tenser'.* mean 'tensor'"):
+        Mesh(EIGHT, data=2, tensor=4).groups("tenser")
