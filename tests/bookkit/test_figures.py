@@ -11,6 +11,7 @@ import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit.figures import (
     cost_calculator,
     data_parallel_step,
+    device_mesh,
     frame,
     one_setting,
     pipeline_schedule,
@@ -41,6 +42,11 @@ FIGURES = {
     ),
     "one_setting": (
         one_setting, (), {"clock": END}, [{"clock": now} for now in (0, 1, END // 2)],
+    ),
+    "device_mesh": (
+        device_mesh, (), {"mesh": "2 × 2 × 2", "device": 5, "clock": 1},
+        [{"mesh": mesh, "device": i, "clock": now} for mesh in device_mesh.MESHES
+         for i, now in ((0, 0), (7, 11), (3, 4))],
     ),
     "pipeline_schedule": (
         pipeline_schedule, (),
@@ -174,6 +180,7 @@ def test_a_script_that_throws_says_which_figure_and_in_what(monkeypatch):
          "the figure shows 1 to 8 stages, not 9"),
         ("pipeline_schedule", ("GPipe", 4, 0),
          "the figure shows 1 to 16 micro-batches, not 0"),
+        ("device_mesh", ("2 × 2", 1), "0 to 7 of 1 × 1 × 8, .*, not 1 of '2 × 2'"),
         ("ring_allreduce", (1, 840), "the figure shows 2 to 8 devices, not 1"),
         ("ring_allreduce", (9, 840), "the figure shows 2 to 8 devices, not 9"),
         ("ring_allreduce", (4, 11),

@@ -46,9 +46,13 @@ MESHES = [(1, 2, 2), (1, 1, 4), (1, 4, 1), (4, 1, 1), (2, 1, 2), (2, 2, 2), (1, 
 def test_a_mesh_trains_as_one_device(sizes, dtype, apart, alone):
     found = trained(on(*sizes, dtype), chunks=2)
     assert found.keys() == alone[dtype].keys() == DECODER.shapes().keys()
+    square = {"off": 0.0, "all": 0.0}
     for name, right in alone[dtype].items():
         assert found[name].dtype == dtype
-        assert abs(found[name] - right).max() <= apart * abs(right).max(), name
+        assert abs(found[name] - right).max() <= 5 * apart * abs(right).max(), name
+        square["off"] += float(((found[name] - right) ** 2).sum())
+        square["all"] += float((right**2).sum())
+    assert square["off"] ** 0.5 <= apart * square["all"] ** 0.5
 
 
 def test_adams_states_are_shared_and_change_nothing():
