@@ -17,6 +17,7 @@ OWN = {
     "chapters/devices/three_ways": "fho",
     "chapters/kvstore/in_step": "wxy",
     "chapters/kvstore/out_of_step": "w",
+    "chapters/meshes/mesh": "dtwLP",
     "chapters/pipeline/micro_batches": "L",
     "chapters/pipeline/shorter_bubbles": "FIWdv",
     "chapters/scale/scale": "acS",
