@@ -23,14 +23,12 @@ _idle = defaultdict(lambda: deque(maxlen=8))
 
 @dataclass
 class Traffic:
-    """Bytes that device i `sent` and `received`, and the rounds that it took.
-
-    `pairs`: {(i, j): bytes from device i to device j}, where they were counted.
-    """
+    """Bytes that device i `sent` and `received`, and the rounds that it took."""
 
     sent: list
     received: list
     steps: int = 0
+    #: {(i, j): bytes from device i to device j}, where they were counted.
     pairs: dict = field(default_factory=dict, compare=False, repr=False)
 
 

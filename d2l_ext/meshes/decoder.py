@@ -16,6 +16,8 @@ from ..pipeline.microbatch import first_element
 from ..pipeline.schedule import clock, one_f_one_b
 from ..tensor_parallel import exchange, transformer
 
+AXES = ("pipeline", "data", "tensor")
+
 
 def stages_of(decoder, stages):
     """The divided layers of each pipeline stage, as even as can be: lists of names.
@@ -47,43 +49,34 @@ class MeshDecoder:
         net = MeshDecoder(decoder, mesh, params, "adam", {"learning_rate": 0.001})
         losses = net.step(tokens, targets, chunks=4)
 
-    `decoder`: with a table and scores of its own, `tied=False`. `mesh`: with the axes
-    pipeline, data and tensor, in any order. `params`: NumPy arrays by name, from
-    `transformer.init_params`. `optimizer`, `options`: as in `memory.Shards`. `shard`:
-    what the replicas divide, `"none"` or, by default, `"states"`.
-
-    Raises `ValueError` for a mesh with other axes, more stages than divided layers,
-    more tensor shares than heads, and tied weights.
+    `decoder`: with `tied=False`. `mesh`: with the axes pipeline, data and tensor, in
+    any order. `params`: from `transformer.init_params`. `optimizer`, `options`: as in
+    `memory.Shards`; the replicas divide its states. Raises `ValueError` for other axes,
+    stages without layers, more tensor shares than heads, and tied weights.
     Developed in the chapter *Data × tensor × pipeline*.
     """
 
-    def __init__(self, decoder, mesh, params, optimizer="sgd", options=None,
-                 shard="states"):  # fmt: skip
-        if {*mesh.sizes} != {"pipeline", "data", "tensor"}:
-            raise ValueError(
-                f"a mesh with the axes {', '.join(mesh.sizes)}: name three, pipeline, "
-                "data and tensor; a length may be 1"
-            )
+    def __init__(self, decoder, mesh, params, optimizer="sgd", options=None):
+        if {*mesh.sizes} != {*AXES}:
+            raise ValueError(f"a mesh with the axes {', '.join(mesh.sizes)}: name all "
+                             f"of {', '.join(AXES)}, if need be 1")  # fmt: skip
         if decoder.tied:
             raise ValueError("a table that is the scores', too, is on two stages: "
                              "use a decoder with tied=False")  # fmt: skip
-        if shard not in shards.STAGES[:2]:
-            raise ValueError(f"shard={shard!r}: gradients of several micro-batches are "
-                             "added up whole; use 'none' or 'states'")  # fmt: skip
         self.decoder, self.mesh = decoder, mesh
-        self.p, self.d, self.t = (mesh.sizes[a] for a in ("pipeline", "data", "tensor"))
+        self.p, self.d, self.t = (mesh.sizes[axis] for axis in AXES)
         self.stages, self.shards = stages_of(decoder, self.p), {}
         self.parts = {(s, r): [] for s in range(self.p) for r in range(self.d)}
         for s, halves in enumerate(self.stages):
             own = {name: params[name] for name in names_of(decoder, halves)}
             for i, part in enumerate(transformer.split(own, [cpu()] * self.t, decoder)):
-                self._place(s, i, part, optimizer, options, shard)
+                self._place(s, i, part, optimizer, options)
 
-    def _place(self, s, i, part, optimizer, options, shard):
+    def _place(self, s, i, part, *optimizer):
         """Give share `i` of stage `s` to the devices that hold it, one a replica."""
         group = [self._device(s, r, i) for r in range(self.d)]
-        held = shards.Shards([(None, list(part.values()))], group, shard, optimizer,
-                             options)  # fmt: skip
+        # Gradients of micro-batches are added up whole: only the states are divided.
+        held = shards.Shards([(None, [*part.values()])], group, "states", *optimizer)
         self.shards[s, i] = held
         for r in range(self.d):
             weights, gradients = (views_of(x[0][r], held.shapes[0])
@@ -190,20 +183,20 @@ def expected(decoder, sizes, shape, chunks=1, itemsize=4):
     times `itemsize`; the first stage and the last have an exchange more each, `ends`.
     Developed in the chapter *Data × tensor × pipeline*.
     """
-    p, d, t = (sizes[axis] for axis in ("pipeline", "data", "tensor"))
+    p, d, t = (sizes[axis] for axis in AXES)
     n, places = shape[0] * shape[1] // (d * chunks), [*numpy.ndindex(*sizes.values())]
     sent = {axis: [] for axis in sizes}
     zero = numpy.zeros((), "int8")  # in any shape, without memory
     wholes = {x: numpy.broadcast_to(zero, of) for x, of in decoder.shapes().items()}
-    for place in (dict(zip(sizes, at)) for at in places):
-        s, r, i = (place[axis] for axis in ("pipeline", "data", "tensor"))
+    for at in places:
+        s, r, i = (dict(zip(sizes, at))[axis] for axis in AXES)
         ends, halves = [s == 0, s == p - 1], stages_of(decoder, p)[s]
         rows = n + (t - 2) * numpy.diff(traffic.cuts(n, t))[i] if t > 1 else 0
         exchanges = 2 * (len(halves) - ends[1]) + sum(ends)
         tensor = exchanges * rows * decoder.width + ends[1] * (t - 1) * 2 * n
         sent["tensor"].append(itemsize * chunks * int(tensor))
-        borders = 2 - sum(ends)
-        sent["pipeline"].append(itemsize * chunks * borders * n * decoder.width)
+        border = itemsize * chunks * n * decoder.width
+        sent["pipeline"].append((2 - sum(ends)) * border)
         share = sum(
             transformer.slices(name, wholes[name], t, decoder.heads)[i].size
             for name in names_of(decoder, halves)
@@ -218,7 +211,7 @@ def rounds(decoder, sizes, chunks=1):
     Arguments as in `expected`. A sum over t takes 2(t − 1), be it of activations or of
     gradients, the loss t − 1, and a micro-batch a message each way.
     """
-    p, d, t = (sizes[axis] for axis in ("pipeline", "data", "tensor"))
+    p, d, t = (sizes[axis] for axis in AXES)
     exchanges = max(
         2 * (len(halves) - (s == p - 1)) + (s == 0) + 1.5 * (s == p - 1)
         for s, halves in enumerate(stages_of(decoder, p))

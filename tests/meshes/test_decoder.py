@@ -20,10 +20,10 @@ TEXTS = numpy.random.RandomState(0).randint(33, size=(5, 2, 7, 8))
 MOMENTUM = "sgd", {"learning_rate": 0.05, "momentum": 0.9}
 
 
-def on(p, d, t, dtype="float32", optimizer=MOMENTUM, shard="states"):
+def on(p, d, t, dtype="float32", optimizer=MOMENTUM):
     mesh = Mesh([cpu(i) for i in range(p * d * t)], pipeline=p, data=d, tensor=t)
     params = transformer.init_params(DECODER, dtype=dtype)
-    return MeshDecoder(DECODER, mesh, params, *optimizer, shard)
+    return MeshDecoder(DECODER, mesh, params, *optimizer)
 
 
 def trained(net, chunks):
@@ -58,13 +58,12 @@ def test_a_mesh_trains_as_one_device(sizes, dtype, apart, alone):
 def test_adams_states_are_shared_and_change_nothing():
     adam = "adam", {"learning_rate": 0.001}
     right = trained(on(1, 1, 1, "float64", adam), 1)
-    for shard in ("none", "states"):
-        net = on(2, 2, 2, "float64", adam, shard)
-        found = trained(net, 2)
-        assert all(abs(found[n] - right[n]).max() < 1e-12 for n in right)
-        held, size = net.shards[0, 1], net.shards[0, 1].sizes[0]
+    net = on(2, 2, 2, "float64", adam)
+    found = trained(net, 2)
+    assert all(abs(found[n] - right[n]).max() < 1e-12 for n in right)
+    for held in net.shards.values():
         kept = [updater.states[0][0].size for updater in held.updaters]
-        assert kept == ([size] * 2 if shard == "none" else [size // 2] * 2)
+        assert kept == [held.sizes[0] // 2] * 2
 
 
 @pytest.mark.parametrize("order", [("pipeline", "data", "tensor"),
@@ -112,10 +111,8 @@ def test_what_does_not_fit_is_refused_by_its_numbers():
         on(1, 1, 9)
     with pytest.raises(ValueError, match="8 texts for 3 replicas with 2 micro-batches"):
         on(1, 3, 1).step(*TEXTS[0], chunks=2)
-    with pytest.raises(ValueError, match="axes data, tensor: name three"):
+    with pytest.raises(ValueError, match="axes data, tensor: name all of"):
         MeshDecoder(DECODER, Mesh([cpu(0)], data=1, tensor=1), {})
-    with pytest.raises(ValueError, match="use 'none' or 'states'"):
-        on(1, 1, 1, shard="gradients")
     tied = transformer.Decoder(vocab=33, layers=4)
     with pytest.raises(ValueError, match="use a decoder with tied=False"):
         MeshDecoder(tied, Mesh([cpu(0)], pipeline=1, data=1, tensor=1), {})
