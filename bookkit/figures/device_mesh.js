@@ -1,6 +1,7 @@
 // Eight devices as a mesh, seen from any side. The axis tensor runs to the right, data
-// down, pipeline away from the reader; a step of the clock turns it by 30 degrees. Lit:
-// the chosen device and its partners along each axis.
+// down, pipeline away from the reader, all turned a little, so that no device hides
+// another; a step of the clock turns it by 30 degrees more. Lit: the chosen device and
+// its partners along each axis.
 const TURNS = [1000, 866, 500, 0, -500, -866, -1000, -866, -500, 0, 500, 866]; // cosines
 const WORDS = ["stage", "replica", "share"];
 const STYLES = ["1.5px", "2px;stroke-dasharray:6 4", "5px"];
@@ -16,7 +17,7 @@ function steps(d) {
 
 // How far devices stand apart along each axis.
 function apart(d) {
-  return d.sizes.map((size, axis) => axis === 1 ? (size > 2 ? 56 : 84)
+  return d.sizes.map((size, axis) => axis === 1 ? [0, 84, 84, 0, 56, 0, 0, 0, 36][size]
     : size > 4 ? 72 : 124);
 }
 
@@ -48,7 +49,7 @@ function group(d, i, axis) {
 function spot(d, i, now) {
   const [z, y, x] = place(d, i).map((at, axis) =>
     ((2 * at - d.sizes[axis] + 1) * apart(d)[axis]) / 2);
-  const cos = TURNS[now], sin = TURNS[(now + 9) % 12];
+  const cos = TURNS[(now + 1) % 12], sin = TURNS[(now + 10) % 12];
   const right = (x * cos + z * sin) / 1000, near = (z * cos - x * sin) / 1000;
   const middle = 85 + Math.floor((height(d) - 85) / 2);
   return [350 + Math.round(right), middle + Math.round(y + 0.28 * near), near];

@@ -31,7 +31,7 @@ def figure(mesh="2 × 2 × 2", device=5, name="device-mesh"):
     if mesh not in MESHES or device not in range(8):
         raise ValueError(f"the figure shows devices 0 to 7 of {', '.join(MESHES)}, "
                          f"not {device!r} of {mesh!r}")  # fmt: skip
-    choice = {"mesh": mesh, "device": device, "clock": 1}
+    choice = {"mesh": mesh, "device": device, "clock": 0}
     return frame.figure("device_mesh", name, "Mesh to show", CONTROLS, choice, data())
 
 

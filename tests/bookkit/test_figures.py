@@ -44,7 +44,7 @@ FIGURES = {
         one_setting, (), {"clock": END}, [{"clock": now} for now in (0, 1, END // 2)],
     ),
     "device_mesh": (
-        device_mesh, (), {"mesh": "2 × 2 × 2", "device": 5, "clock": 1},
+        device_mesh, (), {"mesh": "2 × 2 × 2", "device": 5, "clock": 0},
         [{"mesh": mesh, "device": i, "clock": now} for mesh in device_mesh.MESHES
          for i, now in ((0, 0), (7, 11), (3, 4))],
     ),
