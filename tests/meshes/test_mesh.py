@@ -2,10 +2,12 @@
 
 import d2l_ext  # noqa: F401, I001
 
+import re
 from itertools import chain
 
 import pytest
 from mxnet import cpu, np, npx
+from notebook_cells import ROOT
 
 from d2l_ext.data_parallel import traffic
 from d2l_ext.meshes.mesh import Mesh
@@ -63,3 +65,15 @@ def test_what_is_no_mesh_is_refused_with_the_lengths():
         Mesh([], data=0)
     with pytest.raises(ValueError, match="unknown axis 'tenser'.* mean 'tensor'"):
         Mesh(EIGHT, data=2, tensor=4).groups("tenser")
+
+
+def test_the_drawing_of_the_chapter_is_the_mesh():
+    text = (ROOT / "chapters/img/mesh.svg").read_text("utf-8")
+    boxes = re.findall(r'<rect x="(\d+)" y="(\d+)" width="76"', text)
+    mesh = Mesh(range(8), stage=2, replica=2, share=2)
+    for i, (x, y) in enumerate(boxes):
+        at = mesh.where(i)
+        assert int(x) == 60 + 300 * at["stage"] + 124 * at["share"]
+        assert int(y) == 78 + 84 * at["replica"]
+    lines = re.findall(r"<path [^>]*?stroke-width=\"([\d.]+)\"", text)
+    assert len(boxes) == 8 and sorted(lines) == ["1.5"] * 5 + ["2"] * 5 + ["5"] * 5
