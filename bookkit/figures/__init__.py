@@ -7,7 +7,6 @@
 | `ring_allreduce` | which sums each device holds, and what it has sent |
 | `ring_rounds` | ring attention: who has whose keys, computes and waits |
 | `pipeline_schedule` | GPipe, 1F1B and those with shorter bubbles, slot by slot |
-| `pipeline_schedule` | GPipe and 1F1B, slot by slot |
 | `device_mesh` | a mesh to turn: the groups of a device, and its bytes |
 | `server_traffic` | workers and servers, message by message; `ps_run` computes it |
 | `cost_calculator` | a step's time and efficiency, by the formulas of `d2l_ext.scale` |
