@@ -74,6 +74,6 @@ def test_the_drawing_of_the_chapter_is_the_mesh():
     for i, (x, y) in enumerate(boxes):
         at = mesh.where(i)
         assert int(x) == 60 + 300 * at["stage"] + 124 * at["share"]
-        assert int(y) == 78 + 84 * at["replica"]
+        assert int(y) == 68 + 76 * at["replica"]
     lines = re.findall(r"<path [^>]*?stroke-width=\"([\d.]+)\"", text)
     assert len(boxes) == 8 and sorted(lines) == ["1.5"] * 5 + ["2"] * 5 + ["5"] * 5
