@@ -7,10 +7,12 @@ from . import processes
 
 #: Tells each process of a job which start of the job this is, from 1.
 START = "D2L_EXT_START"
+#: Tells each worker a token, and where the workers of a ring listen, by rank.
+RING = "D2L_EXT_RING"
 #: What the launcher decides itself.
 OWN = ("DMLC_ROLE", "DMLC_RANK", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
        "DMLC_NODE_HOST", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_WORKER_ID",
-       "DMLC_SERVER_ID", "PORT", START, processes.MARK)  # fmt: skip
+       "DMLC_SERVER_ID", "PORT", START, RING, processes.MARK)  # fmt: skip
 LOOPBACK = "127.0.0.1"
 #: What other hosts get of the launcher's variables: what MXNet and this library read.
 PASSED_ON = ("MXNET_", "OMP_", "KMP_", "D2L_EXT_")

@@ -7,6 +7,7 @@ launcher's end; those on other hosts are the agents', of which a `Crew` is.
 import json
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -30,7 +31,7 @@ class Start:
 
     def __init__(self, plan, folder, say=print):
         self.plan, self.folder, self.say = plan, folder, say
-        self.job = uuid4().hex
+        self.job, self.token = uuid4().hex, secrets.token_hex(32)
         self.crew, self.root = None, environment.LOOPBACK
         self.running, self.codes = {}, {}  # (role, rank) to Popen; to exit code
         self.tails = {node: Tail(path_of(folder, *node)) for node in plan.nodes}
@@ -41,7 +42,9 @@ class Start:
         launcher = self.plan.launcher
         hold = None if launcher is Local else 1  # of the others, agents make the claim
         with ExitStack() as stack:
-            reserved = ports.reserve(len(self.plan.nodes), hold)
+            # For each node, and one more for each worker: of a ring, if they make one.
+            count = len(self.plan.nodes) + self.plan.settings.num_workers
+            reserved = ports.reserve(count, hold)
             self.ports = stack.enter_context(reserved)
             # Before all others, or they could outlive the launcher unseen.
             self.guard = stack.enter_context(Guard(
@@ -66,11 +69,21 @@ class Start:
         own = environment.of_node(*node, self.plan.nodes, self.ports, self.job,
                                   self.plan.env[node[0]], self.root,
                                   there.address if there else self.root)  # fmt: skip
+        if node[0] == "worker":
+            own[environment.RING] = self._ring()
         log = path_of(self.folder, *node)
         if there:
             env = {**environment.passed_on(), **own}
             return self.crew.start(node, command, env, int(own["PORT"]), log)
         return self.guard.start(command, {**environment.inherited(), **own}, log)
+
+    def _ring(self):
+        """For workers that make a ring: a token, and where each of them listens."""
+        workers = [node for node in self.plan.nodes if node[0] == "worker"]
+        hosts = [self.crew.placed[node].address if self.crew else self.root
+                 for node in workers]  # fmt: skip
+        places = zip(hosts, self.ports[len(self.plan.nodes) :])
+        return " ".join([self.token, *(f"{host}:{port}" for host, port in places)])
 
     def gathered(self):
         """Whether all hosts are there; the search begins with the first call."""

@@ -1,0 +1,280 @@
+"""Rings: each rank is a thread here, with sockets of its own; `zeros` by memory."""
+
+import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
+import os
+import resource
+import socket
+import struct
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from d2l_ext.data_parallel.traffic import expected
+from d2l_ext.kvstore import ring
+from d2l_ext.kvstore.ring import HEAD, RingError
+
+DTYPES = ("float32", "float64")
+
+
+def free_places(n):
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    places = [server.getsockname() for server in servers]
+    for server in servers:
+        server.close()
+    return places
+
+
+def on_ring(n, work, shared=False, deadline=20.0, tokens=None):
+    """What `work(ring)` returns on each of n ranks, or the exception that it raises."""
+    places = free_places(n)
+
+    def rank_of(rank):
+        token = tokens[rank] if tokens else "secret"
+        try:
+            with ring.connect(rank, places, token, deadline, shared) as r:
+                return work(r)
+        except Exception as error:  # noqa: BLE001
+            return error
+
+    with ThreadPoolExecutor(n) as pool:
+        return list(pool.map(rank_of, range(n)))
+
+
+def data(n, size, dtype):
+    """Whole numbers, whose sums are exact in any order: an array of each rank."""
+    rng = numpy.random.RandomState(size % 1000)
+    return rng.randint(-9, 9, (n, size)).astype(dtype)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_all_calls_give_what_one_process_computes(n, shared):
+    sizes = [0, 1, n - 1, n, 7, 1000, 2**16 + 1, 300_001]
+
+    def work(r):
+        for size in sizes:
+            for dtype in DTYPES:
+                all_data = data(n, size, dtype)
+                x = r.zeros((size,), dtype)
+                x[:] = all_data[r.rank]
+                assert r.allreduce(x) is x and (x == all_data.sum(0)).all()
+                x[:] = all_data[r.rank]
+                c = (r.rank + 1) % n
+                chunk = slice(c * size // n, (c + 1) * size // n)
+                part = r.reduce_scatter(x)
+                assert part.tolist() == all_data.sum(0)[chunk].tolist()
+                assert part.size == 0 or numpy.shares_memory(part, x)
+                x[: chunk.start] = x[chunk.stop :] = 99
+                assert (r.allgather(x) == all_data.sum(0)).all()
+                for root in range(n):
+                    x[:] = all_data[r.rank]
+                    assert (r.broadcast(x, root) == all_data[root]).all()
+                r.barrier()
+        return r.calls
+
+    calls = on_ring(n, work, shared)
+    assert len(set(calls)) == 1 and isinstance(calls[0], int), calls
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_ten_million_numbers(n, dtype):
+    def work(r):
+        x = numpy.full(10**7, r.rank + 1, dtype)
+        x[::999] = r.rank
+        r.allreduce(x)
+        x[::999] += n
+        return x.min(), x.max(), r.sent
+
+    total, wanted = n * (n + 1) / 2, expected("ring", n, 10**7 * numpy.dtype(dtype).itemsize, numpy.dtype(dtype).itemsize)
+    assert on_ring(n, work) == [(total, total, sent) for sent in wanted.sent]
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 5), st.integers(0, 2**17), st.sampled_from(DTYPES))
+def test_each_link_carries_what_the_formula_says_and_a_head(n, size, dtype):
+    nbytes = size * numpy.dtype(dtype).itemsize
+
+    def work(r):
+        r.allreduce(numpy.ones(size, dtype))
+        # The kernel's own count of what went over the link.
+        info = r.after.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256) if n > 1 else 0
+        r.barrier()
+        return r.sent - (n - 1), r.received - (n - 1), info and struct.unpack_from("Q", info, 200)[0]
+
+    wanted = expected("ring", n, nbytes, numpy.dtype(dtype).itemsize)
+    sent, received, wire = zip(*on_ring(n, work))
+    assert (list(sent), list(received)) == (wanted.sent, wanted.received)
+
+
+def test_all_ranks_have_the_same_bits():
+    def work(r):
+        x = numpy.random.RandomState(r.rank).randn(10_001).astype("float32")
+        y = r.zeros(10_001)
+        y[:] = x
+        return r.allreduce(x).tobytes(), r.allreduce(y).tobytes()
+
+    assert len(set(on_ring(5, work, shared=True))) == 1
+
+
+def test_slices_of_shared_memory_go_through_memory():
+    def work(r):
+        x = r.zeros((4, 100))
+        x[:] = r.rank + 1
+        before = r.sent
+        r.allreduce(x[1:3])
+        return x[:, 0].tolist(), r.read, r.sent - before
+
+    assert on_ring(2, work, shared=True) == [([1, 3, 3, 1], 800, 3), ([2, 3, 3, 2], 800, 3)]
+
+
+def count_left():
+    fds = len(os.listdir("/proc/self/fd"))
+    shm = sorted(os.listdir("/dev/shm"))
+    status = Path("/proc/self/status").read_text()
+    rss = int(status.split("VmRSS:")[1].split()[0])
+    return fds, shm, threading.active_count(), rss
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_thousand_calls_leave_nothing_behind(shared):
+    def work(r):
+        x = r.zeros(50_000)
+        for turn in range(1000):
+            if turn == 100:
+                r.barrier()
+                before = count_left()
+            r.allreduce(x)
+            r.broadcast(x[:100])
+        r.barrier()
+        return before, count_left()
+
+    outside = count_left()
+    for (fds, shm, threads, rss), after in on_ring(2, work, shared):
+        assert (fds, shm, threads) == after[:3]
+        assert after[3] - rss < 1000  # kB
+    assert count_left()[:2] == outside[:2]
+
+
+# What goes wrong
+
+
+def causes(errors):
+    assert all(isinstance(error, RingError) for error in errors), errors
+    return [str(error) for error in errors]
+
+
+def test_who_leaves_is_named_by_all_the_others():
+    def work(r):
+        for turn in range(5):
+            if (r.rank, turn) == (1, 3):
+                return "left"
+            r.allreduce(numpy.ones(100_000))
+
+    first, left, *others = on_ring(4, work)
+    assert left == "left"
+    assert all("rank 1 has left" in text for text in causes([first, *others]))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_who_is_late_ends_the_call_of_all_others_in_time(shared):
+    def work(r):
+        x = r.zeros(1000)
+        r.barrier()
+        begin = time.monotonic()
+        if r.rank == 0:
+            time.sleep(1.5)
+        try:
+            r.allreduce(x)
+        finally:
+            took.append((r.rank, time.monotonic() - begin))
+
+    took = []
+    texts = causes(on_ring(3, work, shared, deadline=0.5))
+    assert "rank 1: call" in texts[1] and "rank 0 gave nothing more" in texts[1]
+    assert all(0.4 < seconds < 1.3 for rank, seconds in took if rank), took
+
+
+def test_different_calls_are_told_apart():
+    def work(r):
+        x = numpy.ones(8 + r.rank)
+        r.allreduce(x)
+
+    texts = causes(on_ring(2, work))
+    assert any("call 1: allreduce of 64 bytes (float64)" in text
+               and "call 1: allreduce of 72 bytes (float64)" in text for text in texts)
+
+
+def test_a_closed_ring_says_why():
+    def work(r):
+        r.close()
+        r.barrier()
+
+    assert causes(on_ring(2, work)) == [f"rank {rank}: the ring is closed: this process has left it" for rank in (0, 1)]
+
+
+@pytest.mark.parametrize("wrong, error, text", [
+    ([1.0], TypeError, "a list: make it a NumPy array"),
+    (numpy.ones((4, 4))[:, 1], ValueError, "not contiguous"),
+    (numpy.frombuffer(b"1234", "uint8"), ValueError, "cannot be written"),
+])  # fmt: skip
+def test_arrays_that_cannot_be_summed_in_place_are_refused(wrong, error, text):
+    alone = ring.connect(0, [("127.0.0.1", 1)], "")
+    with pytest.raises(error, match=text):
+        alone.allreduce(wrong)
+    with pytest.raises(ValueError, match="root=3: there are the ranks 0 to 0"):
+        alone.broadcast(numpy.ones(1), 3)
+
+
+# Who may take part
+
+
+def test_a_wrong_token_is_found_out_and_nobody_waits_longer():
+    begin = time.monotonic()
+    texts = causes(on_ring(3, lambda r: r.barrier(), deadline=1.0, tokens=["a", "a", "b"]))
+    assert time.monotonic() - begin < 3
+    assert any("has another token" in text for text in texts)
+    assert any("sent away" in text for text in texts)
+
+
+@pytest.mark.parametrize("says", [b"", b"GET / HTTP/1.0\r\n\r\n" * 5, bytes(48)])
+def test_strangers_are_sent_away_and_the_ring_is_made(says):
+    places, results = free_places(2), []
+
+    def stranger():
+        for _ in range(200):
+            try:
+                with socket.create_connection(places[0]) as link:
+                    link.sendall(says)
+                    link.settimeout(2)
+                    results.append(len(link.recv(16)))
+                    while link.recv(100):
+                        results[-1] += 100
+                    return
+            except ConnectionRefusedError:
+                time.sleep(0.005)
+            except OSError:
+                return
+
+    def rank_of(rank):
+        if rank == 1:
+            thread.join()
+        with ring.connect(rank, places, "secret", 10) as r:
+            return r.allreduce(numpy.ones(3)).tolist()
+
+    thread = threading.Thread(target=stranger)
+    thread.start()
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(rank_of, range(2))) == [[2, 2, 2]] * 2
+    assert results[0] >= 16
+
+
+def test_without_a_job_there_is_no_ring_to_join():
+    with pytest.raises(RingError, match="D2L_EXT_RING is not set: a ring needs a job"):
+        ring.join(environ={})
