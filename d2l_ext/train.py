@@ -15,6 +15,7 @@ import sys
 from contextlib import ExitStack, suppress
 
 from . import lazy, worker_exit
+from .kvstore.ring import RingError
 from .trainer import flags
 from .trainer.preparation import prepare
 from .trainer.stop import Stop, Stopped, interruptible
@@ -48,7 +49,7 @@ def main(argv=None):
     try:
         with interruptible():
             fit, describe = prepare(args, held)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RingError) as error:
         return _failed(error, 2, held)
     except KeyboardInterrupt:
         return _end(130, held)
@@ -61,7 +62,7 @@ def main(argv=None):
         then = "go on with --resume" if args.save_prefix else "nothing was kept"
         fit.report.note(f"stopped by {stopped} after step {fit.num_steps}; {then}")
         return _end(128 + stopped.signum, held)
-    except OSError as error:
+    except (OSError, RingError) as error:
         return _failed(error, 1, held)
     return 0
 

@@ -46,7 +46,7 @@ def agree(kv, settings, checkpoints=None):
 def exchange(kv, text):
     """Give `text` to all workers; return what each of them gave, a list by rank.
 
-    `kv`: a store of a `dist` type, before its optimizer is set and its weights are
+    `kv`: a `Ring`, or a store of a `dist` type, before its optimizer is set and its weights are
     put in. `text`: at most `LENGTH` bytes in UTF-8, else `ValueError`. Every worker
     must call this once: it waits for all.
     """
@@ -56,6 +56,10 @@ def exchange(kv, text):
     own = text.encode()
     if len(own) > LENGTH:
         raise ValueError(f"{len(own)} bytes: give a text of {LENGTH} at most")
+    if kv.type == "ring":
+        rows = numpy.zeros((kv.num_workers, LENGTH), "uint8")
+        rows[kv.rank, : len(own)] = list(own)
+        return [bytes(row).rstrip(b"\0").decode() for row in kv.allreduce(rows)]
     if "async" in kv.type:  # its servers add nothing up unless told how
         kv.set_optimizer(mx.optimizer.SGD(learning_rate=-1, wd=0))
     rows = numpy.zeros((kv.num_workers, LENGTH), "float32")

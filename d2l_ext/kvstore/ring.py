@@ -8,23 +8,24 @@ pieces: a piece that has come is added, and may go on at once. Processes of one 
 can have arrays in memory that all of them see; then sockets carry only "I am ready".
 """
 
-import hmac
 import math
 import mmap
 import os
-import secrets
 import select
 import socket
+import struct
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from multiprocessing import AuthenticationError
+from multiprocessing import connection as proof
 
 import numpy
 
 #: From the launcher: a token, then 'ADDRESS:PORT' of each rank, with blanks between.
 PLACES = "D2L_EXT_RING"
 #: Bytes that are received before they are added; a processor's cache holds them.
-PIECE = 2**18
+PIECE = 2**19
 #: Bytes in front of each call, a text that says what it is.
 HEAD = 64
 #: Seconds for a stranger to prove that it is none, and for a neighbour to say why.
@@ -48,6 +49,8 @@ class Ring:
     get a `RingError`, and the ring is closed; `TypeError` and `ValueError` for arrays.
     Developed in the chapter *Rings between processes*.
     """
+
+    type = "ring"
 
     def __init__(self, rank, num_workers, links, deadline, shared):
         self.rank, self.num_workers, self.deadline = rank, num_workers, deadline
@@ -145,9 +148,8 @@ class Ring:
         row, n, i = _row(x), self.num_workers, self.rank
         edges = [c * row.size // n for c in range(n + 1)]
         chunks = [row[start:stop] for start, stop in zip(edges, edges[1:])]
-        address = row.ctypes.data
         for seen in self.segments:
-            at = address - seen[i].ctypes.data
+            at = row.ctypes.data - seen[i].ctypes.data
             if 0 <= at <= seen[i].nbytes - row.nbytes:
                 theirs = [s[at : at + row.nbytes].view(row.dtype) for s in seen]
                 self._in_memory(f"{what} at {at}", row, edges, theirs, rounds)
@@ -210,10 +212,11 @@ class Ring:
     def _places(self, head, into, adds):
         """Where the next bytes go, piece by piece, and after each what is done to it."""
         theirs = bytearray(HEAD)
+        self.begun = False
         yield memoryview(theirs)
+        self.begun = True
         if head != theirs:
-            mine, other = (text.decode(errors="replace").strip() for text in
-                           (head, theirs))  # fmt: skip
+            mine, other = (h.decode(errors="replace").strip() for h in (head, theirs))
             self._fail(f"rank {self.rank} makes {mine}; {self._name(-1)} {other}")
         for number, array in enumerate(into):
             step = PIECE // array.itemsize
@@ -235,7 +238,7 @@ class Ring:
         except BlockingIOError:
             return 0
         except OSError:
-            self._lost(self._name(1))
+            self._lost(1)
         self.ready -= count
         unsent[0] = part[count:]
         if count == len(part):
@@ -243,20 +246,20 @@ class Ring:
         return count
 
     def _take(self, place):
-        try:
-            count = self.before.recv_into(place)
-        except BlockingIOError:
-            return 0
-        except OSError:
-            count = 0
-        return count or self._lost(self._name(-1))
+        with suppress(ConnectionError):
+            try:
+                return self.before.recv_into(place) or self._lost(-1)
+            except BlockingIOError:
+                return 0
+        return self._lost(-1)
 
     def _wait(self, name, until, sending, wanting):
-        """Until one of the two sockets is ready, or it is too late."""
-        poll, left = select.poll(), until - time.monotonic()
+        """Until a socket is ready, or it is too late: first for who misses a head."""
+        poll, left = select.poll(), until - time.monotonic() + WORD * self.begun
         if left <= 0:
             who = f"{self._name(-1)} gave" if wanting else f"{self._name(1)} took"
-            self._fail(f"{name}: no end after {self.deadline:g} s, {who} nothing more")
+            how = "nothing more" if self.begun else "not even its head"
+            self._fail(f"{name}: no end after {self.deadline:g} s, {who} {how}")
         if not self.left:
             poll.register(self.after, select.POLLIN | bool(sending) * select.POLLOUT)
         if wanting:
@@ -267,21 +270,20 @@ class Ring:
 
     def _listen(self, sending):
         """From the next comes nothing but a word why it failed, or its end."""
-        try:
-            word = self.after.recv(1000).decode(errors="replace")
-        except OSError:
-            word = ""
+        word = b""
+        with suppress(OSError):
+            word = self.after.recv(1000)
         self.left = not word
         if word or sending:  # else it may have ended well, and this one may, too
-            self._fail(word or f"{self._name(1)} has left the ring")
+            self._fail(word.decode() or f"{self._name(1)} has left the ring")
 
-    def _lost(self, who):
-        """A connection has ended. The next may know why; else `who` is the reason."""
+    def _lost(self, step):
+        """A connection has ended. The next may know why, or it is that neighbour."""
         poll = select.poll()
         poll.register(self.after, select.POLLIN)
         if poll.poll(1e3 * WORD):
             self._listen(True)
-        self._fail(f"{who} has left the ring")
+        self._fail(f"{self._name(step)} has left the ring")
 
     def _name(self, step):
         return f"rank {(self.rank + step) % self.num_workers}"
@@ -304,30 +306,30 @@ def _row(x):
 
 def _open(pid, fd, inode, nbytes):
     """The bytes of another process' file, to be read only."""
-    theirs = os.open(f"/proc/{pid}/fd/{fd}", os.O_RDONLY)
-    try:
-        if os.fstat(theirs).st_ino != inode:
+    with open(f"/proc/{pid}/fd/{fd}", "rb") as theirs:
+        if os.fstat(theirs.fileno()).st_ino != inode:
             raise OSError("its number is another file's here")
-        memory = mmap.mmap(theirs, nbytes, prot=mmap.PROT_READ)
-    finally:
-        os.close(theirs)
+        memory = mmap.mmap(theirs.fileno(), nbytes, prot=mmap.PROT_READ)
     return numpy.frombuffer(memory, "uint8")
 
 
 # ---- How a ring comes to be ----
 
 
-def join(deadline=30.0, shared=False, environ=os.environ):
+def join(deadline=30.0, shared=None, environ=os.environ):
     """The ring of all workers of a job that `pslaunch` has started.
 
     It tells where each listens, 127.0.0.1 on one host, and a token. The arguments and
-    errors are those of `connect`; `RingError` also when this process has no job.
+    errors are those of `connect`, but that `shared` is by default whether all have one
+    address; `RingError` also when this process has no job.
     """
     if PLACES not in environ:
         raise RingError(f"{PLACES} is not set: a ring needs a job, as of `python -m "
                         "pslaunch -n 2 python train.py`, or `connect`")  # fmt: skip
     token, *places = environ[PLACES].split()
-    addresses = [tuple(place.rsplit(":", 1)) for place in places]
+    addresses = [place.rsplit(":", 1) for place in places]
+    if shared is None:
+        shared = len({host for host, _ in addresses}) == 1
     return connect(int(environ["DMLC_WORKER_ID"]), addresses, token, deadline, shared)
 
 
@@ -336,29 +338,26 @@ def connect(rank, addresses, token, deadline=30.0, shared=False):
 
     `token`: a text that all know and nobody else; it is never sent. `deadline`, in
     seconds, and `shared` as in `Ring`: here it is for the neighbours to come. Raises
-    `RingError` when they do not, or do not know the token.
+    `RingError` when they do not, or do not know the token; `OSError` when this rank's
+    address is not to be had.
     """
-    n, links, until = len(addresses), {}, time.monotonic() + deadline
+    n, until, key = len(addresses), time.monotonic() + deadline, token.encode()
     if n == 1:
         return Ring(0, 1, (), deadline, shared)
-    before, after = (rank - 1) % n, (rank + 1) % n
-    with socket.create_server((addresses[rank][0], int(addresses[rank][1]))) as server:
-        try:
-            # Who dials waits for an answer. If all dialled first, all would wait.
-            for first in (rank == 0, rank != 0):
-                if first:
-                    links[0] = _admit(server, token, before, rank, until)
-                else:
-                    links[1] = _dial(addresses[after], token, rank, after, until)
-            return Ring(rank, n, (links[0], links[1]), deadline, shared)
-        except BaseException:
-            for link in links.values():
-                link.close()
-            raise
+    (host, port), after, before = addresses[rank], (rank + 1) % n, (rank - 1) % n
+    with socket.create_server((host, int(port))) as server, ExitStack() as links:
+        found = {}
+        # Who dials waits for an answer. If all dialled first, all would wait.
+        for to_dial in (rank > 0, rank == 0):
+            link = (_dial(addresses[after], key, rank, after, until) if to_dial else
+                    _admit(server, key, rank, before, until))  # fmt: skip
+            found[to_dial] = links.enter_context(link)
+        links.pop_all()
+    return Ring(rank, n, (found[False], found[True]), deadline, shared)
 
 
-def _admit(server, token, who, rank, until):
-    """The connection of rank `who`. Strangers are sent away."""
+def _admit(server, key, rank, who, until):
+    """The connection of rank `who`, which knows the key. Strangers are sent away."""
     strangers = 0
     while True:
         try:
@@ -367,54 +366,36 @@ def _admit(server, token, who, rank, until):
         except OSError:
             raise RingError(f"rank {rank}: rank {who} did not come in time; {strangers}"
                             " without the token were sent away") from None  # fmt: skip
-        if _knows(link, token, f"dial {who} {rank}", f"take {rank} {who}", PATIENCE):
+        if _knows(link, key, [proof.deliver_challenge, proof.answer_challenge]):
             return link
         strangers += 1
 
 
-def _dial(address, token, rank, who, until):
+def _dial(address, key, rank, who, until):
     """A connection to rank `who`, which may not listen yet."""
-    host, port = address
-    while True:
-        left = until - time.monotonic()
-        if left <= 0:
-            raise RingError(f"rank {rank}: rank {who} does not listen at {host}:{port}")
+    where = f"{address[0]}:{address[1]}"
+    while time.monotonic() < until:
         with suppress(OSError):
-            link = socket.create_connection((host, int(port)), left)
-            break
+            left = max(until - time.monotonic(), 1e-3)
+            link = socket.create_connection((address[0], int(address[1])), left)
+            if _knows(link, key, [proof.answer_challenge, proof.deliver_challenge], left):
+                return link
+            raise RingError(f"rank {rank}: who listens at {where} is not rank {who}, "
+                            "has another token, or has left")  # fmt: skip
         time.sleep(0.01)
-    if not _knows(link, token, f"take {who} {rank}", f"dial {rank} {who}", left):
-        raise RingError(f"rank {rank}: who listens at {host}:{port} is not rank {who}, "
-                        "has another token, or has left")  # fmt: skip
-    return link
+    raise RingError(f"rank {rank}: rank {who} does not listen at {where}")
 
 
-def _knows(link, token, theirs, ours, patience):
-    """Whether the other end knows the token; it is told that this one does."""
-    link.settimeout(patience)
+def _knows(link, key, steps, patience=PATIENCE):
+    """Whether the other end knows the key; it is told that this one does."""
+    link.settimeout(None)  # the kernel's time-out: those of Python do not reach `proof`
+    limit = struct.pack("ll", int(patience), int(patience % 1 * 1e6))
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     try:
-        nonce = secrets.token_bytes(16)
-        link.sendall(nonce)
-        their_nonce = _exactly(link, 16)
-        link.sendall(_proof(token, ours, nonce, their_nonce))
-        if hmac.compare_digest(_exactly(link, 32),
-                               _proof(token, theirs, their_nonce, nonce)):  # fmt: skip
-            return True
-    except OSError:
-        pass
-    link.close()
-    return False
-
-
-def _proof(token, who, *nonces):
-    return hmac.new(token.encode(), b"".join([who.encode(), *nonces]), "sha256").digest()
-
-
-def _exactly(link, count):
-    data = b""
-    while len(data) < count:
-        new = link.recv(count - len(data))
-        if not new:
-            raise OSError("the connection was closed")
-        data += new
-    return data
+        with proof.Connection(os.dup(link.fileno())) as talk:
+            for step in steps:
+                step(talk, key)
+        return True
+    except (OSError, EOFError, AuthenticationError):
+        link.close()
+        return False

@@ -17,7 +17,7 @@ OPTIMIZERS = {
 #: The stores that need a job; MXNet reads `dist_device_sync` as `dist_sync_device`.
 DIST_KV_STORES = ("dist_sync", "dist_sync_device", "dist_device_sync", "dist_async",
                   "dist_async_device", "dist_device_async")  # fmt: skip
-KV_STORES = ("local", "device", "none", *DIST_KV_STORES)
+KV_STORES = ("local", "device", "none", "ring", *DIST_KV_STORES)
 GC_TYPES = ("none", "2bit")
 #: MXNet computes in float32, and refuses a setting beyond it, in the first step.
 LARGEST = 3.4e38
@@ -70,7 +70,7 @@ def _add_devices(group):
         help="where gradients are summed: local (in CPU memory), device (default), "
         "or none (by this library's allreduce); with several workers, under "
         "pslaunch, dist_sync, dist_async, dist_sync_device, "
-        "dist_async_device")  # fmt: skip
+        "dist_async_device, or ring, without servers")  # fmt: skip
     add("--work-load-list", type=loads, metavar="LIST",
         help="relative speeds of the devices, as in 3,1; default: equal")  # fmt: skip
     add("--tensor", type=count, default=1, metavar="K",

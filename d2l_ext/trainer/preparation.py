@@ -11,10 +11,14 @@ from ..clusters import agreement, checkpoint
 from ..data.batches import Batches
 from ..data_parallel.minibatch import shard_sizes
 from ..devices.timeline import last_cpu, without_slot
+from ..kvstore import ring
 from . import flags, language, networks, resume
 from .fit import Fit, Report, StepProfiler
-from .replicas import DistReplicas, Replicas
+from .replicas import DistReplicas, Replicas, RingReplicas
 from .sharded import ShardedReplicas
+
+#: Seconds for a call of a ring: who dies is noticed at once, and rank 0 evaluates alone.
+PATIENCE = 600
 
 
 def prepare(args, held):
@@ -34,7 +38,7 @@ def prepare(args, held):
     X, y = _examples(dataset, args.num_examples)
     # Alone, a process is worker 0 of 1. From here on, the workers of a job are
     # connected, and none may leave in silence.
-    kv = mx.kv.create(args.kv_store) if args.kv_store in flags.DIST_KV_STORES else None
+    kv = _store(args, held)
     rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
     train_iter = Batches(X, y, args.batch_size, shuffle=True, seed=args.seed,
                          num_parts=num_workers, part_index=rank)  # fmt: skip
@@ -65,6 +69,12 @@ def prepare(args, held):
         first = max(min(2, left - 1), 0)
         fit.profiler = StepProfiler(args.profile, places, first)
     return fit, lambda fit: _result(fit, args, dataset.name, places, kv)
+
+
+def _store(args, held):
+    if args.kv_store == "ring":
+        return held.enter_context(ring.join(PATIENCE))
+    return mx.kv.create(args.kv_store) if args.kv_store in flags.DIST_KV_STORES else None
 
 
 def learning_rate(args, epoch):
@@ -118,8 +128,9 @@ def _replicas(args, places, dataset, kv):
     net = networks.build(args.network, dataset.train_X.shape[1:], places, args.seed)
     less = {"accumulate": args.accumulate, "recompute": args.recompute}
     if kv:
-        return DistReplicas(net, places, kv, args.batch_size, args.optimizer, params,
-                            args.work_load_list, args.seed, **less)  # fmt: skip
+        kind = RingReplicas if args.kv_store == "ring" else DistReplicas
+        return kind(net, places, kv, args.batch_size, args.optimizer, params,
+                    args.work_load_list, args.seed, **less)  # fmt: skip
     if args.shard != "none":
         return ShardedReplicas(net, places, args.shard, args.optimizer, params,
                                args.work_load_list, args.seed)  # fmt: skip
@@ -196,7 +207,7 @@ def _check_together(args, places):
             f"--shard {args.shard} takes a minibatch in one piece, and keeps its "
             "activations: leave out --accumulate and --recompute"
         )
-    if args.kv_store in flags.DIST_KV_STORES:
+    if args.kv_store in (*flags.DIST_KV_STORES, "ring"):
         _check_job(args)
     if args.dataset == "digits" and args.data_dir:
         raise ValueError("--data-dir: the digits come with scikit-learn, not in files")

@@ -1,6 +1,7 @@
 """Data parallelism the concise way: a Gluon network on several devices, and workers."""
 
 import mxnet as mx
+import numpy
 from mxnet import autograd, gluon
 
 from ..data_parallel.allreduce import allreduce
@@ -67,11 +68,14 @@ class Replicas:
         seed = self.seed * 1_000_003 + step
         rounds = [self._backward(p, seed + 7_368_787 * i) for i, p in enumerate(rounds)]
         losses = [sum(parts[1:], parts[0]) for parts in zip(*rounds)]
-        if self.sums_itself:
-            for p in self.params:
-                allreduce(p.list_grad())
+        self._sum()
         self.trainer.step(n or len(y))
         return losses
+
+    def _sum(self):
+        """Sum gradients where no store does."""
+        for p in self.params if self.sums_itself else ():
+            allreduce(p.list_grad())
 
     def _forget(self):
         """Let gradients that add up begin with nothing."""
@@ -149,7 +153,8 @@ class DistReplicas(Replicas):
         params = dict(optimizer_params or {})
         if self.on_servers:  # they are told once, so the divisor can't change
             params["rescale_grad"] = 1 / batch_size
-        super().__init__(net, devices, optimizer, params, kv_store=kv,
+        super().__init__(net, devices, optimizer, params,
+                         kv_store=None if kv.type == "ring" else kv,
                          work_load_list=work_load_list, seed=seed + 7919 * kv.rank,
                          update_on_kvstore=self.on_servers, **less)  # fmt: skip
 
@@ -181,6 +186,7 @@ class DistReplicas(Replicas):
                 losses = [sum((0 * p.data(device)).sum() for p in self.params)
                           for device in self.devices]  # fmt: skip
             autograd.backward(losses)
+            self._sum()
             self.trainer.step(n)
         return []
 
@@ -192,3 +198,32 @@ class DistReplicas(Replicas):
             for i, p in enumerate(self.params):
                 self.kv.pull(i, out=p.list_data(), priority=-i)
             mx.nd.waitall()
+
+
+class RingReplicas(DistReplicas):
+    """The same without servers: `kv` is a `ring.Ring`, and each worker updates."""
+
+    def __init__(self, net, devices, kv, *args, **options):
+        super().__init__(net, devices, kv, *args, **options)
+        self.dtype = self.params[0].dtype
+        edges = numpy.cumsum([0, *(p.data().size for p in self.params)]).tolist()
+        self.flat = kv.zeros(edges[-1], self.dtype)
+        self.views = [self.flat[a:b].reshape(p.shape)
+                      for p, a, b in zip(self.params, edges, edges[1:])]  # fmt: skip
+
+    def begin(self):
+        """Give all workers the weights of rank 0."""
+        for p, part in zip(self.params, self.views):
+            part[:] = p.data().asnumpy()
+        self.kv.broadcast(self.flat)
+        for p, part in zip(self.params, self.views):
+            p.set_data(mx.np.array(part, dtype=self.dtype, ctx=mx.cpu(0)))
+
+    def _sum(self):
+        super()._sum()
+        for p, part in zip(self.params, self.views):
+            part[:] = p.list_grad()[0].asnumpy()
+        self.kv.allreduce(self.flat)
+        for p, part in zip(self.params, self.views):
+            for grad in p.list_grad():
+                grad[:] = mx.np.array(part, dtype=self.dtype, ctx=grad.ctx)

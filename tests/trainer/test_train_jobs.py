@@ -32,6 +32,7 @@ def results(job):
     [
         ("dist_sync", 2, [(1, []), (2, ["--resume"])]),
         ("dist_sync_device", 1, [(2, [])]),
+        ("ring", 1, [(1, []), (2, ["--resume"])]),
     ],
 )
 def test_two_workers_end_with_the_weights_of_one(kind, servers, runs, tmp_path, run):
