@@ -202,7 +202,7 @@ class Ring:
                 taken = self._take(place) if place else 0
                 place = place and place[taken:] or next(places, b"")
                 if not given and not taken:
-                    self._wait(name, until, unsent and self.ready, place)
+                    self._wait(name, until, unsent, place)
         except BaseException:
             self.close()  # so that the others do not wait
             raise
@@ -253,7 +253,7 @@ class Ring:
                 return 0
         return self._lost(-1)
 
-    def _wait(self, name, until, sending, wanting):
+    def _wait(self, name, until, unsent, wanting):
         """Until a socket is ready, or it is too late: first for who misses a head."""
         poll, left = select.poll(), until - time.monotonic() + WORD * self.begun
         if left <= 0:
@@ -261,20 +261,21 @@ class Ring:
             how = "nothing more" if self.begun else "not even its head"
             self._fail(f"{name}: no end after {self.deadline:g} s, {who} {how}")
         if not self.left:
-            poll.register(self.after, select.POLLIN | bool(sending) * select.POLLOUT)
+            sending = bool(unsent and self.ready)
+            poll.register(self.after, select.POLLIN | sending * select.POLLOUT)
         if wanting:
             poll.register(self.before, select.POLLIN)
         for fd, event in poll.poll(1e3 * left):
             if fd == self.after.fileno() and event & ~select.POLLOUT:
-                self._listen(sending)
+                self._listen(unsent)
 
-    def _listen(self, sending):
+    def _listen(self, unsent):
         """From the next comes nothing but a word why it failed, or its end."""
         word = b""
         with suppress(OSError):
             word = self.after.recv(1000)
         self.left = not word
-        if word or sending:  # else it may have ended well, and this one may, too
+        if word or unsent:  # else it may have ended well, and this one may, too
             self._fail(word.decode() or f"{self._name(1)} has left the ring")
 
     def _lost(self, step):
