@@ -11,6 +11,9 @@ from statistics import median
 from time import perf_counter
 
 import d2l_ext  # noqa: F401, I001  (before numpy)
+import numpy
+from mxnet import np, npx
+
 import pslaunch as launch
 from benchmarks.rosetta import peers
 

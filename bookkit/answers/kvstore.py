@@ -1,6 +1,10 @@
 """Answers to exercises of the part on the kvstore."""
 
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from queue import Empty, Queue
 
 import numpy
 
@@ -259,6 +263,55 @@ def _judge_rate(largest_rate):
     return ""
 
 
+def _messages(pieces):
+    data, found = b"".join(pieces), []
+    while len(data) >= 8 + int.from_bytes(data[:8], "big"):
+        end = 8 + int.from_bytes(data[:8], "big")
+        found, data = [*found, data[8:end]], data[end:]
+    return found
+
+
+def _judge_messages(messages):
+    for sent, cut in (([b"ring", b"", b"x" * 300], 7), ([b"abc"] * 3, 1)):
+        data = b"".join(struct.pack("!Q", len(text)) + text for text in sent)
+        data += struct.pack("!Q", 5) + b"half"  # of which a byte is missing
+        found = list(messages([data[i : i + cut] for i in range(0, len(data), cut)]))
+        if found != sent:
+            return (f"From pieces of {cut} bytes it makes {len(found)} messages, which "
+                    f"are not the {len(sent)} that were sent.")  # fmt: skip
+    return ""
+
+
+def _barrier(rank, n, give, take):
+    for _ in range(n - 1):
+        give(b"here")
+        take()
+
+
+def _judge_barrier(barrier, n=4):
+    links, log, count = [Queue() for _ in range(n)], [], [0] * n
+
+    def rank_of(rank):
+        def give(data):
+            count[rank] += 1
+            links[rank].put(data)
+
+        time.sleep(0.2 * (rank == 1))
+        log.append("comes")
+        barrier(rank, n, give, lambda: links[rank - 1].get(timeout=1))
+        log.append("goes")
+
+    with ThreadPoolExecutor(n) as ranks:
+        try:
+            list(ranks.map(rank_of, range(n)))
+        except Empty:
+            return f"Only {log.count('goes')} of {n} come through: one takes in vain."
+    if "goes" in log[:n]:
+        there = log.index("goes")
+        return f"One goes when {'1' if there == 1 else 'not all'} of {n} are there."
+    return f"They give {count} times; {n - 1} each will do." if max(count) >= n else ""
+
+
 QUESTIONS = {
     ("kvstore_by_hand", 1): Task(
         "a function that returns an updater",
@@ -473,5 +526,30 @@ QUESTIONS = {
             (2.36, "Two workers share the link."),
         ],
         tolerance=0.02,
+    ),
+    ("process_ring", 1): Question(
+        "megabytes",
+        32,
+        [
+            (16, "That is one half, adding. The sums must go around, too."),
+            (40, "That is the whole array, twice. One's own chunk stays."),
+            (160, "That is what all five send together."),
+            (20, "What is added must come back to everybody."),
+        ],
+    ),
+    ("process_ring", 2): Task(
+        "a function that returns a list of messages",
+        _messages,
+        [(lambda pieces: pieces, "From pieces of 7 bytes it makes 49 messages, which "
+          "are not the 3 that were sent.")],
+        judge=_judge_messages,
+    ),
+    ("process_ring", 3): Task(
+        "a function of rank, n, give and take",
+        _barrier,
+        [
+            (lambda rank, n, give, take: None, "One goes when 1 of 4 are there."),
+        ],
+        judge=_judge_barrier,
     ),
 }

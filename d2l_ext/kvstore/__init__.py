@@ -8,4 +8,5 @@
 | `dist_train` | the training step over a store, by several workers | In step: synchronous data parallelism with a parameter server |
 | `staleness` | how old the weights are that a gradient is added to | Out of step: asynchronous data parallelism with a parameter server |
 | `compression` | two bits for a number; MXNet's own bytes in memory | Gradient compression |
+| `ring` | sums without servers: a ring over sockets, or through memory | Rings between processes: allreduce without servers |
 """  # noqa: E501  (a table)

@@ -29,8 +29,9 @@ with ring.connect(rank, places, "secret", 2.0, shared) as r:
 def test_all_others_end_with_a_clear_error_in_time(signum, shared, n=3):
     before = set(Path("/dev/shm").iterdir())
     places = [("127.0.0.1", free_port()) for _ in range(n)]
+    command = [sys.executable, "-c", WORK]
     ranks = [
-        subprocess.Popen([sys.executable, "-c", WORK, json.dumps([rank, places, shared])],
+        subprocess.Popen([*command, json.dumps([rank, places, shared])],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for rank in range(n)
     ]  # fmt: skip
@@ -44,7 +45,7 @@ def test_all_others_end_with_a_clear_error_in_time(signum, shared, n=3):
                 _, text = rank.communicate(timeout=10)
                 last = text.splitlines()[-1]
                 assert rank.returncode == 1
-                assert last.startswith(f"d2l_ext.kvstore.ring.RingError: rank {number}: ")
+                assert f"ring.RingError: rank {number}: " in last
                 if signum == signal.SIGKILL:
                     assert f"rank {victim} has left the ring" in last
                 else:
