@@ -3,6 +3,7 @@
     python -m bookkit.stored process_ring benchmarks.rings:measure
 """
 
+import d2l_ext  # noqa: F401, I001  (before numpy)
 import json
 import subprocess
 import sys
@@ -10,7 +11,6 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-import d2l_ext  # noqa: F401, I001  (before numpy)
 import numpy
 from mxnet import np, npx
 
