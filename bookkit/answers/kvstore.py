@@ -277,8 +277,8 @@ def _judge_messages(messages):
         data += struct.pack("!Q", 5) + b"half"  # of which a byte is missing
         found = list(messages([data[i : i + cut] for i in range(0, len(data), cut)]))
         if found != sent:
-            return (f"From pieces of {cut} bytes it makes {len(found)} messages, which "
-                    f"are not the {len(sent)} that were sent.")  # fmt: skip
+            return (f"From pieces of {cut} bytes it makes {len(found)} messages, not "
+                    f"the {len(sent)} that were sent.")  # fmt: skip
     return ""
 
 
@@ -540,8 +540,10 @@ QUESTIONS = {
     ("process_ring", 2): Task(
         "a function that returns a list of messages",
         _messages,
-        [(lambda pieces: pieces, "From pieces of 7 bytes it makes 49 messages, which "
-          "are not the 3 that were sent.")],
+        [
+            (lambda pieces: pieces,
+             "From pieces of 7 bytes it makes 49 messages, not the 3 that were sent."),
+        ],
         judge=_judge_messages,
     ),
     ("process_ring", 3): Task(

@@ -46,9 +46,9 @@ def agree(kv, settings, checkpoints=None):
 def exchange(kv, text):
     """Give `text` to all workers; return what each of them gave, a list by rank.
 
-    `kv`: a `Ring`, or a store of a `dist` type, before its optimizer is set and its weights are
-    put in. `text`: at most `LENGTH` bytes in UTF-8, else `ValueError`. Every worker
-    must call this once: it waits for all.
+    `kv`: a `Ring`, or a store of a `dist` type, before its optimizer is set and its
+    weights are put in. `text`: at most `LENGTH` bytes in UTF-8, else `ValueError`.
+    Every worker must call this once: it waits for all.
     """
     # Here, for jobs alone: that file loads d2l, which takes a second.
     from ..kvstore.dist_train import finish

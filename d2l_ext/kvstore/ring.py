@@ -39,7 +39,7 @@ class RingError(RuntimeError):
 class Ring:
     """One process of a ring; `join` and `connect` make it.
 
-    `rank` of `num_workers`. `deadline`: seconds for each call, with the wait for others.
+    `rank` of `num_workers`. `deadline`: seconds for each call, others' delay included.
     `shared`: whether `zeros` gives memory that all see. `sent`, `received`: bytes of
     arrays over the two sockets; a call has `HEAD` more on each link. `read`: bytes read
     in others' memory.
@@ -85,7 +85,7 @@ class Ring:
         return x
 
     def reduce_scatter(self, x):
-        """Return chunk (rank + 1) mod n of the sum, a view of `x`, whose rest is lost."""
+        """Return chunk (rank + 1) mod n of the sum, a view of `x`; its rest is lost."""
         return self._around("reduce_scatter", x, range(1, self.num_workers))
 
     def allgather(self, x):
@@ -210,7 +210,7 @@ class Ring:
         self.received += sum(part.nbytes for part in into)
 
     def _places(self, head, into, adds):
-        """Where the next bytes go, piece by piece, and after each what is done to it."""
+        """Where the next bytes go, piece by piece, and what is done to each."""
         theirs = bytearray(HEAD)
         self.begun = False
         yield memoryview(theirs)
@@ -379,7 +379,8 @@ def _dial(address, key, rank, who, until):
         with suppress(OSError):
             left = max(until - time.monotonic(), 1e-3)
             link = socket.create_connection((address[0], int(address[1])), left)
-            if _knows(link, key, [proof.answer_challenge, proof.deliver_challenge], left):
+            steps = [proof.answer_challenge, proof.deliver_challenge]
+            if _knows(link, key, steps, left):
                 return link
             raise RingError(f"rank {rank}: who listens at {where} is not rank {who}, "
                             "has another token, or has left")  # fmt: skip

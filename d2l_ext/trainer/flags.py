@@ -17,7 +17,8 @@ OPTIMIZERS = {
 #: The stores that need a job; MXNet reads `dist_device_sync` as `dist_sync_device`.
 DIST_KV_STORES = ("dist_sync", "dist_sync_device", "dist_device_sync", "dist_async",
                   "dist_async_device", "dist_device_async")  # fmt: skip
-KV_STORES = ("local", "device", "none", "ring", *DIST_KV_STORES)
+JOB_KV_STORES = (*DIST_KV_STORES, "ring")
+KV_STORES = ("local", "device", "none", *JOB_KV_STORES)
 GC_TYPES = ("none", "2bit")
 #: MXNet computes in float32, and refuses a setting beyond it, in the first step.
 LARGEST = 3.4e38

@@ -32,7 +32,7 @@ def check(args, num_devices):
     wrong = {"--data-dir": args.data_dir, "--shard": args.shard != "none",
              "--accumulate": args.accumulate > 1, "--recompute": args.recompute,
              "--gc-type": args.gc_type != "none",
-             f"--kv-store {args.kv_store}": args.kv_store in flags.DIST_KV_STORES,
+             f"--kv-store {args.kv_store}": args.kv_store in flags.JOB_KV_STORES,
              }  # fmt: skip
     if any(wrong.values()):
         raise ValueError(

@@ -17,7 +17,7 @@ from .fit import Fit, Report, StepProfiler
 from .replicas import DistReplicas, Replicas, RingReplicas
 from .sharded import ShardedReplicas
 
-#: Seconds for a call of a ring: who dies is noticed at once, and rank 0 evaluates alone.
+#: Seconds for a call of a ring: a death is noticed at once, and rank 0 evaluates alone.
 PATIENCE = 600
 
 
@@ -74,7 +74,7 @@ def prepare(args, held):
 def _store(args, held):
     if args.kv_store == "ring":
         return held.enter_context(ring.join(PATIENCE))
-    return mx.kv.create(args.kv_store) if args.kv_store in flags.DIST_KV_STORES else None
+    return mx.kv.create(args.kv_store) if args.kv_store in flags.JOB_KV_STORES else None
 
 
 def learning_rate(args, epoch):
@@ -207,7 +207,7 @@ def _check_together(args, places):
             f"--shard {args.shard} takes a minibatch in one piece, and keeps its "
             "activations: leave out --accumulate and --recompute"
         )
-    if args.kv_store in (*flags.DIST_KV_STORES, "ring"):
+    if args.kv_store in flags.JOB_KV_STORES:
         _check_job(args)
     if args.dataset == "digits" and args.data_dir:
         raise ValueError("--data-dir: the digits come with scikit-learn, not in files")

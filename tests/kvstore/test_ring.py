@@ -2,7 +2,6 @@
 
 import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import os
-import resource
 import socket
 import struct
 import threading
