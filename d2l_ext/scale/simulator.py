@@ -99,6 +99,41 @@ def steps(way, compute, nbytes, link):
     return numpy.array(ends)
 
 
+def messages(schedule, route, ready):
+    """When each device has its last message, where messages queue for links.
+
+        messages(hierarchy.schedule(2, 4, nbytes), route, [0.0] * 8)
+
+    `schedule`: rounds of (from, to, bytes), in which each device sends one message and
+    gets one; it sends when it has that of the round before. `route(i, j)`: the name of
+    the link from i to j, and its `Link`. `ready`: seconds, one per device.
+
+    Returns the times, and what each link carried: name -> (begin, end, round, from).
+    Developed in the chapter *Two kinds of links*.
+    """
+    events, queues, carried = Events(), {}, {}
+    rounds = [{i: message for i, *message in row} for row in schedule]
+    arrived, at, ends = [set() for _ in ready], [-1] * len(ready), list(ready)
+
+    def arrive(i, number):
+        arrived[i].add(number)
+        ends[i] = events.now
+        while at[i] in arrived[i]:  # a message may overtake that of the round before
+            at[i] += 1
+            if at[i] < len(rounds):
+                j, nbytes = rounds[at[i]][i]
+                name, link = route(i, j)
+                took = nbytes * link.beta
+                end = queues.setdefault(name, Queue(events)).serve(took)
+                carried.setdefault(name, []).append((end - took, end, at[i], i))
+                events.at(end + link.alpha, arrive, j, at[i])
+
+    for i, seconds in enumerate(ready):
+        events.at(seconds, arrive, i, -1)
+    events.run()
+    return ends, carried
+
+
 def pipeline(forward, backward, chunks, message=0.0, make=gpipe):
     """Seconds of a step, work by work; also where the formula does not hold.
 

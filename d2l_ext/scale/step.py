@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ..checks import whole_number
 from ..data_parallel import traffic
-from .link import at_least_zero
+from ..meshes import hierarchy
+from .link import Link, at_least_zero
 
 #: Share of a step's computing that is backward: two products of three.
 BACKWARD = 2 / 3
@@ -34,7 +35,8 @@ class Device:
 class Plan:
     """How a step is divided: all that `seconds` needs besides model and machines.
 
-    `way`: one of `WAYS`. `servers`: for `'servers'`. `compressed`: two-bit
+    `way`: one of `WAYS`, or `'hierarchy'`, for hosts of `per_host` devices each with
+    `inner` links among them. `servers`: for `'servers'`. `compressed`: two-bit
     gradients on the way to the servers, each byte of which costs `packing` seconds.
     `overlap`: gradients travel while earlier layers go backward. `flat`: they lie in
     one array, so the exchange is one message and not one for each array.
@@ -49,6 +51,8 @@ class Plan:
     packing: float = 0.0
     overlap: bool = False
     flat: bool = False
+    per_host: int = 1
+    inner: Link = None
 
     def __post_init__(self):
         if self.compressed and self.way != "servers":
@@ -97,9 +101,23 @@ def communication(model, devices, link, plan):
     pushed = TWO_BIT if plan.compressed else 1.0
     packing = plan.packing * model.nbytes if plan.compressed else 0.0
     arrays = 1 if plan.flat else model.arrays
+    if plan.way == "hierarchy":
+        return _in_hosts(devices, model.nbytes, link, plan, arrays)
     return packing + exchange_seconds(
         plan.way, devices, model.nbytes, link, plan.servers, arrays, pushed
     )
+
+
+def _in_hosts(devices, nbytes, link, plan, arrays):
+    whole_number("per_host", plan.per_host)
+    hosts, rest = divmod(devices, plan.per_host)
+    if plan.inner is None or (hosts and rest):
+        raise ValueError(
+            f"{devices} devices, {plan.per_host} in each host, inner links "
+            f"{plan.inner}: give whole hosts, and a Link for their inner links"
+        )
+    ends = [Link(arrays * x.alpha, x.beta) for x in (plan.inner, link)]
+    return hierarchy.seconds(max(1, hosts), min(devices, plan.per_host), nbytes, *ends)
 
 
 def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0):
