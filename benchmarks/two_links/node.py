@@ -109,7 +109,7 @@ def hierarchy(array, of):
 def measure(of, rank, size, repeats):
     """Both ways by turns, the first time to warm up; see `trials.run`."""
     found = {way.__name__: {"seconds": [], "cards": {}} for way in (flat, hierarchy)}
-    k, before = of["flat"].k, {name: 0 for name in of}
+    k = of["flat"].k
     for _ in range(1 + repeats):
         for way in (flat, hierarchy):
             row, array = found[way.__name__], numpy.full(size, rank + 1, "float32")
@@ -118,9 +118,9 @@ def measure(of, rank, size, repeats):
             begin = time.perf_counter()
             way(array, of)
             row["seconds"].append(time.perf_counter() - begin)
-            of["flat"].allreduce(numpy.zeros(k, "float32"))  # all have ended
-            row["sums"] = sorted({float(x) for x in array})
             row["sent"] = {name: of[name].sent - n for name, n in before.items()}
+            of["flat"].allreduce(numpy.zeros(k, "float32"))  # all have ended
+            row["sums"] = numpy.unique(array).tolist()
             row["cards"] = {name: n - cards[name] for name, n in _cards().items()}
     for row in found.values():
         del row["seconds"][0]

@@ -30,7 +30,7 @@ def allreduce_hierarchy(data, hosts):
 
     `data` and errors: as in `allreduce`, the devices of a host one after another.
     `hosts`: how many; `ValueError` if they cannot have equally many devices.
-    Source: Jia et al., "Highly Scalable Deep Learning Training System" (2018).
+    Source: Mikami et al., "Massively Distributed SGD" (2018).
     Developed in the chapter *Two kinds of links*.
     """
     whole_number("hosts", hosts)
