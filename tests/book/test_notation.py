@@ -18,6 +18,7 @@ OWN = {
     "chapters/kvstore/in_step": "wxy",
     "chapters/kvstore/out_of_step": "w",
     "chapters/meshes/mesh": "dtwLP",
+    "chapters/meshes/two_links": "h",
     "chapters/pipeline/micro_batches": "L",
     "chapters/pipeline/shorter_bubbles": "FIWdv",
     "chapters/scale/scale": "acS",
