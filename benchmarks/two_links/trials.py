@@ -1,6 +1,7 @@
 """What the chapter measures: one ring and a hierarchy, on links of two speeds."""
 
 import json
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,7 @@ def run(hosts, devices, addresses, size, repeats, starts):
     gave to each ring, and `cards`, those that left by each interface.
     """
     told = {"hosts": hosts, "devices": devices, "addresses": addresses, "size": size,
-            "repeats": repeats}  # fmt: skip
+            "repeats": repeats, "token": secrets.token_hex()}  # fmt: skip
     running = [
         start([sys.executable, "-m", "benchmarks.two_links.node",
                json.dumps({**told, "rank": rank})],

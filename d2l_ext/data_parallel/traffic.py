@@ -56,16 +56,6 @@ def rounds(schedule):
         yield messages
 
 
-def at_once(exchange, groups):
-    """`exchange(group)` of each group, a list; all take the same rounds, at once."""
-    begun, results = [(moved, moved.steps) for _, moved in _open], []
-    for group in groups:
-        for moved, steps in begun:
-            moved.steps = steps
-        results.append(exchange(group))
-    return results
-
-
 def empty_like(x, device):
     """Return an array of the shape and dtype of `x` on `device`, values undefined.
 

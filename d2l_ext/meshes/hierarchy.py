@@ -42,10 +42,20 @@ def allreduce_hierarchy(data, hosts):
         )
     chunks = [cut(x, d) for x in data]
     inside = [chunks[first : first + d] for first in range(0, k, d)]
-    sums = traffic.at_once(reduce_scatter, inside)
-    traffic.at_once(allreduce_ring, zip(*sums))
+    sums = _at_once(reduce_scatter, inside)
+    _at_once(allreduce_ring, zip(*sums))
     if d > 1:
-        traffic.at_once(lambda pair: allgather(*pair), zip(sums, inside))
+        _at_once(lambda pair: allgather(*pair), zip(sums, inside))
+
+
+def _at_once(exchange, groups):
+    """`exchange(group)` of each group, a list; their rounds are counted once."""
+    begun, results = [(moved, moved.steps) for _, moved in traffic._open], []
+    for group in groups:
+        for moved, steps in begun:
+            moved.steps = steps
+        results.append(exchange(group))
+    return results
 
 
 def schedule(hosts, devices, size):
