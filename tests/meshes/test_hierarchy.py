@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mxnet import np, npx
+from notebook_cells import ROOT
 
 from benchmarks.two_links import trials
 from d2l_ext.data_parallel import traffic
@@ -117,6 +118,15 @@ def test_the_cost_model_knows_hosts():
     for wrong in (plan, step.Plan("hierarchy", per_host=2)):
         with pytest.raises(ValueError, match="6 devices, .* give whole hosts, and a"):
             step.communication(LENET, 6, OUTER, wrong)
+
+
+def test_the_drawing_has_what_the_outer_links_carry():
+    text = (ROOT / "chapters/img/two_links.svg").read_text("utf-8")
+    around, ours = flat(range(8), 8), schedule(2, 4, 8)
+    for rounds, eighths in ((around, "14"), (ours, "2")):
+        carried = {*map(str, outer_bytes(rounds, 4)[0].values())} - {"0"}
+        assert carried == {eighths}
+    assert (text.count(">7/4<"), text.count(">1/4<")) == (2, 4)
 
 
 def test_it_does_not_wait_and_refuses_hosts_that_do_not_divide():
