@@ -82,6 +82,11 @@ def _add_devices(group):
         "gradients (2) or parameters (3, as FSDP). The gradients go around in this "
         "library's ring then, on the devices of one process; a checkpoint can be "
         "resumed on another number of devices, and with another WHAT")  # fmt: skip
+    add("--local-steps", type=count, metavar="H",
+        help="with dist_sync: each worker takes H steps alone, then all exchange; "
+        "default: gradients are exchanged in every step")  # fmt: skip
+    add("--outer-lr", type=positive, help="of these exchanges; default 1")
+    add("--outer-mom", type=below_one, help="their momentum, Nesterov's; default 0")
     add("--gc-type", type=one_of(GC_TYPES), default="none", metavar="TYPE",
         help="gradient compression: 2bit or none (default)")  # fmt: skip
     add("--gc-threshold", type=positive, default=0.5, metavar="T",
@@ -175,6 +180,11 @@ def not_negative(text):
     """A number from 0, as float32 has it."""
     return _number(float, text, lambda x: 0 <= x <= LARGEST,
                    f"a number from 0 to {LARGEST:g}")  # fmt: skip
+
+
+def below_one(text):
+    """A number from 0 to below 1."""
+    return _number(float, text, lambda x: 0 <= x < 1, "a number from 0 to below 1")
 
 
 def filled(text):

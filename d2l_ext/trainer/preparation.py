@@ -15,6 +15,7 @@ from ..kvstore import ring
 from . import flags, language, networks, resume
 from .fit import Fit, Report, StepProfiler
 from .replicas import DistReplicas, Replicas, RingReplicas
+from .replicas import DistReplicas, LocalReplicas, Replicas
 from .sharded import ShardedReplicas
 
 #: Seconds for a call of a ring: a death is noticed at once, and rank 0 evaluates alone.
@@ -127,6 +128,10 @@ def _replicas(args, places, dataset, kv):
             args.seed)  # fmt: skip
     net = networks.build(args.network, dataset.train_X.shape[1:], places, args.seed)
     less = {"accumulate": args.accumulate, "recompute": args.recompute}
+    if args.local_steps:
+        outer = args.local_steps, args.outer_lr or 1.0, args.outer_mom or 0.0
+        less.update(work_load_list=args.work_load_list, seed=args.seed + 7919 * kv.rank)
+        return LocalReplicas(kv, outer, net, places, args.optimizer, params, **less)
     if kv:
         kind = RingReplicas if args.kv_store == "ring" else DistReplicas
         return kind(net, places, kv, args.batch_size, args.optimizer, params,
@@ -208,11 +213,29 @@ def _check_together(args, places):
             "activations: leave out --accumulate and --recompute"
         )
     if args.kv_store in flags.JOB_KV_STORES:
+    if args.local_steps or args.outer_lr or args.outer_mom:
+        _check_local_steps(args)
+    if args.kv_store in flags.DIST_KV_STORES:
         _check_job(args)
     if args.dataset == "digits" and args.data_dir:
         raise ValueError("--data-dir: the digits come with scikit-learn, not in files")
     if args.profile:
         _check_profile(args.profile, places)
+
+
+def _check_local_steps(args):
+    if not args.local_steps:
+        raise ValueError("--outer-lr and --outer-mom need --local-steps")
+    if args.kv_store not in flags.DIST_KV_STORES or "async" in args.kv_store:
+        raise ValueError(
+            f"--local-steps {args.local_steps} with --kv-store {args.kv_store}: it is "
+            "for the workers of a synchronous job. Take dist_sync"
+        )
+    if args.save_prefix:
+        raise ValueError(
+            f"--save-prefix with --local-steps {args.local_steps}: each worker has "
+            "weights of its own, and only those of one would be saved"
+        )
 
 
 def _check_profile(path, places):

@@ -6,6 +6,7 @@ from mxnet import autograd, gluon
 
 from ..data_parallel.allreduce import allreduce
 from ..data_parallel.minibatch import split_batch
+from ..kvstore.local_sgd import LocalSGD, sum_over
 from ..memory import recompute as again
 from ..memory.accumulate import pieces
 from . import resume
@@ -227,3 +228,40 @@ class RingReplicas(DistReplicas):
         for p, part in zip(self.params, self.views):
             for grad in p.list_grad():
                 grad[:] = mx.np.array(part, dtype=self.dtype, ctx=grad.ctx)
+
+
+class LocalReplicas(Replicas):
+    """A network of one worker, with its own optimizer, which exchanges now and then.
+
+    `kv`: of type `dist_sync`. `outer`: a tuple, `LocalSGD`'s from `local_steps` on.
+    """
+
+    def __init__(self, kv, outer, *args, **options):
+        self.kv, self.outer = kv, outer
+        super().__init__(*args, update_on_kvstore=False, **options)
+
+    def begin(self):
+        """Give all workers the weights of rank 0. Waits for all of them."""
+        from ..kvstore.dist_train import share  # it loads d2l, which takes a second
+
+        replicas = [[p.data(device) for p in self.params] for device in self.devices]
+        share(self.kv, replicas)
+        self.local = LocalSGD(replicas[0], sum_over(self.kv), self.kv.num_workers,
+                              *self.outer)  # fmt: skip
+
+    def train_batch(self, X, y, step=0, n=None):
+        """One step of this worker, as that of `Replicas`; `y` may be empty."""
+        losses = super().train_batch(X, y, step) if len(y) else []
+        self._then(self.local.step)
+        return losses
+
+    def _then(self, do):
+        do()
+        for p in () if self.local.steps else self.params:  # to its other devices
+            p.set_data(p.data(self.devices[0]))
+
+    def settle(self):
+        """After the last step: exchange what is left, so that all are equal; wait."""
+        if self.local.steps:
+            self._then(self.local.exchange)
+        mx.nd.waitall()

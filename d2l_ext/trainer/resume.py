@@ -29,7 +29,8 @@ def settings(args, dataset, devices, X, y, num_workers=1):
     a larger minibatch together.
     """
     same = ("network", "batch_size", "optimizer", "lr", "lr_factor", "lr_step_epochs",
-            "mom", "wd", "seed", "gc_type", "gc_threshold")  # fmt: skip
+            "mom", "wd", "seed", "gc_type", "gc_threshold", "local_steps", "outer_lr",
+            "outer_mom")  # fmt: skip
     return {
         "dataset": dataset,
         "num_examples": len(X),

@@ -99,6 +99,36 @@ def test_lenets_whole_trajectory_is_that_of_one_in_float64():
         assert a.dtype == "float64" and abs(a - one).max() < 1e-6 * abs(one).max()
 
 
+def trained_locally(kv, X, y, batch_size, *outer):
+    """Weights on both devices after an epoch of an MLP in float64; `outer`: H first."""
+    devices = [mx.cpu(0), mx.cpu(1)]
+    num_workers, rank = (kv.num_workers, kv.rank) if kv else (1, 0)
+    net = networks.build("mlp", X.shape[1:], devices, seed=rank)
+    net.cast("float64")
+    more = (net, devices, "sgd", {"learning_rate": 0.1})
+    model = replicas.LocalReplicas(kv, outer, *more) if kv else replicas.Replicas(*more)
+    model.begin()
+    for X_batch, y_batch, _ in minibatches(
+        Batches(X, y, batch_size, True, 0, num_workers, rank)
+    ):
+        model.train_batch(X_batch.astype("float64"), y_batch)
+    model.settle()
+    return [[a.asnumpy() for a in p.list_data()] for p in model.params]
+
+
+@pytest.mark.parametrize("outer", [(1, 1.0, 0.0), (5, 0.7, 0.9)])
+def test_workers_that_take_steps_alone_are_equal_in_the_end(outer):
+    """Of 12 steps two are left over. With an exchange in each it is one machine's."""
+    digits = data.load_arrays("digits")
+    X, y = digits.train_X[:768], digits.train_y[:768]
+    first, second = launch.call(trained_locally, X, y, 32, *outer, deadline=90)
+    one = trained_locally(None, X, y, 64)
+    apart = max(abs(a - b).max() for (a, _), (b, _) in zip(first, one))
+    for (a, b), (c, d) in zip(first, second):
+        assert all(numpy.array_equal(a, other) for other in (b, c, d))
+    assert apart < 1e-12 if outer[0] == 1 else apart > 1e-3
+
+
 def test_flags_that_do_not_go_with_a_job_end_it_with_their_line():
     for flags, message in (
         (["--kv-store", "dist_async", "--lr-step-epochs", "1"], "the servers apply"),

@@ -1,0 +1,100 @@
+"""What a worker of these jobs does: steps of a small network, and few exchanges."""
+
+import time
+
+import mxnet as mx
+from d2l import mxnet as d2l
+from mxnet import np, npx
+
+from d2l_ext.data import load_arrays
+from d2l_ext.data.batches import Batches
+from d2l_ext.data_parallel import get_params, lenet
+from d2l_ext.devices import try_all_devices
+from d2l_ext.kvstore import dist_train
+from d2l_ext.kvstore.local_sgd import LocalSGD, sum_over
+
+HIDDEN = 64
+
+
+def init_params():
+    """Of two dense layers, 784 to 64 to 10: 50,890 numbers, on `cpu(0)`."""
+    mx.random.seed(0)
+    shapes = (784, HIDDEN), (HIDDEN,), (HIDDEN, 10), (10,)
+    return [np.random.normal(scale=0.05, size=s) if len(s) > 1 else np.zeros(s)
+            for s in shapes]  # fmt: skip
+
+
+def net(X, params):
+    """Scores of ten classes, (n, 10), for images of 784 pixels."""
+    W1, b1, W2, b2 = params
+    h = npx.relu(np.dot(X.reshape(len(X), -1), W1) + b1)  # (n, 64)
+    return np.dot(h, W2) + b2
+
+
+def shares(num_workers, batch_size=32, by_class=False):
+    """The training digits' `Batches` of each worker, a list.
+
+    `by_class`: whether each worker has digits of its own, 0 to 4 and 5 to 9 for two.
+    """
+    data = load_arrays("digits")
+    X, y = data.train_X, data.train_y
+    if not by_class:
+        return [Batches(X, y, batch_size, shuffle=True, num_parts=num_workers,
+                        part_index=rank) for rank in range(num_workers)]  # fmt: skip
+    own = [y * num_workers // 10 == rank for rank in range(num_workers)]
+    return [Batches(X[rows], y[rows], batch_size, shuffle=True) for rows in own]
+
+
+def forever(batches):
+    """The minibatches of one epoch after the other, but those that are not full."""
+    while True:
+        for X, y in batches:
+            if len(y) == batches.batch_size:
+                yield X, y
+
+
+def step(X, y, params, lr):
+    """A step of this worker alone."""
+    dist_train.gradients(X, y, [params], [params[0].ctx], net)
+    d2l.sgd(params, lr, len(y))
+
+
+def mean_loss(params, device):
+    """Over all training digits."""
+    data = load_arrays("digits")
+    X, y = np.array(data.train_X, ctx=device), np.array(data.train_y, ctx=device)
+    return float(lenet.loss(net(X, params), y).mean())
+
+
+def train(kv, exchanges, local_steps, outer_lr=1.0, outer_mom=0.0, lr=0.1,
+          pauses=(0, 0)):  # fmt: skip
+    """So many exchanges of a job, and what they reach.
+
+    `local_steps`: those of each worker, a list; 0 instead: gradients are exchanged,
+    in every step. `pauses`: seconds that each worker rests after a step.
+
+    Returns `rank`, and of each exchange, from before the first: the `seconds` until
+    then, and, on rank 0, the `losses`, the mean over all digits.
+    """
+    device, rank = try_all_devices(1)[0], kv.rank
+    params = get_params(init_params(), device)
+    dist_train.share(kv, [params])
+    alone = local_steps[rank] if local_steps else 1
+    local = LocalSGD(params, sum_over(kv), kv.num_workers, alone, outer_lr, outer_mom)
+    minibatches = forever(shares(kv.num_workers)[rank])
+    seen, begin = [[0.0, [p.copy() for p in params]]], time.perf_counter()
+    for _ in range(exchanges):
+        for _ in range(alone):
+            X, y = next(minibatches)
+            if local_steps:
+                step(X, y, params, lr)
+                local.step()
+            else:
+                n = kv.num_workers * len(y)
+                dist_train.train_batch(kv, X, y, n, [params], [device], lr, net)
+            npx.waitall()
+            time.sleep(pauses[rank])
+        seen.append([time.perf_counter() - begin, [p.copy() for p in params]])
+    dist_train.finish(kv)
+    losses = [mean_loss(p, device) for _, p in seen] if rank == 0 else []
+    return {"rank": rank, "losses": losses, "seconds": [t for t, _ in seen]}

@@ -1,0 +1,92 @@
+"""Exchanging less often: a worker takes H steps alone, then all workers agree.
+
+    alone, H times   weights -= lr * gradient      (or a step of any inner optimizer)
+    together         drift    = mean over the workers of (start - weights)
+                     velocity = momentum * velocity + drift
+                     start    = start - outer_lr * (drift + momentum * velocity)
+                     weights  = start
+
+With an outer rate of 1 and no momentum the workers take the mean of their weights:
+*local SGD*. With momentum an outer optimizer, Nesterov's, takes their drift for a
+gradient: *DiLoCo*. Each exchange moves as many bytes as one of gradients.
+"""
+
+import math
+
+from ..checks import whole_number
+
+
+class LocalSGD:
+    """What a worker keeps between two exchanges, and the exchange.
+
+        local = LocalSGD(params, sum_over(kv), kv.num_workers, local_steps=16)
+        for X, y in batches:
+            ...  # a step of this worker, which changes params
+            local.step()
+
+    `params`: this worker's arrays, changed in place, at first the same on all workers.
+    `total`: a function that takes a list of arrays on each worker, and returns the list
+    of their sums over the `num_workers` workers. `local_steps`: H. It may differ among
+    workers, for one that is slow, the number of exchanges may not. `outer_lr`: above 0,
+    default 1. `outer_mom`: from 0 to below 1, default 0.
+
+    `exchanges`: how many there were. `steps`: those since the last one.
+    Raises `ValueError` for a number out of these ranges.
+    Source: Stich, "Local SGD Converges Fast and Communicates Little", 2019; Douillard
+    et al., "DiLoCo: Distributed Low-Communication Training of Language Models", 2023.
+    Developed in the chapter *Exchanging less often*.
+    """
+
+    def __init__(self, params, total, num_workers, local_steps, outer_lr=1.0,
+                 outer_mom=0.0):  # fmt: skip
+        whole_number("num_workers", num_workers)
+        whole_number("local_steps", local_steps)
+        if not 0 < outer_lr < math.inf:
+            raise ValueError(f"outer_lr must be a positive number, not {outer_lr!r}")
+        if not 0 <= outer_mom < 1:
+            raise ValueError(f"outer_mom must be from 0 to below 1, not {outer_mom!r}")
+        self.params, self.total, self.num_workers = params, total, num_workers
+        self.local_steps, self.outer = local_steps, (outer_lr, outer_mom)
+        self.start = [p.copy() for p in params]
+        self.velocity = [p * 0 for p in params]
+        self.steps = self.exchanges = 0
+
+    def step(self):
+        """Count a step of this worker; exchange after each `local_steps`."""
+        self.steps += 1
+        if self.steps == self.local_steps:
+            self.exchange()
+
+    def exchange(self):
+        """Agree with all workers, who must call this, too. Waits as `total` does."""
+        drifts = self.total([old - p for old, p in zip(self.start, self.params)])
+        for p, old, drift, v in zip(self.params, self.start, drifts, self.velocity):
+            outer_step(old, drift / self.num_workers, v, *self.outer)
+            p[:] = old
+        self.steps, self.exchanges = 0, self.exchanges + 1
+
+
+def outer_step(start, drift, velocity, lr=1.0, mom=0.0):
+    """Nesterov's step from `start` along `drift`, a mean over workers; all in place.
+
+    Three arrays of one shape; `velocity` begins with zeros. Developed in the chapter
+    *Exchanging less often*.
+    """
+    velocity *= mom
+    velocity += drift
+    start -= lr * (drift + mom * velocity)
+
+
+def sum_over(kv):
+    """A `total` for `LocalSGD` by `kv`, of type `dist_sync`, without an optimizer.
+
+    Array i is summed under key i, which `dist_train.share` has put into the store.
+    """
+
+    def total(arrays):
+        for i, array in enumerate(arrays):
+            kv.push(i, array)
+            kv.pull(i, out=array)
+        return arrays
+
+    return total
