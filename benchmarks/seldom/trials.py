@@ -6,18 +6,18 @@ Each is a function without arguments whose result `bookkit.stored` can keep.
 from benchmarks.unreliable import job
 from d2l_ext.kvstore import ps_log
 
-from . import work
+from . import worker
 
 
 def run(cluster, exchanges, local_steps, *options):
     """One job of two workers and a server; a row of what it took and reached.
 
     `local_steps`: of both workers, or of each in a list; 0 for gradients in each step.
-    `options`: more of `work.train`. `values`: bytes of what the worker pushes that
+    `options`: more of `worker.train`. `values`: bytes of what the worker pushes that
     does not put in the first weights; `moved`: all bytes of a worker's host.
     """
     each = [local_steps] * 2 if isinstance(local_steps, int) else local_steps
-    found = job.run(cluster, work.train, exchanges, each if local_steps else 0,
+    found = job.run(cluster, worker.train, exchanges, each if local_steps else 0,
                     *options, env={"PS_VERBOSE": 2}).check()  # fmt: skip
     row = min(found.results, key=lambda result: result["rank"])
     logs = [ps_log.messages(found.logs[f"worker-{i}"]) for i in (0, 1)]

@@ -1,6 +1,4 @@
-"""What a worker of these jobs does: steps of a small network, and few exchanges."""
-
-import time
+"""A small network, its data, and a step of one worker alone."""
 
 import mxnet as mx
 from d2l import mxnet as d2l
@@ -8,10 +6,8 @@ from mxnet import np, npx
 
 from d2l_ext.data import load_arrays
 from d2l_ext.data.batches import Batches
-from d2l_ext.data_parallel import get_params, lenet
-from d2l_ext.devices import try_all_devices
+from d2l_ext.data_parallel import lenet
 from d2l_ext.kvstore import dist_train
-from d2l_ext.kvstore.local_sgd import LocalSGD, sum_over
 
 HIDDEN = 64
 
@@ -64,37 +60,3 @@ def mean_loss(params, device):
     data = load_arrays("digits")
     X, y = np.array(data.train_X, ctx=device), np.array(data.train_y, ctx=device)
     return float(lenet.loss(net(X, params), y).mean())
-
-
-def train(kv, exchanges, local_steps, outer_lr=1.0, outer_mom=0.0, lr=0.1,
-          pauses=(0, 0)):  # fmt: skip
-    """So many exchanges of a job, and what they reach.
-
-    `local_steps`: those of each worker, a list; 0 instead: gradients are exchanged,
-    in every step. `pauses`: seconds that each worker rests after a step.
-
-    Returns `rank`, and of each exchange, from before the first: the `seconds` until
-    then, and, on rank 0, the `losses`, the mean over all digits.
-    """
-    device, rank = try_all_devices(1)[0], kv.rank
-    params = get_params(init_params(), device)
-    dist_train.share(kv, [params])
-    alone = local_steps[rank] if local_steps else 1
-    local = LocalSGD(params, sum_over(kv), kv.num_workers, alone, outer_lr, outer_mom)
-    minibatches = forever(shares(kv.num_workers)[rank])
-    seen, begin = [[0.0, [p.copy() for p in params]]], time.perf_counter()
-    for _ in range(exchanges):
-        for _ in range(alone):
-            X, y = next(minibatches)
-            if local_steps:
-                step(X, y, params, lr)
-                local.step()
-            else:
-                n = kv.num_workers * len(y)
-                dist_train.train_batch(kv, X, y, n, [params], [device], lr, net)
-            npx.waitall()
-            time.sleep(pauses[rank])
-        seen.append([time.perf_counter() - begin, [p.copy() for p in params]])
-    dist_train.finish(kv)
-    losses = [mean_loss(p, device) for _, p in seen] if rank == 0 else []
-    return {"rank": rank, "losses": losses, "seconds": [t for t, _ in seen]}

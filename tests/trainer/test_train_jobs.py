@@ -126,7 +126,8 @@ def test_workers_that_take_steps_alone_are_equal_in_the_end(outer):
     apart = max(abs(a - b).max() for (a, _), (b, _) in zip(first, one))
     for (a, b), (c, d) in zip(first, second):
         assert all(numpy.array_equal(a, other) for other in (b, c, d))
-    assert apart < 1e-12 if outer[0] == 1 else apart > 1e-3
+    # A server may cut float64 to float32.
+    assert apart < 1e-6 if outer[0] == 1 else apart > 1e-3
 
 
 def test_flags_that_do_not_go_with_a_job_end_it_with_their_line():
