@@ -312,6 +312,36 @@ def _judge_barrier(barrier, n=4):
     return f"They give {count} times; {n - 1} each will do." if max(count) >= n else ""
 
 
+def _fewest(step, exchange, share):
+    return next(h for h in range(1, 10**6) if exchange <= share * (h * step + exchange))
+
+
+def _judge_fewest(fewest):
+    for times in ((2.0, 6.0, 0.5), (0.25, 1.0, 0.2), (1.0, 0.5, 0.5)):
+        right, found = _fewest(*times), fewest(*times)
+        if found != right:
+            return f"For {times} it is {right} steps, not {found}."
+    return ""
+
+
+def _due(step, local_steps, parts):
+    return [p for p in range(parts) if (step - p * local_steps // parts)
+            % local_steps == 0]  # fmt: skip
+
+
+def _judge_due(due):
+    for local_steps, parts in ((8, 4), (6, 3), (3, 5)):
+        case = f"H = {local_steps}, {parts} parts:"
+        found = [list(due(step, local_steps, parts)) for step in range(local_steps)]
+        if sorted(chain(*found)) != [*range(parts)]:
+            return f"{case} in {local_steps} steps these are due: {found}."
+        if due(local_steps, local_steps, parts) != found[0]:
+            return f"{case} after {local_steps} steps it does not begin again."
+        if max(map(len, found)) > -(-parts // local_steps):
+            return f"{case} {max(map(len, found))} are due in one step."
+    return ""
+
+
 QUESTIONS = {
     ("kvstore_by_hand", 1): Task(
         "a function that returns an updater",
@@ -517,6 +547,41 @@ QUESTIONS = {
              "With [nan, 0.3] and then [0.4, 0.4] the codes are [0, 3], not [0, 0]."),
         ],
         judge=_judge_safe,
+    ),
+    ("seldom", 1): Question(
+        "a number of GB",
+        8,
+        [
+            (4_000, "That is with an exchange in every step."),
+            (0.4, "That is one exchange. How many are there?"),
+            (20, "That is the number of exchanges."),
+        ],
+    ),
+    ("seldom", 2): Task(
+        "a function that returns a number of steps",
+        _fewest,
+        [
+            (lambda step, exchange, share: exchange / step / share,
+             "For (2.0, 6.0, 0.5) it is 3 steps, not 6.0."),
+            (lambda step, exchange, share: 1,
+             "For (2.0, 6.0, 0.5) it is 3 steps, not 1."),
+        ],
+        judge=_judge_fewest,
+    ),
+    ("seldom", 4): Task(
+        "a function that returns a list of parts",
+        _due,
+        [
+            (lambda step, local_steps, parts: [step % parts],
+             "H = 8, 4 parts: in 8 steps these are due: "
+             + "[[0], [1], [2], [3], [0], [1], [2], [3]]."),
+            (lambda step, local_steps, parts: [] if step else [*range(parts)],
+             "H = 8, 4 parts: after 8 steps it does not begin again."),
+            (lambda step, local_steps, parts:
+             [] if step % local_steps else [*range(parts)],
+             "H = 8, 4 parts: 4 are due in one step."),
+        ],
+        judge=_judge_due,
     ),
     ("compression", 4): Question(
         "a bandwidth in Gbit/s",
