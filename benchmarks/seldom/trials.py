@@ -48,7 +48,7 @@ def links_100():
 
 def links_10():
     """The same on 10 Mbit/s, with fewer steps."""
-    return ways(10, [(48, 0), (14, 4), (4, 16), (3, 16, 0.7, 0.9)])
+    return ways(10, [(48, 0), (4, 16), (3, 16, 0.7, 0.9)])
 
 
 def slow_worker():
