@@ -270,6 +270,44 @@ def _judge_best_bucket(function):
     return ""
 
 
+# ---- large_batches ----
+
+
+def ratio_of_chunks(ws, us, total):
+    """‖w‖ / ‖u‖ on each device, of a layer in chunks: two numbers are summed."""
+    squares = zip(total([float(w @ w) for w in ws]), total([float(u @ u) for u in us]))
+    return [(w / u) ** 0.5 for w, u in squares]
+
+
+def _judge_ratio_of_chunks(function):
+    sent = []
+
+    def total(values):
+        sent.append(sum(numpy.size(value) for value in values))
+        return [sum(values) for _ in values]
+
+    chunks = [numpy.array([3.0, 0.0]), numpy.array([0.0, 4.0])]
+    found = [*function(chunks, [chunks[1] / 2, chunks[0]], total)]
+    if len(found) != 2 or any(abs(x - 5 / 13**0.5) > 1e-9 for x in found):
+        ratios = ", ".join(f"{x:.3f}" for x in found)
+        return f"Lengths 5 and 3.606, on two devices: the ratios are {ratios}."
+    each = sum(sent) // 2
+    return f"Each device sends {each} numbers; 2 are enough." if each > 2 else ""
+
+
+def fastest_batch(critical, overhead, speed):
+    """Where (1 + critical/B)·(overhead + B/speed) is least."""
+    return (critical * overhead * speed) ** 0.5
+
+
+def _judge_fastest_batch(function):
+    for case in ((64, 0.01, 6400), (1000, 0.1, 1000)):
+        found, right = function(*case), fastest_batch(*case)
+        if not abs(found / right - 1) < 0.02:
+            return f"Case {case}: {found:g} examples, and not {right:g}."
+    return ""
+
+
 # ---- concise ----
 
 
@@ -568,6 +606,41 @@ QUESTIONS = {
              "best(12, 10, 4, 12): 1 layers in a bucket, and not 2."),
         ],
         judge=_judge_best_bucket,
+    ),
+    ("large_batches", 1): Question(
+        "the rate",
+        0.096,
+        [
+            (0.08, "Number 5 is the sixth step."),
+            (0.32, "That is the rate after the warm-up."),
+            (0.02, "That is the rate of the small batch."),
+        ],
+        tolerance=1e-6,
+    ),
+    ("large_batches", 2): Task(
+        "your function ratios",
+        ratio_of_chunks,
+        [
+            (
+                lambda ws, us, total: [
+                    float(numpy.linalg.norm(w) / numpy.linalg.norm(u))
+                    for w, u in zip(ws, us)
+                ],
+                "Lengths 5 and 3.606, on two devices: the ratios are 1.500, 1.333.",
+            ),
+        ],
+        judge=_judge_ratio_of_chunks,
+    ),
+    ("large_batches", 3): Task(
+        "your function fastest",
+        fastest_batch,
+        [
+            (
+                lambda critical, overhead, speed: critical,
+                "Case (1000, 0.1, 1000): 1000 examples, and not 316.228.",
+            ),
+        ],
+        judge=_judge_fastest_batch,
     ),
     ("concise", 1): Question(
         "how many times too small a step is, about",
