@@ -1,0 +1,175 @@
+"""Checkpoints of a state that is divided: each worker writes the chunk that it has.
+
+    runs/lenet-00000040.shards/
+        0-of-3.ckpt     chunk 0 of every array, with its SHA-256
+        1-of-3.ckpt     written side by side, by three workers
+        2-of-3.ckpt
+        manifest.ckpt   the SHA-256 of all three, written by whoever is last
+
+Without its manifest nothing is there. Chunks are cut by size and number alone, `cuts`,
+so another number of workers can tell which of these shards hold its elements.
+"""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from glob import escape
+from math import prod
+from pathlib import Path
+
+import numpy
+
+from ..data_parallel.traffic import cuts
+from . import checkpoint_file
+from .checkpoint_file import MAGIC, CheckpointError
+
+MANIFEST = "manifest.ckpt"
+KEEP = 2  # checkpoints; the older one is for the case that the newer one is damaged
+
+
+class ShardedCheckpoints:
+    """The checkpoints of one run, as worker `rank` of `n` sees them.
+
+        saved = ShardedCheckpoints("runs/lenet", {"w": ((784, 10), "float32")}, rank, n)
+        saved.save(40, {"w": chunk}, {"epoch": 2})
+        arrays, record = saved.load(max(saved.whole()))
+
+    `prefix`: a path, the same for all workers, whose last part begins the names of the
+    folders. `layout`: a dict from a name to shape and dtype of the whole array. `rank`,
+    `n`: default a single worker, who has all of it.
+
+    All workers save the same steps in the same order, and none of them before rank 0
+    has called `load` or `clear`: a synchronous step in between sees to that. Source:
+    the design of PyTorch's `torch.distributed.checkpoint`. Developed in the chapter
+    *Sharded checkpoints and elastic training*.
+    """
+
+    def __init__(self, prefix, layout, rank=0, n=1):
+        self.folder, self.name = Path(prefix).parent, Path(prefix).name
+        self.sizes = {name: prod(shape) for name, (shape, _) in layout.items()}
+        self.layout = {name: f"{numpy.dtype(dtype)} {list(shape)}"
+                       for name, (shape, dtype) in layout.items()}  # fmt: skip
+        self.rank, self.n = rank, n
+        self._writer, self._last = ThreadPoolExecutor(1), None
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def own(self, name):
+        """Which elements of array `name`, end to end, this worker has: a slice."""
+        return slice(*cuts(self.sizes[name], self.n)[self.rank :][:2])
+
+    def save(self, step, chunks, record=None):
+        """Copy `chunks`, and `write` them in a thread while the caller goes on.
+
+        `chunks`: of each array of the layout the elements `own(name)`, a NumPy array
+        of one dimension, else `CheckpointError`. `record`: JSON's types, the same on
+        all workers. Waits for the last save, and raises what went wrong with that.
+        """
+        self.wait()
+        own = {name: self.own(name) for name in self.layout}
+        _compare(f"to save on worker {self.rank} of {self.n}",
+                 {name: f"{x.dtype} {[x.size]}" for name, x in chunks.items()},
+                 {name: f"{self.layout[name].split()[0]} {[x.stop - x.start]}"
+                  for name, x in own.items()})  # fmt: skip
+        copies = {name: numpy.array(chunk) for name, chunk in chunks.items()}
+        self._last = self._writer.submit(self.write, step, copies, record)
+
+    def wait(self):
+        """Until the last save is on the disk; raises what went wrong, as `OSError`."""
+        last, self._last = self._last, None
+        if last:
+            last.result()
+
+    def write(self, step, chunks, record=None):
+        """Write the own shard, and the manifest if all other shards are there."""
+        folder = self._path(step)
+        folder.mkdir(exist_ok=True)
+        shards = [folder / f"{i}-of-{self.n}.ckpt" for i in range(self.n)]
+        checkpoint_file.write(shards[self.rank], chunks, {})
+        if all(path.exists() for path in shards):  # else somebody will be later
+            digests = [_digest(path) for path in shards]
+            told = {"layout": self.layout, "digests": digests, "record": record}
+            checkpoint_file.write(folder / MANIFEST, {}, told)
+            checkpoint_file._sync_folder(self.folder)
+            oldest = self.steps()[-KEEP:][0]
+            self._remove(old for old in self._folders() if old < oldest)
+
+    def steps(self):
+        """The steps that have a manifest, ascending."""
+        return [n for n in self._folders() if (self._path(n) / MANIFEST).exists()]
+
+    def whole(self, warn=print):
+        """The checkpoints that are not damaged: a dict from step to a SHA-256.
+
+        The workers share the reading of the shards, so a checkpoint is whole if all
+        of them say so: see `agreement.agree`. `warn`: told what is wrong with others.
+        """
+        found = {}
+        for step in self.steps():
+            try:
+                digests = self._read(step, MANIFEST)[1]["digests"]
+                for i in range(self.rank, len(digests), self.n):
+                    self._read(step, f"{i}-of-{len(digests)}.ckpt", digests[i])
+                found[step] = _digest(self._path(step) / MANIFEST)
+            except (CheckpointError, OSError) as error:
+                warn(f"warning: {error}")
+        return found
+
+    def load(self, step, whole=()):
+        """Return `(arrays, record)` of `step`: of each array the elements `own(name)`.
+
+        `whole`: names of those whose every element this worker needs. Rank 0 also
+        removes all later steps, which were not finished or agreed upon. Raises
+        `CheckpointError` for another layout, a file that is missing, damaged or other.
+        """
+        told = self._read(step, MANIFEST)[1]
+        _compare(f"in {self._path(step)}", told["layout"], self.layout)
+        m = len(told["digests"])
+        own = range(self.rank * m // self.n, -(-(self.rank + 1) * m // self.n))
+        parts = {name: [] for name in self.layout}
+        for i in range(m) if whole else own:
+            shard, _ = self._read(step, f"{i}-of-{m}.ckpt", told["digests"][i])
+            for name, part in shard.items():
+                parts[name] += [part] if name in whole or i in own else []
+        arrays = {name: numpy.concatenate(found) for name, found in parts.items()}
+        for name in {*arrays}.difference(whole):
+            here, first = self.own(name), cuts(self.sizes[name], m)[own[0]]
+            arrays[name] = arrays[name][here.start - first : here.stop - first].copy()
+        self.clear(step)
+        return arrays, told["record"]
+
+    def clear(self, step=-1):
+        """Rank 0: remove later steps, whose shards would pass for those to come."""
+        if self.rank == 0:
+            self._remove(later for later in self._folders() if later > step)
+
+    def _path(self, step):
+        return self.folder / f"{self.name}-{step:08d}.shards"
+
+    def _folders(self):
+        names = escape(self.name) + "-" + 8 * "[0-9]" + ".shards"
+        return sorted(int(path.stem[-8:]) for path in self.folder.glob(names))
+
+    def _read(self, step, name, only=None):
+        path = self._path(step) / name
+        if not path.exists():
+            raise CheckpointError(f"{path} is missing")
+        if _digest(path) != (only or _digest(path)):
+            raise CheckpointError(f"{path} is not of this save, by its SHA-256")
+        return checkpoint_file.read(path)
+
+    def _remove(self, steps):
+        for path in map(self._path, steps):
+            (path / MANIFEST).unlink(missing_ok=True)  # first: then it is not there
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _digest(path):
+    """The SHA-256 that the file says it has."""
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC) + 64)[len(MAGIC) :].decode(errors="replace")
+
+
+def _compare(where, found, right):
+    for name in {**found, **right}:
+        if found.get(name) != right.get(name):
+            raise CheckpointError(f"{name!r} {where}: {found.get(name)}, and expected "
+                                  f"is {right.get(name)}")  # fmt: skip
