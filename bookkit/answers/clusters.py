@@ -1,10 +1,14 @@
 """Answers to exercises of the part on clusters."""
 
 import subprocess
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import numpy
 
 from .question import Question, Task
 
@@ -218,7 +222,95 @@ def _servers_alone(sizes, mbit, workers, servers, ratio, pulls):
     return 8 * 4 * sum(sizes) * (ratio + pulls) * workers / servers / (mbit * 1e6)
 
 
+def _sources(function):
+    """What is wrong with a learner's `sources` of the chapter on shards."""
+    for case in [(12, 4, 0, 2), (12, 2, 1, 3), (11, 3, 2, 4), (2, 3, 0, 3)]:
+        found = [tuple(piece) for piece in function(*case)]
+        if found != _right_sources(*case):
+            return f"For {case} it is {_right_sources(*case)}, not {found}."
+    return ""
+
+
+def _right_sources(size, m, rank, n):
+    own = range(rank * size // n, (rank + 1) * size // n)
+    found = [(i, [e for e in own if i * size // m <= e < (i + 1) * size // m])
+             for i in range(m)]  # fmt: skip
+    return [(i, part[0] - i * size // m, part[-1] + 1 - i * size // m)
+            for i, part in found if part]  # fmt: skip
+
+
+_TWO_PIECES = [(0, 0, 3), (1, 0, 3)]
+
+
+def _one_shard(size, m, rank, n):
+    return [(rank, 0, size // n)]
+
+
+def _saver(kind):
+    """What is wrong with a learner's `Saver` of the same chapter."""
+    go_on, written = threading.Event(), []
+
+    def write(state):
+        go_on.wait(5)
+        written.append(state.tolist())
+        if len(written) == 2:
+            raise OSError("disk full")
+
+    saver, state = kind(write), numpy.zeros(2)
+    saver.save(state)
+    if written:
+        return "save came back after the write, not before."
+    state += 1
+    go_on.set()
+    saver.save(state)
+    with suppress(OSError):
+        saver.wait()
+        return "The second write raised OSError, and wait did not."
+    saver.wait()
+    first, was = written[0], [0, 0]
+    return "" if first == was else f"save was called with {was}, written is {first}."
+
+
+class _Saver:
+    def __init__(self, write, copy=numpy.copy):
+        self.write, self.copy, self.pool = write, copy, ThreadPoolExecutor(1)
+        self.last = []
+
+    def save(self, state):
+        self.wait()
+        self.last.append(self.pool.submit(self.write, self.copy(state)))
+
+    def wait(self):
+        if self.last:
+            self.last.pop().result()
+
+
+def _no_copy(write):
+    return _Saver(write, copy=numpy.asarray)
+
+
 QUESTIONS = {
+    ("sharded_checkpoints", 1): Question(
+        "the seconds",
+        35,
+        [
+            (8.75, "Four workers of a machine share one disk."),
+            (210, "That is one disk. All machines write side by side."),
+            (17.5, "A disk of 2 GB/s writes 2 GB each second, not 4."),
+        ],
+    ),
+    ("sharded_checkpoints", 2): Task(
+        "your function sources",
+        _right_sources,
+        [(_one_shard, f"For (12, 4, 0, 2) it is {_TWO_PIECES}, not [(0, 0, 6)].")],
+        judge=_sources,
+    ),
+    ("sharded_checkpoints", 3): Task(
+        "your class Saver",
+        _Saver,
+        [(_no_copy, "save was called with [0, 0], written is [1.0, 1.0].")],
+        judge=_saver,
+    ),
     ("launching", 2): Task(
         "a function that places processes on hosts",
         _right_place,
