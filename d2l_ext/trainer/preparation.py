@@ -14,8 +14,7 @@ from ..devices.timeline import last_cpu, without_slot
 from ..kvstore import ring
 from . import flags, language, networks, resume
 from .fit import Fit, Report, StepProfiler
-from .replicas import DistReplicas, Replicas, RingReplicas
-from .replicas import DistReplicas, LocalReplicas, Replicas
+from .replicas import DistReplicas, LocalReplicas, Replicas, RingReplicas
 from .sharded import ShardedReplicas
 
 #: Seconds for a call of a ring: a death is noticed at once, and rank 0 evaluates alone.
@@ -212,10 +211,9 @@ def _check_together(args, places):
             f"--shard {args.shard} takes a minibatch in one piece, and keeps its "
             "activations: leave out --accumulate and --recompute"
         )
-    if args.kv_store in flags.JOB_KV_STORES:
     if args.local_steps or args.outer_lr or args.outer_mom:
         _check_local_steps(args)
-    if args.kv_store in flags.DIST_KV_STORES:
+    if args.kv_store in flags.JOB_KV_STORES:
         _check_job(args)
     if args.dataset == "digits" and args.data_dir:
         raise ValueError("--data-dir: the digits come with scikit-learn, not in files")

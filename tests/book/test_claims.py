@@ -85,7 +85,7 @@ def test_a_ledger_in_order_has_no_problems(ledger, book):
 
 
 def test_the_ids_are_those_of_the_book():
-    assert len(EXPECTED) == 99
+    assert len(EXPECTED) == 103
     assert (EXPECTED[0], EXPECTED[16], EXPECTED[-2]) == ("S1", "D1", "F22")
 
 

@@ -13,8 +13,7 @@ from notebook_cells import ROOT, asserts, code_cells, tags
 PARTS = {"S": 16, "D": 13, "M": 13, "T": 38}
 EXPECTED = [f"{part}{i}" for part, n in PARTS.items() for i in range(1, n + 1)]
 #: What the field states, in the order of its chapters; and a row that came later.
-FIELD = [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 21, 22]
-EXPECTED += [f"F{i}" for i in FIELD] + ["T39"]
+EXPECTED += [f"F{i}" for i in range(1, 23)] + ["T39"]
 
 
 def load():
