@@ -109,7 +109,9 @@ def test_each_link_carries_what_the_formula_says_and_a_head(n, size, dtype):
     def work(r):
         before = on_wire(r)
         r.allreduce(numpy.ones(size, dtype))
-        return r.sent, r.received, on_wire(r) - before - HEAD
+        moved = r.sent, r.received
+        r.barrier()  # a byte in each round; what was sent before is out then
+        return (*moved, on_wire(r) - before - 2 * HEAD - (n - 1))
 
     wanted = expected("ring", n, size * itemsize, itemsize)
     sent, received, wire = map(list, zip(*on_ring(n, work)))
