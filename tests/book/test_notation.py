@@ -13,6 +13,7 @@ OWN = {
     "chapters/clusters/recovery": "abcnR",
     "chapters/data_parallel/data_parallel_scratch": "bci",
     "chapters/data_parallel/halving": "c",
+    "chapters/data_parallel/large_batches": "abgrwGS",
     "chapters/data_parallel/no_speed_up": "ab",
     "chapters/devices/three_ways": "fho",
     "chapters/kvstore/in_step": "wxy",
