@@ -4,6 +4,7 @@ The page holds all schedules that it can show, computed by `schedule`.
 """
 
 import re
+from itertools import product
 
 from d2l_ext.palette import bar
 from d2l_ext.pipeline.schedule import Slot, clock, gpipe, one_f_one_b
@@ -41,16 +42,13 @@ def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
     `schedule`: one of `SCHEDULES`. `stages`: 1 to 8. `chunks`: the number of
     micro-batches, 1 to 16; interleaved, the next multiple of `stages` below, or
     `stages`. These are shown at first, and without scripts for good.
-    `name`: its id in the page; a page with two figures needs two names.
-
-    Raises `ValueError` for what the figure cannot show.
+    `name`: its id in the page. Raises `ValueError` for what the figure cannot show.
     Developed in the chapter *Micro-batches*.
     """
     _check(schedule, stages, chunks)
     choice = {"schedule": schedule, "stages": stages, "chunks": chunks}
-    return frame.figure(
-        "pipeline_schedule", name, "Schedule to show", CONTROLS, choice, data()
-    )
+    return frame.figure("pipeline_schedule", name, "Schedule to show", CONTROLS, choice,
+                        data())  # fmt: skip
 
 
 def plot(slots, ax):
@@ -70,19 +68,13 @@ def plot(slots, ax):
 def data():
     """All schedules that can be chosen, for JSON: the lane `FFF.B` is written `F3.B`.
 
-    title -> "stages,chunks" -> `lanes`, as `lanes_of` makes them, and `order`: for each
-    letter, whose numbers do not just rise from 0, these, the same on every device. In
-    the interleaved schedule p must divide m.
+    title -> "stages,chunks" -> `lanes`, as by `lanes_of`, and `order`: for each letter
+    whose numbers do not rise from 0, these, alike on all devices. Interleaved, p | m.
     """
-    counts = [(p, m) for p in range(1, MAX_STAGES + 1)
-              for m in range(1, MAX_CHUNKS + 1)]  # fmt: skip
-    return {
-        title: {
-            f"{p},{m}": _packed(make(p, m)) for p, m in counts
-            if "interleaved" not in title or m % p == 0
-        }
-        for title, make in SCHEDULES.items()
-    }  # fmt: skip
+    counts = list(product(range(1, MAX_STAGES + 1), range(1, MAX_CHUNKS + 1)))
+    return {title: {f"{p},{m}": _packed(make(p, m)) for p, m in counts
+                    if "interleaved" not in title or m % p == 0}
+            for title, make in SCHEDULES.items()}  # fmt: skip
 
 
 def _packed(slots):
@@ -90,16 +82,13 @@ def _packed(slots):
     for slot in slots:
         if slot.stage == 0:
             order.setdefault(slot.kind[0].upper(), []).append(str(slot.chunk))
-    return {
-        "lanes": " ".join(map(pack, lanes_of(slots))),
-        "order": {letter: " ".join(found) for letter, found in order.items()
-                  if found != [str(i) for i in range(len(found))]},
-    }  # fmt: skip
+    order = {letter: " ".join(found) for letter, found in order.items()
+             if found != [str(i) for i in range(len(found))]}  # fmt: skip
+    return {"lanes": " ".join(map(pack, lanes_of(slots))), "order": order}
 
 
 def lanes_of(slots):
-    """A string per device, a letter per slot: F forward, B backward or its parts, I for
-    the input and W for the weights, . nothing."""
+    """A string per device, a letter per slot: F forward, B backward, . nothing."""
     length = max(slot.end for slot in slots)
     lanes = [["."] * length for _ in {slot.stage for slot in slots}]
     for slot in slots:
@@ -115,8 +104,7 @@ def pack(lane):
 def _check(schedule, stages, chunks):
     if schedule not in SCHEDULES:
         raise ValueError(f"unknown schedule {schedule!r}: {' or '.join(SCHEDULES)}")
-    for what, value, most in (
-        ("stages", stages, MAX_STAGES), ("micro-batches", chunks, MAX_CHUNKS),
-    ):  # fmt: skip
+    for what, value, most in (("stages", stages, MAX_STAGES),
+                              ("micro-batches", chunks, MAX_CHUNKS)):  # fmt: skip
         if value not in range(1, most + 1):
             raise ValueError(f"the figure shows 1 to {most} {what}, not {value!r}")

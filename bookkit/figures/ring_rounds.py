@@ -8,10 +8,10 @@ from d2l_ext.tensor_parallel import ring_attention
 from . import frame
 
 ORDERS = {"contiguous": ring_attention.contiguous, "zigzag": ring_attention.zigzag}
-MIN_DEVICES, MAX_DEVICES = 2, 8
+COUNTS = range(2, 9)  # of devices
 CONTROLS = (
     frame.Select("order", "Order", tuple(ORDERS)),
-    frame.Slider("devices", "Devices k", MIN_DEVICES, MAX_DEVICES),
+    frame.Slider("devices", "Devices k", COUNTS[0], COUNTS[-1]),
     frame.Clock("Round", unit="round"),
 )
 
@@ -20,14 +20,12 @@ def figure(order="contiguous", devices=4, name="ring-rounds"):
     """The figure for a notebook: chunks on devices, their time, and the scores.
 
     `order`: `'contiguous'` or `'zigzag'`. `devices`: k, 2 to 8. `name`: its id in the
-    page; a page with two figures needs two names.
-
-    Raises `ValueError` for what the figure cannot show.
-    Developed in the chapter *Long sequences*.
+    page. Raises `ValueError` for what the figure cannot show. Developed in the chapter
+    *Long sequences*.
     """
     if order not in ORDERS:
         raise ValueError(f"unknown order {order!r}: {' or '.join(ORDERS)}")
-    if devices not in range(MIN_DEVICES, MAX_DEVICES + 1):
+    if devices not in COUNTS:
         raise ValueError(f"the figure shows 2 to 8 devices, not {devices!r}")
     choice = {"order": order, "devices": devices}
     return frame.figure("ring_rounds", name, "Ring to show", CONTROLS, choice, data())
@@ -36,17 +34,13 @@ def figure(order="contiguous", devices=4, name="ring-rounds"):
 def data():
     """What the page holds, for JSON: order -> k -> `at` and `pairs`.
 
-    `at[r][i]`: the chunks whose keys and values device i has in round r. `pairs[r][i]`:
-    how many pairs of chunks it computes.
+    For each round, of each device: whose keys and values it has, how many it computes.
     """
-    counts = range(MIN_DEVICES, MAX_DEVICES + 1)
-    return {name: {str(k): _rounds(make(k)) for k in counts}
+    return {name: {str(k): _rounds(make(k)) for k in COUNTS}
             for name, make in ORDERS.items()}  # fmt: skip
 
 
 def _rounds(order):
     k = len(order)
-    return {
-        "at": [[order[(i - r) % k] for i in range(k)] for r in range(k)],
-        "pairs": ring_attention.work(order, causal=True),
-    }
+    at = [[order[(i - r) % k] for i in range(k)] for r in range(k)]
+    return {"at": at, "pairs": ring_attention.work(order, causal=True)}
