@@ -9,6 +9,5 @@
 | `staleness` | how old the weights are that a gradient is added to | Out of step: asynchronous data parallelism with a parameter server |
 | `compression` | two bits for a number; MXNet's own bytes in memory | Gradient compression |
 | `ring` | sums without servers: a ring over sockets, or through memory | Rings between processes: allreduce without servers |
-| `local_sgd` | steps that a worker takes alone, and the exchange after them | Exchanging less often |
 | `local_sgd` | steps that a worker takes alone, and the exchange after them | Exchanging less often: local SGD and DiLoCo |
 """  # noqa: E501  (a table)
