@@ -104,7 +104,8 @@ def test_each_link_carries_what_the_formula_says_and_a_head(n, size, dtype):
     def on_wire(r):
         """The kernel's own count of what this rank has sent to the next."""
         info = r.after.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-        return struct.unpack_from("Q", info, 200)[0]
+        sent, sent_again = struct.unpack_from("QQ", info, 200)  # `man 7 tcp`, tcp_info
+        return sent - sent_again
 
     def work(r):
         before = on_wire(r)
