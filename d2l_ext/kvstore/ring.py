@@ -354,7 +354,10 @@ def connect(rank, addresses, token, deadline=30.0, shared=False):
                     _admit(server, key, rank, before, until))  # fmt: skip
             found[to_dial] = links.enter_context(link)
         links.pop_all()
-    return Ring(rank, n, (found[False], found[True]), deadline, shared)
+    ring = Ring(rank, n, (found[False], found[True]), deadline, shared)
+    ring.barrier("joining")  # nobody begins before all have shown that they know it
+    ring.sent = ring.received = ring.calls = 0
+    return ring
 
 
 def _admit(server, key, rank, who, until):
