@@ -32,6 +32,8 @@ def test_every_stored_figure_has_todays_script_and_style():
         for name in ("frame.css", "shapes.js", "page.js", f"{kinds[-1]}.js"):
             text = (FOLDER / name).read_text("utf-8")
             assert text in html, f"{chapter} stores an older {name}: make rerun"
+    intro = (FOLDER.parents[1] / "intro.md").read_text(encoding="utf-8")
+    kinds += re.findall(r"```\{playable\} (\w+)", intro)
     made = {path.stem for path in FOLDER.glob("*.js")} - {"shapes", "page"}
     assert set(kinds) == made, "a figure is in no chapter"
 
