@@ -15,7 +15,9 @@ PROBLEMS = {
     "brings nothing": "no_speed_up", "memory": "sharded", "too long": "ring_attention",
     "wait for each other": "micro_batches", "takes too long": "overlap",
     "network between": "compression", "Jobs die": "recovery",
-    "Which way": "three_ways", "PyTorch": "rosetta",
+    "Which way": "three_ways", "PyTorch": "rosetta", "One way": "mesh",
+    "network between the": "seldom", "batch has": "large_batches",
+    "A server": "process_ring",
 }  # fmt: skip
 
 
