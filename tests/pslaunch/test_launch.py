@@ -253,7 +253,7 @@ def test_a_scheduler_whose_port_was_taken_meanwhile_is_started_on_another(monkey
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        row = iter([port, port + 1, port + 2])
+        row = iter(range(port, port + 4))  # three nodes, and the worker in a ring
         randint = ports.random.SystemRandom.randint
         monkeypatch.setattr(ports, "is_free", lambda port: True)
         monkeypatch.setattr(ports.random.SystemRandom, "randint",
