@@ -14,6 +14,7 @@ from pathlib import Path
 
 import claims_data
 import yaml
+from claims_ledger import row_of
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
@@ -97,7 +98,7 @@ class BookTechniques(SphinxDirective):
         columns = [nodes.colspec(colwidth=width) for width in (40, 45, 15)]
         group = nodes.tgroup("", *columns, cols=3)
         head = [nodes.paragraph("", t) for t in ("Chapter", "Library", "Claims")]
-        group += nodes.thead("", _row(*head))
+        group += nodes.thead("", row_of(*head))
         body = nodes.tbody()
         for page in (page for _, pages in parts(root) for page in pages):
             self.env.note_dependency(str(root / f"{page}.ipynb"))
@@ -107,13 +108,9 @@ class BookTechniques(SphinxDirective):
                 names += [nodes.Text(", " if i else ""), nodes.literal("", name)]
             ids = nodes.paragraph("", ", ".join(claims.get(page, [])))
             where = nodes.paragraph("", "", link(page, title, self.env.docname))
-            body += _row(where, names, ids)
+            body += row_of(where, names, ids)
         group += body
         return [nodes.table("", group, classes=["colwidths-given"])]
-
-
-def _row(*cells):
-    return nodes.row("", *[nodes.entry("", cell) for cell in cells])
 
 
 class Playable(SphinxDirective):
