@@ -9,7 +9,7 @@ import numpy
 
 from d2l_ext.data_parallel import overlap
 
-from .question import Question, Task
+from .question import Question, Task, compared
 
 # ---- data_parallel_scratch ----
 
@@ -17,14 +17,6 @@ from .question import Question, Task
 def whole_mean(means, sizes):
     """The mean over all examples, from those of shards of the given sizes."""
     return sum(size * mean for mean, size in zip(means, sizes)) / sum(sizes)
-
-
-def _judge_whole_mean(function):
-    for means, sizes, right in (([1.0, 5.0], [3, 1], 2.0), ([2.0, 4.0], [2, 2], 3.0)):
-        found = function(means, sizes)
-        if abs(found - right) > 1e-9:
-            return f"Means {means} of shards of {sizes}: {found:g}, and not {right:g}."
-    return ""
 
 
 def shares(n, speeds):
@@ -451,12 +443,22 @@ QUESTIONS = {
         "a function `whole_mean(means, sizes)`",
         whole_mean,
         [
-            (lambda means, sizes: sum(means) / len(means),
-             "Means [1.0, 5.0] of shards of [3, 1]: 3, and not 2."),
-            (lambda means, sizes: sum(m * n for m, n in zip(means, sizes)),
-             "Means [1.0, 5.0] of shards of [3, 1]: 8, and not 2."),
+            ("size * mean for", "mean for",
+             "The sizes do not weigh the means: a mean of sums needs sums."),
+            ("sum(size * mean for mean, size in zip(means, sizes)) / sum(sizes)",
+             "sum(means) / len(means)",
+             "A mean of means is right only where all shards are equal."),
+            (" / sum(sizes)", "",
+             "That is the sum over the examples: divide by how many there are."),
+            (" / sum(sizes)", " / len(sizes)",
+             "That divides by the number of shards, and not of examples."),
+            ("zip(means, sizes)", "zip(means, sizes[::-1])",
+             "Each mean goes with the size of its own shard."),
         ],
-        judge=_judge_whole_mean,
+        judge=compared(whole_mean, [
+            ([5.0], [2]), ([1.0, 5.0], [3, 1]), ([2.0, 4.0], [2, 2]),
+            ([1.0, 2.0, 4.0], [1, 5, 0]),
+        ], tolerance=1e-9),
     ),
     ("data_parallel_scratch", 4): Task(
         "a function `shares(n, speeds)`",

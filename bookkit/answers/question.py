@@ -1,10 +1,13 @@
 """A question with its right answer, and what typical wrong ones suggest."""
 
+import copy
+import inspect
 import math
 import resource
 import signal
+import textwrap
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Number
 from pathlib import Path
@@ -34,13 +37,67 @@ class Question:
 
 @dataclass(frozen=True)
 class Task(Question):
-    """Asks for code: `right` is a function that does it, `wrong` are typical ones.
+    """Asks for code: `right` is a function (or a class) that does it.
 
     `judge` takes the learner's function, tries it, and returns what is not right, with
     the numbers; "" if all is well. What the function raises is told, too.
+    `wrong` are typical mistakes: `(old, new, words)` is `right` with that one edit of
+    its source, `(function, words)` one written out. A learner's function of which the
+    judge says just what it says of a mistake is told that mistake's words, too.
     """
 
     judge: object = None
+
+    def mistakes(self):
+        """Pairs of a function that errs, and what to say to who errs as it does."""
+        for *made, words in self.wrong:
+            yield (edited(self.right, *made) if len(made) == 2 else made[0]), words
+
+
+def edited(function, old, new):
+    """`function` (or a class) as it would be with `new` for `old` in its source.
+
+    Raises `ValueError` unless `old` is there once.
+    """
+    source = textwrap.dedent(inspect.getsource(function))
+    if source.count(old) != 1:
+        times = source.count(old)
+        raise ValueError(f"{function.__name__} has {old!r} {times} times, and not once")
+    names = dict(vars(inspect.getmodule(function)))
+    exec(source.replace(old, new), names)  # noqa: S102 - our own source
+    return names[function.__name__]
+
+
+def compared(right, cases, tolerance=0.0):
+    """A judge: calls the learner's function with each of `cases`, the smallest first.
+
+    A case is a tuple of arguments; each function gets copies of its own. What comes
+    back must be what `right` gives: numbers up to a relative `tolerance`, in lists,
+    tuples and arrays. The first case that fails is told, and a write into an argument.
+    """
+
+    def judge(function):
+        for case in cases:
+            given, kept = copy.deepcopy(case), copy.deepcopy(case)
+            found, expected = function(*given), right(*copy.deepcopy(case))
+            said = f"{right.__name__}({', '.join(map(shown, kept))})"
+            if not same(_plain(found), _plain(expected), tolerance):
+                return f"{said} gives {shown(found)}, and not {shown(expected)}."
+            if not same(_plain(given), _plain(kept)):
+                return f"{said} is right, but it changes what it is given."
+        return ""
+
+    return judge
+
+
+def shown(value):
+    """A value in short, for a sentence."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if _is_list(value := _plain(value)):
+        inside = ", ".join(map(shown, value))
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    return repr(value)
 
 
 def same(answer, expected, tolerance=0.0):
@@ -83,17 +140,36 @@ def _judged(task, answer):
     names = dict(getattr(answer, "__globals__", {}))
     try:
         with _limits():
-            problem = task.judge(answer)
+            problem = _verdict(task, answer)
+        if problem:
+            problem = f"{problem} {_meant(task, problem)}".rstrip()
     except TooLong:
         problem = f"It has not ended after {SECONDS} seconds: does a loop never end?"
     except MemoryError:
         problem = f"It asks for more than {ROOM >> 30} GiB of memory."
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything
-        problem = f"It raises {type(error).__name__}: {error}"
     changed = _put_back(names, getattr(answer, "__globals__", {}))
     if changed and not problem:
         problem = f"It changes {', '.join(changed)}, outside of itself: put back."
     return f"not yet. {problem}" if problem else "right."
+
+
+def _verdict(task, function):
+    """What is not right with `function`; "" if all is well."""
+    try:
+        return task.judge(function)
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything
+        return f"It raises {type(error).__name__}: {error}"
+
+
+def _meant(task, problem):
+    """The words of the typical mistake of which the judge says `problem`, too."""
+    with suppress(TooLong), _limits():
+        for function, words in task.mistakes():
+            if _verdict(task, function) == problem:
+                return words
+    return ""
 
 
 @contextmanager

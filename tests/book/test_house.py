@@ -99,4 +99,4 @@ def test_the_packages_are_small():
     # Answers grow with the exercises: each part has a file of its own.
     answers = lines("bookkit/answers/*.py")
     kit = lines(*(f"bookkit/**/*.{end}" for end in ("py", "js", "css")))
-    assert kit - answers <= 3700 and answers <= 4200
+    assert kit - answers <= 3700 and answers <= 5900

@@ -33,6 +33,8 @@ def test_the_right_answer_is_right(key):
 def test_a_typical_wrong_answer_is_met_with_what_it_suggests(key):
     question = QUESTIONS[key]
     assert question.wrong
+    if key in TASKS:
+        return  # below, and each of them
     for answer, suggestion in question.wrong:
         assert not same(answer, question.right, question.tolerance)
         assert says(question, answer) == f"not yet. {suggestion}"
@@ -79,7 +81,21 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("key", TASKS, ids=lambda key: f"{key[0]}-{key[1]}")
+#: Typical mistakes of each exercise that takes code.
+FEWEST = 1
+task = pytest.mark.parametrize("key", TASKS, ids=lambda key: f"{key[0]}-{key[1]}")
+
+
+@task
+def test_a_typical_mistake_in_code_is_refused_and_named(key):
+    mistakes = [*TASKS[key].mistakes()]
+    assert len(mistakes) >= FEWEST
+    for function, words in mistakes:
+        said = says(TASKS[key], function)
+        assert said.startswith("not yet. ") and said.endswith(f" {words}"), said
+
+
+@task
 def test_code_that_raises_or_gives_nothing_is_told_so(key):
     assert says(TASKS[key], lambda: 1 / 0).startswith("not yet. It raises ")
     assert says(TASKS[key], lambda *given: None).startswith("not yet. ")
