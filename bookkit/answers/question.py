@@ -40,10 +40,11 @@ class Task(Question):
     """Asks for code: `right` is a function (or a class) that does it.
 
     `judge` takes the learner's function, tries it, and returns what is not right, with
-    the numbers; "" if all is well. What the function raises is told, too.
+    the numbers; "" if all is well. It may yield what is not right of each case, too:
+    the first is told. What the function raises is told as well.
     `wrong` are typical mistakes: `(old, new, words)` is `right` with that one edit of
     its source, `(function, words)` one written out. A learner's function of which the
-    judge says just what it says of a mistake is told that mistake's words, too.
+    judge says all that it says of a mistake is told that mistake's words, too.
     """
 
     judge: object = None
@@ -79,13 +80,18 @@ def compared(right, cases, tolerance=0.0):
     def judge(function):
         for case in cases:
             given, kept = copy.deepcopy(case), copy.deepcopy(case)
-            found, expected = function(*given), right(*copy.deepcopy(case))
             said = f"{right.__name__}({', '.join(map(shown, kept))})"
+            try:
+                found, expected = function(*given), right(*copy.deepcopy(case))
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the learner's may raise anything
+                yield f"{said} raises {type(error).__name__}: {error}"
+                continue
             if not same(_plain(found), _plain(expected), tolerance):
-                return f"{said} gives {shown(found)}, and not {shown(expected)}."
-            if not same(_plain(given), _plain(kept)):
-                return f"{said} is right, but it changes what it is given."
-        return ""
+                yield f"{said} gives {shown(found)}, and not {shown(expected)}."
+            elif not same(_plain(given), _plain(kept)):
+                yield f"{said} is right, but it changes what it is given."
 
     return judge
 
@@ -140,9 +146,8 @@ def _judged(task, answer):
     names = dict(getattr(answer, "__globals__", {}))
     try:
         with _limits():
-            problem = _verdict(task, answer)
-        if problem:
-            problem = f"{problem} {_meant(task, problem)}".rstrip()
+            problems = _verdict(task, answer)
+        problem = f"{problems[0]} {_meant(task, problems)}".rstrip() if problems else ""
     except TooLong:
         problem = f"It has not ended after {SECONDS} seconds: does a loop never end?"
     except MemoryError:
@@ -154,20 +159,21 @@ def _judged(task, answer):
 
 
 def _verdict(task, function):
-    """What is not right with `function`; "" if all is well."""
+    """What is not right with `function`, a list; empty if all is well."""
     try:
-        return task.judge(function)
+        found = task.judge(function)
+        return list(filter(None, [found] if isinstance(found, str) else found))
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything
-        return f"It raises {type(error).__name__}: {error}"
+        return [f"It raises {type(error).__name__}: {error}"]
 
 
-def _meant(task, problem):
-    """The words of the typical mistake of which the judge says `problem`, too."""
+def _meant(task, problems):
+    """The words of the typical mistake of which the judge says the same `problems`."""
     with suppress(TooLong), _limits():
         for function, words in task.mistakes():
-            if _verdict(task, function) == problem:
+            if _verdict(task, function) == problems:
                 return words
     return ""
 
