@@ -86,7 +86,7 @@ def compared(right, cases, tolerance=0.0):
             except MemoryError:
                 raise
             except Exception as error:  # noqa: BLE001 - the learner's may raise anything
-                yield f"{said} raises {type(error).__name__}: {error}"
+                yield f"{said} raises {type(error).__name__}: {str(error).rstrip('.')}."
                 continue
             if not same(_plain(found), _plain(expected), tolerance):
                 yield f"{said} gives {shown(found)}, and not {shown(expected)}."
@@ -98,9 +98,12 @@ def compared(right, cases, tolerance=0.0):
 
 def shown(value):
     """A value in short, for a sentence."""
+    if getattr(value, "size", 0) > 8:
+        return f"array of shape {tuple(value.shape)}"
+    value = _plain(value) if hasattr(value, "tolist") else value
     if isinstance(value, float):
         return f"{value:.6g}"
-    if _is_list(value := _plain(value)):
+    if _is_list(value):
         inside = ", ".join(map(shown, value))
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
     return repr(value)
@@ -116,11 +119,17 @@ def same(answer, expected, tolerance=0.0):
         )
     if isinstance(expected, str):
         return isinstance(answer, str) and answer.strip().lower() == expected
-    if isinstance(expected, bool) or isinstance(answer, bool):
+    if isinstance(expected, bool) or isinstance(answer, bool) or expected is None:
         return answer is expected
+    if isinstance(expected, dict):
+        return (
+            isinstance(answer, dict)
+            and answer.keys() == expected.keys()
+            and all(same(answer[key], expected[key], tolerance) for key in expected)
+        )
     # A little room always: 0.1 + 0.2 is an answer of 0.3.
     return isinstance(answer, Number) and math.isclose(
-        answer, expected, rel_tol=max(tolerance, 1e-9)
+        answer, expected, rel_tol=max(tolerance, 1e-9), abs_tol=1e-12
     )
 
 
@@ -166,7 +175,7 @@ def _verdict(task, function):
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything
-        return [f"It raises {type(error).__name__}: {error}"]
+        return [f"It raises {type(error).__name__}: {str(error).rstrip('.')}."]
 
 
 def _meant(task, problems):
@@ -212,7 +221,14 @@ def _put_back(names, now):
 
 
 def _plain(answer):
-    """NumPy's and MXNet's arrays and numbers as Python's."""
+    """NumPy's and MXNet's arrays and numbers as Python's, in lists and tuples, too."""
+    if isinstance(answer, (list, tuple)):
+        plain = [_plain(entry) for entry in answer]
+        return plain if isinstance(answer, list) else tuple(plain)
+    if isinstance(answer, dict):
+        return {key: _plain(value) for key, value in answer.items()}
+    if hasattr(answer, "asnumpy"):
+        answer = answer.asnumpy()
     return answer.tolist() if hasattr(answer, "tolist") else answer
 
 

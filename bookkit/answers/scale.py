@@ -1,17 +1,10 @@
 """Answers to exercises of the part on scale."""
 
-from math import sqrt
-
 import numpy
 
 from d2l_ext.scale import failures, fit
 
-from .question import Question, Task
-
-
-def near(found, right):
-    return numpy.shape(found) == numpy.shape(right) and numpy.allclose(found, right)
-
+from .question import Question, Task, compared
 
 # ---- fitting ----
 
@@ -22,14 +15,6 @@ def halving(k, nbytes, cores):
     return 1, 2 * len(messages), 2 * sum(messages) * max(1, k / cores)
 
 
-def judge_halving(function):
-    for k, cores in ((2, 2), (4, 4), (8, 8), (8, 2), (4, 1)):
-        found, right = function(k, 1000, cores), halving(k, 1000, cores)
-        if not near(found, right):
-            return f"{k} devices, {cores} cores, 1000 bytes: {found}, and not {right}."
-    return ""
-
-
 def left_out(rows, seconds):
     """The error of each measurement, predicted by a fit to all others."""
     errors = []
@@ -37,16 +22,6 @@ def left_out(rows, seconds):
         others = [*rows[:i], *rows[i + 1 :]], [*seconds[:i], *seconds[i + 1 :]]
         errors.append(numpy.dot(row, fit.least_squares(*others).constants) / t - 1)
     return errors
-
-
-def judge_left_out(function):
-    rows = [(1, 10), (1, 100), (1, 1000)]
-    for seconds in ([1.1, 2.0, 11.0], [1.1, 2.0, 12.1]):
-        found, right = function(rows, seconds), left_out(rows, seconds)
-        if not near(found, right):
-            said = [f"{x:+.2f}" for x in right]
-            return f"Times {seconds} of 10, 100, 1000 bytes: it should be {said}."
-    return ""
 
 
 # ---- simulating ----
@@ -60,29 +35,9 @@ def swap(ready, message):
     return ready
 
 
-def judge_swap(function):
-    for ready in ([1, 1], [0, 0, 0, 5], [3, 0, 1, 2, 0, 0, 7, 0]):
-        found, right = list(function(list(ready), 1)), swap(ready, 1)
-        if not near(found, right):
-            return f"Ready at {ready}, messages of 1: {found}, and not {right}."
-    return ""
-
-
 def backup(compute, spare):
     """Seconds of all steps, if none waits for its `spare` last gradients."""
     return float(sum(sorted(row)[len(row) - 1 - spare] for row in compute))
-
-
-def judge_backup(function):
-    compute = [[1, 2, 9], [4, 1, 1]]
-    for spare in (0, 1, 2):
-        found, right = (
-            function([list(row) for row in compute], spare),
-            backup(compute, spare),
-        )
-        if not near(found, right):
-            return f"{compute} with {spare} to spare: {found}, and not {right:g}."
-    return ""
 
 
 # ---- scale ----
@@ -96,14 +51,6 @@ def last_arrival(made, message):
     return now
 
 
-def judge_last_arrival(function):
-    for made, message in (([1, 2, 3], 0.5), ([1, 2, 3], 5), ([1, 9], 2), ([4], 1)):
-        found, right = function(list(made), message), last_arrival(made, message)
-        if not near(found, right):
-            return f"Made at {made}, messages of {message}: {found}, and not {right}."
-    return ""
-
-
 def best_interval(write, mtbf):
     """Seconds of work between checkpoints for the least time in all."""
     return failures.daly(write, mtbf)
@@ -112,16 +59,16 @@ def best_interval(write, mtbf):
 def judge_best_interval(function):
     for write, mtbf in ((30, 40_000), (300, 2000), (600, 500)):
         found, best = float(function(write, mtbf)), failures.daly(write, mtbf)
+        case = f"{write} s to write, a failure in {mtbf:,} s:"
         if not found > 0:
-            return f"An interval of {found:g} seconds."
+            yield f"{case} an interval of {found:g} seconds."
+            continue
         over, least = (failures.expected(1, t, write, 0, mtbf) for t in (found, best))
         if over > 1.002 * least:
-            return (
-                f"{write} s to write, a failure in {mtbf:,} s: with {found:,.0f} s "
-                f"training takes {over:.3f} times as long as without; "
-                f"{least:.3f} is possible."
+            yield (
+                f"{case} with {found:,.0f} s training takes {over:.3f} times as long "
+                f"as without; {least:.3f} is possible."
             )
-    return ""
 
 
 # ---- rosetta ----
@@ -132,29 +79,14 @@ def weight(own, everyones):
     return own * len(everyones) / sum(everyones)
 
 
-def judge_weight(function):
-    for shares in ([32, 32], [48, 16], [10, 20, 30]):
-        found = [function(own, list(shares)) for own in shares]
-        right = [weight(own, shares) for own in shares]
-        if not near(found, right):
-            return f"Shares of {shares}: {found}, and not {right}."
-    return ""
-
-
 def to_book(arrays):
     """Dense weights, PyTorch's (out, in), as (in, out); all others as they are."""
     return [a.T if a.ndim == 2 else a for a in arrays]
 
 
-def judge_to_book(function):
-    arrays = [numpy.arange(n).reshape(s) for n, s in
-              ((6, (3, 2)), (4, (2, 2)), (3, (3,)), (24, (1, 2, 3, 4)))]  # fmt: skip
-    for found, right, was in zip(function(arrays), to_book(arrays), arrays):
-        if numpy.shape(found) != right.shape:
-            return f"{was.shape} becomes {numpy.shape(found)}, and not {right.shape}."
-        if (found != right).any():
-            return f"{was.tolist()} becomes {numpy.asarray(found).tolist()}."
-    return ""
+def like(*shape):
+    """An array of this shape, in which no two numbers are the same."""
+    return numpy.arange(numpy.prod(shape)).reshape(shape)
 
 
 QUESTIONS = {
@@ -172,24 +104,52 @@ QUESTIONS = {
         "a function `halving(k, nbytes, cores)`",
         halving,
         [
-            (lambda k, nbytes, cores: (1, 2 * (k - 1), 2 * (k - 1) / k * nbytes),
-             ("4 devices, 4 cores, 1000 bytes: (1, 6, 1500.0), and not "
-              "(1, 4, 1500.0).")),
-            (lambda k, nbytes, cores: halving(k, nbytes, k),
-             ("8 devices, 2 cores, 1000 bytes: (1, 6, 1750.0), and not "
-              "(1, 6, 7000.0).")),
+            ("2 * len(messages)", "2 * (k - 1)",
+             "Those are the ring's rounds. How often can an array be halved?"),
+            ("2 * sum(messages)", "sum(messages)",
+             "The bytes go there and back: first the halves, then the sums."),
+            ("2 * len(messages)", "len(messages)",
+             "Each half is swapped twice: there as a part, back as a sum."),
+            (" * max(1, k / cores)", "",
+             "All devices send in each round; with fewer cores they take turns."),
+            (" * max(1, k / cores)", " * k / cores",
+             "More cores than devices do not make one message faster."),
+            ("range(1, k.bit_length())", "range(k.bit_length() - 1)",
+             "The first message is half of the array, not the whole."),
+            ("nbytes / 2**i", "nbytes / k",
+             "Parts of one size are the ring's; here each is half of the last."),
         ],
-        judge=judge_halving,
+        judge=compared(halving, [
+            (1, 1000, 1), (2, 1000, 2), (2, 1000, 4), (4, 1000, 4), (8, 1000, 2),
+            (4, 10, 1),
+        ]),
     ),
     ("fitting", 3): Task(
         "a function `left_out(rows, seconds)`",
         left_out,
         [
-            (lambda rows, seconds: fit.least_squares(rows, seconds).residuals,
-             ("Times [1.1, 2.0, 12.1] of 10, 100, 1000 bytes: it should be "
-              "['-0.10', '+0.05', '-0.09'].")),
+            ("rows[:i], *rows[i + 1 :]], [*seconds[:i], *seconds[i + 1 :]]",
+             "rows], [*seconds]",
+             "Those are residuals: the fit has seen the row that it predicts."),
+            ("/ t - 1", "- t",
+             "That is the error in seconds. Relative is asked, so divide."),
+            ("/ t - 1", "/ t",
+             "That is predicted over measured: what is right gives 1, and not 0."),
+            (", *rows[i + 1 :]], [*seconds[:i], *seconds[i + 1 :]]",
+             "], [*seconds[:i]]",
+             "The rows behind the one left out belong to the others, too."),
+            ("numpy.dot(row, fit.least_squares(*others).constants) / t - 1",
+             "1 - numpy.dot(row, fit.least_squares(*others).constants) / t",
+             "The sign is turned round: predicted too much is a positive error."),
+            ("numpy.dot(row, fit.least_squares(*others).constants) / t - 1",
+             "t / numpy.dot(row, fit.least_squares(*others).constants) - 1",
+             "It is relative to the measured time, not to the predicted one."),
         ],
-        judge=judge_left_out,
+        tolerance=1e-6,
+        judge=compared(left_out, [
+            ([(1, 10), (1, 100), (1, 1000)], seconds)
+            for seconds in ([1.1, 2.0, 11.0], [1.1, 2.0, 12.1])
+        ], tolerance=1e-6),
     ),
     ("fitting", 4): Question(
         "a number of seconds per byte",
@@ -222,27 +182,46 @@ QUESTIONS = {
         "a function `swap(ready, message)`",
         swap,
         [
-            (lambda ready, message: [max(ready) + 2 * message] * len(ready),
-             ("Ready at [0, 0, 0, 5], messages of 1: [7, 7, 7, 7], and not "
-              "[9, 9, 9, 9].")),
-            (lambda ready, message: [
-                 t + 2 * message * (len(ready).bit_length() - 1) for t in ready
-             ],
-             ("Ready at [0, 0, 0, 5], messages of 1: [4, 4, 4, 9], and not "
-              "[9, 9, 9, 9].")),
+            ("strides + strides[::-1]", "strides",
+             "There, but not back: half of the messages are missing."),
+            ("max(t, ready[i ^ stride])", "t",
+             "Nobody waits here: a message needs both partners."),
+            ("strides + strides[::-1]", "strides[:1]",
+             "That is one round. How many does it take until all have met?"),
+            ("max(t, ready[i ^ stride])", "(t + ready[i ^ stride])",
+             "Partners wait for the later of both; waits do not add up."),
+            ("len(ready).bit_length() - 1", "len(ready).bit_length() - 2",
+             "A stride is missing: k devices need log₂ k of them."),
+            ("ready[i ^ stride]) + message", "ready[i ^ stride] + message)",
+             "Both partners send; whoever was first gets its message later, too."),
         ],
-        judge=judge_swap,
+        judge=compared(swap, [
+            ([2], 1), ([1, 1], 1), ([0, 5], 1), ([0, 0, 0, 5], 1),
+            ([3, 0, 1, 2, 0, 0, 7, 0], 0.5),
+        ]),
     ),
     ("simulating", 4): Task(
         "a function `backup(compute, spare)`",
         backup,
         [
-            (lambda compute, spare: float(sum(map(max, compute))),
-             "[[1, 2, 9], [4, 1, 1]] with 1 to spare: 13.0, and not 3."),
-            (lambda compute, spare: backup(compute, 0) - spare,
-             "[[1, 2, 9], [4, 1, 1]] with 1 to spare: 12.0, and not 3."),
+            ("[len(row) - 1 - spare]", "[len(row) - 1]",
+             "That waits for everybody in each step."),
+            ("[len(row) - 1 - spare]", "[spare]",
+             "That counts from the fastest; the latest are the ones to drop."),
+            ("[len(row) - 1 - spare]", "[len(row) - spare]",
+             "One is waited for too many: `spare` of them are dropped."),
+            ("sorted(row)", "row",
+             "Which worker is late differs from step to step: sort each row."),
+            ("float(sum(", "float(max(",
+             "That is the longest step. All steps count."),
+            ("sum(sorted(row)[len(row) - 1 - spare] for row in compute)",
+             "sorted(map(sum, zip(*compute)))[len(compute[0]) - 1 - spare]",
+             "That drops the same worker in all steps."),
         ],
-        judge=judge_backup,
+        judge=compared(backup, [
+            ([[1]], 0), ([[1, 2, 9], [4, 1, 1]], 0), ([[1, 2, 9], [4, 1, 1]], 1),
+            ([[1, 2, 9], [4, 1, 1]], 2), ([[5, 1, 3, 2]], 2),
+        ]),
     ),
     ("scale", 1): Question(
         "the factor of the best interval",
@@ -266,23 +245,40 @@ QUESTIONS = {
         "a function `last_arrival(made, message)`",
         last_arrival,
         [
-            (lambda made, message: made[-1] + message,
-             "Made at [1, 2, 3], messages of 5: 8, and not 16."),
-            (lambda made, message: made[-1] + message * len(made),
-             "Made at [1, 2, 3], messages of 0.5: 4.5, and not 3.5."),
+            ("max(now, ready) + message", "ready + message",
+             "The link may be busy still with the array before."),
+            ("max(now, ready) + message", "now + message",
+             "An array cannot leave before it is made."),
+            ("    return now", "    return made[-1] + message * len(made)",
+             "That sends nothing until backward has ended."),
+            ("max(now, ready) + message", "max(now + message, ready)",
+             "An array that has just been made still has to be sent."),
+            ("    now = 0", "    now = message",
+             "The link is free at the beginning."),
+            ("    return now", "    return now - message",
+             "That is when the last one leaves, and not when it arrives."),
         ],
-        judge=judge_last_arrival,
+        judge=compared(last_arrival, [
+            ([4], 1), ([0.2], 1), ([1, 2, 3], 0.5), ([1, 2, 3], 5), ([1, 9], 2),
+        ]),
     ),
     ("scale", 4): Task(
         "a function `best_interval(write, mtbf)`",
         best_interval,
         [
-            (lambda write, mtbf: sqrt(2 * write * mtbf),
-             ("300 s to write, a failure in 2,000 s: with 1,095 s training takes "
-              "1.842 times as long as without; 1.827 is possible.")),
-            (lambda write, mtbf: mtbf / 2,
-             ("30 s to write, a failure in 40,000 s: with 20,000 s training "
-              "takes 1.300 times as long as without; 1.040 is possible.")),
+            ("failures.daly(write, mtbf)", "failures.young(write, mtbf)",
+             "Young's interval is too long where writing takes long."),
+            ("failures.daly(write, mtbf)", "mtbf / 2",
+             "Half of what a failure costs is lost work: save far more often."),
+            ("failures.daly(write, mtbf)", "failures.daly(write, mtbf) / 60",
+             "Are these minutes? Seconds are asked."),
+            ("failures.daly(write, mtbf)", "write",
+             "As long as writing takes: with quick writes that saves too often."),
+            ("failures.daly(write, mtbf)", "(write * mtbf) ** 0.5",
+             "Half of an interval is lost with a failure, not the whole of it."),
+            ("failures.daly(write, mtbf)",
+             "failures.expected(1, failures.daly(write, mtbf), write, 0, mtbf)",
+             "That is the least time. The interval that has it is asked."),
         ],
         judge=judge_best_interval,
     ),
@@ -299,25 +295,42 @@ QUESTIONS = {
         "a function `to_book(arrays)`",
         to_book,
         [
-            (lambda arrays: arrays, "(3, 2) becomes (3, 2), and not (2, 3)."),
-            (lambda arrays: [a.T for a in arrays],
-             "(1, 2, 3, 4) becomes (4, 3, 2, 1), and not (1, 2, 3, 4)."),
-            (lambda arrays: [
-                 a.T if a.ndim == 2 and a.shape != a.T.shape else a for a in arrays
-             ],
-             "[[0, 1], [2, 3]] becomes [[0, 1], [2, 3]]."),
+            ("a.T if a.ndim == 2 else a", "a",
+             "Dense weights lie the other way round in PyTorch."),
+            ("a.T if a.ndim == 2 else a", "a.T",
+             "Only dense weights lie differently; convolutions stay."),
+            ("a.ndim == 2", "a.ndim == 2 and a.shape != a.T.shape",
+             "A square weight is turned as well, though its shape does not show it."),
+            ("a.T if", "a.reshape(a.shape[::-1]) if",
+             "A new shape is not a transpose: the numbers stay in their order."),
+            ("if a.ndim == 2 else a for a in arrays", "for a in arrays if a.ndim == 2",
+             "What is not turned belongs into the list, too."),
         ],
-        judge=judge_to_book,
+        judge=compared(to_book, [
+            ([like(3, 2)],), ([like(2, 2)],), ([like(3)],), ([like(1, 2, 3, 4)],),
+            ([like(3, 2), like(3)],),
+        ]),
     ),
     ("rosetta", 3): Task(
         "a function `weight(own, everyones)`",
         weight,
         [
-            (lambda own, everyones: own / sum(everyones),
-             "Shares of [32, 32]: [0.5, 0.5], and not [1.0, 1.0]."),
-            (lambda own, everyones: 1.0,
-             "Shares of [48, 16]: [1.0, 1.0], and not [1.5, 0.5]."),
+            (" * len(everyones)", "",
+             "DDP divides by the number of processes as well."),
+            ("own * len(everyones) / sum(everyones)", "1.0",
+             "Only with equal shares is the mean of means the mean."),
+            ("own * len(everyones) / sum(everyones)",
+             "sum(everyones) / (own * len(everyones))",
+             "The other way round: who has more examples weighs more."),
+            ("own * len(everyones) / sum(everyones)", "own",
+             "That weighs sums, which nobody divides by the examples."),
+            ("own * len(everyones) / sum(everyones)", "own / max(everyones)",
+             "The weights must average to 1 over the processes."),
         ],
-        judge=judge_weight,
+        judge=compared(weight, [
+            (own, shares)
+            for shares in ([7], [32, 32], [48, 16], [10, 20, 30])
+            for own in shares
+        ]),
     ),
 }
