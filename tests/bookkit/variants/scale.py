@@ -79,7 +79,7 @@ def scale_3_b(made, message):
     if len(made) == 1:
         return made[0] + message
     before = scale_3_b(made[:-1], message)
-    return (before if before > made[-1] else made[-1]) + message
+    return max(made[-1], before) + message
 
 
 def scale_4_a(write, mtbf):
