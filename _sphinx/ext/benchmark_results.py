@@ -7,6 +7,12 @@ A table, with a column per dotted path into the entries of a list::
     :headings: Step, ms, one device / this
     ```
 
+With `:chart: step_ms.median` the rows are drawn as bars, and the table is folded below
+them; `:range: step_ms.min, step_ms.max` draws how far the figure went, `:label:` names
+other columns than the first, `:only: use unseen` draws some of the rows, and
+`:apart: what` makes a chart, with a scale of its own, of each value of that column.
+A chart with figures below 0 has its zero in the middle.
+
 Columns of figures are aligned right. The column `row` numbers the rows, and a value of
 `against`, the `id` of a row, is shown by that row's number.
 
@@ -19,6 +25,7 @@ import json
 import os
 import re
 from datetime import datetime
+from html import escape
 from typing import ClassVar
 
 from docutils import nodes
@@ -51,6 +58,9 @@ def look_up(value, path):
     return value
 
 
+SIGNS = {">=": "≥", "<=": "≤"}
+
+
 def text_of(value, digits):
     """A value for the reader: figures rounded, yes and no, a dash for nothing."""
     if value is None:
@@ -60,7 +70,7 @@ def text_of(value, digits):
     if isinstance(value, float):
         text = f"{value:,.{digits}f}"
         return text if re.search("[1-9]", text) else text.lstrip("-")
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else SIGNS.get(value, str(value))
 
 
 def provenance(result):
@@ -83,6 +93,11 @@ class ResultsTable(SphinxDirective):
         "columns": directives.unchanged_required,
         "headings": directives.unchanged_required,
         "digits": directives.nonnegative_int,
+        "chart": directives.unchanged,
+        "range": directives.unchanged,
+        "label": directives.unchanged,
+        "only": directives.unchanged,
+        "apart": directives.unchanged,
     }
 
     def run(self):
@@ -104,8 +119,35 @@ class ResultsTable(SphinxDirective):
         right = [any(is_figure(e, c) for e in entries) for c in columns]
         group += nodes.thead("", row_of(headings, right))
         group += nodes.tbody("", *(row_of(texts, right) for texts in rows))
-        table = nodes.table("", group, classes=["results-table"])
-        return [table, nodes.paragraph("", provenance(result), classes=["provenance"])]
+        table = [nodes.table("", group, classes=["results-table"])]
+        if "chart" in self.options:
+            try:
+                drawn = self.charts(entries, dict(zip(columns, headings)))
+            except KeyError as problem:
+                raise self.error(f"{name}.json: {problem.args[0]}") from None
+            fold = "<details><summary>All figures</summary>"
+            table = [raw(drawn), raw(fold), *table, raw("</details>")]
+        return [*table, nodes.paragraph("", provenance(result), classes=["provenance"])]
+
+    def charts(self, entries, headings):
+        """The rows as bars, in HTML."""
+        column, digits = self.options["chart"], self.options.get("digits", 2)
+        labels = self.options.get("label", "name").split(", ")
+        ends = [c for c in self.options.get("range", "").split(", ") if c]
+        key, wanted = self.options.get("only", " ").split(" ", 1)
+        entries = [e for e in entries if not key or look_up(e, key) == wanted]
+        apart = self.options.get("apart")
+        groups = {}
+        for entry in entries:
+            if is_figure(entry, column):
+                words = ", ".join(text_of(look_up(entry, c), digits) for c in labels
+                                  if look_up(entry, c) not in ("", None))
+                group = groups.setdefault(look_up(entry, apart) if apart else "", [])
+                group.append((words, *(look_up(entry, c) for c in [column, *ends])))
+        return "".join(
+            chart(rows, ", ".join(filter(None, [group, headings[column]])), digits)
+            for group, rows in groups.items()
+        )
 
     def row(self, entry, columns):
         if "missing" in entry:
@@ -115,10 +157,46 @@ class ResultsTable(SphinxDirective):
         return [text_of(look_up(entry, c), digits) for c in columns]
 
 
+def raw(html):
+    return nodes.raw("", html, format="html")
+
+
+def chart(rows, heading, digits=2):
+    """Rows of `(label, figure, least, most)`, or without a range, as bars in HTML.
+
+    All begin at 0 and share one scale; figures below 0 go to the left of it.
+    """
+    figures = [f for _, *own in rows for f in own]
+    low, high = min(0, *figures), max(0, *figures)
+    if low < 0:
+        low, high = -max(-low, high), max(-low, high)
+
+    def at(value):
+        return 100 * (value - low) / ((high - low) or 1)
+
+    lines = []
+    for label, figure, *ends in rows:
+        first, last = sorted((at(0), at(figure)))
+        spans = [("bar", first, last)] + ([("range", *map(at, ends))] if ends else [])
+        drawn = "".join(
+            f'<i class="{kind}" style="left: {a:.2f}%; width: {b - a:.2f}%"></i>'
+            for kind, a, b in spans
+        )
+        lines.append(
+            f'<tr><th scope="row">{escape(label)}</th><td class="bars">{drawn}</td>'
+            f'<td class="figure-right">{text_of(figure, digits)}</td></tr>'
+        )
+    return (
+        '<table class="results-chart"><thead><tr>'
+        f'<th scope="col">{escape(heading)}</th><td></td><td></td></tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
 def numbered(entries):
     """The entries with their number as `row`, and with that of the row in `against`."""
     rows = {e["id"]: number for number, e in enumerate(entries, 1) if "id" in e}
-    return [{"name": name_of(entry), **entry, "row": number,
+    return [{"name": name_of(entry), "job": job_of(entry), **entry, "row": number,
              "against": rows.get(entry.get("against"))}
             for number, entry in enumerate(entries, 1)]  # fmt: skip
 
@@ -131,11 +209,52 @@ VARIABLES = {
 }
 
 
+#: The words for the kind of a case of the cost model, and what its numbers count.
+SERVERS = ("worker", "server", "array")
+CASES = {
+    **{way: (f"{way} allreduce", ("device",)) for way in ("naive", "tree", "ring")},
+    **{store: (f"the store {store}", ("device",)) for store in ("local", "device")},
+    "gradient": ("LeNet's gradient", ("image",)),
+    "step": ("LeNet's step, allreduce", ("", "device", "image")),
+    "stage": ("a stage", ("block", "row", "micro-batch")),
+    "pipeline": ("a pipeline", ("block", "row", "micro-batch")),
+    "block": ("a block", ("row", "unit")),
+    "layerwise": ("inside a layer", ("device", "row", "unit")),
+    "dist": ("dist_sync", SERVERS),
+    "dist compressed": ("dist_sync, compressed", SERVERS),
+    "dist lenet": ("LeNet, dist_sync", ("worker", "server", "image")),
+}
+
+
 def name_of(entry):
     """A name for a row that has none: what it does, and what is special about it."""
+    kind, *numbers = str(entry.get("id", "")).split(", ")
+    if kind in CASES:
+        words, units = CASES[kind]
+        numbers[: len(units)] = map(counted, numbers, units)
+        return f"{words}: {', '.join(numbers)}"
+    return ", ".join([entry.get("what", ""), *special_of(entry)])
+
+
+def special_of(entry):
     special = ["servers update"] if entry.get("on_store") else []
-    special += [VARIABLES[k].format(v) for k, v in entry.get("env", {}).items()]
-    return ", ".join([entry.get("what", ""), *special])
+    return special + [VARIABLES[k].format(v) for k, v in entry.get("env", {}).items()]
+
+
+def job_of(entry):
+    """The store of a row, how many took part, and what is special about it."""
+    words = [entry.get("kind") or "without a store"]
+    for key, unit, usual in (("workers", "worker", 0), ("servers", "server", 1),
+                             ("devices", "device", 1)):  # fmt: skip
+        if entry.get(key, usual) > usual:
+            words.append(counted(str(entry[key]), unit))
+    return ", ".join(words + special_of(entry))
+
+
+def counted(number, unit):
+    """ "1 server", "2 servers", "4+4 blocks"; a word without a unit as it is."""
+    ending = "es" if unit.endswith("ch") else "s"
+    return f"{number} {unit}{ending if number != '1' else ''}" if unit else number
 
 
 def is_figure(entry, column):

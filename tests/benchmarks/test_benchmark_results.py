@@ -104,3 +104,38 @@ def test_a_page_that_takes_figures_from_a_result_says_where_it_comes_from(page):
     text = page.read_text(encoding="utf-8")
     taken = set(re.findall(r"\{result\}`(\w+) ", text))
     assert taken <= set(re.findall(r"(?m)^```\{results-table\} (\w+) ", text))
+
+
+@pytest.mark.parametrize("case, name", [
+    ("ring, 4, 5 MB", "ring allreduce: 4 devices, 5 MB"),
+    ("gradient, 16", "LeNet's gradient: 16 images"),
+    ("step, naive, 2, 96", "LeNet's step, allreduce: naive, 2 devices, 96 images"),
+    ("pipeline, 4+4, 64, 4", "a pipeline: 4+4 blocks, 64 rows, 4 micro-batches"),
+    ("dist, 2, 1, 8, 8 MB", "dist_sync: 2 workers, 1 server, 8 arrays, 8 MB"),
+])  # fmt: skip
+def test_a_case_of_the_cost_model_has_a_name(case, name):
+    assert ext.name_of({"id": case}) == name
+
+
+def test_a_job_is_named_by_its_store_and_by_who_takes_part():
+    job = {"kind": "dist_sync", "workers": 2, "servers": 2, "on_store": True}
+    assert ext.job_of(job) == "dist_sync, 2 workers, 2 servers, servers update"
+    assert ext.job_of({"kind": "", "workers": 0}) == "without a store"
+
+
+def bars(html):
+    """(kind, left, width) of each thing drawn, in percent."""
+    found = re.findall(r'class="(\w+)" style="left: ([\d.]+)%; width: ([\d.]+)%"', html)
+    return [(kind, float(left), float(width)) for kind, left, width in found]
+
+
+def test_bars_begin_at_zero_and_share_a_scale():
+    html = ext.chart([("<a>", 1.0, 0.5, 2.0), ("b", 4.0, 3.0, 5.0)], "ms")
+    assert bars(html) == [("bar", 0, 20), ("range", 10, 30),
+                          ("bar", 0, 80), ("range", 60, 40)]  # fmt: skip
+    assert "&lt;a&gt;" in html and ">4.00<" in html
+
+
+def test_figures_below_zero_go_to_the_left_of_it():
+    assert bars(ext.chart([("a", -0.1), ("b", 0.05)], "error")) == [
+        ("bar", 0, 50), ("bar", 50, 25)]  # fmt: skip
