@@ -6,7 +6,7 @@
 A figure then needs no settings of its own, but for a size that suits what it shows.
 """
 
-from d2l_ext.palette import DEVICE_COLOURS
+from d2l_ext.palette import SERIES_COLOURS
 
 #: matplotlib's settings, where they differ from its defaults. Inches and points.
 SETTINGS = {
@@ -32,6 +32,6 @@ def use():
     from IPython import get_ipython
     from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-    plt.style.use({**SETTINGS, "axes.prop_cycle": plt.cycler(color=DEVICE_COLOURS)})
+    plt.style.use({**SETTINGS, "axes.prop_cycle": plt.cycler(color=SERIES_COLOURS)})
     if get_ipython():
         set_matplotlib_formats("retina")

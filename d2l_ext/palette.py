@@ -10,6 +10,9 @@ DEVICE_COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7",
     "#E69F00", "#56B4E9", "#F0E442", "#999999",
 )  # fmt: skip
+#: Colours of what is no device: ways, settings, kinds of memory. After Paul Tol's muted
+#: scheme; each is told from the page, and from every device.
+SERIES_COLOURS = ("#332288", "#959532", "#882255", "#7A4B2B", "#777777")
 #: The colour of words on device i's colour.
 INKS = ("#fff",) + ("#000",) * 7
 #: Large areas around device 0 and 1, and words in device 2's colour on white.
@@ -29,6 +32,11 @@ PATTERNS = {
 def colour(device):
     """The colour of device number `device`; the ninth has the first's again."""
     return DEVICE_COLOURS[device % len(DEVICE_COLOURS)]
+
+
+def series(number):
+    """The colour of series `number`, from 0, of a chart whose series are no devices."""
+    return SERIES_COLOURS[number % len(SERIES_COLOURS)]
 
 
 def bar(device, kind):

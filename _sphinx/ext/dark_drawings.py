@@ -15,6 +15,7 @@ DARK = {
     "#bbb": "#6a6f75", "#eee": "#2f3338", "#eeeeee": "#2f3338", "#f6f6f6": "#24282d",
     "#ddd": "#3d4248", "#dddddd": "#3d4248", "#DCEBF5": "#12324a",
     "#FBE9DC": "#4a2812", "#00704F": "#4fd0a5", "#B00020": "#ff7d88",
+    "#332288": "#a79bf2", "#959532": "#c6c663", "#882255": "#e686b3",
 }  # fmt: skip
 #: The ground; a plate behind a word, on a device's colour or its hatch; and words in
 #: device 0's colour, which is too dark for them.

@@ -1,9 +1,9 @@
 """The start of a job and one step of it, drawn from the logs of its processes."""
 
 from d2l_ext.kvstore.ps_log import SCHEDULER, rank, role
-from d2l_ext.palette import DEVICE_COLOURS
+from d2l_ext.palette import SERIES_COLOURS
 
-CONTROL, (PUSH, PULL) = "#555555", DEVICE_COLOURS[:2]
+CONTROL, (PUSH, PULL) = "#555555", SERIES_COLOURS[::2][:2]
 
 
 def phases(logs):

@@ -82,7 +82,10 @@ def record(devices=()):
 
 
 def plot(trace, title=None, ax=None):
-    """Draw a lane per device, a bar per operator, hatched by kind; return the axes."""
+    """Draw a lane per device, a bar per operator, hatched by kind; return the axes.
+
+    The first axes of a figure say which hatch is which, where there are several.
+    """
     import matplotlib.pyplot as plt
 
     ax = ax or plt.subplots(figsize=(7, 0.7 + 0.55 * len(trace.devices)))[1]
@@ -98,7 +101,19 @@ def plot(trace, title=None, ax=None):
     ax.spines[["top", "right"]].set_visible(False)
     if title:
         ax.set_title(title, loc="left", fontsize=10)
+    kinds = [k for k in KIND_HATCHES if k in {e.kind for e in trace.events}]
+    if len(kinds) > 1 and ax is ax.figure.axes[0]:
+        legend(ax, kinds)
     return ax
+
+
+def legend(ax, kinds):
+    """Say above the right end of `ax` which hatch is which kind of work."""
+    from matplotlib.patches import Patch
+
+    patches = [Patch(**{**bar(0, k), "facecolor": "0.45"}, label=k) for k in kinds]
+    ax.legend(handles=patches, loc="lower right", bbox_to_anchor=(1, 0.97), ncol=4,
+              fontsize=8, columnspacing=1, handlelength=1.6, borderaxespad=0)
 
 
 def write(trace, path):

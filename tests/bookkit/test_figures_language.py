@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from bs4 import BeautifulSoup
+from notebook_cells import chapters, code_cells, read
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit import style
@@ -75,6 +76,48 @@ def test_no_two_of_the_first_four_devices_look_alike_to_colour_blind_readers(mis
         assert apart > 10, (one, other)  # 2 or 3 is just told apart, side by side
 
 
+@pytest.mark.parametrize("missing", WITHOUT)
+def test_the_first_four_series_look_like_no_device_and_not_like_each_other(missing):
+    series, devices = palette.SERIES_COLOURS[:4], palette.DEVICE_COLOURS[:4]
+    pairs = [*itertools.combinations(series, 2), *itertools.product(series, devices)]
+    for pair in pairs:
+        one, other = (lab(colour, missing) for colour in pair)
+        assert sum((a - b) ** 2 for a, b in zip(one, other)) ** 0.5 > 10, pair
+    assert all(contrast(colour, WHITE) >= 3 for colour in palette.SERIES_COLOURS)
+
+
+def drawing_cells():
+    """(chapter, source) of each cell that draws bars."""
+    for page, path in chapters().items():
+        for cell in code_cells(read(path)):
+            if re.search(r"\.(bar|barh|broken_barh)\(", cell.source):
+                yield pytest.param(cell.source, id=page)
+
+
+@pytest.mark.parametrize("source", drawing_cells())
+def test_bars_stand_on_no_logarithmic_axis(source):
+    """A bar begins at zero, which such an axis does not have."""
+    assert not re.search(r"loglog|semilog|[\"']log[\"']|log=True", source)
+
+
+def test_the_first_axes_of_a_figure_say_which_hatch_is_which():
+    import matplotlib.pyplot as plt
+
+    trace = timeline.Timeline()
+    trace.events = [timeline.Event("cpu/0", "dot", "forward", 0, 1),
+                    timeline.Event("cpu/0", "back", "backward", 1, 2)]  # fmt: skip
+    _, axes = plt.subplots(2)
+    for ax in axes:
+        timeline.plot(trace, ax=ax)
+    legend = axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["forward", "backward"]
+    assert [patch.get_hatch() for patch in legend.get_patches()] == ["", "////"]
+    assert axes[1].get_legend() is None
+    trace.events = trace.events[:1]
+    assert timeline.plot(trace).get_legend() is None  # nothing to tell apart
+    plt.close("all")
+
+
 def test_the_first_four_devices_stand_out_from_a_white_and_from_a_dark_page():
     for colour in palette.DEVICE_COLOURS[:4]:
         assert contrast(colour, WHITE) >= 3 and contrast(colour, DARK_PAGE) >= 3
@@ -130,6 +173,7 @@ def test_no_module_but_the_language_writes_a_device_colour():
 KNOWN = {
     colour.upper()
     for colour in palette.DEVICE_COLOURS + palette.TINTS + palette.SHADES
+    + palette.SERIES_COLOURS
 } | {palette.ALARM.upper()}
 
 
@@ -208,6 +252,6 @@ def test_matplotlib_draws_in_the_books_style():
     with plt.rc_context():
         style.use()
         cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
-        assert cycle == [*palette.DEVICE_COLOURS]
+        assert cycle == [*palette.SERIES_COLOURS]
         assert plt.rcParams["figure.figsize"] == [7, 2.8]
         assert not plt.rcParams["axes.spines.top"]
