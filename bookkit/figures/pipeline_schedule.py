@@ -6,6 +6,7 @@ The page holds all schedules that it can show, computed by `schedule`.
 import re
 from itertools import product
 
+from d2l_ext.devices import timeline
 from d2l_ext.palette import bar
 from d2l_ext.pipeline.schedule import Slot, clock, gpipe, one_f_one_b
 from d2l_ext.pipeline.short_bubbles import interleaved, op_clock, zero_bubble
@@ -62,6 +63,8 @@ def plot(slots, ax):
     ax.set_yticks(stages, [f"stage {s}" for s in stages])
     ax.invert_yaxis()
     ax.set(xlim=(0, max(slot.end for slot in slots)), xlabel="slots of the clock")
+    if ax is ax.figure.axes[0]:
+        timeline.legend(ax, ["forward", "backward"])
     return ax
 
 
