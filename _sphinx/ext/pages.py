@@ -26,6 +26,10 @@ MENDED = (
     # ARIA has given up the role of an entry; a list must have items.
     (re.compile(' role="(doc-biblioentry|list)"'), ""),
 )
+#: What a cell prints, and what makes a table of it: gaps inside of two lines.
+PRINTED = re.compile(r'<div class="output (?:stream|text_plain)[^"]*(?=">.*?</pre>)', re.S)
+TEXT = re.compile(r">(.*?)</pre>", re.S)
+COLUMNS = re.compile(r"\S {2,}\S")
 #: Results of a search show a page's words, which no browser reads from a file.
 FILES_ARE_NOT_READ = (
     'DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = location.protocol !== "file:";'
@@ -85,6 +89,17 @@ def metatags(title, book, description, address, base):
     )
 
 
+def with_prose(body):
+    """`body`, where each output that is no table has the class `prose`: it may wrap."""
+
+    def marked(found):
+        text = re.sub("<[^>]*>", "", TEXT.search(body, found.end())[1])
+        gaps = sum(bool(COLUMNS.search(line)) for line in text.splitlines())
+        return found[0] if gaps > 1 else f"{found[0]} prose"
+
+    return PRINTED.sub(marked, body)
+
+
 def complete(app, pagename, templatename, context, doctree):
     """Describe the page, mend it, and drop what it does not use."""
     title, description = GENERATED.get(pagename, (context.get("title", ""), ""))
@@ -99,6 +114,7 @@ def complete(app, pagename, templatename, context, doctree):
     )  # fmt: skip
     for pattern, replacement in MENDED:
         context["body"] = pattern.sub(replacement, context.get("body", ""))
+    context["body"] = with_prose(context.get("body", ""))
     if pagename == "search":
         app.add_js_file(None, body=FILES_ARE_NOT_READ, priority=900)
     seen = set()

@@ -46,3 +46,13 @@ def test_a_heading_cell_without_words_is_no_heading():
     for pattern, replacement in pages.MENDED:
         html = pattern.sub(replacement, html)
     assert html == '<td></td><th class="head"><p>A</p></th>'
+
+
+def test_what_a_cell_prints_may_wrap_on_a_phone_unless_it_is_a_table():
+    def printed(text):
+        return f'<div class="output stream hl"><div><pre>{text}</pre></div></div>'
+
+    words, table = printed("one  line\nand <b>another</b>"), printed("a  1\nbb <b> 2</b>")
+    both = pages.with_prose(words + table + words)
+    assert both.count('stream hl prose"') == 2
+    assert pages.with_prose(table) == table
