@@ -27,8 +27,8 @@ MENDED = (
     (re.compile(' role="(doc-biblioentry|list)"'), ""),
 )
 #: What a cell prints, and what makes a table of it: gaps inside of two lines.
-PRINTED = re.compile(r'<div class="output (?:stream|text_plain)[^"]*(?=">.*?</pre>)', re.S)
-TEXT = re.compile(r">(.*?)</pre>", re.S)
+PRINTED = re.compile(r'<div class="output (?:stream|text_plain)[^"]*(?=">)')
+TEXT = re.compile(r">(.*?)</pre>", re.DOTALL)
 COLUMNS = re.compile(r"\S {2,}\S")
 #: Results of a search show a page's words, which no browser reads from a file.
 FILES_ARE_NOT_READ = (

@@ -52,7 +52,8 @@ def test_what_a_cell_prints_may_wrap_on_a_phone_unless_it_is_a_table():
     def printed(text):
         return f'<div class="output stream hl"><div><pre>{text}</pre></div></div>'
 
-    words, table = printed("one  line\nand <b>another</b>"), printed("a  1\nbb <b> 2</b>")
+    words = printed("one  line\nand <b>another</b>")
+    table = printed("a  1\nbb <b> 2</b>")
     both = pages.with_prose(words + table + words)
     assert both.count('stream hl prose"') == 2
     assert pages.with_prose(table) == table
