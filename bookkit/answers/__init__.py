@@ -12,6 +12,7 @@ The answers of a part are in the file of its name.
 import json
 import os
 import re
+import textwrap
 from pathlib import Path
 
 from . import (
@@ -65,4 +66,5 @@ def check(chapter, exercise, answer):
                 "says": said}  # fmt: skip
         with Path(os.environ[GRADES]).open("a", encoding="utf-8") as book:
             book.write(json.dumps(line) + "\n")
-    print(f"Exercise {exercise}: {said}")
+    print(textwrap.fill(f"Exercise {exercise}: {said}", 80, break_on_hyphens=False,
+                        break_long_words=False))  # fmt: skip

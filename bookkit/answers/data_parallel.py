@@ -9,6 +9,7 @@ import numpy
 
 from d2l_ext.data_parallel import overlap
 
+from .counts import ROUNDS, SENT, counted
 from .question import Question, Task, compared
 
 # ---- data_parallel_scratch ----
@@ -45,22 +46,6 @@ def _judge_shares(function):
 # ---- allreduce ----
 
 
-class _Rounds:
-    """Delivers messages, and counts the rounds and what each device sends."""
-
-    def __init__(self):
-        self.count, self.sent = 0, {}
-
-    def exchange(self, messages):
-        senders, receivers = zip(*messages)
-        if len(set(senders)) + len(set(receivers)) < 2 * len(messages):
-            raise ValueError(f"two messages in one round: {[*messages]}")
-        self.count += 1
-        for (i, _), message in messages.items():
-            self.sent[i] = self.sent.get(i, 0) + getattr(message, "size", 1)
-        return dict(messages)
-
-
 def broadcast(values, exchange):
     """In each round, who has the value sends it on."""
     k, have = len(values), 1
@@ -71,19 +56,27 @@ def broadcast(values, exchange):
         have *= 2
 
 
-def _one_after_another(values, exchange):
+def _run_broadcast(function, counts, k):
+    values = [7] + [None] * (k - 1)
+    function(values, counts.exchange)
+    return values
+
+
+def _from_the_first(values, exchange):
     for j in range(1, len(values)):
         values[j] = exchange({(0, j): values[0]})[0, j]
 
 
-def _judge_broadcast(function):
-    rounds, values = _Rounds(), [7] + [None] * 7
-    function(values, rounds.exchange)
-    if values != [7] * 8:
-        return f"The eight devices end with {values}."
-    if rounds.count != 3:
-        return f"It takes {rounds.count} rounds for 8 devices; three are enough."
-    return ""
+def _down_a_line(values, exchange):
+    for j in range(1, len(values)):
+        values[j] = exchange({(j - 1, j): values[j - 1]})[j - 1, j]
+
+
+def _at_once(values, exchange):
+    for (_, j), value in exchange(
+        {(0, j): values[0] for j in range(1, len(values))}
+    ).items():
+        values[j] = value
 
 
 def swap_whole(data, exchange):
@@ -106,25 +99,12 @@ def _around(data, exchange):
         arrived = {(j, (j + 1) % k): x for (_, j), x in arrived.items()}
 
 
-def _judge_sum(function, k, size, most_rounds, most_arrays):
-    rounds = _Rounds()
-    data = [numpy.arange(size) * 10**i for i in range(k)]
-    function(data, rounds.exchange)
-    total = sum(numpy.arange(size) * 10**i for i in range(k))
-    wrong = [i for i, x in enumerate(data) if (x != total).any()]
-    if wrong:
-        return f"Devices {wrong} do not end with the sum."
-    if rounds.count > most_rounds:
-        return f"It takes {rounds.count} rounds, and not {most_rounds}."
-    most = max(rounds.sent.values())
-    if most > most_arrays * size:
-        said = f"A device sends {most} numbers of a {size}-number array"
-        return f"{said}: {most_arrays} arrays are enough."
-    return ""
-
-
-def _judge_swap_whole(function):
-    return _judge_sum(function, k=8, size=64, most_rounds=3, most_arrays=3)
+def _run_sum(function, counts, k, size):
+    # Whole numbers, too large for single precision.
+    arrays = [numpy.arange(1, size + 1) * 10.0 ** (i % 9) for i in range(k)]
+    with counts.memory(unit=8 * size):
+        function(list(arrays), counts.exchange)
+    return {f"device {i}": x for i, x in enumerate(arrays)}
 
 
 # ---- halving
@@ -192,18 +172,17 @@ def folded(data, exchange):
         data[j][:] = x
 
 
-def _tree_of_six(data, exchange):
-    rows = [[(1, 0), (3, 2), (5, 4)], [(2, 0)], [(4, 0)]]
+def _tree(data, exchange):
+    k, d, rows = len(data), 1, []
+    while d < k:
+        rows.append([(i + d, i) for i in range(0, k - d, 2 * d)])
+        d *= 2
     for row in rows:
         for (_, j), x in exchange({(i, j): data[i].copy() for i, j in row}).items():
             data[j] += x
     for row in reversed(rows):
         for (_, j), x in exchange({(j, i): data[j].copy() for i, j in row}).items():
             data[j][:] = x
-
-
-def _judge_folded(function):
-    return _judge_sum(function, k=6, size=64, most_rounds=6, most_arrays=2.5)
 
 
 # ---- overlap ----
@@ -500,21 +479,58 @@ QUESTIONS = {
         "a function `broadcast(values, exchange)`",
         broadcast,
         [
-            (_one_after_another, "It takes 7 rounds for 8 devices; three are enough."),
-            (lambda values, exchange: exchange({(0, j): 7 for j in (1, 2)}),
-             "It raises ValueError: two messages in one round: [(0, 1), (0, 2)]"),
+            (_from_the_first,
+             "Only the first device sends. Who has the value can send it on, in the "
+             + "same round."),
+            (_down_a_line,
+             "Each device waits for the one before it, as in a line: after a round, "
+             + "twice as many could have the value."),
+            (_at_once,
+             "In a round a device sends at most one message: who else has the value?"),
+            ("min(have, k - have)", "have",
+             "In the last round fewer devices are left than could send: that message "
+             + "goes beyond the end."),
+            ("while have < k", "while 2 * have <= k",
+             "That ends too early where the number of devices is no power of two."),
+            ("(i, i + have)", "(i, i + have - 1)",
+             "That is one too few: device 0 would send the first message to itself."),
+            ("values[j] = value", "pass",
+             "Exchange only delivers: store what arrives, or nobody has it."),
         ],
-        judge=_judge_broadcast,
+        judge=counted(broadcast, _run_broadcast, "{} devices",
+                      [(1,), (2,), (3,), (5,), (8,)], about=[ROUNDS]),
     ),
     ("allreduce", 4): Task(
         "a function `swap_whole(data, exchange)`",
         swap_whole,
         [
-            (_around, "It takes 7 rounds, and not 3."),
-            (lambda data, exchange: None,
-             "Devices [0, 1, 2, 3, 4, 5, 6, 7] do not end with the sum."),
+            ("x.copy()", "x",
+             "A device that sends its array, and not a copy, sends what its partner "
+             + "has changed in the same round."),
+            ("data[j] += x", "data[j] = data[j] + x",
+             "That makes a new array, and leaves the device's own as it was: the sum "
+             + "has to be in place."),
+            ("data[j] += x", "data[j][:] = x",
+             "What arrives is added to what is there. This overwrites it."),
+            ("x.copy()", "x.astype('float32')",
+             "Single precision on the way: the large numbers lose their last digits."),
+            ("< len(data)", "< len(data) // 2",
+             "A round is missing: the farthest partners, half of the devices apart, "
+             + "never meet."),
+            ("distance *= 2", "distance += 1",
+             "The distances double from round to round: with others, some numbers "
+             + "are added twice and some never."),
+            ("data[j] += x", "data[j] += x; data[j] /= 2",
+             "That is a mean. The sum is asked for, as the gradients need it."),
+            (_around,
+             "A ring of whole arrays sends on what arrived. Send all that you have "
+             + "by now: in each round it is a sum of twice as many."),
+            (_tree,
+             "That is a tree, up and down again. Both partners of a pair can send in "
+             + "the same round."),
         ],
-        judge=_judge_swap_whole,
+        judge=counted(swap_whole, _run_sum, "{} devices, arrays of {:,}",
+                      [(1, 3), (2, 1), (4, 5), (8, 40_000)], about=[ROUNDS]),
     ),
     ("halving", 1): Question(
         "the number of rounds",
@@ -554,14 +570,35 @@ QUESTIONS = {
         "a function `folded(data, exchange)`",
         folded,
         [
-            (_tree_of_six,
-             "A device sends 192 numbers of a 64-number array: "
-             + "2.5 arrays are enough."),
+            (_tree,
+             "That is a tree, and whoever has two children sends two whole arrays "
+             + "down and one up: halve the arrays."),
             (_around,
-             "A device sends 320 numbers of a 64-number array: "
-             + "2.5 arrays are enough."),
+             "A ring of whole arrays takes a round for each other device. Send halves "
+             + "of what is left."),
+            ("2 ** (len(data).bit_length() - 1)", "len(data)",
+             "Halves need partners for all: where the devices are no power of two, "
+             + "those beyond it are folded first."),
+            ("extra = range(p, len(data))", "extra = range(0)",
+             "The devices beyond the power of two take no part: their numbers are "
+             + "missing."),
+            ("data[j][keep[j] :][:size] += half", "data[j][keep[j] :][:size] = half",
+             "While they halve, what arrives is added to one's own part. This "
+             + "overwrites it."),
+            ("data[j][low[i] :][:size] = part", "data[j][low[i] :][:size] += part",
+             "While they double, parts arrive that are complete. Adding counts what "
+             + "was there before once more."),
+            ("    data[j][:] = x", "    data[j] += x",
+             "The folded devices get the whole sum back. Adding counts their own "
+             + "numbers twice."),
+            ("range(p)}\n        for (_, j), half",
+             "range(p) if i & d}\n        for (_, j), half",
+             "In a round of halving both partners send: each the half that the other "
+             + "keeps."),
         ],
-        judge=_judge_folded,
+        judge=counted(folded, _run_sum, "{} devices, arrays of {:,}",
+                      [(1, 1), (2, 2), (3, 6), (4, 4), (5, 12), (6, 40_000)],
+                      about=[ROUNDS, SENT]),
     ),
     ("overlap", 1): Question(
         "the share, from 0 to 1",

@@ -17,6 +17,12 @@ NOT_YET = "no answer yet."
 SECONDS, ROOM = 10, 4 << 30
 
 
+class Note(str):
+    """What a judge tells of code that is right: what it used."""
+
+    __slots__ = ()
+
+
 class TooLong(BaseException):
     """The learner's code took its time. No `except Exception` of it catches this."""
 
@@ -41,7 +47,8 @@ class Task(Question):
 
     `judge` takes the learner's function, tries it, and returns what is not right, with
     the numbers; "" if all is well. It may yield what is not right of each case, too:
-    the first is told. What the function raises is told as well.
+    the first is told. What the function raises is told as well. A `Note` is told of
+    code that is right: see `counts`, where judges count what is used.
     `wrong` are typical mistakes: `(old, new, words)` is `right` with that one edit of
     its source, `(function, words)` one written out. A learner's function of which the
     judge says all that it says of a mistake is told that mistake's words, too.
@@ -88,9 +95,9 @@ def compared(right, cases, tolerance=0.0):
             except Exception as error:  # noqa: BLE001 - the learner's may raise anything
                 yield f"{said} raises {type(error).__name__}: {str(error).rstrip('.')}."
                 continue
-            if not same(_plain(found), _plain(expected), tolerance):
+            if not same(plain(found), plain(expected), tolerance):
                 yield f"{said} gives {shown(found)}, and not {shown(expected)}."
-            elif not same(_plain(given), _plain(kept)):
+            elif not same(plain(given), plain(kept)):
                 yield f"{said} is right, but it changes what it is given."
 
     return judge
@@ -100,7 +107,7 @@ def shown(value):
     """A value in short, for a sentence."""
     if getattr(value, "size", 0) > 8:
         return f"array of shape {tuple(value.shape)}"
-    value = _plain(value) if hasattr(value, "tolist") else value
+    value = plain(value) if hasattr(value, "tolist") else value
     if isinstance(value, float):
         return f"{value:.6g}"
     if _is_list(value):
@@ -135,7 +142,7 @@ def same(answer, expected, tolerance=0.0):
 
 def says(question, answer):
     """What to tell the reader who answered `question` with `answer`."""
-    answer = _plain(answer)
+    answer = plain(answer)
     if answer is None:
         return f"{NOT_YET} Asked is {question.asked}."
     if isinstance(question, Task):
@@ -152,10 +159,11 @@ def _judged(task, answer):
     """What to tell the reader who wrote the function `answer`."""
     if not callable(answer):
         return f"not yet. Asked is {task.asked}."
-    names = dict(getattr(answer, "__globals__", {}))
+    names, verdict = dict(getattr(answer, "__globals__", {})), []
     try:
         with _limits():
-            problems = _verdict(task, answer)
+            verdict = _verdict(task, answer)
+        problems = _problems(verdict)
         problem = f"{problems[0]} {_meant(task, problems)}".rstrip() if problems else ""
     except TooLong:
         problem = f"It has not ended after {SECONDS} seconds: does a loop never end?"
@@ -164,11 +172,11 @@ def _judged(task, answer):
     changed = _put_back(names, getattr(answer, "__globals__", {}))
     if changed and not problem:
         problem = f"It changes {', '.join(changed)}, outside of itself: put back."
-    return f"not yet. {problem}" if problem else "right."
+    return f"not yet. {problem}" if problem else " ".join(["right.", *verdict])
 
 
 def _verdict(task, function):
-    """What is not right with `function`, a list; empty if all is well."""
+    """What is not right with `function`, and notes: a list."""
     try:
         found = task.judge(function)
         return list(filter(None, [found] if isinstance(found, str) else found))
@@ -182,9 +190,13 @@ def _meant(task, problems):
     """The words of the typical mistake of which the judge says the same `problems`."""
     with suppress(TooLong), _limits():
         for function, words in task.mistakes():
-            if _verdict(task, function) == problems:
+            if _problems(_verdict(task, function)) == problems:
                 return words
     return ""
+
+
+def _problems(verdict):
+    return [said for said in verdict if not isinstance(said, Note)]
 
 
 @contextmanager
@@ -220,13 +232,13 @@ def _put_back(names, now):
     return changed
 
 
-def _plain(answer):
-    """NumPy's and MXNet's arrays and numbers as Python's, in lists and tuples, too."""
+def plain(answer):
+    """NumPy's and MXNet's arrays and numbers as Python's, in lists and dicts, too."""
     if isinstance(answer, (list, tuple)):
-        plain = [_plain(entry) for entry in answer]
-        return plain if isinstance(answer, list) else tuple(plain)
+        entries = [plain(entry) for entry in answer]
+        return entries if isinstance(answer, list) else tuple(entries)
     if isinstance(answer, dict):
-        return {key: _plain(value) for key, value in answer.items()}
+        return {key: plain(value) for key, value in answer.items()}
     if hasattr(answer, "asnumpy"):
         answer = answer.asnumpy()
     return answer.tolist() if hasattr(answer, "tolist") else answer

@@ -26,7 +26,8 @@ each = pytest.mark.parametrize("key", QUESTIONS, ids=lambda key: f"{key[0]}-{key
 
 @each
 def test_the_right_answer_is_right(key):
-    assert says(QUESTIONS[key], QUESTIONS[key].right) == "right."
+    said = says(QUESTIONS[key], QUESTIONS[key].right)
+    assert said == "right." or (key in TASKS and said.startswith("right. "))
 
 
 @each

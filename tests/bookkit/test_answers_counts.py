@@ -1,0 +1,123 @@
+"""What code uses is counted, and its target is what the reference uses."""
+
+import tracemalloc
+
+import numpy
+import pytest
+
+import d2l_ext  # noqa: F401  (before mxnet)
+from bookkit.answers.counts import PEAK, ROUNDS, WAITS, Counts, counted, difference
+from bookkit.answers.question import Task, says
+
+
+def once(values, exchange):
+    """Everybody sends to the next one, in one round."""
+    k = len(values)
+    for (_, j), x in exchange({(i, (i + 1) % k): values[i] for i in range(k)}).items():
+        values[j] = x
+
+
+def one_by_one(values, exchange):
+    old, k = list(values), len(values)
+    for i in range(k):
+        values[(i + 1) % k] = exchange({(i, (i + 1) % k): old[i]})[i, (i + 1) % k]
+
+
+def without(values, exchange):
+    values[:] = values[-1:] + values[:-1]
+
+
+def run(function, counts, k):
+    values = list(range(k))
+    function(values, counts.exchange)
+    return values
+
+
+def task(about, cases=((2,), (3,))):
+    return Task("", once, judge=counted(once, run, "{} devices", cases, about=about))
+
+
+SENT_0, SENT_1 = (
+    f"; the busiest device sends {n} (1)." for n in ("0 numbers", "1 number")
+)
+RAISES = "not yet. 2 devices: it raises ValueError: "
+
+
+@pytest.mark.parametrize("function, about, said", [
+    (once, [ROUNDS], f"right. 3 devices: 1 round (1 is enough){SENT_1}"),
+    (one_by_one, [ROUNDS], f"not yet. 2 devices: 2 rounds (1 is enough){SENT_1}"),
+    (one_by_one, [], f"right. 3 devices: 3 rounds (1 is enough){SENT_1}"),
+    (without, [ROUNDS], f"not yet. 2 devices: 0 rounds (1 is enough){SENT_0}"),
+    (lambda *_: 0, [], "not yet. 2 devices: it is [0, 1], and not [1, 0]."),
+    (lambda values, exchange: exchange({(0, 1): 7, (2, 1): 7}), [],
+     f"{RAISES}two messages in one round: [(0, 1), (2, 1)]."),
+    (lambda values, exchange: exchange({(0, 0): 7}), [],
+     f"{RAISES}a message to oneself: [(0, 0)]."),
+])  # fmt: skip
+def test_what_is_used_is_told_beside_what_is_enough(function, about, said):
+    assert says(task(about), function) == said
+
+
+def test_of_a_long_result_the_first_place_that_differs_is_told():
+    numbers = numpy.arange(100.0)
+    other = numbers.copy()
+    other[42] += 0.5
+    assert difference(other, numbers) == "at [42] it is 42.5, and not 42"
+    assert difference({"a": 1, "b": [other]}, {"a": 1, "b": [numbers]}) == (
+        "at [0][42] b is 42.5, and not 42"
+    )
+    assert difference(numbers[1:], numbers) == "it has 99 parts, and not 100"
+    assert difference([1, 3], (1, 2)) == "it is [1, 3], and not (1, 2)"
+    assert difference(277777791.0, 277777775.0).endswith("not 277777775.0")
+    assert difference(numbers + 1e-13, numbers) == ""
+
+
+def test_memory_is_counted_in_arrays_and_small_ones_are_not():
+    counts = Counts()
+    with counts.memory(unit=800_000):
+        three = [numpy.ones(100_000) for _ in range(3)]
+        del three[1:]
+        numpy.ones(100_000)
+    assert counts == {PEAK: 3.0} and not tracemalloc.is_tracing()
+    with counts.memory(unit=8, name="small"):
+        numpy.ones(1)
+    assert "small" not in counts
+
+
+def test_memory_is_counted_beside_what_the_reader_traces():
+    tracemalloc.start()
+    try:
+        counts, before = Counts(), numpy.ones(100_000)
+        with counts.memory(unit=before.nbytes):
+            numpy.ones(200_000)
+        assert counts == {PEAK: 2.0} and tracemalloc.is_tracing()
+    finally:
+        tracemalloc.stop()
+
+
+def test_calls_that_wait_for_the_engine_are_counted():
+    from mxnet import np
+
+    counts, losses = Counts(), [np.ones(3), np.ones(3)]
+    with counts.waits():
+        total = losses[0] + losses[1]
+        float(total.sum())
+        total.asnumpy()
+        total.wait_to_read()
+    assert counts == {WAITS: 3}
+
+
+def test_a_write_into_the_input_is_told_in_any_run():
+    def double(x):
+        x *= 2
+        return x
+
+    def keeping(function, counts, n):
+        (x,) = counts.keep(numpy.ones(n))
+        return function(x)
+
+    doubled = Task(
+        "", double, judge=counted(lambda x: 2 * x, keeping, "{} numbers", [(3,)])
+    )
+    assert says(doubled, double) == "not yet. 3 numbers: it changes what it is given."
+    assert says(doubled, lambda x: x + x) == "right."
