@@ -10,7 +10,7 @@ import numpy
 from d2l_ext.data_parallel import overlap
 
 from .counts import ROUNDS, SENT, counted
-from .question import Question, Task, compared
+from .question import Question, Task, compared, shown
 
 # ---- data_parallel_scratch ----
 
@@ -31,16 +31,18 @@ def shares(n, speeds):
 
 
 def _judge_shares(function):
-    for n, speeds in ((256, [3, 1]), (5, [1, 1]), (100, [4, 2, 1]), (8, [99, 1])):
+    for n, speeds in (
+        (5, [1]), (5, [1, 1]), (8, [99, 1]), (11, [1] * 4), (100, [4, 2, 1]),
+        (256, [3, 1]),
+    ):  # fmt: skip
         found = list(function(n, speeds))
         said = f"{n} examples, speeds {speeds}: {found}"
         if sum(found) != n:
-            return f"{said} are {sum(found)} examples."
-        if min(found) < 1:
-            return f"{said} leave a device without an example."
-        if any(abs(b - n * v / sum(speeds)) > 1 for b, v in zip(found, speeds)):
-            return f"{said} are not in proportion."
-    return ""
+            yield f"{said} are {sum(found)} examples."
+        elif min(found) < 1:
+            yield f"{said} leave a device without an example."
+        elif any(abs(b - n * v / sum(speeds)) > 1 for b, v in zip(found, speeds)):
+            yield f"{said} are not in proportion."
 
 
 # ---- allreduce ----
@@ -115,14 +117,6 @@ def partners(i, k):
     return [i ^ 2**b for b in reversed(range(k.bit_length() - 1))]
 
 
-def _judge_partners(function):
-    for i, k in ((0, 2), (1, 4), (5, 8), (10, 16)):
-        found, right = list(function(i, k)), partners(i, k)
-        if found != right:
-            return f"Device {i} of {k} swaps with {right}, and not with {found}."
-    return ""
-
-
 def best(k, nbytes, alpha, beta):
     """Of tree, ring, halving and double tree, the one that takes least."""
     down, up = k.bit_length() - 1, (k - 1).bit_length()
@@ -137,15 +131,6 @@ def best(k, nbytes, alpha, beta):
         ),
     }
     return min(took, key=took.get)
-
-
-def _judge_best(function):
-    for k, nbytes in ((1024, 1e8), (1000, 1e3), (1000, 1e8), (1000, 1e10)):
-        found, right = function(k, nbytes, 1e-5, 1e-10), best(k, nbytes, 1e-5, 1e-10)
-        if found != right:
-            said = f"{k} devices, {nbytes:,.0f} bytes, 10 µs, 10 GB/s"
-            return f"{said}: {right} takes least, and not {found}."
-    return ""
 
 
 def folded(data, exchange):
@@ -189,20 +174,21 @@ def _tree(data, exchange):
 
 
 def _judge_fill(function):
-    for sizes, limit in (([4, 2, 3, 1, 5], 5), ([1, 9, 1], 5), ([1, 1, 1], 3)):
+    for sizes, limit in (
+        ([3], 5), ([1, 1, 1], 3), ([1, 9, 1], 5), ([2, 1, 2], 6), ([4, 2, 3, 1, 5], 5),
+    ):  # fmt: skip
         found = [list(bucket) for bucket in function(list(sizes), limit)]
         said = f"Sizes {sizes}, limit {limit}: {found}"
-        if sorted(i for bucket in found for i in bucket) != list(range(len(sizes))):
-            return f"{said} does not have each parameter once."
-        if found[0][-1] != len(sizes) - 1 or any(b != sorted(b) for b in found):
-            return f"{said} does not begin with the last parameters, in order."
-        full = [sum(sizes[i] for i in b) for b in found if len(b) > 1]
-        if any(size > limit for size in full):
-            return f"{said} has a bucket of {max(full)}."
         right = overlap.fill_buckets(sizes, limit)
-        if found != right:
-            return f"{said}; {len(right)} buckets, from the last on, are {right}."
-    return ""
+        full = [sum(sizes[i] for i in b) for b in found if len(b) > 1]
+        if sorted(i for bucket in found for i in bucket) != list(range(len(sizes))):
+            yield f"{said} does not have each parameter once."
+        elif [i for b in reversed(found) for i in b] != list(range(len(sizes))):
+            yield f"{said} does not begin with the last parameters, in order."
+        elif any(size > limit for size in full):
+            yield f"{said} has a bucket of {max(full)}."
+        elif len(found) > len(right):
+            yield f"{said} has {len(found)} buckets, and not {len(right)}."
 
 
 def exposed(ready, takes):
@@ -211,14 +197,6 @@ def exposed(ready, takes):
     for start, seconds in zip(ready, takes):
         free = max(free, start) + seconds
     return free - ready[-1]
-
-
-def _judge_exposed(function):
-    for ready, takes in (([1, 2, 3], [0.5] * 3), ([1, 2, 3], [2] * 3)):
-        found, right = function(ready, takes), exposed(ready, takes)
-        if abs(found - right) > 1e-9:
-            return f"Ready at {ready}, taking {takes}: {found:g}, and not {right:g}."
-    return ""
 
 
 def best_bucket(layers, backward, message, latency):
@@ -233,14 +211,6 @@ def best_bucket(layers, backward, message, latency):
     return min(reversed(range(1, layers + 1)), key=end)
 
 
-def _judge_best_bucket(function):
-    for case in ((12, 10, 4, 0), (12, 10, 4, 12), (10, 10, 12, 30), (12, 10, 4, 1000)):
-        found, right = function(*case), best_bucket(*case)
-        if found != right:
-            return f"best{case}: {found} layers in a bucket, and not {right}."
-    return ""
-
-
 # ---- large_batches ----
 
 
@@ -250,33 +220,37 @@ def ratio_of_chunks(ws, us, total):
     return [(w / u) ** 0.5 for w, u in squares]
 
 
-def _judge_ratio_of_chunks(function):
-    sent = []
-
-    def total(values):
-        sent.append(sum(numpy.size(value) for value in values))
-        return [sum(values) for _ in values]
-
-    chunks = [numpy.array([3.0, 0.0]), numpy.array([0.0, 4.0])]
-    found = [*function(chunks, [chunks[1] / 2, chunks[0]], total)]
-    if len(found) != 2 or any(abs(x - 5 / 13**0.5) > 1e-9 for x in found):
-        ratios = ", ".join(f"{x:.3f}" for x in found)
-        return f"Lengths 5 and 3.606, on two devices: the ratios are {ratios}."
-    each = sum(sent) // 2
-    return f"Each device sends {each} numbers; 2 are enough." if each > 2 else ""
+def _run_ratios(function, counts, k, size):
+    rng = numpy.random.RandomState(k)
+    ws, us = counts.keep(list(rng.randn(k, size)), list(rng.randn(k, size)))
+    total = counts.calls(
+        "each device sends {} number{s}",
+        lambda values: [sum(values) for _ in values],
+        lambda values: numpy.size(values[0]),
+    )
+    return {f"device {i}": x for i, x in enumerate(function(ws, us, total))}
 
 
-def fastest_batch(critical, overhead, speed):
+def _gathered(ws, us, total):
+    k, n = len(ws), len(ws[0])
+
+    def all_of(parts):
+        wide = [numpy.zeros((k, n)) for _ in parts]
+        for i, part in enumerate(parts):
+            wide[i][i] = part
+        return [numpy.linalg.norm(x) for x in total(wide)]
+
+    return [w / u for w, u in zip(all_of(ws), all_of(us))]
+
+
+def _mean_of_ratios(ws, us, total):
+    norm = numpy.linalg.norm
+    return [s / len(ws) for s in total([norm(w) / norm(u) for w, u in zip(ws, us)])]
+
+
+def fastest(critical, overhead, speed):
     """Where (1 + critical/B)·(overhead + B/speed) is least."""
     return (critical * overhead * speed) ** 0.5
-
-
-def _judge_fastest_batch(function):
-    for case in ((64, 0.01, 6400), (1000, 0.1, 1000)):
-        found, right = function(*case), fastest_batch(*case)
-        if not abs(found / right - 1) < 0.02:
-            return f"Case {case}: {found:g} examples, and not {right:g}."
-    return ""
 
 
 # ---- concise ----
@@ -285,15 +259,6 @@ def _judge_fastest_batch(function):
 def slowest(sizes, speeds):
     """Seconds of a step: a device needs its share divided by its speed."""
     return max(size / speed for size, speed in zip(sizes, speeds))
-
-
-def _judge_slowest(function):
-    for sizes, speeds in (([34, 33, 33], [4, 2, 1]), ([57, 29, 14], [4, 2, 1])):
-        found, right = function(sizes, speeds), slowest(sizes, speeds)
-        if abs(found - right) > 1e-9:
-            said = f"Shares {sizes}, speeds {speeds}: {found:.3g} s"
-            return f"{said}, and not {right:.3g} s."
-    return ""
 
 
 class Store:
@@ -309,19 +274,16 @@ class Store:
         return self.weights.copy()
 
 
-def _averaging_store(weights, lr, batch):
-    return Store(weights, lr, batch=batch // 2)  # by a device's share
-
-
-def _judge_store(make):
-    weights = numpy.array([1.0, 2.0])
-    store = make(weights, 0.5, 4)
-    store.push([numpy.array([4.0, 0.0]), numpy.array([4.0, 8.0])])
-    found = numpy.asarray(store.pull()).tolist()
-    if found != [0.0, 1.0]:
-        return ("Gradients [4, 0] and [4, 8], lr 0.5, batch 4: [1, 2] becomes "
-                f"{found}, and not [0.0, 1.0].")  # fmt: skip
-    return "" if weights.tolist() == [1.0, 2.0] else "It changes the first weights."
+def _run_store(make, counts, lr, batch):
+    (weights,) = counts.keep(numpy.array([1.0, 2.0]))
+    store = make(weights, lr, batch)
+    gradients = counts.keep(numpy.array([4.0, 0.0]), numpy.array([4.0, 8.0]))
+    store.push(list(gradients))
+    first = store.pull()
+    after_one = numpy.array(first)
+    first += 100  # the reader's own
+    store.push([numpy.array([1.0, 2.0])] * 3)
+    return {"the first pull": after_one, "the second": store.pull()}
 
 
 # ---- no_speed_up ----
@@ -330,17 +292,6 @@ def _judge_store(make):
 def both_end(n, other):
     """Shares of two equal devices, the second of which also has another job."""
     return [(n + other) // 2, (n - other) // 2]
-
-
-def _judge_both_end(function):
-    for n, other in ((256, 128), (64, 0), (100, 98)):
-        found = list(function(n, other))
-        said = f"{n} examples and a job of {other}: {found} are"
-        if sum(found) != n:
-            return f"{said} {sum(found)} examples."
-        if found[0] != found[1] + other:
-            return f"{said} {[found[0], found[1] + other]} with it."
-    return ""
 
 
 def ahead(load, depth=2):
@@ -376,37 +327,59 @@ def _ahead_without_errors(load, depth=2):
     return results.get
 
 
-def _judge_ahead(function):
-    called, said = [], queue.Queue()
+def _loads_first(load, depth=2):
+    ready = [load() for _ in range(depth)]
+    return lambda: ready.pop(0) if ready else load()
+
+
+def _soon(true, seconds):
+    """Whether `true()` is so within `seconds`."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.005)
+    return true()
+
+
+def _try_ahead(function, depth, told):
+    """Take what five calls of a `load` give, of which the last raises."""
+    called = []
 
     def load():
         called.append(len(called))
-        return called[-1] if len(called) < 5 else 1 // 0
+        return called[-1] if len(called) < 8 else 1 // 0
 
-    def take_all():
-        got = []
-        try:
-            take = function(load, 2)
-            got = [take(), take()]
-            time.sleep(0.2)
-            if len(called) < 3:
-                return said.put(f"After two results, load was called {len(called)} "
-                                "times, and not ahead.")  # fmt: skip
-            got += [take() for _ in range(3)]
-        except ZeroDivisionError:
-            return said.put("" if got == [0, 1] else f"The results are {got}.")
-        except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
-            return said.put(error)
-        return said.put(f"The results are {got}, and nothing is raised.")
-
-    threading.Thread(target=take_all, daemon=True).start()
+    got, said = [], f"depth {depth}: "
     try:
-        problem = said.get(timeout=2)
-    except queue.Empty:
-        return "Where load raises an error, the loop waits for ever."
-    if isinstance(problem, Exception):
-        raise problem
-    return problem
+        take = function(load, depth)
+        got.append(take())
+        if not _soon(lambda: len(called) > depth, 0.3):
+            return told(f"{said}after one result, load was called {len(called)} "
+                        "times, and not ahead.")  # fmt: skip
+        if _soon(lambda: len(called) > depth + 2, 0.05):
+            return told(f"{said}load was called {len(called)} times when one result "
+                        "was taken.")  # fmt: skip
+        for _ in range(7):
+            got.append(take())
+    except ZeroDivisionError:
+        right = got == [*range(7)]
+        return told("" if right else f"{said}the results are {got}, and then an error.")
+    except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
+        return told(f"{said}it raises {type(error).__name__}: {error}.")
+    return told(f"{said}the results are {shown(got[:7])}, and nothing is raised.")
+
+
+def _judge_ahead(function):
+    for depth in (2, 1):
+        said = queue.Queue()
+        given = (function, depth, said.put)
+        threading.Thread(target=_try_ahead, args=given, daemon=True).start()
+        try:
+            problem = said.get(timeout=1)
+        except queue.Empty:
+            problem = f"depth {depth}: where load raises an error, it waits for ever."
+        if problem:
+            return problem
+    return ""
 
 
 QUESTIONS = {
@@ -444,14 +417,29 @@ QUESTIONS = {
         shares,
         [
             (lambda n, speeds: [n // len(speeds)] * len(speeds),
-             "256 examples, speeds [3, 1]: [128, 128] are not in proportion."),
+             "Each device gets as many as the others, whatever its speed."),
             (lambda n, speeds: [int(n * v / sum(speeds)) for v in speeds],
-             "5 examples, speeds [1, 1]: [2, 2] are 4 examples."),
+             "Rounding down loses examples: hand out what is left over."),
+            (lambda n, speeds: [round(n * v / sum(speeds)) for v in speeds],
+             "Numbers that are rounded one by one need not add up to n."),
+            (lambda n, speeds: [max(1, int(n * v / sum(speeds))) for v in speeds],
+             "With at least one example for each, the sum is not n any more: correct "
+             + "it, up or down."),
+            (lambda n, speeds: [
+                 *(n * v // sum(speeds) for v in speeds[:-1]),
+                 n - sum(n * v // sum(speeds) for v in speeds[:-1]),
+             ],
+             "The last device gets all that is left over. Give one example each to "
+             + "several."),
             (lambda n, speeds: [
                  n - sum(n * v // sum(speeds) for v in speeds[1:]),
                  *(n * v // sum(speeds) for v in speeds[1:]),
              ],
-             "8 examples, speeds [99, 1]: [8, 0] leave a device without an example."),
+             "The first device gets all that is left over, and a slow one may go "
+             + "without any."),
+            (lambda n, speeds: shares(n, [1 / v for v in speeds]),
+             "The slow ones get most: that is in proportion to the time of an "
+             + "example, and not to the speed."),
         ],
         judge=_judge_shares,
     ),
@@ -546,25 +534,51 @@ QUESTIONS = {
         "a function `partners(i, k)`",
         partners,
         [
-            (lambda i, k: partners(i, k)[::-1],
-             "Device 1 of 4 swaps with [3, 0], and not with [0, 3]."),
-            (lambda i, k: [(i + 2**b) % k for b in range(k.bit_length() - 1)][::-1],
-             "Device 1 of 4 swaps with [3, 0], and not with [3, 2]."),
+            ("reversed(range(k.bit_length() - 1))", "range(k.bit_length() - 1)",
+             "That is the order of doubling. Halving begins with the farthest."),
+            ("i ^ 2**b", "(i + 2**b) % k",
+             "A swap goes both ways: whom you send to has to send to you."),
+            ("i ^ 2**b", "i + 2**b",
+             "Half of the devices swap with one before them, and nobody with one "
+             + "beyond the end."),
+            ("i ^ 2**b", "i ^ b",
+             "That is the number of the bit. The distance is a power of two."),
+            ("k.bit_length() - 1)", "k.bit_length())",
+             "The farthest partner is half of the devices away: that is a round too "
+             + "many."),
+            ("k.bit_length() - 1)", "k.bit_length() - 2)",
+             "A round is missing: log₂ of the number of devices are needed."),
+            ("reversed(range(k.bit_length() - 1))",
+             "reversed(range(1, k.bit_length() - 1))",
+             "The last round, with the neighbour, is missing."),
         ],
-        judge=_judge_partners,
+        judge=compared(partners, [(0, 1), (0, 2), (1, 2), (1, 4), (5, 8), (10, 16)]),
     ),
     ("halving", 3): Task(
         "a function `best(k, nbytes, alpha, beta)`",
         best,
         [
             (lambda k, nbytes, alpha, beta: "ring",
-             "1024 devices, 100,000,000 bytes, 10 µs, 10 GB/s: "
-             + "halving takes least, and not ring."),
-            (lambda k, nbytes, alpha, beta: "halving",
-             "1000 devices, 100,000,000 bytes, 10 µs, 10 GB/s: "
-             + "double tree takes least, and not halving."),
+             "A ring has few bytes, and a round for each device, twice: with many "
+             + "devices that is what it takes."),
+            ("+ 2 * (up > down)", "",
+             "Where the devices are no power of two, the fold sends an array there "
+             + "and one back."),
+            ("min(took", "max(took", "That is the one that takes most."),
+            ("2 * up * (alpha + nbytes * beta)", "up * (alpha + nbytes * beta)",
+             "The tree goes up, and then down again."),
+            ("(k - 1) * (alpha + nbytes / k * beta)",
+             "(k - 1) * (alpha + nbytes * beta)",
+             "A message of the ring is a chunk, and not the array."),
+            ("for e in range(14)", "for e in range(1)",
+             "One chunk makes the double tree wait for whole arrays. Try more chunks."),
         ],
-        judge=_judge_best,
+        judge=compared(best, [
+            (5, 4096, 1e-6, 1e-9), (4, 4e6, 1e-5, 1e-9),
+            (3, 1e6, 1e-6, 1e-9), (8, 1e5, 1e-5, 1e-9), (6, 1e6, 1e-6, 1e-9),
+            (1000, 1e3, 1e-5, 1e-10), (1024, 1e8, 1e-5, 1e-10),
+            (1000, 1e8, 1e-5, 1e-10), (1000, 1e10, 1e-5, 1e-10),
+        ]),
     ),
     ("halving", 4): Task(
         "a function `folded(data, exchange)`",
@@ -613,14 +627,22 @@ QUESTIONS = {
         "a function `fill(sizes, limit)`",
         overlap.fill_buckets,
         [
-            (lambda sizes, limit: [[i] for i in range(len(sizes))],
-             "Sizes [4, 2, 3, 1, 5], limit 5: [[0], [1], [2], [3], [4]] does not "
-             + "begin with the last parameters, in order."),
-            (lambda sizes, limit: [list(range(len(sizes)))],
-             "Sizes [4, 2, 3, 1, 5], limit 5: [[0, 1, 2, 3, 4]] has a bucket of 15."),
             (lambda sizes, limit: [[i] for i in reversed(range(len(sizes)))],
-             "Sizes [4, 2, 3, 1, 5], limit 5: [[4], [3], [2], [1], [0]]; "
-             + "4 buckets, from the last on, are [[4], [2, 3], [1], [0]]."),
+             "Each parameter has a bucket of its own: the small ones can share."),
+            (lambda sizes, limit: [list(range(len(sizes)))],
+             "All are in one bucket, whatever the limit: nothing is sent before "
+             + "backward ends."),
+            ("reversed(range(len(sizes)))", "range(len(sizes))",
+             "Backward makes the last layer's gradient first: so go from the last "
+             + "parameter to the first."),
+            ("insert(0, i)", "append(i)",
+             "Within a bucket the numbers rise: a new one goes in front."),
+            ("sizes[i] > room", "sizes[i] >= room",
+             "What fills the bucket to its limit still fits."),
+            ("room -= sizes[i]", "pass",
+             "What is in the bucket already takes room, too."),
+            ("room = limit", "room = limit - sizes[i]",
+             "The first parameter of each bucket is deducted twice."),
         ],
         judge=_judge_fill,
     ),
@@ -628,23 +650,50 @@ QUESTIONS = {
         "a function `exposed(ready, takes)`",
         exposed,
         [
-            (lambda ready, takes: takes[-1],
-             "Ready at [1, 2, 3], taking [2, 2, 2]: 2, and not 4."),
             (lambda ready, takes: sum(takes),
-             "Ready at [1, 2, 3], taking [0.5, 0.5, 0.5]: 1.5, and not 0.5."),
+             "That is the whole exchange. Part of it is hidden behind backward."),
+            ("max(free, start)", "free",
+             "A message cannot start before its bucket is ready."),
+            ("max(free, start)", "start",
+             "There is one link: a message waits for the one before it. Only then is "
+             + "the last bucket's time all."),
+            (" - ready[-1]", "",
+             "That is when the exchange ends. How long is it since backward ended?"),
+            ("ready[-1]", "ready[0]",
+             "That counts from the first bucket on. Backward ends with the last."),
+            ("max(free, start) + seconds", "max(free, start + seconds)",
+             "A message that waits for the link still takes its time after that."),
         ],
-        judge=_judge_exposed,
+        judge=compared(exposed, [
+            ([2], [3]), ([1, 2, 3], [0.5, 0.5, 0.5]), ([1, 2, 3], [2, 2, 2]),
+            ([1, 5, 6], [9, 1, 2]), ([1, 2, 9], [1, 1, 0.5]),
+        ], tolerance=1e-9),
     ),
     ("overlap", 4): Task(
         "a function `best(layers, backward, message, latency)`",
         best_bucket,
         [
             (lambda layers, backward, message, latency: layers,
-             "best(12, 10, 4, 0): 12 layers in a bucket, and not 1."),
+             "One bucket hides nothing. That is best only where latency is all."),
             (lambda layers, backward, message, latency: 1,
-             "best(12, 10, 4, 12): 1 layers in a bucket, and not 2."),
+             "Each bucket pays the latency: with many of them the link is the slow "
+             + "one."),
+            ("reversed(range(1, layers + 1))", "range(1, layers + 1)",
+             "Of several that are best, the largest is asked for."),
+            ("range(1, layers + 1)", "range(1, layers)",
+             "All layers in one bucket is a way, too."),
+            ("latency + count * message", "latency + n * message",
+             "The last bucket may have fewer layers, and then takes less."),
+            ("latency + count * message", "count * message",
+             "Each bucket takes the latency, however small it is."),
+            ("latency + count * message", "count * (latency + message)",
+             "The latency is paid once for a bucket, and not for each layer."),
+            ("min(reversed", "max(reversed", "That is where the step ends last."),
         ],
-        judge=_judge_best_bucket,
+        judge=compared(best_bucket, [
+            (1, 10, 4, 3), (3, 10, 4, 0), (3, 10, 4, 12), (12, 10, 4, 12),
+            (10, 10, 12, 30), (5, 1, 4, 4), (7, 3, 5, 6), (12, 10, 4, 1000),
+        ]),
     ),
     ("large_batches", 1): Question(
         "the rate",
@@ -660,26 +709,51 @@ QUESTIONS = {
         "your function ratios",
         ratio_of_chunks,
         [
-            (
-                lambda ws, us, total: [
-                    float(numpy.linalg.norm(w) / numpy.linalg.norm(u))
-                    for w, u in zip(ws, us)
-                ],
-                "Lengths 5 and 3.606, on two devices: the ratios are 1.500, 1.333.",
-            ),
+            (lambda ws, us, total: [
+                 numpy.linalg.norm(w) / numpy.linalg.norm(u) for w, u in zip(ws, us)
+             ],
+             "Each device takes the lengths of its own chunks, and not the layer's."),
+            (_mean_of_ratios,
+             "A mean of the chunks' ratios is not the ratio of the layer's lengths."),
+            (_gathered,
+             "It is right, but whole chunks are sent. What of a chunk does a length "
+             + "need?"),
+            ("[(w / u) ** 0.5 for", "[w / u for",
+             "These are squares of lengths: the root is missing."),
+            ("float(w @ w) for w in ws", "float(w @ w) ** 0.5 for w in ws",
+             "Lengths do not add up: their squares do."),
+            ("total([float(u @ u) for u in us])", "[float(u @ u) for u in us]",
+             "The updates' length is each device's own: sum that, too."),
+            ("(w / u)", "(u / w)", "That is upside down: ‖w‖ over ‖u‖."),
+            ("float(w @ w) for", "float(w.sum() ** 2) for",
+             "The square of a sum is not the sum of the squares."),
         ],
-        judge=_judge_ratio_of_chunks,
+        judge=counted(ratio_of_chunks, _run_ratios, "{} devices, chunks of {}",
+                      [(2, 3), (5, 7)], tolerance=1e-9,
+                      about=["each device sends {} number{s}"]),
     ),
     ("large_batches", 3): Task(
         "your function fastest",
-        fastest_batch,
+        fastest,
         [
-            (
-                lambda critical, overhead, speed: critical,
-                "Case (1000, 0.1, 1000): 1000 examples, and not 316.228.",
-            ),
+            (lambda critical, overhead, speed: critical,
+             "That saves examples. What a step costs without examples counts, too."),
+            (lambda critical, overhead, speed: overhead * speed,
+             "There the overhead takes as long as the examples. How many steps are "
+             + "needed counts, too."),
+            (" ** 0.5", "", "The root is missing: that is the square of the batch."),
+            ("critical * overhead * speed", "critical * overhead / speed",
+             "Is `speed` in seconds or in examples a second? A faster device wants a "
+             + "larger batch."),
+            ("critical * overhead * speed", "critical * speed / overhead",
+             "The larger the overhead, the larger is the best batch."),
+            ("(critical * overhead * speed) ** 0.5", "critical + overhead * speed",
+             "The product of the steps and seconds has both terms, and the least is "
+             + "where they balance."),
         ],
-        judge=_judge_fastest_batch,
+        judge=compared(fastest, [
+            (1, 1, 4), (64, 0.01, 6400), (1000, 0.1, 1000), (50, 2, 3),
+        ], tolerance=0.02),
     ),
     ("concise", 1): Question(
         "how many times too small a step is, about",
@@ -695,21 +769,48 @@ QUESTIONS = {
         slowest,
         [
             (lambda sizes, speeds: sum(sizes) / sum(speeds),
-             "Shares [34, 33, 33], speeds [4, 2, 1]: 14.3 s, and not 33 s."),
+             "That is so where all end together. The step ends with the last."),
             (lambda sizes, speeds: max(sizes) / min(speeds),
-             "Shares [34, 33, 33], speeds [4, 2, 1]: 34 s, and not 33 s."),
+             "The largest share need not be on the slowest device."),
+            ("max(", "min(", "That is the first to end. The others still work."),
+            ("max(", "sum(", "The devices work at the same time, and not in turns."),
+            ("size / speed", "size * speed",
+             "A fast device needs less time: divide by the speed."),
+            ("max(size / speed for size, speed in zip(sizes, speeds))",
+             "sizes[-1] / speeds[-1]", "Any device may be the last to end."),
+            ("zip(sizes, speeds)", "zip(sorted(sizes), sorted(speeds))",
+             "Each device has its own share, in the order given."),
         ],
-        judge=_judge_slowest,
+        judge=compared(slowest, [
+            ([4], [2]), ([5, 0], [1, 1]), ([57, 29, 14], [4, 2, 1]),
+            ([34, 33, 33], [4, 2, 1]), ([1, 8], [8, 2]),
+        ]),
     ),
     ("concise", 4): Task(
         "a class `Store(weights, lr, batch)`",
         Store,
         [
-            (_averaging_store,
-             "Gradients [4, 0] and [4, 8], lr 0.5, batch 4: [1, 2] becomes "
-             + "[-1.0, 0.0], and not [0.0, 1.0]."),
+            ("/ self.batch", "",
+             "The sums are divided by the number of examples: the mean is asked for."),
+            ("sum(gradients) / self.batch",
+             "sum(gradients) / self.batch / len(gradients)",
+             "The batch is that of all devices: do not divide by their number, too."),
+            ("sum(gradients)", "gradients[0]",
+             "Only the first device's gradient is used: sum them."),
+            ("self.weights -=", "self.weights +=",
+             "A step goes against the gradient."),
+            ("self.lr * sum", "sum", "The rate is missing."),
+            ("weights.copy(), lr", "weights, lr",
+             "The store has to have its own copy: it changes the weights it is given."),
+            ("return self.weights.copy()", "return self.weights",
+             "A pull hands out the store's own array: who writes into it changes the "
+             + "store."),
+            ("self.weights -= self.lr * sum(gradients) / self.batch",
+             "self.pushed = gradients",
+             "Nothing happens at a push. The update is the store's."),
         ],
-        judge=_judge_store,
+        judge=counted(Store, _run_store, "lr {}, batch {}", [(0.5, 4), (0.1, 7)],
+                      tolerance=1e-9),
     ),
     ("no_speed_up", 1): Question(
         "the number of waits in a step",
@@ -724,22 +825,38 @@ QUESTIONS = {
         both_end,
         [
             (lambda n, other: [n // 2, n // 2],
-             "256 examples and a job of 128: [128, 128] are [128, 256] with it."),
+             "Device 1 has the other job as well, and ends later by that."),
             (lambda n, other: [(n - other) // 2, (n + other) // 2],
-             "256 examples and a job of 128: [64, 192] are [64, 320] with it."),
-            (lambda n, other: [n - other, other // 2],
-             "256 examples and a job of 128: [128, 64] are 192 examples."),
+             "The busy device gets more. Which one is it?"),
+            (lambda n, other: [n - other, other],
+             "That is right for one pair of numbers: when do both end?"),
+            ("(n - other) // 2]", "n // 2]",
+             "These are more than n examples: what one gets more the other gets less."),
+            ("[(n + other) // 2, (n - other) // 2]", "[n // 2 + other, n // 2 - other]",
+             "The whole job is moved over. Half of it makes them equal."),
+            ("[(n + other) // 2,", "[n // 2,",
+             "The examples that the busy device is spared go to the other one."),
         ],
-        judge=_judge_both_end,
+        judge=compared(both_end, [(2, 0), (3, 1), (64, 0), (256, 128), (100, 98)]),
     ),
     ("no_speed_up", 5): Task(
         "a function `ahead(load, depth)`",
         ahead,
         [
+            ("raise error", "return error",
+             "The error comes as if it were a result: raise it where it is taken."),
+            ("raise error", "raise RuntimeError(str(error))",
+             "What is raised is another error: let the loop see the one of load."),
+            ("queue.Queue(depth)", "queue.Queue()",
+             "Without a limit it loads all that there is, and memory fills up."),
+            (_loads_first,
+             "The first results are loaded ahead, and nothing after them: a thread "
+             + "has to go on."),
             (lambda load, depth=2: load,
-             "After two results, load was called 2 times, and not ahead."),
+             "Each result is loaded when it is asked for, while the devices wait."),
             (_ahead_without_errors,
-             "Where load raises an error, the loop waits for ever."),
+             "The thread ended with the error, and nobody was told: put it into the "
+             + "queue."),
         ],
         judge=_judge_ahead,
     ),

@@ -2,7 +2,12 @@
 
 import numpy
 
-from .question import Question, Task
+from .counts import counted
+from .question import Question, Task, compared
+
+EARLY = "{} wait{s} before the last device is asked"
+COPIED = "{} time{s} copied"
+SENT = "{} byte{s} sent"
 
 
 def waited(result):
@@ -26,19 +31,16 @@ class Asked:
         self.log.append(("done", self.device))
 
 
-def judge_on_all(function):
+def run_on_all(function, counts, devices):
     log = []
-    results = function(lambda device: Asked(device, log), [0, 1, 2])
-    asked = [log.index(("asked", device)) for device in range(3)]
-    early = [done for done in range(3) if ("done", done) in log[: max(asked)]]
-    if early:
-        return f"Device {early[0] + 1} was asked when device {early[0]} was done."
-    missing = sum(("done", device) not in log for device in range(3))
-    if missing:
-        return f"When it returns, {missing} of 3 results are not there."
-    if [result.device for result in results] != [0, 1, 2]:
-        return "It does not return the results in the order of the devices."
-    return ""
+    results = list(function(lambda device: Asked(device, log), devices))
+    last = max((i for i, (what, _) in enumerate(log) if what == "asked"), default=0)
+    counts.add(EARLY, sum(what == "done" for what, _ in log[:last]))
+    return {
+        "what is asked": sorted(device for what, device in log if what == "asked"),
+        "what has been waited for": sorted({d for what, d in log if what == "done"}),
+        "the list": [getattr(result, "device", result) for result in results],
+    }
 
 
 def copied(uses, home, copy):
@@ -50,25 +52,9 @@ def copied(uses, home, copy):
     return [there[i] for i in uses]
 
 
-def judge_copied(function):
-    copies = []
-
-    def copy(i):
-        copies.append(i)
-        return i
-
-    for uses, enough in (([1, 0, 1, 1], 1), ([2, 1, 2, 0, 3], 3)):
-        copies.clear()
-        found = function(uses, 0, copy)
-        if [*found] != uses:
-            return f"For {uses} it returns the arrays of {found}."
-        if len(copies) > enough:
-            return f"For {uses} it copies {len(copies)} times; {enough} is enough."
-    return ""
-
-
-#: What `judge_cheapest` says of a wrong answer for n examples.
-SAYS = "With n={} and layers of 6, 4, 2 it says {!r}."
+def run_copied(function, counts, uses):
+    copy = counts.calls(COPIED, lambda i: f"its copy on {i}")
+    return list(function(uses, "the array on 0", copy))
 
 
 def cheapest(n, features, hidden, outputs):
@@ -78,67 +64,23 @@ def cheapest(n, features, hidden, outputs):
     return min(numbers, key=numbers.get)
 
 
-def judge_cheapest(function):
-    for n, asks in (
-        (4, "What are the two halves added up to?"),
-        (12, "Which arrays have a gradient?"),
-        (1000, "Whose traffic does not grow with the minibatch?"),
-    ):
-        said = function(n, 6, 4, 2)
-        if said != cheapest(n, 6, 4, 2):
-            return f"{SAYS.format(n, said)} {asks}"
-    if function(4, 64, 8, 32) != "pipeline":
-        return "It does not choose the pipeline where a layer is narrow in the middle."
-    return ""
-
-
-def by_rows(X, W1, send, early=False):
-    """ReLU of a layer that is cut by rows; `early`: taken of each part, wrongly."""
+def by_rows(X, W1, send):
+    """ReLU of a layer that is cut by rows: the sum comes first."""
     half = X.shape[1] // 2
     here, there = X[:, :half] @ W1[:half], X[:, half:] @ W1[half:]
-    if early:
-        here, there = (numpy.maximum(part, 0) for part in (here, there))
     return numpy.maximum(here + send(there), 0)
 
 
-def judge_by_rows(function):
-    rng, counted = numpy.random.RandomState(5), []
-    X, W1 = rng.randn(24, 6), rng.randn(6, 4)
-
-    def send(array):
-        counted.append(array.nbytes)
-        return array
-
-    found, right = numpy.asarray(function(X, W1, send)), numpy.maximum(X @ W1, 0)
-    if found.shape != right.shape:
-        return f"Its shape is {found.shape}, and should be {right.shape}."
-    wrong = (abs(found - right) > 1e-9).sum()
-    if wrong:
-        return (
-            f"{wrong} of {right.size} hidden values are wrong. "
-            "Is ReLU taken before the sum?"
-        )
-    if not counted:
-        return "Nothing went through send, so half of each sum is missing."
-    if sum(counted) > right.nbytes:
-        return f"It sends {sum(counted):,} bytes; {right.nbytes:,} are enough."
-    return ""
+def run_by_rows(function, counts, n, features, hidden):
+    rng = numpy.random.RandomState(5)
+    X, W1 = counts.keep(rng.randn(n, features), rng.randn(features, hidden))
+    send = counts.calls(SENT, lambda array: array, lambda array: array.nbytes)
+    return numpy.asarray(function(X, W1, send))
 
 
 def least_seconds(operators, peak, bandwidth):
     """Operators one after the other, each as long as the longer of its two needs."""
     return sum(max(flops / peak, n / bandwidth) for flops, n in operators)
-
-
-def judge_least_seconds(function):
-    said = function([(30, 1), (20, 8)], 10, 2)
-    if abs(said - 7) > 1e-9:
-        return f"For two operators that take 3 s and 4 s it says {said:g} s."
-    rng = numpy.random.RandomState(1)
-    operators = [tuple(pair) for pair in rng.rand(20, 2)]
-    if abs(function(operators, 3, 2) - least_seconds(operators, 3, 2)) > 1e-9:
-        return "It is right for two operators, and not for twenty."
-    return ""
 
 
 def latency(sizes, times):
@@ -155,12 +97,8 @@ def judge_latency(function):
         noise = rng.uniform(0.98, 1.02, len(sizes))
         times = [(alpha + n * beta) * e for n, e in zip(sizes, noise)]
         said = function(sizes, times)
-        if abs(said - alpha) > 0.1 * alpha:
-            return (
-                f"It says {said * 1e6:.1f} µs where {alpha * 1e6:.1f} is true. "
-                "Which copies does it mind?"
-            )
-    return ""
+        if not abs(said - alpha) <= 0.1 * alpha:
+            yield f"It says {said * 1e6:.1f} µs where {alpha * 1e6:.1f} is true."
 
 
 QUESTIONS = {
@@ -169,22 +107,48 @@ QUESTIONS = {
         on_all,
         [
             (lambda ask, devices: [waited(ask(device)) for device in devices],
-             "Device 1 was asked when device 0 was done."),
-            (lambda ask, devices: [ask(device) for device in devices],
-             "When it returns, 3 of 3 results are not there."),
+             "A wait right after each question: the others are asked only then. "
+             + "A generator asks as late as that, too: make a list first."),
+            ("[*map(waited, [ask(device) for device in devices])]",
+             "[ask(device) for device in devices]",
+             "Nobody waits: when it returns, the results are not there."),
+            ("[ask(device) for device in devices])]",
+             "[ask(device) for device in devices][-1:])]",
+             "Only the last is waited for and returned. The others may take longer."),
+            ("[ask(device) for device in devices]",
+             "[ask(device) for device in devices[1:]]",
+             "The first device is left out."),
+            ("in devices])]", "in devices])][::-1]",
+             "The list has another order than the devices."),
+            ("map(waited, [ask", "map(lambda result: result.wait(), [ask",
+             "`wait` returns nothing: the list has to hold the results themselves."),
         ],
-        judge=judge_on_all,
+        judge=counted(on_all, run_on_all, "Devices {}",
+                      [([0],), ([0, 1],), ([2, 0, 1],)], about=[EARLY]),
     ),
     ("devices", 3): Task(
         "a function of uses, home and copy",
         copied,
         [
             (lambda uses, home, copy: [copy(i) for i in uses],
-             "For [1, 0, 1, 1] it copies 4 times; 1 is enough."),
+             "It is copied for each use, and even to where it lives."),
             (lambda uses, home, copy: [copy(i) if i else home for i in uses],
-             "For [1, 0, 1, 1] it copies 3 times; 1 is enough."),
+             "It is copied for each use: keep what a device has got."),
+            ("{0: home}", "{}", "The array lives on device 0: that needs no copy."),
+            ("if i not in there:", "if i not in there or i != uses[0]:",
+             "A copy that was made before is made again."),
+            ("for i in uses]", "for i in sorted(uses)]",
+             "The list has to be in the order of the uses."),
+            ("for i in uses]", "for i in dict.fromkeys(uses)]",
+             "A device that uses the array twice is in the list twice."),
+            ("for i in uses:", "for i in range(max(uses) + 1):",
+             "It is copied to devices that do not use it."),
+            ("[there[i] for i in uses]", "list(there.values())",
+             "That is what there is: an array for each use is asked for, in order."),
         ],
-        judge=judge_copied,
+        judge=counted(copied, run_copied, "Uses {}",
+                      [([0],), ([1],), ([1, 1],), ([1, 0, 1, 1],), ([2, 1, 2, 0, 4],)],
+                      about=[COPIED]),
     ),
     ("three_ways", 1): Question(
         'the way that fails: "pipeline", "tensor" or "data"',
@@ -198,12 +162,27 @@ QUESTIONS = {
         "a function of n, features, hidden, outputs",
         cheapest,
         [
-            (lambda n, f, h, o: cheapest(n, 0, h, o),
-             f"{SAYS.format(12, 'data')} Which arrays have a gradient?"),
-            (lambda n, f, h, o: cheapest(n, f, h, f),
-             f"{SAYS.format(4, 'pipeline')} What are the two halves added up to?"),
+            ("(features + outputs) * hidden", "outputs * hidden",
+             "Both layers have a gradient: that of the first is sent, too."),
+            ("(features + outputs) * hidden", "features * hidden",
+             "Both layers have a gradient: that of the second is sent, too."),
+            ("(features + outputs) * hidden", "n * (features + outputs) * hidden",
+             "A gradient is as large as the weights, whatever the minibatch."),
+            ('"tensor": n * outputs', '"tensor": n * hidden',
+             "What are the two halves added up to? To the outputs."),
+            ('"tensor": n * outputs', '"tensor": n * features',
+             "Both devices have the inputs: what are the two halves added up to?"),
+            ('"pipeline": n * hidden', '"pipeline": n * outputs',
+             "Between the two layers are the hidden values: that is where it is cut."),
+            ("min(numbers", "max(numbers", "That is the one that sends most."),
+            (lambda n, features, hidden, outputs: "data",
+             "What data parallelism sends does not grow with the minibatch, and for "
+             + "few examples it is much."),
         ],
-        judge=judge_cheapest,
+        judge=compared(cheapest, [
+            (1, 1, 4, 2), (4, 6, 4, 2), (5, 2, 3, 9), (4, 64, 8, 32), (12, 6, 4, 2),
+            (20, 6, 4, 2), (30, 3, 4, 9), (1000, 6, 4, 2),
+        ]),
     ),
     ("three_ways", 3): Task(
         "a function of X, W1 and send",
@@ -211,12 +190,25 @@ QUESTIONS = {
         [
             (lambda X, W1, send: numpy.maximum(X @ W1, 0),
              "Nothing went through send, so half of each sum is missing."),
-            (lambda X, W1, send: by_rows(X, W1, send, early=True),
-             "42 of 96 hidden values are wrong. Is ReLU taken before the sum?"),
             (lambda X, W1, send: numpy.maximum(send(X) @ W1, 0),
-             "It sends 1,152 bytes; 768 are enough."),
+             "The examples are sent. What device 1 has computed is smaller."),
+            ("here + send(there)",
+             "numpy.maximum(here, 0) + send(numpy.maximum(there, 0))",
+             "ReLU of a sum is not the sum of the ReLUs: add first."),
+            ("here + send(there)", "send(here) + send(there)",
+             "What device 0 has computed itself is there already."),
+            ("numpy.maximum(here + send(there), 0)", "here + send(there)",
+             "The ReLU is missing."),
+            ("here + send(there)", "send(there)",
+             "Device 0's own half of the sum is missing."),
+            ("@ W1[:half], X[:, half:]", "@ W1[:half], X[:, :half]",
+             "Device 1 has the other features, and the rows that belong to them."),
+            ("here + send(there)", "here + send(there.astype('float32'))",
+             "Sent in single precision: fewer bytes, and the last digits are lost."),
         ],
-        judge=judge_by_rows,
+        judge=counted(by_rows, run_by_rows, "X {} × {}, {} hidden values",
+                      [(1, 4, 1), (5, 7, 3), (24, 16, 4)], about=[SENT],
+                      tolerance=1e-9),
     ),
     ("what_limits_a_step", 1): Question(
         "the smallest d",
@@ -235,22 +227,43 @@ QUESTIONS = {
                  sum(f for f, _ in operators) / peak,
                  sum(n for _, n in operators) / bandwidth,
              ),
-             "For two operators that take 3 s and 4 s it says 5 s."),
-            (lambda operators, peak, bandwidth: sum(
-                 f / peak + n / bandwidth for f, n in operators
-             ),
-             "For two operators that take 3 s and 4 s it says 9.5 s."),
+             "The larger of the two sums: but each operator waits for its own need."),
+            ("max(flops / peak, n / bandwidth)", "flops / peak + n / bandwidth",
+             "An operator reads while it computes: the longer of the two counts."),
+            ("max(flops", "min(flops",
+             "The shorter need does not end an operator: the longer does."),
+            ("max(flops / peak, n / bandwidth)", "flops / peak",
+             "Some operators are bound by memory: their bytes take longer."),
+            ("max(flops / peak, n / bandwidth)", "n / bandwidth",
+             "Some operators are bound by arithmetic: their flops take longer."),
+            ("sum(max", "max(max",
+             "That is the longest of them. They run one after the other."),
+            ("flops / peak, n / bandwidth", "flops / bandwidth, n / peak",
+             "Flops belong to the peak, bytes to the bandwidth."),
         ],
-        judge=judge_least_seconds,
+        judge=compared(least_seconds, [
+            ([], 10, 2), ([(30, 1)], 10, 2), ([(20, 8)], 10, 2),
+            ([(30, 1), (20, 8)], 10, 2), ([(1, 7), (9, 2), (6, 6), (0, 5)], 3.0, 2.5),
+        ]),
     ),
     ("what_limits_a_step", 3): Task(
         "a function of sizes and times",
         latency,
         [
-            (lambda sizes, times: float(numpy.polyfit(sizes, times, 1)[1]),
-             "It says -55.9 µs where 20.0 is true. Which copies does it mind?"),
+            (lambda sizes, times: numpy.polyfit(sizes, times, 1)[1],
+             "A fit that minds seconds minds the longest copies: two per cent of one "
+             + "are many latencies."),
             (lambda sizes, times: times[0],
-             "It says 37.1 µs where 20.0 is true. Which copies does it mind?"),
+             "The shortest copy still takes its bytes: what would none take?"),
+            (lambda sizes, times: times[0] - times[-1],
+             "Seconds of a large copy do not tell those of a small one, but their rate "
+             + "does."),
+            ("rcond=None)[0][0]", "rcond=None)[0][1]",
+             "That is β, the seconds of a byte."),
+            ("numpy.ones(len(t))", "t",
+             "Rows and right side have to be divided by the same: by each time."),
+            ("rcond=None)[0][0]", "rcond=None)[0][0] * 1e6",
+             "That is in microseconds: seconds are asked for."),
         ],
         judge=judge_latency,
     ),

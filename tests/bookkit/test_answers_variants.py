@@ -8,6 +8,7 @@
 import ast
 import importlib.util
 import inspect
+import sys
 import textwrap
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def written():
     for path in FILES:
         spec = importlib.util.spec_from_file_location(f"variants_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # where the source of a class is looked for
         spec.loader.exec_module(module)
         for name, value in vars(module).items():
             chapter, *rest = name.rsplit("_", 2)
