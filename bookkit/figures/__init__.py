@@ -4,6 +4,7 @@
 |---|---|
 | `frame` | what interactive figures share: controls, the page, the script's engine |
 | `data_parallel_step` | split, copy, forward, backward, allreduce, update |
+| `allreduce_ways` | star, tree, ring and halving side by side: who sends what to whom |
 | `ring_allreduce` | which sums each device holds, and what it has sent |
 | `ring_rounds` | ring attention: who has whose keys, computes and waits |
 | `pipeline_schedule` | GPipe, 1F1B and those with shorter bubbles, slot by slot |

@@ -9,7 +9,7 @@ const ROWS = [["parameters", 1, "copy"], ["shard", 2, "copy"], ["losses", 3, "fo
 
 function state(data, choice) {
   const k = choice.devices, n = choice.batch;
-  return { k, n, params: data.params, example: data.example,
+  return { k, n, code: data.code, params: data.params, example: data.example,
     shards: data.shards[`${k},${n}`], sent: data.sent[k], received: data.received[k] };
 }
 
@@ -122,6 +122,10 @@ function summary(d) {
 
 function moment(d, now) {
   return `Step ${now} of ${steps(d)}, ${happens(d, now)}`;
+}
+
+function acts(d, now) {
+  return now ? [`a${now}`] : [];
 }
 
 function happens(d, now) {

@@ -6,7 +6,7 @@ the shares of a minibatch from `minibatch`, the bytes of an allreduce from `traf
 
 import numpy
 
-from d2l_ext.data_parallel import lenet, traffic
+from d2l_ext.data_parallel import allreduce, lenet, step, traffic
 from d2l_ext.data_parallel.minibatch import shard_sizes
 
 from . import frame
@@ -15,6 +15,13 @@ MAX_DEVICES = 4
 BATCHES = range(4, 257, 4)
 #: Bytes of an image, 28 × 28 float32, with its label, int32.
 EXAMPLE_BYTES = 28 * 28 * 4 + 4
+#: The lines of each of the seven acts.
+CODE = frame.listing(
+    step.get_params, step.train_batch, allreduce.allreduce,
+    a1="p.copyto(device)", a2="split_batch(X, y", a3="model.loss(model.lenet(",
+    a4="device_loss.backward()", a5=("allreduce([params", "data[0][:] +="),
+    a6=("allreduce([params", "data[0].copyto("), a7="d2l.sgd(",
+)  # fmt: skip
 CONTROLS = (
     frame.Slider("devices", "Devices k", 1, MAX_DEVICES),
     frame.Slider("batch", "Minibatch n", BATCHES[0], BATCHES[-1], BATCHES.step),
@@ -45,14 +52,15 @@ def figure(devices=2, batch=256, name="data-parallel-step"):
 def data():
     """What the page holds, for JSON.
 
-    `params`: bytes of all parameters, and of all gradients. `example`: bytes of an
-    example. `shards`: "k,n" -> examples of each device. `sent` and `received`: k ->
-    bytes of each device in the naive allreduce of the gradients.
+    `code`: a `frame.listing`. `params`: bytes of all parameters, and of all gradients.
+    `example`: bytes of an example. `shards`: "k,n" -> examples of each device. `sent`
+    and `received`: k -> bytes of each device in the naive allreduce of the gradients.
     """
     params = sum(int(numpy.prod(shape)) for shape in lenet.SHAPES) * 4
     counts = range(1, MAX_DEVICES + 1)
     moved = {k: traffic.expected("naive", k, params) for k in counts}
     return {
+        "code": CODE,
         "params": params,
         "example": EXAMPLE_BYTES,
         "shards": {f"{k},{n}": shard_sizes(n, k) for k in counts for n in BATCHES},

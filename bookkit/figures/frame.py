@@ -7,13 +7,16 @@ there as a picture, and no control shows. `shapes.js` lists the functions of a s
 and has what all draw with; `page.js` connects them with the controls of the page.
 """
 
+import inspect
 import json
+import textwrap
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 import quickjs
 
+from bookkit.show import without_docstrings
 from d2l_ext import palette
 
 _HERE = Path(__file__).parent
@@ -150,7 +153,7 @@ def page(kind, name, label, controls, choice, data):
 viewBox="{first["box"]}" aria-label="{summary}" \
 fill="currentColor"><defs>{palette.patterns(name)}{_tip(name)}</defs>\
 <g class="drawing">{first["drawing"]}</g></svg></div>
-<p data-role="summary">{escape(first["summary"], quote=False)}</p>
+{_code(first["code"])}<p data-role="summary">{escape(first["summary"], quote=False)}</p>
 <p data-role="moment" aria-live="polite">{escape(first["moment"], quote=False)}</p>
 <script type="application/json" class="data">{_stored(data)}</script>
 <script>(function () {{
@@ -159,6 +162,46 @@ fill="currentColor"><defs>{palette.patterns(name)}{_tip(name)}</defs>\
 live("{kind}");
 }})();</script>
 </div>"""
+
+
+def listing(*functions, excerpt=False, since="", **marks):
+    """Lines of the library, for a figure that marks those which a step runs.
+
+        listing(reduce_scatter, add="partial[i] += chunks[i][c]")
+
+    `marks`: name -> a part of one line or more, or a tuple of such. `since`: a part of
+    the line to begin with. `excerpt`: leave out lines that are neither marked nor a
+    function's first, and what indents them. Returns a dict
+    for the script's `d.code`: `lines`, and `marks`, name -> numbers of lines. Raises
+    `ValueError` for a mark that is in no line.
+    """
+    lines = [line.replace("  # fmt: skip", "") for f in functions
+             for line in without_docstrings(inspect.getsource(f)).splitlines()
+             if line and not line.startswith("@")]  # fmt: skip
+    parts = {name: (part,) if isinstance(part, str) else part
+             for name, part in marks.items()}  # fmt: skip
+    wanted = [part for of_one in parts.values() for part in of_one]
+    first = next((n for n, line in enumerate(lines) if since in line), 0)
+    lines = textwrap.dedent("\n".join(lines[first:])).splitlines()
+    if excerpt:
+        kept = [line for line in lines if any(x in line for x in ("def ", *wanted))]
+        lines = [line if line[:1] != " " else "    " + line.strip() for line in kept]
+    for part in wanted:
+        if not any(part in line for line in lines):
+            names = ", ".join(f.__name__ for f in functions)
+            raise ValueError(f"no line of {names} has {part!r}")
+    marks = {
+        name: [n for n, line in enumerate(lines) if any(x in line for x in of_one)]
+        for name, of_one in parts.items()
+    }
+    return {"lines": lines, "marks": marks}
+
+
+def _code(lines):
+    return lines and (
+        '<pre class="code" role="group" tabindex="0" aria-label="The library\'s lines, '
+        f'those of this step marked">{lines}</pre>\n'
+    )
 
 
 def _controls(controls, choice):

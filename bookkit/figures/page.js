@@ -26,7 +26,8 @@ function start(root) {
   const find = (role) => root.querySelector(`[data-role=${role}]`);
   const value = (c) => (c.type === "range" ? Number(c.value) : c.value);
   const clock = find("clock"), svg = root.querySelector("svg");
-  const words = ["summary", "moment"].map(find);
+  const words = ["summary", "moment"].map(find), code = root.querySelector(".code");
+  const canNarrow = typeof NARROW !== "undefined";
   const link = `#${root.id}:`;  // before the choice, in an address
   let playing = 0;
 
@@ -35,7 +36,7 @@ function start(root) {
     for (const c of controls) {
       if (c !== clock) choice[c.dataset.role] ??= value(c);
     }
-    return chosen(stored, choice, root.id);
+    return chosen(stored, choice, root.id, canNarrow && root.clientWidth < 480);
   }
 
   // The last step of another choice may be earlier or later. At the end it stays there.
@@ -52,6 +53,7 @@ function start(root) {
     svg.setAttribute("aria-label", seen.summary);
     svg.querySelector(".drawing").innerHTML = seen.drawing;
     hold(svg);
+    if (code) code.innerHTML = seen.code;
     for (const p of words) p.textContent = seen[p.dataset.role];
     for (const c of controls) {
       const shown = find(`${c.dataset.role}-value`);
@@ -70,11 +72,16 @@ function start(root) {
     const longer = (a, b) => (b.length > a.length ? b : a);
     const longest = (texts) => texts.reduce(longer) + " and so on";
     const [whole, now] = words;
+    const tall = (d) => { code.innerHTML = codeOf(listing(d, 0)); return code.offsetHeight; };
     root.style.minHeight = "";
+    if (code) {
+      code.style.minHeight = "";
+      code.style.minHeight = `${Math.max(...states.map(tall))}px`;
+    }
     whole.textContent = longest(states.map(summary));
     now.textContent = longest(
       states.flatMap((d) => range((clock ? steps(d) : 0) + 1).map((n) => moment(d, n))));
-    const high = Math.max(...states.map(height)) * svg.clientWidth / 700;
+    const high = Math.max(...states.map((d) => height(d) / across(d))) * svg.clientWidth;
     root.style.minHeight = `${Math.ceil(root.offsetHeight - svg.clientHeight + high)}px`;
     show();
   }
@@ -136,6 +143,7 @@ function start(root) {
   }
 
   root.dataset.live = "yes";
+  root.classList.toggle("fits", canNarrow);
   root.querySelector(".controls").hidden = false;
   if (typeof pair === "function") pair(root, stored.data);
   root.addEventListener("input", show);

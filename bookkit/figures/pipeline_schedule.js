@@ -8,7 +8,7 @@ function state(data, choice) {
   const lanes = packed.split(" ").map(unpack);
   const kinds = new Set(lanes[0].replaceAll(".", "")).size;
   const parts = Math.round(count(lanes[0], "F", lanes[0].length) / fits);
-  return { title: choice.schedule, lane: parts > 1 ? "device" : "stage", lanes, kinds,
+  return { title: choice.schedule, code: data.code[choice.schedule], lane: parts > 1 ? "device" : "stage", lanes, kinds,
     parts, m: fits, order: Object.fromEntries(
       Object.entries(order).map(([letter, numbers]) => [letter, numbers.split(" ")])),
     width: Math.min(40, Math.floor(560 / lanes[0].length)) };
@@ -84,6 +84,15 @@ function summary(d) {
     `slots are empty. Bubble: ${exact ? `${share} = ${bubble}` : bubble + ", as m < p"}. ` +
     `Peak of micro-batches held, ${d.lane} by ${d.lane}` +
     `${parts > 1 ? ", counted for each stage" : ""}: ${d.lanes.map(peak).join(", ")}.`;
+}
+
+// The network's last stage goes forward to the losses.
+function acts(d, now) {
+  return d.lanes.flatMap((lane, s) => {
+    const kind = KINDS[lane[now - 1]], isLast = s === d.lanes.length - 1 &&
+      (d.parts === 1 || String(chunkAt(d, lane, now - 1)).endsWith("′"));
+    return !kind ? [] : kind === "forward" && isLast ? ["last"] : [kind];
+  });
 }
 
 function moment(d, now) {

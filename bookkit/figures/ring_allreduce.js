@@ -4,7 +4,7 @@
 function state(data, choice) {
   const k = choice.devices, key = `${k},${choice.size}`;
   return { k, ring: data.rings[k], chunks: data.chunks[key], sent: data.sent[key],
-    naive: data.naive[key], width: Math.min(100, Math.floor(480 / k)) };
+    naive: data.naive[key], code: data.code, width: Math.min(100, Math.floor(480 / k)) };
 }
 
 function steps(d) {
@@ -100,6 +100,11 @@ function moment(d, now) {
   const doing = d.ring[now - 1].map((c, i) =>
     `device ${i} ${verb} chunk ${c} from device ${(i - 1 + k) % k}`).join(", ");
   return `Round ${now} of ${steps(d)}, ${phase}: ${doing}. ${result(d, now)}`;
+}
+
+function acts(d, now) {
+  if (now < d.k) return [now ? "add" : "start"];
+  return [...(now === d.k ? ["own"] : []), now === steps(d) ? "last" : "copy"];
 }
 
 function result(d, now) {

@@ -12,6 +12,11 @@ MIN_DEVICES, MAX_DEVICES = 2, 8
 #: Numbers in the array. 840 divide evenly by 2 to 8, the others not always.
 SIZES = ("840", "1000", "10")
 ITEMSIZE = 4
+CODE = frame.listing(
+    allreduce.reduce_scatter, allreduce.allgather, start="partial = [chunks",
+    add=("partial = pass_on(", "partial[i] +="), own="write(sums, ring(k)[k - 2]",
+    copy=("sums = pass_on(", "write(sums, arriving"), last="send(sums[i - 1]",
+)  # fmt: skip
 CONTROLS = (
     frame.Slider("devices", "Devices k", MIN_DEVICES, MAX_DEVICES),
     frame.Select("size", "Numbers in the array", SIZES),
@@ -40,7 +45,7 @@ def figure(devices=4, size=840, name="ring-allreduce"):
 
 
 def data():
-    """What the page holds, for JSON.
+    """What the page holds, for JSON: `code`, a `frame.listing`, and
 
     `rings`: k -> `allreduce.ring(k)`. `chunks`: "k,size" -> bytes of each chunk.
     `sent` and `naive`: "k,size" -> bytes that each device sends in all, in a ring and
@@ -49,6 +54,7 @@ def data():
     counts = range(MIN_DEVICES, MAX_DEVICES + 1)
     both = [(k, int(size)) for k in counts for size in SIZES]
     return {
+        "code": CODE,
         "rings": {str(k): allreduce.ring(k) for k in counts},
         "chunks": {f"{k},{n}": _chunks(k, n) for k, n in both},
         "sent": {f"{k},{n}": _sent("ring", k, n) for k, n in both},

@@ -5,7 +5,7 @@
 function state(data, choice) {
   const k = choice.devices, { at, pairs } = data[choice.order][k];
   const most = pairs.map((row) => Math.max(...row)), size = 4 / at[0][0].length ** 2;
-  return { k, at, pairs, most, size, title: choice.order,
+  return { k, at, pairs, most, size, code: data.code, title: choice.order,
     chunks: k * at[0][0].length, unit: Math.floor(232 / (4 * k)) };
 }
 
@@ -75,6 +75,10 @@ function summary(d) {
   return `The ${d.title} order, k = ${d.k} devices, ${d.chunks} chunks, causal: round by ` +
     `round the busiest device computes ${d.most.join(", ")} pairs of chunks${quarter}. ` +
     `Of the devices' time, ${ratio(100 * (d.k * all - done), d.k * all, 1)}% is waiting.`;
+}
+
+function acts(d, now) {
+  return now ? ["round", ...(now === d.k ? ["end"] : [])] : ["start"];
 }
 
 function moment(d, now) {

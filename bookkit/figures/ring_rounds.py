@@ -9,6 +9,10 @@ from . import frame
 
 ORDERS = {"contiguous": ring_attention.contiguous, "zigzag": ring_attention.zigzag}
 COUNTS = range(2, 9)  # of devices
+CODE = frame.listing(
+    ring_attention.forward, start="k, messages =", end="Os = [",
+    round=("arriving = pass_on(", "state[a] = attend(", "messages = arriving"),
+)  # fmt: skip
 CONTROLS = (
     frame.Select("order", "Order", tuple(ORDERS)),
     frame.Slider("devices", "Devices k", COUNTS[0], COUNTS[-1]),
@@ -32,12 +36,13 @@ def figure(order="contiguous", devices=4, name="ring-rounds"):
 
 
 def data():
-    """What the page holds, for JSON: order -> k -> `at` and `pairs`.
+    """What the page holds, for JSON: `code`; order -> k -> `at` and `pairs`.
 
     For each round, of each device: whose keys and values it has, how many it computes.
     """
-    return {name: {str(k): _rounds(make(k)) for k in COUNTS}
-            for name, make in ORDERS.items()}  # fmt: skip
+    orders = {name: {str(k): _rounds(make(k)) for k in COUNTS}
+              for name, make in ORDERS.items()}  # fmt: skip
+    return {"code": CODE, **orders}
 
 
 def _rounds(order):

@@ -8,19 +8,38 @@
 //   drawing(d, now)       the inside of the SVG after `now` steps of the clock
 //   summary(d)            all of it in words and numbers
 //   moment(d, now)        in words, what happens in step `now`
+//   acts(d, now)          names of marks, where the state has a listing `code`: lines
+//                         that step `now` runs
+// A figure that has a const NARROW can also be drawn so many wide, if `d.narrow`.
 let colours, inks; // of device i, from the page's data
 
 // The state of a choice, with `name`, the figure's id, which the hatches need.
-function chosen(stored, choice, name) {
+function chosen(stored, choice, name, narrow = false) {
   ({ colours, inks } = stored);
-  return { ...state(stored.data, choice), name };
+  return { ...state(stored.data, choice), name, narrow };
+}
+
+function across(d) {
+  return d.narrow ? NARROW : 700;
+}
+
+// The lines of the listing, and of each whether step `now` runs it.
+function listing(d, now) {
+  const on = d.code ? acts(d, now).flatMap((name) => d.code.marks[name]) : [];
+  return (d.code?.lines ?? []).map((line, n) => [line, on.includes(n)]);
+}
+
+function codeOf(lines) {
+  const escaped = (line) => line.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  return lines.map(([line, on]) => `<code${on ? ' class="now" aria-current="step"' : ""}>` +
+    `${escaped(line)}</code>`).join("");
 }
 
 // All that a page shows of a state. The last step of another choice may be earlier.
 function view(d, clock = steps(d)) {
   const now = Math.min(clock, steps(d));
-  return { now, last: steps(d), box: `0 0 700 ${height(d)}`, summary: summary(d),
-    moment: moment(d, now), drawing: drawing(d, now) };
+  return { now, last: steps(d), box: `0 0 ${across(d)} ${height(d)}`, summary: summary(d),
+    moment: moment(d, now), drawing: drawing(d, now), code: codeOf(listing(d, now)) };
 }
 
 function range(n) {
@@ -59,7 +78,7 @@ function work(d, device, kind, [x, y, width, height], label = "", state = "") {
   const meaning = d.lane && `<title>${d.lane} ${device}: ${kind} ${label}</title>`;
   return `<g class="work ${state}">${meaning ?? ""}<rect ${at} fill="${fill}"/>${hatch}` +
     `<text x="${x + Math.floor(width / 2)}" y="${y + Math.floor(height / 2) + 4}" ` +
-    `text-anchor="middle" font-size="${width > 15 ? 11 : 8}" ` +
+    `text-anchor="middle" font-size="${width > 15 ? 11 : 9}" ` +
     `fill="${ink}"${rim}>${label}</text></g>`;
 }
 

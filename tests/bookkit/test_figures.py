@@ -9,6 +9,7 @@ from html_check import OUTSIDE_CSS, is_outside, loaded
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit.figures import (
+    allreduce_ways,
     cost_calculator,
     data_parallel_step,
     device_mesh,
@@ -27,6 +28,11 @@ JOB = {"mode": "dist_sync", "workers": 3, "servers": 2, "keys": 2, "slow": 3}
 END = ceil(max(s[3] for run in one_setting.data()["spans"].values() for s in run))
 #: kind: its module, what makes it, what it shows at first, other choices.
 FIGURES = {
+    "allreduce_ways": (
+        allreduce_ways, (), {"devices": 6, "clock": 10},
+        [{"devices": k, "clock": now} for k in (2, 3, 8, 13, 16)
+         for now in (0, 1, k - 1, 2 * k - 2)],
+    ),
     "cost_calculator": (
         cost_calculator, MACHINES, COST,
         [{**COST, **other, "model": "own numbers"} for other in (
@@ -93,6 +99,8 @@ def test_without_scripts_the_figure_is_complete_and_loads_nothing(kind):
     )
     words = {p["data-role"]: p.string for p in page.find_all("p")}
     assert words == {"summary": view["summary"], "moment": view["moment"]}
+    code = page.find("pre", class_="code")
+    assert (code.decode_contents() if code else "") == soup(view["code"]).decode()
     assert page.find("p", {"data-role": "moment"})["aria-live"] == "polite"
     assert page.svg["aria-label"] == view["summary"] and page.svg["role"] == "img"
     assert page.find(class_="controls").has_attr("hidden")
@@ -171,6 +179,7 @@ def test_a_script_that_throws_says_which_figure_and_in_what(monkeypatch):
          "unknown way 'star': naive, tree"),
         ("cost_calculator", (VGG11, GPU, Link(1.0, 1e-9)),
          "latency from 0 to 100000, not 1000000"),
+        ("allreduce_ways", (17,), "the figure shows 2 to 16 devices, not 17"),
         ("data_parallel_step", (5, 256), "the figure shows 1 to 4 devices, not 5"),
         ("data_parallel_step", (2, 6),
          "the figure shows minibatches of 4, 8, … 256, not 6"),

@@ -32,6 +32,7 @@ function note() {
     summary: find("summary").textContent, moment: find("moment").textContent,
     label: svg.getAttribute("aria-label"), box: svg.getAttribute("viewBox"),
     drawing: root.querySelector(".drawing").innerHTML,
+    code: root.querySelector(".code")?.innerHTML ?? "",
     hidden: root.querySelector(".controls").hidden,
     clock: find("clock") && find("clock-value").textContent + "/" + find("clock").max,
   });
@@ -113,5 +114,6 @@ def assert_shown(seen, choices, script):
         assert page["summary"] == page["label"] == view["summary"], choice
         assert (page["moment"], page["box"]) == (view["moment"], view["box"]), choice
         assert str(soup(page["drawing"])) == str(soup(view["drawing"])), choice
+        assert str(soup(page["code"])) == str(soup(view["code"])), choice
         if page["clock"]:
             assert page["clock"] == f"{view['now']}/{view['last']}", choice
