@@ -9,6 +9,7 @@
 | `ring_rounds` | ring attention: who has whose keys, computes and waits |
 | `pipeline_schedule` | GPipe, 1F1B and those with shorter bubbles, slot by slot |
 | `device_mesh` | a mesh to turn: the groups of a device, and its bytes |
+| `shard_memory` | what each device holds, by what ZeRO's stages divide |
 | `server_traffic` | workers and servers, message by message; `ps_run` computes it |
 | `cost_calculator` | a step's time and efficiency, by the formulas of `d2l_ext.scale` |
 | `ps_chart` | the start of a job and a step of it, from the logs of its processes |

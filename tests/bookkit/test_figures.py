@@ -19,6 +19,7 @@ from bookkit.figures import (
     ring_allreduce,
     ring_rounds,
     server_traffic,
+    shard_memory,
 )
 from d2l_ext.scale.link import Link
 from d2l_ext.scale.sizes import LSTM, MODELS, VGG11, Model
@@ -69,6 +70,14 @@ FIGURES = {
         ring_rounds, (), {"order": "contiguous", "devices": 4, "clock": 4},
         [{"order": order, "devices": k, "clock": now} for order in ring_rounds.ORDERS
          for k in (2, 5, 8) for now in (0, 1, k)],
+    ),
+    "shard_memory": (
+        shard_memory, (), {"network": "six layers of 128 × 128", "optimizer": "Adam",
+                           "numbers": "mixed precision", "devices": 4, "clock": 3},
+        [{"network": net, "optimizer": name, "numbers": "float32", "devices": k,
+          "clock": now} for net, name, k in zip(
+              shard_memory.NETWORKS, shard_memory.OPTIMIZERS, (1, 7, 64))
+         for now in range(4)],
     ),
     "server_traffic": (
         server_traffic, (), {**JOB, "clock": 20},
@@ -194,6 +203,8 @@ def test_a_script_that_throws_says_which_figure_and_in_what(monkeypatch):
         ("ring_allreduce", (9, 840), "the figure shows 2 to 8 devices, not 9"),
         ("ring_allreduce", (4, 11),
          "the figure shows 840, 1000, 10 numbers, not 11"),
+        ("shard_memory", ("LeNet", 65), "shows 1 to 64 devices, not 65"),
+        ("shard_memory", ("LeNet", 4, "LARS"), "SGD, momentum, Adam, not 'LARS'"),
         ("server_traffic", ("sync",),
          "unknown kind of store 'sync': dist_sync or dist_async"),
         ("server_traffic", ("dist_sync", 5), "workers from 1 to 4, not 5"),

@@ -1,0 +1,69 @@
+"""What each device holds, by what is divided: weights, gradients and states in bytes.
+
+The script computes what `memory.bytes_held` and `bytes_sent` do. The page holds what
+the library's optimizers keep for a parameter, by `state_bytes`.
+"""
+
+from math import prod
+
+from d2l_ext.data_parallel import lenet
+from d2l_ext.memory import STAGES, state_bytes
+
+from . import frame
+
+_lenet = [prod(shape) for shape in lenet.SHAPES]
+#: Numbers of parameters, layer by layer.
+NETWORKS = {
+    "six layers of 128 × 128": [128 * 128] * 6,
+    "LeNet": [sum(_lenet[n : n + 2]) for n in range(0, len(_lenet), 2)],
+    "7.5 billion parameters": [7_500_000_000],
+}
+OPTIMIZERS = {"SGD": ("sgd", {}), "momentum": ("sgd", {"momentum": 0.9}),
+              "Adam": ("adam", {})}  # fmt: skip
+#: Bytes of a weight, and of a gradient.
+NUMBERS = {"mixed precision": 2, "float32": 4}
+MAX_DEVICES = 64
+CONTROLS = (
+    frame.Select("network", "Network", tuple(NETWORKS)),
+    frame.Select("optimizer", "Optimizer", tuple(OPTIMIZERS)),
+    frame.Select("numbers", "Numbers", tuple(NUMBERS)),
+    frame.Slider("devices", "Devices k", 1, MAX_DEVICES),
+    frame.Clock("Stage", unit="stage"),
+)
+
+
+def figure(network="six layers of 128 × 128", devices=4, optimizer="Adam",
+           numbers="mixed precision", name="shard-memory"):  # fmt: skip
+    """The figure for a notebook: a bar for each device, a clock over ZeRO's stages.
+
+    `network`, `optimizer`, `numbers`: one of `NETWORKS`, `OPTIMIZERS`, `NUMBERS`.
+    `devices`: k, 1 to 64. `name`: its id in the page. Raises `ValueError` for what the
+    figure cannot show. Developed in the chapter *Sharded data parallelism*.
+    """
+    if devices not in range(1, MAX_DEVICES + 1):
+        raise ValueError(f"the figure shows 1 to 64 devices, not {devices!r}")
+    for value, known in ((network, NETWORKS), (optimizer, OPTIMIZERS),
+                         (numbers, NUMBERS)):  # fmt: skip
+        if value not in known:
+            raise ValueError(f"the figure shows {', '.join(known)}, not {value!r}")
+    choice = {"network": network, "optimizer": optimizer, "numbers": numbers,
+              "devices": devices}  # fmt: skip
+    return frame.figure("shard_memory", name, "Replicas to show", CONTROLS, choice,
+                        data())  # fmt: skip
+
+
+def data():
+    """What the page holds, for JSON: `stages`; `networks`, name -> sizes of layers;
+    `numbers`, name -> bytes; `states`: "optimizer,numbers" -> bytes for a parameter.
+    """
+    states = {f"{name},{numbers}": _kept(*made, itemsize)
+              for name, made in OPTIMIZERS.items()
+              for numbers, itemsize in NUMBERS.items()}  # fmt: skip
+    return {"stages": STAGES, "networks": NETWORKS, "numbers": NUMBERS,
+            "states": states}  # fmt: skip
+
+
+def _kept(optimizer, options, itemsize):
+    half = itemsize == 2
+    options = {**options, "multi_precision": half}
+    return state_bytes(optimizer, options, "float16" if half else "float32")
