@@ -31,10 +31,6 @@ function held(d, name, now) {
   return has;
 }
 
-function members(bits) {
-  return range(32).filter((j) => bits & (2 ** j)).length;
-}
-
 // Bytes that each device has sent after `now` rounds.
 function sent(d, name, now) {
   const { of, rounds } = d.ways[name], bytes = range(d.k).map(() => 0);
@@ -63,25 +59,22 @@ function panel(d, name, now, x, y) {
       `${number(busiest(d, name, all))} B sent`, "start");
 }
 
-function middleOf(d, i, x) {
-  return x + i * d.apart + Math.floor(d.apart / 2);
-}
-
 // A device: its chunks, each as wide as there are devices' numbers in it.
 function column(d, name, has, i, x, y) {
   const { of } = d.ways[name], wide = Math.min(32, d.apart - 4), top = y + 78;
-  const left = middleOf(d, i, x) - Math.floor(wide / 2);
+  const middle = x + i * d.apart + Math.floor(d.apart / 2);
+  const left = middle - Math.floor(wide / 2);
   const edge = (c) => Math.floor((72 * c) / of);
   const chunks = has[i].map((bits, c) => swatch(i, [left, top + edge(c),
-    Math.max(1, Math.floor((wide * members(bits)) / d.k)), edge(c + 1) - edge(c)]));
+    Math.max(1, Math.floor((wide * range(d.k).filter((j) => bits & (2 ** j)).length) / d.k)), edge(c + 1) - edge(c)]));
   return ground(left, top, wide, 72) + chunks.join("") +
-    text(middleOf(d, i, x), top + 86, i, "middle", 10);
+    text(middle, top + 86, i, "middle", 10);
 }
 
 // A message: an arc over the devices between, the higher the farther.
 function arc(d, from, to, x, y) {
   const shift = Math.min(4, Math.floor(d.apart / 5)) * (from < to ? 1 : -1);
-  const [a, b] = [middleOf(d, from, x) - shift, middleOf(d, to, x) - shift];
+  const [a, b] = [from, to].map((i) => x + Math.floor((i + 0.5) * d.apart) - shift);
   const high = 12 + Math.floor((70 * Math.abs(from - to)) / d.k) + (from < to ? 0 : 8);
   return `<path class="arrow now" d="M${a} ${y + 74}Q${Math.floor((a + b) / 2)} ` +
     `${y + 74 - high} ${b} ${y + 75}" marker-end="url(#${d.name}-tip)"/>`;
@@ -89,9 +82,8 @@ function arc(d, from, to, x, y) {
 
 function summary(d) {
   const each = d.names.map((name) => {
-    const all = d.ways[name].rounds.length, bytes = busiest(d, name, all);
-    return `${name} ${all} rounds, ${number(bytes)} bytes or ` +
-      `${ratio(bytes, d.nbytes, 2)} arrays`;
+    const all = d.ways[name].rounds.length, most = busiest(d, name, all);
+    return `${name} ${all} rounds, ${number(most)} bytes or ${ratio(most, d.nbytes, 2)} arrays`;
   });
   return `k = ${d.k} devices, an array of ${number(d.nbytes)} bytes. What the busiest ` +
     `device sends: ${each.join("; ")}.`;

@@ -8,11 +8,10 @@ from d2l_ext.data_parallel import allreduce, halving
 
 from . import frame
 
-MIN_DEVICES, MAX_DEVICES = 2, 16
-#: Numbers of 4 bytes in the array: 2 to 16 devices divide them evenly.
-SIZE, ITEMSIZE = 720_720, 4
+COUNTS = range(2, 17)  # of devices
+NBYTES = 4 * 720_720  # of the array, whose numbers they all divide evenly
 CONTROLS = (
-    frame.Slider("devices", "Devices k", MIN_DEVICES, MAX_DEVICES),
+    frame.Slider("devices", "Devices k", COUNTS[0], COUNTS[-1]),
     frame.Clock("Round", unit="round"),
 )
 #: The lines that send: first towards the sum, then with it.
@@ -21,11 +20,9 @@ CODE = frame.listing(
     allreduce.allgather, halving.fold, halving.halve, halving.double, excerpt=True,
     **{"star +": "data[0][:] +=", "star =": "data[0].copyto(",
        "tree +": "data[parent] +=", "tree =": "send(data[parent], data[child])",
-       "ring +": ("partial = pass_on(", "partial[i] +="),
-       "ring =": ("sums = pass_on(", "write(sums, arriving"),
-       "ring last": "send(sums[i - 1]",
-       "fold +": "x += send(", "fold =": "send(x, other)",
-       "halving +": ("send(partial[j]", "half +="),
+       "ring +": ("partial = pass_on(", "partial[i] +="), "fold +": "x += send(",
+       "ring =": ("sums = pass_on(", "write(sums, arr"), "fold =": "send(x, other)",
+       "halving +": ("send(partial[j]", "half +="), "ring last": "send(sums[i - 1]",
        "halving =": ("c: send(x, to[i][c])", "last or x.copyto")},
 )  # fmt: skip
 
@@ -36,8 +33,6 @@ def figure(devices=6, name="allreduce-ways"):
     `devices`: k, 2 to 16. `name`: its id in the page. Raises `ValueError` for what the
     figure cannot show. Developed in the chapter *Halving and doubling*.
     """
-    if devices not in range(MIN_DEVICES, MAX_DEVICES + 1):
-        raise ValueError(f"the figure shows 2 to 16 devices, not {devices!r}")
     return frame.figure("allreduce_ways", name, "Devices to show", CONTROLS,
                         {"devices": devices}, data())  # fmt: skip
 
@@ -48,15 +43,13 @@ def data():
     `ways`: k -> way -> `of`, into how many chunks an array is cut, and `rounds`: lists
     of messages [from, to, first chunk, how many].
     """
-    counts = range(MIN_DEVICES, MAX_DEVICES + 1)
-    return {"nbytes": SIZE * ITEMSIZE, "code": CODE,
-            "ways": {str(k): {name: make(k) for name, make in WAYS.items()}
-                     for k in counts}}  # fmt: skip
+    ways = {str(k): {name: make(k) for name, make in WAYS.items()} for k in COUNTS}
+    return {"nbytes": NBYTES, "code": CODE, "ways": ways}
 
 
 def _star(k):
-    others = range(1, k)
-    return _way(1, [[[i, 0, 0, 1]] for i in others], [[[0, i, 0, 1]] for i in others])
+    up = [[[i, 0, 0, 1]] for i in range(1, k)]
+    return _way(1, up, _back(up)[::-1])
 
 
 def _tree(k):

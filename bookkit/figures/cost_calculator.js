@@ -2,7 +2,8 @@
 // computes as d2l_ext.scale.step does. There is no clock.
 
 // The dashes of the ways' curves.
-const DASHES = ["2 3", "9 4", "none", "4 2", "9 3 2 3"];
+const DASHES = ["2 3", "9 4", "none", "4 2", "9 3 2 3", "12 3", "1 2"];
+const COLOURS = [0, 1, 2, 3, 4, 5, 7];
 const LEFT = 90, WIDTH = 560, BOTTOM = 290, HIGH = 150, OCTAVE = 40;
 
 // The numbers of the choice, within their limits, and what follows from them.
@@ -25,8 +26,9 @@ function costs(d, way, devices) {
   const each = d.scaling === "each device", share = d.overlap ? 1 - 1 / d.arrays : 0;
   const batch = each ? d.batch * devices : d.batch;
   const compute = computing(d, batch / devices);
-  const moved = devices > 1 ? communication(d, way, devices) : 0;
-  const hidden = share * Math.min(moved, d.backward * (compute - 1e-3 * d.overhead));
+  const mesh = way === "mesh" ? onMesh(d, compute, batch, devices) : compute;
+  const moved = mesh - compute + (devices > 1 ? communication(d, way, devices) : 0);
+  const hidden = way === "mesh" ? 0 : share * Math.min(moved, d.backward * (compute - 1e-3 * d.overhead));
   const seconds = compute + moved - hidden;
   const one = computing(d, d.batch);
   const efficiency = each ? one / seconds : one / (devices * seconds);
@@ -41,8 +43,14 @@ function computing(d, examples) {
 function communication(d, way, devices) {
   const compressed = d.compression === "yes" && way === "servers";
   const arrays = d.flat ? 1 : d.arrays, nbytes = 4 * d.parameters;
-  const alpha = 1e-6 * d.latency, beta = 8 / (d.bandwidth * 1e9);
+  const [alpha, beta] = linkOf(d, false);
   const packing = compressed ? 1e-9 * d.packing * nbytes : 0;
+  if (way === "mesh") return 0;
+  if (way === "hierarchy") {
+    const inside = hostOf(d, devices), hosts = devices / inside;
+    return ringSeconds(inside, arrays, nbytes, linkOf(d, true)) +
+      ringSeconds(hosts, arrays, nbytes / inside, linkOf(d, false));
+  }
   if (way === "servers") {
     const pushed = compressed ? d.twoBit : 1;
     const carried = (1 + pushed) * nbytes * Math.max(1, devices / d.servers);
@@ -57,6 +65,50 @@ function communication(d, way, devices) {
   const rounds = way === "tree" ? 2 * Math.ceil(Math.log2(devices)) : 2 * (devices - 1);
   const message = way === "ring" ? nbytes / devices : nbytes;
   return packing + rounds * (arrays * alpha + message * beta);
+}
+
+// Latency and seconds per byte of a link inside a host, or of one between hosts.
+function linkOf(d, inside) {
+  const [alpha, speed] = inside ? [d.nearby, d.inside] : [d.latency, d.bandwidth];
+  return [1e-6 * alpha, 8 / (speed * 1e9)];
+}
+
+// Seconds of a ring of k devices.
+function ringSeconds(k, arrays, nbytes, [alpha, beta]) {
+  return 2 * (k - 1) * (arrays * alpha + (nbytes / k) * beta);
+}
+
+function divisor(a, b) {
+  return b ? divisor(b, a % b) : a;
+}
+
+// Devices in each host, if all hosts have as many.
+function hostOf(d, devices) {
+  return devices <= d.per_host ? devices : divisor(d.per_host, devices);
+}
+
+// The lengths of a mesh: pipeline, data, tensor.
+function meshOf(d, devices) {
+  const t = divisor(d.tensor, devices), p = divisor(d.pipeline, devices / t);
+  return [p, devices / (p * t), t];
+}
+
+// Seconds of a step on a mesh, by step.mesh_seconds. The axis tensor is the innermost, the
+// pipeline the outermost; an axis has the slow links if one of its groups has two hosts.
+function onMesh(d, compute, batch, devices) {
+  const [p, replicas, t] = meshOf(d, devices), m = d.chunks, host = hostOf(d, devices);
+  const carried = (4 * batch * d.border) / replicas;
+  const sent = [p > 1 ? 2 * carried : 0,
+    (2 * (replicas - 1) * 4 * d.parameters) / (replicas * p * t),
+    (d.sums / p) * ((2 * (t - 1)) / t) * carried];
+  const messages = [p > 1 ? 2 * m : 0, 2 * (replicas - 1), (m * d.sums * 2 * (t - 1)) / p];
+  const spans = [devices, replicas * t, t];
+  const seconds = sent.map((nbytes, axis) => {
+    const [alpha, beta] = linkOf(d, host % spans[axis] === 0);
+    return messages[axis] * alpha + nbytes * beta;
+  });
+  const border = seconds[0] / Math.max(1, messages[0]);
+  return ((m + p - 1) / m) * (compute + seconds[2]) + 2 * (p - 1) * border + seconds[1];
 }
 
 // The efficiency on each number of devices.
@@ -111,15 +163,15 @@ function allCurves(d) {
   const chosen = d.ways.indexOf(d.way), y = heightOf(d.efficiency);
   const at = LEFT + whole(OCTAVE * Math.log2(d.devices));
   return d.ways.map((_, i) => oneCurve(d, i, i === chosen)).join("") +
-    `<circle cx="${at}" cy="${y}" r="5" fill="${colours[chosen]}"/>` +
+    `<circle cx="${at}" cy="${y}" r="5" fill="${colours[COLOURS[chosen]]}"/>` +
     text(at, y - 9, decimal(d.efficiency), "middle", 11, "now");
 }
 
 function oneCurve(d, i, chosen) {
   const points = d.curves[i].map((e, n) => `${LEFT + OCTAVE * n} ${heightOf(e)}`);
-  const style = `fill="none" stroke="${colours[i]}" stroke-width="${chosen ? 3 : 2}" ` +
+  const style = `fill="none" stroke="${colours[COLOURS[i]]}" stroke-width="${chosen ? 3 : 2}" ` +
     `stroke-dasharray="${DASHES[i]}"`;
-  const y = BOTTOM - HIGH + 10 + 22 * i;
+  const y = BOTTOM - HIGH + 8 + 21 * i;
   return `<path d="M${points.join("L")}" ${style}/><path d="M592 ${y}H612" ${style}/>` +
     text(617, y + 4, called(d, d.ways[i]), "start", 11, chosen ? "now" : "");
 }
@@ -134,7 +186,7 @@ function summary(d) {
   return `${d.model}, ${number(Math.floor(d.parameters))} parameters or ` +
     `${digits(4e-6 * d.parameters)} MB of gradients, ${number(d.batch)} examples for ` +
     `${d.scaling}, ${digits(d.bandwidth)} Gbit/s, ${digits(d.latency)} µs. Exchange: ` +
-    `${called(d, d.way)}. Efficiency on ${on.map(number).join(", ")} devices: ` +
+    `${inWords(d)}. Efficiency on ${on.map(number).join(", ")} devices: ` +
     `${own.map(decimal).join(", ")}.`;
 }
 
@@ -142,7 +194,8 @@ function moment(d) {
   const others = d.ways
     .map((way) => `${called(d, way)} ${time(costs(d, way, d.devices).seconds)}`);
   return `A step on ${number(d.devices)} devices takes ${time(d.seconds)}: computing ` +
-    `${time(d.compute)}, exchange ${time(d.moved)}, of which ${time(d.hidden)} behind ` +
+    `${time(d.compute)}, exchange ${time(d.moved)}${d.way === "mesh"
+      ? " with the bubble" : ""}, of which ${time(d.hidden)} behind ` +
     `the backward pass. ${percent(d.waiting)} of the step is waiting, ` +
     `${percent(d.started)} overhead. Efficiency ` +
     `${decimal(d.efficiency)}, speed-up ${digits(d.speed_up)}. With each exchange: ` +
@@ -152,6 +205,18 @@ function moment(d) {
 function called(d, way) {
   const servers = d.servers === 1 ? "1 server" : `${number(d.servers)} servers`;
   return way === "servers" ? servers : way;
+}
+
+// The chosen way with its numbers.
+function inWords(d) {
+  if (d.way === "hierarchy") {
+    const inside = hostOf(d, d.devices);
+    return `hierarchy, hosts of ${number(inside)} with ${digits(d.inside)} Gbit/s inside`;
+  }
+  if (d.way !== "mesh") return called(d, d.way);
+  const [p, replicas, t] = meshOf(d, d.devices);
+  return `mesh, data ${number(replicas)} × tensor ${t} × pipeline ${p}, ` +
+    `${number(d.chunks)} micro-batches, hosts of ${number(hostOf(d, d.devices))}`;
 }
 
 function whole(x) {

@@ -1,14 +1,17 @@
 """What a training step costs on a cluster: numbers to choose, and a curve over devices.
 
 Without a kernel the figure's script computes what `d2l_ext.scale.step` does; a test
-compares the two over a grid of settings.
+compares the two over a grid of settings. Its mesh has what `meshes.decoder` says of a
+stage in the middle, with equal shares for all.
 """
 
 from dataclasses import dataclass
-from math import log
+from math import log, prod
 
 from d2l_ext.scale import step
-from d2l_ext.scale.sizes import MODELS
+from d2l_ext.scale.link import Link
+from d2l_ext.scale.sizes import LENET, LSTM, VGG11, Model
+from d2l_ext.tensor_parallel.transformer import Decoder
 
 from . import frame
 
@@ -17,6 +20,19 @@ SCALING = ("each device", "all devices")
 SENT = ("array by array, during backward", "array by array, after it",
         "in one array, after it")  # fmt: skip
 OWN = "own numbers"
+#: A link inside a host: 450 GB/s.
+FAST = Link(5e-6, 1 / 450e9)
+#: Ways of the exchange: those of an allreduce, two kinds of links, a mesh.
+WAYS = (*step.WAYS, "hierarchy", "mesh")
+#: The large decoder of *Data × tensor × pipeline*; an example is a text.
+_LARGE, TOKENS = Decoder(32_000, width=7168, heads=56, layers=48, tied=False), 2048
+_shapes = [prod(shape) for shape in _LARGE.shapes().values()]
+_count = sum(_shapes)
+DECODER = Model("large decoder", _count, len(_shapes), 6.0 * _count * TOKENS)
+#: For a mesh, of an example: the numbers that go from stage to stage, and how often
+#: they are summed along the axis tensor, forward and backward.
+MODELS = {LENET: (800, 8), VGG11: (4096, 22), LSTM: (35 * 1500, 4),
+          DECODER: (TOKENS * _LARGE.width, 4 * _LARGE.layers)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,6 +51,11 @@ class Number:
     whole: bool = False
     least: float = None
 
+    def check(self, value):
+        if not self.low <= value <= self.high:
+            raise ValueError(f"the figure shows {self.role} from {self.low:g} to "
+                             f"{self.high:g}, not {value!r}")  # fmt: skip
+
     def html(self, value):
         base, by = (2, "1") if self.whole else (10, "0.1")
         edges = [round(log(x, base), 6) for x in (self.least or self.low, self.high)]
@@ -52,7 +73,7 @@ class Number:
 NUMBERS = (
     Number("parameters", "Parameters", "", 1e3, 1e12),
     Number("arrays", "Arrays", "", 1, 16384, whole=True),
-    Number("example", "Computing", "µs per example", 0.01, 1e7),
+    Number("example", "Computing", "µs per example", 0.01, 1e9),
     Number("overhead", "Overhead", "ms per step", 0, 1e4, least=0.01),
     Number("batch", "Batch", "examples", 1, 2**24, whole=True),
     Number("devices", "Devices", "", 1, 4096, whole=True),
@@ -60,30 +81,46 @@ NUMBERS = (
     Number("latency", "Latency", "µs", 0, 1e5, least=0.1),
     Number("servers", "Servers", "", 1, 4096, whole=True),
     Number("packing", "Packing", "ns per byte", 0, 100, least=0.01),
+    Number("per_host", "Devices in a host", "", 1, 4096, whole=True),
+    Number("inside", "Bandwidth in a host", "Gbit/s", 0.01, 1e5),
+    Number("nearby", "Latency in a host", "µs", 0, 1e5, least=0.1),
+    Number("tensor", "Mesh: tensor", "", 1, 64, whole=True),
+    Number("pipeline", "Mesh: pipeline", "", 1, 64, whole=True),
+    Number("chunks", "Micro-batches", "", 1, 1024, whole=True),
+    Number("border", "From stage to stage", "numbers", 1, 1e9),
+    Number("sums", "Sums along tensor", "", 1, 4096, whole=True),
 )
 _OF = {number.role: number for number in NUMBERS}
 CONTROLS = (
     frame.Select("model", "Model", (*(m.name for m in MODELS), OWN)),
-    *(_OF[role] for role in ("parameters", "arrays", "example", "overhead", "batch")),
-    frame.Select("scaling", "Batch of", SCALING),
-    *(_OF[role] for role in ("devices", "bandwidth", "latency")),
-    frame.Select("way", "Exchange", step.WAYS),
-    _OF["servers"],
-    frame.Select("sent", "Gradients", SENT),
-    frame.Select("compression", "Two-bit push to servers", ("no", "yes")),
-    _OF["packing"],
-)
+    frame.Select("way", "Exchange", WAYS),
+    *(_OF[role] for role in ("batch", "devices", "bandwidth")),
+    frame.Fold(
+        "Advanced: the network, the links, hosts, servers, a mesh",
+        *(_OF[role] for role in ("parameters", "arrays", "example", "overhead")),
+        frame.Select("scaling", "Batch of", SCALING),
+        frame.Select("sent", "Gradients", SENT),
+        *(_OF[role] for role in (
+            "latency", "per_host", "inside", "nearby", "tensor", "pipeline", "chunks",
+            "border", "sums", "servers")),
+        frame.Select("compression", "Two-bit push to servers", ("no", "yes")),
+        _OF["packing"],
+    ),
+)  # fmt: skip
 #: Devices for which the curve has points.
 DEVICES = [2**n for n in range(13)]
 
 
 def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
-           packing=1e-9, name="cost-calculator"):  # fmt: skip
+           packing=1e-9, per_host=8, inner=FAST, tensor=1, pipeline=1,
+           chunks=8, name="cost-calculator"):  # fmt: skip
     """The figure for a notebook: numbers to choose, a step's time and its efficiency.
 
-    `model`: one of `sizes.MODELS`. `device`: a `step.Device`, whose speed gives the
+    `model`: one of `MODELS`. `device`: a `step.Device`, whose speed gives the
     time per example; `link`: a `Link`. `batch`: examples for each device. `way`: one of
-    `step.WAYS`; `servers` and `packing`, seconds per byte, as in `step.Plan`. At
+    `WAYS`; `servers` and `packing`, seconds per byte, `per_host` and `inner` as in
+    `step.Plan`. `tensor`, `pipeline`, `chunks`: of a mesh, whose third axis is what is
+    left of the devices. Where they do not divide the devices, common divisors do. At
     first the arrays leave one by one, during the backward pass. `name`: its id in the
     page.
 
@@ -95,12 +132,14 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
         "example": 1e6 * model.flops / device.flops, "overhead": 1e3 * device.overhead,
         "batch": batch, "devices": devices, "bandwidth": 8e-9 / link.beta,
         "latency": 1e6 * link.alpha, "servers": servers, "packing": 1e9 * packing,
+        "per_host": per_host, "inside": 8e-9 / inner.beta, "nearby": 1e6 * inner.alpha,
+        "tensor": tensor, "pipeline": pipeline, "chunks": chunks,
+        **dict(zip(("border", "sums"), MODELS.get(model, (1, 1)))),
     }  # fmt: skip
     words = {"model": model.name, "scaling": SCALING[0], "way": way, "sent": SENT[0],
              "compression": "no"}  # fmt: skip
     rounded = {role: float(f"{x:.6g}") for role, x in numbers.items()}
     choice = {**rounded, "parameters": model.parameters, **words}
-    _check(choice)
     held = data(device.flops)
     return frame.figure(
         "cost_calculator", name, "Step to compute", CONTROLS, choice, held
@@ -116,22 +155,11 @@ def data(flops):
     """
     models = {
         m.name: {"parameters": m.parameters, "arrays": m.arrays,
-                 "example": float(f"{1e6 * m.flops / flops:.6g}")}
-        for m in MODELS
+                 "example": float(f"{1e6 * m.flops / flops:.6g}"),
+                 "border": border, "sums": sums}
+        for m, (border, sums) in MODELS.items()
     }  # fmt: skip
     limits = {n.role: [n.low, n.high, n.whole] for n in NUMBERS}
-    return {"models": models, "limits": limits, "ways": step.WAYS,
+    return {"models": models, "limits": limits, "ways": WAYS,
             "devices": DEVICES, "backward": step.BACKWARD,
             "two_bit": step.TWO_BIT, "sent": SENT}  # fmt: skip
-
-
-def _check(choice):
-    for role, known in (("model", [m.name for m in MODELS]), ("way", step.WAYS)):
-        if choice[role] not in known:
-            raise ValueError(f"unknown {role} {choice[role]!r}: {', '.join(known)}")
-    for n in NUMBERS:
-        if not n.low <= choice[n.role] <= n.high:
-            raise ValueError(
-                f"the figure shows {n.role} from {n.low:g} to {n.high:g}, not "
-                f"{choice[n.role]!r}"
-            )

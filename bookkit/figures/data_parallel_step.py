@@ -39,10 +39,6 @@ def figure(devices=2, batch=256, name="data-parallel-step"):
     Raises `ValueError` for what the figure cannot show.
     Developed in the chapter *Data parallelism from scratch*.
     """
-    if devices not in range(1, MAX_DEVICES + 1):
-        raise ValueError(f"the figure shows 1 to 4 devices, not {devices!r}")
-    if batch not in BATCHES:
-        raise ValueError(f"the figure shows minibatches of 4, 8, … 256, not {batch!r}")
     choice = {"devices": devices, "batch": batch}
     return frame.figure(
         "data_parallel_step", name, "Step to show", CONTROLS, choice, data()

@@ -28,9 +28,6 @@ def figure(mesh="2 × 2 × 2", device=5, name="device-mesh"):
     the page. Raises `ValueError` for what the figure cannot show.
     Developed in the chapter *Data × tensor × pipeline*.
     """
-    if mesh not in MESHES or device not in range(8):
-        raise ValueError(f"the figure shows devices 0 to 7 of {', '.join(MESHES)}, "
-                         f"not {device!r} of {mesh!r}")  # fmt: skip
     choice = {"mesh": mesh, "device": device, "clock": 0}
     return frame.figure("device_mesh", name, "Mesh to show", CONTROLS, choice, data())
 

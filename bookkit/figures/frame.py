@@ -32,6 +32,12 @@ class Slider:
     high: int
     step: int = 1
 
+    def check(self, value):
+        if value not in range(self.low, self.high + 1, self.step):
+            by = f" in steps of {self.step}" if self.step > 1 else ""
+            raise ValueError(f"the figure shows {self.role} from {self.low} to "
+                             f"{self.high}{by}, not {value!r}")  # fmt: skip
+
     def html(self, value):
         return (
             f'<label>{self.label} <input type="range" data-role="{self.role}" '
@@ -48,6 +54,11 @@ class Select:
     label: str
     options: tuple
 
+    def check(self, value):
+        if value not in self.options:
+            known = ", ".join(self.options)
+            raise ValueError(f"unknown {self.role} {value!r}: {known}")
+
     def html(self, value):
         options = "".join(
             f"<option{' selected' if option == value else ''}>{option}</option>"
@@ -57,6 +68,19 @@ class Select:
             f'<label>{self.label} <select data-role="{self.role}">{options}'
             "</select></label>"
         )
+
+
+class Fold:
+    """Controls that are shown when the reader opens them, under a `label`."""
+
+    def __init__(self, label, *controls):
+        self.label, self.controls = label, controls
+
+
+def flat(controls):
+    """All `controls` one after another, also those in folds."""
+    for control in controls:
+        yield from control.controls if isinstance(control, Fold) else [control]
 
 
 @dataclass(frozen=True)
@@ -137,11 +161,16 @@ def page(kind, name, label, controls, choice, data):
 
     `kind`: names the figure's script, `KIND.js` in this folder. `name`: its id in the
     page; two figures on a page need two names. `label`: what the controls are for.
-    `controls`: a list of `Slider`, `Select` and at most one `Clock`. `choice`: role ->
-    value at first. The clock is optional there, and at its end by default. `data`: for
-    the script's `state`, as JSON can hold it.
+    `controls`: a list of `Slider`, `Select`, `Fold` and at most one `Clock`. `choice`:
+    role -> value at first. The clock is optional there, and at its end by default.
+    `data`: for the script's `state`, as JSON can hold it. Raises `ValueError` for a
+    value that a control cannot have.
     """
+    for control in flat(controls):
+        if not isinstance(control, Clock):
+            control.check(choice[control.role])
     first = Script(kind, name, data).view(choice)
+    Slider("clock", "", 0, first["last"]).check(choice.get("clock", 0))
     name, summary = escape(name), escape(first["summary"])
     files = "shapes.js", f"{kind}.js", "page.js"
     return f"""<div class="d2l-figure" id="{name}" data-kind="{kind}">
@@ -186,10 +215,10 @@ def listing(*functions, excerpt=False, since="", **marks):
     if excerpt:
         kept = [line for line in lines if any(x in line for x in ("def ", *wanted))]
         lines = [line if line[:1] != " " else "    " + line.strip() for line in kept]
-    for part in wanted:
-        if not any(part in line for line in lines):
-            names = ", ".join(f.__name__ for f in functions)
-            raise ValueError(f"no line of {names} has {part!r}")
+    missing = [part for part in wanted if not any(part in line for line in lines)]
+    if missing:
+        names = ", ".join(f.__name__ for f in functions)
+        raise ValueError(f"no line of {names} has {missing[0]!r}")
     marks = {
         name: [n for n, line in enumerate(lines) if any(x in line for x in of_one)]
         for name, of_one in parts.items()
@@ -205,13 +234,18 @@ def _code(lines):
 
 
 def _controls(controls, choice):
-    shown = [
-        control.html(choice["now"], choice["last"])
-        if isinstance(control, Clock)
-        else control.html(choice[control.role])
-        for control in controls
-    ]
-    return "\n".join([*shown, '<button type="button" data-role="reset">Reset</button>'])
+    reset = '<button type="button" data-role="reset">Reset</button>'
+    return "\n".join([*(_control(control, choice) for control in controls), reset])
+
+
+def _control(control, choice):
+    if isinstance(control, Fold):
+        inside = "\n".join(_control(one, choice) for one in control.controls)
+        return (f"<details><summary>{control.label}</summary>\n"
+                f'<div class="fold">{inside}</div></details>')  # fmt: skip
+    if isinstance(control, Clock):
+        return control.html(choice["now"], choice["last"])
+    return control.html(choice[control.role])
 
 
 def _clock(choice):

@@ -65,10 +65,9 @@ function start(root) {
   function reserve() {
     const tallest = {};
     for (const c of controls) if (c.type === "range") tallest[c.dataset.role] = Number(c.max);
-    const select = controls.find((c) => c.options);
-    const states = select
-      ? [...select.options].map((o) => state({ ...tallest, [select.dataset.role]: o.value }))
-      : [state(tallest)];
+    const states = controls.filter((c) => c.options).reduce((choices, select) =>
+      choices.flatMap((choice) => [...select.options].map((o) =>
+        ({ ...choice, [select.dataset.role]: o.value }))), [tallest]).map(state);
     const longer = (a, b) => (b.length > a.length ? b : a);
     const longest = (texts) => texts.reduce(longer) + " and so on";
     const [whole, now] = words;

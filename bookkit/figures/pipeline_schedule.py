@@ -59,7 +59,6 @@ def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
     `name`: its id in the page. Raises `ValueError` for what the figure cannot show.
     Developed in the chapter *Micro-batches*.
     """
-    _check(schedule, stages, chunks)
     choice = {"schedule": schedule, "stages": stages, "chunks": chunks}
     return frame.figure("pipeline_schedule", name, "Schedule to show", CONTROLS, choice,
                         data())  # fmt: skip
@@ -117,12 +116,3 @@ def lanes_of(slots):
 def pack(lane):
     """Count what repeats: `FFF.B` -> `F3.B`."""
     return re.sub(r"(.)\1+", lambda run: f"{run[1]}{len(run[0])}", lane)
-
-
-def _check(schedule, stages, chunks):
-    if schedule not in SCHEDULES:
-        raise ValueError(f"unknown schedule {schedule!r}: {' or '.join(SCHEDULES)}")
-    for what, value, most in (("stages", stages, MAX_STAGES),
-                              ("micro-batches", chunks, MAX_CHUNKS)):  # fmt: skip
-        if value not in range(1, most + 1):
-            raise ValueError(f"the figure shows 1 to {most} {what}, not {value!r}")

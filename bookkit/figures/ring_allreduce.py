@@ -34,10 +34,6 @@ def figure(devices=4, size=840, name="ring-allreduce"):
     Raises `ValueError` for what the figure cannot show.
     Developed in the chapter *Allreduce*.
     """
-    if devices not in range(MIN_DEVICES, MAX_DEVICES + 1):
-        raise ValueError(f"the figure shows 2 to 8 devices, not {devices!r}")
-    if str(size) not in SIZES:
-        raise ValueError(f"the figure shows {', '.join(SIZES)} numbers, not {size!r}")
     choice = {"devices": devices, "size": str(size), "clock": devices - 1}
     return frame.figure(
         "ring_allreduce", name, "Allreduce to show", CONTROLS, choice, data()
@@ -63,8 +59,7 @@ def data():
 
 
 def _chunks(k, size):
-    edges = traffic.cuts(size, k)
-    return [(end - start) * ITEMSIZE for start, end in zip(edges, edges[1:])]
+    return [(end - start) * ITEMSIZE for start, end in traffic.spans(size, k)]
 
 
 def _sent(algorithm, k, size):

@@ -27,10 +27,6 @@ def figure(order="contiguous", devices=4, name="ring-rounds"):
     page. Raises `ValueError` for what the figure cannot show. Developed in the chapter
     *Long sequences*.
     """
-    if order not in ORDERS:
-        raise ValueError(f"unknown order {order!r}: {' or '.join(ORDERS)}")
-    if devices not in COUNTS:
-        raise ValueError(f"the figure shows 2 to 8 devices, not {devices!r}")
     choice = {"order": order, "devices": devices}
     return frame.figure("ring_rounds", name, "Ring to show", CONTROLS, choice, data())
 

@@ -37,7 +37,6 @@ def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
     """
     choice = {"mode": mode, "workers": workers, "servers": servers, "keys": keys,
               "slow": slow, "clock": clock}  # fmt: skip
-    _check(choice)
     return frame.figure(
         "server_traffic", name, "Job to show", CONTROLS, choice, data()
     )
@@ -77,17 +76,3 @@ def pack(run):
 
 def _letter(number):
     return "-" if number is None else CODE[number]
-
-
-def _check(choice):
-    if choice["mode"] not in ps_run.MODES:
-        known = " or ".join(ps_run.MODES)
-        raise ValueError(f"unknown kind of store {choice['mode']!r}: {known}")
-    for what, least, most in (
-        ("workers", 1, MAX_WORKERS), ("servers", 1, MAX_SERVERS), ("keys", 1, MAX_KEYS),
-        ("slow", 1, MAX_SLOW), ("clock", 0, ps_run.END),
-    ):  # fmt: skip
-        if choice[what] not in range(least, most + 1):
-            raise ValueError(
-                f"the figure shows {what} from {least} to {most}, not {choice[what]!r}"
-            )

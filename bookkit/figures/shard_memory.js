@@ -8,9 +8,12 @@ function state(data, choice) {
   const sizes = data.networks[choice.network], k = choice.devices;
   const itemsize = data.numbers[choice.numbers];
   const each = [itemsize, itemsize, data.states[`${choice.optimizer},${choice.numbers}`]];
-  const all = sizes.reduce((sum, n) => sum + n, 0);
-  return { ...choice, k, sizes, each, all, stages: data.stages,
-    whole: each.reduce((sum, n) => sum + n, 0) * all };
+  return { ...choice, k, sizes, each, all: sum(sizes), stages: data.stages,
+    whole: sum(each) * sum(sizes) };
+}
+
+function sum(numbers) {
+  return numbers.reduce((a, b) => a + b, 0);
 }
 
 function steps(d) {
@@ -23,8 +26,8 @@ function height() {
 
 // Parameters in chunk `c` of k, of all layers together.
 function chunk(d, c) {
-  return d.sizes.reduce((sum, n) =>
-    sum + Math.floor(((c + 1) * n) / d.k) - Math.floor((c * n) / d.k), 0);
+  return sum(d.sizes.map((n) =>
+    Math.floor(((c + 1) * n) / d.k) - Math.floor((c * n) / d.k)));
 }
 
 // Bytes of weights, gradients and states on device `i`: it looks after chunk i + 1.
@@ -39,28 +42,20 @@ function sent(d, i, stage) {
   return d.each[0] * (d.all - summed + (stage === 3 ? 2 : 1) * (d.all - last));
 }
 
-function total(bytes) {
-  return bytes.reduce((sum, n) => sum + n, 0);
-}
-
 function most(d, of, stage) {
-  return Math.max(...range(d.k).map((i) => total([of(d, i, stage)].flat())));
+  return Math.max(...range(d.k).map((i) => sum([of(d, i, stage)].flat())));
 }
 
 function drawing(d, now) {
   const apart = Math.floor((across(d) - 20) / d.k), high = most(d, held, now);
   const y = TOP + HIGH - Math.floor((HIGH * high) / d.whole), right = 10 + apart * d.k;
-  const line = (at) => `<path class="arrow todo" d="M10 ${at}H${right}"/>`;
-  return legend(d) + line(TOP) + line(y) +
+  const legend = PARTS.map(([name, kind], part) =>
+    work(d, part, kind, [10 + 112 * part, 4, 14, 14]) +
+    text(29 + 112 * part, 16, `${name} ${d.each[part]} B`, "start"));
+  return `${legend.join("")}<path class="arrow todo" d="M10 ${TOP}H${right}M10 ${y}H${right}"/>` +
     text(10, 38, `${number(d.whole)} B each, nothing divided`, "start", 10) +
     text(right, now ? y - 5 : 38, now ? `${number(high)} B` : "", "end", 11, "now") +
     range(d.k).map((i) => bar(d, i, now, 10 + i * apart, apart)).join("");
-}
-
-function legend(d) {
-  return PARTS.map(([name, kind], part) =>
-    work(d, part, kind, [10 + 112 * part, 4, 14, 14]) +
-    text(29 + 112 * part, 16, `${name} ${d.each[part]} B`, "start")).join("");
 }
 
 function bar(d, i, stage, x, apart) {

@@ -1,6 +1,7 @@
 """The cost calculator computes in its script what `d2l_ext.scale.step` does here."""
 
-from math import exp, floor, log
+import dataclasses
+from math import exp, floor, gcd, log
 from random import Random
 
 import pytest
@@ -13,12 +14,15 @@ from bookkit.figures.cost_calculator import (
     OWN,
     SCALING,
     SENT,
+    WAYS,
     data,
     figure,
 )
+from d2l_ext.meshes import decoder
 from d2l_ext.scale import step
 from d2l_ext.scale.link import network
 from d2l_ext.scale.sizes import VGG11, Model
+from d2l_ext.tensor_parallel.transformer import Decoder
 
 _, GPU, LINK = MACHINES
 SCRIPT = frame.Script("cost_calculator", "cost", data(GPU.flops))
@@ -30,7 +34,7 @@ def settings(n):
     random, found = Random(9), []
     for _ in range(n):
         choice = {"model": OWN, "scaling": random.choice(SCALING),
-                  "way": random.choice(step.WAYS), "sent": random.choice(SENT),
+                  "way": random.choice(WAYS), "sent": random.choice(SENT),
                   "compression": random.choice(("yes", "no"))}  # fmt: skip
         for number in NUMBERS:
             low, high = log(number.least or number.low), log(number.high)
@@ -56,13 +60,61 @@ def from_the_model(choice, devices, way):
     )  # fmt: skip
     weak = choice["scaling"] == SCALING[0]
     batch = choice["batch"] * (devices if weak else 1)
+    inner = network(choice["inside"], choice["nearby"] * 1e-6)
+    host = choice["per_host"]
+    host = devices if devices <= host else gcd(host, devices)
+    compute = device.seconds(model, batch / devices)
+    if way == "mesh":
+        sizes, sent, rounds = on_mesh(choice, devices, batch)
+        over = {"tensor": sizes["tensor"], "data": devices // sizes["pipeline"],
+                "pipeline": devices}  # fmt: skip
+        links = {a: link if host % span else inner for a, span in over.items()}
+        seconds = step.mesh_seconds(compute, sizes, choice["chunks"], sent, rounds,
+                                    links)  # fmt: skip
+        one = device.seconds(model, choice["batch"])
+        efficiency = one / seconds / (1 if weak else devices)
+        return [seconds, compute, seconds - compute, efficiency, devices * efficiency,
+                batch / seconds]  # fmt: skip
+    if way == "hierarchy":
+        plan = dataclasses.replace(plan, way=way, per_host=host, inner=inner)
     seconds = step.seconds(model, batch, devices, device, link, plan)
     efficiency = (step.weak if weak else step.strong)(
         model, choice["batch"], devices, device, link, plan
     )
     moved = step.communication(model, devices, link, plan) if devices > 1 else 0
-    compute = device.seconds(model, batch / devices)
     return [seconds, compute, moved, efficiency, devices * efficiency, batch / seconds]
+
+
+def on_mesh(choice, devices, batch):
+    """Lengths of a mesh by axis, and of a stage in the middle bytes and messages."""
+    t = gcd(choice["tensor"], devices)
+    p = gcd(choice["pipeline"], devices // t)
+    d, m = devices // (p * t), choice["chunks"]
+    n = 4 * batch / d * choice["border"]
+    sums = choice["sums"] / p
+    sent = {"pipeline": 2 * n * (p > 1), "tensor": sums * 2 * (t - 1) / t * n,
+            "data": 2 * (d - 1) / d * 4 * choice["parameters"] / (p * t)}  # fmt: skip
+    rounds = {"pipeline": 2 * m * (p > 1), "data": 2 * (d - 1),
+              "tensor": m * sums * 2 * (t - 1)}  # fmt: skip
+    return {"pipeline": p, "data": d, "tensor": t}, sent, rounds
+
+
+@pytest.mark.parametrize("t, d, m", [(1, 2, 4), (2, 1, 2), (4, 2, 1), (2, 4, 4)])
+def test_the_meshs_bytes_are_those_of_a_decoders_stage_in_the_middle(t, d, m):
+    net, p = Decoder(vocab=64, width=32, heads=8, layers=8, tied=False), 4
+    sizes, tokens = {"pipeline": p, "data": d, "tensor": t}, 8 * 16
+    choice = {"tensor": t, "pipeline": p, "chunks": m, "border": net.width,
+              "sums": 4 * net.layers, "parameters": 0}  # fmt: skip
+    found, sent, rounds = on_mesh(choice, p * d * t, tokens)
+    known = decoder.expected(net, sizes, (8, 16), m)
+    assert found == sizes
+    middle = d * t  # the first device of the second stage
+    assert sent["pipeline"] == known["pipeline"][middle]
+    assert sent["tensor"] == known["tensor"][middle]
+    most = decoder.rounds(net, sizes, m)
+    assert rounds["pipeline"] == most["pipeline"] and rounds["data"] == most["data"]
+    ends = m * 3 * (t - 1)  # of the last stage: one sum more, and the loss
+    assert rounds["tensor"] + ends == most["tensor"]
 
 
 def close(found, expected):
@@ -74,9 +126,9 @@ def test_the_state_is_what_the_cost_model_says():
         d = SCRIPT.ask(choice, "d")
         own = from_the_model(choice, choice["devices"], choice["way"])
         assert close([d[name] for name in RESULTS], own)
-        for way, line in zip(step.WAYS, d["curves"]):
+        for way, line in zip(WAYS, d["curves"]):
             assert close(line, [from_the_model(choice, k, way)[3] for k in DEVICES])
-        assert 0 <= d["waiting"] < 1 and d["hidden"] <= d["moved"]
+        assert 0 <= d["waiting"] < 1 and d["hidden"] <= max(0, d["moved"])
         assert close(d["compute"] + d["moved"] - d["hidden"], d["seconds"])
 
 
@@ -99,7 +151,8 @@ def test_the_first_choice_is_the_chapters_and_gives_its_numbers():
         "A step on 16 devices takes 260 ms: computing 212 ms, exchange 182 ms, of "
         "which 134 ms behind the backward pass. 18% of the step is waiting, 0% "
         "overhead. Efficiency 0.816, speed-up 13.1. With each exchange: naive 2.79 s, "
-        "tree 802 ms, ring 260 ms, halving 250 ms, 4 servers 799 ms."
+        "tree 802 ms, ring 260 ms, halving 250 ms, 4 servers 799 ms, hierarchy 213 "
+        "ms, mesh 381 ms."
     )
     for tag in page.find_all("input", {"data-role": True}):
         slider = page.find("input", {"data-of": tag["data-role"]})
@@ -126,7 +179,8 @@ def test_the_summary_and_the_labels_say_the_choice_and_the_curve():
         "waiting for the exchange", efficiency, "efficiency", speed_up, "speed-up",
         per_second, "examples per second", "1", "0", "efficiency",
         *(f"{k:,}" for k in DEVICES[::2]), "devices",
-        "naive", "tree", "ring", "halving", "4 servers", efficiency,
+        "naive", "tree", "ring", "halving", "4 servers", "hierarchy", "mesh",
+        efficiency,
     ]  # fmt: skip
 
 
@@ -146,13 +200,14 @@ def test_the_lanes_and_the_curves_are_as_long_and_as_high_as_the_numbers():
             assert list(xs) == [90 + 40 * n for n in range(len(DEVICES))]
             heights = [290 - 150 * e for e in efficiencies]
             assert list(ys) == pytest.approx(heights, abs=0.51)
-        assert len(curves) == len(step.WAYS)
+        assert len(curves) == len(WAYS)
 
 
 def test_every_number_has_its_unit_and_its_limits():
     units = {n.role: n.unit for n in NUMBERS}
     assert {role for role, unit in units.items() if not unit} == {
-        "parameters", "arrays", "devices", "servers",
+        "parameters", "arrays", "devices", "servers", "per_host", "tensor", "pipeline",
+        "chunks", "sums",
     }  # fmt: skip
     for role, value, shown in (
         ("bandwidth", -5, 0.01), ("devices", 1e9, 4096), ("batch", 3.7, 3),
@@ -170,3 +225,23 @@ def test_every_number_has_its_unit_and_its_limits():
 )  # fmt: skip
 def test_numbers_have_three_digits_and_times_the_unit_that_suits_them(call, shown):
     assert SCRIPT.ask(COST, call) == shown
+
+
+def test_the_words_of_a_mesh_and_of_hosts_say_what_fits_the_devices():
+    """Counts that do not divide the devices give way to their common divisors."""
+    mesh = {**COST, "way": "mesh", "devices": 48, "tensor": 4, "pipeline": 9}
+    assert "mesh, data 4 × tensor 4 × pipeline 3, 8 micro-batches, hosts of 8" in (
+        SCRIPT.view(mesh)["summary"]
+    )
+    assert " with the bubble, of which 0 µs " in SCRIPT.view(mesh)["moment"]
+    hosts = {**COST, "way": "hierarchy", "devices": 20}
+    assert "hierarchy, hosts of 4 with 3,600 Gbit/s inside" in (
+        SCRIPT.view(hosts)["summary"]
+    )
+
+
+def test_a_mesh_along_data_alone_is_a_ring_of_one_array():
+    choice = {**COST, "per_host": 1, "sent": SENT[2]}
+    ring, mesh = (State(SCRIPT, {**choice, "way": way})["seconds"]
+                  for way in ("ring", "mesh"))  # fmt: skip
+    assert ring == pytest.approx(mesh, rel=1e-12)

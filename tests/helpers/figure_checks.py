@@ -15,7 +15,9 @@ MACHINES = VGG11, step.Device(flops=5e12, overhead=1e-3), network(10, latency=20
 COST = {
     "parameters": VGG11.parameters, "arrays": 22, "example": 206.016, "overhead": 1,
     "batch": 1024, "devices": 16, "bandwidth": 10, "latency": 20, "servers": 4,
-    "packing": 1, "model": "VGG-11", "scaling": "each device", "way": "ring",
+    "packing": 1, "per_host": 8, "inside": 3600, "nearby": 5, "tensor": 1,
+    "pipeline": 1, "chunks": 8, "border": 4096, "sums": 22,
+    "model": "VGG-11", "scaling": "each device", "way": "ring",
     "sent": "array by array, during backward", "compression": "no",
 }  # fmt: skip
 #: Moves the controls as a reader would, and writes down what the figure then shows.

@@ -137,6 +137,7 @@ function operateFigures() {
 }
 
 function operate(figure) {
+  for (const fold of figure.querySelectorAll("details")) fold.open = true;
   const problems = [], label = (c) => c.dataset.role || c.getAttribute("aria-label");
   const seen = () => figure.querySelector("svg").innerHTML +
     [...figure.querySelectorAll("p")].map((p) => p.textContent).join("\n");
