@@ -2,89 +2,9 @@
 
 import numpy
 
-from .question import Question, Task
+from .question import Question, Task, by_cases, compared, shown
 
-
-def sharded_step(weights, gradients, states, update, gather):
-    """Each chunk is summed and updated once, and gathered once."""
-    k = len(weights)
-    chunks = [numpy.split(w, k)[i].copy() for i, w in enumerate(weights)]
-    for i, chunk in enumerate(chunks):
-        update(chunk, sum(numpy.split(g, k)[i] for g in gradients), states[i])
-    whole = gather(chunks)
-    for w in weights:
-        w[:] = whole
-
-
-def whole_step(weights, gradients, states, update, gather):
-    """Every device updates everything: a typical wrong answer."""
-    for w in weights:
-        update(w, sum(gradients), states[0])
-
-
-def judge_sharded_step(function):
-    k, size = 3, 12
-    rng = numpy.random.RandomState(5)
-    start, gradients = rng.randn(size), rng.randn(k, size)
-    weights, states = [start.copy() for _ in range(k)], [{"sum": 0.0} for _ in range(k)]
-    updated, gathered = [], []
-
-    def update(w, g, state):
-        updated.append(w.size)
-        state["sum"] = state["sum"] + g
-        w -= 0.1 * g
-
-    def gather(chunks):
-        gathered.append(sum(chunk.size for chunk in chunks))
-        return numpy.concatenate(chunks)
-
-    function(weights, list(gradients), states, update, gather)
-    right = start - 0.1 * gradients.sum(axis=0)
-    wrong = [int((abs(w - right) > 1e-9).sum()) for w in weights]
-    if sum(updated) > size:
-        return f"{sum(updated)} numbers are updated; {size} are enough for {k} devices."
-    if any(wrong):
-        return f"On the {k} devices {wrong} of {size} weights are wrong."
-    if not gathered:
-        return "Nothing went through gather: how do the others learn of a chunk?"
-    return ""
-
-
-def plan(L):
-    """The last two layers stay from forward to backward."""
-    steps = []
-    for l in range(L):
-        steps += [("gather", l), ("forward", l)] + [("drop", l)] * (l < L - 2)
-    for l in reversed(range(L)):
-        steps += [("gather", l)] * (l < L - 2) + [("backward", l), ("drop", l)]
-    return steps
-
-
-def plan_of_the_chapter(L):
-    """Each layer is gathered twice: right, and not the best."""
-    one = [[("gather", l), ("forward", l), ("drop", l)] for l in range(L)]
-    two = [[("gather", l), ("backward", l), ("drop", l)] for l in range(L)]
-    return [step for steps in one + two[::-1] for step in steps]
-
-
-def judge_plan(function):
-    L = 5
-    steps, there, done, gathers = function(L), set(), [], 0
-    for what, l in steps:
-        if what == "gather":
-            there, gathers = there | {l}, gathers + 1
-        elif what == "drop":
-            there -= {l}
-        elif l not in there:
-            return f"{what} of layer {l}, and its weights are not there."
-        else:
-            done.append((what, l))
-        if len(there) > 2:
-            return f"The layers {sorted(there)} are whole at a time; 2 are allowed."
-    forward = [("forward", l) for l in range(L)]
-    if done != forward + [("backward", l) for l in reversed(range(L))]:
-        return f"It computes {done}: each layer forward, then each backward."
-    return f"It gathers {gathers} times; 8 are enough." if gathers > 8 else ""
+# ---- where_memory_goes ----
 
 
 def held(sizes, every):
@@ -95,14 +15,6 @@ def held(sizes, every):
         + sum(sizes[start : start + every])
         for start in starts
     )
-
-
-def judge_held(function):
-    for sizes, every in (([1] * 16, 4), ([5, 1, 1, 9, 2], 2), ([3, 4], 5)):
-        found, right = function(sizes, every), held(sizes, every)
-        if found != right:
-            return f"Sizes {sizes}, segments of {every}: {found}, and not {right}."
-    return ""
 
 
 class _Array:
@@ -122,12 +34,15 @@ class _Array:
 class _Layer:
     runs = 0
 
+    def __init__(self, n):
+        self.n = n
+
     def forward(self, x):
         _Layer.runs += 1
         return _Array(x.value + 1)
 
     def backward(self, x, dy):
-        return _Array(dy.value * (x.value + 2))
+        return _Array(dy.value * (x.value + 2) + self.n)
 
 
 def recomputed(layers, x, dy, every):
@@ -147,7 +62,7 @@ def recomputed(layers, x, dy, every):
     return dy
 
 
-def keeps_all(layers, x, dy, every):
+def _keeps_all(layers, x, dy, every):
     inputs = [x]
     for layer in layers[:-1]:
         inputs.append(layer.forward(inputs[-1]))
@@ -156,7 +71,7 @@ def keeps_all(layers, x, dy, every):
     return dy
 
 
-def begins_anew(layers, x, dy, every):
+def _begins_anew(layers, x, dy, every):
     for n in range(len(layers) - 1, -1, -1):
         value = x
         for layer in layers[:n]:
@@ -165,19 +80,23 @@ def begins_anew(layers, x, dy, every):
     return dy
 
 
-def judge_recomputed(function):
-    layers, right = [_Layer() for _ in range(16)], 1
-    for i in range(16):
-        right *= i + 2
+def _judge_recomputed(function, n, every, most_arrays, most_runs):
+    layers, right = [_Layer(i) for i in range(n)], 1
+    for i in reversed(range(n)):
+        right = right * (i + 2) + i
     _Layer.runs, _Array.most, _Array.alive = 0, 0, 0
-    found = function(layers, _Array(0), _Array(1), 4)
+    found = function(layers, _Array(0), _Array(1), every)
+    said = f"Layers: {n}, in segments of {every}"
     if getattr(found, "value", found) != right:
-        return f"The gradient is {getattr(found, 'value', found)}, and not {right}."
-    if _Array.most > 10:
-        return f"It keeps {_Array.most} arrays at a time; 10 are enough."
-    if _Layer.runs > 32:
-        return f"It runs forward {_Layer.runs} times; 32 are enough."
+        return f"{said}: {getattr(found, 'value', found)}, and not {right}."
+    if _Array.most > most_arrays:
+        return f"{said}: it keeps {_Array.most} arrays; {most_arrays} are enough."
+    if _Layer.runs > most_runs:
+        return f"{said}: it runs forward {_Layer.runs} times, not {most_runs}."
     return ""
+
+
+# ---- half_precision ----
 
 
 def whole(parts, mean_gradient):
@@ -188,17 +107,27 @@ def whole(parts, mean_gradient):
     return total / count
 
 
-def mean_of_means(parts, mean_gradient):
+def _mean_of_means(parts, mean_gradient):
     found = [mean_gradient(piece) for piece in parts]
     return sum(found) / len(found)
 
 
-def judge_whole(function):
-    parts = [[1.0], [0.0, 0.0, 0.0]]
-    found, right = function(iter(parts), lambda x: sum(x) / len(x)), 1 / 4
-    if abs(found - right) > 1e-9:
-        return f"Pieces {parts}: {found:.3f}, and not {right:.3f}."
-    return ""
+def _goes_through_twice(parts, mean_gradient):
+    count = sum(len(piece) for piece in parts)
+    return sum(len(piece) / count * mean_gradient(piece) for piece in parts)
+
+
+def _judge_whole(function):
+    def streamed(function):
+        def whole(pieces):
+            return function(iter(pieces), lambda piece: numpy.mean(piece, axis=0))
+
+        return whole
+
+    return compared(streamed(whole), [
+        ([[3.0]],), ([[1.0], [0.0, 0.0, 5.0]],), ([[1.0, 2.0], [4.0, 5.0]],),
+        ([[[1.0, 2.0]], [[4.0, 0.0], [2.0, 2.0], [0.0, 1.0]]],),
+    ], tolerance=1e-9)(streamed(function))  # fmt: skip
 
 
 def scaled_step(masters, gradients, scale):
@@ -211,32 +140,107 @@ def scaled_step(masters, gradients, scale):
     return scale
 
 
-def asks_the_first(masters, gradients, scale):
-    """As MXNet's own scaler does: a typical wrong answer."""
-    return scaled_step(masters, gradients[:1], scale)
-
-
-def adds_in_half(masters, gradients, scale):
-    with numpy.errstate(over="ignore"):
-        return scaled_step(masters, [sum(gradients)], scale)
-
-
-def judge_scaled_step(function):
-    infinite = float("inf")
-    for given, after, scale in (
-        ([1, infinite], 0, 4),
-        ([infinite, 1], 0, 4),
-        ([40_000, 40_000], -1000, 8),
-        ([8, 16], -0.3, 8),
-    ):
-        masters = [numpy.zeros(2, "float32") for _ in given]
-        found = function(masters, [numpy.full(2, g, "float16") for g in given], 8.0)
-        weights = [round(float(m[0]), 3) for m in masters]
-        if weights != [after] * 2:
-            return f"Gradients {given}: the masters are {weights}, and not {after}."
-        if found != scale:
-            return f"Gradients {given}: the next scale is {found}, and not {scale}."
+def _judge_scaled_step(function, given, scale):
+    masters, right = numpy.zeros((2, *numpy.shape(given)), "float32")
+    gradients = numpy.array(given, "float16")
+    next_scale = scaled_step([*right], [*gradients], scale)
+    with numpy.errstate(all="ignore"):
+        found = function([*masters], [*gradients], scale)
+    said = f"Gradients {shown(given)}, scale {scale:g}"
+    if not numpy.allclose(masters, right, rtol=1e-3, atol=0):
+        return f"{said}: the masters are {shown(masters)}, and not {shown(right)}."
+    if found != next_scale:
+        return f"{said}: the next scale is {found}, and not {next_scale:g}."
+    if not numpy.array_equal(gradients, numpy.array(given, "float16"), equal_nan=True):
+        return f"{said}: right, but the gradients are written to."
     return ""
+
+
+# ---- sharded ----
+
+
+def sharded_step(weights, gradients, states, update, gather):
+    """Each chunk is summed and updated once, and gathered once."""
+    k = len(weights)
+    chunks = [numpy.split(w, k)[i].copy() for i, w in enumerate(weights)]
+    for i, chunk in enumerate(chunks):
+        update(chunk, sum(numpy.split(g, k)[i] for g in gradients), states[i])
+    whole = gather(chunks)
+    for w in weights:
+        w[:] = whole
+
+
+def _whole_step(weights, gradients, states, update, gather):
+    for w in weights:
+        update(w, sum(gradients), states[0])
+
+
+def _judge_sharded_step(function, k, size):
+    rng = numpy.random.RandomState(5)
+    start, gradients = rng.randint(-9, 9, size) * 1.0, rng.randint(1, 9, (k, size))
+    weights, kept = [start.copy() for _ in range(k)], gradients.copy()
+    states, updated, gathered = [{"sum": 0} for _ in range(k)], [], []
+
+    def update(w, g, state):
+        updated.append(w.size)
+        state["sum"] = state["sum"] + g
+        w -= 0.5 * g
+
+    def gather(chunks):
+        gathered.append(sum(chunk.size for chunk in chunks))
+        return numpy.concatenate(chunks)
+
+    function(weights, [*gradients], states, update, gather)
+    right = start - 0.5 * kept.sum(axis=0)
+    said = f"Devices: {k}, with {size} weights"
+    if sum(updated) > size:
+        return f"{said}: {sum(updated)} numbers are updated; {size} are enough."
+    for i, w in enumerate(weights):
+        if not numpy.allclose(w, right):
+            return f"{said}: device {i} ends with {shown(w)}, and not {shown(right)}."
+    for i, (state, chunk) in enumerate(zip(states, numpy.split(kept.sum(axis=0), k))):
+        if not numpy.array_equal(state["sum"], chunk):
+            return f"{said}: the state of chunk {i} has {shown(state['sum'])}."
+    if k > 1 and not gathered:
+        return f"{said}: nothing went through gather."
+    if sum(gathered) > size:
+        return f"{said}: {sum(gathered)} numbers are gathered; {size} are enough."
+    return "" if (gradients == kept).all() else f"{said}: it changes the gradients."
+
+
+def plan(L):
+    """The last two layers stay from forward to backward."""
+    stay = 2
+    steps = []
+    for l in range(L):
+        steps += [("gather", l), ("forward", l)] + [("drop", l)] * (l < L - stay)
+    for l in reversed(range(L)):
+        steps += [("gather", l)] * (l < L - stay) + [("backward", l), ("drop", l)]
+    return steps
+
+
+def _judge_plan(function, L):
+    there, done, gathers = set(), [], 0
+    for n, (what, l) in enumerate(function(L), 1):
+        said = f"plan({L}), instruction {n}, {what} {l}:"
+        if what == "gather":
+            there, gathers = there | {l}, gathers + 1
+        elif what == "drop":
+            there -= {l}
+        elif l not in there:
+            return f"{said} its weights are not there."
+        else:
+            done.append((what, l))
+        if len(there) > 2:
+            return f"{said} the layers {sorted(there)} are whole; 2 are allowed."
+    right = [("forward", l) for l in range(L)]
+    right += [("backward", l) for l in reversed(range(L))]
+    if done != right:
+        works = ", ".join(f"{what} {l}" for what, l in done)
+        return f"plan({L}) computes {works or 'nothing'}."
+    fewest = L + max(0, L - 2)
+    said = f"plan({L}) gathers {gathers} times; {fewest} are enough."
+    return said if gathers > fewest else ""
 
 
 QUESTIONS = {
@@ -250,22 +254,57 @@ QUESTIONS = {
         ],
     ),
     ("where_memory_goes", 2): Task(
-        "a function of sizes and the length of a segment",
+        "a function `held(sizes, every)`",
         held,
         [
+            ("0 < s <= start", "s <= start",
+             "Before the first segment is only the network's input, which does not "
+             + "count: sizes[-1] is the last output."),
+            ("0 < s <= start", "0 < s < start",
+             "The segment that is taken has an input, too: it was kept."),
+            ("0 < s <= start", "0 < s",
+             "Backward goes from the last segment to the first: inputs of later "
+             + "segments have been let go."),
+            ("sizes[s - 1]", "sizes[s]",
+             "That is the output of a segment's first layer. Kept is its input."),
+            ("if 0 < s <= start", "if False",
+             "The inputs of the segments are kept all the time: where are they?"),
+            ("start : start + every]", "start : start + every - 1]",
+             "The last layer of a segment has an output, too."),
+            ("return max(", "return sum(",
+             "Segments are taken one after another, not at the same time."),
+            ("range(0, len(sizes), every)", "[len(sizes) - every]",
+             "Look at all segments: the last need not be the largest, nor is its "
+             + "input all that is kept."),
             (lambda sizes, every: len(sizes) // every + every,
-             f"Sizes {[1] * 16}, segments of 4: 8, and not 7.")
+             "That counts outputs as if all were of one byte. Add up their sizes."),
         ],
-        judge=judge_held,
+        judge=compared(held, [
+            ([3], 1), ([3, 4], 1), ([3, 4], 5), ([5, 1, 1, 9, 2], 2), ([1] * 16, 4),
+            ([2, 8, 8, 2, 1, 1], 2), ([9, 1, 1, 1, 7], 3),
+        ]),
     ),
     ("where_memory_goes", 3): Task(
         "your function backward",
         recomputed,
         [
-            (keeps_all, "It keeps 18 arrays at a time; 10 are enough."),
-            (begins_anew, "It runs forward 120 times; 32 are enough."),
+            (_keeps_all, "It keeps every input, as without recomputation."),
+            (_begins_anew,
+             "Each input is computed from the very first: begin at the segment's."),
+            ("kept.pop()", "kept.pop(0)",
+             "The last segment comes first backward: take what was kept last."),
+            ("reversed(segment)", "segment",
+             "Inside of a segment, too, the last layer goes backward first."),
+            ("inputs.pop()", "inputs[-1]",
+             "Each layer has its own input: all of them get that of the last."),
+            ("in segment[:-1]", "in segment",
+             "The output of the segment is the input of none of its layers."),
+            ("i % every == 0", "i % every == every - 1",
+             "What is kept is the input of a segment's first layer, not of its last."),
         ],
-        judge=judge_recomputed,
+        judge=by_cases(_judge_recomputed, [
+            (1, 1, 9, 9), (2, 1, 9, 9), (2, 2, 9, 9), (6, 3, 10, 32), (16, 4, 10, 32),
+        ]),
     ),
     ("where_memory_goes", 4): Question(
         "a whole number",
@@ -280,19 +319,64 @@ QUESTIONS = {
     ("half_precision", 2): Task(
         "your function whole",
         whole,
-        [(mean_of_means, "Pieces [[1.0], [0.0, 0.0, 0.0]]: 0.500, and not 0.250.")],
-        judge=judge_whole,
+        [
+            (_mean_of_means, "A mean of means is right only for pieces of one length."),
+            ("return total / count", "return total",
+             "That is the sum over the words: divide it by how many there are."),
+            ("count + len(piece)", "count + 1",
+             "It divides by the number of pieces, and not of words."),
+            ("len(piece) * mean_gradient", "mean_gradient",
+             "Only sums can be added up: make one of each piece's mean first."),
+            ("total + len(piece)", "len(piece)",
+             "Only the last piece is left: what of those before?"),
+            ("for piece in parts", "for piece in list(parts)[1:]",
+             "Where is the first piece? Whatever looks at a stream takes from it."),
+            (_goes_through_twice,
+             "A stream is empty when you come again: count the words on the way."),
+            (lambda parts, mean_gradient: sum(map(mean_gradient, parts)) / len(parts),
+             "A stream has no length: count on the way, and count words."),
+        ],
+        judge=_judge_whole,
     ),
     ("half_precision", 3): Task(
         "your function step",
         scaled_step,
         [
-            (asks_the_first,
-             "Gradients [1, inf]: the masters are [-0.013, -0.013], and not 0."),
-            (adds_in_half,
-             "Gradients [40000, 40000]: the masters are [0.0, 0.0], and not -1000."),
+            ("isfinite(g).all() for g in gradients",
+             "isfinite(g).all() for g in gradients[:1]",
+             "It asks the first device only, as MXNet's own scaler does."),
+            ("isfinite(g).all()", "isfinite(g).any()",
+             "A single number that is not finite spoils the step."),
+            ("numpy.isfinite(g).all()", "not numpy.isinf(g).any()",
+             "An infinite one is found, but nan is not finite, either."),
+            ('g.astype("float32") for', "g for",
+             "The sum overflows in float16, although each gradient is finite."),
+            (lambda masters, gradients, scale: scaled_step(
+                 masters, [sum(gradients)], scale
+             ),
+             "It adds up in float16 first: what overflows then was finite before."),
+            ('g.astype("float32") for', '(g / scale).astype("float32") for',
+             "The scale is taken out twice."),
+            ('g.astype("float32") for g in gradients) / scale',
+             '(g / scale).astype("float32") for g in gradients)',
+             "Divided in float16, a small gradient is zero again: change the type "
+             + "first."),
+            (") / scale", ")", "The gradients are those of a scaled loss."),
+            (") / scale", ") / scale / len(gradients)",
+             "Asked is a step by the sum of the gradients, and not by their mean."),
+            ("in masters:", "in masters[:1]:",
+             "The masters of the other devices need the same step."),
+            ("master -= ", "master = master - ",
+             "That makes a new array, and leaves the master as it was."),
+            ("return scale / 2", "return scale",
+             "With the same scale the next step overflows again."),
         ],
-        judge=judge_scaled_step,
+        judge=by_cases(_judge_scaled_step, [
+            ([[8.0]], 8.0), ([[8.0, 4.0], [16.0, 0.5]], 8.0),
+            ([[1.0], [numpy.inf]], 8.0), ([[4e4], [4e4]], 8.0),
+            ([[1e-4], [1e-4]], 2.0**15), ([[-numpy.inf, 1.0], [1.0, 1.0]], 4.0),
+            ([[1.0], [2.0], [numpy.nan]], 2.0),
+        ]),
     ),
     ("half_precision", 4): Question(
         "a power of two",
@@ -314,17 +398,49 @@ QUESTIONS = {
     ("sharded", 2): Task(
         "your function sharded_step",
         sharded_step,
-        [(whole_step, "36 numbers are updated; 12 are enough for 3 devices.")],
-        judge=judge_sharded_step,
+        [
+            (_whole_step, "Every device updates everything, as without shards."),
+            ("sum(numpy.split(g, k)[i] for g in gradients)",
+             "numpy.split(gradients[i], k)[i]",
+             "A chunk needs the gradients of all devices, not of its own alone."),
+            ("for g in gradients)", "for g in gradients) / k",
+             "The gradients are summed, not averaged."),
+            ("states[i]", "states[0]", "Each chunk has a state of its own."),
+            ("numpy.split(w, k)[i]", "numpy.split(w, k)[0]",
+             "All devices take the first chunk: who has the others?"),
+            ("numpy.split(g, k)[i]", "numpy.split(g, k)[0]",
+             "The gradients of the first chunk are not those of the others."),
+            ("w[:] = whole", "w = whole",
+             "That gives the name to another array, and leaves the weights alone."),
+            ("for w in weights:", "for w in weights[:1]:",
+             "Only the first device learns of the other chunks."),
+            ("gather(chunks)", "numpy.concatenate(chunks)",
+             "How do the others learn of a chunk?"),
+            ("= whole", "= gather(chunks)",
+             "What gather returns is there for every device: ask once."),
+        ],
+        judge=by_cases(_judge_sharded_step, [(1, 2), (2, 2), (3, 12), (4, 8)]),
     ),
     ("sharded", 3): Task(
         "your function plan",
         plan,
         [
-            (plan_of_the_chapter, "It gathers 10 times; 8 are enough."),
-            (lambda L: [("forward", l) for l in range(L)],
-             "forward of layer 0, and its weights are not there."),
+            ("stay = 2", "stay = 0",
+             "Each layer is gathered twice, as in the chapter. Which need not be?"),
+            ("stay = 2", "stay = 1",
+             "The last layer stays. There is room for another one."),
+            ("stay = 2", "stay = 3", "There is no room for a third layer."),
+            (" + [(\"drop\", l)] * (l < L - stay)", "",
+             "A layer is dropped after its forward, if it cannot stay."),
+            ("[(\"backward\", l), (\"drop\", l)]", "[(\"backward\", l)]",
+             "A layer is dropped after its backward, too: nobody needs it then."),
+            ("[(\"gather\", l)] * (l < L - stay) + [(\"b", "[(\"b",
+             "What was dropped after forward is needed again for backward."),
+            ("reversed(range(L))", "range(L)",
+             "Backward begins with the last layer."),
+            ("[(\"gather\", l), (\"f", "[(\"f",
+             "A layer is gathered before it computes."),
         ],
-        judge=judge_plan,
+        judge=by_cases(_judge_plan, [(1,), (2,), (3,), (5,)]),
     ),
 }

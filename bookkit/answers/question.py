@@ -103,6 +103,26 @@ def compared(right, cases, tolerance=0.0):
     return judge
 
 
+def by_cases(problem, cases):
+    """A judge: yields what `problem(function, *case)` says of each of `cases`.
+
+    A case is a tuple, the smallest is the first; each call gets copies. What the
+    function raises is told with the case.
+    """
+
+    def judge(function):
+        for case in cases:
+            try:
+                yield problem(function, *copy.deepcopy(case))
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the learner's may raise anything
+                given = ", ".join(map(shown, case))
+                yield f"Tried with {given}, it raises {type(error).__name__}: {error}"
+
+    return judge
+
+
 def shown(value):
     """A value in short, for a sentence."""
     if getattr(value, "size", 0) > 8:
