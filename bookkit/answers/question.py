@@ -118,7 +118,8 @@ def by_cases(problem, cases):
                 raise
             except Exception as error:  # noqa: BLE001 - the learner's may raise anything
                 given = ", ".join(map(shown, case))
-                yield f"Tried with {given}, it raises {type(error).__name__}: {error}"
+                said = f"{type(error).__name__}: {str(error).rstrip('.')}"
+                yield f"Tried with {given}, it raises {said}."
 
     return judge
 

@@ -1,43 +1,29 @@
 """Answers to exercises of the part on tensor parallelism."""
 
-from itertools import chain, product
+from itertools import chain
 
 import numpy
 
-from .question import Question, Task
+from .question import Question, Task, by_cases, compared, shown
+
+# ---- layerwise ----
 
 
-class Allreduce:
-    """Sums NumPy arrays, and counts the bytes of one of them each time."""
+class Collective:
+    """Calls `made` with arrays, and counts the bytes of one of them each time."""
 
-    def __init__(self):
-        self.nbytes = []
+    def __init__(self, made):
+        self.made, self.nbytes = made, 0
 
     def __call__(self, arrays):
-        self.nbytes.append(arrays[0].nbytes)
-        return sum(arrays)
-
-
-def parts_of_a_block():
-    """X (8, 8), the columns of W1 and the rows of W2 on three devices, and b2."""
-    rng = numpy.random.RandomState(7)
-    W1, W2 = rng.randn(8, 12), rng.randn(12, 8)
-    return rng.randn(8, 8), numpy.hsplit(W1, 3), numpy.vsplit(W2, 3), rng.randn(8)
+        arrays = list(arrays)
+        self.nbytes += arrays[0].nbytes
+        return self.made(arrays)
 
 
 def forward_sum(X, W1s, W2s, b2, allreduce):
     """The output of two layers whose parts are summed once, and b2 added once."""
     return allreduce([X @ W1 @ W2 for W1, W2 in zip(W1s, W2s)]) + b2
-
-
-def judge_forward_sum(function):
-    X, W1s, W2s, b2 = parts_of_a_block()
-    allreduce, right = Allreduce(), X @ numpy.hstack(W1s) @ numpy.vstack(W2s) + b2
-    found = numpy.asarray(function(X, W1s, W2s, b2, allreduce))
-    for times in (-1, 2):
-        if found.shape == right.shape and numpy.allclose(found - times * b2, right):
-            return f"The output is wrong by b2, {times} times. How often is it added?"
-    return compared(found, right, allreduce, "What is added up?")
 
 
 def input_gradient(dY, hidden, W1s, W2s, allreduce):
@@ -46,33 +32,48 @@ def input_gradient(dY, hidden, W1s, W2s, allreduce):
     return allreduce([dY @ W2.T * (H > 0) @ W1.T for H, W1, W2 in triples])
 
 
-def judge_input_gradient(function):
-    X, W1s, W2s, _ = parts_of_a_block()
-    dY = numpy.random.RandomState(8).randn(8, 8)
-    hidden, allreduce = [numpy.maximum(X @ W1, 0) for W1 in W1s], Allreduce()
-    found = numpy.asarray(function(dY, hidden, W1s, W2s, allreduce))
-    right = input_gradient(dY, hidden, W1s, W2s, sum)
-    hint = (
-        "Does it go back through the ReLU?"
-        if allreduce.nbytes
-        else "What do the other devices contribute?"
-    )
-    return compared(found, right, allreduce, hint)
+def _block(n, width, cuts):
+    """X, its W1 by columns and W2 by rows, and b2: small whole numbers."""
+    rng = numpy.random.RandomState(7)
+    shapes = (n, width), (width, cuts[-1]), (cuts[-1], width), (width,)
+    X, W1, W2, b2 = (rng.randint(-3, 5, shape) * 1.0 for shape in shapes)
+    return X, numpy.split(W1, cuts[:-1], axis=1), numpy.split(W2, cuts[:-1]), b2
 
 
-def compared(found, right, allreduce, hint):
-    """What is not right of a result, and of the bytes that were summed."""
-    if found.shape != right.shape:
-        return f"Its shape is {found.shape}, and should be {right.shape}."
-    wrong = (abs(found - right) > 1e-9).sum()
-    if wrong:
-        return f"{wrong} of {right.size} numbers are wrong. {hint}"
-    if not allreduce.nbytes:
-        return "Nothing went through allreduce: no device has all of the weights."
-    if sum(allreduce.nbytes) > right.nbytes:
-        total = sum(allreduce.nbytes)
-        return f"It sums {total:,} bytes; {right.nbytes:,} are enough."
-    return ""
+def _judge_forward_sum(function, *case):
+    X, W1s, W2s, b2 = _block(*case)
+    return _judge_sum(function, forward_sum, (X, W1s, W2s, b2))
+
+
+def _judge_input_gradient(function, *case):
+    X, W1s, W2s, b2 = _block(*case)
+    hidden = [numpy.maximum(X @ W1, 0) for W1 in W1s]
+    return _judge_sum(function, input_gradient, (X + b2, hidden, W1s, W2s))
+
+
+def _judge_sum(function, right, given):
+    allreduce, kept = Collective(sum), given[0].copy()
+    found, right = function(*given, allreduce), right(kept, *given[1:], sum)
+    said = f"Devices: {len(given[1])}, with input {shown(right.shape)}"
+    if numpy.shape(found) != right.shape:
+        return f"{said}: the result has the shape {shown(numpy.shape(found))}."
+    wrong = abs(found - right) > 1e-9
+    if wrong.any():
+        first, expected = shown(found[wrong][0]), shown(right[wrong][0])
+        return (f"{said}: {wrong.sum()} of {right.size} numbers are wrong; the first "
+                f"is {first}, and not {expected}.")  # fmt: skip
+    if len(given[1]) > 1 and not allreduce.nbytes:
+        return f"{said}: nothing went through allreduce."
+    if allreduce.nbytes > right.nbytes:
+        return f"{said}: it sums {allreduce.nbytes} bytes; {right.nbytes} are enough."
+    return "" if (given[0] == kept).all() else f"{said}: it changes its input."
+
+
+def _sums_hidden_values(X, W1s, W2s, b2, allreduce):
+    return allreduce([X @ W1 for W1 in W1s]) @ W2s[0] + b2
+
+
+# ---- experts ----
 
 
 def dropped(choices, E, most):
@@ -86,19 +87,11 @@ def dropped(choices, E, most):
     return sorted(late)
 
 
-def judge_dropped(function):
-    choices = [(0, 1), (0, 2), (0, 1), (1, 0), (1, 2), (2, 0)]
-    for most in (2, 4, 12):
-        right = dropped(choices, 3, most)
-        found = [tuple(pair) for pair in function([list(c) for c in choices], 3, most)]
-        wrong = sorted({*found} ^ {*right})
-        if wrong and wrong[0] in right:
-            return f"With {most} places, {wrong[0]} is late, too."
-        if wrong:
-            return f"With {most} places, {wrong[0]} is in time: first choices go first."
-        if found != right:
-            return "They are right, but not sorted, or twice in the list."
-    return ""
+def _token_by_token(choices, E, most):
+    return [
+        (t, c) for t, both in enumerate(choices) for c in (0, 1)
+        if [*chain(*choices[:t])].count(both[c]) >= most
+    ]  # fmt: skip
 
 
 def send_counts(wants, E):
@@ -110,24 +103,7 @@ def send_counts(wants, E):
     ]
 
 
-def judge_send_counts(function):
-    for wants, E in (
-        ([[0, 0, 1], [1, 1, 0]], 2),
-        ([[0, 1, 2, 3, 4], [4, 4, 0, 2], [1, 2, 3]], 5),
-    ):
-        found = [[int(n) for n in row] for row in function(wants, E)]
-        right = send_counts(wants, E)
-        k = len(wants)
-        if [len(row) for row in found] != [k] * k:
-            return f"It is no table of {k} rows and {k} columns."
-        for i, j in product(range(k), repeat=2):
-            n, m = found[i][j], right[i][j]
-            if i == j and n:
-                return f"Device {i} sends {n} rows to itself. What stays is not sent."
-            if n != m:
-                return (f"{E} experts on {k} devices: device {i} sends {n} to {j}, "
-                        f"and should send {m}.")  # fmt: skip
-    return ""
+# ---- transformer ----
 
 
 def shares(W, heads, k):
@@ -136,27 +112,33 @@ def shares(W, heads, k):
     return [stacked[:, i].reshape(-1, W.shape[1]) for i in range(k)]
 
 
-def judge_shares(function):
-    W = numpy.arange(3 * 24 * 5.0).reshape(-1, 5)  # 6 heads of 4 columns, width 5
-    found = [numpy.asarray(part) for part in function(W, 6, 3)]
-    right = shares(W, 6, 3)
+def _every_other_row(W, heads, k):
+    stacked = W.reshape(3, -1, k, W.shape[1])
+    return [stacked[:, :, i].reshape(-1, W.shape[1]) for i in range(k)]
+
+
+def _head_by_head(W, heads, k):
+    stacked = W.reshape(3, k, heads // k, -1, W.shape[1])
+    return [stacked[:, i].swapaxes(0, 1).reshape(-1, W.shape[1]) for i in range(k)]
+
+
+def _judge_shares(function, heads, size, k):
+    width = heads * size
+    W = numpy.arange(3.0 * width * width).reshape(-1, width)
+    right = shares(W, heads, k)
+    found = [numpy.asarray(part) for part in function(W.copy(), heads, k)]
+    said = f"{heads} heads of {size} columns, {k} devices"
+    if len(found) != k:
+        return f"{said}: there are {len(found)} shares."
     for i, (part, own) in enumerate(zip(found, right)):
         if part.shape != own.shape:
-            return f"Device {i} has shape {part.shape}, and should have {own.shape}."
+            return f"{said}: share {i} has shape {part.shape}, and not {own.shape}."
+        rows, its = ((x[:, 0] // width).astype(int).tolist() for x in (part, own))
+        if rows != its:
+            return f"{said}: device {i} has the rows {rows}, and not {its}."
         if (part != own).any():
-            return f"Device {i} has rows of others. Does it have keys, and values?"
-    return "" if len(found) == 3 else f"It makes {len(found)} shares for 3 devices."
-
-
-class Allgather:
-    """Stacks NumPy arrays, and counts the bytes of one of them each time."""
-
-    def __init__(self):
-        self.nbytes = []
-
-    def __call__(self, arrays):
-        self.nbytes.append(arrays[0].nbytes)
-        return numpy.stack(arrays)
+            return f"{said}: the rows of device {i} are changed."
+    return ""
 
 
 def log_sum_exp(z):
@@ -176,27 +158,37 @@ def sharded_loss(scores, targets, firsts, allgather):
     return log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)
 
 
-def gathered_loss(scores, targets, firsts, allgather):
-    """The plain way: every device has all scores."""
+def _gathered_loss(scores, targets, firsts, allgather):
     whole = numpy.hstack(list(allgather(scores)))
     return log_sum_exp(whole) - whole[range(len(targets)), targets]
 
 
-def judge_sharded_loss(function):
+def _three_numbers(scores, targets, firsts, allgather):
+    allgather([z.max(1) for z in scores])
+    return sharded_loss(scores, targets, firsts, allgather)
+
+
+def _judge_sharded_loss(function, n, cuts, scale):
     rng = numpy.random.RandomState(7)
-    z, targets, allgather = rng.randn(5, 12) * 300, rng.randint(12, size=5), Allgather()
-    scores = numpy.hsplit(z, 3)
-    found = numpy.asarray(function(scores, targets, [0, 4, 8], allgather))
-    right = gathered_loss(scores, targets, [0, 4, 8], numpy.stack)
+    z, targets = rng.randn(n, cuts[-1]) * scale, rng.randint(cuts[-1], size=n)
+    targets[: len(cuts) - 1] = cuts[:-1][:n]  # first words of devices
+    scores, allgather = numpy.split(z, cuts[:-1], axis=1), Collective(numpy.stack)
+    with numpy.errstate(all="ignore"):
+        found = numpy.asarray(function(scores, targets, [0, *cuts[:-1]], allgather))
+    right = log_sum_exp(z) - z[range(n), targets]
+    said = f"{n} positions, {cuts[-1]} words, {len(cuts)} devices"
     if found.shape != right.shape:
-        return f"Its shape is {found.shape}, and should be {right.shape}."
-    wrong = (~numpy.isclose(found, right)).sum()
-    if wrong:
-        return f"{wrong} of {right.size} losses are wrong. Does a large score overflow?"
-    least = 2 * 5 * 8
-    if sum(allgather.nbytes) > least:
-        return f"It gathers {sum(allgather.nbytes)} bytes of each; {least} are enough."
-    return "" if allgather.nbytes else "Nothing went through allgather."
+        return f"{said}: the shape is {shown(found.shape)}, and not {shown((n,))}."
+    if not numpy.allclose(found, right):
+        return f"{said}: the losses are {shown(found)}, and not {shown(right)}."
+    if len(cuts) > 1 and not allgather.nbytes:
+        return f"{said}: nothing went through allgather."
+    if len(cuts) > 1 and allgather.nbytes > 2 * n * 8:
+        least = 2 * n * 8
+        return f"{said}: it gathers {allgather.nbytes} bytes; {least} are enough."
+    return ""
+
+
 # ---- ring_attention ----
 
 
@@ -208,43 +200,26 @@ def combine(one, two):
     return m, s1 * old1 + s2 * old2, o1 * old1 + o2 * old2
 
 
-def _combine_without_maxima(one, two):
-    (m1, s1, o1), (m2, s2, o2) = one, two
-    old1, old2 = numpy.exp(m1), numpy.exp(m2)
-    return 0 * m1, s1 * old1 + s2 * old2, o1 * old1 + o2 * old2
-
-
-def _combine_the_first_only(one, two):
-    (m1, s1, o1), (m2, s2, o2) = one, two
-    m = numpy.maximum(m1, m2)
-    old = numpy.exp(m1 - m)
-    return m, s1 * old + s2, o1 * old + o2
-
-
-def state_of(x, v):
-    """Maximum, sum and output of the scores x (heads, queries, keys) and values v."""
+def _state(shape, scale, seed):
+    """Maximum, sum and output of scores (heads, queries, keys) with some values."""
+    rng = numpy.random.RandomState(seed)
+    x, v = scale * rng.randn(*shape), rng.randn(shape[0], shape[2], 3)
     m = x.max(axis=2, keepdims=True)
     p = numpy.exp(x - m)
     return m, p.sum(axis=2, keepdims=True), p @ v
 
 
-def judge_combine(function):
-    rng = numpy.random.RandomState(9)
-    for scale, said in ((1, "Scores near 0"), (1000, "Scores near 1,000")):
-        x, v = scale * rng.randn(2, 5, 8), rng.randn(2, 8, 3)
-        halves = [state_of(x[:, :, h], v[:, h]) for h in (slice(0, 3), slice(3, 8))]
-        with numpy.errstate(all="ignore"):
-            _m, s, o = function(*halves)
-            found = numpy.asarray(o / s)
-        _, s, o = state_of(x, v)
-        if found.shape != o.shape:
-            return f"The output's shape is {found.shape}, and should be {o.shape}."
-        if not numpy.isfinite(found).all():
-            return f"{said}: some numbers are not finite: exp of what?"
-        wrong = (abs(found - o / s) > 1e-9).sum()
-        if wrong:
-            return f"{said}: {wrong} of {o.size} numbers are wrong. Rescale both."
-    return ""
+def _judge_combine(function):
+    numbers = ([1.0, 2.0, 4.0], [3.0, 1.0, 0.5], [2000.0, 1.5, 3.0])
+    one, two, large = (
+        tuple(numpy.full((1, 1, 1), n) for n in state) for state in numbers
+    )
+    cases = (
+        (one, one), (one, two), (two, one), (two, large), (large, two),
+        (_state((2, 3, 4), 1, 1), _state((2, 3, 5), 1, 2)),
+    )  # fmt: skip
+    with numpy.errstate(all="ignore"):
+        return [*compared(combine, cases, tolerance=1e-9)(function)]
 
 
 def fold(k):
@@ -252,17 +227,16 @@ def fold(k):
     return [[i, 2 * k - 1 - i] for i in range(k)]
 
 
-def judge_fold(function):
-    for k in (1, 2, 3, 4, 6):
-        order = [list(own) for own in function(k)]
-        once = sorted(c for own in order for c in own) == list(range(2 * k))
-        if not once or [len(own) for own in order] != [2] * k:
-            return f"fold({k}) is {order}: {2 * k} chunks, two for each device."
-        for r in range(k):
-            pairs = [(order[i], order[i - r]) for i in range(k)]
-            row = [sum(b <= a for a in own for b in come) for own, come in pairs]
-            if len({*row}) > 1:
-                return f"fold({k}) is {order}: a round has {row} pairs."
+def _judge_fold(function, k):
+    order = [list(own) for own in function(k)]
+    once = sorted(c for own in order for c in own) == list(range(2 * k))
+    if not once or [len(own) for own in order] != [2] * k:
+        return f"fold({k}) is {order}: {2 * k} chunks, two for each device."
+    for r in range(k):
+        pairs = [(order[i], order[i - r]) for i in range(k)]
+        row = [sum(b <= a for a in own for b in come) for own, come in pairs]
+        if len({*row}) > 1:
+            return f"fold({k}) is {order}: a round has {row} pairs."
     return ""
 
 
@@ -271,19 +245,18 @@ def needed(a, b, size, window):
     return a == b or (b < a and (a - b - 1) * size + 1 < window)
 
 
-def judge_needed(function):
-    for size, window in ((4, 1), (4, 2), (4, 5), (4, 6), (3, 100)):
-        at = numpy.arange(6 * size)
-        back = at[:, None] - at
-        seen = (back >= 0) & (back < window)
-        for a, b in numpy.ndindex(6, 6):
-            part = seen[a * size : (a + 1) * size, b * size : (b + 1) * size]
-            found = function(a, b, size, window)
-            if found is None or bool(found) != part.any():
-                return (
-                    f"needed({a}, {b}, {size}, {window}) is {found}; of the "
-                    f"pairs of positions, {part.sum()} are looked at."
-                )
+def _judge_needed(function, size, window):
+    at = numpy.arange(6 * size)
+    back = at[:, None] - at
+    seen = (back >= 0) & (back < window)
+    for a, b in numpy.ndindex(6, 6):
+        part = seen[a * size : (a + 1) * size, b * size : (b + 1) * size]
+        found = function(a, b, size, window)
+        if found is None or bool(found) != part.any():
+            return (
+                f"needed({a}, {b}, {size}, {window}) is {found}; of the "
+                f"pairs of positions, {part.sum()} are looked at."
+            )
     return ""
 
 
@@ -301,15 +274,53 @@ QUESTIONS = {
         shares,
         [
             (lambda W, heads, k: numpy.split(W, k),
-             "Device 0 has rows of others. Does it have keys, and values?"),
+             "Equal parts of the stack: the first has queries only. Where are its "
+             + "heads' keys and values?"),
+            (_every_other_row, "The rows of a head stand together, and stay together."),
+            (_head_by_head,
+             "That is head by head. Asked are the queries of all, then the keys."),
+            ("stacked[:, i]", "stacked[0, i]",
+             "That has the queries: attention needs keys and values, too."),
+            ("stacked[:, i]", "stacked[:, 0]", "All devices get those of the first."),
+            (".reshape(-1, W.shape[1]) for", " for",
+             "Queries, keys and values stand one below the other: on two axes."),
+            (lambda W, heads, k: numpy.hsplit(W, k),
+             "Columns belong to the inputs, which every head reads. Cut the rows."),
         ],
-        judge=judge_shares,
+        judge=by_cases(_judge_shares, [(1, 2, 1), (2, 2, 2), (4, 2, 2), (6, 1, 3)]),
     ),
     ("transformer", 3): Task(
         "your function loss",
         sharded_loss,
-        [(gathered_loss, "It gathers 160 bytes of each; 80 are enough.")],
-        judge=judge_sharded_loss,
+        [
+            (_gathered_loss, "Every device gets all scores: what of them is needed?"),
+            (_three_numbers,
+             "A device's maximum and its sum can be sent as one number: a logarithm."),
+            ("log_sum_exp(z), own", "numpy.log(numpy.exp(z).sum(1)), own",
+             "The exponential of a large score overflows: take out the maximum first."),
+            ("numpy.where(here, z", "numpy.where(True, z",
+             "The target's score counts only on the device that has its word."),
+            ("targets - first", "targets",
+             "A device numbers its columns from 0: where do its words begin?"),
+            ("column < z", "column <= z",
+             "The word behind a device's last one is the next device's first."),
+            ("log_sum_exp(found[:, 0].T)", "found[:, 0].sum(0)",
+             "Sums of exponentials are added up, and not their logarithms."),
+            ("log_sum_exp(found[:, 0].T)", "found[:, 0].max(0)",
+             "The largest part is not the sum of all parts."),
+            ("own]))\n    found = allgather(mine)",
+             "own]))\n    found = numpy.stack(mine)",
+             "How do the devices learn of each other's numbers?"),
+            ("log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)",
+             "(log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)).mean()",
+             "Asked is the loss of each position, and not their mean."),
+            ("log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)",
+             "found[:, 1].sum(0) - log_sum_exp(found[:, 0].T)",
+             "That is the logarithm of a probability; a loss is not below 0."),
+        ],
+        judge=by_cases(_judge_sharded_loss, [
+            (1, [2], 1), (2, [3, 6], 1), (3, [1, 5, 6], 1), (2, [3, 6], 1000),
+        ]),
     ),
     ("transformer", 4): Question(
         "the factor",
@@ -333,31 +344,52 @@ QUESTIONS = {
         "your function forward_sum",
         forward_sum,
         [
-            (lambda X, W1s, W2s, b2, allreduce: allreduce(
-                 [X @ W1 @ W2 + b2 for W1, W2 in zip(W1s, W2s)]
-             ),
-             "The output is wrong by b2, 2 times. How often is it added?"),
-            (lambda X, W1s, W2s, b2, allreduce: (
-                 X @ numpy.hstack(W1s) @ numpy.vstack(W2s) + b2
-             ),
-             "Nothing went through allreduce: no device has all of the weights."),
+            ("X @ W1 @ W2 for W1, W2 in zip(W1s, W2s)]) + b2",
+             "X @ W1 @ W2 + b2 for W1, W2 in zip(W1s, W2s)])",
+             "Every device adds b2: how often is it in the sum?"),
+            (" + b2", "", "Where is b2?"),
+            ("allreduce([", "sum([",
+             "No device has the others' parts: allreduce adds them up."),
+            ("zip(W1s, W2s)]", "zip(W1s[:1], W2s)]",
+             "That is what device 0 contributes. The others have hidden values, too."),
+            ("]) + b2", "]) / len(W1s) + b2",
+             "The parts are terms of one sum: a mean of them is too small."),
+            (_sums_hidden_values,
+             "Each device has hidden values of its own: they are no terms of a sum."),
+            ("zip(W1s, W2s)", "zip(W1s, W2s[::-1])",
+             "The rows of W2 go with the columns of W1 on the same device."),
+            ("return allreduce", "allreduce([X])\n    return allreduce",
+             "Every device has the whole input already: one sum is enough."),
         ],
-        judge=judge_forward_sum,
+        judge=by_cases(_judge_forward_sum, [
+            (1, 1, [1]), (1, 2, [1, 2]), (2, 3, [2, 4, 6]), (8, 8, [5, 6, 12]),
+        ]),
     ),
     ("layerwise", 3): Task(
         "your function input_gradient",
         input_gradient,
         [
-            (lambda dY, hidden, W1s, W2s, allreduce: allreduce(
-                 [dY @ W2.T @ W1.T for W1, W2 in zip(W1s, W2s)]
-             ),
-             "64 of 64 numbers are wrong. Does it go back through the ReLU?"),
-            (lambda dY, hidden, W1s, W2s, allreduce: (
-                 dY @ W2s[0].T * (hidden[0] > 0) @ W1s[0].T
-             ),
-             "64 of 64 numbers are wrong. What do the other devices contribute?"),
+            (" * (H > 0)", "", "Does it go back through the ReLU?"),
+            ("(H > 0)", "H",
+             "The ReLU's slope is 1 or 0. Its output is something else."),
+            ("(H > 0)", "(H <= 0)",
+             "A gradient passes where the output is above 0, not where it is 0."),
+            ("allreduce([", "sum([",
+             "Each device knows its own contribution: allreduce adds them up."),
+            ("zip(hidden, W1s, W2s)", "zip(hidden[:1], W1s, W2s)",
+             "What do the other devices contribute?"),
+            ("W2.T", "W2", "Backward, a matrix works the other way round: transposed."),
+            ("@ W1.T for H, W1, W2 in triples])",
+             "@ W1.T for H, W1, W2 in triples]) / len(W1s)",
+             "The input goes to all devices, so their gradients add up: no mean."),
+            ("triples = ", "dY = allreduce([dY] * len(W1s))\n    triples = ",
+             "dY is the same on every device, and whole: it needs no sum."),
+            ("zip(hidden, ", "zip(hidden[::-1], ",
+             "Each device has its own hidden values: they say what passed there."),
         ],
-        judge=judge_input_gradient,
+        judge=by_cases(_judge_input_gradient, [
+            (2, 2, [3]), (1, 2, [3, 6]), (2, 3, [2, 4, 6]), (8, 8, [5, 6, 12]),
+        ]),
     ),
     ("layerwise", 4): Question(
         "the bytes that each device gives to the allgather of the hidden values",
@@ -381,30 +413,54 @@ QUESTIONS = {
         "your function dropped",
         dropped,
         [
-            (lambda choices, E, most: [], "With 2 places, (0, 1) is late, too."),
-            (lambda choices, E, most: [
-                 (t, c)
-                 for t, both in enumerate(choices)
-                 for c in (0, 1)
-                 if [*chain(*choices[:t])].count(both[c]) >= most
-             ],
-             "With 2 places, (0, 1) is late, too."),
+            (lambda choices, E, most: [], "An expert has `most` places, and no more."),
+            (_token_by_token,
+             "Token by token, a second choice takes the place of a later first one."),
+            ("sorted(late)", "late", "They are right; the list is to be sorted."),
+            ("< 0", "<= 0", "The last place is a place: one fewer is late."),
+            ("< 0", ">= 0", "These are the choices that find a place."),
+            ("for t, both", "places = [most] * E\n        for t, both",
+             "First and second choices share an expert's places."),
+            ("for c in (0, 1)", "for c in (0,)", "Second choices can be late, too."),
+            ("for c in (0, 1)", "for c in (1, 0)", "First choices go first."),
+            ("late.append((t, c))", "late.append((t, both[c]))",
+             "Asked is which choice it was, 0 or 1, and not its expert."),
         ],
-        judge=judge_dropped,
+        judge=compared(dropped, [
+            ([(0, 1)], 2, 1), ([(0, 1), (2, 1)], 3, 1), ([(0, 1), (1, 0)], 2, 1),
+            ([(0, 1), (0, 2), (0, 1)], 4, 2),
+            ([(0, 1), (0, 2), (0, 1), (1, 0), (1, 2), (2, 0)], 3, 2),
+        ]),
     ),
     ("experts", 3): Task(
         "your function send_counts",
         send_counts,
         [
-            (lambda wants, E: [[w.count(0), w.count(1)] for w in wants],
-             "Device 0 sends 2 rows to itself. What stays is not sent."),
-            (lambda wants, E: [
-                 [w.count(j) if i != j else 0 for j in range(len(wants))]
-                 for i, w in enumerate(wants)
-             ],
-             "5 experts on 3 devices: device 0 sends 1 to 1, and should send 2."),
+            ("home[e] == j != i", "home[e] == j",
+             "What stays on a device is not sent."),
+            ("home[e] == j != i for e in wants[i]",
+             "home[e] == i != j for e in wants[j]",
+             "Row i is what device i sends, and not what it gets."),
+            ("home[e] == j", "e == j", "That takes an expert's number for a device's."),
+            ("[j for j in range(k) for _ in range(j * E // k, (j + 1) * E // k)]",
+             "[e // max(1, E // k) for e in range(E)]",
+             "With more experts for some devices, that is not where they are."),
+            ("[j for j in range(k) for _ in range(j * E // k, (j + 1) * E // k)]",
+             "[e * k // E for e in range(E)]",
+             "Rounded like that, other devices have the greater shares."),
+            ("[j for j in range(k) for _ in range(j * E // k, (j + 1) * E // k)]",
+             "[e % k for e in range(E)]",
+             "The experts are not dealt out in turn: each device has a run of them."),
+            ("(j + 1) * E // k)", "(j + 1) * E // k - 1)",
+             "A range ends before its second number: that is the -1."),
+            ("for e in wants[i]", "for e in set(wants[i])",
+             "Two tokens that want the same expert are two rows."),
         ],
-        judge=judge_send_counts,
+        judge=compared(send_counts, [
+            ([[0, 1]], 2), ([[0], [0]], 2), ([[0, 0, 1], [1, 1, 0]], 2),
+            ([[0, 1, 2, 3], [1]], 4),
+            ([[0, 1, 2, 3, 4], [4, 4, 0, 2], [1, 2, 3]], 5),
+        ]),
     ),
     ("ring_attention", 1): Question(
         "the share of rounds in which a device waits",
@@ -420,38 +476,74 @@ QUESTIONS = {
         combine,
         [
             (lambda one, two: tuple(a + b for a, b in zip(one, two)),
-             "Scores near 0: 30 of 30 numbers are wrong. Rescale both."),
-            (_combine_the_first_only,
-             "Scores near 0: 9 of 30 numbers are wrong. Rescale both."),
-            (_combine_without_maxima,
-             "Scores near 1,000: some numbers are not finite: exp of what?"),
+             "Sums with different maxima cannot be added up, and maxima never."),
+            (", numpy.exp(m2 - m)", ", 1",
+             "The second state may have the smaller maximum: rescale both."),
+            ("numpy.exp(m1 - m)", "1",
+             "The first state may have the smaller maximum: rescale both."),
+            ("numpy.exp(m1 - m), numpy.exp(m2 - m)", "numpy.exp(m1), numpy.exp(m2)",
+             "exp of a maximum itself overflows: take the distance to the new one."),
+            ("numpy.exp(m1 - m), numpy.exp(m2 - m)",
+             "numpy.exp(m - m1), numpy.exp(m - m2)",
+             "A greater maximum makes what was summed before smaller."),
+            ("return m,", "return m1,",
+             "The sums are of the new maximum: return that with them."),
+            ("numpy.maximum(m1, m2)", "numpy.minimum(m1, m2)",
+             "Measured from the smaller maximum, exponentials overflow."),
+            ("numpy.maximum(m1, m2)", "max(m1.max(), m2.max())",
+             "Every query of every head has a maximum of its own."),
+            ("o1 * old1 + o2 * old2", "o1 + o2",
+             "The outputs are sums of exponentials, too: rescale them."),
+            ("o1 * old1 + o2 * old2",
+             "(o1 * old1 + o2 * old2) / (s1 * old1 + s2 * old2)",
+             "The division comes at the very end, when all keys have been met."),
         ],
-        judge=judge_combine,
+        judge=_judge_combine,
     ),
     ("ring_attention", 3): Task(
         "your function fold",
         fold,
         [
-            (lambda k: [[2 * i, 2 * i + 1] for i in range(k)],
-             "fold(2) is [[0, 1], [2, 3]]: a round has [0, 4] pairs."),
-            (lambda k: [[i, k + i] for i in range(k)],
-             "fold(2) is [[0, 2], [1, 3]]: a round has [1, 3] pairs."),
-            (lambda k: [[i] for i in range(2 * k)],
-             "fold(1) is [[0], [1]]: 2 chunks, two for each device."),
+            ("[i, 2 * k - 1 - i]", "[2 * i, 2 * i + 1]",
+             "The first device has two early chunks, and little to look at."),
+            ("[i, 2 * k - 1 - i]", "[i, k + i]",
+             "The device with the earliest chunk should have the latest, too."),
+            ("[[i, 2 * k - 1 - i] for i in range(k)]", "[[i] for i in range(2 * k)]",
+             "That is for twice as many devices."),
+            ("2 * k - 1 - i", "2 * k - i",
+             "The last chunk has the number 2k - 1, for the first is 0."),
+            ("2 * k - 1 - i", "k - 1 - i", "There are 2k chunks, and not k."),
+            ("range(k)", "range(1, k + 1)", "Chunks are numbered from 0."),
+            ("[[i, 2 * k - 1 - i] for i in range(k)]", "list(range(2 * k))",
+             "Each device needs a list of its own, in the list."),
         ],
-        judge=judge_fold,
+        judge=by_cases(_judge_fold, [(1,), (2,), (3,), (4,), (6,)]),
     ),
     ("ring_attention", 4): Task(
         "your function needed",
         needed,
         [
-            (lambda a, b, size, window: b <= a,
-             "needed(1, 0, 4, 1) is True; of the pairs of positions, 0 are "
-             + "looked at."),
-            (lambda a, b, size, window: 0 <= (a - b) * size < window,
-             "needed(1, 0, 4, 2) is False; of the pairs of positions, 1 are "
-             + "looked at."),
+            ("(a - b - 1) * size + 1 < window", "True",
+             "An earlier chunk may be out of the window."),
+            ("(a - b - 1) * size + 1", "(a - b) * size",
+             "That is how far a query is from its like in the other chunk. Some are "
+             + "nearer."),
+            ("(a - b - 1) * size + 1", "(a - b + 1) * size - 1",
+             "That is the farthest pair. One that is near is enough."),
+            (" + 1 < window", " < window",
+             "The last key before a chunk is 1 from its first query, and the query "
+             + "itself is in the window."),
+            (" + 1 < window", " + 2 < window",
+             "The first query is next to the last key before its chunk: 1 away."),
+            ("b < a and ", "", "Keys of later chunks are never looked at."),
+            ("b < a and (a - b - 1)", "(abs(a - b) - 1)",
+             "Nobody looks ahead: the window lies before a position."),
+            ("a == b or ", "", "A chunk's queries look at keys of their own chunk."),
+            ("(a - b - 1) * size + 1 < window", "a - b < window",
+             "The window counts positions, and not chunks."),
         ],
-        judge=judge_needed,
+        judge=by_cases(_judge_needed, [
+            (1, 1), (1, 3), (4, 1), (4, 2), (4, 5), (4, 6), (3, 100),
+        ]),
     ),
 }
