@@ -2,7 +2,10 @@
 
 import numpy
 
-from .question import Question, Task, by_cases, compared, shown
+from .counts import counted
+from .question import Note, Question, Task, by_cases, compared, shown
+
+UPDATED, GATHERED = "{} number{s} updated", "{} number{s} gathered"
 
 # ---- where_memory_goes ----
 
@@ -80,20 +83,29 @@ def _begins_anew(layers, x, dy, every):
     return dy
 
 
-def _judge_recomputed(function, n, every, most_arrays, most_runs):
+def _try_recomputed(function, n, every, most_arrays=10, most_runs=32):
     layers, right = [_Layer(i) for i in range(n)], 1
     for i in reversed(range(n)):
         right = right * (i + 2) + i
     _Layer.runs, _Array.most, _Array.alive = 0, 0, 0
     found = function(layers, _Array(0), _Array(1), every)
-    said = f"Layers: {n}, in segments of {every}"
-    if getattr(found, "value", found) != right:
-        return f"{said}: {getattr(found, 'value', found)}, and not {right}."
+    found = getattr(found, "value", found)
+    if found != right:
+        return f"the gradient is {found}, and not {right}."
     if _Array.most > most_arrays:
-        return f"{said}: it keeps {_Array.most} arrays; {most_arrays} are enough."
+        return f"it keeps {_Array.most} arrays; {most_arrays} are enough."
     if _Layer.runs > most_runs:
-        return f"{said}: it runs forward {_Layer.runs} times, not {most_runs}."
+        return f"it runs forward {_Layer.runs} times; {most_runs} are enough."
     return ""
+
+
+def _judge_recomputed(function):
+    cases = [(1, 1), (2, 1), (2, 2), (6, 3), (16, 4)]
+    tried = by_cases(_try_recomputed, "{} layers, segments of {}", cases)(function)
+    return [*filter(None, tried)] or [
+        Note(f"16 layers, segments of 4: {_Array.most} arrays at a time (10 are "
+             f"enough), {_Layer.runs} runs forward (32 are enough).")
+    ]  # fmt: skip
 
 
 # ---- half_precision ----
@@ -146,13 +158,12 @@ def _judge_scaled_step(function, given, scale):
     next_scale = scaled_step([*right], [*gradients], scale)
     with numpy.errstate(all="ignore"):
         found = function([*masters], [*gradients], scale)
-    said = f"Gradients {shown(given)}, scale {scale:g}"
     if not numpy.allclose(masters, right, rtol=1e-3, atol=0):
-        return f"{said}: the masters are {shown(masters)}, and not {shown(right)}."
+        return f"the masters are {shown(masters)}, and not {shown(right)}."
     if found != next_scale:
-        return f"{said}: the next scale is {found}, and not {next_scale:g}."
+        return f"the next scale is {found}, and not {next_scale:g}."
     if not numpy.array_equal(gradients, numpy.array(given, "float16"), equal_nan=True):
-        return f"{said}: right, but the gradients are written to."
+        return "right, but the gradients are written to."
     return ""
 
 
@@ -175,37 +186,25 @@ def _whole_step(weights, gradients, states, update, gather):
         update(w, sum(gradients), states[0])
 
 
-def _judge_sharded_step(function, k, size):
+def _run_sharded_step(function, counts, k, size):
     rng = numpy.random.RandomState(5)
     start, gradients = rng.randint(-9, 9, size) * 1.0, rng.randint(1, 9, (k, size))
-    weights, kept = [start.copy() for _ in range(k)], gradients.copy()
-    states, updated, gathered = [{"sum": 0} for _ in range(k)], [], []
+    weights, states = [start.copy() for _ in range(k)], [{"sum": 0} for _ in range(k)]
 
     def update(w, g, state):
-        updated.append(w.size)
+        counts.add(UPDATED, w.size)
         state["sum"] = state["sum"] + g
         w -= 0.5 * g
 
     def gather(chunks):
-        gathered.append(sum(chunk.size for chunk in chunks))
-        return numpy.concatenate(chunks)
+        whole = numpy.concatenate(chunks)
+        counts.add(GATHERED, whole.size * (k > 1))
+        return whole
 
-    function(weights, [*gradients], states, update, gather)
-    right = start - 0.5 * kept.sum(axis=0)
-    said = f"Devices: {k}, with {size} weights"
-    if sum(updated) > size:
-        return f"{said}: {sum(updated)} numbers are updated; {size} are enough."
-    for i, w in enumerate(weights):
-        if not numpy.allclose(w, right):
-            return f"{said}: device {i} ends with {shown(w)}, and not {shown(right)}."
-    for i, (state, chunk) in enumerate(zip(states, numpy.split(kept.sum(axis=0), k))):
-        if not numpy.array_equal(state["sum"], chunk):
-            return f"{said}: the state of chunk {i} has {shown(state['sum'])}."
-    if k > 1 and not gathered:
-        return f"{said}: nothing went through gather."
-    if sum(gathered) > size:
-        return f"{said}: {sum(gathered)} numbers are gathered; {size} are enough."
-    return "" if (gradients == kept).all() else f"{said}: it changes the gradients."
+    function(weights, [*counts.keep(*gradients)], states, update, gather)
+    ended = {f"the weight array of device {i}": w for i, w in enumerate(weights)}
+    sums = {f"the state of chunk {i}": state["sum"] for i, state in enumerate(states)}
+    return {**ended, **sums}
 
 
 def plan(L):
@@ -219,10 +218,10 @@ def plan(L):
     return steps
 
 
-def _judge_plan(function, L):
+def _follow_plan(function, L):
     there, done, gathers = set(), [], 0
     for n, (what, l) in enumerate(function(L), 1):
-        said = f"plan({L}), instruction {n}, {what} {l}:"
+        said = f"instruction {n}, {what} {l}:"
         if what == "gather":
             there, gathers = there | {l}, gathers + 1
         elif what == "drop":
@@ -237,10 +236,15 @@ def _judge_plan(function, L):
     right += [("backward", l) for l in reversed(range(L))]
     if done != right:
         works = ", ".join(f"{what} {l}" for what, l in done)
-        return f"plan({L}) computes {works or 'nothing'}."
+        return f"it computes {works or 'nothing'}."
     fewest = L + max(0, L - 2)
-    said = f"plan({L}) gathers {gathers} times; {fewest} are enough."
+    said = f"it gathers {gathers} times, and {fewest} would do."
     return said if gathers > fewest else ""
+
+
+def _judge_plan(function):
+    tried = by_cases(_follow_plan, "plan({})", [(1,), (2,), (3,), (5,)])(function)
+    return [*filter(None, tried)] or [Note("plan(5): 8 gathers (8 are enough).")]
 
 
 QUESTIONS = {
@@ -302,9 +306,7 @@ QUESTIONS = {
             ("i % every == 0", "i % every == every - 1",
              "What is kept is the input of a segment's first layer, not of its last."),
         ],
-        judge=by_cases(_judge_recomputed, [
-            (1, 1, 9, 9), (2, 1, 9, 9), (2, 2, 9, 9), (6, 3, 10, 32), (16, 4, 10, 32),
-        ]),
+        judge=_judge_recomputed,
     ),
     ("where_memory_goes", 4): Question(
         "a whole number",
@@ -371,7 +373,7 @@ QUESTIONS = {
             ("return scale / 2", "return scale",
              "With the same scale the next step overflows again."),
         ],
-        judge=by_cases(_judge_scaled_step, [
+        judge=by_cases(_judge_scaled_step, "gradients {}, scale {}", [
             ([[8.0]], 8.0), ([[8.0, 4.0], [16.0, 0.5]], 8.0),
             ([[1.0], [numpy.inf]], 8.0), ([[4e4], [4e4]], 8.0),
             ([[1e-4], [1e-4]], 2.0**15), ([[-numpy.inf, 1.0], [1.0, 1.0]], 4.0),
@@ -419,7 +421,8 @@ QUESTIONS = {
             ("= whole", "= gather(chunks)",
              "What gather returns is there for every device: ask once."),
         ],
-        judge=by_cases(_judge_sharded_step, [(1, 2), (2, 2), (3, 12), (4, 8)]),
+        judge=counted(sharded_step, _run_sharded_step, "{} devices, {} weights",
+                      [(1, 2), (2, 2), (3, 12), (4, 8)], about=[UPDATED, GATHERED]),
     ),
     ("sharded", 3): Task(
         "your function plan",
@@ -441,6 +444,6 @@ QUESTIONS = {
             ("[(\"gather\", l), (\"f", "[(\"f",
              "A layer is gathered before it computes."),
         ],
-        judge=by_cases(_judge_plan, [(1,), (2,), (3,), (5,)]),
+        judge=_judge_plan,
     ),
 }

@@ -103,23 +103,23 @@ def compared(right, cases, tolerance=0.0):
     return judge
 
 
-def by_cases(problem, cases):
-    """A judge: yields what `problem(function, *case)` says of each of `cases`.
+def by_cases(problem, words, cases):
+    """A judge: what `problem(function, *case)` says of each of `cases`, if anything.
 
-    A case is a tuple, the smallest is the first; each call gets copies. What the
-    function raises is told with the case.
+    A case is a tuple, the smallest is the first, and each call gets copies. `words`
+    say a case, before what is wrong with it: "{} devices". What the function raises
+    is told in the same way.
     """
 
     def judge(function):
         for case in cases:
             try:
-                yield problem(function, *copy.deepcopy(case))
+                said = problem(function, *copy.deepcopy(case))
             except MemoryError:
                 raise
             except Exception as error:  # noqa: BLE001 - the learner's may raise anything
-                given = ", ".join(map(shown, case))
-                said = f"{type(error).__name__}: {str(error).rstrip('.')}"
-                yield f"Tried with {given}, it raises {said}."
+                said = f"it raises {type(error).__name__}: {str(error).rstrip('.')}."
+            yield f"{words.format(*map(shown, case))}: {said}" if said else ""
 
     return judge
 

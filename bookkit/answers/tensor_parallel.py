@@ -4,21 +4,24 @@ from itertools import chain
 
 import numpy
 
-from .question import Question, Task, by_cases, compared, shown
+from .counts import counted
+from .question import Question, Task, by_cases, compared
+
+SUMMED, GATHERED = "{} byte{s} summed", "{} byte{s} gathered"
 
 # ---- layerwise ----
 
 
-class Collective:
-    """Calls `made` with arrays, and counts the bytes of one of them each time."""
+def _collective(counts, name, made):
+    """Calls `made` with the arrays of several devices, and counts the bytes of one."""
 
-    def __init__(self, made):
-        self.made, self.nbytes = made, 0
-
-    def __call__(self, arrays):
+    def called(arrays):
         arrays = list(arrays)
-        self.nbytes += arrays[0].nbytes
-        return self.made(arrays)
+        if len(arrays) > 1:
+            counts.add(name, arrays[0].nbytes)
+        return made(arrays)
+
+    return called
 
 
 def forward_sum(X, W1s, W2s, b2, allreduce):
@@ -32,41 +35,24 @@ def input_gradient(dY, hidden, W1s, W2s, allreduce):
     return allreduce([dY @ W2.T * (H > 0) @ W1.T for H, W1, W2 in triples])
 
 
-def _block(n, width, cuts):
+def _block(n, width, hidden):
     """X, its W1 by columns and W2 by rows, and b2: small whole numbers."""
-    rng = numpy.random.RandomState(7)
+    rng, cuts = numpy.random.RandomState(7), numpy.cumsum(hidden)
     shapes = (n, width), (width, cuts[-1]), (cuts[-1], width), (width,)
     X, W1, W2, b2 = (rng.randint(-3, 5, shape) * 1.0 for shape in shapes)
     return X, numpy.split(W1, cuts[:-1], axis=1), numpy.split(W2, cuts[:-1]), b2
 
 
-def _judge_forward_sum(function, *case):
-    X, W1s, W2s, b2 = _block(*case)
-    return _judge_sum(function, forward_sum, (X, W1s, W2s, b2))
+def _run_forward_sum(function, counts, *case):
+    given = counts.keep(*_block(*case))
+    return function(*given, _collective(counts, SUMMED, sum))
 
 
-def _judge_input_gradient(function, *case):
+def _run_input_gradient(function, counts, *case):
     X, W1s, W2s, b2 = _block(*case)
     hidden = [numpy.maximum(X @ W1, 0) for W1 in W1s]
-    return _judge_sum(function, input_gradient, (X + b2, hidden, W1s, W2s))
-
-
-def _judge_sum(function, right, given):
-    allreduce, kept = Collective(sum), given[0].copy()
-    found, right = function(*given, allreduce), right(kept, *given[1:], sum)
-    said = f"Devices: {len(given[1])}, with input {shown(right.shape)}"
-    if numpy.shape(found) != right.shape:
-        return f"{said}: the result has the shape {shown(numpy.shape(found))}."
-    wrong = abs(found - right) > 1e-9
-    if wrong.any():
-        first, expected = shown(found[wrong][0]), shown(right[wrong][0])
-        return (f"{said}: {wrong.sum()} of {right.size} numbers are wrong; the first "
-                f"is {first}, and not {expected}.")  # fmt: skip
-    if len(given[1]) > 1 and not allreduce.nbytes:
-        return f"{said}: nothing went through allreduce."
-    if allreduce.nbytes > right.nbytes:
-        return f"{said}: it sums {allreduce.nbytes} bytes; {right.nbytes} are enough."
-    return "" if (given[0] == kept).all() else f"{said}: it changes its input."
+    given = counts.keep(X + b2, hidden, W1s, W2s)
+    return function(*given, _collective(counts, SUMMED, sum))
 
 
 def _sums_hidden_values(X, W1s, W2s, b2, allreduce):
@@ -127,17 +113,16 @@ def _judge_shares(function, heads, size, k):
     W = numpy.arange(3.0 * width * width).reshape(-1, width)
     right = shares(W, heads, k)
     found = [numpy.asarray(part) for part in function(W.copy(), heads, k)]
-    said = f"{heads} heads of {size} columns, {k} devices"
     if len(found) != k:
-        return f"{said}: there are {len(found)} shares."
+        return f"there are {len(found)} shares."
     for i, (part, own) in enumerate(zip(found, right)):
         if part.shape != own.shape:
-            return f"{said}: share {i} has shape {part.shape}, and not {own.shape}."
+            return f"share {i} has shape {part.shape}, and not {own.shape}."
         rows, its = ((x[:, 0] // width).astype(int).tolist() for x in (part, own))
         if rows != its:
-            return f"{said}: device {i} has the rows {rows}, and not {its}."
+            return f"device {i} has the rows {rows}, and not {its}."
         if (part != own).any():
-            return f"{said}: the rows of device {i} are changed."
+            return f"the rows of device {i} are changed."
     return ""
 
 
@@ -168,25 +153,13 @@ def _three_numbers(scores, targets, firsts, allgather):
     return sharded_loss(scores, targets, firsts, allgather)
 
 
-def _judge_sharded_loss(function, n, cuts, scale):
-    rng = numpy.random.RandomState(7)
+def _run_sharded_loss(function, counts, n, words, scale):
+    rng, cuts = numpy.random.RandomState(7), numpy.cumsum(words)
     z, targets = rng.randn(n, cuts[-1]) * scale, rng.randint(cuts[-1], size=n)
     targets[: len(cuts) - 1] = cuts[:-1][:n]  # first words of devices
-    scores, allgather = numpy.split(z, cuts[:-1], axis=1), Collective(numpy.stack)
+    given = counts.keep(numpy.split(z, cuts[:-1], axis=1), targets, [0, *cuts[:-1]])
     with numpy.errstate(all="ignore"):
-        found = numpy.asarray(function(scores, targets, [0, *cuts[:-1]], allgather))
-    right = log_sum_exp(z) - z[range(n), targets]
-    said = f"{n} positions, {cuts[-1]} words, {len(cuts)} devices"
-    if found.shape != right.shape:
-        return f"{said}: the shape is {shown(found.shape)}, and not {shown((n,))}."
-    if not numpy.allclose(found, right):
-        return f"{said}: the losses are {shown(found)}, and not {shown(right)}."
-    if len(cuts) > 1 and not allgather.nbytes:
-        return f"{said}: nothing went through allgather."
-    if len(cuts) > 1 and allgather.nbytes > 2 * n * 8:
-        least = 2 * n * 8
-        return f"{said}: it gathers {allgather.nbytes} bytes; {least} are enough."
-    return ""
+        return function(*given, _collective(counts, GATHERED, numpy.stack))
 
 
 # ---- ring_attention ----
@@ -231,12 +204,12 @@ def _judge_fold(function, k):
     order = [list(own) for own in function(k)]
     once = sorted(c for own in order for c in own) == list(range(2 * k))
     if not once or [len(own) for own in order] != [2] * k:
-        return f"fold({k}) is {order}: {2 * k} chunks, two for each device."
+        return f"it is {order}, and not {2 * k} chunks, two for each device."
     for r in range(k):
         pairs = [(order[i], order[i - r]) for i in range(k)]
         row = [sum(b <= a for a in own for b in come) for own, come in pairs]
         if len({*row}) > 1:
-            return f"fold({k}) is {order}: a round has {row} pairs."
+            return f"it is {order}: a round has {row} pairs."
     return ""
 
 
@@ -287,7 +260,9 @@ QUESTIONS = {
             (lambda W, heads, k: numpy.hsplit(W, k),
              "Columns belong to the inputs, which every head reads. Cut the rows."),
         ],
-        judge=by_cases(_judge_shares, [(1, 2, 1), (2, 2, 2), (4, 2, 2), (6, 1, 3)]),
+        judge=by_cases(_judge_shares, "{} heads of {} columns, {} devices", [
+            (1, 2, 1), (2, 2, 2), (4, 2, 2), (6, 1, 3),
+        ]),
     ),
     ("transformer", 3): Task(
         "your function loss",
@@ -318,9 +293,10 @@ QUESTIONS = {
              "found[:, 1].sum(0) - log_sum_exp(found[:, 0].T)",
              "That is the logarithm of a probability; a loss is not below 0."),
         ],
-        judge=by_cases(_judge_sharded_loss, [
-            (1, [2], 1), (2, [3, 6], 1), (3, [1, 5, 6], 1), (2, [3, 6], 1000),
-        ]),
+        judge=counted(sharded_loss, _run_sharded_loss,
+                      "{} positions, {} words, scores times {}", [
+            (1, [2], 1), (2, [3, 3], 1), (3, [1, 4, 1], 1), (2, [3, 3], 1000),
+        ], about=[GATHERED]),
     ),
     ("transformer", 4): Question(
         "the factor",
@@ -358,12 +334,12 @@ QUESTIONS = {
              "Each device has hidden values of its own: they are no terms of a sum."),
             ("zip(W1s, W2s)", "zip(W1s, W2s[::-1])",
              "The rows of W2 go with the columns of W1 on the same device."),
-            ("return allreduce", "allreduce([X])\n    return allreduce",
+            ("return allreduce", "allreduce([X] * len(W1s))\n    return allreduce",
              "Every device has the whole input already: one sum is enough."),
         ],
-        judge=by_cases(_judge_forward_sum, [
-            (1, 1, [1]), (1, 2, [1, 2]), (2, 3, [2, 4, 6]), (8, 8, [5, 6, 12]),
-        ]),
+        judge=counted(forward_sum, _run_forward_sum, "X ({}, {}), hidden {}", [
+            (1, 1, [1]), (1, 2, [1, 1]), (2, 3, [2, 2, 2]), (8, 8, [5, 1, 6]),
+        ], about=[SUMMED]),
     ),
     ("layerwise", 3): Task(
         "your function input_gradient",
@@ -387,9 +363,9 @@ QUESTIONS = {
             ("zip(hidden, ", "zip(hidden[::-1], ",
              "Each device has its own hidden values: they say what passed there."),
         ],
-        judge=by_cases(_judge_input_gradient, [
-            (2, 2, [3]), (1, 2, [3, 6]), (2, 3, [2, 4, 6]), (8, 8, [5, 6, 12]),
-        ]),
+        judge=counted(input_gradient, _run_input_gradient, "dY ({}, {}), hidden {}", [
+            (2, 2, [3]), (1, 2, [3, 3]), (2, 3, [2, 2, 2]), (8, 8, [5, 1, 6]),
+        ], about=[SUMMED]),
     ),
     ("layerwise", 4): Question(
         "the bytes that each device gives to the allgather of the hidden values",
@@ -517,7 +493,7 @@ QUESTIONS = {
             ("[[i, 2 * k - 1 - i] for i in range(k)]", "list(range(2 * k))",
              "Each device needs a list of its own, in the list."),
         ],
-        judge=by_cases(_judge_fold, [(1,), (2,), (3,), (4,), (6,)]),
+        judge=by_cases(_judge_fold, "fold({})", [(1,), (2,), (3,), (4,), (6,)]),
     ),
     ("ring_attention", 4): Task(
         "your function needed",
@@ -542,7 +518,7 @@ QUESTIONS = {
             ("(a - b - 1) * size + 1 < window", "a - b < window",
              "The window counts positions, and not chunks."),
         ],
-        judge=by_cases(_judge_needed, [
+        judge=by_cases(_judge_needed, "size {}, window {}", [
             (1, 1), (1, 3), (4, 1), (4, 2), (4, 5), (4, 6), (3, 100),
         ]),
     ),
