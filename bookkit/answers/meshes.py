@@ -2,7 +2,9 @@
 
 import numpy
 
-from .question import Question, Task
+from .question import Question, Task, compared, shown
+
+# ---- mesh ----
 
 
 def groups(lengths, axis):
@@ -12,43 +14,59 @@ def groups(lengths, axis):
     return [[d + i * apart for i in range(size)] for d in firsts]
 
 
-def judge_groups(function):
-    for lengths, axis in [((2, 2, 2), 0), ((2, 3, 4), 1), ((2, 3, 4), 2), ((5,), 0)]:
-        found = sorted(sorted(group) for group in function(lengths, axis))
-        if found != sorted(groups(lengths, axis)):
-            return f"groups({lengths}, {axis}) is {found[:3]} …"
-    return ""
+def _judge_groups(function):
+    for lengths, axis in [((3,), 0), ((2, 3), 0), ((2, 3), 1), ((2, 3, 4), 0),
+                          ((2, 3, 4), 1), ((2, 3, 4), 2)]:  # fmt: skip
+        found, right = (
+            sorted(sorted(map(int, group)) for group in made(lengths, axis))
+            for made in (function, groups)
+        )
+        if found != right:
+            first = next((f for f in found if f not in right), found[0])
+            yield (f"groups({lengths}, {axis}) gives {len(found)}, as {first}, "
+                   f"and not {len(right)}, as {right[0]}.")  # fmt: skip
 
 
-def sums(x, dy, w, groups):
-    """Outputs over tensor's groups, gradients over data's."""
-    return tuple(
-        [sum(parts[j] for j in next(g for g in groups[axis] if i in g))
-         for i in range(len(x))]
-        for axis, parts in (("tensor", [a @ b for a, b in zip(x, w)]),
-                            ("data", [a.T @ b for a, b in zip(x, dy)]))
-    )  # fmt: skip
+def step(x, dy, w, groups):
+    """Outputs are summed over tensor's groups, gradients over data's."""
+
+    def summed(parts, axis):
+        total = [None] * len(parts)
+        for group in groups[axis]:
+            for i in group:
+                total[i] = sum(parts[j] for j in group)
+        return total
+
+    y = summed([a @ b for a, b in zip(x, w)], "tensor")
+    return y, summed([a.T @ b for a, b in zip(x, dy)], "data")
 
 
-def sums_over_all(x, dy, w, groups):
-    """One sum for everybody: what a mesh is against."""
-    return sums(x, dy, w, {axis: [[*range(len(x))]] for axis in groups})
-
-
-def judge_sums(function):
+def _judge_step(function):
     rng = numpy.random.RandomState(3)
-    X, W, D = (rng.randint(9, size=s) for s in ((4, 6), (6, 2), (4, 2)))
-    mesh = {"data": groups((2, 3), 0), "tensor": groups((2, 3), 1)}
-    rows, columns = (lambda i: slice(2 * (i // 3), 2 * (i // 3) + 2),
-                     lambda i: slice(2 * (i % 3), 2 * (i % 3) + 2))  # fmt: skip
-    x = [X[rows(i), columns(i)] for i in range(6)]
-    y, dw = function(x, [D[rows(i)] for i in range(6)],
-                     [W[columns(i)] for i in range(6)], mesh)  # fmt: skip
-    wrong = [sum((y[i] != (X @ W)[rows(i)]).any() for i in range(6)),
-             sum((dw[i] != (X.T @ D)[columns(i)]).any() for i in range(6))]  # fmt: skip
-    if any(wrong):
-        return f"Outputs are wrong on {wrong[0]} of 6 devices, gradients on {wrong[1]}."
-    return ""
+    for data, tensor in (1, 1), (1, 2), (2, 1), (2, 3):
+        k, mesh = data * tensor, {"data": groups((data, tensor), 0),
+                                  "tensor": groups((data, tensor), 1)}  # fmt: skip
+        X, W, D = (rng.randint(1, 9, size).astype(float) for size in
+                   ((2 * data, 2 * tensor), (2 * tensor, 2), (2 * data, 2)))
+        rows = [slice(i // tensor * 2, i // tensor * 2 + 2) for i in range(k)]
+        columns = [slice(i % tensor * 2, i % tensor * 2 + 2) for i in range(k)]
+        given = ([X[r, c] for r, c in zip(rows, columns)], [D[r] for r in rows],
+                 [W[c] for c in columns])  # fmt: skip
+        kept = [[part.copy() for part in parts] for parts in given]
+        found = function(*given, mesh)
+        said = f"{data} × {tensor} replicas and shares: on device"
+        rights = ([(X @ W)[r] for r in rows], [(X.T @ D)[c] for c in columns])
+        for what, parts, right in zip(("output", "gradient"), found, rights):
+            for i, (part, r) in enumerate(zip(parts, right)):
+                if numpy.shape(part) != r.shape:
+                    yield (f"{said} {i} the {what} has shape {numpy.shape(part)}, "
+                           f"and not {r.shape}.")  # fmt: skip
+                elif not numpy.allclose(part, r):
+                    yield (f"{said} {i} the {what} begins with {part[0, 0]:g}, "
+                           f"and not {r[0, 0]:g}.")  # fmt: skip
+        if any((a != b).any() for old, new in zip(kept, given)
+               for a, b in zip(old, new)):  # fmt: skip
+            yield f"{data} × {tensor}: it changes what it is given."
 
 
 # ---- two_links ----
@@ -60,32 +78,28 @@ def ring_order(hosts):
 
 
 def _judge_ring_order(function):
-    for hosts in ([0, 1, 0, 1, 1, 0], [2, 0, 1, 0, 2, 1, 1, 0]):
-        found = list(function(hosts))
-        if sorted(found) != [*range(len(hosts))]:
-            return f"Hosts {hosts}: {found} does not have each device once."
-        crossed = sum(hosts[i] != hosts[j] for i, j in zip(found, found[-1:] + found))
-        if crossed > len({*hosts}):
-            said = f"Hosts {hosts}: {found} crosses {crossed} times"
-            return f"{said}; {len({*hosts})} are enough."
-    return ""
+    for hosts in ([0], [0, 1, 0], [0, 1, 0, 1, 1, 0], [2, 0, 1, 0, 2, 1, 1, 0],
+                  [7, 3, 7, 3]):  # fmt: skip
+        found = function(given := list(hosts))
+        said = f"Hosts {hosts}: {shown(found := list(found))}"
+        if given != hosts:
+            yield f"{said}, and it changes what it is given."
+        elif {*map(str, found)} != {*map(str, range(len(hosts)))}:
+            yield f"{said} does not have each device once."
+        else:
+            steps = zip(found, found[-1:] + found)
+            crossed = sum(hosts[i] != hosts[j] for i, j in steps)
+            if crossed > len({*hosts}):
+                yield f"{said} crosses {crossed} times; {len({*hosts})} are enough."
 
 
 def quicker(hosts, devices, cards, inner, outer):
     """'ring' or 'hierarchy', by the bytes over `cards` cards of each host."""
     k = hosts * devices
+    ring = 2 * (k - 1) / k * outer
+    inside = 2 * (devices - 1) / devices * inner
     between = 2 * (hosts - 1) / hosts * outer / cards
-    ours = 2 * (devices - 1) / devices * inner + between
-    return "hierarchy" if ours < 2 * (k - 1) / k * outer else "ring"
-
-
-def _judge_quicker(function):
-    for case in ((2, 4, 4, 1, 10), (2, 4, 1, 1, 10), (16, 4, 1, 1, 10),
-                 (16, 4, 2, 1, 10), (16, 4, 2, 9, 10)):  # fmt: skip
-        found, right = function(*case), quicker(*case)
-        if found != right:
-            return f"quicker{case}: {right} takes less, and not {found}."
-    return ""
+    return "hierarchy" if inside + between < ring else "ring"
 
 
 def levels(nbytes, groups):
@@ -97,14 +111,7 @@ def levels(nbytes, groups):
     return total
 
 
-def _judge_levels(function):
-    host, rack, hall = (8, 0, 1), (4, 0, 10), (16, 2, 40)
-    for groups in ([host], [host, rack], [host, rack, hall]):
-        found, right = function(3200, groups), levels(3200, groups)
-        if abs(found - right) > 1e-6 * right:
-            return f"3,200 bytes, {groups}: {found:g} seconds, and not {right:g}."
-    return ""
-
+_HOST, _RACK, _HALL = (8, 0.0, 1.0), (4, 0.0, 10.0), (16, 2.0, 40.0)
 
 QUESTIONS = {
     ("mesh", 1): Question(
@@ -120,18 +127,55 @@ QUESTIONS = {
     ("mesh", 3): Task(
         "your function groups",
         groups,
-        [(lambda lengths, axis: groups(lengths[::-1], len(lengths) - 1 - axis),
-          "groups((2, 2, 2), 0) is [[0, 1], [2, 3], [4, 5]] …")],
-        judge=judge_groups,
+        [
+            ("axis):", "axis):\n    axis = len(lengths) - 1 - axis",
+             "Axis 0 is the outermost: the device number grows slowest along it."),
+            ("axis + 1 :", ": axis",
+             ("How far partners are apart is up to the axes inside theirs, and not to "
+              "those outside.")),
+            ("axis + 1 :", "axis:",
+             "An axis's own length does not move its partners apart."),
+            ("d // apart % size", "d % size",
+             ("Where a group begins, the coordinate on the axis is 0: that is not the "
+              "rest of the device number itself.")),
+            ("d + i * apart", "d + i",
+             "Partners have numbers in sequence only on the innermost axis."),
+            ("int(numpy.prod(lengths)))", "apart)",
+             ("Each place on all the other axes has a group of its own, on the outer "
+              "ones, too.")),
+            ("range(size)", "range(size - 1)", "The last partner of each is missing."),
+        ],
+        judge=_judge_groups,
     ),
     ("mesh", 4): Task(
         "your function step",
-        sums,
-        [(sums_over_all, "Outputs are wrong on 6 of 6 devices, gradients on 6."),
-         (lambda x, dy, w, groups: sums(x, dy, w, {"data": groups["tensor"],
-                                                   "tensor": groups["data"]}),
-          "Outputs are wrong on 6 of 6 devices, gradients on 6.")],
-        judge=judge_sums,
+        step,
+        [
+            ("in groups[axis]", "in [[*range(len(x))]]",
+             "That is one sum over everybody: on a mesh it stays in a group."),
+            ("in groups[axis]", 'in groups["data" if axis == "tensor" else "tensor"]',
+             ("The axes are mixed up: who has other columns of the same examples, and "
+              "who has other examples for the same weights?")),
+            ("in groups[axis]", "in [[i] for i in range(len(x))]",
+             "These are the devices' own products: nothing is summed."),
+            ('zip(x, dy)], "data")', 'zip(x, dy)], "tensor")',
+             ("The gradients are summed over the wrong groups: each device of a tensor "
+              "group has weights of its own.")),
+            ("for j in group)", "for j in group) / len(group)",
+             "That is a mean over the group. A sum is asked for."),
+            (("            for i in group:\n"
+              "                total[i] = sum(parts[j] for j in group)"),
+             ("            for i in group:\n"
+              "                total[i] = parts[i]\n"
+              "            for j in group[1:]:\n"
+              "                total[group[0]] = total[group[0]] + parts[j]"),
+             "Only the first of each group gets the sum. All of them need it."),
+            ("total[i] = sum(parts[j] for j in group)",
+             "total[i] = parts[i] = sum(parts[j] for j in group)",
+             ("A device's sum takes the place of its part, and the next one of the "
+              "group adds that in: keep the parts until all have summed.")),
+        ],
+        judge=_judge_step,
     ),
     ("two_links", 1): Question(
         "the megabytes that leave by one card",
@@ -144,22 +188,77 @@ QUESTIONS = {
         tolerance=0.01,
     ),
     ("two_links", 2): Task(
-        "a function `ring_order(hosts)`", ring_order,
-        [(lambda hosts: range(len(hosts)),
-          "Hosts [0, 1, 0, 1, 1, 0]: [0, 1, 2, 3, 4, 5] crosses 4 times; " +
-          "2 are enough.")],
+        "a function `ring_order(hosts)`",
+        ring_order,
+        [
+            (lambda hosts: list(range(len(hosts))),
+             "That is the order of their numbers, whatever their hosts."),
+            (lambda hosts: sorted(hosts),
+             "These are hosts: the ring is made of devices."),
+            ("hosts.__getitem__", "lambda i: (hosts[:i].count(hosts[i]), hosts[i])",
+             "It takes one device of each host in turn: each of its steps crosses."),
+            ("hosts.__getitem__", "lambda i: i % len({*hosts})",
+             "A device's host is in `hosts`: its number does not tell it."),
+            (lambda hosts: [i for h in (0, 1) for i, at in enumerate(hosts) if at == h],
+             "There may be any number of hosts, and they may have any numbers."),
+            (lambda hosts: [i for h in range(max(hosts)) for i, at in enumerate(hosts)
+                            if at == h],
+             "The devices of the last host are not in it."),
+            (lambda hosts: [[i for i, at in enumerate(hosts) if at == h]
+                            for h in sorted({*hosts})],
+             "A list of lists is no ring: put them behind each other."),
+            (lambda hosts: [ring_order(hosts).index(i) for i in range(len(hosts))],
+             ("That says for each device its place in the ring. Asked is, for each "
+              "place, its device.")),
+        ],
         judge=_judge_ring_order,
     ),
     ("two_links", 3): Task(
-        "a function `quicker(hosts, devices, cards, inner, outer)`", quicker,
-        [(lambda *_: "hierarchy",
-          "quicker(16, 4, 1, 1, 10): ring takes less, and not hierarchy.")],
-        judge=_judge_quicker,
+        "a function `quicker(hosts, devices, cards, inner, outer)`",
+        quicker,
+        [
+            (lambda *_: "hierarchy",
+             "The hierarchy takes time inside the hosts, too, and not always less."),
+            ("outer / cards", "outer",
+             "All cards of a host carry the hierarchy's messages to other hosts."),
+            ("/ k * outer", "/ k * outer / cards",
+             "The ring leaves a host by one card, however many there are."),
+            ("2 * (devices - 1)", "(devices - 1)",
+             "Inside a host there is a reduce-scatter, and an allgather too."),
+            ("2 * (hosts - 1)", "(hosts - 1)",
+             "Between hosts, sums go around as well as parts to be summed."),
+            ("inside + between", "max(inside, between)",
+             "A part is summed inside its host before it leaves: one after the other."),
+            ("hierarchy\" if inside + between < ring else \"ring",
+             "ring\" if inside + between < ring else \"hierarchy",
+             "The one that takes *less* time is asked for."),
+        ],
+        judge=compared(quicker, [
+            (2, 4, 4, 2, 10), (2, 4, 2, 5, 10), (2, 2, 1, 7, 10), (3, 2, 1, 12, 10),
+            (2, 4, 2, 12, 10), (16, 4, 1, 1, 10),
+        ]),
     ),
     ("two_links", 4): Task(
-        "a function `levels(nbytes, groups)`", levels,
-        [(lambda nbytes, groups: sum(levels(nbytes, [g]) for g in groups),
-          "3,200 bytes, [(8, 0, 1), (4, 0, 10)]: 53600 seconds, and not 11600.")],
-        judge=_judge_levels,
+        "a function `levels(nbytes, groups)`",
+        levels,
+        [
+            ("nbytes /= k", "pass",
+             ("After a level's reduce-scatter, a device has only a part of the array "
+              "for the next one.")),
+            ("2 * (k - 1)", "(k - 1)",
+             "That is the way out. The sums have to come back."),
+            ("2 * (k - 1)", "2 * k", "In a ring, one's own chunk need not arrive."),
+            ("(alpha + nbytes / k * beta)", "(nbytes / k * beta) + 2 * alpha",
+             "Each message has the latency of its link, and not each level."),
+            ("nbytes / k * beta", "nbytes * beta",
+             "A message of a ring carries one chunk of what is summed."),
+            ("in groups", "in groups[::-1]",
+             "It begins inside, at the first of the groups."),
+            ("total += ", "total = ", "All levels take their time, not the last one."),
+        ],
+        judge=compared(levels, [
+            (3200.0, [_HOST]), (3200.0, [_HALL]), (3200.0, [_HOST, _RACK]),
+            (3200.0, [_HOST, _RACK, _HALL]), (3200.0, [(1, 5.0, 1.0), _HALL]),
+        ], tolerance=1e-6),
     ),
 }  # fmt: skip
