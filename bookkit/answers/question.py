@@ -149,6 +149,8 @@ def same(answer, expected, tolerance=0.0):
         return isinstance(answer, str) and answer.strip().lower() == expected
     if isinstance(expected, bool) or isinstance(answer, bool) or expected is None:
         return answer is expected
+    if isinstance(expected, bytes):
+        return answer == expected
     if isinstance(expected, dict):
         return (
             isinstance(answer, dict)

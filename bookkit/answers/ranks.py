@@ -1,0 +1,102 @@
+"""Stand-ins for processes: threads that run one at a time, and links between them.
+
+    ends = Ranks(4, dead={2}).run(work)    # work(rank, give, take) on each that lives
+
+`give(to, data)` sends, `take(frm)` waits for a message. To give to a dead rank, or to
+take from it, raises `ConnectionError`, as a closed socket does. A rank runs until it
+waits or ends; then the next one does that can. So there is no clock and no chance, and
+that all wait for ever is seen at once.
+"""
+
+import ctypes
+import threading
+from collections import defaultdict
+
+#: Messages of a rank from which on it is taken for a loop without an end.
+MANY = 100
+
+
+class Stopped(BaseException):
+    """Ends a rank that waits for ever. No `except Exception` of it catches this."""
+
+
+class Ranks:
+    """`n` ranks, of which those in `dead` never run; `late` begins after all others.
+
+    After `run`: `given[rank]`, a list of whom it gave to; `stuck`, the ranks that wait
+    for ever.
+    """
+
+    def __init__(self, n, dead=(), late=None):
+        self.dead, self.late = {*dead}, late
+        self.living = [rank for rank in range(n) if rank not in self.dead]
+        self.given, self.stuck = {rank: [] for rank in self.living}, []
+        self._links, self._over = defaultdict(list), False
+        self._go = {rank: threading.Semaphore(0) for rank in self.living}
+        self._back = threading.Semaphore(0)
+        self._waits = dict.fromkeys(self.living)  # for whom, or None before the begin
+
+    def run(self, work):
+        """What `work(rank, give, take)` returns on each that ends, or its error."""
+        ends = {}
+
+        def rank_of(rank):
+            self._go[rank].acquire()
+            try:
+                ends[rank] = work(rank, lambda to, data: self._give(rank, to, data),
+                                  lambda frm: self._take(rank, frm))  # fmt: skip
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's
+                ends[rank] = error
+            except Stopped:
+                return
+            self._back.release()
+
+        threads = [threading.Thread(target=rank_of, args=[rank], daemon=True)
+                   for rank in self.living]  # fmt: skip
+        for thread in threads:
+            thread.start()
+        try:
+            while ready := [rank for rank in self._waits if self._can(rank)] or [
+                rank for rank in self._waits if rank == self.late
+            ]:
+                self.late = None if ready == [self.late] else self.late
+                del self._waits[ready[0]]
+                self._go[ready[0]].release()
+                self._back.acquire()
+            self.stuck = sorted(self._waits)
+            return ends
+        except BaseException:  # the time is over: one loops, and does not wait
+            for rank, thread in zip(self.living, threads):
+                if rank not in self._waits and rank not in ends:
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped)
+                    )
+            raise
+        finally:
+            self._over = True
+            for go in self._go.values():
+                go.release()
+
+    def _can(self, rank):
+        if self._waits[rank] is None:
+            return rank != self.late
+        return bool(self._links[self._waits[rank], rank])
+
+    def _give(self, rank, to, data):
+        if to in self.dead:
+            raise ConnectionError(f"rank {to} is dead")
+        if len(self.given[rank]) == MANY:
+            raise RuntimeError(f"{MANY} messages, and no end")
+        self.given[rank].append(to)
+        self._links[rank, to].append(data)
+
+    def _take(self, rank, frm):
+        if frm in self.dead:
+            raise ConnectionError(f"rank {frm} is dead")
+        if not self._links[frm, rank]:
+            self._waits[rank] = frm
+            self._back.release()
+            self._go[rank].acquire()
+        if self._over:
+            raise Stopped
+        return self._links[frm, rank].pop(0)
