@@ -321,7 +321,7 @@ QUESTIONS = {
         Saver,
         [
             ("state.copy()", "state",
-             "The thread gets the array itself, which is changed before it is written."),
+             "The thread gets the array itself, which changes before it is written."),
             ("self.last.pop().result()", "self.last.pop().exception()",
              "What the thread raised has to be raised again, in a call."),
             ("self.last.pop()", "self.last[-1]",
