@@ -66,5 +66,6 @@ def check(chapter, exercise, answer):
                 "says": said}  # fmt: skip
         with Path(os.environ[GRADES]).open("a", encoding="utf-8") as book:
             book.write(json.dumps(line) + "\n")
-    print(textwrap.fill(f"Exercise {exercise}: {said}", 80, break_on_hyphens=False,
+    kind = "Puzzle" if chapter == "puzzles" else "Exercise"
+    print(textwrap.fill(f"{kind} {exercise}: {said}", 80, break_on_hyphens=False,
                         break_long_words=False))  # fmt: skip
