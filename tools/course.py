@@ -24,7 +24,7 @@ KINDS = ("assignments", "solutions")
 def exercises_begin(cells):
     """The index of the cell that opens the exercises."""
     for i, cell in enumerate(cells):
-        if "## Exercises" in "".join(cell["source"]).splitlines():
+        if {"## Exercises", "## Puzzles"} & {*"".join(cell["source"]).splitlines()}:
             return i
     raise ValueError("the notebook has no section of exercises")
 

@@ -68,7 +68,7 @@ NO_NUMBERS = [
 def sections(nb):
     """The main path, as a list of sections: heading, texts, captions, code cells.
 
-    The first, without a heading, is the opening; the exercises are left out.
+    The first, without a heading, is the opening; exercises and puzzles are left out.
     """
     found = [{"heading": "", "text": "", "captions": [], "code": []}]
     for cell in nb["cells"]:
@@ -87,7 +87,8 @@ def sections(nb):
                 found[-1].update(captions=[], code=[])
             found[-1]["text"] += piece + "\n"
     names = [section["heading"] for section in found]
-    return found[: names.index("Exercises")] if "Exercises" in names else found
+    ends = [names.index(name) for name in ("Exercises", "Puzzles") if name in names]
+    return found[: min(ends, default=len(found))]
 
 
 def sentences(text):

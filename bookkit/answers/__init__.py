@@ -23,6 +23,7 @@ from . import (
     memory,
     meshes,
     pipeline,
+    puzzles,
     scale,
     tensor_parallel,
 )
@@ -41,6 +42,7 @@ QUESTIONS = {
     **kvstore.QUESTIONS,
     **clusters.QUESTIONS,
     **scale.QUESTIONS,
+    **puzzles.QUESTIONS,
 }
 
 

@@ -459,21 +459,20 @@ def undo(tape, layers, slots):
         keep = range(1, n)
         return min((j + fewest(n - j, s - 1)[0] + fewest(j, s)[0], j) for j in keep)
 
-    def go(first, last, s):
-        ahead = fewest(last - first, s)[1]
-        for to in [first + ahead] if ahead else range(last - 1, first - 1, -1):
+    def go(first, s):  # what is left from activation `first` on
+        while tape.left > first:
+            ahead = fewest(tape.left - first, s)[1]
             tape.back_to(first)
-            while tape.at < to:
+            while tape.at < (first + ahead if ahead else tape.left - 1):
                 tape.forward()
-            if not ahead:
+            if ahead:
+                tape.keep()
+                go(first + ahead, s - 1)
+                tape.drop(first + ahead)
+            else:
                 tape.backward()
-        if ahead:
-            tape.keep()
-            go(first + ahead, last, s - 1)
-            tape.drop(first + ahead)
-            go(first, first + ahead, s)
 
-    go(0, layers, slots)
+    go(0, slots)
 
 
 def _from_kept(*kept):
@@ -848,11 +847,11 @@ QUESTIONS = {
             (_from_kept(4, 8), "Equal parts, and a slot that is free stays empty."),
             (_from_kept(6, 9), "Halves, and a slot that is free stays empty."),
             (_from_kept(3, 6, 9), "Three slots would do it."),
-            ("            tape.drop(first + ahead)\n", "",
+            ("                tape.drop(first + ahead)\n", "",
              "What has gone back is still in its slot."),
             ("keep = range(1, n)", "keep = [1]",
              "Slots at the very beginning save little."),
-            ("            go(first, first + ahead, s)\n", "",
+            ("while tape.left > first", "if tape.left > first",
              "The layers before the kept one are left."),
         ],
     ),

@@ -9,6 +9,8 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The page of puzzles has exercises and nothing else, and calls them puzzles.
+PUZZLES = "chapters/scale/puzzles"
 #: Calls that assert: numpy's assert_allclose, a chapter's own check_replicas, `tell`, …
 ASSERTING = ("assert_", "check_", "tell")
 

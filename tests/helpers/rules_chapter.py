@@ -26,6 +26,7 @@ STYLED = {"rcParams", "spines", "frameon", "tight_layout", "dpi"}
 MOMENTS = {"busy", "overlap", "span"}
 #: Tags of the cell that calls `provenance()`, and what it must have stored.
 ORIGIN = {"remove-input", "nbval-ignore-output"}
+EXERCISE = re.compile(r"(?m)^### +(?:Exercise|Puzzle) (\d+)\b")
 RUN = re.compile(
     r"Run on \d+ \w+ \d{4} at commit [\w.-]+, with MXNet [\d.]+ and Python [\d.]+, "
     r"on .+ with \d+ cores and \w+ GPUs?; "
@@ -139,7 +140,7 @@ def has_solved_exercises(nb, page):
     solved, current = {}, None
     for cell in nb.cells:
         if cell.cell_type == "markdown":
-            for number in re.findall(r"(?m)^### +Exercise (\d+)\b", cell.source):
+            for number in EXERCISE.findall(cell.source):
                 current = int(number)
                 solved[current] = False
         elif current and "hide-cell" in tags(cell) and asserts(cell):

@@ -51,7 +51,7 @@ def has_a_short_main_path(nb, page):
 def _main_path(nb):
     for i, cell in enumerate(nb.cells):
         if cell.cell_type == "markdown":
-            before, found, _ = cell.source.partition("## Exercises")
+            before, *found = re.split("## (?:Exercises|Puzzles)", cell.source)
             if found:
                 return [*nb.cells[:i], from_dict({**cell, "source": before})]
     return nb.cells

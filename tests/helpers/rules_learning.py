@@ -15,7 +15,7 @@ LEVEL = re.compile(rf"\*({'|'.join(LEVELS)})\.\*\n")
 HINT = re.compile(
     r"<details>\n<summary>Hint</summary>\n\n(.+?)\n\n</details>", re.DOTALL
 )
-EXERCISE = re.compile(r"(?m)^### +Exercise (\d+)\n+")
+EXERCISE = re.compile(r"(?m)^### +(?:Exercise|Puzzle) (\d+)(?:: .+)?\n+")
 HOW_LONG = re.compile(r"\bin less than (?:a |half )?[a-z]+(?: [a-z]+)?\b")
 BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 FOLDED = {"outputs_hidden": True, "source_hidden": True}

@@ -1,6 +1,7 @@
 """Assignments hold no solution, and a graded run says what was right."""
 
 import json
+import re
 
 import pytest
 from notebook_cells import chapters
@@ -35,7 +36,9 @@ def test_an_assignment_has_the_questions_and_no_solution(name):
     text = json.dumps(made, ensure_ascii=False)
     for cell in solutions:
         assert json.dumps(cell["source"], ensure_ascii=False) not in text
-    asked = [c for c in whole["cells"] if "### Exercise" in "".join(c["source"])]
+    title = re.compile("### (Exercise|Puzzle) ")
+    asked = [c for c in whole["cells"] if title.search("".join(c["source"]))]
+    assert len(asked) >= 4
     assert all(cell in made["cells"] for cell in asked)
     assert not any(cell.get("outputs") for cell in made["cells"])
     assert len(course.assignment(whole, "solutions")["cells"]) == len(whole["cells"])

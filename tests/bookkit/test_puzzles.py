@@ -1,0 +1,183 @@
+"""Targets of the puzzles can be reached, are not met by a first attempt, and what is
+called the best is found by a search that knows nothing of the solution."""
+
+import heapq
+import itertools
+
+import numpy
+import pytest
+
+from bookkit.answers import QUESTIONS, puzzles
+from bookkit.answers.question import says
+
+TWELVE = {n: q for (page, n), q in QUESTIONS.items() if page == "puzzles"}
+each = pytest.mark.parametrize("n", TWELVE)
+
+
+def test_there_are_twelve_from_one_on():
+    assert [*TWELVE] == [*range(1, 13)]
+
+
+@each
+def test_the_solution_reaches_what_is_called_the_best(n):
+    q = TWELVE[n]
+    assert q.least <= q.best <= q.target < q.first
+    said = f"{q.unit}: {q.best}; the target was {q.target}, the best known is {q.best}."
+    assert says(q, q.right) == f"right. {said}"
+
+
+@each
+def test_the_first_attempt_is_right_and_misses_the_target(n):
+    q = TWELVE[n]
+    function, words = next(q.mistakes())
+    said = f"not yet. Right so far. {q.unit}: {q.first}; the target is {q.target}."
+    assert says(q, function) == f"{said} {words}"
+
+
+@each
+def test_at_least_five_mistakes_are_told_apart(n):
+    found = {says(TWELVE[n], function) for function, _ in TWELVE[n].mistakes()}
+    assert len(found) == len(TWELVE[n].wrong) >= 5
+
+
+# What was not sent cannot be known: a function that looks at others' arrays is refused.
+
+
+def reads_four(data, exchange):
+    data[:3] = numpy.concatenate(data).reshape(3, -1)
+
+
+def reads_eight(data, exchange):
+    for x in data[1:]:
+        x[:] = data[0]
+
+
+def reads_six(data, exchange):
+    total = sum(data)
+    for x in data:
+        x[:] = total
+
+
+@pytest.mark.parametrize("n, function", [
+    (4, reads_four), (5, reads_eight), (12, reads_six),
+    (6, lambda parts, y, gather: puzzles.split_loss(parts, y, lambda values: values)),
+])  # fmt: skip
+def test_arrays_that_were_not_sent_are_not_read(n, function):
+    said = says(TWELVE[n], function)
+    assert f"{TWELVE[n].unit}: 0, and {TWELVE[n].least} is the least" in said
+
+
+@pytest.mark.parametrize("n, function, words", [
+    (2, lambda sizes, servers: [0, 1, 2, 3, 0, 1, 2, 3], "is not a server, 0 to 2"),
+    (3, lambda lines: lines[:-1], "It raises TypeError"),
+    (8, lambda tape, layers, slots: tape.back_to(3), "activation 3 is not kept"),
+    (8, lambda tape, layers, slots: tape.backward(), "layer 12 needs 11, not 0"),
+    (8, lambda tape, layers, slots: [tape.forward() for _ in range(13)],
+     "layer 13 has gone back already"),
+    (10, lambda: [["B0"]], "not all of F0 to W3"),
+    (12, lambda data, exchange: exchange({(0, 1): data[0], (0, 2): data[0]}),
+     "two messages in one round: [(0, 1), (0, 2)]"),
+])  # fmt: skip
+def test_what_cannot_be_done_is_named(n, function, words):
+    assert words in says(TWELVE[n], function)
+
+
+# The searches.
+
+
+def fewest_steps(layers, slots):
+    """Of all states of the tape: (at hand, kept, layers left), by Dijkstra."""
+    queue, seen = [(0, 0, (), layers)], set()
+    while queue:
+        steps, at, kept, left = heapq.heappop(queue)
+        if not left:
+            return steps
+        if (at, kept, left) in seen:
+            continue
+        seen.add((at, kept, left))
+        following = [(steps, i, kept, left) for i in (0, *kept)]
+        following += [(steps, at, tuple(k for k in kept if k != i), left) for i in kept]
+        if at < left - 1:
+            following.append((steps + 1, at + 1, kept, left))
+        elif at == left - 1:
+            following.append((steps, at, tuple(k for k in kept if k < at), left - 1))
+        if len(kept) < slots and at not in (0, *kept):
+            following.append((steps, at, tuple(sorted((*kept, at))), left))
+        for state in following:
+            heapq.heappush(queue, state)
+    raise AssertionError("no way was found")
+
+
+def soonest(stages, batches, held):
+    """Ticks of the best schedule: all that can be done, tick by tick."""
+    done = ((batches,) * 3,) * stages
+    states, now = {((0, 0, 0),) * stages}, 0
+    while done not in states:
+        states = {
+            after for before in states
+            for after in itertools.product(*(
+                choices(before, s, batches, held) for s in range(stages)
+            ))
+        }  # fmt: skip
+        now += 1
+    return now
+
+
+def choices(before, s, batches, held):
+    """The counts of F, B and W that device s may have a tick later."""
+    f, b, w = before[s]
+    yield f, b, w
+    if f < (before[s - 1][0] if s else batches) and f - w < held:
+        yield f + 1, b, w
+    if b < (f if s == len(before) - 1 else min(f, before[s + 1][1])):
+        yield f, b + 1, w
+    if w < b:
+        yield f, b, w + 1
+
+
+def fullest():
+    ways = itertools.product(range(3), repeat=len(puzzles.KEYS))
+    return min(max(puzzles.loads(puzzles.KEYS, way, 3)) for way in ways)
+
+
+def least_exposed():
+    order, found = [*range(8)][::-1], []
+    for k in range(8):
+        for cuts in itertools.combinations(range(1, 8), k):
+            ends = [0, *cuts, 8]
+            way = [order[a:b] for a, b in zip(ends, ends[1:])]
+            found.append(puzzles.exposed(
+                way, puzzles.BACKWARD, puzzles.GRADIENTS, puzzles.LATENCY))  # fmt: skip
+    assert len(found) == 2**7
+    return min(found)
+
+
+def slowest_stage():
+    """The least number of ticks within which each stage of some cut can be done."""
+
+    def fits(first, last, held, limit):
+        costs = (
+            puzzles.stage(puzzles.LAYERS, range(first, last), way, held)
+            for r in range(last - first + 1)
+            for way in itertools.combinations(range(first, last), r)
+        )
+        return any(took <= limit and gb <= puzzles.CAP for took, gb in costs)
+
+    for limit in itertools.count(1):
+        for cuts in itertools.combinations(range(1, 10), 3):
+            ends = [0, *cuts, 10]
+            if all(fits(*ends[s : s + 2], 4 - s, limit) for s in range(4)):
+                return limit
+
+
+@pytest.mark.parametrize("n, search", [
+    (2, fullest), (7, least_exposed), (8, lambda: fewest_steps(12, 2)),
+    (10, lambda: soonest(puzzles.STAGES, puzzles.BATCHES, puzzles.HELD)),
+    (11, slowest_stage),
+])  # fmt: skip
+def test_the_best_known_is_what_a_search_of_all_ways_finds(n, search):
+    assert TWELVE[n].best == search()
+
+
+def test_five_probes_are_too_few_for_45_pairs():
+    assert 2**5 < len([*itertools.combinations(range(10), 2)]) <= 2 ** TWELVE[9].best
