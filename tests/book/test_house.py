@@ -96,7 +96,8 @@ def test_the_packages_are_small():
     assert len(list((ROOT / "d2l_ext").rglob("*.py"))) <= 100
     assert lines("d2l_ext/**/*.py") <= 12_000
     assert lines("netbox/**/*.py") <= 1100
-    # Answers grow with the exercises: each part has a file of its own.
+    # Answers grow with the exercises: each part has a file of its own, and the puzzles
+    # have one that holds their machines, too.
     answers = lines("bookkit/answers/*.py")
     kit = lines(*(f"bookkit/**/*.{end}" for end in ("py", "js", "css")))
-    assert kit - answers <= 3700 and answers <= 5900
+    assert kit - answers <= 3700 and answers <= 6260
