@@ -45,7 +45,7 @@ book: venv  ## show the book, then execute every chapter here, and show each as 
 
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
 	@$(RUN) tools/book.py render
-	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py
+	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py tests/book/test_api_pages.py
 	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --side-by-side="-n 2" \
 	    tests/book/test_pages_in_browser.py
 

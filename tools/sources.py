@@ -125,6 +125,12 @@ def build(work, builder, strict):
     settings.setdefault("execute", {})["execute_notebooks"] = "off"
     config.write_text(yaml.safe_dump(settings, allow_unicode=True, sort_keys=False))
 
+    if builder == "singlehtml":  # what `help` prints is not for paper
+        contents = yaml.safe_load((work / "_toc.yml").read_text())
+        for entry in (e for part in contents["parts"] for e in part["chapters"]):
+            entry.pop("sections", None)
+        (work / "_toc.yml").write_text(yaml.safe_dump(contents, sort_keys=False))
+
     options = ["--warningiserror", "--keep-going"] if strict else []
     program = "from jupyter_book.cli.main import main; main()"
     command = ["build", "--quiet", "--builder", builder, *options, "."]

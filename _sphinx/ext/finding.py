@@ -8,6 +8,7 @@ holds, for each word, how often the chapters say it, and the first words of ever
 import json
 import re
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 from pages import first_words
@@ -53,7 +54,7 @@ def write(app, error):
     said = getattr(app.env, "said_on_pages", {})
     if error or app.builder.name != "html":
         return
-    stem = SearchEnglish({}).stem
+    stem = lru_cache(maxsize=None)(SearchEnglish({}).stem)  # words recur
     chapters = {p: said[p][0] for p in sorted(said) if p.startswith("chapters/")}
     counts = counted(chapters, stem)
     spoken = {word for text in chapters.values() for word in words(text)}

@@ -2,8 +2,8 @@
 
 `book-contents` lists every chapter under its part with the question that it opens with
 and how long it runs; `book-techniques` says in which files of the library a chapter's
-lesson stands and which claims it shows; `playable` puts one of `bookkit.figures` into a
-page.
+lesson stands, with links to their entries, and which claims it shows; `playable` puts
+one of `bookkit.figures` into a page.
 """
 
 import importlib
@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path
 
+import api_pages
 import claims_data
 import yaml
 from claims_ledger import row_of
@@ -105,7 +106,8 @@ class BookTechniques(SphinxDirective):
             title, _ = opening(root / f"{page}.ipynb")
             names = nodes.paragraph()
             for i, name in enumerate(files.get(title, [])):
-                names += [nodes.Text(", " if i else ""), nodes.literal("", name)]
+                names += nodes.Text(", " if i else "")
+                names += api_pages.file_link(self.env, name)
             ids = nodes.paragraph("", ", ".join(claims.get(page, [])))
             where = nodes.paragraph("", "", link(page, title, self.env.docname))
             body += row_of(where, names, ids)

@@ -108,7 +108,8 @@ class LinkTerms(SphinxTransform):
     def apply(self):
         page = self.env.docname
         path = os.path.join(self.env.srcdir, f"{GLOSSARY}.md")
-        if page in NOT_ON or not os.path.exists(path):
+        is_list = page in NOT_ON or page.startswith("reference/api")
+        if is_list or not os.path.exists(path):
             return
         self.env.note_dependency(path)
         with open(path, encoding="utf-8") as stream:

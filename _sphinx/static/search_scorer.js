@@ -1,6 +1,6 @@
 // How results of a search are ordered. A chapter that says a word often comes before one
-// that mentions it, and the pages that list words come last. The counts are in
-// search_words.js, which `_sphinx/ext/finding.py` writes.
+// that mentions it, and pages that list words or the library's names come last. The counts
+// are in search_words.js, which `_sphinx/ext/finding.py` writes.
 const LISTS = ["reference/glossary", "reference/claims", "reference/bibliography",
   "reference/notation", "reference/licences"];
 
@@ -12,7 +12,7 @@ function titled(title, asked) {
 
 var Scorer = {
   score: ([page, , , , score]) => {
-    if (LISTS.includes(page)) return score - 80;
+    if (LISTS.includes(page) || page.startsWith("reference/api")) return score - 80;
     const held = window.SEARCH_WORDS, chapter = held ? held.pages.indexOf(page) : -1;
     if (chapter < 0) return score;
     const asked = (new URLSearchParams(location.search).get("q") || "").trim();

@@ -25,6 +25,7 @@ class Timeline:
 
     @property
     def devices(self):
+        """The devices that did something, by name: a list, sorted."""
         return sorted({e.device for e in self.events})
 
     def busy(self, device=None):

@@ -74,6 +74,7 @@ class BucketIter(DataIter):
         self._order = list(self._rng.permutation(len(self._batches)))
 
     def next(self):
+        """The next batch, a `DataBatch`; `StopIteration` behind the last one."""
         if not self._order:
             raise StopIteration
         return self._batches[self._order.pop()]

@@ -193,6 +193,7 @@ class Graph:
             self.has_gradient.append(found or self.is_parameter(node))
 
     def is_parameter(self, node):
+        """Whether a node is a variable, and no input."""
         return node["op"] == "null" and node["name"] not in self._inputs
 
     def shape(self, i, output):

@@ -29,6 +29,7 @@ class SplitStage:
 
     @property
     def grads(self):
+        """The gradients of all layers, summed over the micro-batches: a list."""
         return [g for layer in sorted(self._sums) for g in self._sums[layer]]
 
     def forward(self, i, X, loss=None):
