@@ -20,6 +20,7 @@ class SplitStage:
             raise ValueError("a stage has no parameters: give it to its neighbour")
         self.device = device
         self.layers = [(f, get_params(params, device)) for f, params in layers]
+        self.params = [p for _, params in self.layers for p in params]
         self._nowhere = np.zeros(1, ctx=device)
         self.begin()
 
@@ -31,45 +32,51 @@ class SplitStage:
     def grads(self):
         """The gradients of all layers, summed over the micro-batches: a list."""
         return [g for layer in sorted(self._sums) for g in self._sums[layer]]
+        self._held, self._owed, self.grads = {}, {}, None
 
     def forward(self, i, X, loss=None):
         """Go forward with micro-batch `i`; each layer is recorded by itself."""
         held = []
-        for f, params in [*self.layers, *([(loss, [])] if loss else [])]:
-            X = X.detach()
-            autograd.mark_variables([X], [self._nowhere])  # `grad` returns a new array
-            with autograd.record():
-                out = f(X, params)
-            held.append((X, out))
-            X = out
+        with autograd.record():
+            for f, params in [*self.layers, *([(loss, [])] if loss else [])]:
+                X = X.detach()
+                autograd.mark_variables([X], [self._nowhere])  # `grad` has a new array
+                held.append((X, f(X, params)))
+                X = held[-1][1]
         self._held[i] = held
         return X
 
-    def input(self, i, d_out):
-        """The gradient of the stage's input. What the weights need is kept."""
-        owed = self._owed[i] = []
+    def input(self, i, d_out, onward=True):
+        """The gradient of the stage's input. What the weights need is kept.
+
+        `onward=False`: nobody needs it; of the first layer's output, then.
+        """
+        owed = []
         for layer, (X, out) in reversed([*enumerate(self._held.pop(i))]):
-            owed.append((layer, out, d_out))
-            (d_out,) = _gradients(out, [X], d_out)
+            if layer < len(self.layers) and self.layers[layer][1]:
+                owed.insert(0, (out, d_out))
+            if layer or onward:
+                (d_out,) = _gradients([out], [X], [d_out])
+        self._owed[i] = owed
         return d_out
 
     def weights(self, i):
-        """Add the gradients of the parameters to `grads`, layer by layer."""
-        for layer, out, d_out in self._owed.pop(i):
-            if layer == len(self.layers) or not self.layers[layer][1]:
-                continue  # the loss, or a layer without parameters
-            new = _gradients(out, self.layers[layer][1], d_out)
-            for total, g in zip(self._sums.setdefault(layer, new), new):
-                if total is not g:
-                    total += g
+        """Add the gradients of the parameters to `grads`, asked for in one call."""
+        owed = self._owed.pop(i)
+        new = _gradients([out for out, _ in owed], self.params, [d for _, d in owed])
+        if self.grads is None:
+            self.grads = new
+        else:
+            for total, g in zip(self.grads, new):
+                total += g
 
     def owed(self, i):
         """What the gradients of the parameters will be made from."""
-        return [d_out for _, _, d_out in self._owed[i]]
+        return [d_out for _, d_out in self._owed[i]]
 
     def newest(self):
         """An array that the work before has written last, to wait for."""
-        return self._sums[min(self._sums)][0] if self._sums else None
+        return self.grads and self.grads[-1]
 
 
 def gradients(stages, schedule, X, y, loss):
@@ -109,7 +116,7 @@ def gradients(stages, schedule, X, y, loss):
             else:
                 arrived[s + 1, i] = done.copyto(stages[s + 1].device)
         if kind in ("input", "backward"):
-            done = stage.input(i, message)
+            done = stage.input(i, message, s > 0)
             if s:
                 arrived[s - 1, i] = done.copyto(stages[s - 1].device)
         if kind in ("weights", "backward"):
@@ -119,7 +126,7 @@ def gradients(stages, schedule, X, y, loss):
     return losses
 
 
-def _gradients(out, variables, d_out):
-    """Those of `variables` alone, from that of `out`, which can be asked again."""
-    found = autograd.grad(out, variables, d_out, retain_graph=True)
+def _gradients(outs, variables, d_outs):
+    """Those of `variables` alone, from those of `outs`, which can be asked again."""
+    found = autograd.grad(outs, variables, d_outs, retain_graph=True)
     return [gradient.as_np_ndarray() for gradient in found]
