@@ -26,6 +26,7 @@ import numpy
 PLACES = "D2L_EXT_RING"
 #: Bytes that are received before they are added; a processor's cache holds them.
 PIECE = 2**19
+MEMORY_PIECE = 2**17
 #: Bytes in front of each call, a text that says what it is.
 HEAD = 64
 #: Seconds for a stranger to prove that it is none, and for a neighbour to say why.
@@ -41,8 +42,8 @@ class Ring:
 
     `rank` of `num_workers`. `deadline`: seconds for each call, others' delay included.
     `shared`: whether `zeros` gives memory that all see. `sent`, `received`: bytes of
-    arrays over the two sockets; a call has `HEAD` more on each link. `read`: bytes read
-    in others' memory.
+    arrays over the two sockets; a call has `HEAD` more on each link. `seen`: bytes read
+    and written in others' memory.
 
     Arrays are NumPy's, contiguous, and changed in place. All processes make the same
     calls in the same order. When another leaves, is late, or makes another call, all
@@ -55,7 +56,7 @@ class Ring:
     def __init__(self, rank, num_workers, links, deadline, shared):
         self.rank, self.num_workers, self.deadline = rank, num_workers, deadline
         self.links, self.shared, self.cause, self.left = links, shared, "", False
-        self.sent = self.received = self.read = self.calls = 0
+        self.sent = self.received = self.seen = self.calls = 0
         self.segments = []  # for each array of `zeros`, its bytes on all ranks
         self.scratch = numpy.empty(PIECE, "uint8")
         self.before, self.after = links or (None, None)
@@ -162,23 +163,23 @@ class Ring:
         return chunks[(i + 1) % n]
 
     def _in_memory(self, what, row, edges, theirs, rounds):
-        """Add the others' chunk to one's own, then copy the chunks that they added."""
-        n, i, step = self.num_workers, self.rank, PIECE // row.itemsize
+        """Add the others' chunk to one's own, and write the sum into their arrays.
+
+        Piece by piece: what is written is in the processor's cache yet.
+        """
+        n, i, step = self.num_workers, self.rank, MEMORY_PIECE // row.itemsize
+        start, stop = edges[(i + 1) % n], edges[(i + 1) % n + 1]
+        others = [theirs[(i + r) % n] for r in range(1, n)]
         self.barrier(what)  # all have written
-        if rounds[0] < n:
-            stop = edges[(i + 1) % n + 1]
-            for a in range(edges[(i + 1) % n], stop, step):
-                for r in range(1, n):
-                    part = theirs[(i + r) % n][a : min(a + step, stop)]
-                    row[a : a + len(part)] += part
-                    self.read += part.nbytes
-            self.barrier(what)
-        if rounds[-1] >= n:
-            for c in (c % n for c in range(i + 2, i + n + 1)):
-                part = theirs[c - 1][edges[c] : edges[c + 1]]
-                row[edges[c] : edges[c + 1]] = part
-                self.read += part.nbytes
-            self.barrier(what)  # nobody reads any more
+        for a in range(start, stop, step):
+            own = row[a : min(a + step, stop)]
+            parts = [other[a : a + len(own)] for other in others]
+            for part in parts if rounds[0] < n else ():
+                own += part
+            for part in parts if rounds[-1] >= n else ():
+                part[:] = own
+        self.seen += (stop - start) * row.itemsize * len(rounds)
+        self.barrier(what)  # nobody reads or writes any more
 
     def _flow(self, what, x, out, into, ready, adds=0):
         """Give `out` to the next, fill `into` from the one before: lists of arrays.
@@ -306,11 +307,11 @@ def _row(x):
 
 
 def _open(pid, fd, inode, nbytes):
-    """The bytes of another process' file, to be read only."""
-    with open(f"/proc/{pid}/fd/{fd}", "rb") as theirs:
+    """The bytes of another process' file."""
+    with open(f"/proc/{pid}/fd/{fd}", "r+b") as theirs:
         if os.fstat(theirs.fileno()).st_ino != inode:
             raise OSError("its number is another file's here")
-        memory = mmap.mmap(theirs.fileno(), nbytes, prot=mmap.PROT_READ)
+        memory = mmap.mmap(theirs.fileno(), nbytes)
     return numpy.frombuffer(memory, "uint8")
 
 
