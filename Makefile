@@ -82,11 +82,12 @@ box: venv  ## a shell on the head of a cluster of three hosts, here (ARGS="--hos
 	@$(RUN) -m netbox shell head || true
 	@$(RUN) -m netbox down
 
-stress: venv  ## 200 jobs of the launcher in a row, and 120 with a killed or stopped process
+stress: venv  ## 200 jobs of the launcher, 120 with a killed or stopped process, 30 faulty rings
 	@$(RUN) tests/helpers/stress_launch.py kill 20
 	@$(RUN) tests/helpers/stress_launch.py cut 60
 	@$(RUN) tests/helpers/stress_launch.py jobs 100
 	@$(RUN) tests/helpers/stress_launch.py jobs 100 --resend
+	@$(RUN) tests/helpers/stress_ring.py 30
 
 bench: venv  ## measure two devices against one (options: ARGS=…)
 	@$(RUN) benchmarks/data_parallel.py $(ARGS)

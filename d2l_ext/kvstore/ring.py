@@ -30,7 +30,7 @@ MEMORY_PIECE = 2**17
 #: Bytes in front of each call, a text that says what it is.
 HEAD = 64
 #: Seconds for a stranger to prove that it is none, and for a neighbour to say why.
-PATIENCE, WORD = 1.0, 0.2
+PATIENCE, WORD = 1.0, 0.5
 
 
 class RingError(RuntimeError):
@@ -339,9 +339,9 @@ def connect(rank, addresses, token, deadline=30.0, shared=False):
     """The ring of processes that listen at `addresses`, a (host, port) of each rank.
 
     `token`: a text that all know and nobody else; it is never sent. `deadline`, in
-    seconds, and `shared` as in `Ring`: here it is for the neighbours to come. Raises
-    `RingError` when they do not, or do not know the token; `OSError` when this rank's
-    address is not to be had.
+    seconds, and `shared` as in `Ring`: here it is for the neighbours to come, and a
+    silent stranger takes `PATIENCE` of it. Raises `RingError` when they do not, or do
+    not know the token; `OSError` when this rank's address is not to be had.
     """
     n, until, key = len(addresses), time.monotonic() + deadline, token.encode()
     if n == 1:
