@@ -26,12 +26,6 @@ class SplitStage:
 
     def begin(self):
         """Forget the last minibatch."""
-        self._held, self._owed, self._sums = {}, {}, {}
-
-    @property
-    def grads(self):
-        """The gradients of all layers, summed over the micro-batches: a list."""
-        return [g for layer in sorted(self._sums) for g in self._sums[layer]]
         self._held, self._owed, self.grads = {}, {}, None
 
     def forward(self, i, X, loss=None):
