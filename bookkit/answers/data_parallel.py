@@ -4,12 +4,13 @@ import contextlib
 import queue
 import threading
 import time
+from numbers import Number
 
 import numpy
 
 from d2l_ext.data_parallel import overlap
 
-from .counts import ROUNDS, SENT, counted
+from .counts import ROUNDS, SENT, WAITS, counted
 from .question import Question, Task, compared, shown
 
 # ---- data_parallel_scratch ----
@@ -287,6 +288,25 @@ def _run_store(make, counts, lr, batch):
 
 
 # ---- no_speed_up ----
+
+
+def mean_loss(losses):
+    """The mean of arrays of one number, for which Python waits once."""
+    total = losses[0]
+    for loss in losses[1:]:
+        total = total + loss
+    return float(total) / len(losses)
+
+
+def _run_mean_loss(function, counts, n):
+    from mxnet import np, npx  # when it is asked for: it takes seconds to load
+
+    losses = counts.keep(*(np.array(float(i * i + 1)) for i in range(n)))
+    npx.waitall()
+    with counts.waits():
+        found = function(list(losses))
+    kind = "number" if isinstance(found, Number) else type(found).__name__
+    return {"the type": kind, "the mean": found}
 
 
 def both_end(n, other):
@@ -819,6 +839,25 @@ QUESTIONS = {
             (2, "A single call waits for all devices."),
             (0, "`npx.waitall()` is itself a wait."),
         ],
+    ),
+    ("no_speed_up", 2): Task(
+        "a function `mean_loss(losses)`",
+        mean_loss,
+        [
+            (lambda losses: sum(float(loss) for loss in losses) / len(losses),
+             "`float` waits for each loss, as `asnumpy` does: add the arrays, and ask "
+             + "for one number."),
+            ("float(total) / len(losses)", "total / len(losses)",
+             "That is an array still. A Python number has to be waited for, once."),
+            ("float(total)", "float(total.copy().wait_to_read() or total)",
+             "`float` waits by itself: another wait before it adds nothing."),
+            ("total + loss", "total.__iadd__(loss)",
+             "Adding in place (+=) writes into the first of the losses."),
+            (" / len(losses)", "", "That is the sum."),
+            ("losses[1:]", "losses[1:-1]", "The last loss is left out."),
+        ],
+        judge=counted(mean_loss, _run_mean_loss, "{} losses", [(1,), (2,), (7,)],
+                      about=[WAITS], tolerance=1e-6),
     ),
     ("no_speed_up", 3): Task(
         "a function `both_end(n, other)`",

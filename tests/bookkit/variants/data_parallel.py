@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 
-from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel import traffic  # isort: split
+
+from mxnet import np
 
 
 def data_parallel_scratch_2_a(means, sizes):
@@ -264,6 +266,14 @@ def concise_4_b(weights, lr, batch):
 
     start = weights.copy()
     return Pushed()
+
+
+def no_speed_up_2_a(losses):
+    return np.stack(losses).mean().item()
+
+
+def no_speed_up_2_b(losses):
+    return sum(losses).asnumpy().tolist() / len(losses)
 
 
 def no_speed_up_3_a(n, other):
