@@ -8,7 +8,7 @@ import numpy
 
 from d2l_ext.kvstore import compression, key_rule
 
-from .question import Question, Task, compared, shown
+from .question import Note, Question, Task, compared, shown
 from .ranks import Ranks
 
 # ---- kvstore_by_hand ----
@@ -62,10 +62,10 @@ def _judge_rows(function):
         rows, values = numpy.asarray(rows), numpy.asarray(values)
         if (given != kept).any():
             yield f"{said} it changes what it is given."
+        rebuilt, least = numpy.zeros_like(kept), kept[kept.any(axis=1)].nbytes
         if len(rows) != len(values):
             yield f"{said} {len(rows)} numbers of rows, and {len(values)} rows."
             continue
-        rebuilt, least = numpy.zeros_like(kept), kept[kept.any(axis=1)].nbytes
         try:
             for row, value in zip(rows, values):
                 rebuilt[int(row)] = value
@@ -77,6 +77,7 @@ def _judge_rows(function):
                    f"{(rebuilt != kept).sum()} wrong numbers.")  # fmt: skip
         elif len(values) and values.nbytes > least:
             yield f"{said} {values.nbytes} bytes of values, and {least} are enough."
+    yield Note(f"4 of 6 rows matter: {values.nbytes} bytes ({least} are enough).")
 
 
 # ---- roles_keys_shards ----
@@ -119,6 +120,9 @@ def _judge_place(function):
             )  # fmt: skip
             if most > enough:
                 yield f"{said}: the fullest holds {most:,}, and {enough:,} will do."
+            elif sizes is _LENET:
+                yield Note(f"LeNet's fuller server holds {most:,} numbers "
+                           f"({enough:,} are enough).")  # fmt: skip
 
 
 # ---- in_step ----
@@ -148,8 +152,11 @@ def _judge_shares(function):
             yield f"{said} does not have each example once."
         elif any(part != [*range(part[0], part[-1] + 1)] for part in parts if part):
             yield f"{said} gives a worker a part that is not contiguous."
-        elif len(steps) > len(shares(numbers, num_workers, b)):
+        elif len(steps) > (enough := len(shares(numbers, num_workers, b))):
             yield f"{said} has more steps than needed."
+        elif size == 9:
+            yield Note(f"9 examples, 2 workers, b = 2: {len(steps)} steps "
+                       f"({enough} are enough).")  # fmt: skip
 
 
 def sums(pushes, num_workers):
@@ -200,6 +207,9 @@ def _judge_bound(function):
             yield f"{said}, somebody is {lead} steps ahead."
         elif steps != most:
             yield f"{said}, the steps are {steps}: {most} are possible."
+        elif bound == 3:
+            yield Note(f"{said}: {sum(steps)} steps ({sum(most)} are possible), "
+                       f"{lead} ahead ({bound} are allowed).")  # fmt: skip
 
 
 def largest_rate(delay):
@@ -365,6 +375,8 @@ def _judge_barrier(function):
             yield f"{said} {early} go before it is there; sent: {counts}."
         if n == 4 and max(counts) > 3:
             yield f"{said} they send {counts} times; {n - 1} each will do."
+    most = max(counts)
+    yield Note(f"{n} ranks: each sends at most {most} times ({n - 1} are enough).")
 
 
 def _ends(ranks, ends):
@@ -420,6 +432,10 @@ def _judge_living(function):
                     yield f"{said} rank {rank} gives to {sorted({*given})}: no ring."
                 elif len(given) > most:
                     yield f"{said} rank {rank} gives {len(given)} times, not {most}."
+    if not ranks.stuck:
+        busiest = max(map(len, ranks.given.values()))
+        yield Note(f"{most} of {n} alive: each gives at most {busiest} times "
+                   f"({most} are enough).")  # fmt: skip
 
 
 QUESTIONS = {

@@ -2,7 +2,7 @@
 
 import numpy
 
-from .question import Question, Task, compared, shown
+from .question import Note, Question, Task, compared, shown
 
 # ---- mesh ----
 
@@ -91,6 +91,9 @@ def _judge_ring_order(function):
             crossed = sum(hosts[i] != hosts[j] for i, j in steps)
             if crossed > len({*hosts}):
                 yield f"{said} crosses {crossed} times; {len({*hosts})} are enough."
+            elif len(hosts) == 8:
+                yield Note(f"8 devices of 3 hosts: it crosses {crossed} times (3 are "
+                           "enough).")  # fmt: skip
 
 
 def quicker(hosts, devices, cards, inner, outer):
