@@ -33,7 +33,7 @@ RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test check rerun stress bench bench-pipeline bench-peers lint-workflows
-.PHONY: pdf release course a11y box map lock doctor check-gpu-set venv clean distclean
+.PHONY: pdf release course slides a11y box map lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -45,7 +45,8 @@ book: venv  ## show the book, then execute every chapter here, and show each as 
 
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
 	@$(RUN) tools/book.py render
-	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py tests/book/test_api_pages.py
+	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py tests/book/test_api_pages.py \
+	    tests/tools/test_slides.py
 	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --side-by-side="-n 2" \
 	    tests/book/test_pages_in_browser.py
 
@@ -57,6 +58,9 @@ release:  ## a zip of the last commit, and of the PDF if there is one
 
 course: venv  ## assignments, and the same with solutions, made from the chapters
 	@$(RUN) tools/course.py
+
+slides: venv  ## slides of each chapter's main path, made from the stored outputs
+	@$(RUN) tools/slides.py
 
 a11y: html  ## pa11y over every page, in light and dark (Node 20, Chromium)
 	@cd tools/a11y && npm ci --silent
