@@ -201,6 +201,10 @@ class Page:
             time.sleep(0.02)
         return value
 
+    def close(self):
+        """Give the tab's memory back."""
+        self._call("Page.close")
+
     def pdf(self, **options):
         """The page on paper, as `Page.printToPDF` does it: a stream of bytes."""
         stream = self._call("Page.printToPDF", transferMode="ReturnAsStream", **options)

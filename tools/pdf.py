@@ -1,113 +1,215 @@
-"""Prints the whole book as one PDF, from the stored outputs: `make pdf`.
+"""Prints the book as one PDF, from the stored outputs: `make pdf`.
 
-Sphinx joins the pages into one, and Chromium prints that, with bookmarks.
+    make pdf                                        _build/many_devices.pdf
+    make pdf CHAPTERS="chapters/meshes/mesh.ipynb"  _build/many_devices_selection.pdf
+
+Sphinx joins the pages, `paper.py` makes a book of them, Chromium prints it twice: the
+first print says on which pages things stand, the second one names these pages. Pages of
+the book that lie in `_build/html` get a link to it.
 """
 
 import argparse
+import os
+import re
+import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
+import pikepdf
+import yaml
 from bs4 import BeautifulSoup
 
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "_sphinx" / "ext"))
+import first_page
+
 from browser import Browser, find_chromium
-from sources import RenderError, build, copy_sources
+from paper import Paper
+from sources import PDF, RenderError, build, copy_sources, link_pdf
 
-#: Where the book lands, below its root.
-BOOK = Path("_build/many_devices.pdf")
-STYLE = Path(__file__).with_name("pdf.css")
-FOOTER = (
-    '<div style="width: 100%; font: 8pt sans-serif; color: #555; text-align: center">'
-    '<span class="pageNumber"></span></div>'
-)
+#: Of the whole book, in bytes; and how long a print may take, in seconds.
+LARGEST, DEADLINE = 15_000_000, 300
+#: Margins with running heads and numbers came with this Chromium.
+NEEDED_CHROMIUM = 131
 
 
-def book_page(html):
-    """The joined pages with a title page and a list of contents, as HTML.
-
-    All around the text is dropped, and every script but that of the mathematics.
-    Cells that the reader may open are open.
-    """
-    soup = BeautifulSoup(html, "html.parser")
-    article = soup.find("article")
-    for tag in article.select(".headerlink, .copybtn, script:not([type])"):
-        if not tag.find_parent(class_="d2l-figure"):
-            tag.decompose()
-    for script in soup.head.find_all("script"):
-        if "mathjax" not in str(script).lower():
-            script.decompose()
-    soup.html["data-theme"] = soup.html["data-mode"] = "light"
-    for details in article.find_all("details"):
-        details["open"] = ""
-    article.find("h1").insert_after(contents(soup, article))
-    soup.body.clear()
-    soup.body.append(article)
-    soup.head.append(_tag(soup, "style", STYLE.read_text("utf-8")))
-    return str(soup)
+def about(root):
+    """What the cover says."""
+    cited = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
+    pages = [page for _, pages in first_page.parts(root) for page in pages]
+    questions = {}
+    for page in pages:
+        if (root / f"{page}.ipynb").is_file():
+            questions[page] = first_page.opening(root / f"{page}.ipynb")[1]
+    return {
+        "title": cited["title"],
+        "subtitle": "Training one network on several devices. Every page runs.",
+        "abstract": " ".join(cited["abstract"].split()),
+        "authors": [author["name"] for author in cited["authors"]],
+        "version": cited["version"],
+        "license": cited["license"],
+        "date": _day(root),
+        "drawing": drawing(),
+        "questions": questions,
+    }
 
 
-def contents(soup, article):
-    """A list of the chapters and their sections; each chapter's heading is marked."""
-    listing = soup.new_tag("ul", id="contents")
-    # Sphinx puts an empty span before each page that it joins.
-    for span in article.select('span[id^="document-"]'):
-        chapter = span.find_next("section")
-        _heading(chapter)["class"] = "chapter"
-        listing.append(_entry(soup, chapter, "of-chapter"))
-        for section in chapter.find_all("section", recursive=False):
-            if _heading(section).get_text() not in ("Summary", "Exercises"):
-                listing.append(_entry(soup, section, "of-section"))
-    return listing
+def drawing():
+    """The drawing of the cover: that of previews, without its words and its ground."""
+    svg = BeautifulSoup(
+        (ROOT / "_sphinx/static/card.svg").read_text("utf-8"), "xml"
+    ).svg
+    ground, words = svg.rect, svg.find_all("g", recursive=False)[-1]
+    for dropped in (ground, words):
+        dropped.decompose()
+    svg.attrs = {"viewBox": "70 40 1060 380", "role": "img", "aria-label": "Devices"}
+    return str(svg)
 
 
-def _entry(soup, section, kind):
-    item = soup.new_tag("li", attrs={"class": kind})
-    text = " ".join(_heading(section).get_text().split())
-    item.append(_tag(soup, "a", text, href=f"#{section['id']}"))
-    return item
+def _day(root):
+    """The day of the last commit, or SOURCE_DATE_EPOCH's, or today."""
+    if epoch := os.environ.get("SOURCE_DATE_EPOCH"):
+        day = date.fromtimestamp(int(epoch))
+    else:
+        command = ["git", "-C", str(root), "log", "-1", "--format=%cs"]
+        said = subprocess.run(
+            command, check=False, capture_output=True, text=True
+        ).stdout
+        day = date.fromisoformat(said.strip()) if said.strip() else date.today()
+    return f"{day.day} {day:%B %Y}"
 
 
-def _heading(section):
-    return section.find(["h1", "h2", "h3", "h4"])
+def pages_of(pdf):
+    """{id: the page on which it stands}, of all places that a link leads to."""
+    numbers = {page.objgen: i for i, page in enumerate(pdf.pages, 1)}
+    named = pdf.Root.get("/Dests", {})
+    return {_name(key): numbers[named[key][0].objgen] for key in named}
 
 
-def _tag(soup, name, text, **attributes):
-    tag = soup.new_tag(name, attrs=attributes)
-    tag.string = text
-    return tag
+def _name(key):
+    """A name of PDF, in which # and two digits are a byte of UTF-8, as text."""
+    byte = re.compile(rb"#([0-9A-Fa-f]{2})")
+    raw = byte.sub(lambda m: bytes.fromhex(m[1].decode()), key.encode())
+    return raw[1:].decode("utf-8")
+
+
+def empty_pages(pdf):
+    """The numbers of the pages that hold nothing but their head and their number."""
+    empty = []
+    for number, page in enumerate(pdf.pages, 1):
+        content = b"".join(part.read_bytes() for part in _streams(page))
+        if not re.search(rb"/(?!Artifact)\w+\s*<<\s*/MCID", content):
+            empty.append(number)
+    return empty
+
+
+def _streams(page):
+    contents = page.obj["/Contents"]
+    return list(contents) if isinstance(contents, pikepdf.Array) else [contents]
+
+
+def printed(browser, paper, file):
+    """Print `paper` by way of the HTML `file` until its numbers are right: bytes."""
+    version = browser.call("Browser.getVersion")["product"]
+    if int(re.search(r"/(\d+)", version)[1]) < NEEDED_CHROMIUM:
+        raise RenderError(f"{version} is too old: make pdf needs {NEEDED_CHROMIUM}.")
+    known = None
+    for _ in range(4):
+        file.write_text(paper.html(known), "utf-8")
+        tab = browser.page()
+        tab.open(file.as_uri())
+        data = tab.pdf(
+            generateTaggedPDF=True, printBackground=True, preferCSSPageSize=True
+        )
+        tab.close()
+        file.with_suffix(".pdf").write_bytes(data)
+        with pikepdf.open(file.with_suffix(".pdf")) as pdf:
+            found = pages_of(pdf)
+        if lost := paper.targets() - found.keys():
+            raise RenderError(f"On no page: {sorted(lost)}")
+        found = {home: found[home] for home in paper.targets()}
+        if found == known:
+            return file.with_suffix(".pdf")
+        known = found
+    raise RenderError("The numbers of pages change with every print.")
+
+
+def bookmark(pdf, entries):
+    """Write the bookmarks: Chromium's own have the running heads in their words."""
+    places = {_name(key): place for key, place in pdf.Root.Dests.items()}
+    with pdf.open_outline() as outline:
+        branches = [outline.root]
+        for level, words, home in entries:
+            item = pikepdf.OutlineItem(words, pikepdf.Array(places[home]))
+            item.is_closed = True
+            del branches[min(level, len(branches) - 1) + 1 :]
+            branches[-1].append(item)
+            branches.append(item.children)
+
+
+def finished(raw, target, said, entries):
+    """Check the PDF, say in it what it is, write it small; how many pages it has."""
+    pikepdf.settings.set_flate_compression_level(9)
+    with pikepdf.open(raw) as pdf:
+        if empty := empty_pages(pdf):
+            raise RenderError(f"Empty pages: {empty}")
+        bookmark(pdf, entries)
+        with pdf.open_metadata() as metadata:
+            metadata["dc:title"] = said["title"]
+            metadata["dc:creator"] = said["authors"]
+            metadata["dc:description"] = said["abstract"]
+            metadata["dc:language"] = ["en"]
+        pdf.docinfo["/Author"] = ", ".join(said["authors"])
+        pdf.docinfo["/Title"] = said["title"]
+        pdf.docinfo["/Subject"] = f"Version {said['version']}, {said['date']}"
+        if "/Creator" in pdf.docinfo:
+            del pdf.docinfo["/Creator"]
+        pdf.Root.PageMode = pikepdf.Name.UseOutlines
+        pdf.Root.ViewerPreferences = pikepdf.Dictionary(DisplayDocTitle=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        pdf.save(target, object_stream_mode=pikepdf.ObjectStreamMode.generate,
+                 recompress_flate=True)  # fmt: skip
+        return len(pdf.pages)
 
 
 def main():
     """Write the PDF; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
-    root = parser.parse_args().root.resolve()
+    parser.add_argument("chapters", nargs="*", help="print these alone")
+    asked = parser.parse_args()
+    root = asked.root.resolve()
     program = find_chromium()
     if program is None:
         print("make pdf needs Chromium: apt-get install chromium", file=sys.stderr)
         return 1
-    work = root / "_build" / "stored"
+    only = [re.sub(r"\.(ipynb|md)$", "", name) for name in asked.chapters]
+    target = root / PDF
+    if only:
+        target = target.with_name(f"{target.stem}_selection.pdf")
+    work = root / "_build" / "paper"
     copy_sources(root, work)
+    toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     try:
-        pages = build(work, "singlehtml", strict=True)
-    except RenderError as error:
-        print(f"{error}\nThe book was not rendered.", file=sys.stderr)
+        joined = build(work, "singlehtml", strict=True)
+        html = (joined / f"{toc['root']}.html").read_text("utf-8")
+        said = about(root)
+        paper = Paper(html, toc, said, only)
+        with Browser(program, deadline=DEADLINE) as browser:
+            raw = printed(browser, paper, joined / "book.html")
+        pages = finished(raw, target, said, paper.entries)
+    except (RenderError, ValueError) as error:
+        print(f"{error}\nThe book was not printed.", file=sys.stderr)
         return 1
-    page = pages / "whole.html"
-    page.write_text(book_page((pages / "intro.html").read_text("utf-8")), "utf-8")
-    with Browser(program, deadline=300) as browser:
-        tab = browser.page()
-        tab.open(page.as_uri())
-        (root / BOOK).write_bytes(
-            tab.pdf(
-                generateDocumentOutline=True,
-                displayHeaderFooter=True,
-                headerTemplate="<span></span>",
-                footerTemplate=FOOTER,
-                printBackground=True,
-                preferCSSPageSize=True,
-            )
-        )
-    print(f"Printed the book: {root / BOOK}")
+    size = target.stat().st_size
+    if size > LARGEST:
+        print(f"{target} has {size / 1e6:.1f} MB, more than {LARGEST / 1e6:.0f}.",
+              file=sys.stderr)  # fmt: skip
+        return 1
+    if not only:
+        link_pdf(root)
+    print(f"Printed {pages} pages, {size / 1e6:.1f} MB: {target}")
     return 0
 
 

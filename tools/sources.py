@@ -10,8 +10,10 @@ from pathlib import Path
 
 import yaml
 
-#: Where the pages land, below the book's root.
-PAGES = Path("_build/html")
+#: Where the pages and the PDF land, below the book's root.
+PAGES, PDF = Path("_build/html"), Path("_build/many_devices.pdf")
+#: Where pages say that there is a PDF, if there is one.
+PLACE = "<!-- the PDF -->"
 #: Not walked when the checkout is no git repository.
 _OUTSIDE = {"_build", "__pycache__", "node_modules"}
 
@@ -111,7 +113,23 @@ def publish(root, pages):
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     shutil.rmtree(old, ignore_errors=True)
+    link_pdf(root)
     return shown / "index.html"
+
+
+def link_pdf(root):
+    """Put the PDF beside the pages, and a link to it into each, if both are there."""
+    pdf, shown = root / PDF, root / PAGES
+    if not (pdf.is_file() and shown.is_dir()):
+        return
+    shutil.copyfile(pdf, shown / pdf.name)
+    size = f"{pdf.stat().st_size / 1e6:.0f} MB"
+    for page in shown.rglob("*.html"):
+        text = page.read_text("utf-8")
+        if PLACE in text:
+            up = "../" * (len(page.relative_to(shown).parts) - 1)
+            link = f'<a href="{up}{pdf.name}">The book as a PDF</a>, {size}'
+            page.write_text(text.replace(PLACE, f'<p class="pdf">{link}</p>'), "utf-8")
 
 
 def build(work, builder, strict):

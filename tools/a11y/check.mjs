@@ -1,7 +1,8 @@
 // Every page below a folder, in light and dark, with pa11y's two runners:
 //
-//   node check.mjs FOLDER [CHROMIUM]
+//   node check.mjs FOLDER [CHROMIUM [PART…]]
 //
+// With parts, only the pages whose address holds one of them.
 // Faults that stay are listed in faults.json, with their reason. A listed fault that does
 // not occur is an error, too.
 import { readFileSync, readdirSync } from "node:fs";
@@ -10,7 +11,7 @@ import { pathToFileURL } from "node:url";
 import pa11y from "pa11y";
 import puppeteer from "puppeteer";
 
-const [folder, chromium = "/usr/bin/chromium"] = process.argv.slice(2);
+const [folder, chromium = "/usr/bin/chromium", ...parts] = process.argv.slice(2);
 const listed = JSON.parse(readFileSync(new URL("faults.json", import.meta.url)));
 const views = [
   { scheme: "light", viewport: { width: 1400, height: 900 } },
@@ -48,7 +49,8 @@ const browser = await puppeteer.launch(
   { executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
 const met = new Set();
 let errors = 0;
-const names = pages(folder).filter((name) => name !== "index.html");
+const names = pages(folder).filter((name) => name !== "index.html" &&
+  (!parts.length || parts.some((part) => name.includes(part))));
 for (const name of names)
   for (const { runner, code, context, selector, message, scheme } of
     await issuesOf(browser, name)) {
@@ -62,7 +64,7 @@ for (const name of names)
     }
   }
 await browser.close();
-for (const entry of listed)
+for (const entry of listed.filter((l) => !parts.length || names.includes(l.page)))
   if (!met.has(entry)) {
     errors++;
     console.error(`listed, and not found: ${entry.rule} on ${entry.page} in ${entry.in}`);
