@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: What `make book` and `make test` need is all that is tracked, but for these.
-LEFT_OUT = (".github", ".devcontainer", ".gitignore", ".gitattributes")
+LEFT_OUT = (".binder", ".github", ".devcontainer", ".gitignore", ".gitattributes")
 PDF = "_build/many_devices.pdf"
 
 
