@@ -123,11 +123,14 @@ class Paper:
                 part, count = chapter.part, count + 1
                 roman, home = _roman(count), f"part-{count}"
                 of = [c for c in self.printed if c.part == part]
-                if of and not self.only:
+                if of and self.only:
+                    home = of[0].section["id"]
+                elif of:
                     body.append(self._part(f"Part {roman}", part, home, of))
+                if of:
                     self._list(f"{roman} {part}", home, "of-part")
             if chapter in self.printed:
-                body.append(self._chapter(chapter, f"{roman} {part}"))
+                body.append(self._chapter(chapter))
         if solutions := self._solutions(asked):
             body.append(solutions)
         return body
@@ -187,7 +190,7 @@ class Paper:
             page.append(line)
         return page
 
-    def _chapter(self, chapter, part):
+    def _chapter(self, chapter):
         section, heading = chapter.section, chapter.heading
         heading.clear()
         heading.extend([self.tag("span", chapter.number, "number"), " ", chapter.title])
