@@ -98,6 +98,9 @@ class Checkpoints:
                 part.unlink()
         return path
 
+    def wait(self):
+        """Nothing to wait for: `save` returns when the file is on the disk."""
+
     def whole(self):
         """The checkpoints that are not damaged: a dict from step to SHA-256."""
         found = {}

@@ -23,8 +23,8 @@ class Fit:
     default, for one at the end of each epoch. `saves`: whether this worker writes them.
 
     To be set before `run`, where they are wanted: `checkpoints`, a
-    `checkpoint.Checkpoints`; `settings`, which go into each of these; `stop`, a `Stop`;
-    `profiler`, a `StepProfiler`. `state`: how far training is.
+    `checkpoint.Checkpoints` or `parts.Parts`; `settings`, which go into each of these;
+    `stop`, a `Stop`; `profiler`, a `StepProfiler`. `state`: how far training is.
     """
 
     def __init__(self, replicas, train_iter, test_iter, num_epochs, learning_rate,
@@ -113,6 +113,8 @@ class Fit:
             arrays = self.replicas.pack()
             record = {"settings": self.settings, "state": asdict(self.state)}
             self.checkpoints.save(self.num_steps, arrays, record)
+            if self.stop.signum or self.state.epoch == self.num_epochs:
+                self.checkpoints.wait()
 
     def restore(self, arrays, record):
         """Go on from what `Checkpoints.load` returned.

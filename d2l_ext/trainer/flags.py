@@ -137,6 +137,10 @@ def _add_output(group):
         "default: none")  # fmt: skip
     add("--save-every", type=count, default=0, metavar="STEPS",
         help="also within an epoch; default: at the end of each")  # fmt: skip
+    add("--save-shards", action="store_true",
+        help="as folders P-00000123.shards, in parts that are written side by side "
+        "while training goes on: one by each worker, or for each device of a single "
+        "process. Complete or absent as a whole, for any number of either to resume")
     add("--resume", action="store_true",
         help="go on from the last whole checkpoint of --save-prefix")  # fmt: skip
     add("--disp-batches", type=count, default=0, metavar="N",

@@ -14,6 +14,7 @@ from ..devices.timeline import last_cpu, without_slot
 from ..kvstore import ring
 from . import flags, language, networks, resume
 from .fit import Fit, Report, StepProfiler
+from .parts import Parts
 from .replicas import DistReplicas, LocalReplicas, Replicas, RingReplicas
 from .sharded import ShardedReplicas
 
@@ -49,7 +50,7 @@ def prepare(args, held):
         test_iter if rank == 0 else None, args.num_epochs,
         lambda epoch: learning_rate(args, epoch),
         Report(args.num_epochs, train_iter.num_steps, args.disp_batches),
-        save_every=args.save_every, saves=rank == 0,
+        save_every=args.save_every, saves=rank == 0 or args.save_shards,
     )  # fmt: skip
     fit.report.measure = fit.replicas.measure
     fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
@@ -57,7 +58,8 @@ def prepare(args, held):
     if args.save_prefix:
         need = resume.num_bytes(fit.replicas.params)
         # What an optimizer keeps is a few times the weights, and a record is small.
-        fit.checkpoints = checkpoint.Checkpoints(args.save_prefix, 8 * need + 2**28)
+        parts = 1 if kv else len(places)
+        fit.checkpoints = _checkpoints(args, 8 * need + 2**28, rank, num_workers, parts)
         if fit.saves:
             held.callback(fit.checkpoints.end)
             fit.checkpoints.begin(need, fit.report.note)
@@ -69,6 +71,18 @@ def prepare(args, held):
         first = max(min(2, left - 1), 0)
         fit.profiler = StepProfiler(args.profile, places, first)
     return fit, lambda fit: _result(fit, args, dataset.name, places, kv)
+
+
+def _checkpoints(args, most, *who):
+    """One file each, or in parts. `ValueError` when some of the other kind exist."""
+    kinds = [checkpoint.Checkpoints(args.save_prefix, most),
+             Parts(args.save_prefix, *who)]  # fmt: skip
+    own, other = kinds[:: -1 if args.save_shards else 1]
+    if other.paths():
+        how = "without" if args.save_shards else "with"
+        raise ValueError(f"{other.paths()[-1]} is of a run {how} --save-shards: go on "
+                         "as it did, or choose another --save-prefix")  # fmt: skip
+    return own
 
 
 def _store(args, held):
@@ -170,7 +184,8 @@ def _agreed(kv, fit):
     alike = {name: value for name, value in fit.settings.items()
              if name not in resume.MAY_CHANGE}  # fmt: skip
     alike.update(kv_store=fit.settings["kv_store"], num_epochs=fit.num_epochs,
-                 save_prefix=bool(fit.checkpoints))
+                 save_prefix=bool(fit.checkpoints),
+                 save_shards=isinstance(fit.checkpoints, Parts))
     whole = fit.checkpoints and agreement.checkpoint_steps(fit.checkpoints)
     return agreement.agree(kv, alike, whole)
 
@@ -195,6 +210,13 @@ def _check_together(args, places):
         raise ValueError("--resume needs --save-prefix: whose checkpoints?")
     if args.save_every and not args.save_prefix:
         raise ValueError("--save-every needs --save-prefix: where to?")
+    if args.save_shards and not args.save_prefix:
+        raise ValueError("--save-shards needs --save-prefix: where to?")
+    if args.save_shards and "async" in args.kv_store:
+        raise ValueError(
+            f"--save-shards with --kv-store {args.kv_store}: its workers are at "
+            "different steps, so that their parts do not belong together"
+        )
     if args.gc_type != "none" and (args.kv_store != "device" or len(places) < 2):
         raise ValueError(
             f"--gc-type {args.gc_type} needs two devices or more and --kv-store "

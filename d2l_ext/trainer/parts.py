@@ -1,0 +1,86 @@
+"""Checkpoints in parts, which are written side by side: `--save-shards`."""
+
+import json
+
+from ..clusters.checkpoint import CheckpointError, Checkpoints
+from ..clusters.sharded import MANIFEST, ShardedCheckpoints
+
+
+class Parts(Checkpoints):
+    """The checkpoints of one run, as folders `PREFIX-00000123.shards`.
+
+    `prefix`: as in `Checkpoints`, and it raises the same. `rank` of `num_workers`: this
+    process. `parts`: those that it writes, in threads. All workers `save` the same
+    steps; any number of workers with any number of parts can `load` them.
+    """
+
+    def __init__(self, prefix, rank=0, num_workers=1, parts=1):
+        super().__init__(prefix)
+        self.who, self.n = (rank, num_workers), num_workers * parts
+        self.own = range(rank * parts, (rank + 1) * parts)
+        self.layout, self.writers, self.last = None, [], None
+        self.files = ShardedCheckpoints(prefix, {}, *self.who)
+
+    def begin(self, need=0, warn=print):
+        """As of `Checkpoints`, for rank 0, which also removes what is not complete.
+
+        To be called before any worker saves.
+        """
+        if self.who[0] == 0:
+            super().begin(need, warn)
+            self.files._remove({*self.files._folders()}.difference(self.files.steps()))
+
+    def end(self):
+        """Wait for the last save, and let others save with this prefix."""
+        try:
+            self.wait()
+        finally:
+            super().end()
+
+    def paths(self):
+        """The folders that are complete, oldest first."""
+        return [self.files._path(step) for step in self.files.steps()]
+
+    def save(self, step, arrays, record):
+        """Begin to write the own parts of `arrays`; the folder. Raises as `wait`."""
+        self.wait()
+        layout = {name: (x.shape, x.dtype) for name, x in arrays.items()}
+        if layout != self.layout:  # an optimizer's states come with the first step
+            prefix = self.folder / self.name
+            self.layout = layout
+            self.writers = [ShardedCheckpoints(prefix, layout, part, self.n)
+                            for part in self.own]  # fmt: skip
+        for writer in self.writers:
+            own = {name: x.reshape(-1)[writer.own(name)] for name, x in arrays.items()}
+            writer.save(step, own, record)
+        self.last = self.files._path(step)
+        return self.last
+
+    def wait(self):
+        """Until the last save is on the disk. Raises `OSError` when it is not."""
+        try:
+            for writer in self.writers:
+                writer.wait()
+        except OSError as error:
+            raise OSError(error.errno, f"{error.strerror or error}: {self.last} was not"
+                          " written; those before it are there") from None  # fmt: skip
+
+    def whole(self):
+        """As of `Checkpoints`; several workers share the reading."""
+        return self.files.whole(warn=lambda _: None)
+
+    def load(self, warn=print, steps=None):
+        """As of `Checkpoints`; rank 0 removes later ones."""
+        usable = self.files.whole(warn) if steps is None else steps
+        if not usable and self.paths():
+            raise CheckpointError(f"no checkpoint can be used, {self.paths()[-1]} is "
+                                  "damaged: remove them to start anew")  # fmt: skip
+        if not usable:
+            return None
+        told = self.files._read(max(usable), MANIFEST)[1]["layout"]
+        layout = {name: (json.loads(kind.split(" ", 1)[1]), kind.split()[0])
+                  for name, kind in told.items()}  # fmt: skip
+        files = ShardedCheckpoints(self.folder / self.name, layout, *self.who)
+        arrays, record = files.load(max(usable), whole=layout)
+        arrays = {name: x.reshape(layout[name][0]) for name, x in arrays.items()}
+        return files._path(max(usable)), arrays, record

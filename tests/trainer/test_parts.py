@@ -1,0 +1,160 @@
+"""`--save-shards`: a run whose checkpoint is in parts goes on as one with a file."""
+
+import d2l_ext  # noqa: F401, I001
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy
+import pytest
+from job_checks import PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
+from trained import assert_bit_equal, last
+
+import pslaunch as launch
+from d2l_ext.clusters.checkpoint import CheckpointError
+from d2l_ext.trainer.parts import Parts
+
+SMALL = ("--network", "mlp", "--num-examples", "96", "--optimizer", "adam",
+         "--lr", "0.003", "--save-every", "2")  # fmt: skip
+TWO = ("--devices", "cpu:0,cpu:1", "--shard", "states", "--batch-size", "32")
+THREE = ("--devices", "cpu:0,cpu:1,cpu:2", "--batch-size", "32")
+TRAIN = [PYTHON, "-m", "d2l_ext.train", *SMALL]
+RING = [*TRAIN, "--kv-store", "ring", "--batch-size", "16"]
+
+
+def state(prefix):
+    """Arrays and record of the last checkpoint in parts."""
+    return Parts(prefix).load()[1:]
+
+
+def close(a, b):
+    assert a.keys() == b.keys()
+    for name in a:
+        assert numpy.allclose(a[name], b[name], rtol=1e-5, atol=1e-6), name
+
+
+def test_parts_hold_what_a_file_holds_and_any_number_of_devices_goes_on(run, tmp_path):
+    file = (*SMALL, *TWO, "--save-prefix", tmp_path / "file", "--num-epochs")
+    assert run(*file, 2)[0] == 0
+    cut = (*SMALL, "--save-shards", "--save-prefix", tmp_path / "cut", "--num-epochs")
+    assert run(*cut, 1, *TWO)[0] == 0
+    assert sorted(p.name for p in (tmp_path / "cut-00000003.shards").iterdir()) == [
+        "0-of-2.ckpt", "1-of-2.ckpt", "manifest.ckpt"]  # fmt: skip
+    assert run(*cut, 2, *TWO, "--resume")[0] == 0
+    whole, _ = last(tmp_path / "file")
+    assert_bit_equal(state(tmp_path / "cut")[0], whole)
+    code, out, _ = run(*cut, 3, *THREE, "--resume")  # of other devices, undivided
+    assert (code, json.loads(out)["steps"]) == (0, 9)
+    assert run(*file, 3, "--resume")[0] == 0
+    close(state(tmp_path / "cut")[0], last(tmp_path / "file")[0])
+
+
+def killed(command, prefix, seconds):
+    process = subprocess.Popen([*command, "--save-prefix", prefix, "--resume"],
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    while "going on" not in (line := process.stderr.readline()) and "anew" not in line:
+        assert line, "it ended before it began"
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_bits_of_one_that_was_not(
+    run, tmp_path
+):
+    flags = (*TWO, "--num-epochs", "12", "--save-shards")
+    for _ in range(3):
+        killed([*TRAIN, *flags], tmp_path / "cut", random.random() / 3)
+    assert run(*SMALL, *flags, "--save-prefix", tmp_path / "cut", "--resume")[0] == 0
+    assert run(*SMALL, *flags, "--save-prefix", tmp_path / "whole")[0] == 0
+    (found, record), (right, _) = state(tmp_path / "cut"), state(tmp_path / "whole")
+    assert_bit_equal(found, right)
+    assert record["state"]["epoch"] == 12
+    assert not [*tmp_path.glob(".*")]  # neither a lock nor a half-written file
+    assert not [*tmp_path.glob("*/*.part")]
+
+
+def test_workers_of_a_ring_write_a_part_each_and_another_number_goes_on(
+    nothing_left, run, tmp_path  # noqa: F811
+):  # fmt: skip
+    flags = ["--save-shards", "--save-prefix", str(tmp_path / "ring")]
+    for epochs in (1, 2):
+        job = launch.run([*RING, *flags, "--num-epochs", str(epochs), "--resume"],
+                         num_workers=2, deadline=60)  # fmt: skip
+        assert job.returncode == 0, job.cause
+    file = ["--save-prefix", str(tmp_path / "file"), "--num-epochs"]
+    one = launch.run([*RING, *file, "2"], num_workers=2, deadline=60)
+    assert one.returncode == 0
+    assert_bit_equal(state(tmp_path / "ring")[0], last(tmp_path / "file")[0])
+    assert run(*SMALL, *THREE, *flags, "--num-epochs", 3, "--resume")[0] == 0
+    assert run(*SMALL, *THREE, *file, 3, "--resume")[0] == 0
+    assert_bit_equal(state(tmp_path / "ring")[0], last(tmp_path / "file")[0])
+
+
+def test_a_worker_of_a_ring_is_killed_and_the_job_ends_with_the_bits_of_another(
+    nothing_left, tmp_path  # noqa: F811
+):  # fmt: skip
+    command = [*RING, "--num-epochs", "40", "--save-shards", "--save-prefix"]
+    assert launch.run([*command, tmp_path / "whole"], deadline=60).returncode == 0
+    rank, cut = random.randrange(2), Parts(tmp_path / "cut")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(launch.run, [*command, tmp_path / "cut"], deadline=60,
+                             max_restarts=1)  # fmt: skip
+        wait_for(lambda: max(cut.files.steps(), default=0) > 3, 30)
+        time.sleep(random.random() / 5)
+        os.kill(nodes_of(nothing_left)["worker", rank], signal.SIGKILL)
+        job = future.result()
+    assert (job.returncode, job.restarts) == (0, 1), job.notes
+    assert_bit_equal(state(tmp_path / "cut")[0], state(tmp_path / "whole")[0])
+
+
+def test_a_part_of_a_save_that_was_not_finished_is_not_taken_for_that_of_another(
+    tmp_path
+):
+    first, second = (Parts(tmp_path / "p", rank, 2) for rank in (0, 1))
+    second.save(2, {"w": numpy.zeros(5)}, {})
+    second.wait()  # and its job is killed; in the next one
+    first.begin()
+    first.save(2, {"w": numpy.ones(5)}, {})
+    first.end()
+    assert first.paths() == [] and first.load() is None
+
+
+def test_a_damaged_part_is_passed_over_and_with_all_damaged_nothing_is_loaded(
+    run, tmp_path
+):
+    flags = (*SMALL, *TWO, "--save-shards", "--save-prefix", tmp_path / "p")
+    assert run(*flags, "--num-epochs", 1)[0] == 0
+    steps = sorted(Parts(tmp_path / "p").whole())
+    assert steps == [2, 3]
+    (tmp_path / "p-00000003.shards" / "1-of-2.ckpt").write_bytes(b"x")
+    said = []
+    assert Parts(tmp_path / "p").load(said.append)[0].name == "p-00000002.shards"
+    assert "1-of-2.ckpt is not of this save" in said[0]
+    (tmp_path / "p-00000002.shards" / "0-of-2.ckpt").unlink()
+    with pytest.raises(CheckpointError, match="no checkpoint can be used"):
+        Parts(tmp_path / "p").load(said.append)
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ((), "--save-shards needs --save-prefix"),
+        (("--save-prefix", "p", "--kv-store", "dist_async"), "at different steps"),
+    ],
+)
+def test_what_does_not_go_with_parts_is_an_error_in_one_line(run, flags, message):
+    code, out, said = run(*SMALL[:-2], "--save-shards", *flags)
+    assert (code, out, said.count("\n")) == (2, "", 1)
+    assert message in said
+
+
+def test_a_prefix_of_the_other_kind_is_refused(run, tmp_path):
+    flags = (*SMALL, "--num-epochs", 1, "--save-prefix", tmp_path / "p")
+    assert run(*flags)[0] == 0
+    code, _, said = run(*flags, "--save-shards", "--resume")
+    assert code == 2 and "is of a run without --save-shards" in said
