@@ -6,7 +6,7 @@
 | `flags` | the flags, and what their text may be | the trainer's command |
 | `language` | a decoder on groups of devices: `--network transformer --tensor K` | the trainer's command |
 | `networks` | LeNet, MLP and VGG-11 in Gluon | The same step in PyTorch and JAX |
-| `parts` | checkpoints in parts, written side by side: `--save-shards` | Sharded checkpoints and elastic training |
+| `parts` | checkpoints in parts, written side by side: `--save-shards` | the trainer's command |
 | `preparation` | from the flags to what trains | the trainer's command |
 | `replicas` | a network on several devices, of one worker or of several | the trainer's command |
 | `sharded` | devices that share one network: `--shard` | the trainer's command |
