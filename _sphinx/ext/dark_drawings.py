@@ -8,6 +8,8 @@ ground changes; a device has its colour on both pages, and words on it theirs.
 import re
 from pathlib import Path
 
+from narrow_drawings import narrow, scrolls
+
 #: What is drawn on white, and what it is where the ground is dark.
 DARK = {
     "#222": "#e8e8e8", "#333": "#e8e8e8", "#444": "#cfcfcf", "#555": "#c4c4c4",
@@ -23,6 +25,7 @@ GROUND, PLATE = '"#ffffff"', '"#fff"'
 WORDS, LIGHTER = '"#0072B2"', '"#56B4E9"'
 TAG = re.compile(r"<(\w+)\b[^>]*>(?=(?:\s*<(\w+))?)")
 COLOUR = re.compile(r'\b(fill|stroke)="(#\w+)"')
+PHONES = 'media="screen and (max-width: 600px)"'
 IMAGE = re.compile(r'<img ([^>]*src="([^"]*_images/(\w+)\.svg)"[^>]*?)\s*/?>')
 
 
@@ -42,16 +45,26 @@ def dark(svg):
     return TAG.sub(on_dark, svg)
 
 
-def both(body):
-    """The HTML `body` with each drawing twice, one for light pages, one for dark."""
+def both(body, drawings):
+    """The HTML `body` with each drawing twice, one for light pages, one for dark.
+
+    `drawings`: name -> SVG. On a phone, some have a form of their own, and others are
+    in a box that scrolls and says so.
+    """
 
     def pair(found):
-        words, address = found[1], found[2]
-        other = words.replace(address, address[: -len("svg")] + "dark.svg")
-        return "".join(
-            f"<img {_with_class(attributes, name)} />"
-            for attributes, name in ((words, "only-light"), (other, "only-dark"))
-        )
+        words, address, svg = found[1], found[2], drawings.get(found[3], "")
+        stem, images = address[: -len("svg")], []
+        for end, name in (("", "only-light"), ("dark.", "only-dark")):
+            attributes = words.replace(address, f"{stem}{end}svg")
+            image = f"<img {_with_class(attributes, name)} />"
+            if svg and narrow(svg):
+                source = f'{PHONES} srcset="{stem}narrow.{end}svg"'
+                image = f"<picture><source {source}>{image}</picture>"
+            images.append(image)
+        shown = "".join(images)
+        wide = svg and scrolls(svg)
+        return f'<span class="wide-drawing">{shown}</span>' if wide else shown
 
     return IMAGE.sub(pair, body)
 
@@ -63,18 +76,29 @@ def _with_class(attributes, name):
 
 
 def double(app, pagename, templatename, context, doctree):
-    context["body"] = both(context.get("body", ""))
+    context["body"] = both(context.get("body", ""), app.drawings)
+
+
+def read(app):
+    folder = Path(app.srcdir) / "chapters" / "img"
+    app.drawings = {p.stem: p.read_text(encoding="utf-8") for p in folder.glob("*.svg")}
 
 
 def write(app, error):
     folder = Path(app.outdir) / "_images"
     for path in () if error else folder.glob("*.svg"):
-        if not path.name.endswith(".dark.svg"):
-            text = dark(path.read_text(encoding="utf-8"))
-            path.with_suffix(".dark.svg").write_text(text, encoding="utf-8")
+        if "." not in path.stem:
+            svg = path.read_text(encoding="utf-8")
+            forms = {"": svg, ".narrow": narrow(svg)}
+            for name, form in forms.items():
+                if form:
+                    for end, text in (("", form), (".dark", dark(form))):
+                        file = folder / f"{path.stem}{name}{end}.svg"
+                        file.write_text(text, encoding="utf-8")
 
 
 def setup(app):
+    app.connect("builder-inited", read)
     app.connect("html-page-context", double)
     app.connect("build-finished", write)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ from d2l_ext import palette
 
 sys.path.insert(0, str(ROOT / "_sphinx/ext"))
 import dark_drawings
+import narrow_drawings
 
 DRAWINGS = sorted((ROOT / "chapters/img").glob("*.svg"))
 #: What is the same on both pages: devices, and inks on them.
@@ -41,9 +42,33 @@ def test_words_on_any_dark_ground_have_enough_contrast(word, ground):
 
 
 def test_an_image_is_there_for_light_pages_and_for_dark_ones():
-    body = dark_drawings.both('<p><img alt="A" src="_images/ring.svg" width="9" /></p>')
+    image = '<p><img alt="A" src="_images/ring.svg" width="9" /></p>'
+    body = dark_drawings.both(image, {})
     assert re.findall(r'class="(.*?)".*?src="(.*?)"', body) == [
         ("only-light", "_images/ring.svg"), ("only-dark", "_images/ring.dark.svg"),
     ]  # fmt: skip
     assert body.count('alt="A"') == 2
-    assert dark_drawings.both("<p>x.svg</p>") == "<p>x.svg</p>"
+    assert dark_drawings.both("<p>x.svg</p>", {}) == "<p>x.svg</p>"
+
+
+HEAD = '<svg viewBox="0 0 700 90"{} font-size="13"><title>A</title>'
+WHITE = '<rect width="700" height="90" fill="#ffffff"/><text x="400">B</text></svg>'
+
+
+def test_on_a_phone_a_drawing_has_its_own_form_or_a_box_that_scrolls():
+    image = '<img alt="A" src="_images/ring.svg" />'
+    cut = HEAD.format(' data-rows="0-350;0-40 350-700"') + WHITE
+    body = dark_drawings.both(image, {"ring": cut})
+    assert re.findall(r'srcset="(.*?)"><img class="(.*?)"', body) == [
+        ("_images/ring.narrow.svg", "only-light"),
+        ("_images/ring.narrow.dark.svg", "only-dark"),
+    ]
+    assert "wide-drawing" not in body
+    whole = dark_drawings.both(image, {"ring": HEAD.format("") + WHITE})
+    assert whole.startswith('<span class="wide-drawing">')
+    form = narrow_drawings.narrow(cut)
+    assert 'viewBox="0 0 390 180"' in form and "data-rows" not in form
+    assert re.findall(r'<svg x="(\d+)" y="(\d+)" .*?viewBox="(\d+) 0 (\d+) ', form) == [
+        ("20", "0", "0", "350"), ("0", "90", "0", "40"), ("40", "90", "350", "350"),
+    ]  # fmt: skip
+    assert form.count("#ffffff") == form.count("<title>") == form.count(">B<") == 1

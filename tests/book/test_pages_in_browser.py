@@ -17,6 +17,9 @@ from notebook_cells import chapters
 
 from browser import Browser, find_chromium
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "_sphinx/ext"))
+import narrow_drawings
+
 FOLDER = os.environ.get("D2L_EXT_HTML", "")
 PAGES = Path(FOLDER).resolve()
 NAMES = sorted(
@@ -267,6 +270,62 @@ def test_words_of_a_drawing_have_room(page, tmp_path, path):
     page.open((tmp_path / "page.html").as_uri())
     page.evaluate(page_checks.SCRIPT)
     assert page.evaluate("drawings().flatMap(drawing)") == []
+
+
+@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
+def test_no_word_of_a_drawing_is_cut_in_two_for_phones(page, tmp_path, path):
+    svg = path.read_text("utf-8")
+    rows = narrow_drawings.rows_of(svg) or []
+    wide = float(narrow_drawings.HEAD.search(svg)[2])
+    inside = {x for row in rows for part in row for x in part} - {0, wide}
+    body = svg.replace("<svg ", f'<svg width="{wide}" ', 1)
+    (tmp_path / "page.html").write_text(PAGE.format(head="", body=body))
+    page.open((tmp_path / "page.html").as_uri())
+    boxes = page.evaluate("""(() => {
+        const box = (e) => e.getBoundingClientRect();
+        const { left } = box(document.querySelector("svg"));
+        return [...document.querySelectorAll("text")].map(box)
+            .map((b) => [b.left - left, b.right - left]);
+    })()""")
+    assert boxes
+    assert not [(a, x, b) for a, b in boxes for x in inside if a + 1 < x < b - 1]
+    form = narrow_drawings.narrow(svg) or svg
+    small = narrow_drawings.smallest(form, narrow_drawings.COLUMN)
+    assert small >= 9 or narrow_drawings.scrolls(svg)
+
+
+#: Of every drawing and figure that is seen: its file, its width, the size of its
+#: smallest word where it is part of the page, and whether it says how to scroll.
+SEEN = """[...document.querySelectorAll("main img, .d2l-figure svg")].filter((e) =>
+    e.checkVisibility() && e.getBoundingClientRect().width && (e.localName === "svg" ||
+    new URL(e.currentSrc).pathname.endsWith(".svg"))).map((e) => {
+    const box = e.closest(".wide-drawing, .scroll");
+    const { width } = e.getBoundingClientRect();
+    const cue = box && getComputedStyle(box, "::before").content;
+    const scale = e.viewBox ? width / e.viewBox.baseVal.width : 0;
+    const sizes = [...e.querySelectorAll("text")].filter((t) => t.textContent.trim())
+        .map((t) => scale * parseFloat(getComputedStyle(t).fontSize));
+    return { file: decodeURI(new URL(e.currentSrc || "file:///").pathname), width,
+        word: Math.min(...sizes, 99), scrolls: Boolean(box) &&
+        box.scrollWidth > box.clientWidth, says: Boolean(cue?.includes("swipe")) };
+})"""
+
+
+@built
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("name", NAMES)
+def test_on_a_phone_every_word_of_a_drawing_can_be_read(page, name, mode):
+    page.prefer(mode)
+    page.resize(page_checks.NARROW)
+    page.open((PAGES / name).as_uri())
+    for shown in page.evaluate(SEEN):
+        word = shown["word"]
+        if "_images" in shown["file"]:
+            svg = Path(shown["file"]).read_text("utf-8")
+            word = narrow_drawings.smallest(svg, shown["width"])
+        assert word >= 9, shown
+        assert shown["says"] or not shown["scrolls"], shown
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
 
 # Below: each check finds what it is there to find, on a page of its own.

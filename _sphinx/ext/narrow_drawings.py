@@ -1,0 +1,64 @@
+"""A form of a drawing for phones: its parts below one another, hardly smaller.
+
+A drawing that stands in parts side by side says so on its `<svg>`: `data-rows`, with a
+`;` between rows, and in each the range of x that stands there, or several. What has no
+rows, as a timeline has none, is as wide as its words need, and is swiped.
+"""
+
+import re
+
+HEAD = re.compile(r'<svg ([^>]*?)viewBox="0 0 ([\d.]+) ([\d.]+)"([^>]*)>')
+ROWS = re.compile(r' data-rows="([^"]*)"')
+GROUND = re.compile(r'<rect width="[\d.]+" height="[\d.]+"[^>]*fill="#ffffff"[^>]*/>')
+SIZE = re.compile(r'font-size="([\d.]+)"')
+#: Units of a drawing that a phone shows without making it smaller.
+PHONE = 350
+#: Pixels of a phone's column, and of the smallest word that is still read.
+COLUMN, WORD = 342, 9
+
+
+def rows_of(svg):
+    """The rows of a drawing, each a list of ranges (begin, end), or None."""
+    found = ROWS.search(svg)
+    return found and [
+        [tuple(map(float, part.split("-"))) for part in row.split()]
+        for row in found[1].split(";")
+    ]
+
+
+def narrow(svg):
+    """The drawing `svg`, a text, with its rows below one another; None without rows."""
+    rows = rows_of(svg)
+    if not rows:
+        return None
+    before, _, height, after = HEAD.search(svg).groups()
+    wide = max(PHONE, *(sum(b - a for a, b in row) for row in rows))
+    (title,) = re.findall(r"<title>.*?</title>", svg, re.DOTALL)
+    content = GROUND.sub("", svg[HEAD.search(svg).end() :], count=1)
+    content = content.replace(title, "").replace("</svg>", "")
+    pieces = []
+    for n, row in enumerate(rows):
+        x = (wide - sum(b - a for a, b in row)) / 2
+        for a, b in row:
+            pieces.append(
+                f'<svg x="{x:g}" y="{n * float(height):g}" width="{b - a:g}" '
+                f'height="{height}" viewBox="{a:g} 0 {b - a:g} {height}">'
+                '<use href="#whole"/></svg>'
+            )
+            x += b - a
+    high = len(rows) * float(height)
+    head = f'<svg {before}viewBox="0 0 {wide:g} {high:g}"{ROWS.sub("", after)}>'
+    return (
+        f'{head}{title}<rect width="{wide:g}" height="{high:g}" rx="6" fill="#ffffff"/>'
+        f'<defs><g id="whole">{content}</g></defs>{"".join(pieces)}</svg>'
+    )
+
+
+def smallest(svg, width):
+    """Pixels of the smallest word of a drawing that is `width` pixels wide."""
+    return min(map(float, SIZE.findall(svg))) * width / float(HEAD.search(svg)[2])
+
+
+def scrolls(svg):
+    """Whether a phone has to scroll, for the words of the drawing to be read."""
+    return not rows_of(svg) and smallest(svg, COLUMN) < WORD
