@@ -61,44 +61,6 @@ class sharded_checkpoints_3_a:
             raise error
 
 
-class sharded_checkpoints_3_b:
-    """One thread waits for states; who saves and meets an error, has saved."""
-
-    def __init__(self, write):
-        self.write, self.states, self.errors = write, deque(), deque()
-        self.changed, self.open = threading.Condition(), 0
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def _work(self):
-        while True:
-            with self.changed:
-                self.changed.wait_for(lambda: self.states)
-                state = self.states.popleft()
-            try:
-                self.write(state)
-            except Exception as error:  # noqa: BLE001
-                self.errors.append(error)
-            with self.changed:
-                self.open -= 1
-                self.changed.notify_all()
-
-    def save(self, state):
-        copy = state + 0
-        with self.changed:
-            self.changed.wait_for(lambda: not self.open)
-            self.open += 1
-            self.states.append(copy)
-            self.changed.notify_all()
-        if self.open == 1 and self.errors:
-            raise self.errors.popleft()
-
-    def wait(self):
-        with self.changed:
-            self.changed.wait_for(lambda: not self.open)
-        if self.errors:
-            raise self.errors.popleft()
-
-
 def launching_2_a(hosts, roles):
     used, names, slots = Counter(), cycle([name for name, _ in hosts]), dict(hosts)
     if len(roles) > sum(slots.values()):
