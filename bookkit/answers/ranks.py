@@ -93,7 +93,7 @@ class Ranks:
     def _take(self, rank, frm):
         if frm in self.dead:
             raise ConnectionError(f"rank {frm} is dead")
-        if not self._links[frm, rank]:
+        if not self._links[frm, rank] and not self._over:
             self._waits[rank] = frm
             self._back.release()
             self._go[rank].acquire()
