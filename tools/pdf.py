@@ -95,11 +95,14 @@ def _name(key):
 
 
 def empty_pages(pdf):
-    """The numbers of the pages that hold nothing but their head and their number."""
+    """The numbers of the pages that hold nothing but their head and their number.
+
+    What is in the margin is marked as an artifact, and has no number of content.
+    """
     empty = []
     for number, page in enumerate(pdf.pages, 1):
         content = b"".join(part.read_bytes() for part in _streams(page))
-        if not re.search(rb"/(?!Artifact)\w+\s*<<\s*/MCID", content):
+        if not re.search(rb"/\w+\s*<<\s*/MCID", content):
             empty.append(number)
     return empty
 
