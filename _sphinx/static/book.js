@@ -1,8 +1,13 @@
 // Finding one's way: the menu shows where the reader is, the reference pages are folded
-// until they are wanted, and a result of a search has its page's first words.
+// until they are wanted, what opens a list of pages has a name, and a result of a search
+// has its page's first words.
 document.addEventListener("DOMContentLoaded", () => {
   for (const menu of document.querySelectorAll(".bd-sidebar-primary")) {
     foldReference(menu);
+    for (const toggle of menu.querySelectorAll("summary:has(> .toctree-toggle)")) {
+      const page = toggle.closest("li").querySelector("a").textContent.trim();
+      toggle.setAttribute("aria-label", `Pages of: ${page}`);
+    }
     const here = menu.querySelector("li.current.active > a");
     if (here) {
       const box = here.getBoundingClientRect(), shown = menu.getBoundingClientRect();

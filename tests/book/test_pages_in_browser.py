@@ -148,6 +148,14 @@ def test_the_menu_shows_where_the_reader_is(page, name):
     assert min(box) >= 0
 
 
+@built
+def test_what_opens_a_list_of_pages_has_a_name(page):
+    shown(page, "reference/api.html")
+    toggles = "[...document.querySelectorAll('summary:has(.toctree-toggle)')]"
+    names = page.evaluate(f"{toggles}.map((e) => e.ariaLabel)")
+    assert set(names) == {"Pages of: The library, name by name"}
+
+
 STYLE = """(e) => { const s = getComputedStyle(e); return [s.outlineStyle, s.boxShadow,
     s.outlineWidth, s.borderColor, s.backgroundColor, s.textDecorationLine].join(); }"""
 
