@@ -30,10 +30,10 @@ OTHERS = {
     "pslaunch": "calls runner job by_hand plan hosts environment ports heartbeats ssh "
     "temporary",
     "netbox": "cluster host machine",
-    "bookkit": "show style provenance moment stored answers figures.cost_calculator "
-    "figures.data_parallel_step figures.device_mesh figures.pipeline_schedule "
-    "figures.ps_chart figures.recovery_chart figures.ring_allreduce "
-    "figures.ring_rounds figures.server_traffic",
+    "bookkit": "show style provenance moment stored answers answers.puzzles "
+    + " ".join(
+        f"figures.{path.stem}" for path in sorted(ROOT.glob("bookkit/figures/[!_]*.py"))
+    ),
 }  # fmt: skip
 SHOWN = re.compile(r"<summary>Library source: (.+?) in (.+?)</summary>")
 CODE = re.compile(r"<code>(.+?)</code>")
