@@ -151,6 +151,29 @@ def bookmark(pdf, entries):
             branches.append(item.children)
 
 
+def share_pictures(pdf):
+    """Keep one of equal pictures: Chromium makes one for each bar with a hatch."""
+    kept, same = {}, {}
+    pictures = [o for o in pdf.objects if isinstance(o, pikepdf.Stream)]
+    pictures = [o for o in pictures if o.get("/Subtype") == "/Image"]
+    # A mask has no mask of its own, so masks come first.
+    for picture in sorted(pictures, key=lambda o: "/SMask" in o):
+        mask = None
+        if "/SMask" in picture:
+            picture.SMask = same[picture.SMask.objgen]
+            mask = picture.SMask.objgen
+        what = repr(sorted(picture.keys())), int(picture.Width), int(picture.Height)
+        content = (mask, what, str(picture.get("/ColorSpace")))
+        content += (picture.read_raw_bytes(),)
+        same[picture.objgen] = kept.setdefault(content, picture)
+    for holder in pdf.objects:
+        if isinstance(holder, pikepdf.Stream) and "/Resources" in holder:
+            used = holder.Resources.get("/XObject", {})
+            for name, drawn in used.items():
+                if drawn.objgen in same:
+                    used[name] = same[drawn.objgen]
+
+
 def finished(raw, target, said, entries):
     """Check the PDF, say in it what it is, write it small; how many pages it has."""
     pikepdf.settings.set_flate_compression_level(9)
@@ -158,6 +181,7 @@ def finished(raw, target, said, entries):
         if empty := empty_pages(pdf):
             raise RenderError(f"Empty pages: {empty}")
         bookmark(pdf, entries)
+        share_pictures(pdf)
         with pdf.open_metadata() as metadata:
             metadata["dc:title"] = said["title"]
             metadata["dc:creator"] = said["authors"]

@@ -245,6 +245,25 @@ def test_pages_have_a_link_if_and_only_if_there_is_a_pdf(tmp_path):
         assert ((shown / name).parent / link).read_bytes() == b"%PDF"
 
 
+def test_of_equal_pictures_one_is_kept_unless_their_masks_differ():
+    pdf = pikepdf.new()
+
+    def picture(content, **more):
+        return pdf.make_indirect(pikepdf.Stream(
+            pdf, content, Type=pikepdf.Name.XObject, Subtype=pikepdf.Name.Image,
+            Width=2, Height=1, **more,
+        ))  # fmt: skip
+
+    drawn = [picture(b"ab", SMask=picture(mask)) for mask in (b"12", b"12", b"34")]
+    used = pikepdf.Dictionary({f"/X{i}": one for i, one in enumerate(drawn)})
+    resources = pikepdf.Dictionary(XObject=used)
+    holder = pdf.make_indirect(pikepdf.Stream(pdf, b"", Resources=resources))
+    tool.share_pictures(pdf)
+    first, second, third = (holder.Resources.XObject[f"/X{i}"] for i in range(3))
+    assert first.objgen == second.objgen != third.objgen
+    assert third.SMask.read_bytes() == b"34"
+
+
 def test_too_large_a_book_is_refused(root, printed, monkeypatch, capsys):
     monkeypatch.setattr(tool, "LARGEST", 1000)
     monkeypatch.setattr(sys, "argv", ["pdf.py", "--root", str(root)])
