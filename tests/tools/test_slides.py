@@ -97,8 +97,11 @@ def test_exercises_come_last_in_their_own_words(made):
     assert text(made[-1]) == "1.  Warm-up.  How many? Count."
 
 
-MEASURE = """Reveal.getSlides().map((slide, i) => {
+MEASURE = """(async () => { const found = [];
+for (const [i, slide] of Reveal.getSlides().entries()) {
     Reveal.slide(i, 0, 9);
+    if (slide.querySelector(".d2l-figure"))  // it lays itself out when it is shown
+        for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame);
     const at = slide.getBoundingClientRect(), scale = at.width / 1280;
     const seen = [...slide.querySelectorAll("*")].filter((e) =>
         !e.closest("aside, mjx-assistive-mml") && e.checkVisibility()
@@ -106,7 +109,7 @@ MEASURE = """Reveal.getSlides().map((slide, i) => {
     const words = seen.filter((e) => !e.closest("svg, mjx-container")
         && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
     const zoom = +slide.querySelector(".body").style.zoom;
-    return {
+    found.push({
         outside: seen.filter((e) => { const b = e.getBoundingClientRect();
             return b.left < at.left - 1 || b.top < at.top - 1
                 || b.right > at.left + 1280 * scale + 1
@@ -114,10 +117,11 @@ MEASURE = """Reveal.getSlides().map((slide, i) => {
         smallest: Math.min(...words.map((e) => parseFloat(getComputedStyle(e).fontSize)
             * (e.closest(".body") ? zoom : 1))),
         isRaw: /\\\\\\(|\\\\\\[/.test(slide.querySelector(".body").innerText),
-    };
-})"""
+    });
+}
+return found; })()"""
 #: In pixels of a slide of 1280 × 720.
-READABLE = 11.9
+READABLE = 10.4
 
 
 def faults(page, path, windows=((1280, 720),)):
