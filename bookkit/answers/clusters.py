@@ -153,7 +153,11 @@ def _judge_supervise(function):
     ]:
         begin = time.monotonic()
         found, took = function(commands, deadline), time.monotonic() - begin
-        left = {pid: state for pid, state in _children().items() if pid not in before}
+        for _ in range(20):  # who was killed needs a moment to end
+            left = {pid: how for pid, how in _children().items() if pid not in before}
+            if {*left.values()} <= {"Z"}:
+                break
+            time.sleep(0.01)
         for pid in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
