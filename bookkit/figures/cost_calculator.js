@@ -1,9 +1,8 @@
 // What a step costs on a cluster: its lanes, its numbers, and curves over devices. costs()
 // computes as d2l_ext.scale.step does. There is no clock.
 
-// The dashes of the ways' curves.
+// The dashes of the ways' curves. A colour is a device's, and a way is none.
 const DASHES = ["2 3", "9 4", "none", "4 2", "9 3 2 3", "12 3", "1 2"];
-const COLOURS = [0, 1, 2, 3, 4, 5, 7];
 const LEFT = 90, WIDTH = 560, BOTTOM = 290, HIGH = 150, OCTAVE = 40;
 
 // The numbers of the choice, within their limits, and what follows from them.
@@ -163,13 +162,14 @@ function allCurves(d) {
   const chosen = d.ways.indexOf(d.way), y = heightOf(d.efficiency);
   const at = LEFT + whole(OCTAVE * Math.log2(d.devices));
   return d.ways.map((_, i) => oneCurve(d, i, i === chosen)).join("") +
-    `<circle cx="${at}" cy="${y}" r="5" fill="${colours[COLOURS[chosen]]}"/>` +
+    `<circle cx="${at}" cy="${y}" r="5" fill="currentColor"/>` +
     text(at, y - 9, decimal(d.efficiency), "middle", 11, "now");
 }
 
 function oneCurve(d, i, chosen) {
   const points = d.curves[i].map((e, n) => `${LEFT + OCTAVE * n} ${heightOf(e)}`);
-  const style = `fill="none" stroke="${colours[COLOURS[i]]}" stroke-width="${chosen ? 3 : 2}" ` +
+  const style = 'fill="none" stroke="currentColor" ' +
+    `stroke-opacity="${chosen ? 1 : 0.55}" stroke-width="${chosen ? 3 : 1.5}" ` +
     `stroke-dasharray="${DASHES[i]}"`;
   const y = BOTTOM - HIGH + 8 + 21 * i;
   return `<path d="M${points.join("L")}" ${style}/><path d="M592 ${y}H612" ${style}/>` +

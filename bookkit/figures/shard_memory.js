@@ -2,13 +2,14 @@
 // gradients and states lie upon one another. A step of the clock divides one of these
 // more. Numbers by memory.bytes_held and bytes_sent.
 const NARROW = 350, HIGH = 170, TOP = 46;
-const PARTS = [["weights", "forward"], ["gradients", "backward"], ["states", "copy"]];
+const PARTS = [["weights", ""], ["gradients", "backward"], ["states", "copy"]];
 
 function state(data, choice) {
   const sizes = data.networks[choice.network], k = choice.devices;
   const itemsize = data.numbers[choice.numbers];
   const each = [itemsize, itemsize, data.states[`${choice.optimizer},${choice.numbers}`]];
   return { ...choice, k, sizes, each, all: sum(sizes), stages: data.stages,
+    colours: data.colours,
     whole: sum(each) * sum(sizes) };
 }
 
@@ -49,13 +50,21 @@ function most(d, of, stage) {
 function drawing(d, now) {
   const apart = Math.floor((across(d) - 20) / d.k), high = most(d, held, now);
   const y = TOP + HIGH - Math.floor((HIGH * high) / d.whole), right = 10 + apart * d.k;
-  const legend = PARTS.map(([name, kind], part) =>
-    work(d, part, kind, [10 + 112 * part, 4, 14, 14]) +
+  const legend = PARTS.map(([name], part) =>
+    box(d, part, [10 + 112 * part, 4, 14, 14]) +
     text(29 + 112 * part, 16, `${name} ${d.each[part]} B`, "start"));
   return `${legend.join("")}<path class="arrow todo" d="M10 ${TOP}H${right}M10 ${y}H${right}"/>` +
     text(10, 38, `${number(d.whole)} B each, nothing divided`, "start", 10) +
     text(right, now ? y - 5 : 38, now ? `${number(high)} B` : "", "end", 11, "now") +
     range(d.k).map((i) => bar(d, i, now, 10 + i * apart, apart)).join("");
+}
+
+// Bytes of a part, in its colour for light pages or for dark ones, with its hatch.
+function box(d, part, [x, y, width, height]) {
+  const at = `<rect x="${x}" y="${y}" width="${width}" height="${height}"`;
+  const [light, dark] = d.colours[part], hatch = PARTS[part][1];
+  return `<g class="work">${at} fill="${light}" style="fill: light-dark(${light}, ` +
+    `${dark})"/>${hatch && `${at} fill="url(#${d.name}-${hatch})"/>`}</g>`;
 }
 
 function bar(d, i, stage, x, apart) {
@@ -66,7 +75,7 @@ function bar(d, i, stage, x, apart) {
     const [low, top] = [below, below + bytes]
       .map((n) => TOP + HIGH - Math.floor((HIGH * n) / d.whole));
     below += bytes;
-    return low > top ? work(d, part, PARTS[part][1], [left, top, wide, low - top]) : "";
+    return low > top ? box(d, part, [left, top, wide, low - top]) : "";
   });
   const named = apart > 15 || i % 8 === 0;
   return ground(left, TOP, wide, HIGH) + boxes.join("") +

@@ -8,6 +8,7 @@ from math import prod
 
 from d2l_ext.data_parallel import lenet
 from d2l_ext.memory import STAGES, state_bytes
+from d2l_ext.palette import SERIES_COLOURS
 
 from . import frame
 
@@ -22,6 +23,8 @@ OPTIMIZERS = {"SGD": ("sgd", {}), "momentum": ("sgd", {"momentum": 0.9}),
               "Adam": ("adam", {})}  # fmt: skip
 #: Bytes of a weight, and of a gradient.
 NUMBERS = {"mixed precision": 2, "float32": 4}
+#: Weights, gradients and states are no devices: on light pages, and on dark ones.
+COLOURS = tuple(zip(SERIES_COLOURS, ("#a79bf2", "#c6c663", "#e686b3")))
 CONTROLS = (
     frame.Select("network", "Network", tuple(NETWORKS)),
     frame.Select("optimizer", "Optimizer", tuple(OPTIMIZERS)),
@@ -47,13 +50,14 @@ def figure(network="six layers of 128 × 128", devices=4, optimizer="Adam",
 
 def data():
     """What the page holds, for JSON: `stages`; `networks`, name -> sizes of layers;
-    `numbers`, name -> bytes; `states`: "optimizer,numbers" -> bytes for a parameter.
+    `numbers`, name -> bytes; `states`: "optimizer,numbers" -> bytes for a parameter;
+    `colours`: pairs of weights, gradients and states.
     """
     states = {f"{name},{numbers}": _kept(*made, itemsize)
               for name, made in OPTIMIZERS.items()
               for numbers, itemsize in NUMBERS.items()}  # fmt: skip
     return {"stages": STAGES, "networks": NETWORKS, "numbers": NUMBERS,
-            "states": states}  # fmt: skip
+            "states": states, "colours": COLOURS}  # fmt: skip
 
 
 def _kept(optimizer, options, itemsize):

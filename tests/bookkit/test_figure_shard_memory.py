@@ -1,11 +1,12 @@
 """The figure of ZeRO's stages computes what the library's formulas do."""
 
+import dark_drawings  # it lives beside the other extensions
 import pytest
 from figure_checks import State, labels, soup
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit.figures import frame
-from bookkit.figures.shard_memory import NETWORKS, NUMBERS, OPTIMIZERS, data
+from bookkit.figures.shard_memory import COLOURS, NETWORKS, NUMBERS, OPTIMIZERS, data
 from d2l_ext.data_parallel import lenet
 from d2l_ext.devices import try_all_devices
 from d2l_ext.memory import STAGES, Shards, bytes_held, bytes_sent
@@ -64,3 +65,9 @@ def test_bars_are_as_high_as_their_bytes_and_the_words_say_them():
         "bytes of weights, 196,608 of gradients, 294,912 of states; the fullest device "
         "43.8% of a whole replica. A step sends 294,912 bytes from the busiest."
     )
+
+
+def test_a_part_has_the_colour_that_it_has_in_drawings_on_both_pages():
+    assert all(dark_drawings.DARK[light] == dark for light, dark in COLOURS)
+    first = soup(made("LeNet").drawing(0)).select("g.work rect")[0]
+    assert first["fill"] == COLOURS[0][0] and COLOURS[0][1] in first["style"]
