@@ -26,7 +26,9 @@ WORDS, LIGHTER = '"#0072B2"', '"#56B4E9"'
 TAG = re.compile(r"<(\w+)\b[^>]*>(?=(?:\s*<(\w+))?)")
 COLOUR = re.compile(r'\b(fill|stroke)="(#\w+)"')
 PHONES = 'media="screen and (max-width: 600px)"'
-IMAGE = re.compile(r'<img ([^>]*src="([^"]*_images/(\w+)\.svg)"[^>]*?)\s*/?>')
+IMAGE = re.compile(
+    r'(<a [^>]*>)?<img ([^>]*src="([^"]*_images/(\w+)\.svg)"[^>]*?)\s*/?>(?(1)</a>)'
+)
 
 
 def dark(svg):
@@ -53,18 +55,23 @@ def both(body, drawings):
     """
 
     def pair(found):
-        words, address, svg = found[1], found[2], drawings.get(found[3], "")
+        link, words, address, name = found.groups()
+        svg = drawings.get(name, "")
         stem, images = address[: -len("svg")], []
-        for end, name in (("", "only-light"), ("dark.", "only-dark")):
+        for end, page in (("", "only-light"), ("dark.", "only-dark")):
             attributes = words.replace(address, f"{stem}{end}svg")
-            image = f"<img {_with_class(attributes, name)} />"
+            image = f"<img {_with_class(attributes, page)} />"
             if svg and narrow(svg):
                 source = f'{PHONES} srcset="{stem}narrow.{end}svg"'
                 image = f"<picture><source {source}>{image}</picture>"
             images.append(image)
         shown = "".join(images)
-        wide = svg and scrolls(svg)
-        return f'<span class="wide-drawing">{shown}</span>' if wide else shown
+        shown = f"{link}{shown}</a>" if link else shown
+        if not (svg and scrolls(svg)):
+            return shown
+        # Keys scroll what has the focus: the link inside, or the box itself.
+        focus = "" if link else ' role="group" aria-label="Drawing" tabindex="0"'
+        return f'<span class="wide-drawing"{focus}>{shown}</span>'
 
     return IMAGE.sub(pair, body)
 

@@ -65,7 +65,10 @@ def test_on_a_phone_a_drawing_has_its_own_form_or_a_box_that_scrolls():
     ]
     assert "wide-drawing" not in body
     whole = dark_drawings.both(image, {"ring": HEAD.format("") + WHITE})
-    assert whole.startswith('<span class="wide-drawing">')
+    assert whole.startswith('<span class="wide-drawing" role="group" aria-label="Dr')
+    linked = dark_drawings.both(f'<a href="x">{image}</a>', {"ring": HEAD + WHITE})
+    assert linked.startswith('<span class="wide-drawing"><a href="x"><img ')
+    assert linked.endswith(" /></a></span>")
     form = narrow_drawings.narrow(cut)
     assert 'viewBox="0 0 390 180"' in form and "data-rows" not in form
     assert re.findall(r'<svg x="(\d+)" y="(\d+)" .*?viewBox="(\d+) 0 (\d+) ', form) == [

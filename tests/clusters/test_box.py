@@ -206,6 +206,7 @@ def test_a_host_whose_cables_are_pulled_runs_on(cluster):
     words = ["ssh", "-o", "ConnectTimeout=1", host.name, "true"]
     host.cut()
     assert cluster.head.run(words, timeout=20).returncode == 255
+    words[2] = "ConnectTimeout=15"
     assert host.run(["true"]).returncode == 0
     host.mend()
     assert cluster.head.run(words, timeout=20).returncode == 0

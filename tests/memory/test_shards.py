@@ -210,7 +210,8 @@ def test_what_does_not_fit_the_limit_is_refused_before_it_is_made():
     wrong = pytest.raises(MemoryError, match=f"{16 * size:,} .* limit is {8 * size:,}")
     with storage.record(devices) as memory, wrong:
         Shards(layers, devices, "none", limit=8 * size)
-    assert max(memory.peak.values()) <= 8  # the optimizer was asked for a state
+    # The optimizer was asked for a state of a number, and the engine has its own.
+    assert max(memory.peak.values()) < size
     with storage.record(devices) as memory:
         shards = Shards(layers, devices, "parameters", limit=8 * size)
         shards.train_batch(*minibatch([64] * 9, 4), squares)
