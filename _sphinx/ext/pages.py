@@ -30,6 +30,9 @@ MENDED = (
 PRINTED = re.compile(r'<div class="output (?:stream|text_plain)[^"]*(?=">)')
 TEXT = re.compile(r">(.*?)</pre>", re.DOTALL)
 COLUMNS = re.compile(r"\S {2,}\S")
+#: A printed result, and the line of it that says when and where it was recorded.
+STREAM = re.compile(r'<div class="output stream.*?</pre>', re.DOTALL)
+RECORDED = re.compile(r"Source: (recorded|measured)( [^\n<]*)\n?")
 #: Results of a search show a page's words, which no browser reads from a file.
 FILES_ARE_NOT_READ = (
     'DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = location.protocol !== "file:";'
@@ -100,6 +103,18 @@ def with_prose(body):
     return PRINTED.sub(marked, body)
 
 
+def with_badges(body):
+    """`body`, where a badge above a printed result says when it was recorded."""
+
+    def badged(found):
+        said = dict.fromkeys(RECORDED.findall(found[0]))
+        badges = (f'<p class="recorded"><b>{how.title()}</b>{where}</p>'
+                  for how, where in said)  # fmt: skip
+        return "".join([*badges, RECORDED.sub("", found[0])])
+
+    return STREAM.sub(badged, body)
+
+
 def complete(app, pagename, templatename, context, doctree):
     """Describe the page, mend it, and drop what it does not use."""
     title, description = GENERATED.get(pagename, (context.get("title", ""), ""))
@@ -114,7 +129,7 @@ def complete(app, pagename, templatename, context, doctree):
     )  # fmt: skip
     for pattern, replacement in MENDED:
         context["body"] = pattern.sub(replacement, context.get("body", ""))
-    context["body"] = with_prose(context.get("body", ""))
+    context["body"] = with_badges(with_prose(context.get("body", "")))
     if pagename == "search":
         app.add_js_file(None, body=FILES_ARE_NOT_READ, priority=900)
     seen = set()

@@ -57,3 +57,13 @@ def test_what_a_cell_prints_may_wrap_on_a_phone_unless_it_is_a_table():
     both = pages.with_prose(words + table + words)
     assert both.count('stream hl prose"') == 2
     assert pages.with_prose(table) == table
+
+
+def test_a_badge_above_a_result_says_when_it_was_recorded():
+    printed = '<div class="output stream hl"><pre><span></span>{}</pre></div>'
+    line = "Source: recorded on 2026-11-22 at commit ed643e9, 2 cores (too long)"
+    both = pages.with_badges(printed.format(f"a\n{line}\nb\n") + printed.format("c\n"))
+    assert both == (
+        '<p class="recorded"><b>Recorded</b> on 2026-11-22 at commit ed643e9, 2 cores '
+        "(too long)</p>" + printed.format("a\nb\n") + printed.format("c\n")
+    )
