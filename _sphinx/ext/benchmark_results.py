@@ -140,8 +140,9 @@ class ResultsTable(SphinxDirective):
         groups = {}
         for entry in entries:
             if is_figure(entry, column):
-                words = ", ".join(text_of(look_up(entry, c), digits) for c in labels
-                                  if look_up(entry, c) not in ("", None))
+                named = (look_up(entry, c) for c in labels)
+                words = ", ".join(text_of(n, digits) for n in named
+                                  if n not in ("", None))
                 group = groups.setdefault(look_up(entry, apart) if apart else "", [])
                 group.append((words, *(look_up(entry, c) for c in [column, *ends])))
         return "".join(

@@ -57,11 +57,11 @@ def both(body, drawings):
     def pair(found):
         link, words, address, name = found.groups()
         svg = drawings.get(name, "")
-        stem, images = address[: -len("svg")], []
+        stem, images, has_narrow = address[: -len("svg")], [], svg and narrow(svg)
         for end, page in (("", "only-light"), ("dark.", "only-dark")):
             attributes = words.replace(address, f"{stem}{end}svg")
             image = f"<img {_with_class(attributes, page)} />"
-            if svg and narrow(svg):
+            if has_narrow:
                 source = f'{PHONES} srcset="{stem}narrow.{end}svg"'
                 image = f"<picture><source {source}>{image}</picture>"
             images.append(image)

@@ -18,7 +18,7 @@ import copy
 import tracemalloc
 from contextlib import contextmanager
 
-from .question import Note, plain, same, shown
+from .question import Note, plain, raises, same, shown
 
 ROUNDS = "{} round{s}"
 SENT = "the busiest device sends {} number{s}"
@@ -123,8 +123,7 @@ def counted(right, run, words, cases, about=(), tolerance=0.0):
             except MemoryError:
                 raise
             except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise all
-                raised = f"{type(error).__name__}: {str(error).rstrip('.')}"
-                yield f"{said}: it raises {raised}."
+                yield f"{said}: it {raises(error)}"
                 continue
             used = [(name, counts.get(name, 0), enough.get(name, 0)) for name in about]
             if apart := difference(found, expected, tolerance):

@@ -93,7 +93,7 @@ def compared(right, cases, tolerance=0.0):
             except MemoryError:
                 raise
             except Exception as error:  # noqa: BLE001 - the learner's may raise anything
-                yield f"{said} raises {type(error).__name__}: {str(error).rstrip('.')}."
+                yield f"{said} {raises(error)}"
                 continue
             if not same(plain(found), plain(expected), tolerance):
                 yield f"{said} gives {shown(found)}, and not {shown(expected)}."
@@ -118,10 +118,15 @@ def by_cases(problem, words, cases):
             except MemoryError:
                 raise
             except Exception as error:  # noqa: BLE001 - the learner's may raise anything
-                said = f"it raises {type(error).__name__}: {str(error).rstrip('.')}."
+                said = f"it {raises(error)}"
             yield f"{words.format(*map(shown, case))}: {said}" if said else ""
 
     return judge
+
+
+def raises(error):
+    """The end of a sentence: "raises KeyError: 3."."""
+    return f"raises {type(error).__name__}: {str(error).rstrip('.')}."
 
 
 def shown(value):
@@ -206,7 +211,7 @@ def _verdict(task, function):
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything
-        return [f"It raises {type(error).__name__}: {str(error).rstrip('.')}."]
+        return [f"It {raises(error)}"]
 
 
 def _meant(task, problems):
