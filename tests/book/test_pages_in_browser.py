@@ -362,6 +362,7 @@ PALE_AT_4 = """; document.querySelector("text").style.fill =
 FAULTY = {
     "nothing": ("", figure()),
     "layout at 390": ("", '<p style="width: 900px">Wide.</p>'),
+    "layout at 390: no drawing": ("", '<img src="none.svg" width="9" height="9">'),
     "layout at 1400": ("", '<p>A</p><p style="margin-top: -40px">B</p>'),
     "contrast, light": ("", '<p style="color: #888; background: #fff">Pale.</p>'),
     "contrast, dark": (

@@ -32,7 +32,8 @@ function isHeld(element) {
   return false;
 }
 
-function layout() {
+async function layout() {
+  await imagesDrawn();
   const page = document.scrollingElement, width = page.clientWidth, problems = [];
   if (page.scrollWidth > width)
     problems.push(`the page is ${page.scrollWidth} wide and scrolls sideways`);
@@ -65,6 +66,12 @@ function overlaps() {
     });
   }
   return problems;
+}
+
+// A new width may have asked for another form of a drawing. A broken one never comes.
+async function imagesDrawn(patience = 2000) {
+  for (let ms = 0; ms < patience && tinyImages().length; ms += 50)
+    await new Promise((goOn) => setTimeout(goOn, 50));
 }
 
 function tinyImages() {
