@@ -4,6 +4,7 @@ Each takes a problem of `problems` and returns the weights after one step, a lis
 NumPy arrays in the order `p0`, `p1`, …; `heads` returns more after them.
 """
 
+import d2l_ext  # noqa: F401, I001  (before mxnet, see d2l_ext.runtime)
 from mxnet import autograd, gluon, np, npx
 
 from d2l_ext import data_parallel, tensor_parallel

@@ -144,7 +144,7 @@ def _children():
 
 
 def _judge_supervise(function):
-    runs, fails, before = ["sleep", "1"], ["sh", "-c", "exit 7"], _children()
+    runs, fails, before = ["sleep", "2"], ["sh", "-c", "exit 7"], _children()
     for when, commands, deadline, right in [
         ("When all end well", [["true"], ["true"]], 60, 0),
         ("After a failure", [fails], 60, 7),
@@ -153,7 +153,7 @@ def _judge_supervise(function):
     ]:
         begin = time.monotonic()
         found, took = function(commands, deadline), time.monotonic() - begin
-        for _ in range(20):  # who was killed needs a moment to end
+        for _ in range(50):  # who was killed needs a moment to end
             left = {pid: how for pid, how in _children().items() if pid not in before}
             if {*left.values()} <= {"Z"}:
                 break
@@ -168,7 +168,7 @@ def _judge_supervise(function):
             yield f"{when}, a process still runs."
         elif left:
             yield f"{when}, a process has ended, and nobody has waited for it."
-        elif took > 0.8:
+        elif took > 1.8:
             yield f"{when}, it takes as long as the one that runs."
 
 
