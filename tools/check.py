@@ -18,9 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 #: Folders whose files can be imported, and how their modules begin.
 PLACES = {
-    "d2l_ext": "d2l_ext.", "bookkit": "bookkit.", "pslaunch": "pslaunch.",
-    "netbox": "netbox.", "benchmarks": "benchmarks.", "tools": "", "_sphinx/ext": "",
-    "tests/helpers": "",
+    "d2l_ext": "d2l_ext.", "trainer": "trainer.", "bookkit": "bookkit.",
+    "pslaunch": "pslaunch.", "netbox": "netbox.", "benchmarks": "benchmarks.",
+    "tools": "", "_sphinx/ext": "", "tests/helpers": "",
 }  # fmt: skip
 SIDE_BY_SIDE = ("-q", "-x", "-n", "3", "--dist", "loadfile")
 NBVAL = (

@@ -25,8 +25,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 import house
 
 FOLDER = "reference/api"
-#: What a page of another package holds: what chapters import, and what that returns.
+#: What a page of another package holds: all of the trainer, and of the others what
+#: chapters import, and what that returns.
 OTHERS = {
+    "trainer": "command flags preparation fit replicas sharded language networks "
+    "resume parts stop",
     "pslaunch": "calls runner job by_hand plan hosts environment ports heartbeats ssh "
     "temporary",
     "netbox": "cluster host machine",

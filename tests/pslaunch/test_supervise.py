@@ -10,7 +10,7 @@ import pytest
 from job_checks import nothing_left  # noqa: F401
 
 import pslaunch as launch
-from d2l_ext.trainer import resume
+from trainer import resume
 from pslaunch import __main__ as command_line
 from pslaunch import environment, plan, runner, start, supervise
 from pslaunch.job import Failed

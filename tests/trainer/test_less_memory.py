@@ -6,8 +6,8 @@ import numpy
 import pytest
 from mxnet import npx
 
-from d2l_ext.trainer import networks
-from d2l_ext.trainer.replicas import Replicas
+from trainer import networks
+from trainer.replicas import Replicas
 
 npx.set_np()
 RNG = numpy.random.RandomState(0)

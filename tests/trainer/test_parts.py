@@ -16,7 +16,7 @@ from trained import assert_bit_equal, last
 
 import pslaunch as launch
 from d2l_ext.clusters.checkpoint import CheckpointError
-from d2l_ext.trainer.parts import Parts
+from trainer.parts import Parts
 
 SMALL = ("--network", "mlp", "--num-examples", "96", "--optimizer", "adam",
          "--lr", "0.003", "--save-every", "2")  # fmt: skip

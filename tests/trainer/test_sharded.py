@@ -8,9 +8,9 @@ import numpy
 import pytest
 from trained import last
 
-from d2l_ext.trainer.networks import build
-from d2l_ext.trainer.replicas import Replicas
-from d2l_ext.trainer.sharded import ShardedReplicas
+from trainer.networks import build
+from trainer.replicas import Replicas
+from trainer.sharded import ShardedReplicas
 from d2l_ext.devices import try_all_devices
 from mxnet import np
 

@@ -26,7 +26,8 @@ from trained import assert_bit_equal, last
 from d2l_ext.clusters import checkpoint
 from d2l_ext import train
 from d2l_ext.data import sets as data
-from d2l_ext.trainer import networks, preparation, replicas
+from trainer import networks, preparation, replicas
+from trainer.flags import parser
 
 TWO = ["--devices", "cpu:0,cpu:1"]
 QUICK = ["--network", "mlp", "--num-examples", "320", "--num-epochs", "2"]  # 10 steps
@@ -226,7 +227,7 @@ def test_the_work_load_list_divides_each_minibatch(run, monkeypatch):
 
 
 def test_the_rate_falls_after_the_epochs_that_are_named():
-    args = train.flags.parser().parse_args(
+    args = parser().parse_args(
         ["--lr", "0.8", "--lr-factor", "0.5", "--lr-step-epochs", "2,3"]
     )
     rates = [preparation.learning_rate(args, epoch) for epoch in range(5)]
@@ -710,7 +711,7 @@ def test_a_gpu_that_the_environment_asks_for_is_an_error_in_one_line(run, monkey
 
 def test_gpus_are_taken_by_their_numbers(monkeypatch):
     monkeypatch.setattr(mx.context, "num_gpus", lambda: 3)
-    args = train.flags.parser().parse_args(["--gpus", "0,2"])
+    args = parser().parse_args(["--gpus", "0,2"])
     assert preparation._places(args) == [mx.gpu(0), mx.gpu(2)]
 
 

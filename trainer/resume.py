@@ -9,8 +9,8 @@ import mxnet as mx
 import numpy as np
 from mxnet.util import is_np_array
 
-from ..clusters.checkpoint import CheckpointError, step_of
-from ..memory.shards import arrays_in as _flat
+from d2l_ext.clusters.checkpoint import CheckpointError, step_of
+from d2l_ext.memory.shards import arrays_in as _flat
 
 #: In a job, the launcher tells here which start of the job this is, from 1.
 START = "D2L_EXT_START"

@@ -9,9 +9,10 @@ from time import perf_counter
 
 from mxnet import npx
 
-from ..data.batches import minibatches
-from ..data.download import bar
-from ..devices import timeline
+from d2l_ext.data.batches import minibatches
+from d2l_ext.data.download import bar
+from d2l_ext.devices import timeline
+
 from .stop import Stop
 
 

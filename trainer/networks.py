@@ -4,7 +4,7 @@ import mxnet as mx
 from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
 
-from ..checks import known_name
+from d2l_ext.checks import known_name
 
 npx.set_np()
 

@@ -5,13 +5,14 @@ import os
 
 import mxnet as mx
 
-from .. import data, devices
-from ..checks import known_name
-from ..clusters import agreement, checkpoint
-from ..data.batches import Batches
-from ..data_parallel.minibatch import shard_sizes
-from ..devices.timeline import last_cpu, without_slot
-from ..kvstore import ring
+from d2l_ext import data, devices
+from d2l_ext.checks import known_name
+from d2l_ext.clusters import agreement, checkpoint
+from d2l_ext.data.batches import Batches
+from d2l_ext.data_parallel.minibatch import shard_sizes
+from d2l_ext.devices.timeline import last_cpu, without_slot
+from d2l_ext.kvstore import ring
+
 from . import flags, language, networks, resume
 from .fit import Fit, Report, StepProfiler
 from .parts import Parts

@@ -4,11 +4,12 @@ import mxnet as mx
 import numpy
 from mxnet import autograd, gluon
 
-from ..data_parallel.allreduce import allreduce
-from ..data_parallel.minibatch import split_batch
-from ..kvstore.local_sgd import LocalSGD, sum_over
-from ..memory import recompute as again
-from ..memory.accumulate import pieces
+from d2l_ext.data_parallel.allreduce import allreduce
+from d2l_ext.data_parallel.minibatch import split_batch
+from d2l_ext.kvstore.local_sgd import LocalSGD, sum_over
+from d2l_ext.memory import recompute as again
+from d2l_ext.memory.accumulate import pieces
+
 from . import resume
 from .networks import is_random
 
@@ -242,7 +243,8 @@ class LocalReplicas(Replicas):
 
     def begin(self):
         """Give all workers the weights of rank 0. Waits for all of them."""
-        from ..kvstore.dist_train import share  # it loads d2l, which takes a second
+        # It loads d2l, which takes a second.
+        from d2l_ext.kvstore.dist_train import share
 
         replicas = [[p.data(device) for p in self.params] for device in self.devices]
         share(self.kv, replicas)

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy
 from mxnet import gluon
 
-from ..data import text
-from ..data.sets import Dataset
-from ..data_parallel.allreduce import allreduce
-from ..data_parallel.minibatch import shard_sizes
-from ..tensor_parallel import transformer
+from d2l_ext.data import text
+from d2l_ext.data.sets import Dataset
+from d2l_ext.data_parallel.allreduce import allreduce
+from d2l_ext.data_parallel.minibatch import shard_sizes
+from d2l_ext.tensor_parallel import transformer
+
 from . import flags, resume
 from .replicas import Replicas
 

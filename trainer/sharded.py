@@ -3,8 +3,9 @@
 import mxnet as mx
 from mxnet import autograd
 
-from ..data_parallel.minibatch import split_batch
-from ..memory.shards import Shards
+from d2l_ext.data_parallel.minibatch import split_batch
+from d2l_ext.memory.shards import Shards
+
 from .replicas import Replicas
 
 

@@ -2,8 +2,8 @@
 
 import argparse
 
-from ..checks import suggestion
-from ..memory.shards import STAGES
+from d2l_ext.checks import suggestion
+from d2l_ext.memory.shards import STAGES
 
 #: Optimizers whose whole state is arrays and counts, and whether `--mom` is theirs.
 OPTIMIZERS = {

@@ -2,8 +2,8 @@
 
 import json
 
-from ..clusters.checkpoint import CheckpointError, Checkpoints
-from ..clusters.sharded import MANIFEST, ShardedCheckpoints
+from d2l_ext.clusters.checkpoint import CheckpointError, Checkpoints
+from d2l_ext.clusters.sharded import MANIFEST, ShardedCheckpoints
 
 
 class Parts(Checkpoints):
