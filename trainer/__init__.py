@@ -5,14 +5,13 @@
 | `command` | from the flags to the exit code |
 | `flags` | the flags, and what their text may be |
 | `preparation` | from the flags to what trains |
-| `fit` | the training loop, its progress, its profile |
+| `fit` | the training loop, its end by a signal, its progress, its profile |
 | `replicas` | a network on several devices, of one worker or of several |
 | `sharded` | devices that share one network: `--shard` |
 | `language` | a decoder on groups of devices: `--network transformer --tensor K` |
 | `networks` | LeNet, MLP and VGG-11 in Gluon |
 | `resume` | to go on where a run was stopped |
 | `parts` | checkpoints in parts, written side by side: `--save-shards` |
-| `stop` | signals that ask a training to end |
 
 Of this book's packages it imports `d2l_ext` alone, whose parts it puts together.
 """

@@ -12,14 +12,14 @@ import json
 import os
 import signal
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from d2l_ext import worker_exit
 from d2l_ext.kvstore.ring import RingError
 
 from . import flags
+from .fit import Stop, Stopped
 from .preparation import prepare
-from .stop import Stop, Stopped, interruptible
 
 
 def command():
@@ -48,7 +48,7 @@ def main(argv=None):
     """
     args, held = flags.parser().parse_args(argv), ExitStack()
     try:
-        with interruptible():
+        with _interruptible():
             fit, describe = prepare(args, held)
     except (ValueError, OSError, RingError) as error:
         return _failed(error, 2, held)
@@ -58,7 +58,7 @@ def main(argv=None):
         with Stop() as fit.stop:
             held_out = fit.run()
         held.close()
-        _tell({fit.report.measure: held_out, **describe(fit)})
+        _tell({fit.replicas.measure: held_out, **describe(fit)})
     except Stopped as stopped:
         then = "go on with --resume" if args.save_prefix else "nothing was kept"
         fit.report.note(f"stopped by {stopped} after step {fit.num_steps}; {then}")
@@ -66,6 +66,24 @@ def main(argv=None):
     except (OSError, RingError) as error:
         return _failed(error, 1, held)
     return 0
+
+
+@contextmanager
+def _interruptible():
+    """In this `with` the first SIGINT is a `KeyboardInterrupt`, the others are nothing.
+
+    A second one would hit what the first one has begun to clear away.
+    """
+
+    def once(*_):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _tell(result):

@@ -1,129 +1,21 @@
 """The training loop: epochs of steps, which may be stopped and taken up again."""
 
 import math
+import signal
 import sys
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, fields
 from itertools import islice
 from time import perf_counter
 
 from mxnet import npx
 
-from d2l_ext.data.batches import minibatches
+from d2l_ext.data.batches import Batches, minibatches
 from d2l_ext.data.download import bar
 from d2l_ext.devices import timeline
 
-from .stop import Stop
-
-
-class Fit:
-    """Trains `replicas` on `train_iter`, a `Batches`, up to `num_epochs` in all.
-
-    `test_iter` None: another worker evaluates. `learning_rate`: a function of the
-    epoch, from 0. `report`: a `Report`. `save_every`: steps between checkpoints; 0, the
-    default, for one at the end of each epoch. `saves`: whether this worker writes them.
-
-    To be set before `run`, where they are wanted: `checkpoints`, a
-    `checkpoint.Checkpoints` or `parts.Parts`; `settings`, which go into each of these;
-    `stop`, a `Stop`; `profiler`, a `StepProfiler`. `state`: how far training is.
-    """
-
-    def __init__(self, replicas, train_iter, test_iter, num_epochs, learning_rate,
-                 report, save_every=0, saves=True):  # fmt: skip
-        self.replicas, self.num_epochs = replicas, num_epochs
-        self.train_iter, self.test_iter = train_iter, test_iter
-        self.learning_rate, self.report = learning_rate, report
-        self.save_every, self.saves = save_every, saves
-        self.checkpoints = self.settings = self.profiler = None
-        self.stop, self.state = Stop(), State()
-
-    @property
-    def num_steps(self):
-        """Steps that are done, over all epochs."""
-        return self.state.epoch * self.train_iter.num_steps + self.state.step
-
-    def run(self):
-        """Train, and return the replicas' `measure` of `test_iter`, None without.
-
-        Raises `Stopped`, after a checkpoint, when `stop` noted a signal.
-        """
-        held_out = None
-        self.replicas.begin()
-        while self.state.epoch < self.num_epochs:
-            loss, speed = self._epoch()
-            held_out = self._evaluate()
-            self.report.epoch(self.state.epoch - 1, loss, held_out,
-                              self.state.history[-1], speed)  # fmt: skip
-            self.stop.check()
-        if held_out is None:  # all epochs were done already
-            held_out = self._evaluate()
-        return held_out
-
-    def _evaluate(self):
-        if self.test_iter is None:
-            return None
-        return self.replicas.evaluate(self.test_iter, self.stop.check)
-
-    def _epoch(self):
-        """Train to the end of this epoch; its mean loss and examples per second."""
-        state, queued = self.state, ([], 0)
-        self.replicas.trainer.set_learning_rate(self.learning_rate(state.epoch))
-        self.train_iter.epoch = state.epoch
-        clock = perf_counter() - state.seconds
-        for X, y, n in islice(minibatches(self.train_iter), state.step, None):
-            losses = self._step(X, y, n)
-            # One step is queued while the next is prepared, never more: a signal
-            # would have to wait for all of them.
-            state.count(*queued)
-            queued, state.step = (losses, len(y)), state.step + 1
-            self.report.step(state)
-            if self._is_due():
-                state.count(*queued)
-                queued = ([], 0)
-                npx.waitall()
-                state.seconds = perf_counter() - clock
-                self._save()
-                self.stop.check()
-                clock = perf_counter() - state.seconds
-        state.count(*queued)
-        if state.epoch + 1 == self.num_epochs:
-            self.replicas.settle()
-        npx.waitall()
-        seconds, examples, loss = perf_counter() - clock, state.examples, state.loss
-        history = [*state.history, seconds]
-        self.state = State(epoch=state.epoch + 1, history=history)
-        if self.profiler:
-            self.profiler.close()
-        self._save()
-        self.stop.check()
-        return loss / examples, examples / seconds
-
-    def _step(self, X, y, n):
-        with self.profiler.step() if self.profiler else nullcontext():
-            return self.replicas.train_batch(X, y, self.num_steps, n)
-
-    def _is_due(self):
-        if self.state.step == self.train_iter.num_steps:
-            return False  # the end of the epoch saves
-        return self.stop.signum or (
-            self.save_every and self.num_steps % self.save_every == 0
-        )
-
-    def _save(self):
-        if self.checkpoints and self.saves:
-            arrays = self.replicas.pack()
-            record = {"settings": self.settings, "state": asdict(self.state)}
-            self.checkpoints.save(self.num_steps, arrays, record)
-            if self.stop.signum or self.state.epoch == self.num_epochs:
-                self.checkpoints.wait()
-
-    def restore(self, arrays, record):
-        """Go on from what `Checkpoints.load` returned.
-
-        Raises `ValueError` when that is not the state of such a training.
-        """
-        self.state = State.of(record.get("state"), self.train_iter.num_steps)
-        self.replicas.unpack(arrays)
+from .replicas import Replicas
 
 
 @dataclass
@@ -169,91 +61,214 @@ class State:
         return self.loss / max(self.examples, 1)
 
 
-class Report:
-    """Lines about a training run, on `stream` (default standard error).
+class Stopped(Exception):
+    """Training was asked to stop, and did so between two steps."""
 
-    `num_epochs`, `num_steps`: epochs in all, and steps of an epoch.
-    `disp_batches`: without a terminal, a line each so many steps; 0, the default,
-    for one line per epoch. On a terminal a bar shows the steps. A stream that is
-    full or closed stays so: it is no reason to end a training.
+    def __init__(self, signum):
+        self.signum = signum
+        super().__init__(signal.Signals(signum).name)
+
+
+class Stop:
+    """Notes SIGTERM and SIGINT inside a `with`, so that a step is finished first."""
+
+    signum = None
+
+    def __enter__(self):
+        signums = (signal.SIGTERM, signal.SIGINT)
+        self._before = {n: signal.signal(n, self._note) for n in signums}
+        return self
+
+    def __exit__(self, *_):
+        for signum, handler in self._before.items():
+            signal.signal(signum, handler)
+
+    def _note(self, signum, _):
+        self.signum = signum
+
+    def check(self):
+        """Raise `Stopped` if a signal came."""
+        if self.signum:
+            raise Stopped(self.signum)
+
+
+@dataclass
+class Fit:
+    """Trains `replicas` on `train_iter` up to `num_epochs` in all.
+
+    What has a default may be set until `run` is called.
+    """
+
+    replicas: Replicas
+    train_iter: Batches
+    test_iter: Batches  # None: another worker evaluates
+    num_epochs: int
+    learning_rate: Callable  # of the epoch, from 0
+    report: "Report"
+    save_every: int = 0  # steps between checkpoints; 0: one at the end of each epoch
+    saves: bool = True  # whether this worker writes them
+    checkpoints: object = None  # a `checkpoint.Checkpoints` or `parts.Parts`
+    settings: dict = None  # which go into each of these
+    profiler: "StepProfiler" = None
+    stop: Stop = field(default_factory=Stop)
+    state: State = field(default_factory=State)  # how far training is
+
+    @property
+    def num_steps(self):
+        """Steps that are done, over all epochs."""
+        return self.state.epoch * self.train_iter.num_steps + self.state.step
+
+    def run(self):
+        """Train, and return the replicas' `measure` of `test_iter`, None without.
+
+        Raises `Stopped`, after a checkpoint, when `stop` noted a signal.
+        """
+        held_out = None
+        self.replicas.begin()
+        while self.state.epoch < self.num_epochs:
+            loss, speed = self._epoch()
+            held_out = self._evaluate()
+            self.report.epoch(self.state, loss, held_out, speed)
+            self.stop.check()
+        if held_out is None:  # all epochs were done already
+            held_out = self._evaluate()
+        return held_out
+
+    def _evaluate(self):
+        if self.test_iter is None:
+            return None
+        return self.replicas.evaluate(self.test_iter, self.stop.check)
+
+    def _epoch(self):
+        """Train to the end of this epoch; its mean loss and examples per second."""
+        state, queued = self.state, ([], 0)
+        self.replicas.trainer.set_learning_rate(self.learning_rate(state.epoch))
+        self.train_iter.epoch = state.epoch
+        clock = perf_counter() - state.seconds
+        for X, y, n in islice(minibatches(self.train_iter), state.step, None):
+            with self.profiler.step() if self.profiler else nullcontext():
+                losses = self.replicas.train_batch(X, y, self.num_steps, n)
+            # One step is queued while the next is prepared, never more: a signal
+            # would have to wait for all of them.
+            state.count(*queued)
+            queued, state.step = (losses, len(y)), state.step + 1
+            self.report.step(state)
+            if self._is_due():
+                state.count(*queued)
+                queued = ([], 0)
+                npx.waitall()
+                state.seconds = perf_counter() - clock
+                self._save()
+                self.stop.check()
+                clock = perf_counter() - state.seconds
+        state.count(*queued)
+        if state.epoch + 1 == self.num_epochs:
+            self.replicas.settle()
+        npx.waitall()
+        seconds, examples, loss = perf_counter() - clock, state.examples, state.loss
+        history = [*state.history, seconds]
+        self.state = State(epoch=state.epoch + 1, history=history)
+        if self.profiler:
+            self.profiler.close()
+        self._save()
+        self.stop.check()
+        return loss / examples, examples / seconds
+
+    def _is_due(self):
+        if self.state.step == self.train_iter.num_steps:
+            return False  # the end of the epoch saves
+        return self.stop.signum or (
+            self.save_every and self.num_steps % self.save_every == 0
+        )
+
+    def _save(self):
+        if self.checkpoints and self.saves:
+            arrays = self.replicas.pack()
+            record = {"settings": self.settings, "state": asdict(self.state)}
+            self.checkpoints.save(self.num_steps, arrays, record)
+            if self.stop.signum or self.state.epoch == self.num_epochs:
+                self.checkpoints.wait()
+
+    def restore(self, arrays, record):
+        """Go on from what `Checkpoints.load` returned.
+
+        Raises `ValueError` when that is not the state of such a training.
+        """
+        self.state = State.of(record.get("state"), self.train_iter.num_steps)
+        self.replicas.unpack(arrays)
+
+
+class Report:
+    """Lines about a training run, on standard error.
+
+    `num_epochs`, `num_steps`: epochs in all, and steps of an epoch. `measure`: what is
+    held out. `disp_batches`: without a terminal, a line each so many steps; 0 for one
+    line per epoch. On a terminal a bar shows the steps. A stream that is full or closed
+    stays so: it is no reason to end a training.
     """
 
     REDRAW = 0.1  # seconds between two states of the bar
-    measure = "accuracy"  # what `held_out` is
 
-    def __init__(self, num_epochs, num_steps, disp_batches=0, stream=None):
+    def __init__(self, num_epochs, num_steps, measure, disp_batches):
         self.num_epochs, self.num_steps = num_epochs, num_steps
-        self.disp_batches = disp_batches
-        self.stream = sys.stderr if stream is None else stream
-        self.on_terminal = self.stream.isatty()
+        self.measure, self.disp_batches = measure, disp_batches
+        self.stream, self.on_terminal = sys.stderr, sys.stderr.isatty()
         self.drawn = self.length = 0
 
     def step(self, state):
         """After a step: `state` is a `State`."""
-        where = self._epoch(state.epoch)
+        where = f"epoch {state.epoch + 1}/{self.num_epochs}"
         loss = f"loss {state.mean_loss():.3f}" if state.examples else ""
         if self.on_terminal:
             if perf_counter() - self.drawn > self.REDRAW:
-                self.drawn = perf_counter()
-                self._draw(f"{where}  {bar(state.step / self.num_steps)}  {loss}")
+                line = f"{where}  {bar(state.step / self.num_steps)}  {loss}"
+                self._print(f"\r{line.ljust(self.length)}")
+                self.drawn, self.length = perf_counter(), len(line)
         elif self.disp_batches and state.step % self.disp_batches == 0:
             self.note(f"{where}  step {state.step}/{self.num_steps}  {loss}")
 
-    def epoch(self, number, loss, held_out, seconds, speed):
-        """After epoch `number`, from 0: the line that stays. `held_out` may be None."""
+    def epoch(self, state, loss, held_out, speed):
+        """After an epoch: the line that stays. `held_out` may be None."""
         measured = "" if held_out is None else f"{self.measure} {held_out:.3f}  "
         self.note(
-            f"{self._epoch(number)}  loss {loss:.3f}  {measured}"
-            f"{seconds:.2f} s  {speed:,.0f} samples/s"
+            f"epoch {state.epoch}/{self.num_epochs}  loss {loss:.3f}  {measured}"
+            f"{state.history[-1]:.2f} s  {speed:,.0f} samples/s"
         )
 
     def note(self, text):
-        """A line of its own."""
-        if self.length:
-            self._draw("")  # wipe the bar
-            self._print("\r", end="")
-            self.length = 0
-        self._print(text)
+        """A line of its own, in place of the bar."""
+        wiped = f"\r{' ' * self.length}\r" if self.length else ""
+        self.length = 0
+        self._print(f"{wiped}{text}\n")
 
-    def _epoch(self, number):
-        return f"epoch {number + 1}/{self.num_epochs}"
-
-    def _draw(self, line):
-        self._print("\r" + line.ljust(self.length), end="")
-        self.length = len(line)
-
-    def _print(self, text, end="\n"):
+    def _print(self, text):
         with suppress(OSError):
-            print(text, end=end, file=self.stream, flush=True)
+            print(text, end="", file=self.stream, flush=True)
 
 
-class StepProfiler:
-    """Records `count` steps from step `first` on, and writes them to `path`.
+class StepProfiler(ExitStack):
+    """Records three steps from step `first` on, and writes them to `path` at `close`.
 
-    `devices`: the contexts that the steps use. The first steps plan operators and
-    memory: they are left out by default.
+    `devices`: the contexts that the steps use.
     """
 
-    def __init__(self, path, devices, first=2, count=3):
+    def __init__(self, path, devices, first):
+        super().__init__()
         self.path, self.devices = path, devices
-        self.first, self.last = first, first + count - 1
-        self.number = 0  # of the step that comes
-        self.open = self.trace = None
+        self.wait = first  # so many steps
 
     @contextmanager
     def step(self):
         """Put a step of training into this."""
-        if self.number == self.first:
-            self.open = timeline.record(self.devices)
-            self.trace = self.open.__enter__()
+        if self.wait == 0:
+            self.enter_context(self._recorded())
         yield
-        if self.number == self.last:
+        self.wait -= 1
+        if self.wait == -3:
             self.close()
-        self.number += 1
 
-    def close(self):
-        """Write the file, even if fewer steps were seen."""
-        if self.open:
-            self.open.__exit__(None, None, None)
-            timeline.write(self.trace, self.path)
-        self.open = None
+    @contextmanager
+    def _recorded(self):
+        with timeline.record(self.devices) as trace:
+            yield
+        timeline.write(trace, self.path)

@@ -2,6 +2,7 @@
 
 import math
 import os
+from functools import partial
 
 import mxnet as mx
 
@@ -46,14 +47,12 @@ def prepare(args, held):
                          num_parts=num_workers, part_index=rank)  # fmt: skip
     _check_shards(args, train_iter, len(places) // args.tensor)
     test_iter = Batches(dataset.test_X, dataset.test_y, args.batch_size)
-    fit = Fit(
-        _replicas(args, places, dataset, kv), train_iter,
-        test_iter if rank == 0 else None, args.num_epochs,
-        lambda epoch: learning_rate(args, epoch),
-        Report(args.num_epochs, train_iter.num_steps, args.disp_batches),
-        save_every=args.save_every, saves=rank == 0 or args.save_shards,
-    )  # fmt: skip
-    fit.report.measure = fit.replicas.measure
+    replicas = _replicas(args, places, dataset, kv)
+    report = Report(args.num_epochs, train_iter.num_steps, replicas.measure,
+                    args.disp_batches)  # fmt: skip
+    fit = Fit(replicas, train_iter, test_iter if rank == 0 else None, args.num_epochs,
+              partial(learning_rate, args), report, args.save_every,
+              saves=rank == 0 or args.save_shards)  # fmt: skip
     fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
                                    num_workers)  # fmt: skip
     if args.save_prefix:

@@ -29,7 +29,7 @@ FOLDER = "reference/api"
 #: chapters import, and what that returns.
 OTHERS = {
     "trainer": "command flags preparation fit replicas sharded language networks "
-    "resume parts stop",
+    "resume parts",
     "pslaunch": "calls runner job by_hand plan hosts environment ports heartbeats ssh "
     "temporary",
     "netbox": "cluster host machine",
