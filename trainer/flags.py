@@ -117,7 +117,7 @@ def _add_training(group):
     add("--optimizer", type=one_of(OPTIMIZERS), default="sgd", metavar="NAME",
         help=f"{', '.join(OPTIMIZERS)}; default sgd")  # fmt: skip
     add("--lr", type=positive, default=0.1, help="learning rate; default 0.1")
-    add("--lr-factor", type=positive, default=0.1, metavar="F",
+    add("--lr-factor", type=share, default=0.1, metavar="F",
         help="multiplies the rate at each of --lr-step-epochs; "
         "default 0.1")  # fmt: skip
     add("--lr-step-epochs", type=numbers, default=[], metavar="LIST",
@@ -156,39 +156,28 @@ def _fail(text, expected):
     raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}")
 
 
-def _number(kind, text, is_right, expected):
-    try:
-        value = kind(text)
-    except ValueError:
-        _fail(text, expected)
-    return value if is_right(value) else _fail(text, expected)
+def number(kind, is_right, expected):
+    """A function that takes a number of type `kind` for which `is_right` holds."""
+
+    def check(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            _fail(text, expected)
+        return value if is_right(value) else _fail(text, expected)
+
+    return check
 
 
-def count(text):
-    """A whole number from 1."""
-    return _number(int, text, lambda n: n >= 1, "a whole number from 1")
-
-
-def seed(text):
-    """A seed, as NumPy and MXNet both take it."""
-    return _number(int, text, lambda n: 0 <= n < 2**31, "a whole number, 0 to 2^31 - 1")
-
-
-def positive(text):
-    """A number above 0, as float32 has it."""
-    return _number(float, text, lambda x: 0 < x <= LARGEST,
-                   f"a positive number, {LARGEST:g} at most")  # fmt: skip
-
-
-def not_negative(text):
-    """A number from 0, as float32 has it."""
-    return _number(float, text, lambda x: 0 <= x <= LARGEST,
-                   f"a number from 0 to {LARGEST:g}")  # fmt: skip
-
-
-def below_one(text):
-    """A number from 0 to below 1."""
-    return _number(float, text, lambda x: 0 <= x < 1, "a number from 0 to below 1")
+count = number(int, lambda n: n >= 1, "a whole number from 1")
+seed = number(int, lambda n: 0 <= n < 2**31, "a whole number, 0 to 2^31 - 1")
+#: As float32 has them.
+positive = number(float, lambda x: 0 < x <= LARGEST,
+                  f"a positive number, {LARGEST:g} at most")  # fmt: skip
+not_negative = number(float, lambda x: 0 <= x <= LARGEST,
+                      f"a number from 0 to {LARGEST:g}")  # fmt: skip
+below_one = number(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
+share = number(float, lambda x: 0 < x <= 1, "a positive number, 1 at most")
 
 
 def filled(text):

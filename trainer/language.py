@@ -17,30 +17,11 @@ from d2l_ext.data_parallel.allreduce import allreduce
 from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.tensor_parallel import transformer
 
-from . import flags, resume
+from . import resume
 from .replicas import Replicas
 
 LENGTH = 64  # characters in a sequence
 SIZES = {"width": 128, "heads": 4, "layers": 3}
-
-
-def check(args, num_devices):
-    """Raise `ValueError` for flags that do not go with `--network transformer`."""
-    if num_devices % args.tensor:
-        raise ValueError(
-            f"--tensor {args.tensor}: {num_devices} devices are no groups of that size"
-        )
-    wrong = {"--data-dir": args.data_dir, "--shard": args.shard != "none",
-             "--accumulate": args.accumulate > 1, "--recompute": args.recompute,
-             "--gc-type": args.gc_type != "none",
-             f"--kv-store {args.kv_store}": args.kv_store in flags.JOB_KV_STORES,
-             }  # fmt: skip
-    if any(wrong.values()):
-        raise ValueError(
-            f"{', '.join(flag for flag in wrong if wrong[flag])}: not with --network "
-            "transformer, whose groups are whole replicas in one process, take a "
-            "minibatch in one piece, and read one text (--dataset FILE)"
-        )
 
 
 def load(path=None):
@@ -71,7 +52,7 @@ class Decoders(Replicas):
 
     measure = "held_out_loss"
 
-    def __init__(self, vocab, devices, tensor=1, optimizer="sgd", optimizer_params=None,
+    def __init__(self, vocab, tensor, devices, optimizer="sgd", optimizer_params=None,
                  kv_store="device", work_load_list=None, seed=0):  # fmt: skip
         self.decoder = transformer.Decoder(vocab, **SIZES)
         self.work_load_list, self.trainer = work_load_list, self

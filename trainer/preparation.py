@@ -1,6 +1,5 @@
 """From the flags of a training to what trains: all that can be refused is, here."""
 
-import math
 import os
 from functools import partial
 
@@ -31,7 +30,6 @@ def prepare(args, held):
     Raises `ValueError` or `OSError` that says what does not fit.
     """
     known_name("network", args.network, (*networks.NETWORKS, "transformer"))
-    learning_rate(args, args.num_epochs - 1)
     places = _places(args)
     _check_together(args, places)
     if args.network == "transformer":
@@ -92,21 +90,8 @@ def _store(args, held):
 
 
 def learning_rate(args, epoch):
-    """The rate in `epoch`, from 0: `--lr`, less after each of `--lr-step-epochs`.
-
-    Raises `ValueError` for one beyond float32.
-    """
-    falls = sum(epoch >= step for step in args.lr_step_epochs)
-    try:
-        rate = args.lr * args.lr_factor**falls
-    except OverflowError:
-        rate = math.inf
-    if rate > flags.LARGEST:
-        raise ValueError(
-            f"--lr-factor {args.lr_factor}: the rate of epoch {epoch + 1} is {rate:g}, "
-            f"and {flags.LARGEST:g} is the most"
-        )
-    return rate
+    """The rate in `epoch`, from 0: `--lr`, less after each of `--lr-step-epochs`."""
+    return args.lr * args.lr_factor ** sum(epoch >= e for e in args.lr_step_epochs)
 
 
 def _places(args):
@@ -134,31 +119,25 @@ def _replicas(args, places, dataset, kv):
     params = {"learning_rate": args.lr, "wd": args.wd}
     if flags.OPTIMIZERS[args.optimizer]:
         params["momentum"] = args.mom
+    own = places, args.optimizer, params
+    options = {"work_load_list": args.work_load_list, "seed": args.seed}
+    store = None if args.kv_store == "none" else args.kv_store
     if args.network == "transformer":
-        return language.Decoders(
-            len(dataset.classes), places, args.tensor, args.optimizer, params,
-            None if args.kv_store == "none" else args.kv_store, args.work_load_list,
-            args.seed)  # fmt: skip
+        return language.Decoders(len(dataset.classes), args.tensor, *own, store,
+                                 **options)  # fmt: skip
     net = networks.build(args.network, dataset.train_X.shape[1:], places, args.seed)
-    less = {"accumulate": args.accumulate, "recompute": args.recompute}
+    if args.shard != "none":
+        return ShardedReplicas(args.shard, net, *own, **options)
+    options.update(accumulate=args.accumulate, recompute=args.recompute)
     if args.local_steps:
         outer = args.local_steps, args.outer_lr or 1.0, args.outer_mom or 0.0
-        less.update(work_load_list=args.work_load_list, seed=args.seed + 7919 * kv.rank)
-        return LocalReplicas(kv, outer, net, places, args.optimizer, params, **less)
+        return LocalReplicas(kv, outer, net, *own, **options)
     if kv:
         kind = RingReplicas if args.kv_store == "ring" else DistReplicas
-        return kind(net, places, kv, args.batch_size, args.optimizer, params,
-                    args.work_load_list, args.seed, **less)  # fmt: skip
-    if args.shard != "none":
-        return ShardedReplicas(net, places, args.shard, args.optimizer, params,
-                               args.work_load_list, args.seed)  # fmt: skip
-    compression = {"type": args.gc_type, "threshold": args.gc_threshold}
-    return Replicas(
-        net, places, args.optimizer, params,
-        kv_store=None if args.kv_store == "none" else args.kv_store,
-        compression=compression if args.gc_type != "none" else None,
-        work_load_list=args.work_load_list, seed=args.seed, **less,
-    )  # fmt: skip
+        return kind(kv, args.batch_size, net, *own, **options)
+    if args.gc_type != "none":
+        options["compression"] = {"type": args.gc_type, "threshold": args.gc_threshold}
+    return Replicas(net, *own, store, **options)
 
 
 def _result(fit, args, dataset, places, kv):
@@ -199,23 +178,49 @@ def _names(places):
 
 def _check_together(args, places):
     """Raise `ValueError` when flags do not go together, or with these `places`."""
+    store, shard = f"--kv-store {args.kv_store}", f"--shard {args.shard}"
+    of_a_job = args.kv_store in flags.JOB_KV_STORES
+    other_steps = {"--accumulate": args.accumulate > 1, "--recompute": args.recompute,
+                   "--gc-type": args.gc_type != "none", store: of_a_job}  # fmt: skip
     if args.network == "transformer":
-        language.check(args, len(places))
+        alone = {shard: args.shard != "none", "--data-dir": args.data_dir}
+        _refuse({**alone, **other_steps}, "--network transformer", "whose groups are "
+                "whole replicas in one process, take a minibatch in one piece, and "
+                "read one text (--dataset FILE)")  # fmt: skip
     elif args.tensor > 1:
         raise ValueError(
             f"--tensor {args.tensor} divides the heads of attention, and "
             f"{args.network} has none: take --network transformer"
         )
-    if args.resume and not args.save_prefix:
-        raise ValueError("--resume needs --save-prefix: whose checkpoints?")
-    if args.save_every and not args.save_prefix:
-        raise ValueError("--save-every needs --save-prefix: where to?")
-    if args.save_shards and not args.save_prefix:
-        raise ValueError("--save-shards needs --save-prefix: where to?")
-    if args.save_shards and "async" in args.kv_store:
+    if len(places) % args.tensor:
         raise ValueError(
-            f"--save-shards with --kv-store {args.kv_store}: its workers are at "
-            "different steps, so that their parts do not belong together"
+            f"--tensor {args.tensor}: {len(places)} devices are no groups of that size"
+        )
+    if args.shard != "none":
+        _refuse(other_steps, shard, "which takes a minibatch in one piece, and goes "
+                "through this library's ring, among the devices of one process: the "
+                "servers of a job hold a part each already")  # fmt: skip
+    if not args.save_prefix:
+        for flag in ("--resume", "--save-every", "--save-shards"):
+            if getattr(args, flag[2:].replace("-", "_")):
+                raise ValueError(f"{flag} needs --save-prefix: whose checkpoints?")
+    if args.local_steps:
+        in_step = args.kv_store in flags.DIST_KV_STORES and "async" not in store
+        _refuse({"--save-prefix": args.save_prefix, store: not in_step},
+                f"--local-steps {args.local_steps}", "which is for the workers of a "
+                "synchronous job, each with weights of its own: take dist_sync, and "
+                "save nothing, as those of one would be saved")  # fmt: skip
+    elif args.outer_lr or args.outer_mom:
+        raise ValueError("--outer-lr and --outer-mom need --local-steps")
+    if "async" in store:
+        _refuse({"--save-shards": args.save_shards,
+                 "--lr-step-epochs": args.lr_step_epochs}, store, "whose workers are "
+                "at different steps, and whose servers apply the rate, which they are "
+                "told once: take dist_sync")  # fmt: skip
+    if of_a_job and os.environ.get("DMLC_ROLE") != "worker":
+        raise ValueError(
+            f"{store} needs a job of workers and servers: python -m pslaunch -n 2 -s 1 "
+            f"python -m d2l_ext.train {store} …"
         )
     if args.gc_type != "none" and (args.kv_store != "device" or len(places) < 2):
         raise ValueError(
@@ -223,39 +228,18 @@ def _check_together(args, places):
             f"device; here are {len(places)} and {args.kv_store}. MXNet compresses "
             "gradients nowhere else on one machine."
         )
-    if args.shard != "none" and args.gc_type != "none":
-        raise ValueError(
-            f"--gc-type {args.gc_type} with --shard {args.shard}: what is compressed "
-            "goes through MXNet's store, what is divided through this library's ring"
-        )
-    if args.shard != "none" and (args.accumulate > 1 or args.recompute):
-        raise ValueError(
-            f"--shard {args.shard} takes a minibatch in one piece, and keeps its "
-            "activations: leave out --accumulate and --recompute"
-        )
-    if args.local_steps or args.outer_lr or args.outer_mom:
-        _check_local_steps(args)
-    if args.kv_store in flags.JOB_KV_STORES:
-        _check_job(args)
-    if args.dataset == "digits" and args.data_dir:
-        raise ValueError("--data-dir: the digits come with scikit-learn, not in files")
+    if args.dataset == "digits":
+        _refuse({"--data-dir": args.data_dir}, "--dataset digits",
+                "which come with scikit-learn, not in files")  # fmt: skip
     if args.profile:
         _check_profile(args.profile, places)
 
 
-def _check_local_steps(args):
-    if not args.local_steps:
-        raise ValueError("--outer-lr and --outer-mom need --local-steps")
-    if args.kv_store not in flags.DIST_KV_STORES or "async" in args.kv_store:
-        raise ValueError(
-            f"--local-steps {args.local_steps} with --kv-store {args.kv_store}: it is "
-            "for the workers of a synchronous job. Take dist_sync"
-        )
-    if args.save_prefix:
-        raise ValueError(
-            f"--save-prefix with --local-steps {args.local_steps}: each worker has "
-            "weights of its own, and only those of one would be saved"
-        )
+def _refuse(others, what, why):
+    """Raise `ValueError` for those of `others` that are given, as they say."""
+    given = ", ".join(flag for flag, is_given in others.items() if is_given)
+    if given:
+        raise ValueError(f"{given}: not with {what}, {why}")
 
 
 def _check_profile(path, places):
@@ -266,24 +250,6 @@ def _check_profile(path, places):
         raise ValueError(
             "--profile: on this machine MXNet can profile cpu:0 to "
             f"cpu:{last_cpu()} only"
-        )
-
-
-def _check_job(args):
-    if args.shard != "none":
-        raise ValueError(
-            f"--shard {args.shard} with --kv-store {args.kv_store}: it divides among "
-            "the devices of one process. The servers of a job hold a part each already"
-        )
-    if os.environ.get("DMLC_ROLE") != "worker":
-        raise ValueError(
-            f"--kv-store {args.kv_store} needs a job of workers and servers: python -m "
-            f"pslaunch -n 2 -s 1 python -m d2l_ext.train --kv-store {args.kv_store} …"
-        )
-    if "async" in args.kv_store and args.lr_step_epochs:
-        raise ValueError(
-            f"--lr-step-epochs with --kv-store {args.kv_store}: the servers apply the "
-            "rate, and are told it once. Take dist_sync, or one rate"
         )
 
 

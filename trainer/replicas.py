@@ -88,17 +88,18 @@ class Replicas:
     def _backward(self, shards, seed):
         """Gradients for one (X, y) per device; the losses. Draws from `seed`."""
 
-        def draw(number=0):
-            if self.is_random:
-                mx.random.seed((seed + 104_729 * number) % 2**31)
-
         if self.parts:
-            return again.backward(self.parts, shards, self.loss, draw)
-        draw()
+            return again.backward(self.parts, shards, self.loss,
+                                  lambda part: self._draw(seed + 104_729 * part))
+        self._draw(seed)
         with autograd.record():
             losses = [self.loss(self.net(X), y).sum() for X, y in shards]
         autograd.backward(losses)
         return losses
+
+    def _draw(self, seed):
+        if self.is_random:
+            mx.random.seed(seed % 2**31)
 
     def settle(self):
         """After the last step: wait until all is done."""
@@ -129,17 +130,21 @@ class Replicas:
         # The last minibatch may have fewer examples than there are devices.
         devices = self.devices[: len(y)]
         loads = self.work_load_list and self.work_load_list[: len(y)]
+        X_shards, y_shards = split_batch(X, y, devices, loads)
         return [
-            (self.net(X).argmax(axis=1).astype("int32") == y).sum()
-            for X, y in zip(*split_batch(X, y, devices, loads))
+            (out.argmax(axis=1).astype("int32") == y).sum()
+            for out, y in zip(self._outputs(X_shards), y_shards)
         ]
+
+    def _outputs(self, shards):
+        return [self.net(X) for X in shards]
 
 
 class DistReplicas(Replicas):
     """A network on all `devices` of one worker of several.
 
     `kv`: a store of one of `flags.DIST_KV_STORES`. `batch_size`: of this worker.
-    Everything else as in `Replicas`.
+    Everything behind it as in `Replicas`.
 
     A synchronous store sums the gradients of all workers, and each worker divides
     by all examples of the step and updates its own weights: a checkpoint finds the
@@ -148,17 +153,15 @@ class DistReplicas(Replicas):
     state is there, out of reach.
     """
 
-    def __init__(self, net, devices, kv, batch_size, optimizer="sgd",
-                 optimizer_params=None, work_load_list=None, seed=0,
-                 **less):  # fmt: skip
+    def __init__(self, kv, batch_size, net, devices, optimizer="sgd",
+                 optimizer_params=None, seed=0, **options):  # fmt: skip
         self.kv, self.on_servers = kv, "async" in kv.type
         params = dict(optimizer_params or {})
         if self.on_servers:  # they are told once, so the divisor can't change
             params["rescale_grad"] = 1 / batch_size
         super().__init__(net, devices, optimizer, params,
-                         kv_store=None if kv.type == "ring" else kv,
-                         work_load_list=work_load_list, seed=seed + 7919 * kv.rank,
-                         update_on_kvstore=self.on_servers, **less)  # fmt: skip
+                         None if kv.type == "ring" else kv, seed=seed + 7919 * kv.rank,
+                         update_on_kvstore=self.on_servers, **options)  # fmt: skip
 
     def begin(self):
         """Give all workers the weights of rank 0. Waits for all of them.
@@ -167,10 +170,7 @@ class DistReplicas(Replicas):
         waiting: now and then the gradients overtake a weight, which then is the sum
         of gradients on one worker.
         """
-        if not self.trainer._kv_initialized:
-            self.trainer._init_kvstore()
-        if self.trainer._params_to_init:
-            self.trainer._init_params()
+        resume.make_store(self.trainer)
         mx.nd.waitall()
         self.kv._barrier()
 
@@ -205,30 +205,33 @@ class DistReplicas(Replicas):
 class RingReplicas(DistReplicas):
     """The same without servers: `kv` is a `ring.Ring`, and each worker updates."""
 
-    def __init__(self, net, devices, kv, *args, **options):
-        super().__init__(net, devices, kv, *args, **options)
-        self.dtype = self.params[0].dtype
-        edges = numpy.cumsum([0, *(p.data().size for p in self.params)]).tolist()
-        self.flat = kv.zeros(edges[-1], self.dtype)
-        self.views = [self.flat[a:b].reshape(p.shape)
-                      for p, a, b in zip(self.params, edges, edges[1:])]  # fmt: skip
+    def __init__(self, kv, *args, **options):
+        super().__init__(kv, *args, **options)
+        sizes = [p.data().size for p in self.params]
+        self.flat = kv.zeros(sum(sizes), self.params[0].dtype)
+        self.parts_of_flat = numpy.split(self.flat, numpy.cumsum(sizes)[:-1])
 
     def begin(self):
         """Give all workers the weights of rank 0."""
-        for p, part in zip(self.params, self.views):
-            part[:] = p.data().asnumpy()
-        self.kv.broadcast(self.flat)
-        for p, part in zip(self.params, self.views):
-            p.set_data(mx.np.array(part, dtype=self.dtype, ctx=mx.cpu(0)))
+        weights = [p.data() for p in self.params]
+        for p, found in zip(self.params, self._exchange(self.kv.broadcast, weights)):
+            p.set_data(found)
 
     def _sum(self):
         super()._sum()
-        for p, part in zip(self.params, self.views):
-            part[:] = p.list_grad()[0].asnumpy()
-        self.kv.allreduce(self.flat)
-        for p, part in zip(self.params, self.views):
-            for grad in p.list_grad():
-                grad[:] = mx.np.array(part, dtype=self.dtype, ctx=grad.ctx)
+        grads = [p.list_grad() for p in self.params]
+        own = [of_devices[0] for of_devices in grads]
+        for of_devices, found in zip(grads, self._exchange(self.kv.allreduce, own)):
+            for grad in of_devices:
+                grad[:] = found
+
+    def _exchange(self, do, arrays):
+        """What `do` makes of the arrays, end to end, on the CPU."""
+        for x, part in zip(arrays, self.parts_of_flat):
+            part[:] = x.asnumpy().reshape(-1)
+        do(self.flat)
+        return [mx.np.array(part.reshape(x.shape), dtype=x.dtype, ctx=mx.cpu(0))
+                for x, part in zip(arrays, self.parts_of_flat)]  # fmt: skip
 
 
 class LocalReplicas(Replicas):
@@ -237,9 +240,10 @@ class LocalReplicas(Replicas):
     `kv`: of type `dist_sync`. `outer`: a tuple, `LocalSGD`'s from `local_steps` on.
     """
 
-    def __init__(self, kv, outer, *args, **options):
+    def __init__(self, kv, outer, *args, seed=0, **options):
         self.kv, self.outer = kv, outer
-        super().__init__(*args, update_on_kvstore=False, **options)
+        super().__init__(*args, seed=seed + 7919 * kv.rank, update_on_kvstore=False,
+                         **options)  # fmt: skip
 
     def begin(self):
         """Give all workers the weights of rank 0. Waits for all of them."""

@@ -14,9 +14,11 @@ from d2l_ext.memory.shards import arrays_in as _flat
 
 #: In a job, the launcher tells here which start of the job this is, from 1.
 START = "D2L_EXT_START"
-_shown = reprlib.Repr()
-_shown.maxlist = _shown.maxstring = _shown.maxother = 100
-#: A run that goes on may change these. Its sums are then rounded in another order.
+#: Flags that a run that goes on has as before.
+MUST_STAY = ("network", "batch_size", "optimizer", "lr", "lr_factor", "lr_step_epochs",
+             "mom", "wd", "seed", "gc_type", "gc_threshold", "local_steps", "outer_lr",
+             "outer_mom")  # fmt: skip
+#: Those that it may change. Its sums are then rounded in another order.
 MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "shard", "accumulate",
               "recompute")  # fmt: skip
 
@@ -28,22 +30,13 @@ def settings(args, dataset, devices, X, y, num_workers=1):
     training examples, of which a checksum is taken. `num_workers`: several make
     a larger minibatch together.
     """
-    same = ("network", "batch_size", "optimizer", "lr", "lr_factor", "lr_step_epochs",
-            "mom", "wd", "seed", "gc_type", "gc_threshold", "local_steps", "outer_lr",
-            "outer_mom")  # fmt: skip
     return {
         "dataset": dataset,
         "num_examples": len(X),
         "checksum of the data": zlib.crc32(y.tobytes(), zlib.crc32(X.data)),
-        **{name: getattr(args, name) for name in same},
+        **{name: getattr(args, name) for name in (*MUST_STAY, *MAY_CHANGE)},
         "batch_size": args.batch_size * num_workers,
         "devices": devices,
-        **({"tensor": args.tensor} if args.network == "transformer" else {}),
-        "work_load_list": args.work_load_list,
-        "kv_store": args.kv_store,
-        "shard": args.shard,
-        "accumulate": args.accumulate,
-        "recompute": args.recompute,
     }
 
 
@@ -116,7 +109,7 @@ def _compare(path, before, now, note):
 def _show(value):
     """As text, in one line and not too long: a file may hold anything."""
     short = isinstance(value, str) and value.isprintable() and len(value) < 100
-    return value if short else _shown.repr(value)
+    return value if short else reprlib.repr(value)
 
 
 # ---- Weights and what a Gluon `Trainer` has learned, as plain arrays ----
@@ -181,17 +174,19 @@ def unpack(arrays, params, trainer):
 
 
 def _updaters(trainer):
-    """The updater on the store, or one per device. Makes the store if need be.
+    """The updater on the store, or one per device; none if it is on servers."""
+    make_store(trainer)
+    if trainer._update_on_kvstore:
+        return [u for u in [trainer._kvstore._updater] if u]
+    return trainer._updaters
 
-    None when it is on other machines' servers.
-    """
+
+def make_store(trainer):
+    """Have a `Trainer` make its store, and send it the weights, if it has not yet."""
     if not trainer._kv_initialized:
         trainer._init_kvstore()
     if trainer._params_to_init:
         trainer._init_params()
-    if trainer._update_on_kvstore:
-        return [u for u in [trainer._kvstore._updater] if u]
-    return trainer._updaters
 
 
 def _fill(updater, i, weight, arrays):

@@ -1,9 +1,7 @@
 """A Gluon network whose devices share what each would hold alone: `--shard`."""
 
-import mxnet as mx
 from mxnet import autograd
 
-from d2l_ext.data_parallel.minibatch import split_batch
 from d2l_ext.memory.shards import Shards
 
 from .replicas import Replicas
@@ -13,14 +11,12 @@ class ShardedReplicas(Replicas):
     """A network on all `devices`, divided as `shard` says: one of `shards.STAGES`.
 
     `net`: a chain of blocks, as those of `networks.build`; its own arrays are let go.
-    `optimizer`, `optimizer_params`, `work_load_list`, `seed`: as in `Replicas`.
-    Raises as `Shards`.
+    Everything behind it as in `Replicas`. Raises as `Shards`.
     """
 
-    def __init__(self, net, devices, shard, optimizer="sgd", optimizer_params=None,
-                 work_load_list=None, seed=0):  # fmt: skip
-        super().__init__(net, devices, optimizer, optimizer_params, None,
-                         work_load_list=work_load_list, seed=seed)  # fmt: skip
+    def __init__(self, shard, net, devices, optimizer="sgd", optimizer_params=None,
+                 **options):  # fmt: skip
+        super().__init__(net, devices, optimizer, optimizer_params, None, **options)
         net.hybridize(False)  # a plan would keep the weights of its first step
         self.shards = Shards(_layers(net, devices), devices, shard, optimizer,
                              optimizer_params)  # fmt: skip
@@ -35,19 +31,11 @@ class ShardedReplicas(Replicas):
 
     def train_batch(self, X, y, step=0, n=None):
         """One step, as that of `Replicas`."""
-        if self.is_random:
-            mx.random.seed((self.seed * 1_000_003 + step) % 2**31)
+        self._draw(self.seed * 1_000_003 + step)
         return self.shards.train_batch(X, y, self.loss, n, self.work_load_list)
 
-    def _count_right(self, X, y):
-        devices = self.devices[: len(y)]
-        loads = self.work_load_list and self.work_load_list[: len(y)]
-        X_shards, y_shards = split_batch(X, y, devices, loads)
-        outs = self.shards.forward(X_shards)
-        return [
-            (out.argmax(axis=1).astype("int32") == y).sum()
-            for out, y in zip(outs, y_shards)
-        ]
+    def _outputs(self, shards):
+        return self.shards.forward(shards)
 
     def pack(self):
         """The same arrays as of replicas that divide nothing, for any to go on from."""

@@ -38,10 +38,9 @@ def test_pieces_and_recomputation_train_as_the_plain_step_does(name, k, kv_store
         assert all(abs(a - b).max() < 1e-6 for a, b in zip(plain, accumulated))
 
 
-def test_more_pieces_than_examples_are_refused(run):
+def test_more_pieces_than_examples_are_refused(run, refused):
     flags = ["--devices", "cpu:0,cpu:1", "--batch-size", 16]
-    code, _, said = run("--accumulate", 9, *flags)
-    assert code == 2 and "--accumulate 9: a device has 8 examples" in said
+    refused("--accumulate", 9, *flags, why="--accumulate 9: a device has 8 examples")
     code, _, said = run("--accumulate", 8, "--recompute", "--num-examples", 32,
                         "--num-epochs", 1, *flags)  # fmt: skip
     assert code == 0

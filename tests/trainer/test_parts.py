@@ -140,21 +140,7 @@ def test_a_damaged_part_is_passed_over_and_with_all_damaged_nothing_is_loaded(
         Parts(tmp_path / "p").load(said.append)
 
 
-@pytest.mark.parametrize(
-    "flags, message",
-    [
-        ((), "--save-shards needs --save-prefix"),
-        (("--save-prefix", "p", "--kv-store", "dist_async"), "at different steps"),
-    ],
-)
-def test_what_does_not_go_with_parts_is_an_error_in_one_line(run, flags, message):
-    code, out, said = run(*SMALL[:-2], "--save-shards", *flags)
-    assert (code, out, said.count("\n")) == (2, "", 1)
-    assert message in said
-
-
-def test_a_prefix_of_the_other_kind_is_refused(run, tmp_path):
+def test_a_prefix_of_the_other_kind_is_refused(run, refused, tmp_path):
     flags = (*SMALL, "--num-epochs", 1, "--save-prefix", tmp_path / "p")
     assert run(*flags)[0] == 0
-    code, _, said = run(*flags, "--save-shards", "--resume")
-    assert code == 2 and "is of a run without --save-shards" in said
+    refused(*flags, "--save-shards", "--resume", why="is of a run without --save-sh")

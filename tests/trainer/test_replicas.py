@@ -69,7 +69,7 @@ def loss_of_a_step(rank, step=0, seed=0):
     net.initialize(mx.init.Xavier(), ctx=[mx.cpu(0)])
     X = np.array(numpy.random.RandomState(0).rand(8, 20), dtype="float32")
     net(X)
-    model = DistReplicas(net, [mx.cpu(0)], RecordedStore(rank=rank), 8, seed=seed)
+    model = DistReplicas(RecordedStore(rank=rank), 8, net, [mx.cpu(0)], seed=seed)
     (loss,) = model.train_batch(X, np.arange(8).astype("int32"), step)
     return float(loss)
 
@@ -89,7 +89,7 @@ def worker(kind, monkeypatch):
     """The replicas of a worker, and the calls to its store so far: none."""
     net = networks.build("mlp", (1, 8, 8), [mx.cpu(0)])
     kv = RecordedStore(kind)
-    model = DistReplicas(net, [mx.cpu(0)], kv, batch_size=4)
+    model = DistReplicas(kv, 4, net, [mx.cpu(0)])
     note_waits(monkeypatch, kv.calls)
     return model, kv.calls
 

@@ -3,6 +3,7 @@ of devices goes on from."""
 
 import d2l_ext  # noqa: F401, I001
 import json
+from functools import partial
 
 import numpy
 import pytest
@@ -45,10 +46,8 @@ def test_a_divided_run_goes_on_elsewhere_and_ends_with_the_weights_of_a_whole_on
 def test_each_network_is_a_chain_of_layers(name):
     devices, found = try_all_devices(2), []
     X = np.array(numpy.random.RandomState(0).rand(4, 1, 28, 28), dtype="float32")
-    for make in (Replicas, ShardedReplicas):
-        net = build(name, (1, 28, 28), devices)
-        more = {"shard": "parameters"} if make is ShardedReplicas else {}
-        replicas = make(net, devices, optimizer="sgd", **more)
+    for make in (Replicas, partial(ShardedReplicas, "parameters")):
+        replicas = make(build(name, (1, 28, 28), devices), devices)
         found.append(replicas._count_right(X, np.zeros(4, dtype="int32")))
         before = replicas.pack()
         assert len(before) == len(replicas.params) + 1
@@ -57,23 +56,7 @@ def test_each_network_is_a_chain_of_layers(name):
 
 def test_a_checkpoint_of_another_network_is_refused_with_the_shapes():
     devices = try_all_devices(2)
-    mlp, lenet = (ShardedReplicas(build(name, (1, 28, 28), devices), devices, "states")
+    mlp, lenet = (ShardedReplicas("states", build(name, (1, 28, 28), devices), devices)
                   for name in ("mlp", "lenet"))  # fmt: skip
     with pytest.raises(ValueError, match=r"param.0 is float32 \(20, 1, 3, 3\) in the"):
         mlp.unpack(lenet.pack())
-
-
-@pytest.mark.parametrize(
-    "flags, message",
-    [
-        (("--shard", "state"), "one of none, states, gradients, parameters. Did you"),
-        (("--shard", "states", "--gc-type", "2bit", *TWO), "this library's ring"),
-        (("--shard", "states", "--recompute", *TWO), "leave out --accumulate"),
-        (("--shard", "gradients", "--accumulate", 2, *TWO), "leave out --accumulate"),
-        (("--shard", "states", "--kv-store", "dist_sync"), "devices of one process"),
-    ],
-)
-def test_what_does_not_go_with_shards_is_an_error_in_one_line(run, flags, message):
-    code, out, said = run(*flags)
-    assert (code, out, said.count("\n")) == (2, "", 1)
-    assert message in said

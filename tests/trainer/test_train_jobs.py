@@ -80,7 +80,7 @@ def trained(kv, X, y, batch_size):
     num_workers, rank = (kv.num_workers, kv.rank) if kv else (1, 0)
     part = Batches(X, y, batch_size, True, 0, num_workers, rank)
     if kv:
-        model = replicas.DistReplicas(net, devices, kv, batch_size, "sgd", sgd)
+        model = replicas.DistReplicas(kv, batch_size, net, devices, "sgd", sgd)
     else:
         model = replicas.Replicas(net, devices, "sgd", sgd)
     model.begin()
@@ -132,7 +132,7 @@ def test_workers_that_take_steps_alone_are_equal_in_the_end(outer):
 
 def test_flags_that_do_not_go_with_a_job_end_it_with_their_line():
     for flags, message in (
-        (["--kv-store", "dist_async", "--lr-step-epochs", "1"], "the servers apply"),
+        (["--kv-store", "dist_async", "--lr-step-epochs", "1"], "told once"),
         (["--kv-store", "dist_sync", "--num-examples", "1"], "part 1 of 2 would be"),
     ):
         job = launch.run([*TRAIN, *OF_TWO, *flags])
