@@ -18,7 +18,7 @@ from d2l_ext import worker_exit
 from d2l_ext.kvstore.ring import RingError
 
 from . import flags
-from .fit import Stop, Stopped
+from .fit import Stopped
 from .preparation import prepare
 
 
@@ -48,14 +48,14 @@ def main(argv=None):
     """
     args, held = flags.parser().parse_args(argv), ExitStack()
     try:
-        with _interruptible():
+        with _answered(_interrupt, signal.SIGINT):
             fit, describe = prepare(args, held)
     except (ValueError, OSError, RingError) as error:
         return _failed(error, 2, held)
     except KeyboardInterrupt:
         return _end(130, held)
     try:
-        with Stop() as fit.stop:
+        with _answered(fit.stop.note, signal.SIGTERM, signal.SIGINT):
             held_out = fit.run()
         held.close()
         _tell({fit.replicas.measure: held_out, **describe(fit)})
@@ -69,21 +69,20 @@ def main(argv=None):
 
 
 @contextmanager
-def _interruptible():
-    """In this `with` the first SIGINT is a `KeyboardInterrupt`, the others are nothing.
-
-    A second one would hit what the first one has begun to clear away.
-    """
-
-    def once(*_):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, once)
+def _answered(answer, *signums):
+    """In this `with` these signals call `answer`."""
+    before = {signum: signal.signal(signum, answer) for signum in signums}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+def _interrupt(signum, _):
+    """The first time: a second would hit what the first has begun to clear away."""
+    signal.signal(signum, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _tell(result):

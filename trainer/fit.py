@@ -70,20 +70,12 @@ class Stopped(Exception):
 
 
 class Stop:
-    """Notes SIGTERM and SIGINT inside a `with`, so that a step is finished first."""
+    """Notes a signal, so that a step is finished first."""
 
     signum = None
 
-    def __enter__(self):
-        signums = (signal.SIGTERM, signal.SIGINT)
-        self._before = {n: signal.signal(n, self._note) for n in signums}
-        return self
-
-    def __exit__(self, *_):
-        for signum, handler in self._before.items():
-            signal.signal(signum, handler)
-
-    def _note(self, signum, _):
+    def note(self, signum, _):
+        """To be called by the signal."""
         self.signum = signum
 
     def check(self):

@@ -63,7 +63,7 @@ def prepare(args, held):
             fit.checkpoints.begin(need, fit.report.note)
     steps = _agreed(kv, fit) if kv else None
     if args.save_prefix:
-        resume.begin(fit, args.resume or resume.is_again(), steps)
+        resume.begin(fit, args.resume, steps)
     if args.profile and rank == 0:
         left = args.num_epochs * train_iter.num_steps - fit.num_steps
         first = max(min(2, left - 1), 0)

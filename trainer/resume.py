@@ -40,21 +40,17 @@ def settings(args, dataset, devices, X, y, num_workers=1):
     }
 
 
-def is_again():
-    """Whether this process belongs to a job that the launcher has started again."""
-    return int(os.environ.get(START) or 1) > 1
-
-
 def begin(fit, go_on, steps=None):
     """Let `fit` begin where its last checkpoint ends, if `go_on`, else at step 0.
 
-    `steps`: those whose checkpoints all workers of the job have; None alone.
+    A job that the launcher has started again goes on in any case. `steps`: those whose
+    checkpoints all workers of the job have; None alone.
 
     Raises `ValueError` when nothing was said of going on and there are checkpoints,
     when all are damaged, when one was made with other settings or holds something
     else, or when more epochs are done than `fit` is to do.
     """
-    if not go_on:
+    if not go_on and int(os.environ.get(START) or 1) <= 1:
         if fit.checkpoints.paths():
             raise ValueError(
                 f"there are checkpoints already, {fit.checkpoints.paths()[-1]}: go on "
@@ -84,21 +80,17 @@ def begin(fit, go_on, steps=None):
         )
     fit.report.note(f"going on from {path}, step {fit.num_steps}")
     if "async" in fit.settings["kv_store"]:
-        fit.report.note(
-            "notice: the servers' part of the optimizer, its momentum, is not kept, so "
-            "it begins anew"
-        )
+        fit.report.note("notice: the momentum, which the servers have, begins anew")
     if fit.settings["gc_type"] != "none":
         fit.report.note(
-            "notice: what 2bit compression held back is not kept, so the weights "
-            "will differ a little from those of a run without interruption"
+            "notice: what 2bit compression held back is not kept: the weights will "
+            "differ a little from those of an undisturbed run"
         )
 
 
 def _compare(path, before, now, note):
-    changed = {k: (before.get(k), now[k]) for k in now if before.get(k) != now[k]}
-    lines = {k: f"{k} was {_show(was)} and is {_show(is_now)}"
-             for k, (was, is_now) in changed.items()}  # fmt: skip
+    lines = {k: f"{k} was {_show(before.get(k))} and is {_show(value)}"
+             for k, value in now.items() if before.get(k) != value}  # fmt: skip
     wrong = [line for k, line in lines.items() if k not in MAY_CHANGE]
     if wrong:
         raise ValueError(f"{path} was made with other settings: {'; '.join(wrong)}")

@@ -23,6 +23,8 @@ class ShardedReplicas(Replicas):
         for p in self.params:
             p._data, p._grad = [None] * len(devices), None
         self.trainer = self
+        # The arrays of replicas that divide nothing, for any to go on from.
+        self.pack, self.unpack = self.shards.pack, self.shards.unpack
 
     def set_learning_rate(self, lr):
         """Of all devices' optimizers."""
@@ -37,27 +39,17 @@ class ShardedReplicas(Replicas):
     def _outputs(self, shards):
         return self.shards.forward(shards)
 
-    def pack(self):
-        """The same arrays as of replicas that divide nothing, for any to go on from."""
-        return self.shards.pack()
-
-    def unpack(self, arrays):
-        """Go on from what `pack` returned. Raises `ValueError` for other arrays."""
-        self.shards.unpack(arrays)
-
 
 def _layers(net, devices):
-    """The blocks of a chain as `Shards` takes them, each with those that follow it and
-    have no parameters."""
-    layers = []
+    """The blocks of a chain as `Shards` takes them, those without parameters with the
+    one before them, or the first."""
+    layers = [([], [])]
     for block in _chain(net):
         own = list(block.collect_params().values())
-        if own or not layers:
+        if own and layers[-1][1]:
             layers.append(([], []))
         layers[-1][0].append(block)
         layers[-1][1].extend(own)
-    if len(layers) > 1 and not layers[0][1]:  # before the first parameters
-        layers[1][0][:0] = layers.pop(0)[0]
     return [
         (_forward(blocks, own, devices), [p.data(devices[0]) for p in own])
         for blocks, own in layers
