@@ -24,6 +24,12 @@ def assert_bit_equal(these, those):
         assert numpy.array_equal(these[name], those[name]), name
 
 
+def assert_near(these, those, rtol, atol):
+    assert these.keys() == those.keys()
+    for name in these:
+        assert numpy.allclose(these[name], those[name], rtol, atol), name
+
+
 def weights(prefix):
     """All parameters of the last checkpoint, in one array."""
     arrays, _ = last(prefix)

@@ -192,9 +192,13 @@ def test_a_full_disk_leaves_the_old_checkpoint_from_which_the_run_goes_on(
     before, limit = old.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limit[1]))
     try:
+        first = run(*flags, tmp_path / "new")
         code, _, err = run(*flags, tmp_path / "cut", "--num-epochs", 2, "--resume")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert first == (1, "", "d2l-ext-train: error: [Errno 27] File too large: "
+                     f"{tmp_path}/new-00000006.ckpt was not written; no earlier one "
+                     "is there\n")  # fmt: skip
     assert len(before) > 50_000 and code == 1
     assert f"cut-00000012.ckpt was not written; {old.name} is there" in err
     assert "File too large" in err

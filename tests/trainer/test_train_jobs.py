@@ -72,21 +72,29 @@ def test_asynchronous_workers_train_and_one_of_them_saves(kind, tmp_path):
     assert numpy.isfinite(weights(tmp_path / "p")).all()
 
 
-def trained(kv, X, y, batch_size):
-    """Weights after an epoch of LeNet in float64; `kv` None: without other workers."""
-    devices, sgd = [mx.cpu(0)], {"learning_rate": 0.1, "momentum": 0.9}
-    net = networks.build("lenet", X.shape[1:], devices)
-    net.cast("float64")
+def trained(kv, X, y, batch_size, *outer):
+    """The parameters on each device after an epoch in float64; `kv` None: alone.
+
+    Of LeNet; with `outer`, H first, of an MLP on two devices.
+    """
     num_workers, rank = (kv.num_workers, kv.rank) if kv else (1, 0)
-    part = Batches(X, y, batch_size, True, 0, num_workers, rank)
-    if kv:
-        model = replicas.DistReplicas(kv, batch_size, net, devices, "sgd", sgd)
+    name, devices, mom = ("mlp", [mx.cpu(0), mx.cpu(1)], 0) if outer else (
+        "lenet", [mx.cpu(0)], 0.9)  # fmt: skip
+    net = networks.build(name, X.shape[1:], devices, seed=rank if outer else 0)
+    net.cast("float64")
+    own = net, devices, "sgd", {"learning_rate": 0.1, "momentum": mom}
+    if not kv:
+        model = replicas.Replicas(*own)
+    elif outer:
+        model = replicas.LocalReplicas(kv, outer, *own)
     else:
-        model = replicas.Replicas(net, devices, "sgd", sgd)
+        model = replicas.DistReplicas(kv, batch_size, *own)
     model.begin()
+    part = Batches(X, y, batch_size, True, 0, num_workers, rank)
     for step, (X_batch, y_batch, n) in enumerate(minibatches(part)):
         model.train_batch(X_batch.astype("float64"), y_batch, step, n)
-    return [p.data().asnumpy() for p in model.params]
+    model.settle()
+    return [[a.asnumpy() for a in p.list_data()] for p in model.params]
 
 
 def test_lenets_whole_trajectory_is_that_of_one_in_float64():
@@ -94,26 +102,9 @@ def test_lenets_whole_trajectory_is_that_of_one_in_float64():
     digits = data.load_arrays("digits")
     X, y = digits.train_X[:768], digits.train_y[:768]
     first, second = launch.call(trained, X, y, 32, deadline=90)
-    for a, b, one in zip(first, second, trained(None, X, y, 64)):
+    for (a,), (b,), (one,) in zip(first, second, trained(None, X, y, 64)):
         assert numpy.array_equal(a, b)
         assert a.dtype == "float64" and abs(a - one).max() < 1e-6 * abs(one).max()
-
-
-def trained_locally(kv, X, y, batch_size, *outer):
-    """Weights on both devices after an epoch of an MLP in float64; `outer`: H first."""
-    devices = [mx.cpu(0), mx.cpu(1)]
-    num_workers, rank = (kv.num_workers, kv.rank) if kv else (1, 0)
-    net = networks.build("mlp", X.shape[1:], devices, seed=rank)
-    net.cast("float64")
-    more = (net, devices, "sgd", {"learning_rate": 0.1})
-    model = replicas.LocalReplicas(kv, outer, *more) if kv else replicas.Replicas(*more)
-    model.begin()
-    for X_batch, y_batch, _ in minibatches(
-        Batches(X, y, batch_size, True, 0, num_workers, rank)
-    ):
-        model.train_batch(X_batch.astype("float64"), y_batch)
-    model.settle()
-    return [[a.asnumpy() for a in p.list_data()] for p in model.params]
 
 
 @pytest.mark.parametrize("outer", [(1, 1.0, 0.0), (5, 0.7, 0.9)])
@@ -121,8 +112,8 @@ def test_workers_that_take_steps_alone_are_equal_in_the_end(outer):
     """Of 12 steps two are left over. With an exchange in each it is one machine's."""
     digits = data.load_arrays("digits")
     X, y = digits.train_X[:768], digits.train_y[:768]
-    first, second = launch.call(trained_locally, X, y, 32, *outer, deadline=90)
-    one = trained_locally(None, X, y, 64)
+    first, second = launch.call(trained, X, y, 32, *outer, deadline=90)
+    one = trained(None, X, y, 64, *outer)
     apart = max(abs(a - b).max() for (a, _), (b, _) in zip(first, one))
     for (a, b), (c, d) in zip(first, second):
         assert all(numpy.array_equal(a, other) for other in (b, c, d))
