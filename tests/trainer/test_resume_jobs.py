@@ -16,6 +16,7 @@ from trained import assert_bit_equal, last
 
 import pslaunch as launch
 from d2l_ext.clusters import agreement
+from d2l_ext.clusters.checkpoint import Checkpoints
 
 TRAIN = [PYTHON, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples", "321",
          "--batch-size", "32", "--kv-store", "dist_sync"]  # fmt: skip
@@ -168,9 +169,7 @@ def test_variables_that_are_empty_have_their_default():
 # ---- Alone ----
 
 
-def test_a_newer_checkpoint_that_others_do_not_have_is_passed_over(run, tmp_path):
-    from d2l_ext.clusters.checkpoint import Checkpoints
-
+def test_a_newer_checkpoint_that_others_do_not_have_is_passed_over(tmp_path):
     saved = Checkpoints(tmp_path / "p")
     for step in (3, 6):
         saved.save(step, {"a": numpy.zeros(2)}, {})

@@ -28,6 +28,7 @@ from d2l_ext import train
 from d2l_ext.data import sets as data
 from trainer import networks, preparation, replicas
 from trainer.flags import parser
+from trainer.parts import Parts
 
 TWO = ["--devices", "cpu:0,cpu:1"]
 QUICK = ["--network", "mlp", "--num-examples", "320", "--num-epochs", "2"]  # 10 steps
@@ -390,11 +391,16 @@ def processes():
     return context
 
 
-def test_runs_killed_at_random_moments_end_with_the_same_bits(run, tmp_path, processes):
+@pytest.mark.parametrize(
+    "more", [[], ["--shard", "states", "--save-shards"]], ids=" ".join
+)
+def test_runs_killed_at_random_moments_end_with_the_same_bits(
+    run, tmp_path, processes, more
+):
     write_folder(tmp_path, make_arrays(train=320))
     flags = ["--dataset", "mnist", "--data-dir", str(tmp_path), "--network", "mlp",
              "--num-epochs", "12", "--optimizer", "adam", "--lr", "0.01", *TWO,
-             "--save-every", "1", "--save-prefix"]  # fmt: skip
+             *more, "--save-every", "1", "--save-prefix"]  # fmt: skip
     assert run(*flags, tmp_path / "whole")[0] == 0
     argv = [*flags, str(tmp_path / "cut"), "--resume"]
     reached = [0]
@@ -413,12 +419,17 @@ def test_runs_killed_at_random_moments_end_with_the_same_bits(run, tmp_path, pro
     assert reached[1] < 60, "all was over before the first was killed"
     code, _, err = run(*argv)
     assert code == 0, err
-    assert_bit_equal(last(tmp_path / "whole")[0], last(tmp_path / "cut")[0])
-    assert not list(tmp_path.glob(".*.part"))
+    kind = Parts if more else checkpoint.Checkpoints
+    (_, found, record), (_, right, _) = (kind(tmp_path / name).load()
+                                         for name in ("cut", "whole"))  # fmt: skip
+    assert_bit_equal(found, right)
+    assert record["state"]["epoch"] == 12
+    # Neither a lock nor a half-written file.
+    assert not [*tmp_path.rglob(".*"), *tmp_path.rglob("*.part")]
 
 
 def newest(folder):
-    return max((int(p.stem[-8:]) for p in folder.glob("cut-*.ckpt")), default=0)
+    return max((int(p.stem[-8:]) for p in folder.glob("cut-*")), default=0)
 
 
 def test_the_real_command_ends_by_sigterm_with_143(tmp_path, run):
