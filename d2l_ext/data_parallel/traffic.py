@@ -1,13 +1,11 @@
-"""What moves between devices: `send`, receive buffers, counts, and closed forms."""
+"""What moves between devices: `send`, counts, and closed forms."""
 
-import weakref
-from collections import defaultdict, deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 
 import numpy
-from mxnet import Context, autograd, np
+from mxnet import Context, np
 
 from ..checks import known_name
 
@@ -15,10 +13,6 @@ from ..checks import known_name
 _open = []
 #: The last of these carries the messages, if there is one: see `slow_link`.
 links = []
-#: In bytes. Below this, malloc itself hands out memory that was used before.
-LARGE = 2**20
-#: Buffers that no one holds, at most eight of a kind: key (device, dtype, size).
-_idle = defaultdict(lambda: deque(maxlen=8))
 
 
 @dataclass
@@ -36,12 +30,12 @@ def send(x, to):
     """Copy the array `x` to another device and return the copy. Never waits.
 
     `to`: a context, for an array of its own there, or an array to overwrite.
-    The array that comes from a context is a receive buffer: see `empty_like`.
     """
     device = to if isinstance(to, Context) else to.ctx
     for index, moved in _open:
         _add(index, moved, x, device)
-    to = empty_like(x, device) if to is device else to
+    if links and to is device:
+        to = np.empty(x.shape, dtype=x.dtype, ctx=device)
     return links[-1].send(x, to) if links else x.copyto(to)
 
 
@@ -54,30 +48,6 @@ def rounds(schedule):
         for _, moved in _open:
             moved.steps += 1
         yield messages
-
-
-def empty_like(x, device):
-    """Return an array of the shape and dtype of `x` on `device`, values undefined.
-
-    New memory takes longer to touch first than to copy to. So on a CPU context a
-    large array comes from a stock, and returns there when Python drops it: hold the
-    array itself, a slice is not enough. GPU contexts have a pool of their own, and
-    a recorded value must stay as it was.
-    """
-    dtype = numpy.dtype(x.dtype)
-    small = x.size * dtype.itemsize < LARGE
-    if small or device.device_type == "gpu" or autograd.is_recording():
-        return np.empty(x.shape, dtype=x.dtype, ctx=device)
-    idle = _idle[device, dtype, x.size]
-    memory = idle.pop() if idle else np.empty(x.size, dtype=x.dtype, ctx=device)
-    array = memory.reshape_view(x.shape)
-    weakref.finalize(array, idle.append, memory).atexit = False
-    return array
-
-
-def release():
-    """Give the stock's memory back."""
-    _idle.clear()
 
 
 def one_by_one(allreduce):

@@ -126,8 +126,7 @@ def test_devices_may_come_in_any_order_and_more_than_once(algorithm, order):
 
 @every_algorithm
 def test_many_allreduces_of_large_arrays_in_a_row_stay_right(algorithm):
-    # Large enough for receive buffers that are used again while in flight.
-    size = traffic.LARGE // 4 * 3 + 1
+    size = 3 * 2**18 + 1
     data = on_devices([numpy.full(size, i + 1, "float32") for i in range(3)])
     others = on_devices([numpy.full(size, 7, "float32") for _ in range(3)])
     for _ in range(4):
