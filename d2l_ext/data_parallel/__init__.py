@@ -7,8 +7,7 @@
 | `step` | the training step: replicas, gradients, one update for all | Data parallelism from scratch |
 | `allreduce` | the sum on every device: naive, tree, ring | Data parallelism from scratch, Allreduce: naive, tree, ring |
 | `traffic` | what is sent: counted, in closed form, in seconds | Allreduce: naive, tree, ring, Halving and doubling: allreduce on many devices |
-| `halving` | recursive halving and doubling, for any number of devices | Halving and doubling: allreduce on many devices |
-| `double_tree` | two trees, each for a half of the array | Halving and doubling: allreduce on many devices |
+| `halving` | halving and doubling, and two trees: for any number of devices | Halving and doubling: allreduce on many devices |
 | `flat` | all parameters in one array: one allreduce a step | Allreduce: naive, tree, ring |
 | `replay` | a step recorded once and replayed | Why is there no speed-up? |
 | `overlap` | gradients in buckets, exchanged while backward goes on | Overlap: gradients sent while backward goes on |

@@ -1,12 +1,17 @@
-"""Halving and doubling: the ring's bytes, in a logarithm of rounds.
+"""Allreduce on many devices: halving and doubling, and the double binary tree.
 
-In the first round a device swaps halves of the array with a partner, in the next
-quarters, then eighths: each sends what the other keeps. Then the same way back.
+Halving has the ring's bytes in a logarithm of rounds. In the first a device swaps
+halves of the array with a partner, in the next quarters, then eighths: each sends what
+the other keeps. Then the same way back.
+
+A tree alone leaves half of the links idle: its leaves send one array and receive one.
+In a double tree each of two trees has a half of the array, and a device that has
+children in one is a leaf in the other.
 """
 
 from ..checks import whole_number
 from .allreduce import cut
-from .traffic import checked, cuts, rounds, send
+from .traffic import checked, cuts, rounds, send, trees
 
 
 @checked
@@ -95,3 +100,65 @@ def double(sums, data):
             for c, x in new.items():
                 last or x.copyto(chunks[i][c])
             have[i].update(new)
+
+
+@checked
+def allreduce_double_tree(data, chunks=1):
+    """The same as `allreduce`, with two arrays at most sent by a device, for any k.
+
+        allreduce_double_tree(data, chunks=8)
+
+    `chunks`: cut each half into so many, default 1, which follow one another up the
+    trees and then down (pipelined): 4(chunks + ⌊log₂ k⌋ − 1) rounds, for k > 2.
+    `data` and errors: as in `allreduce`; `ValueError` for fewer chunks than one.
+    Source: Sanders, Speck and Träff (2009); NCCL has had such trees since 2.4.
+    Developed in the chapter *Halving and doubling*.
+    """
+    whole_number("chunks", chunks)
+    parts = [[cut(half, chunks) for half in cut(x, 2)] for x in data]
+    upwards = schedule(len(data), chunks)
+    for messages in rounds(upwards):
+        for tree, chunk, child, above in messages:
+            arrived = send(parts[child][tree][chunk], data[above].ctx)
+            parts[above][tree][chunk] += arrived
+    for messages in rounds(reversed(upwards)):
+        for tree, chunk, child, above in messages:
+            send(parts[above][tree][chunk], parts[child][tree][chunk])
+
+
+def schedule(k, chunks):
+    """The messages of each round on the way up: (tree, chunk, child, parent).
+
+    No device sends two of them in a round, or receives two: of its edges each has a
+    turn, even rounds or odd ones. A chunk goes on when all below have sent it.
+    """
+    pair, turn = trees(k), turns(trees(k))
+    num_turns = max(turn.values(), default=-1) + 1
+    slots = [[] for _ in range(num_turns * (chunks + k.bit_length() - 2))]
+    for tree, child in turn:
+        place = (child + tree) % k + 1
+        height = (place & -place).bit_length() - 1
+        for chunk in range(chunks):
+            slot = num_turns * (chunk + height) + turn[tree, child]
+            slots[slot].append((tree, chunk, child, pair[tree][child]))
+    return slots
+
+
+def turns(pair):
+    """0 or 1 for each edge, (tree, child): others of its sender or receiver differ.
+
+    A device has two edges to send on and two to receive from at most. So edges that
+    exclude one another form paths and even circles, along which turns alternate.
+    """
+    found = {}
+    for first in ((tree, child) for tree in (0, 1) for child in pair[tree]):
+        todo = [(first, 0)]
+        while todo:
+            (tree, child), turn = todo.pop()
+            if (tree, child) not in found:
+                found[tree, child] = turn
+                above = pair[tree][child]
+                near = [(tree, c) for c in pair[tree] if pair[tree][c] == above]
+                near += [(1 - tree, child)] if child in pair[1 - tree] else []
+                todo += [(edge, 1 - turn) for edge in near]
+    return found

@@ -7,7 +7,7 @@ from functools import wraps
 import numpy
 from mxnet import Context, np
 
-from ..checks import known_name
+from ..checks import known_name, whole_number
 
 #: The `count` blocks that are open: pairs of {device: index} and `Traffic`.
 _open = []
@@ -181,13 +181,15 @@ def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
     `ValueError` for an unknown algorithm, k < 1, or bytes that are not a whole number
     of elements.
     """
-    _check(algorithm, k)
+    steps, _ = _rounds(algorithm, k, chunks)
     size, rest = divmod(nbytes, itemsize)
     if rest or size < 0:
         raise ValueError(f"{nbytes} bytes are no array of {itemsize}-byte elements")
-    sent, received = _CLOSED_FORMS[algorithm](k, size)
-    sent, received = ([n * itemsize for n in side] for side in (sent, received))
-    return Traffic(sent, received, _rounds(algorithm, k, chunks))
+    moved = Traffic([0] * k, [0] * k, steps)
+    for i, j, elements in _sent(algorithm, k, size):
+        moved.sent[i] += elements * itemsize
+        moved.received[j] += elements * itemsize
+    return moved
 
 
 def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
@@ -205,82 +207,10 @@ def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
 
     Raises as in `expected`.
     """
-    _check(algorithm, k)
-    count, p = _rounds(algorithm, k, chunks), 2 ** (k.bit_length() - 1)
-    arrays = {
-        "ring": count / k,
-        "halving": 2 * (p - 1) / p + 2 * (k > p),
-        "double tree": count / (2 * chunks),
-        "network": count / chunks,
-    }
-    return count * alpha + arrays.get(algorithm, count) * nbytes * beta
+    count, arrays = _rounds(algorithm, k, chunks)
+    return count * alpha + arrays * nbytes * beta
 
 
-def _check(algorithm, k):
-    known_name("algorithm", algorithm, _CLOSED_FORMS)
-    if k < 1:
-        raise ValueError(f"an allreduce needs a device at least, not k={k}")
-
-
-def _naive(k, size):
-    busiest = (k - 1) * size
-    return ([busiest] + [size] * (k - 1),) * 2
-
-
-def _tree(k, size):
-    # Device i has a child at i + 2^b for each zero bit b below its lowest one.
-    def children(i):
-        below = range((i & -i or k).bit_length() - (i > 0))
-        return sum(i + 2**b < k for b in below)
-
-    return ([size * (children(i) + (i > 0)) for i in range(k)],) * 2
-
-
-def _ring(k, size):
-    chunk = [stop - start for start, stop in spans(size, k)]
-    # Device i sends all but chunk i + 1 while adding, all but i + 2 afterwards.
-    sent = [2 * size - chunk[(i + 1) % k] - chunk[(i + 2) % k] for i in range(k)]
-    return sent, sent[-1:] + sent[:-1]
-
-
-def _halving(k, size):
-    p = 2 ** (k.bit_length() - 1)
-    edges = cuts(size, p)
-
-    def swapped(i):
-        # All but its own chunk one way; the other way 1, 2, 4 … chunks around it.
-        widths = [2**b for b in range(p.bit_length() - 1)]
-        around = sum(edges[i // w * w + w] - edges[i // w * w] for w in widths)
-        return size - (edges[i + 1] - edges[i]) + around
-
-    return ([swapped(i) + size * (i < k - p) for i in range(p)] + [size] * (k - p),) * 2
-
-
-def _double_tree(k, size):
-    halves = (size // 2, size - size // 2)
-
-    def edges(place):
-        inner = place % 2 == 0
-        return inner + (inner and place < k) + (parent(place, k) > 0)
-
-    places = [[(i + tree) % k + 1 for tree in (0, 1)] for i in range(k)]
-    return ([sum(n * edges(at) for n, at in zip(halves, p)) for p in places],) * 2
-
-
-def parent(place, k):
-    """The parent of a place 1 … k in a binary tree that is read from left to right.
-
-    An even place q is above q − 1 and what stands there; 0 is above the root.
-    """
-    low = place & -place
-    above = place - low | 2 * low
-    return above if above <= k else place - low
-
-
-_CLOSED_FORMS = {
-    "naive": _naive, "tree": _tree, "ring": _ring, "halving": _halving,
-    "double tree": _double_tree, "network": lambda k, size: ([size * (k > 1)] * k,) * 2,
-}  # fmt: skip
 #: The names that `expected` and `seconds` know: arrays whole, or in a chunk a device.
 ALGORITHMS = ("naive", "tree", "ring", "halving")
 #: Those that cut the array into as many chunks as they are told.
@@ -288,14 +218,68 @@ CHUNKED = ("double tree", "network")
 
 
 def _rounds(algorithm, k, chunks):
+    """How many there are, and how many arrays pass in them, one after another."""
+    known_name("algorithm", algorithm, (*ALGORITHMS, *CHUNKED))
+    whole_number("k", k)
     if k == 1:
-        return 0
+        return 0, 0
     down, up = k.bit_length() - 1, (k - 1).bit_length()  # the logarithm, rounded
+    pipelined = 2 * chunks if k == 2 else 4 * (chunks + down - 1)
     return {
-        "naive": 2 * (k - 1),
-        "tree": 2 * up,
-        "ring": 2 * (k - 1),
-        "halving": 2 * up,
-        "double tree": 2 * chunks if k == 2 else 4 * (chunks + down - 1),
-        "network": chunks + 1,
+        "naive": (2 * (k - 1), 2 * (k - 1)),
+        "tree": (2 * up, 2 * up),
+        "ring": (2 * (k - 1), 2 * (k - 1) / k),
+        "halving": (2 * up, 2 * (1 - 1 / 2**down) + 2 * (up > down)),
+        "double tree": (pipelined, pipelined / (2 * chunks)),
+        "network": (chunks + 1, (chunks + 1) / chunks),
     }[algorithm]
+
+
+def _sent(algorithm, k, size):
+    """Who sends how many elements to whom, all rounds together: (from, to, number)."""
+    if algorithm == "network":  # to the switch, and what comes back from it
+        return [(i, i, size) for i in range(k) if k > 1]
+    if algorithm == "ring":
+        # Device i sends all but chunk i + 1 while adding, all but i + 2 afterwards.
+        chunk = [stop - start for start, stop in spans(size, k)]
+        left_out = [chunk[(i + 1) % k] + chunk[(i + 2) % k] for i in range(k)]
+        return [(i, (i + 1) % k, 2 * size - n) for i, n in enumerate(left_out)]
+    if algorithm == "naive":
+        up = [(i, 0, size) for i in range(1, k)]
+    elif algorithm == "tree":  # the parent of i is i without its lowest bit
+        up = [(i, i & (i - 1), size) for i in range(1, k)]
+    elif algorithm == "halving":
+        p = 2 ** (k.bit_length() - 1)
+        up = [(i + p, i, size) for i in range(k - p)]  # the fold
+        edges = cuts(size, p)
+        for d in (2**b for b in range(p.bit_length() - 1)):
+            # Of the 2d chunks around both, a device sends the d that its partner keeps.
+            first = [(i ^ d) // d * d for i in range(p)]
+            up += [(i, i ^ d, edges[j + d] - edges[j]) for i, j in enumerate(first)]
+    else:
+        parts = zip(trees(k), spans(size, 2))
+        up = [(*link, b - a) for tree, (a, b) in parts for link in tree.items()]
+    return up + [(j, i, elements) for i, j, elements in up]
+
+
+def trees(k):
+    """The double binary tree: two trees, each a dict from a device to its parent.
+
+    k = 7           3                       2
+                1       5       and     0       4
+              0   2   4   6           6   1   3   5
+
+    In the first, odd devices have children. The second is the first with each device
+    one place on, so even ones have them. Read from left to right, the places are 1 … k:
+    an even one is above the odd one before it and what stands there.
+    """
+    found = [{}, {}]
+    for place in range(1, k + 1):
+        low = place & -place
+        above = place - low | 2 * low
+        if above > k:
+            above = place - low
+        for n, tree in enumerate(found, 1):
+            if above:  # else it is the root
+                tree[(place - n) % k] = (above - n) % k
+    return found

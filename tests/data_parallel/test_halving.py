@@ -7,10 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mxnet import np, npx
 
-from d2l_ext.data_parallel import double_tree, traffic
+from d2l_ext.data_parallel import traffic
 from d2l_ext.data_parallel.diagnose import blocking_calls
-from d2l_ext.data_parallel.double_tree import allreduce_double_tree, schedule, trees
-from d2l_ext.data_parallel.halving import allreduce_halving, partners
+from d2l_ext.data_parallel.halving import (
+    allreduce_double_tree,
+    allreduce_halving,
+    partners,
+    schedule,
+    trees,
+    turns,
+)
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()
@@ -106,4 +112,4 @@ def test_the_call_does_not_wait_and_refuses_what_cannot_be_cut(way):
     assert waits == []
     with pytest.raises(ValueError, match=f"{CUT[way]} must be a whole number from 1"):
         WAYS[way](data, **{CUT[way]: 0})
-    assert (data[0].asnumpy() == 3).all() and double_tree.turns(trees(1)) == {}
+    assert (data[0].asnumpy() == 3).all() and turns(trees(1)) == {}

@@ -10,8 +10,7 @@ from mxnet import np, npx
 
 from d2l_ext.data_parallel import traffic
 from d2l_ext.data_parallel.allreduce import ring, tree
-from d2l_ext.data_parallel.double_tree import schedule
-from d2l_ext.data_parallel.halving import partners
+from d2l_ext.data_parallel.halving import partners, schedule
 from d2l_ext.devices import try_all_devices
 from d2l_ext.data_parallel.traffic import Traffic
 
@@ -205,11 +204,11 @@ def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
 @pytest.mark.parametrize("ask, arguments, message", [
     (traffic.expected, ("butterfly", 2, 8),
      "unknown algorithm 'butterfly': choose from naive, tree"),
-    (traffic.expected, ("ring", 0, 8), "not k=0"),
+    (traffic.expected, ("ring", 0, 8), "k must be a whole number from 1, not 0"),
     (traffic.expected, ("ring", 2, 7), "7 bytes are no array of 4-byte elements"),
     (traffic.expected, ("ring", 2, -8), "-8 bytes are no array of 4-byte elements"),
     (traffic.seconds, ("butterfly", 2, 8, 1, 1), "unknown algorithm"),
-    (traffic.seconds, ("tree", 0, 8, 1, 1), "not k=0"),
+    (traffic.seconds, ("tree", 0, 8, 1, 1), "k must be a whole number from 1, not 0"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused(ask, arguments, message):
     with pytest.raises(ValueError, match=message):
