@@ -4,7 +4,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 
-import numpy
 from mxnet import Context, np
 
 from ..checks import known_name, whole_number
@@ -68,7 +67,22 @@ def checked(allreduce):
 
     @wraps(allreduce)
     def with_checks(data, **options):
-        return allreduce(_checked(list(data)), **options)
+        data = list(data)
+        if not data:
+            raise ValueError("the list is empty: allreduce needs an array per device")
+        for i, x in enumerate(data):
+            if not isinstance(x, np.ndarray):
+                raise TypeError(f"array {i} is a {type(x)}: make it an mxnet.np array")
+            if any(x is other for other in data[:i]):
+                raise ValueError(f"array {i} is in the list twice: copy it first")
+        for what in ("shape", "dtype"):
+            first, *others = (getattr(x, what) for x in data)
+            for i, own in enumerate(others, 1):
+                if own != first:
+                    raise ValueError(f"array {i} has {what} {own}, array 0 has {first}")
+        if not data[0].shape:
+            data = [x.reshape_view(1) for x in data]  # x[:] needs an axis
+        return allreduce(data, **options)
 
     return with_checks
 
@@ -92,7 +106,7 @@ def count(devices):
     try:
         yield moved
     finally:
-        _open[:] = [entry for entry in _open if entry[1] is not moved]
+        _open.pop()
 
 
 def _add(index, moved, x, device):
@@ -101,7 +115,7 @@ def _add(index, moved, x, device):
             counted = ", ".join(str(d) for d in index)
             raise ValueError(f"{end} sends or receives, but only {counted} are counted")
     if x.ctx != device:
-        nbytes = x.size * numpy.dtype(x.dtype).itemsize
+        nbytes = x.size * x.dtype.itemsize
         moved.sent[index[x.ctx]] += nbytes
         moved.received[index[device]] += nbytes
         pair = index[x.ctx], index[device]
@@ -123,27 +137,6 @@ class _OneByOne:
     def copyto(self, to):
         (to,) = rounds([to])
         return send(self.array, to.array if isinstance(to, _OneByOne) else to)
-
-
-def _checked(data):
-    if not data:
-        raise ValueError("the list is empty: allreduce needs an array per device")
-    for i, x in enumerate(data):
-        if not isinstance(x, np.ndarray):
-            raise TypeError(f"array {i} is a {type(x)}: make it an mxnet.np array")
-        if any(x is other for other in data[:i]):
-            raise ValueError(f"array {i} is in the list twice: copy it first")
-    shapes = [x.shape for x in data]
-    _check_alike("shape", shapes)
-    _check_alike("dtype", [numpy.dtype(x.dtype) for x in data])
-    # x[:] needs an axis.
-    return data if shapes[0] else [x.reshape_view(1) for x in data]
-
-
-def _check_alike(what, values):
-    for i, value in enumerate(values):
-        if value != values[0]:
-            raise ValueError(f"array {i} has {what} {value}, array 0 has {values[0]}")
 
 
 def cuts(size, k):
