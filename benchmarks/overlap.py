@@ -16,7 +16,7 @@ import mxnet as mx
 from mxnet import init, np, npx
 from mxnet.gluon import nn
 
-from d2l_ext.data_parallel import overlap, slow_link
+from d2l_ext.data_parallel import overlap
 from d2l_ext.devices import timeline, try_all_devices
 
 LAYERS, WIDTH, EXAMPLES, TURNS, BAR = 12, 512, 4096, 9, 0.7
@@ -27,7 +27,7 @@ def main():
     devices = try_all_devices(2)
     X = np.random.normal(size=(EXAMPLES, WIDTH))
     y = np.random.randint(0, WIDTH, size=EXAMPLES).astype("int32")
-    link = slow_link.SlowLink(1e15, beside=devices)
+    link = overlap.SlowLink(1e15, beside=devices)
 
     def step(bulk):
         """A step of a network whose backward runs in bulks of so many operators."""
@@ -71,7 +71,7 @@ def main():
             during()
         both = timeline.Timeline()
         both.events = [e._replace(device=e.kind) for e in trace.events
-                       if e.name == slow_link.MESSAGE or e.kind == "backward"]
+                       if e.name == overlap.MESSAGE or e.kind == "backward"]
         shares.append(both.overlap() / both.busy("copy"))
     found["hidden in time"] = round(
         (found["after"] - found["during"]) / (found["after"] - found["no link"]), 2)

@@ -10,8 +10,7 @@
 | `halving` | halving and doubling, and two trees: for any number of devices | Halving and doubling: allreduce on many devices |
 | `flat` | all parameters in one array: one allreduce a step | Allreduce: naive, tree, ring |
 | `replay` | a step recorded once and replayed | Why is there no speed-up? |
-| `overlap` | gradients in buckets, exchanged while backward goes on | Overlap: gradients sent while backward goes on |
-| `slow_link` | a link that takes its time, and leaves the cores alone | Overlap: gradients sent while backward goes on |
+| `overlap` | gradients in buckets, exchanged while backward goes on; a link that leaves the cores alone | Overlap: gradients sent while backward goes on |
 | `large_batch` | LARS and LAMB, warm-up, the noise in the gradients | Large batches: warm-up, LARS and LAMB |
 | `diagnose` | why there is no speed-up: a verdict, blocking calls | Why is there no speed-up? |
 """  # noqa: E501  (a table)

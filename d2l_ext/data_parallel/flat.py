@@ -6,7 +6,6 @@ What is one array takes one allreduce and one update, however many layers there 
 from dataclasses import dataclass
 from math import prod
 
-import numpy
 from mxnet import autograd, np
 
 from .allreduce import allreduce
@@ -45,7 +44,7 @@ def get_flat_params(params, device):
 
 def one_dtype(params):
     """The dtype of all `params`; `ValueError` if there are several, or none."""
-    dtypes = sorted({str(numpy.dtype(p.dtype)) for p in params})
+    dtypes = sorted({str(p.dtype) for p in params})
     if len(dtypes) != 1:
         raise ValueError(f"parameters of {dtypes} do not fit one array: cast them")
     return dtypes[0]

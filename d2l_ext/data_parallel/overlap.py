@@ -8,20 +8,32 @@ layers. The allreduce of a bucket starts when all of its gradients are written.
                                           3  1
                                        2                  2 + 3 + 1 would be too much
                                     4                     sent last
+
+CPU contexts share one memory, so a message between them is a copy, which a core makes.
+Between machines it is the network that takes the time, while the cores are free.
+`SlowLink` is such a network: a worker of the engine's that waits, then delivers.
 """
 
+import ctypes
+import itertools
+import time
 from collections import namedtuple
+from contextlib import contextmanager
 
-import numpy
+import mxnet as mx
 from mxnet import autograd, np
+from mxnet.base import _LIB, check_call
 
-from . import flat, lenet
+from . import flat, lenet, traffic
 from .allreduce import allreduce
 from .minibatch import split_batch
 from .step import forward_backward
 
 #: Some of a replica's `params`, and their `gradients`, end to end in one array.
 Bucket = namedtuple("Bucket", "params gradients")
+#: The name of a message of a `SlowLink` in a timeline.
+MESSAGE = "LinkCopy"
+_numbers, _pending = itertools.count(1), {}
 
 
 def fill_buckets(sizes, limit):
@@ -49,7 +61,7 @@ def attach_buckets(params, limit):
     """
     dtype = flat.one_dtype(params)
     buckets = []
-    sizes = [p.size * numpy.dtype(dtype).itemsize for p in params]
+    sizes = [p.size * p.dtype.itemsize for p in params]
     for numbers in fill_buckets(sizes, limit):
         some = [params[i] for i in numbers]
         total = sum(p.size for p in some)
@@ -74,3 +86,69 @@ def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
         allreduce([bucket.gradients for bucket in same])
     for p in (p for params in device_params for p in params):
         p[:] -= lr * p.grad / X.shape[0]
+
+
+class SlowLink:
+    """A link of `bandwidth` bytes a second and `latency` seconds a message.
+
+        with SlowLink(1.25e9, beside=devices).between():  # ten gigabits a second
+            allreduce(gradients)
+
+    A message takes latency + bytes/bandwidth, one after another, as on a wire.
+    `device`: the context whose worker is the link, the first CPU context after those of
+    `beside`; `timeline.record` needs it. `wait`: takes the time, a function of seconds.
+    Raises `ValueError` for a bandwidth that is not positive, or a latency below zero.
+    Developed in the chapter *Overlap*.
+    """
+
+    def __init__(self, bandwidth, latency=0.0, beside=(), wait=time.sleep):
+        if not bandwidth > 0 or not latency >= 0:
+            raise ValueError(
+                f"a link of {bandwidth} bytes a second and a latency of {latency} s "
+                "never delivers: choose a positive bandwidth, and a latency from 0"
+            )
+        self.bandwidth, self.latency, self.wait = bandwidth, latency, wait
+        numbers = [d.device_id for d in beside if d.device_type == "cpu"]
+        self.device = mx.cpu(max(numbers, default=-1) + 1)
+
+    def send(self, x, to):
+        """Copy the array `x` into `to`, both in this machine's memory; return `to`.
+
+        Never waits: the engine starts the message when `x` has been written, and who
+        reads `to` waits until it has arrived.
+        """
+
+        def deliver():
+            num_bytes = x.size * x.dtype.itemsize
+            self.wait(self.latency + num_bytes / self.bandwidth)
+            ctypes.memmove(_address(to), _address(x), num_bytes)
+
+        number = next(_numbers)
+        _pending[number] = deliver
+        context = (ctypes.c_int * 3)(self.device.device_typeid, self.device.device_id)
+        read, written = ((ctypes.c_void_p * 1)(array.handle) for array in (x, to))
+        check_call(_LIB.MXEnginePushSyncND(
+            _deliver, ctypes.c_void_p(number), None, ctypes.byref(context),
+            read, 1, written, 1, None, 0, MESSAGE.encode(),
+        ))  # fmt: skip
+        return to
+
+    @contextmanager
+    def between(self):
+        """In the `with` block every `traffic.send` takes this link."""
+        traffic.links.append(self)
+        try:
+            yield self
+        finally:
+            traffic.links.pop()
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+def _deliver(_, number):
+    _pending.pop(number)()
+
+
+def _address(x):
+    address = ctypes.c_void_p()
+    check_call(_LIB.MXNDArrayGetData(x.handle, ctypes.byref(address)))
+    return address

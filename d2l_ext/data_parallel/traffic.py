@@ -10,7 +10,7 @@ from ..checks import known_name, whole_number
 
 #: The `count` blocks that are open: pairs of {device: index} and `Traffic`.
 _open = []
-#: The last of these carries the messages, if there is one: see `slow_link`.
+#: The last of these carries the messages, if there is one: see `overlap`.
 links = []
 
 

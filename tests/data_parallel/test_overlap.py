@@ -1,16 +1,16 @@
-"""Buckets train as single arrays do, and fill from the last layer."""
+"""Buckets train as single arrays do; a slow link delivers what was sent."""
 
 import d2l_ext  # noqa: F401, I001  (before mxnet)
 import re
 
 import numpy
 import pytest
-from mxnet import np, npx
+from mxnet import cpu, np, npx
 from notebook_cells import ROOT
 
 from d2l_ext import data_parallel
-from d2l_ext.data_parallel import lenet, overlap, traffic
-from d2l_ext.devices import try_all_devices
+from d2l_ext.data_parallel import allreduce, lenet, overlap, traffic
+from d2l_ext.devices import timeline, try_all_devices
 
 npx.set_np()
 LR = 0.1
@@ -88,3 +88,50 @@ def test_the_drawing_hides_the_messages_that_it_says():
               for back, _, messages in (ends[:3], ends[3:])]  # fmt: skip
     assert hidden == [0, 3] and len(ends[2]) == len(ends[5]) == 4
     assert "three of four messages are hidden" in text
+
+
+# ---- A slow link ----
+
+
+@pytest.fixture
+def devices():
+    return try_all_devices(2)
+
+
+def test_every_allreduce_takes_the_link_and_sums_as_without(devices):
+    waited = []
+    link = overlap.SlowLink(1e6, 0.5, devices, wait=waited.append)
+    for reduce in (allreduce.allreduce, allreduce.allreduce_tree,
+                   allreduce.allreduce_ring):  # fmt: skip
+        data = [np.arange(6, ctx=d, dtype="float32") + i for i, d in enumerate(devices)]
+        waited.clear()
+        with link.between(), traffic.count(devices) as moved:
+            reduce(data)
+        assert all(x.asnumpy().tolist() == [1, 3, 5, 7, 9, 11] for x in data)
+        assert sum(waited) == pytest.approx(
+            len(waited) * 0.5 + sum(moved.sent) / 1e6, rel=1e-9
+        )
+
+
+def test_the_link_is_left_when_the_block_ends(devices):
+    with overlap.SlowLink(1e6).between() as link:
+        assert traffic.links == [link]
+    assert traffic.links == []
+
+
+def test_who_reads_what_is_on_the_link_waits_for_it(devices):
+    link = overlap.SlowLink(1e9, 0.2, devices)
+    assert link.device == cpu(2)
+    with timeline.record([*devices, link.device]) as trace:
+        x = np.ones(1000, ctx=devices[0]) * 2
+        y = link.send(x, np.zeros(1000, ctx=devices[1])) + 1
+    assert y.asnumpy().tolist() == [3] * 1000
+    (message,) = [e for e in trace.events if e.name == overlap.MESSAGE]
+    assert message.kind == "copy" and message.end - message.start >= 200
+    assert max(e.start for e in trace.events) >= message.end
+
+
+@pytest.mark.parametrize("bandwidth, latency", [(0, 0), (-1, 0), (1, -1)])
+def test_a_link_that_never_delivers_is_refused(bandwidth, latency):
+    with pytest.raises(ValueError, match="never delivers: choose"):
+        overlap.SlowLink(bandwidth, latency)
