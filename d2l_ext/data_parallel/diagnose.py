@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter, thread_time
 
-import mxnet as mx
 from mxnet import npx
+from mxnet.base import _LIB
 
 from ..devices import timeline
 from ..runtime import cores as _cores
@@ -168,15 +168,13 @@ def blocking_calls():
     whose result is there already is noted as well: look at its length. Developed in the
     chapter *Why is there no speed-up?*
     """
-    library, waits = mx.base._LIB, []
-    originals = {name: getattr(library, name) for name in FUNCTIONS}
-    for name, function in originals.items():
-        setattr(library, name, _noted(function, waits))
+    library, waits = vars(_LIB), []
+    originals = {name: getattr(_LIB, name) for name in FUNCTIONS}
+    library.update({name: _noted(call, waits) for name, call in originals.items()})
     try:
         yield waits
     finally:
-        for name, function in originals.items():
-            setattr(library, name, function)
+        library.update(originals)
 
 
 def _milliseconds(step, steps):
