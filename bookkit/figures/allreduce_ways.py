@@ -23,7 +23,7 @@ CODE = frame.listing(
        "ring +": ("partial = pass_on(", "partial[i] +="), "fold +": "x += send(",
        "ring =": ("sums = pass_on(", "write(sums, arr"), "fold =": "send(x, other)",
        "halving +": ("send(partial[j]", "half +="), "ring last": "send(sums[i - 1]",
-       "halving =": ("c: send(x, to[i][c])", "last or x.copyto")},
+       "halving =": ("x.copyto(wholes", "send(sums[j]")},
 )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ In a double tree each of two trees has a half of the array, and a device that ha
 children in one is a leaf in the other.
 """
 
+from mxnet import np
+
 from ..checks import whole_number
 from .allreduce import cut
 from .traffic import checked, cuts, rounds, send, trees
@@ -41,8 +43,7 @@ def fold(data):
     for others in rounds([extra] if extra else []):
         for x, other in zip(own, others):
             x += send(other, x.ctx)
-    if p > 1:
-        double(halve(own), own)
+    double(halve(own), own)
     for others in rounds([extra] if extra else []):
         for x, other in zip(own, others):
             send(x, other)
@@ -59,22 +60,23 @@ def partners(p):
     return [[i ^ 2**b for i in range(p)] for b in reversed(range(p.bit_length() - 1))]
 
 
+def place(i, d, edges):
+    """Where the d chunks around device i are, within the 2d chunks around it."""
+    first, own = edges[i // (2 * d) * 2 * d], i // d * d
+    return slice(edges[own] - first, edges[own + d] - first)
+
+
 def halve(data):
     """Leave device i of p, a power of two, with chunk i of the sum; return all p.
 
     `data` is only read: a partial sum travels in the array in which a half arrives.
     """
-    p, partial = len(data), [x.reshape_view(-1) for x in data]
-    edges = cuts(data[0].size, p)
+    p, partial, edges = len(data), data, cuts(data[0].size, len(data))
     for other in rounds(partners(p)):
-        d = other[0]  # device i keeps the d chunks among which its own is
-        first = [edges[i // (2 * d) * 2 * d] for i in range(p)]  # of its partial sum
-        keep = [[edges[i // d * d + n] - first[i] for n in (0, d)] for i in range(p)]
-        halves = [
-            send(partial[j][slice(*keep[i])], data[i].ctx) for i, j in enumerate(other)
-        ]
+        keep = [place(i, other[0], edges) for i in range(p)]
+        halves = [send(partial[j][keep[i]], data[i].ctx) for i, j in enumerate(other)]
         for i, half in enumerate(halves):
-            half += partial[i][slice(*keep[i])]
+            half += partial[i][keep[i]]
         partial = halves
     return partial
 
@@ -82,24 +84,23 @@ def halve(data):
 def double(sums, data):
     """Give all p devices all p chunks: device i begins with `sums[i]`, chunk i.
 
-    To the engine all chunks of a device are one variable, so what is to be passed on
-    stays in arrays of its own, and only the last round writes to another's array.
+    To the engine an array is one variable, so what is to be passed on is put together
+    in arrays of its own, and only in the last round in `data`.
     """
-    p, chunks = len(data), [cut(x, len(data)) for x in data]
-    have = [{i: x} for i, x in enumerate(sums)]
-    for i, x in enumerate(sums):
-        x.copyto(chunks[i][i])
+    p, edges = len(data), cuts(data[0].size, len(data))
     for other in rounds(reversed(partners(p))):
-        last = other[0] == p // 2
-        to = chunks if last else [[x.ctx] * p for x in data]
-        came = [
-            {c: send(x, to[i][c]) for c, x in have[j].items()}
-            for i, j in enumerate(other)
-        ]
-        for i, new in enumerate(came):
-            for c, x in new.items():
-                last or x.copyto(chunks[i][c])
-            have[i].update(new)
+        has = [place(i, other[0], edges) for i in range(p)]
+        wholes = data
+        if other[0] < p // 2:  # another round will pass it on
+            wholes = [
+                np.empty(x.size + sums[j].size, dtype=x.dtype, ctx=x.ctx)
+                for x, j in zip(sums, other)
+            ]
+        for i, x in enumerate(sums):
+            x.copyto(wholes[i][has[i]])
+        for i, j in enumerate(other):
+            send(sums[j], wholes[i][has[j]])
+        sums = wholes
 
 
 @checked
