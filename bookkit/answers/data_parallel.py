@@ -11,7 +11,7 @@ import numpy
 from d2l_ext.data_parallel import overlap
 
 from .counts import ROUNDS, SENT, WAITS, counted
-from .question import Question, Task, compared, shown
+from .question import Question, Task, compared, raises, shown
 
 # ---- data_parallel_scratch ----
 
@@ -384,7 +384,7 @@ def _try_ahead(function, depth, told):
         right = got == [*range(7)]
         return told("" if right else f"{said}the results are {got}, and then an error.")
     except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
-        return told(f"{said}it raises {type(error).__name__}: {error}.")
+        return told(f"{said}it {raises(error)}")
     return told(f"{said}the results are {shown(got[:7])}, and nothing is raised.")
 
 
