@@ -1,0 +1,109 @@
+"""One array, buckets, a replayed record: each step trains as the plain one does."""
+
+import d2l_ext  # noqa: F401, I001  (before mxnet)
+from functools import partial
+
+import numpy
+import pytest
+from mxnet import np, npx
+
+from d2l_ext import data_parallel
+from d2l_ext.data_parallel import flat, lenet, overlap, replay, traffic
+from d2l_ext.devices import try_all_devices
+
+npx.set_np()
+LR = 0.1
+#: Bytes of a bucket: every parameter on its own, a few buckets, one array.
+LIMITS = [1, 110_000, 10**9]
+WAYS = ["one array", "replayed", *LIMITS]
+MESSAGES = [1, 1, 8, 3, 1]
+
+
+def minibatch(seed, n=25):
+    rng = numpy.random.RandomState(seed)
+    X = np.array(rng.rand(n, 1, 28, 28), dtype="float32")
+    return X, np.array(rng.randint(0, 10, n), dtype="int32")
+
+
+def made(way, params, devices):
+    """A step as a function of a minibatch, and the parameters on each device."""
+    if way == "replayed":
+        plans = replay.get_plans(params, *minibatch(9), devices)
+        own = [plan.replica.params for plan in plans]
+        return lambda X, y: replay.train_batch(X, y, plans, LR), own
+    if way == "one array":
+        whole = [flat.get_flat_params(params, d) for d in devices]
+        own = [replica.params for replica in whole]
+        return lambda X, y: flat.train_batch(X, y, whole, devices, LR), own
+    own = [data_parallel.get_params(params, d) for d in devices]
+    if way == "plain":
+        return lambda X, y: data_parallel.train_batch(X, y, own, devices, LR), own
+    buckets = [overlap.attach_buckets(replica, way) for replica in own]
+    return lambda X, y: overlap.train_batch(X, y, buckets, devices, LR), own
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_five_steps_end_bit_by_bit_where_the_plain_step_ends(k, way):
+    devices, params = try_all_devices(k), lenet.init_params()
+    start = [p.asnumpy() for p in params]
+    step, theirs = made("plain", params, devices)
+    own_step, ours = made(way, params, devices)
+    assert all((p.asnumpy() == b).all() for r in ours for p, b in zip(r, start))
+    for seed in range(5):  # another minibatch in every step
+        step(*minibatch(seed))
+        own_step(*minibatch(seed))
+    for arrays, replica in zip(theirs, ours):
+        for a, b, before in zip(arrays, replica, start):
+            assert (a.asnumpy() == b.asnumpy()).all()
+            assert (a.asnumpy() != before).any()
+    assert all((p.asnumpy() == before).all() for p, before in zip(params, start))
+
+
+@pytest.mark.parametrize("way, messages", zip(WAYS, MESSAGES))
+def test_a_step_sends_the_same_bytes_in_two_rounds_for_each_message(way, messages):
+    devices = try_all_devices(2)
+    step, _ = made(way, lenet.init_params(), devices)
+    with traffic.count(devices) as moved:
+        step(*minibatch(0))
+    size = sum(numpy.prod(shape) for shape in lenet.SHAPES)
+    assert (moved.sent, moved.steps) == ([4 * size] * 2, 2 * messages)
+
+
+def test_a_parameter_is_a_view_of_the_array():
+    replica = flat.get_flat_params(lenet.init_params(), *try_all_devices(1))
+    replica.values[:] = 7
+    assert all((p.asnumpy() == 7).all() for p in replica.params)
+    assert sum(p.size for p in replica.params) == replica.values.size
+
+
+@pytest.mark.parametrize("way", ["one array", *LIMITS])
+def test_a_gradient_is_a_view_of_the_array_or_of_its_bucket(way):
+    (device,), params = try_all_devices(1), lenet.init_params()
+    replica = flat.get_flat_params(params, device)
+    params, arrays = replica.params, [replica]
+    if way != "one array":
+        arrays = overlap.attach_buckets(params, way)
+    lenet.gradients(*minibatch(0), params)
+    for own in arrays:
+        ends = numpy.concatenate([p.grad.asnumpy().ravel() for p in own.params])
+        assert abs(ends).sum() > 0 and (own.gradients.asnumpy() == ends).all()
+
+
+@pytest.mark.parametrize("make", [
+    lambda params: flat.get_flat_params(params, *try_all_devices(1)),
+    partial(overlap.attach_buckets, limit=100),
+], ids=["one array", "buckets"])  # fmt: skip
+def test_parameters_of_two_dtypes_are_refused(make):
+    params = [np.zeros(3, dtype="float32"), np.zeros(3, dtype="float64")]
+    with pytest.raises(ValueError, match="float32.*float64"):
+        make(params)
+
+
+def test_a_plan_keeps_the_minibatch_it_was_made_with_and_refuses_another_size():
+    X, y = minibatch(0)
+    plans = replay.get_plans(lenet.init_params(), X, y, try_all_devices(2))
+    replay.train_batch(*minibatch(1), plans, LR)
+    assert (X.asnumpy() == minibatch(0)[0].asnumpy()).all()
+    with pytest.raises(ValueError, match=r"24 examples, and plans for \[13, 12\]"):
+        replay.train_batch(*minibatch(0, 24), plans, LR)
