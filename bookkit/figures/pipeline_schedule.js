@@ -8,7 +8,7 @@ function state(data, choice) {
   const lanes = packed.split(" ").map(unpack);
   const kinds = new Set(lanes[0].replaceAll(".", "")).size;
   const parts = Math.round(count(lanes[0], "F", lanes[0].length) / fits);
-  return { title: choice.schedule, code: data.code[choice.schedule], lane: parts > 1 ? "device" : "stage", lanes, kinds,
+  return { title: choice.schedule, code: data.code, lane: parts > 1 ? "device" : "stage", lanes, kinds,
     parts, m: fits, order: Object.fromEntries(
       Object.entries(order).map(([letter, numbers]) => [letter, numbers.split(" ")])),
     width: Math.min(40, Math.floor(560 / lanes[0].length)) };

@@ -8,7 +8,7 @@ from itertools import product
 
 from d2l_ext.devices import timeline
 from d2l_ext.palette import bar
-from d2l_ext.pipeline import microbatch, split_backward
+from d2l_ext.pipeline import microbatch
 from d2l_ext.pipeline.schedule import Slot, clock, gpipe, one_f_one_b
 from d2l_ext.pipeline.short_bubbles import interleaved, op_clock, zero_bubble
 
@@ -29,18 +29,12 @@ SCHEDULES = {
     "interleaved 1F1B": lambda p, m: _slots(interleaved(p, m, 2), weights=0),
     "ZB-H1": lambda p, m: _slots(zero_bubble(p, m)),
 }
-#: The loops that run a schedule: with backward whole, and in two parts.
-WHOLE = frame.listing(
+#: The loop that runs a schedule, with backward whole or in two parts.
+CODE = frame.listing(
     microbatch.gradients, since="for s, kind, i, *_ in", forward="out = stage.forward(",
     last="losses[i] = stage.forward(", backward=("= stage.backward(", "stage.add_up("),
+    input="= stage.backward(", weights="stage.add_up(",
 )
-DIVIDED = frame.listing(
-    split_backward.gradients, since="for (s, kind, i)", forward="done = stage.forward(",
-    last=("done = stage.forward(", "losses[i], arrived"),
-    backward=("= stage.input(", "stage.weights("),
-    input="= stage.input(", weights="stage.weights(",
-)
-CODE = {name: WHOLE if name in ("GPipe", "1F1B") else DIVIDED for name in SCHEDULES}
 MAX_STAGES, MAX_CHUNKS = 8, 16
 CONTROLS = (
     frame.Select("schedule", "Schedule", tuple(SCHEDULES)),
@@ -83,9 +77,9 @@ def plot(slots, ax):
 def data():
     """All schedules that can be chosen, for JSON: the lane `FFF.B` is written `F3.B`.
 
-    `code`: title -> the lines that run it; and
-    title -> "stages,chunks" -> `lanes`, as by `lanes_of`, and `order`: for each letter
-    whose numbers do not rise from 0, these, alike on all devices. Interleaved, p | m.
+    `code`: the lines that run them; and title -> "stages,chunks" -> `lanes`, as by
+    `lanes_of`, and `order`: for each letter whose numbers do not rise from 0, these,
+    alike on all devices. Interleaved, p | m.
     """
     counts = list(product(range(1, MAX_STAGES + 1), range(1, MAX_CHUNKS + 1)))
     lanes = {title: {f"{p},{m}": _packed(make(p, m)) for p, m in counts

@@ -22,9 +22,13 @@ class Stage:
         self._layers, self.device = forward, device
         self.params, self.grads = get_params(params, device), None
 
-    def begin(self, in_order):
-        """Forget the last minibatch. Without `in_order`, no work waits its turn."""
-        self.grads, self._held, self._in_order, self._turn = None, {}, in_order, None
+    def begin(self, turns):
+        """Forget the last minibatch. `turns`: of each device, shared by its stages."""
+        self.grads, self._held, self._turns = None, {}, turns
+
+    def mark(self, X):
+        """Say that the gradient of the input `X` will be asked for."""
+        X.attach_grad()
 
     def forward(self, i, X, loss=None, y=None):
         """Go forward with micro-batch `i`, and hold what its backward work needs."""
@@ -43,35 +47,39 @@ class Stage:
         out.backward(d_out)
         return X.grad
 
-    def add_up(self):
-        """Add the gradients of the last `backward` to `grads`."""
+    def add_up(self, i):
+        """Add the gradients of the last `backward`, that of `i`, to `grads`."""
+        self._add([p.grad if self.grads else p.grad.copy() for p in self.params])
+
+    def _add(self, new):
         if self.grads is None:
-            self.grads = [p.grad.copy() for p in self.params]
+            self.grads = new
         else:
-            for total, p in zip(self.grads, self.params):
-                total += p.grad
+            for total, g in zip(self.grads, new):
+                total += g
         self._let_next(self.grads[-1])
 
-    def _wait_in_line(self, X):
-        # The engine knows no order but "after what I read". So an element of X, which
-        # the work reads, is multiplied by a one that the work before it has made.
-        if self._in_order and self._turn is not None:
+    def _wait_in_line(self, *read):
+        # The engine knows no order but "after what I read". So an element of what the
+        # work reads is multiplied by a one that the device's last work has made.
+        for X in read if self.device in self._turns else []:
             first = first_element(X)
-            first *= self._turn
+            first *= self._turns[self.device]
 
     def _let_next(self, result):
-        self._turn = np.ones_like(first_element(result))
+        self._turns[self.device] = np.ones_like(first_element(result))
 
 
-def gradients(stages, schedule, X, y, loss, in_order=True):
+def gradients(stages, schedule, X, y, loss):
     """Gradients of the summed `loss` on the minibatch `X`, `y`, by micro-batches.
 
         losses = gradients(stages, one_f_one_b(len(stages), 4), X, y, loss)
 
-    `stages`: a list of `Stage`. `schedule`: from `schedule.gpipe` or `one_f_one_b`.
+    `stages`: a list of `Stage`, in the order of the network. `schedule`: from
+    `schedule.gpipe` or `one_f_one_b`; or, for `split_backward.SplitStage`, from
+    `short_bubbles`, where `'input'` and `'weights'` are the parts of backward work.
     `X` (n, …), `y` (n, …): cut into micro-batches whose sizes differ by one at most.
     `loss(outputs, y)`: a loss for each example, or their sum; not the mean.
-    `in_order=False` leaves the order to the engine, and the pipeline is lost.
 
     `grads` of the stages then hold the gradients of the whole minibatch, up to
     rounding. Returns the losses, an array per micro-batch, on the last device.
@@ -79,33 +87,36 @@ def gradients(stages, schedule, X, y, loss, in_order=True):
     Raises `ValueError` for a schedule that does not fit the stages or the minibatch.
     Developed in the chapter *Micro-batches*.
     """
-    last = len(stages) - 1
-    if len(schedule) != len(stages):
-        raise ValueError(f"a schedule for {len(schedule)} stages, but {len(stages)}")
-    chunks = sum(work.kind == "forward" for work in schedule[0])
+    slots = clock(schedule, backward=2)
+    last, chunks = max(x.stage for x in slots), 1 + max(x.chunk for x in slots)
+    if last + 1 != len(stages):
+        raise ValueError(f"a schedule for {last + 1} stages, but {len(stages)}")
     X, y = cut_examples(X, y, chunks)
+    turns = {}
     for stage in stages:
-        stage.begin(in_order)
-    arrived = {(0, "forward", i): x.copyto(stages[0].device) for i, x in enumerate(X)}
-    targets, losses = [t.copyto(stages[last].device) for t in y], [None] * len(X)
+        stage.begin(turns)
+    arrived = {(0, i): x.copyto(stages[0].device) for i, x in enumerate(X)}
+    targets, losses = [t.copyto(stages[last].device) for t in y], [None] * chunks
 
     # In the order of the clock: what a work needs has been asked for before it.
-    for s, kind, i, *_ in clock(schedule):
-        stage, message = stages[s], arrived.pop((s, kind, i))
-        if kind == "backward":
-            gradient = stage.backward(i, message)
+    for s, kind, i, *_ in slots:
+        stage = stages[s]
+        if kind == "forward":
+            message = arrived.pop((s, i))
+            if s:  # nobody needs the gradient of the network's input
+                stage.mark(message)
+            if s < last:
+                out = stage.forward(i, message)
+                arrived[s + 1, i] = out.copyto(stages[s + 1].device)
+            else:
+                losses[i] = stage.forward(i, message, loss, targets[i])
+                arrived[s, i] = np.ones_like(losses[i])
+        if kind in ("backward", "input"):
+            gradient = stage.backward(i, arrived.pop((s, i)))
             if s:
-                arrived[s - 1, kind, i] = gradient.copyto(stages[s - 1].device)
-            stage.add_up()
-            continue
-        if s:  # nobody needs the gradient of the network's input
-            message.attach_grad()
-        if s < last:
-            out = stage.forward(i, message)
-            arrived[s + 1, kind, i] = out.copyto(stages[s + 1].device)
-        else:
-            losses[i] = stage.forward(i, message, loss, targets[i])
-            arrived[s, "backward", i] = np.ones_like(losses[i])
+                arrived[s - 1, i] = gradient.copyto(stages[s - 1].device)
+        if kind in ("backward", "weights"):
+            stage.add_up(i)
     return losses
 
 

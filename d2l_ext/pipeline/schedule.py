@@ -28,7 +28,7 @@ def gpipe(stages, chunks):
     Raises `ValueError` for counts below 1.
     Source: Huang et al., "GPipe" (2019). Developed in the chapter *Micro-batches*.
     """
-    _check(stages, chunks)
+    check_counts(stages=stages, chunks=chunks)
     forward = [Work("forward", i) for i in range(chunks)]
     backward = [Work("backward", i) for i in reversed(range(chunks))]
     return [forward + backward for _ in range(stages)]
@@ -48,7 +48,7 @@ def one_f_one_b(stages, chunks):
     Source: Narayanan et al., "PipeDream" (2019), and with a flush after every
     minibatch, as here (2021). Developed in the chapter *Micro-batches*.
     """
-    _check(stages, chunks)
+    check_counts(stages=stages, chunks=chunks)
     schedule = []
     for s in range(stages):
         ahead = min(stages - s, chunks)
@@ -62,23 +62,25 @@ def one_f_one_b(stages, chunks):
 def clock(schedule, forward=1, backward=1, message=0):
     """When each work runs, if every stage does its next work as soon as it can.
 
-    `forward`, `backward`: the length of such work, in slots, or a list with that of
-    each stage. `message`: the time from one stage to the next, either way; the stages
-    do not wait for it to be sent.
+    `schedule`: also one of `short_bubbles`. `forward`, `backward`: the length of such
+    work, in slots, or a list with that of each stage; a part of backward takes half of
+    it. `message`: the time from one device to the next, either way; the stages do not
+    wait for it to be sent.
 
     Returns a list of `Slot` in the order of their starts: work stands behind all that
     it needs. Raises `ValueError` for a schedule that gets stuck.
     """
-    lengths = {
-        kind: length if hasattr(length, "__iter__") else [length] * len(schedule)
-        for kind, length in (("forward", forward), ("backward", backward))
-    }
-    times = when(
-        [[(s, *work) for work in order] for s, order in enumerate(schedule)],
-        lambda work: _needs(*work, len(schedule)),
-        lambda work: lengths[work[1]][work[0]],
-        message,
-    )
+    # Work is that of the stage in whose list it is; an `Op` names its stage.
+    orders = [[(s, *work)[-3:] for work in order] for s, order in enumerate(schedule)]
+    stages = 1 + max(work[0] for order in orders for work in order)
+
+    def length(work):
+        stage, kind, _ = work
+        slots = forward if kind == "forward" else backward
+        slots = slots[stage] if hasattr(slots, "__iter__") else slots
+        return slots / 2 if kind in ("input", "weights") else slots
+
+    times = when(orders, lambda work: needs(*work, stages), length, message)
     return [Slot(*work, start, end) for work, (_, start, end) in times.items()]
 
 
@@ -119,7 +121,7 @@ def bubble(slots):
 
 def bubble_formula(stages, chunks):
     """The bubble of `gpipe` and of `one_f_one_b`: (p − 1) / (m + p − 1)."""
-    _check(stages, chunks)
+    check_counts(stages=stages, chunks=chunks)
     return (stages - 1) / (chunks + stages - 1)
 
 
@@ -133,17 +135,7 @@ def peak_held(schedule):
     return [max(accumulate(own, initial=0)) for own in changes]
 
 
-def drawing(slots):
-    """The schedule as text: a row per stage, a column per slot of the clock."""
-    rows = [["."] * max(slot.end for slot in slots) for _ in {x.stage for x in slots}]
-    for stage, kind, chunk, start, end in slots:
-        rows[stage][start:end] = [f"{kind[0].upper()}{chunk}"] * (end - start)
-    width = max(len(cell) for row in rows for cell in row)
-    lines = [" ".join(cell.ljust(width) for cell in row).rstrip() for row in rows]
-    return "\n".join(f"stage {s}   {line}" for s, line in enumerate(lines))
-
-
-def _needs(stage, kind, chunk, stages):
+def needs(stage, kind, chunk, stages):
     """What must have ended before this work: a list of (stage, kind, chunk)."""
     if kind == "forward":
         return [(stage - 1, kind, chunk)] if stage else []
@@ -160,6 +152,7 @@ def _waiting(todo):
     )
 
 
-def _check(stages, chunks):
-    whole_number("stages", stages)
-    whole_number("micro-batches", chunks)
+def check_counts(**counts):
+    """Raise `ValueError` unless these are whole numbers from 1."""
+    for what, value in counts.items():
+        whole_number(what, value)

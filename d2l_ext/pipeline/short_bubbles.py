@@ -1,13 +1,12 @@
 """Schedules with shorter bubbles: several stages a device, backward in two parts.
 
 A schedule is a list with an entry per device: the list of `Op` that it does, in order.
-Nothing here runs; `split_backward` runs it.
+Nothing here runs; `microbatch` runs it, on stages of `split_backward`.
 """
 
 from collections import namedtuple
 
-from ..checks import whole_number
-from .schedule import _needs, when
+from .schedule import check_counts, needs, when
 from .schedule import peak_held as most_held  # noqa: F401
 
 #: Work on the micro-batch `chunk` by a stage of the network. The `kind` is 'forward';
@@ -28,7 +27,7 @@ def interleaved(devices, chunks, parts):
     Raises `ValueError` for counts below 1, and when p does not divide m.
     Source: Narayanan et al. (2021). Developed in the chapter *Shorter bubbles*.
     """
-    _check(devices=devices, chunks=chunks, parts=parts)
+    check_counts(devices=devices, chunks=chunks, parts=parts)
     if chunks % devices:
         raise ValueError(
             f"{chunks} micro-batches do not make groups of {devices}, one for each "
@@ -66,7 +65,7 @@ def zero_bubble(devices, chunks, ahead=1):
     Raises `ValueError` for counts below 1. Source: Qi et al., "Zero Bubble Pipeline
     Parallelism" (2023). Developed in the chapter *Shorter bubbles*.
     """
-    _check(devices=devices, chunks=chunks, ahead=ahead)
+    check_counts(devices=devices, chunks=chunks, ahead=ahead)
     schedule = []
     for d in range(devices):
         first, behind = ahead * (devices - d) - ahead + 1, ahead * d
@@ -93,7 +92,7 @@ def op_clock(schedule, forward=1, inputs=1, weights=1, message=0):
               "backward": inputs + weights}  # fmt: skip
     stages = 1 + max(op.stage for order in schedule for op in order)
     return when(
-        schedule, lambda op: _needs(*op, stages), lambda op: length[op.kind], message
+        schedule, lambda op: needs(*op, stages), lambda op: length[op.kind], message
     )
 
 
@@ -104,8 +103,3 @@ def waiting(times):
     for device, start, end in times.values():
         busy[device] += end - start
     return [span - b for b in busy]
-
-
-def _check(**counts):
-    for what, value in counts.items():
-        whole_number(what, value)

@@ -109,11 +109,8 @@ def test_each_of_the_four_ways_marks_what_runs_round_by_round(k):
         assert [n for n, _ in groupby(ran)] == flat(steps)
 
 
-@pytest.mark.parametrize("title, module", [
-    ("GPipe", microbatch), ("1F1B", microbatch), ("interleaved 1F1B", split_backward),
-    ("ZB-H1", split_backward),
-])  # fmt: skip
-def test_a_pipeline_marks_each_work_that_runs(title, module):
+@pytest.mark.parametrize("title", pipeline_schedule.SCHEDULES)
+def test_a_pipeline_marks_each_work_that_runs(title):
     from mxnet import np
 
     from d2l_ext.pipeline.schedule import gpipe, one_f_one_b
@@ -122,16 +119,16 @@ def test_a_pipeline_marks_each_work_that_runs(title, module):
     make = {"GPipe": gpipe, "1F1B": one_f_one_b, "ZB-H1": zero_bubble,
             "interleaved 1F1B": lambda p, m: interleaved(p, m, 2)}[title]  # fmt: skip
     params, X = microbatch.init_dense(4, 3), np.ones((4, 3))
-    if module is microbatch:
+    if title in ("GPipe", "1F1B"):
         stages = microbatch.dense_stages(params, try_all_devices(2))
     else:
         many = 4 if "inter" in title else 2
         layers = [[(microbatch.dense, params[2 * s :][:2])] for s in range(many)]
         places = try_all_devices(2) * 2
         stages = [split_backward.SplitStage(*x) for x in zip(layers, places)]
-    ran = traced(pipeline_schedule.CODE[title], (module.gradients,),
-                 lambda: module.gradients(stages, make(2, 4), X, X,
-                                          lambda out, y: out - y))  # fmt: skip
+    ran = traced(pipeline_schedule.CODE, (microbatch.gradients,),
+                 lambda: microbatch.gradients(stages, make(2, 4), X, X,
+                                              lambda out, y: out - y))  # fmt: skip
     d = State(frame.Script("pipeline_schedule", "x", pipeline_schedule.data()),
               {"schedule": title, "stages": 2, "chunks": 4})  # fmt: skip
     assert Counter(ran) == Counter(n for numbers in shown(d) for n in numbers)

@@ -18,7 +18,7 @@ from d2l_ext.pipeline.microbatch import (
     init_dense,
 )
 from bookkit.moment import tell
-from d2l_ext.pipeline.schedule import clock, gpipe, one_f_one_b
+from d2l_ext.pipeline.schedule import gpipe, one_f_one_b
 
 npx.set_np()
 
@@ -50,47 +50,33 @@ def of(stages):
     return [g.asnumpy() for stage in stages for g in stage.grads]
 
 
-def assert_close(found, expected, tolerance):
+def assert_close(found, expected, tolerance, least=0):
     assert len(found) == len(expected)
     for f, e in zip(found, expected):
         assert f.shape == e.shape and f.dtype == e.dtype
-        assert abs(f - e).max() <= tolerance * abs(e).max()
+        assert abs(f - e).max() <= tolerance * max(least, abs(e).max())
 
 
-@every_schedule
-@pytest.mark.parametrize("in_order", [True, False], ids=["in order", "free"])
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("p", [1, 2, 4])
-def test_gradients_equal_those_of_the_whole_minibatch(make, in_order, dtype, p):
-    params = init_dense(blocks=4, width=6, dtype=dtype)
-    X, y = minibatch(16, 6, dtype)
-    expected = whole(params, X, y)
-    stages = dense_stages(params, try_all_devices(p))
-    for m in range(1, 9):  # 16 examples: 3, 5, 6 and 7 leave uneven micro-batches
-        gradients(stages, make(p, m), X, y, loss, in_order)
-        assert_close(of(stages), expected, TOLERANCE[dtype])
-
-
-@settings(max_examples=40)
+@settings(max_examples=80)
 @given(
     make=st.sampled_from([gpipe, one_f_one_b]),
+    dtype=st.sampled_from(sorted(TOLERANCE)),
     p=st.integers(1, 5),
     m=st.integers(1, 9),
     more_blocks=st.integers(0, 3),
     more_examples=st.integers(0, 7),
     seed=st.integers(0, 2**31 - 1),
 )
-def test_any_cut_and_any_micro_batches_give_the_same_gradients(
-    make, p, m, more_blocks, more_examples, seed
+def test_any_cut_and_any_micro_batches_give_the_gradients_of_the_whole_minibatch(
+    make, dtype, p, m, more_blocks, more_examples, seed
 ):
-    params = init_dense(p + more_blocks, width=3, seed=seed, dtype="float64")
-    X, y = minibatch(m + more_examples, 3, "float64", seed)
+    params = init_dense(p + more_blocks, width=3, seed=seed, dtype=dtype)
+    X, y = minibatch(m + more_examples, 3, dtype, seed)
     stages = dense_stages(params, try_all_devices(p))
     losses = gradients(stages, make(p, m), X, y, loss)
-    for found, expected in zip(of(stages), whole(params, X, y)):
-        assert abs(found - expected).max() <= 1e-10 * max(1, abs(expected).max())
+    assert_close(of(stages), whole(params, X, y), TOLERANCE[dtype], least=1)
     total = float(loss(dense(X, params), y))
-    assert sum(map(float, losses)) == pytest.approx(total, rel=1e-12)
+    assert sum(map(float, losses)) == pytest.approx(total, rel=TOLERANCE[dtype])
 
 
 @every_schedule
@@ -170,16 +156,16 @@ CHUNKS, PER_STAGE = 6, 2
 NAMES = {"forward": ["FullyConnected"] * PER_STAGE, "backward": ["ImperativeBulk"]}
 
 
-def recorded(make, in_order):
+def recorded(make):
     """What runs on two devices when all is asked for before the first work ends."""
     devices = try_all_devices(2)
     stages = dense_stages(init_dense(2 * PER_STAGE, 64), devices)
     X, y = minibatch(32 * CHUNKS, 64)
     obstacle = np.ones((1500, 1500), ctx=devices[0])
-    gradients(stages, make(2, CHUNKS), X, y, loss, in_order)  # warms up
+    gradients(stages, make(2, CHUNKS), X, y, loss)  # warms up
     with timeline.record(devices) as trace:
         np.dot(obstacle, obstacle)
-        gradients(stages, make(2, CHUNKS), X, y, loss, in_order)
+        gradients(stages, make(2, CHUNKS), X, y, loss)
     return trace
 
 
@@ -188,26 +174,19 @@ def work(trace, device):
     return [e for e in trace.of(trace.devices[device]) if e.name in known]
 
 
-def done_before(make, in_order):
+def done_before(make):
     """What the first device has done when the second begins."""
-    trace = recorded(make, in_order)
+    trace = recorded(make)
     first, second = work(trace, 0), work(trace, 1)
     return [e.name for e in first if e.end <= second[0].start]
 
 
 @every_schedule
 def test_in_order_each_device_works_as_its_schedule_says(make):
-    trace = recorded(make, in_order=True)
+    trace = recorded(make)
     for device, order in enumerate(make(2, CHUNKS)):
         expected = [name for kind, _ in order for name in NAMES[kind]]
         assert [e.name for e in work(trace, device)] == expected
-
-
-@every_schedule
-def test_left_to_the_engine_the_second_device_waits_until_the_first_has_done_all(make):
-    tell("all of the first device's work came first:",
-         lambda ran: ran == ["FullyConnected"] * PER_STAGE * CHUNKS,
-         lambda: done_before(make, in_order=False))  # fmt: skip
 
 
 @every_schedule
@@ -215,7 +194,7 @@ def test_in_order_the_second_device_starts_long_before(make):
     """In one of a few runs: on busy cores its thread may have to wait for one."""
     tell("a part of the first device's work came first:",
          lambda ran: len(ran) < PER_STAGE * CHUNKS,
-         lambda: done_before(make, in_order=True), tries=8)  # fmt: skip
+         lambda: done_before(make), tries=8)  # fmt: skip
 
 
 def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():
@@ -237,16 +216,19 @@ def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():
         assert peak - other > fewer * micro_batch // 2
 
 
-@pytest.mark.parametrize("p, m, n, targets, message", [
-    (2, 8, 5, 5, "8 micro-batches of 5 examples: use 5 at the most"),
-    (3, 2, 6, 6, "a schedule for 3 stages, but 2"),
-    (2, 2, 6, 4, "X has 6 examples, y has 4"),
+@pytest.mark.parametrize("schedule, n, targets, message", [
+    (gpipe(2, 8), 5, 5, "8 micro-batches of 5 examples: use 5 at the most"),
+    (gpipe(3, 2), 6, 6, "a schedule for 3 stages, but 2"),
+    (gpipe(2, 2), 6, 4, "X has 6 examples, y has 4"),
+    ([order[::-1] for order in gpipe(2, 2)], 4, 4, "the schedule is stuck"),
 ])  # fmt: skip
-def test_a_minibatch_that_does_not_fit_is_refused(p, m, n, targets, message):
+def test_what_does_not_fit_is_refused_before_anything_runs(
+    schedule, n, targets, message
+):
     stages = dense_stages(init_dense(2, 3), try_all_devices(2))
     X, y = minibatch(n, 3)[0], minibatch(targets, 3)[1]
     with pytest.raises(ValueError, match=message):
-        gradients(stages, gpipe(p, m), X, y, loss)
+        gradients(stages, schedule, X, y, loss)
 
 
 def test_a_cut_that_leaves_a_stage_empty_is_refused():
@@ -254,13 +236,3 @@ def test_a_cut_that_leaves_a_stage_empty_is_refused():
         dense_stages(init_dense(2, 3), try_all_devices(3))
     with pytest.raises(ValueError, match="no parameters: give it to its neighbour"):
         Stage(dense, [], try_all_devices(1)[0])
-
-
-def test_a_schedule_that_gets_stuck_is_refused_before_anything_runs():
-    stuck = gpipe(2, 2)
-    stuck[0].reverse()
-    stages = dense_stages(init_dense(2, 3), try_all_devices(2))
-    with pytest.raises(ValueError, match="stuck"):
-        gradients(stages, stuck, *minibatch(4, 3), loss)
-    with pytest.raises(ValueError, match="stuck"):
-        clock(stuck)
