@@ -8,6 +8,8 @@ a measurement (`layer_costs`), a data sheet or a guess.
 import math
 from itertools import product
 
+from ..checks import whole_number
+
 
 def balance(times, k, memory=None, limits=None, crossing=None, names=None):
     """The contiguous placement of layers on `k` devices with the smallest bottleneck.
@@ -126,10 +128,9 @@ def _at_the_ends(crossing, start, stop):
 
 
 def _checked_memory(memory, limits, n, k):
-    if (memory is None) != (limits is None):
-        raise ValueError("give memory and limits together, or neither")
-    memory = [0] * n if memory is None else list(memory)
-    limits = [math.inf] * k if limits is None else list(limits)
+    if memory is None and limits is None:
+        memory, limits = [0] * n, [math.inf] * k
+    memory, limits = ([] if x is None else list(x) for x in (memory, limits))
     check_length("memory sizes", memory, n, "layers")
     check_length("limits", limits, k, "devices")
     check_numbers("the memory of layer", memory)
@@ -146,9 +147,7 @@ def _does_not_fit(nearest, memory, limits, names):
             f"layer {names[largest]} needs {memory[largest]:,} bytes, {over:,} more "
             "than any device has: split the layer itself, or use a smaller batch"
         )
-    held = [0] * len(limits)
-    for device, size in zip(nearest, memory):
-        held[device] += size
+    held = device_times(nearest, memory, len(limits))
     device = max(range(len(limits)), key=lambda d: held[d] - limits[d])
     layers = ", ".join(name for name, d in zip(names, nearest) if d == device)
     return (
@@ -160,8 +159,7 @@ def _does_not_fit(nearest, memory, limits, names):
 
 def _checked(times, k, crossing):
     """`times` as rows with a column per device, `crossing` as a list; or an error."""
-    if not isinstance(k, int) or k < 1:
-        raise ValueError(f"a placement needs a whole number of devices, not k={k!r}")
+    whole_number("k", k)
     table = [list(t) if hasattr(t, "__iter__") else [t] * k for t in times]
     if not table:
         raise ValueError("there are no layers to place: give a time for each")

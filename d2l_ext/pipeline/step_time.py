@@ -4,7 +4,8 @@ from collections import namedtuple
 from dataclasses import dataclass
 from itertools import groupby
 
-from .partition import check_numbers
+from ..checks import whole_number
+from .partition import check_length, check_numbers
 
 #: What a device did, from `start` to `end`: milliseconds. `kind`: `'forward'`,
 #: `'backward'` or `'copy'`; of `layer`, at time step `t`.
@@ -118,13 +119,7 @@ def reads(kind, i, t, layers, seq_len):
 def _check(placement, layers, seq_len):
     if not layers:
         raise ValueError("there are no layers: give a list of Layer")
-    if len(placement) != len(layers):
-        raise ValueError(
-            f"the placement {placement} names {len(placement)} devices for "
-            f"{len(layers)} layers: name one for each"
-        )
-    if seq_len < 1:
-        raise ValueError(f"a sequence has one time step at least, not {seq_len}")
-    for layer in layers:
-        costs = [layer.forward, layer.backward, layer.crossing]
-        check_numbers(f"of forward, backward, crossing of {layer.name}, number", costs)
+    check_length("devices", placement, len(layers), "layers")
+    whole_number("seq_len", seq_len)
+    for cost in ("forward", "backward", "crossing"):
+        check_numbers(f"{cost} of layer", [getattr(layer, cost) for layer in layers])
