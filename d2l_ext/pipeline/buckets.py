@@ -1,9 +1,12 @@
 """Sequences of different lengths: batches by length, a bound graph for each length."""
 
+from bisect import bisect_left
+
 import mxnet as mx
 import numpy
 from mxnet.io import DataBatch, DataDesc, DataIter
 
+from ..checks import whole_number
 from .graph import bind
 
 #: The label of a place that holds no character: its loss does not count.
@@ -42,9 +45,8 @@ class BucketIter(DataIter):
     `sequences`: lists of character numbers; the last one is only a label. `lengths`:
     the buckets, in time steps. Places behind a sequence's end have data 0 and the label
     `PAD`; the last batch of a bucket is filled with empty sequences. `batch_size`: N.
-    `too_long`: `'error'` or `'drop'`, what to do with a sequence that no bucket holds;
-    `dropped` counts those. `states`: shapes of further inputs, which stay zero:
-    {name: shape}. `seed`: of the order of batches, a new one after each `reset`.
+    `states`: shapes of further inputs, which stay zero: {name: shape}. The order of
+    batches is a new one after each `reset`, the same in every run.
 
     A batch has `bucket_key` T, `data[0]` and `label[0]` (T, N), float32, and `count`,
     the labels that are characters. `provide_data` and `provide_label` of the iterator
@@ -53,20 +55,22 @@ class BucketIter(DataIter):
     *Buckets*.
     """
 
-    def __init__(self, sequences, lengths, batch_size, *, too_long="error",
-                 states=None, seed=0):  # fmt: skip
+    def __init__(self, sequences, lengths, batch_size, states=None):
         super().__init__(batch_size)
-        _check(sequences, lengths, batch_size, too_long)
-        self.lengths, self.states = sorted(set(lengths)), dict(states or {})
-        self._rng = numpy.random.RandomState(seed)
-        by_length, self.dropped = _sort(sequences, self.lengths, too_long)
+        _check(sequences, lengths, batch_size)
+        lengths, self.states = sorted(set(lengths)), states or {}
+        self._rng = numpy.random.RandomState(0)
+        by_length = {T: [] for T in lengths}
+        for row in sequences:
+            T = lengths[bisect_left(lengths, len(row) - 1)]
+            by_length[T].append(row)
         self._batches = [
             self._batch(T, rows[i : i + batch_size])
             for T, rows in by_length.items()
             for i in range(0, len(rows), batch_size)
         ]
-        self.default_bucket_key = self.lengths[-1]
-        self.provide_data, self.provide_label = self._describe(self.lengths[-1])
+        self.default_bucket_key = lengths[-1]
+        self.provide_data, self.provide_label = self._describe(lengths[-1])
         self.reset()
 
     def reset(self):
@@ -140,36 +144,19 @@ class Buckets:
         self.params = longest.params
 
 
-def _check(sequences, lengths, batch_size, too_long):
+def _check(sequences, lengths, batch_size):
     if not len(sequences):
         raise ValueError("no sequences: the text is empty, or everything was left out")
-    short = [i for i, row in enumerate(sequences) if len(row) < 2]
-    if short:
-        raise ValueError(
-            f"sequence {short[0]} has {len(sequences[short[0]])} characters: it takes "
-            "two at least, one to read and one to predict"
-        )
-    if batch_size < 1 or not lengths or min(lengths) < 1:
-        raise ValueError(
-            f"batch_size={batch_size} and buckets {list(lengths)} must be 1 at least"
-        )
-    if too_long not in ("error", "drop"):
-        raise ValueError(f"too_long={too_long!r}: write 'error' or 'drop'")
-
-
-def _sort(sequences, lengths, too_long):
-    """Sequences by bucket, {T: rows}, and how many no bucket holds."""
-    by_length = {T: [] for T in lengths}
-    dropped = 0
+    whole_number("batch_size", batch_size)
+    whole_number("the shortest bucket", min(lengths, default=0))
     for i, row in enumerate(sequences):
-        T = next((T for T in lengths if len(row) - 1 <= T), None)
-        if T is not None:
-            by_length[T].append(row)
-        elif too_long == "drop":
-            dropped += 1
-        else:
+        if len(row) < 2:
+            raise ValueError(
+                f"sequence {i} has {len(row)} characters: it takes two at least, one "
+                "to read and one to predict"
+            )
+        if len(row) - 1 > max(lengths):
             raise ValueError(
                 f"sequence {i} has {len(row) - 1} time steps, the largest bucket "
-                f"{lengths[-1]}: add a bucket, or drop such with too_long='drop'"
+                f"{max(lengths)}: add a bucket, or leave the sequence out"
             )
-    return by_length, dropped
