@@ -17,4 +17,4 @@
 
 from .. import lazy
 
-__getattr__ = lazy.names(__name__, graph="BULK Pipeline bind placement split")
+__getattr__ = lazy.names(__name__, graph="Pipeline bind placement split")

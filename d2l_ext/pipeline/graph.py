@@ -1,18 +1,13 @@
 """A graph whose groups live on several devices: place, bind, count and train it."""
 
 import json
-import os
 from collections import Counter, namedtuple
-from contextlib import contextmanager
 from math import prod
 
 import mxnet as mx
 
-#: Read by MXNet whenever a symbol is bound.
-BULK = "MXNET_EXEC_BULK_EXEC_TRAIN"
 #: Bytes of one training step from one device to another, and the copies they take.
 Crossing = namedtuple("Crossing", "source target forward backward copies")
-ITEMSIZE = 4  # bytes of a float32
 
 
 def split(names, cuts):
@@ -46,7 +41,6 @@ def placement(parts, devices):
         )
     group2ctx = {}
     for part, device in zip(parts, devices):
-        _check_there(device)
         for name in part:
             if name in group2ctx:
                 raise ValueError(
@@ -56,30 +50,30 @@ def placement(parts, devices):
     return group2ctx
 
 
-def bind(symbol, group2ctx, shapes, params=None, shared=None, grad_req="write"):
+def bind(symbol, group2ctx, shapes, params=None, shared=None):
     """Make `symbol` runnable, with each group on its device: returns a `Pipeline`.
 
     `group2ctx`: the context of every `ctx_group` of the symbol, as `placement`
     gives it. `shapes`: of the inputs; all other arguments are parameters. `params`:
     initial values by name, which are copied; default zeros. `shared`: a `Pipeline`
-    of another length, whose parameters, gradients and memory this one uses.
-    `grad_req`: what backward does with the parameters' gradients, `'write'` or
-    `'add'`; inputs get none.
+    of another length, whose parameters, gradients and memory this one uses. Inputs get
+    no gradient.
 
     Raises `ValueError` for what has no device, and for `params` that lack a name.
     Source: `group2ctx` of MXNet's `Symbol.simple_bind`. Developed in the chapter
     *The LSTM as a pipeline*.
     """
-    _check_placed(symbol, group2ctx)
+    _check_placed(groups(symbol), group2ctx)
     names = [n for n in symbol.list_arguments() if n not in shapes]
     missing = [] if params is None else [n for n in names if n not in params]
     if missing:
         raise ValueError(f"params lack {missing}, which the symbol needs")
-    with _one_by_one():
+    # No bulks: who waits for one result would wait for all of its bulk.
+    with mx.test_utils.environment("MXNET_EXEC_BULK_EXEC_TRAIN", "0"):
         executor = symbol.simple_bind(
             ctx=next(iter(group2ctx.values())),
             group2ctx=group2ctx,
-            grad_req={n: grad_req if n in names else "null"
+            grad_req={n: "null" if n in shapes else "write"
                       for n in symbol.list_arguments()},
             shared_arg_names=names if shared else None,
             shared_exec=shared.executor if shared else None,
@@ -155,9 +149,9 @@ def crossings(symbol, group2ctx, shapes):
             if source == target or (i, output, target) in seen:
                 continue
             seen.add((i, output, target))
-            nbytes, back = graph.nbytes(i, output), int(graph.has_gradient[i])
+            size, back = nbytes(graph.shapes[i][output]), int(graph.has_gradient[i])
             total.setdefault((source, target), Counter()).update(
-                forward=nbytes, backward=nbytes * back, copies=1 + back
+                forward=size, backward=size * back, copies=1 + back
             )
     return [Crossing(*ends, **counted) for ends, counted in total.items()]
 
@@ -172,76 +166,76 @@ def param_bytes(symbol, group2ctx, shapes):
     total = {device: 0 for device in group2ctx.values()}
     for i, node in enumerate(graph.nodes):
         if graph.is_parameter(node):
-            total[group2ctx[group_of(node)]] += graph.nbytes(i, 0)
+            total[group2ctx[group_of(node)]] += nbytes(graph.shapes[i][0])
     return total
 
 
 class Graph:
     """The nodes of a symbol, as its `json` has them, and the shape of every value.
 
-    `shapes`: of the inputs, by name.
+    `shapes`: of the inputs, by name. Then `shapes[i]` has those of node i's results.
     """
 
     def __init__(self, symbol, shapes):
         self.json = json.loads(symbol.tojson())
-        self.nodes, self._first = self.json["nodes"], self.json["node_row_ptr"]
-        self._shapes = symbol.get_internals().infer_shape(**shapes)[1]
-        self._inputs = set(shapes)
+        self.nodes, self._inputs = self.json["nodes"], set(shapes)
+        found = symbol.get_internals().infer_shape(**shapes)[1]
+        first = self.json["node_row_ptr"]  # where each node's results start
+        self.shapes = [found[a:b] for a, b in zip(first, first[1:])]
         self.has_gradient = []
         for node in self.nodes:  # inputs come before what they go into
-            found = any(self.has_gradient[i] for i, *_ in node["inputs"])
-            self.has_gradient.append(found or self.is_parameter(node))
+            has = any(self.has_gradient[i] for i, *_ in node["inputs"])
+            self.has_gradient.append(has or self.is_parameter(node))
 
     def is_parameter(self, node):
         """Whether a node is a variable, and no input."""
         return node["op"] == "null" and node["name"] not in self._inputs
 
-    def shape(self, i, output):
-        """The shape of an output of node i."""
-        return self._shapes[self._first[i] + output]
-
-    def nbytes(self, i, output):
-        """Bytes of an output of node i."""
-        return ITEMSIZE * prod(self.shape(i, output))
-
-
-@contextmanager
-def _one_by_one():
-    """Keep MXNet from making bulks: who waits for one result would wait for all."""
-    before = os.environ.get(BULK)
-    os.environ[BULK] = "0"
-    try:
-        yield
-    finally:
-        del os.environ[BULK]
-        os.environ.update({} if before is None else {BULK: before})
+    def members(self, group):
+        """The nodes of a group, by number. Raises `ValueError` if there are none."""
+        found = {i: x for i, x in enumerate(self.nodes) if group_of(x) == group}
+        if not found:
+            names = sorted({group_of(node) for node in self.nodes} - {None})
+            raise ValueError(f"there is no group {group!r}, only {names}")
+        return found
 
 
-def _check_there(device):
-    if device.device_type == "gpu" and device.device_id >= mx.context.num_gpus():
-        raise ValueError(
-            f"there is no {device}: MXNet sees {mx.context.num_gpus()} GPUs on this "
-            "machine. Use devices.try_all_devices(k), or CPU contexts."
-        )
+def nbytes(shape):
+    """Bytes of a float32 array."""
+    return 4 * prod(shape)
 
 
-def _check_placed(symbol, group2ctx):
-    for node in json.loads(symbol.tojson())["nodes"]:
-        group = group_of(node)
-        if group is None:
+def groups(symbol):
+    """Names of the `ctx_group`s of `symbol`, in the order in which data reach them.
+
+    Raises `ValueError` for a node that is in no group.
+    """
+    nodes = json.loads(symbol.tojson())["nodes"]
+    for node in nodes:
+        if group_of(node) is None:
             raise ValueError(
                 f"node {node['name']!r} is in no group: make it inside "
                 "mx.AttrScope(ctx_group=…), so that it can be placed"
             )
+    nodes.sort(key=lambda node: node["op"] == "null")  # variables may come early
+    return list(dict.fromkeys(map(group_of, nodes)))
+
+
+def group_of(node):
+    """The `ctx_group` of a node of a symbol's JSON, or None."""
+    return node.get("attrs", {}).get("__ctx_group__")
+
+
+def _check_placed(names, group2ctx):
+    for group in names:
         if group not in group2ctx:
             raise ValueError(
                 f"group {group!r} has no device: the placement names only "
                 f"{sorted(group2ctx)}"
             )
     for device in group2ctx.values():
-        _check_there(device)
-
-
-def group_of(node):
-    """The `ctx_group` of a node of a symbol's JSON, or None."""
-    return node.get("attrs", {}).get("__ctx_group__")
+        if device.device_type == "gpu" and device.device_id >= mx.context.num_gpus():
+            raise ValueError(
+                f"there is no {device}: MXNet sees {mx.context.num_gpus()} GPUs on "
+                "this machine. Use devices.try_all_devices(k), or CPU contexts."
+            )

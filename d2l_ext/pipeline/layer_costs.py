@@ -4,13 +4,12 @@ A layer is a `ctx_group`, which is cut out of the graph and run alone.
 """
 
 import json
-from math import prod
 from statistics import median
 from time import perf_counter
 
 import mxnet as mx
 
-from .graph import ITEMSIZE, Graph, group_of
+from .graph import Graph, group_of, groups, nbytes
 from .step_time import Layer
 
 
@@ -55,39 +54,19 @@ def count(symbol, group, shapes):
     Activations, the results of its operators, are an upper bound, as MXNet gives some
     of their memory to others. Gradients come on top. `shapes`: as in `measure`.
     """
-    part, inputs = subgraph(symbol, group, shapes)
-    arguments, _, _ = part.infer_shape(**inputs)
-    _, everything, _ = part.get_internals().infer_shape(**inputs)
-    sizes = dict(zip(part.list_arguments(), map(prod, arguments)))
-    parameters = sum(size for name, size in sizes.items() if name not in inputs)
-    activations = sum(map(prod, everything)) - sum(sizes.values())
-    return {
-        "parameter_bytes": ITEMSIZE * parameters,
-        "activation_bytes": ITEMSIZE * activations,
-    }
+    graph, parameters, activations = Graph(symbol, shapes), 0, 0
+    for i, node in graph.members(group).items():
+        if node["op"] != "null":
+            activations += sum(map(nbytes, graph.shapes[i]))
+        elif graph.is_parameter(node):
+            parameters += nbytes(graph.shapes[i][0])
+    return {"parameter_bytes": parameters, "activation_bytes": activations}
 
 
 def is_whole(symbol, group):
     """Whether a group of `lstm.lstm_unroll` works on all time steps at once."""
     concatenated = len(symbol.list_outputs()) == 1
     return group == "embed" or (group == "decode" and concatenated)
-
-
-def groups(symbol):
-    """Names of the `ctx_group`s of `symbol`, in the order in which data reach them.
-
-    Raises `ValueError` for an operator that is in no group.
-    """
-    names = {}
-    for node in json.loads(symbol.tojson())["nodes"]:
-        if node["op"] != "null":
-            names[group_of(node)] = None
-            if None in names:
-                raise ValueError(
-                    f"node {node['name']!r} is in no group: make it inside "
-                    "mx.AttrScope(ctx_group=…)"
-                )
-    return list(names)
 
 
 def subgraph(symbol, group, shapes):
@@ -98,37 +77,33 @@ def subgraph(symbol, group, shapes):
     becomes an output. `shapes`: of the inputs of `symbol`, by name. Source: the JSON
     that `Symbol.tojson` writes. Developed in *Where to cut*.
     """
-    if group not in groups(symbol):
-        raise ValueError(f"there is no group {group!r}, only {groups(symbol)}")
     whole = Graph(symbol, shapes)
-    nodes = whole.nodes
     kept, place, inputs = [], {}, {}
 
     def variable(source, output):
         """The place of a variable for what another group made."""
-        name = f"{nodes[source]['name']}_{output}"
+        name = f"{whole.nodes[source]['name']}_{output}"
         if name not in place:
-            inputs[name] = whole.shape(source, output)
+            inputs[name] = whole.shapes[source][output]
             place[name] = len(kept)
             kept.append({"op": "null", "name": name, "inputs": []})
         return place[name]
 
-    for i, node in enumerate(nodes):
-        if group_of(node) == group:
-            reads = [
-                [place[source], output, 0] if source in place
-                else [variable(source, output), 0, 0]
-                for source, output, *_ in node["inputs"]
-            ]  # fmt: skip
-            place[i] = len(kept)
-            kept.append({**node, "inputs": reads})
-            if node["op"] == "null" and node["name"] in shapes:
-                inputs[node["name"]] = shapes[node["name"]]
+    for i, node in whole.members(group).items():
+        reads = [
+            [place[source], output, 0] if source in place
+            else [variable(source, output), 0, 0]
+            for source, output, *_ in node["inputs"]
+        ]  # fmt: skip
+        place[i] = len(kept)
+        kept.append({**node, "inputs": reads})
+        if node["op"] == "null" and node["name"] in shapes:
+            inputs[node["name"]] = shapes[node["name"]]
     heads = [[place[i], output, 0] for i, output in _leaving(whole, group)]
     arguments = [i for i, node in enumerate(kept) if node["op"] == "null"]
     # The attributes hold MXNet's version, without which it takes the graph for old.
     cut = {**whole.json, "nodes": kept, "arg_nodes": arguments, "heads": heads}
-    del cut["node_row_ptr"]  # where each node's results start: MXNet counts again
+    del cut["node_row_ptr"]  # MXNet counts again
     return mx.sym.load_json(json.dumps(cut)), inputs
 
 

@@ -123,22 +123,6 @@ def test_the_parameters_given_are_copied():
     assert bound.params["embed_weight"].asnumpy().max() <= 0.1
 
 
-def test_gradients_can_be_added_up_over_minibatches():
-    symbol, shapes = lstm.lstm_unroll(1, 2, 5, H, V), lstm.input_shapes(1, 2, N, H)
-    params = lstm.init_params(symbol, shapes, scale=0.5)
-    group2ctx = pipeline.placement([lstm.groups(1)], ONE)
-    write, add = (
-        pipeline.bind(symbol, group2ctx, shapes, params, grad_req=how)
-        for how in ("write", "add")
-    )
-    for bound in write, add:
-        bound.forward_backward(*batch(2))
-        bound.forward_backward(*batch(2))
-    for name, grad in write.gradients().items():
-        twice = add.gradients()[name].asnumpy()
-        numpy.testing.assert_allclose(twice, 2 * grad.asnumpy(), atol=1e-6)
-
-
 def test_a_shorter_pipeline_can_share_parameters_and_gradients():
     long = make(1, 4, [lstm.groups(1)], ONE)
     short = pipeline.bind(lstm.lstm_unroll(1, 2, 5, H, V), long.group2ctx,
@@ -189,12 +173,10 @@ def test_a_group_in_two_places_is_refused():
         pipeline.placement([["embed"], ["embed", "layer0"]], TWO)
 
 
-def test_a_device_that_is_not_there_is_refused_early_and_late(monkeypatch):
+def test_a_device_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(mx.context, "num_gpus", lambda: 0)
-    with pytest.raises(ValueError, match=r"there is no gpu\(1\): MXNet sees 0 GPUs"):
-        pipeline.placement([["embed"]], [mx.gpu(1)])
     group2ctx = {name: mx.gpu(1) for name in lstm.groups(1)}
-    with pytest.raises(ValueError, match=r"there is no gpu\(1\)"):
+    with pytest.raises(ValueError, match=r"there is no gpu\(1\): MXNet sees 0 GPUs"):
         pipeline.bind(lstm.lstm_unroll(1, 2, 5, H, V), group2ctx,
                       lstm.input_shapes(1, 2, N, H))  # fmt: skip
 
