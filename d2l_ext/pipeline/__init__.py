@@ -10,9 +10,8 @@
 | `step_time` | a step under a placement, predicted | Where to cut: pipeline parallelism with unequal layers |
 | `buckets` | sequences of different lengths: a graph for each | Buckets: sequences of different lengths |
 | `schedule` | GPipe and 1F1B as data: the clock, the bubble | Micro-batches: pipeline parallelism with GPipe and 1F1B |
-| `microbatch` | stages on devices, and the loop that runs a schedule on them | Micro-batches: pipeline parallelism with GPipe and 1F1B |
+| `microbatch` | stages on devices, their backward work whole or divided, and the loop that runs a schedule | Micro-batches: pipeline parallelism with GPipe and 1F1B, Shorter bubbles: interleaved 1F1B and zero-bubble pipelines |
 | `short_bubbles` | interleaved and zero-bubble schedules as data | Shorter bubbles: interleaved 1F1B and zero-bubble pipelines |
-| `split_backward` | stages whose backward work has two parts | Shorter bubbles: interleaved 1F1B and zero-bubble pipelines |
 """  # noqa: E501  (a table)
 
 from .. import lazy

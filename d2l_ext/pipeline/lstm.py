@@ -81,12 +81,9 @@ def _fused(x, h, weights, num_hidden, name):
 
 
 def _eight(x, h, weights, num_hidden, name):
-    def rows(parameter, k):
-        first = k * num_hidden
-        return mx.sym.slice_axis(parameter, axis=0, begin=first, end=first + num_hidden)
-
+    gates = [mx.sym.SliceChannel(rows, num_outputs=4, axis=0) for rows in weights]
     for k, gate in enumerate(GATES):
-        i2h_weight, i2h_bias, h2h_weight, h2h_bias = (rows(p, k) for p in weights)
+        i2h_weight, i2h_bias, h2h_weight, h2h_bias = (rows[k] for rows in gates)
         i2h = mx.sym.FullyConnected(x, i2h_weight, i2h_bias, num_hidden=num_hidden,
                                     name=f"{name}_i2h_{gate}")  # fmt: skip
         h2h = mx.sym.FullyConnected(h, h2h_weight, h2h_bias, num_hidden=num_hidden,

@@ -1,7 +1,7 @@
 """Schedules with shorter bubbles: several stages a device, backward in two parts.
 
 A schedule is a list with an entry per device: the list of `Op` that it does, in order.
-Nothing here runs; `microbatch` runs it, on stages of `split_backward`.
+Nothing here runs; `microbatch` runs it, on stages that divide their backward work.
 """
 
 from collections import namedtuple

@@ -64,7 +64,7 @@ def simulate(placement, layers, seq_len):
     """
     _check(placement, layers, seq_len)
     free = dict.fromkeys(placement, 0.0)
-    there = {}  # (device, kind, layer, t): when this result is on this device
+    there = {}  # (device, kind, layer): when the layer's latest result is on the device
     spans = []
 
     def work(device, kind, i, t, ms, since=0.0):
@@ -75,15 +75,15 @@ def simulate(placement, layers, seq_len):
 
     for kind, i, t in cells(layers, seq_len):
         here, count = placement[i], 1 if layers[i].whole else seq_len
-        needs = reads(kind, i, t, layers, seq_len)
-        since = max((there[(here, *need)] for need in needs), default=0.0)
+        source, reader = (i - 1, i + 1) if kind == "forward" else (i + 1, i - 1)
+        # In this order, the latest result of the source is the one that is read.
+        since = there.get((here, kind, source), 0.0)
         ms = getattr(layers[i], kind) / count
-        there[here, kind, i, t] = work(here, kind, i, t, ms, since)
-        reader = i + 1 if kind == "forward" else i - 1
+        there[here, kind, i] = work(here, kind, i, t, ms, since)
         if 0 <= reader < len(layers) and placement[reader] != here:
             # Both ways, what crosses is as large as the output of the lower layer.
             ms = layers[min(i, reader)].crossing / count
-            there[placement[reader], kind, i, t] = work(here, "copy", i, t, ms)
+            there[placement[reader], kind, i] = work(here, "copy", i, t, ms)
     return spans
 
 
@@ -104,16 +104,6 @@ def cells(layers, seq_len):
         forward += [(i, t) for t in range(1 if whole else seq_len) for i in together]
     backward = [("backward", i, t) for i, t in reversed(forward)]
     return [("forward", i, t) for i, t in forward] + backward
-
-
-def reads(kind, i, t, layers, seq_len):
-    """What cell t of layer i reads from its neighbour: a list of (kind, layer, t)."""
-    source = i - 1 if kind == "forward" else i + 1
-    if not 0 <= source < len(layers):
-        return []
-    if layers[i].whole and not layers[source].whole:
-        return [(kind, source, s) for s in range(seq_len)]
-    return [(kind, source, 0 if layers[source].whole else t)]
 
 
 def _check(placement, layers, seq_len):

@@ -4,8 +4,8 @@ import re
 from collections import namedtuple
 
 #: A layer's work on one time step, as it ran, from its first matrix product to the end
-#: of its last; `spans`: (start, end) of each. Times in milliseconds.
-Cell = namedtuple("Cell", "layer step kind device start end spans")
+#: of its last, in milliseconds.
+Cell = namedtuple("Cell", "layer step kind device start end")
 PRODUCT = re.compile(
     r"Op:(?:_backward_)?FullyConnected, Name=(\S+)\n(?:.*\n)*?\s*__ctx_group__=(\S+)"
 )
@@ -59,7 +59,7 @@ def cells(trace, pipeline):
     `trace`: a `Timeline` of one `forward_backward` of `pipeline`. The n-th product on a
     device is the n-th of `products`. Raises `ValueError` for another number of them.
     """
-    spans = {}
+    events = {}
     for lane, names in products(pipeline).items():
         ran = [e for e in trace.of(lane) if e.name.endswith("FullyConnected")]
         if len(ran) != len(names):
@@ -72,5 +72,5 @@ def cells(trace, pipeline):
             if found:
                 layer, step, back = found.groups()
                 key = int(layer), int(step), "backward" if back else "forward", lane
-                spans.setdefault(key, []).append((event.start, event.end))
-    return [Cell(*key, ran[0][0], ran[-1][1], ran) for key, ran in spans.items()]
+                events.setdefault(key, []).append(event)
+    return [Cell(*key, ran[0].start, ran[-1].end) for key, ran in events.items()]

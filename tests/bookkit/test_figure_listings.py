@@ -20,7 +20,7 @@ from bookkit.figures import (
 )
 from d2l_ext.data_parallel import allreduce, halving, lenet, step
 from d2l_ext.devices import try_all_devices
-from d2l_ext.pipeline import microbatch, split_backward
+from d2l_ext.pipeline import microbatch
 from d2l_ext.tensor_parallel import ring_attention
 
 
@@ -125,7 +125,7 @@ def test_a_pipeline_marks_each_work_that_runs(title):
         many = 4 if "inter" in title else 2
         layers = [[(microbatch.dense, params[2 * s :][:2])] for s in range(many)]
         places = try_all_devices(2) * 2
-        stages = [split_backward.SplitStage(*x) for x in zip(layers, places)]
+        stages = [microbatch.SplitStage(*x) for x in zip(layers, places)]
     ran = traced(pipeline_schedule.CODE, (microbatch.gradients,),
                  lambda: microbatch.gradients(stages, make(2, 4), X, X,
                                               lambda out, y: out - y))  # fmt: skip

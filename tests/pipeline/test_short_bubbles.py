@@ -6,8 +6,8 @@ import pytest
 from mxnet import np, npx
 
 from d2l_ext.devices import storage, try_all_devices
-from d2l_ext.pipeline import microbatch, split_backward
-from d2l_ext.pipeline.microbatch import gradients
+from d2l_ext.pipeline import microbatch
+from d2l_ext.pipeline.microbatch import SplitStage, gradients
 from d2l_ext.pipeline.schedule import one_f_one_b
 from d2l_ext.pipeline.short_bubbles import (
     Op,
@@ -17,7 +17,6 @@ from d2l_ext.pipeline.short_bubbles import (
     waiting,
     zero_bubble,
 )
-from d2l_ext.pipeline.split_backward import SplitStage
 
 npx.set_np()
 
@@ -143,8 +142,8 @@ def test_nothing_is_held_when_a_step_is_over():
 def test_a_gradient_that_nobody_needs_is_not_computed(first, asked, monkeypatch):
     """That of the network's input: the first stage ends with its first layer's."""
     (stage,) = stages_of(microbatch.init_dense(2, 3), try_all_devices(1), 1)
-    real, found = split_backward._gradients, []
-    monkeypatch.setattr(split_backward, "_gradients",
+    real, found = microbatch._gradients, []
+    monkeypatch.setattr(microbatch, "_gradients",
                         lambda *args: found.append(args) or real(*args))  # fmt: skip
     X = np.ones((4, 3))
     stage.begin({})
