@@ -22,37 +22,25 @@ def count(parts, devices=TWO, **options):
     return graph.crossings(symbol, pipeline.placement(parts, devices), shapes)
 
 
-def test_nothing_crosses_on_one_device():
-    assert count([lstm.groups(L)]) == []
+@pytest.mark.parametrize("parts, expected", [
+    ([lstm.groups(L)], []),
+    (CONTIGUOUS, [(*TWO, T * HIDDEN, T * HIDDEN, 2 * T)]),
+    (INTERLEAVED, [(*TWO, 2 * T * HIDDEN, 2 * T * HIDDEN, 4 * T),
+                   (*TWO[::-1], T * HIDDEN, T * HIDDEN, 2 * T)]),
+])  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"fused": False}, {"concat_decode": False}])
+def test_a_hidden_state_crosses_per_step_once_and_its_gradient(
+    parts, expected, options
+):
+    assert count(parts, **options) == expected
 
 
-def test_neighbours_pass_on_a_hidden_state_per_step_and_get_its_gradient():
-    (only,) = count(CONTIGUOUS)
-    assert only == (*TWO, T * HIDDEN, T * HIDDEN, 2 * T)
-
-
-def test_interleaved_layers_cross_three_times_as_much():
-    there, back = count(INTERLEAVED)
-    assert (there.source, there.target) == tuple(TWO) == (back.target, back.source)
-    assert there[2:] == (2 * T * HIDDEN, 2 * T * HIDDEN, 4 * T)
-    assert back[2:] == (T * HIDDEN, T * HIDDEN, 2 * T)
-
-
-@pytest.mark.parametrize("concat_decode", [True, False])
-def test_the_decoder_gets_every_step_whether_it_decodes_each_or_all(concat_decode):
-    parts = pipeline.split(lstm.groups(L), [5])
-    (only,) = count(parts, concat_decode=concat_decode)
-    assert only.forward == only.backward == T * HIDDEN
-
-
-def test_a_value_that_four_products_need_crosses_once():
-    assert count(CONTIGUOUS, fused=False) == count(CONTIGUOUS)
-    assert count(INTERLEAVED, fused=False) == count(INTERLEAVED)
-
-
-def test_the_embedding_crosses_with_its_own_size():
+def test_embedding_and_decoder_cross_with_their_own_sizes():
     (only,) = count(pipeline.split(lstm.groups(L), [1]))
     assert only.forward == T * 4 * N * E
+    for apart in ({}, {"concat_decode": False}):
+        (only,) = count(pipeline.split(lstm.groups(L), [5]), **apart)
+        assert only.forward == only.backward == T * HIDDEN
 
 
 def test_labels_have_no_gradient_that_would_cross_back():

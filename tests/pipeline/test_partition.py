@@ -133,16 +133,6 @@ def test_two_halves_of_equal_layers_reach_the_bound_of_the_wavefront(T):
     assert predict((0, 0, 1, 1), layers, T) == pytest.approx(alone / (2 * T / (T + 1)))
 
 
-def test_in_the_wavefront_a_device_is_one_step_behind_the_one_before():
-    starts = {
-        (span.kind, span.layer, span.t): span.start
-        for span in simulate((0, 1), lstm(2), 35)
-    }
-    for t in range(35):
-        assert starts["forward", 0, t] == pytest.approx(t)
-        assert starts["forward", 1, t] == pytest.approx(t + 1)
-
-
 def test_interleaved_layers_wait_for_each_other_as_the_order_is_that_of_the_graph():
     # Of the four layers of a time step, only the last overlaps with the next step.
     T = 35

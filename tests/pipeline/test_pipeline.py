@@ -49,29 +49,19 @@ def assert_equal_to_one_device(num_layers, steps, parts, devices, **options):
         assert one[name].any() != no_state_yet, name
 
 
-# MXNet sums the gradients of a shared parameter in another way from eight on.
-@pytest.mark.parametrize("steps", [1, 7, 8, 9, 35])
-@pytest.mark.parametrize("concat_decode", [True, False])
-def test_two_and_four_devices_give_the_bits_of_one(steps, concat_decode):
-    for cuts, devices in ([3], TWO), ([2, 3, 4], FOUR):
-        parts = pipeline.split(lstm.groups(4), cuts)
-        assert_equal_to_one_device(
-            4, steps, parts, devices, concat_decode=concat_decode
-        )
-
-
 @st.composite
 def placements(draw):
     """Every group on any of four devices, neighbours or not; some stay empty."""
-    num_layers = draw(st.integers(1, 3))
+    num_layers = draw(st.integers(1, 4))
     parts = [[], [], [], []]
     for name in lstm.groups(num_layers):
         parts[draw(st.integers(0, 3))].append(name)
     return num_layers, parts
 
 
-@settings(max_examples=15)
-@given(placements(), st.sampled_from([1, 2, 7, 8, 9]), st.booleans())
+# MXNet sums the gradients of a shared parameter in another way from eight on.
+@settings(max_examples=25)
+@given(placements(), st.sampled_from([1, 2, 7, 8, 9, 35]), st.booleans())
 def test_any_placement_gives_the_bits_of_one_device(placed, steps, concat_decode):
     num_layers, parts = placed
     assert_equal_to_one_device(
@@ -91,19 +81,6 @@ def test_parameters_gradients_and_work_are_where_they_were_placed():
     assert products == [2 * 2 * 3, 2 * 2 * 3 + 2]  # the decoder is on the second
 
 
-def test_training_on_two_devices_is_training_on_one():
-    """The same bits after five updates."""
-    parts = [["embed", "layer0"], ["layer1", "decode"]]
-    both = make(2, 9, [lstm.groups(2)], ONE), make(2, 9, parts, TWO)
-    for bound in both:
-        for seed in range(5):
-            X, y = batch(9, seed)
-            bound.forward_backward(X, y)
-            bound.update(lr=0.5, count=y.size)
-    one, two = ({n: p.asnumpy() for n, p in b.params.items()} for b in both)
-    assert all((one[name] == two[name]).all() for name in one)
-
-
 def test_an_update_is_plain_gradient_descent():
     bound = make(1, 2, [lstm.groups(1)], ONE)
     before = {n: p.asnumpy() for n, p in bound.params.items()}
@@ -121,20 +98,6 @@ def test_the_parameters_given_are_copied():
     bound = pipeline.bind(symbol, group2ctx, shapes, params)
     params["embed_weight"][:] = 7
     assert bound.params["embed_weight"].asnumpy().max() <= 0.1
-
-
-def test_a_shorter_pipeline_can_share_parameters_and_gradients():
-    long = make(1, 4, [lstm.groups(1)], ONE)
-    short = pipeline.bind(lstm.lstm_unroll(1, 2, 5, H, V), long.group2ctx,
-                          lstm.input_shapes(1, 2, N, H), shared=long)  # fmt: skip
-    short.forward_backward(*batch(2))
-    short.update(lr=1.0)
-    for name in long.params:
-        for ours, theirs in (
-            (long.params[name], short.params[name]),
-            (long.gradients()[name], short.gradients()[name]),
-        ):
-            assert ours.asnumpy().any() and (ours == theirs).asnumpy().all(), name
 
 
 # Placements that cannot be

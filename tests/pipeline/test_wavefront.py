@@ -35,12 +35,6 @@ def test_every_step_follows_the_device_and_the_step_before_it(k, num_steps):
     assert wavefront.bound(k, num_steps) == pytest.approx(k * num_steps / len(slots))
 
 
-def test_the_bound_is_two_thirds_of_the_way_with_two_steps():
-    assert wavefront.bound(2, 2) == pytest.approx(4 / 3)
-    assert wavefront.bound(2, 35) == pytest.approx(70 / 36)
-    assert wavefront.bound(1, 35) == wavefront.bound(4, 1) == 1
-
-
 L, T, H, N, V = 4, 6, 8, 3, 11
 
 
