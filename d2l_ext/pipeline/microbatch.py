@@ -62,9 +62,10 @@ class Stage:
     def _wait_in_line(self, *read):
         # The engine knows no order but "after what I read". So an element of what the
         # work reads is multiplied by a one that the device's last work has made.
-        for X in read if self.device in self._turns else []:
-            first = first_element(X)
-            first *= self._turns[self.device]
+        if self.device in self._turns:
+            for X in read:
+                first = first_element(X)
+                first *= self._turns[self.device]
 
     def _let_next(self, result):
         self._turns[self.device] = np.ones_like(first_element(result))
@@ -118,59 +119,6 @@ def gradients(stages, schedule, X, y, loss):
         if kind in ("backward", "weights"):
             stage.add_up(i)
     return losses
-
-
-def dense(X, params):
-    """Equal dense blocks: for each W (d, d), b (d,) in `params`, relu(X Wᵀ + b).
-
-    `X` (n, d); returns (n, d).
-    """
-    for W, b in zip(params[::2], params[1::2]):
-        X = npx.fully_connected(X, W, b, num_hidden=W.shape[0], flatten=False)
-        X = npx.relu(X)
-    return X
-
-
-def init_dense(blocks, width, seed=0, dtype="float32"):
-    """Parameters of `blocks` dense blocks of `width` units: W, b, W, b, … on cpu(0).
-
-    Weights from N(0, 2 / width), biases 0.
-    """
-    mx.random.seed(seed)
-    scale = (2 / width) ** 0.5
-    return [
-        np.random.normal(0, scale, shape).astype(dtype) if len(shape) > 1
-        else np.zeros(shape, dtype=dtype)
-        for shape in [(width, width), (width,)] * blocks
-    ]  # fmt: skip
-
-
-def dense_stages(params, devices):
-    """Cut the dense blocks in `params` into a `Stage` per device, as even as can be.
-
-    Raises `ValueError` for fewer blocks than devices.
-    """
-    blocks = len(params) // 2
-    if blocks < len(devices):
-        raise ValueError(f"{blocks} blocks are too few for {len(devices)} devices")
-    parts = spans(blocks, len(devices))
-    return [Stage(dense, params[2 * a : 2 * b], d) for (a, b), d in zip(parts, devices)]
-
-
-def cut_examples(X, y, chunks):
-    """`X` and `y`, each cut into `chunks` micro-batches, as even as can be."""
-    if len(X) != len(y):
-        raise ValueError(f"X has {len(X)} examples, y has {len(y)}: they must match")
-    if len(X) < chunks:
-        raise ValueError(
-            f"{chunks} micro-batches of {len(X)} examples: use {len(X)} at the most"
-        )
-    return [[a[i:j] for i, j in spans(len(X), chunks)] for a in (X, y)]
-
-
-def first_element(x):
-    """The first element of `x`, a view: to the engine it is the whole array."""
-    return x.reshape_view(-1)[:1]
 
 
 class SplitStage(Stage):
@@ -233,3 +181,56 @@ def _gradients(outs, variables, d_outs):
     """Those of `variables` alone, from those of `outs`, which can be asked again."""
     found = autograd.grad(outs, variables, d_outs, retain_graph=True)
     return [gradient.as_np_ndarray() for gradient in found]
+
+
+def dense(X, params):
+    """Equal dense blocks: for each W (d, d), b (d,) in `params`, relu(X Wᵀ + b).
+
+    `X` (n, d); returns (n, d).
+    """
+    for W, b in zip(params[::2], params[1::2]):
+        X = npx.fully_connected(X, W, b, num_hidden=W.shape[0], flatten=False)
+        X = npx.relu(X)
+    return X
+
+
+def init_dense(blocks, width, seed=0, dtype="float32"):
+    """Parameters of `blocks` dense blocks of `width` units: W, b, W, b, … on cpu(0).
+
+    Weights from N(0, 2 / width), biases 0.
+    """
+    mx.random.seed(seed)
+    scale = (2 / width) ** 0.5
+    return [
+        np.random.normal(0, scale, shape).astype(dtype) if len(shape) > 1
+        else np.zeros(shape, dtype=dtype)
+        for shape in [(width, width), (width,)] * blocks
+    ]  # fmt: skip
+
+
+def dense_stages(params, devices):
+    """Cut the dense blocks in `params` into a `Stage` per device, as even as can be.
+
+    Raises `ValueError` for fewer blocks than devices.
+    """
+    blocks = len(params) // 2
+    if blocks < len(devices):
+        raise ValueError(f"{blocks} blocks are too few for {len(devices)} devices")
+    parts = spans(blocks, len(devices))
+    return [Stage(dense, params[2 * a : 2 * b], d) for (a, b), d in zip(parts, devices)]
+
+
+def cut_examples(X, y, chunks):
+    """`X` and `y`, each cut into `chunks` micro-batches, as even as can be."""
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} examples, y has {len(y)}: they must match")
+    if len(X) < chunks:
+        raise ValueError(
+            f"{chunks} micro-batches of {len(X)} examples: use {len(X)} at the most"
+        )
+    return [[a[i:j] for i, j in spans(len(X), chunks)] for a in (X, y)]
+
+
+def first_element(x):
+    """The first element of `x`, a view: to the engine it is the whole array."""
+    return x.reshape_view(-1)[:1]
