@@ -1,17 +1,157 @@
-"""The checkpoints of a run: the last two are kept, and the last whole one is loaded."""
+"""The checkpoints of a run: each is whole or not there, and the last two are kept.
+
+A checkpoint is one file with arrays and a record. The arrays are an `.npz` as
+`numpy.savez` lays it out, and nothing else. NumPy's own reader unpacks what is in it,
+reserves the memory that a header asks for and evaluates that header as Python. Here
+every size is compared with the bytes that are there before one of them is taken.
+"""
 
 import errno
 import fcntl
+import hashlib
+import io
+import json
+import math
 import os
 import re
 import socket
+import stat
+import struct
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
+from zipfile import BadZipFile, ZipFile
 
-from .checkpoint_file import MAGIC, CheckpointError, read, whole, write
+import numpy as np
 
-__all__ = ["MAGIC", "CheckpointError", "Checkpoints", "read", "step_of", "write"]
-KEEP = 2  # files; the older one is for the case that the newer one is damaged
+MAGIC = b"d2l_ext checkpoint 1\n"
+KEEP = 2  # checkpoints; the older one is for the case that the newer one is damaged
+
+
+class CheckpointError(ValueError):
+    """A file that is no checkpoint, or no longer the one that was written."""
+
+
+def write(path, arrays, record):
+    """Write `arrays`, a dict of NumPy arrays, and `record`, JSON's types, to `path`.
+
+    The file gets its name when all of it is on the disk: whoever is interrupted
+    here, at any moment, leaves the old state of the folder or the new one.
+    Layout: a magic line, the SHA-256 of the rest, and an `.npz` without pickles.
+
+    Raises `OSError` when the disk is full or the folder is not writable.
+    """
+    path = Path(path)
+    payload = _pack(arrays, record)
+    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    try:
+        with part.open("xb") as file:
+            file.write(MAGIC + _sha256(payload) + b"\n")
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def read(path, most=None):
+    """Return `(arrays, record)` from a file that `write` has written.
+
+    `most`: bytes; a larger file is not read. Raises `CheckpointError` when a byte of
+    it is missing or another one, and for what is no file; `OSError` when it can't be
+    read.
+    """
+    _, payload = whole(path, most)
+    try:
+        arrays = {name: _array(name, data) for name, data in _members(payload)}
+        return arrays, json.loads(arrays.pop("record").tobytes())
+    except (ValueError, KeyError, RuntimeError, EOFError, BadZipFile,
+            struct.error) as error:  # fmt: skip
+        raise CheckpointError(f"{path} holds something else: {error}") from None
+
+
+def whole(path, most=None):
+    """The SHA-256 and the rest of a file, if they belong together. Raises as `read`."""
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+        raise CheckpointError(f"{path} is {kind}, not a file")
+    if most is not None and found.st_size > most:
+        raise CheckpointError(
+            f"{path} has {found.st_size:,} bytes, which no checkpoint of this run has"
+        )
+    with open(path, "rb") as file:
+        magic, digest, payload = file.read(len(MAGIC)), file.read(65), file.read()
+    if magic != MAGIC:
+        raise CheckpointError(f"{path} is not a checkpoint of this version")
+    if digest != _sha256(payload) + b"\n":
+        raise CheckpointError(f"{path} is damaged: its SHA-256 is not the one inside")
+    return digest[:-1].decode(), payload
+
+
+def _pack(arrays, record):
+    if "record" in arrays:
+        raise ValueError("the name 'record' is taken: give that array another")
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biufc":
+            raise ValueError(f"array {name!r} is of {array.dtype}: give one of numbers")
+    packed = io.BytesIO()
+    text = np.frombuffer(json.dumps(record).encode(), np.uint8)
+    np.savez(packed, record=text, **arrays)
+    return packed.getvalue()
+
+
+def _sha256(payload):
+    return hashlib.sha256(payload).hexdigest().encode()
+
+
+def sync_folder(folder):
+    """Put the new name on the disk too: it belongs to the folder, not the file."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+# ---- Arrays of numbers from an .npz ----
+
+_NPY = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][biufc]\d\d?)', "
+    rb"'fortran_order': (True|False), 'shape': \(([\d, ]{0,600})\), \} *\n", re.DOTALL
+)  # fmt: skip
+
+
+def _members(packed):
+    """Names and contents, which lie in a ZIP file as they are, and are no larger."""
+    with ZipFile(io.BytesIO(packed)) as found:
+        members = found.infolist()
+        declared = sum(member.file_size for member in members)
+        if declared > len(packed) or any(member.compress_type for member in members):
+            raise ValueError(f"{len(packed):,} bytes are to become {declared:,}")
+        for member in members:
+            yield member.filename[: -len(".npy")], found.read(member)
+
+
+def _array(name, data):
+    header = _NPY.match(data)
+    if not header:
+        raise ValueError(f"{name!r} is no array of numbers")
+    try:
+        dtype = np.dtype(header[1].decode())
+        shape = [int(n) for n in header[3].split(b",") if n.strip()]
+        if math.prod(shape) * dtype.itemsize != len(data) - header.end():
+            raise ValueError(f"{shape} does not fit {len(data) - header.end():,} bytes")
+        order = "F" if header[2] == b"True" else "C"
+        found = np.ndarray(shape, dtype, data, header.end(), order=order)
+        return found.copy(order)  # one that can be written to
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name!r} is no array of numbers: {error}") from None
+
+
+# ---- A run's checkpoints ----
 
 
 def step_of(path):

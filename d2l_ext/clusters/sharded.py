@@ -19,11 +19,10 @@ from pathlib import Path
 import numpy
 
 from ..data_parallel.traffic import cuts
-from . import checkpoint_file
-from .checkpoint_file import MAGIC, CheckpointError
+from . import checkpoint
+from .checkpoint import KEEP, MAGIC, CheckpointError
 
 MANIFEST = "manifest.ckpt"
-KEEP = 2  # checkpoints; the older one is for the case that the newer one is damaged
 
 
 class ShardedCheckpoints:
@@ -83,12 +82,12 @@ class ShardedCheckpoints:
         folder = self._path(step)
         folder.mkdir(exist_ok=True)
         shards = [folder / f"{i}-of-{self.n}.ckpt" for i in range(self.n)]
-        checkpoint_file.write(shards[self.rank], chunks, {})
+        checkpoint.write(shards[self.rank], chunks, {})
         if all(path.exists() for path in shards):  # else somebody will be later
             digests = [_digest(path) for path in shards]
             told = {"layout": self.layout, "digests": digests, "record": record}
-            checkpoint_file.write(folder / MANIFEST, {}, told)
-            checkpoint_file._sync_folder(self.folder)
+            checkpoint.write(folder / MANIFEST, {}, told)
+            checkpoint.sync_folder(self.folder)
             oldest = self.steps()[-KEEP:][0]
             self._remove(old for old in self._folders() if old < oldest)
 
@@ -152,9 +151,9 @@ class ShardedCheckpoints:
         path = self._path(step) / name
         if not path.exists():
             raise CheckpointError(f"{path} is missing")
-        if _digest(path) != (only or _digest(path)):
+        if only and _digest(path) != only:
             raise CheckpointError(f"{path} is not of this save, by its SHA-256")
-        return checkpoint_file.read(path)
+        return checkpoint.read(path)
 
     def _remove(self, steps):
         for path in map(self._path, steps):

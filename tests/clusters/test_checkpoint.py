@@ -95,15 +95,16 @@ def test_arrays_of_anything_but_numbers_are_refused(tmp_path):
 ONE = numpy.zeros(3)
 PICKLE = b"\x80\x04cos\nsystem\n(V exit\ntR."
 FORGED = {
-    "nothing": (b"", "it is no .npz"),
-    "another file": (b"PK\5\6" + bytes(18), "it is no .npz"),
-    "no record": (packed({}, {})[:-1].replace(b"record", b"recorx"), "'record'"),
-    "cut off": (packed({}, {})[:40], "it ends within a header"),
+    "nothing": (b"", "not a zip file"),
+    "another file": (b"PK\5\6" + bytes(18), "'record'"),
+    "no record": (packed({}, {}).replace(b"record", b"recorx"), "'record'"),
+    "cut off": (packed({}, {})[:40], "not a zip file"),
     "a bomb": (packed({}, {}, zipfile.ZIP_DEFLATED, [("x", bytes(1 << 28))]),
-               "'record.npy' is not stored as it is"),
-    "a size beyond the end": (packed({}, {}).replace(b"\x82" + bytes(7), b"\xff" * 7 +
-                              b"\x7f"), "declares 9,223,372,036,854,775,807 bytes"),
-    "many": (packed({}, {}, members=[("x", npy(ONE))] * 10_000), "array 10,001"),
+               "are to become 268,435,"),
+    "packed, and no larger": (packed({}, {}, zipfile.ZIP_DEFLATED), "are to become"),
+    "a size beyond the end": (packed({}, {}).replace(
+        b"\x82\0\0\0" * 2, b"\x82\0\0\0" + b"\xff" * 3 + b"\x7f"),
+        "are to become 2,147,483,647"),
     "a large array": (packed({}, {}, members=[("x", npy(ONE, shape=(10**15,)))]),
                       r"\[1000000000000000\] does not fit 24 bytes"),
     "no side": (packed({}, {}, members=[("x", npy(ONE, shape=(0, 10**30)))]), "'x'"),

@@ -9,7 +9,7 @@ import time
 import numpy
 import pytest
 
-from d2l_ext.clusters import agreement, checkpoint_file, sharded
+from d2l_ext.clusters import agreement, checkpoint, sharded
 from d2l_ext.clusters.checkpoint import CheckpointError
 from d2l_ext.clusters.sharded import ShardedCheckpoints
 
@@ -161,9 +161,9 @@ def test_a_chunk_of_another_size_is_refused(tmp_path):
 
 
 def test_what_is_written_is_what_was_there_when_save_was_called(tmp_path, monkeypatch):
-    go_on, write = threading.Event(), checkpoint_file.write
+    go_on, write = threading.Event(), checkpoint.write
     monkeypatch.setattr(
-        checkpoint_file, "write", lambda *args: (go_on.wait(), write(*args))
+        checkpoint, "write", lambda *args: (go_on.wait(), write(*args))
     )
     (alone,) = workers(tmp_path, 1)
     state = {name: x.copy() for name, x in PLAIN.items()}
@@ -183,7 +183,7 @@ def test_what_went_wrong_in_the_thread_is_told_once(tmp_path, monkeypatch):
     alone.save(1, PLAIN)
     alone.wait()
     with monkeypatch.context() as broken:
-        broken.setattr(checkpoint_file, "write", full)
+        broken.setattr(checkpoint, "write", full)
         alone.save(2, PLAIN)
         with pytest.raises(OSError, match="disk full"):
             alone.save(3, PLAIN)

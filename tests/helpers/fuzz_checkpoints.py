@@ -36,7 +36,7 @@ from pathlib import Path
 
 import numpy
 
-from d2l_ext.clusters import checkpoint, checkpoint_file
+from d2l_ext.clusters import checkpoint
 
 MEMORY = 2 << 30
 SECONDS = 10
@@ -58,7 +58,7 @@ class Run:
 
 def signed(payload):
     """A file with any payload, whose checksum is right."""
-    return checkpoint.MAGIC + checkpoint_file._sha256(payload) + b"\n" + payload
+    return checkpoint.MAGIC + checkpoint._sha256(payload) + b"\n" + payload
 
 
 def npy(array, **header):
