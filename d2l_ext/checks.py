@@ -11,6 +11,12 @@ def whole_number(what, value, least=1):
         raise ValueError(f"{what} must be a whole number from {least}, not {value!r}")
 
 
+def at_least_zero(name, value):
+    """Raise `ValueError` unless `value` is a number from 0."""
+    if not value >= 0:  # also for NaN
+        raise ValueError(f"{name} must be a number from 0, not {value!r}")
+
+
 def known_name(what, name, known, where=""):
     """Raise `ValueError`, with a suggestion, unless `name` is one of `known`.
 

@@ -90,7 +90,7 @@ def seconds(hosts, devices, nbytes, inner, outer):
 
         2(d − 1)·(α + N/d·β) inside, and 2(h − 1)·(α + N/(d·h)·β) between the hosts
 
-    `inner`, `outer`: a `scale.link.Link` each, of which every device has its own. If
+    `inner`, `outer`: a `scale.step.Link` each, of which every device has its own. If
     the d devices of a host share one card, give an `outer` of d times the β.
     Raises as `traffic.seconds`. Developed in the chapter *Two kinds of links*.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import exp, expm1, inf, sqrt
 
-from .link import at_least_zero
+from ..checks import at_least_zero
 
 
 def cluster_mtbf(device_mtbf, devices):

@@ -1,15 +1,15 @@
 """A training step on a cluster, in closed form, and how many steps there are.
 
 A step computes and exchanges, and some of that overlaps. An exchange follows the α–β
-model: what runs at the same time on links of their own costs once.
+model, a latency and a time for each byte: what runs at the same time on links of their
+own costs once.
 """
 
 from dataclasses import dataclass
 
-from ..checks import whole_number
+from ..checks import at_least_zero, whole_number
 from ..data_parallel import traffic
 from ..meshes import hierarchy
-from .link import Link, at_least_zero
 
 #: Share of a step's computing that is backward: two products of three.
 BACKWARD = 2 / 3
@@ -17,6 +17,43 @@ BACKWARD = 2 / 3
 TWO_BIT = 1 / 16
 #: The ways of `seconds`: allreduces, and a parameter server.
 WAYS = (*traffic.ALGORITHMS, "servers")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A message of n bytes takes `alpha` + n·`beta` seconds.
+
+    `alpha`: latency, seconds. `beta`: seconds per byte, so the bandwidth is 1/β.
+    Both from 0. Raises `ValueError` for a negative or unknown number.
+    Source: Hockney, "The Communication Challenge for MPP" (1994).
+    Developed in the chapter *Fitting a cost model*.
+    """
+
+    alpha: float
+    beta: float
+
+    def __post_init__(self):
+        at_least_zero("alpha", self.alpha)
+        at_least_zero("beta", self.beta)
+
+    def seconds(self, nbytes, messages=1):
+        """Seconds of `messages`, one after another, of `nbytes` in all."""
+        return messages * self.alpha + nbytes * self.beta
+
+    @property
+    def half(self):
+        """Bytes whose time is as long as the latency, α/β: half of the bandwidth."""
+        return self.alpha / self.beta if self.beta else float("inf")
+
+
+def network(gbit_per_second, latency=50e-6):
+    """The `Link` of a network: 1, 10 or 100 Gbit/s; `latency` in seconds, 50 µs.
+
+    Raises `ValueError` for a bandwidth that is not above 0.
+    """
+    if not gbit_per_second > 0:
+        raise ValueError(f"a network needs a bandwidth above 0, not {gbit_per_second}")
+    return Link(latency, 8 / (gbit_per_second * 1e9))
 
 
 @dataclass(frozen=True)

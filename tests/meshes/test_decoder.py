@@ -9,7 +9,7 @@ from mxnet import cpu, npx
 from d2l_ext.data_parallel import traffic
 from d2l_ext.meshes.decoder import MeshDecoder, expected, rounds, stages_of
 from d2l_ext.meshes.mesh import Mesh
-from d2l_ext.scale.link import Link
+from d2l_ext.scale.step import Link
 from d2l_ext.scale.step import mesh_seconds, pipeline_seconds
 from d2l_ext.tensor_parallel import transformer
 

@@ -12,7 +12,7 @@ from d2l_ext.pipeline import schedule
 from d2l_ext.kvstore import staleness
 from d2l_ext.data_parallel import traffic
 from d2l_ext.scale import simulator, step
-from d2l_ext.scale.link import Link
+from d2l_ext.scale.step import Link
 from d2l_ext.scale.simulator import Events, Queue
 
 quick = settings(max_examples=80)
