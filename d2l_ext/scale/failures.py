@@ -3,9 +3,9 @@
 All times in one unit, as seconds.
 """
 
-from dataclasses import dataclass
 from itertools import accumulate
 from math import exp, expm1, inf, sqrt
+from typing import NamedTuple
 
 from ..checks import at_least_zero
 
@@ -60,19 +60,11 @@ def expected(work, interval, write, restart, mtbf):
     return each * work / interval
 
 
-@dataclass
-class History:
-    """`seconds` in all; of these `lost`, in `failures`; checkpoints `written`.
+class History(NamedTuple):
+    """`seconds` in all, and how many `failures` there were."""
 
-    `restarting`: seconds of the restarts that succeeded, `cut_short` of the others.
-    """
-
-    seconds: float = 0.0
-    lost: float = 0.0
-    restarting: float = 0.0
-    cut_short: float = 0.0
-    failures: int = 0
-    written: int = 0
+    seconds: float
+    failures: int
 
 
 def at_random(mtbf, random):
@@ -92,24 +84,18 @@ def simulate(work, interval, write, restart, failures):
     for an interval that is not above 0, and for a negative time to write.
     """
     _check(write, inf, interval)
-    times, history = iter(failures), History()
+    times, failed = iter(failures), 0
     failure, done = next(times, inf), 0.0
     begin, pause = 0.0, 0.0  # of an attempt: restart, piece of work, checkpoint
     while work - done > 1e-9 * interval:  # what is less comes from rounding
         piece = min(interval, work - done)
         end = begin + pause + piece + write
-        if failure < end:
-            history.failures += 1
-            history.lost += failure - min(failure, begin + pause)
-            history.cut_short += min(failure - begin, pause)
-            begin, pause = failure, restart
+        if end <= failure:
+            begin, pause, done = end, 0.0, done + piece
+        else:
+            begin, pause, failed = failure, restart, failed + 1
             failure = next(times, inf)
-            continue
-        history.restarting += pause
-        history.written += 1
-        begin, pause, done = end, 0.0, done + piece
-    history.seconds = begin
-    return history
+    return History(begin, failed)
 
 
 def _check(write, mtbf, interval=1):

@@ -55,16 +55,15 @@ class Events:
 class Queue:
     """Something that serves one customer after another: a link, a server, a device.
 
-    `free`: from when on nobody is being served. `busy`: seconds of service so far.
+    `free`: from when on nobody is being served.
     """
 
     def __init__(self, events):
-        self.events, self.free, self.busy = events, 0.0, 0.0
+        self.events, self.free = events, 0.0
 
     def serve(self, seconds):
         """Take `seconds` of service, behind all who came before; returns its end."""
         self.free = max(self.free, self.events.now) + seconds
-        self.busy += seconds
         return self.free
 
 
@@ -152,14 +151,11 @@ class Run:
 
     `ends`: the time at which each step was over on all workers; asynchronous, at
     which each worker was through with its own steps. `updates`: the worker of each
-    update, in order. `server_busy`: seconds for which a server's link was sending
-    or receiving. `events`: how many were handled.
+    update, in order.
     """
 
     ends: list = field(default_factory=list)
     updates: list = field(default_factory=list)
-    server_busy: float = 0.0
-    events: int = 0
 
 
 def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
@@ -181,9 +177,44 @@ def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
     if not compute.size:
         raise ValueError("compute is empty: give a row per step, an entry per worker")
     whole_number("servers", servers)
-    job = _Job(compute.tolist(), nbytes, link, servers, pushed)
-    job.asynchronous, job.barrier = asynchronous, barrier and not asynchronous
-    return job.run()
+    events, run, last = Events(), Run(), len(compute) - 1
+    up, down, workers = Queue(events), Queue(events), range(compute.shape[1])
+    pull = nbytes * link.beta, nbytes * link.beta / servers  # at a worker, at a server
+    push = tuple(pushed * seconds for seconds in pull)
+    arrived, back, compute = [], [], compute.tolist()
+
+    def begin(worker, step):
+        events.after(compute[step][worker], send, up, push, arrive, worker, step)
+
+    def send(queue, seconds, action, *args):
+        """A message through a server's link; `action` when it has arrived."""
+        at_worker, at_server = seconds
+        end = max(queue.serve(at_server), events.now + at_worker)
+        events.at(end + link.alpha, action, *args)
+
+    def arrive(worker, step):
+        run.updates.append(worker)
+        arrived.append(worker)
+        if asynchronous or len(arrived) == len(workers):
+            for other in arrived:
+                send(down, pull, receive, other, step)
+            arrived.clear()
+
+    def receive(worker, step):
+        back.append(worker)
+        everybody = len(back) == len(workers)
+        if everybody:
+            back.clear()
+        if step == last if asynchronous else everybody:
+            run.ends.append(events.now)
+        if step < last and (everybody or not barrier):
+            for one in workers if barrier else [worker]:
+                begin(one, step + 1)
+
+    for worker in workers:
+        begin(worker, 0)
+    events.run()
+    return run
 
 
 def tickets(updates):
@@ -241,59 +272,3 @@ def _network(ready, nbytes, link, chunks=1):
 
 
 _FINISH = {"naive": _naive, "tree": _tree, "ring": _ring, "network": _network}
-
-
-class _Job:
-    def __init__(self, compute, nbytes, link, servers, pushed):
-        self.compute, self.events = compute, Events()
-        self.up, self.down = Queue(self.events), Queue(self.events)
-        self.alpha = link.alpha
-        # Seconds of a message at the worker's end, and at a server's.
-        self.pull = nbytes * link.beta, nbytes * link.beta / servers
-        self.push = tuple(pushed * seconds for seconds in self.pull)
-        self.arrived, self.back, self.result = [], 0, Run()
-
-    def run(self):
-        for worker in range(len(self.compute[0])):
-            self.begin(worker, 0)
-        self.events.run()
-        self.result.server_busy = self.up.busy + self.down.busy
-        self.result.events = self.events.handled
-        return self.result
-
-    def begin(self, worker, step):
-        seconds = self.compute[step][worker]
-        self.events.after(seconds, self.send, self.up, self.push, self.arrive, worker,
-                          step)  # fmt: skip
-
-    def send(self, queue, seconds, action, *args):
-        """A message through a server's link; `action` when it has arrived."""
-        at_worker, at_server = seconds
-        end = max(queue.serve(at_server), self.events.now + at_worker)
-        self.events.at(end + self.alpha, action, *args)
-
-    def arrive(self, worker, step):
-        self.result.updates.append(worker)
-        if self.asynchronous:
-            self.answer(worker, step)
-            return
-        self.arrived.append(worker)
-        if len(self.arrived) == len(self.compute[0]):
-            everybody, self.arrived = self.arrived, []
-            for other in everybody:
-                self.answer(other, step)
-
-    def answer(self, worker, step):
-        self.send(self.down, self.pull, self.receive, worker, step)
-
-    def receive(self, worker, step):
-        last = step + 1 == len(self.compute)
-        self.back += 1
-        everybody = self.back % len(self.compute[0]) == 0
-        if last if self.asynchronous else everybody:
-            self.result.ends.append(self.events.now)
-        if last or self.barrier and not everybody:
-            return
-        begin = range(len(self.compute[0])) if self.barrier else [worker]
-        for one in begin:
-            self.begin(one, step + 1)

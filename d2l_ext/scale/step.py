@@ -7,7 +7,7 @@ own costs once.
 
 from dataclasses import dataclass
 
-from ..checks import at_least_zero, whole_number
+from ..checks import at_least_zero, known_name, whole_number
 from ..data_parallel import traffic
 from ..meshes import hierarchy
 
@@ -187,8 +187,7 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
     if way == "servers":
         carried = (1 + pushed) * nbytes * max(1, devices / servers)
         return link.seconds(carried, messages=2 * arrays)
-    if way not in WAYS:
-        raise ValueError(f"unknown way {way!r}: choose one of {', '.join(WAYS)}")
+    known_name("way", way, WAYS)
     # All arrays at once would be one message: the rest of the arrays cost α only.
     return traffic.seconds(way, devices, nbytes, arrays * link.alpha, link.beta)
 

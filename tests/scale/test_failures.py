@@ -5,15 +5,12 @@ from math import exp, inf
 from random import Random
 from statistics import mean, stdev
 
-import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from d2l_ext.scale import failures
 from d2l_ext.scale.failures import daly, expected, young
-
-SECONDS = st.floats(0.1, 50)
 
 
 def numerical_best(cost, mtbf):
@@ -57,13 +54,6 @@ def test_no_interval_is_better_than_that_of_daly(write, mtbf):
     assert at_best < min(others)
 
 
-@given(SECONDS, SECONDS, st.floats(50, 1000))
-def test_dalys_interval_beats_its_half_and_its_double(cost, restart, mtbf):
-    best = daly(cost, mtbf)
-    times = [expected(100, best * f, cost, restart, mtbf) for f in (1, 0.5, 2)]
-    assert times[0] <= min(times)
-
-
 def test_an_expected_time_is_that_of_the_formula_and_infinite_beyond_all_numbers():
     e = 50 * exp(3 / 50) * (exp((10 + 2) / 50) - 1) * 100 / 10
     assert expected(100, 10, 2, 3, 50) == pytest.approx(e, rel=1e-9)
@@ -93,13 +83,6 @@ def test_an_interval_without_work_is_refused(asked):
 # ---- jobs that are lived through
 
 
-@given(st.floats(1e-4, 10), st.floats(0.01, 10), st.floats(0, 1))
-def test_without_failures_only_the_checkpoints_cost(work, interval, write):
-    history = failures.simulate(work, interval, write, 5, [])
-    assert history.seconds == pytest.approx(work + history.written * write, rel=1e-3)
-    assert history.written >= work / interval - 1e-6 and history.failures == 0
-
-
 def test_without_failures_ten_checkpoints_of_a_second_make_100_seconds_110():
     assert failures.simulate(100, 10, 1, 5, []).seconds == pytest.approx(110)
     assert expected(100, 10, 1, 5, inf) == pytest.approx(110)
@@ -109,33 +92,24 @@ def test_without_failures_ten_checkpoints_of_a_second_make_100_seconds_110():
 
 def test_a_rounding_error_is_no_work_that_needs_a_checkpoint():
     assert sum([0.1] * 8) < 0.8
-    assert failures.simulate(0.8, 0.1, 30, 0, []).written == 8
+    assert failures.simulate(0.8, 0.1, 30, 0, []).seconds == pytest.approx(0.8 + 8 * 30)
 
 
-@pytest.mark.parametrize("work, write, restart, times, seconds, lost, written", [
+@pytest.mark.parametrize("work, write, restart, times, seconds", [
     # 0–10 work, 10–11 written, 11–17 lost, 17–20 restart, 20–30, 30–31 written
-    (20, 1, 3, [17], 31, 6, 2),
+    (20, 1, 3, [17], 31),
     # A failure while restarting begins the restart again.
-    (10, 1, 3, [5, 6], 6 + 3 + 11, 5, 1),
+    (10, 1, 3, [5, 6], 6 + 3 + 11),
     # A failure while writing loses what was being written.
-    (10, 2, 0, [11], 23, 11, 1),
+    (10, 2, 0, [11], 23),
+    # One in the moment in which a checkpoint is complete costs the restart alone.
+    (20, 1, 3, [11], 11 + 3 + 11),
 ])  # fmt: skip
 def test_a_failure_costs_what_was_not_saved_and_the_restart(
-    work, write, restart, times, seconds, lost, written
+    work, write, restart, times, seconds
 ):
-    history = failures.simulate(work, 10, write, restart, times)
-    assert (history.seconds, history.lost) == (seconds, lost)
-    assert (history.written, history.failures) == (written, len(times))
-
-
-@given(st.floats(1, 100), st.floats(1, 100), SECONDS, SECONDS, st.integers(0, 999))
-def test_the_time_of_a_job_is_the_sum_of_where_it_went(work, interval, cost, r, seed):
-    times = failures.at_random(500.0, Random(seed))
-    job = failures.simulate(work, interval, cost, r, times)
-    restarting = job.restarting + job.cut_short
-    parts = work + job.lost + job.written * cost + restarting
-    assert job.seconds == pytest.approx(parts)
-    assert job.failures >= round(job.restarting / r) and job.written >= 1
+    found = failures.simulate(work, 10, write, restart, times)
+    assert found == (seconds, len(times))
 
 
 @pytest.mark.parametrize("interval", [5.0, 14.0, 60.0])
@@ -146,16 +120,3 @@ def test_simulated_jobs_take_the_expected_time_on_average(interval):
             for _ in range(4000)]  # fmt: skip
     error = stdev(jobs) / len(jobs) ** 0.5
     assert abs(mean(jobs) - expected(*args, mtbf)) < 4 * error
-
-
-def test_many_random_failures_cost_what_is_expected():
-    mtbf, write, restart, interval = 500.0, 5.0, 20.0, 60.0
-    rng = numpy.random.RandomState(1)
-    times = numpy.cumsum(rng.exponential(mtbf, size=20_000))
-    work = 4e6
-    history = failures.simulate(work, interval, write, restart, times)
-    assert history.failures < 20_000  # they did not run out
-    # ~10,000 failures: a standard deviation is 0.2 % of the time.
-    on_paper = expected(work, interval, write, restart, mtbf)
-    assert history.seconds == pytest.approx(on_paper, rel=0.01)
-    assert history.lost / history.failures < (interval + write) / 2 * 1.05

@@ -43,13 +43,13 @@ def test_no_event_lies_in_the_past_or_nowhere():
             Events().after(seconds, print)
 
 
-def test_a_queue_serves_one_after_another_and_counts_its_work():
+def test_a_queue_serves_one_after_another():
     events = Events()
     queue = Queue(events)
     assert [queue.serve(2), queue.serve(3)] == [2, 5]
     events.after(10, queue.serve, 1)
     events.run()
-    assert (queue.free, queue.busy) == (11, 6)
+    assert queue.free == 11
 
 
 # ---- allreduce
@@ -117,8 +117,6 @@ def test_without_a_barrier_workers_are_never_later(n, s, t, nbytes, link):
 def test_every_message_is_served_none_is_lost_and_none_comes_twice():
     run = simulator.serve(numpy.ones((7, 5)), 1000, Link(0.1, 1e-3), servers=2)
     assert sorted(run.updates) == sorted(list(range(5)) * 7)
-    assert run.events == 7 * 5 * 3  # computed, pushed, answered
-    assert run.server_busy == pytest.approx(7 * 5 * 2 * 1000 / 2 * 1e-3)
 
 
 def test_asynchronous_equals_have_the_staleness_of_everybody_else():
