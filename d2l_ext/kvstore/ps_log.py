@@ -17,17 +17,15 @@ _EVENT = re.compile(
     r"(?P<listens>Bind to )"
     r"|assign rank=(?P<numbered>\d+) to node "
     r"|(?P<connected>is connected to others|the scheduler is connected to)"
-    r"|Barrier count for (?P<waits>\d+) : (?P<count>\d+)"
+    r"|(?P<waits>Barrier count for )"
     r"|(?P<stops>is stopping)"
 )
 _MESSAGE = re.compile(
     r"(?P<sender>\?|\d+) => (?P<receiver>\d+)\. Meta: request=(?P<request>\d)"
     r"(?:, timestamp=(?P<timestamp>\d+))?, "
     r"(?:control=\{ cmd=(?P<control>\w+)(?:, node=\{(?P<nodes>[^}]*)\})?"
-    r"(?:, barrier_group=(?P<group>-?\d+))?(?:, msg_sig=\d+)? \}"
     r"|app_id=\d+, customer_id=\d+, simple_app=(?P<command>\d), push=(?P<push>\d)"
-    r", head=(?P<head>\d+)"
-    r"(?:, data_type=\{[^}]*\} Body:(?P<sizes>(?: data_size=\d+)+))?)"
+    r", head=\d+(?:, data_type=\{[^}]*\} Body:(?P<sizes>(?: data_size=\d+)+))?)"
 )
 
 
@@ -47,13 +45,11 @@ class Event:
 
     `kind`: `'listens'`, `'numbered'` (at the scheduler), `'connected'`, `'waits'` (at
     the scheduler: another node has come to a barrier) or `'stops'`. `node`: who
-    listens, or is numbered. `group`, `count`: whose barrier, and how many are there.
+    listens, or is numbered.
     """
 
     kind: str
     node: Node = None
-    group: int = None
-    count: int = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +60,7 @@ class Message:
     `'barrier'`, `'terminate'`, … `request`: whether it asks for an answer; the answer
     has the same `timestamp`, a number that counts a node's requests. `sent`: whether
     the log's node is the sender. `sizes`: bytes of keys, values and lengths, as far as
-    it has them. `head`: of a command: 0 optimizer, 1 multi-precision, 2 stop, 3
-    synchronous, 4 compression, 5 profiler. `group`: who waits at a barrier, 4 all
-    workers, 7 all nodes. `nodes`: those that an `'add_node'` presents.
+    it has them.
     """
 
     sender: int
@@ -76,9 +70,6 @@ class Message:
     timestamp: int
     sent: bool
     sizes: tuple = ()
-    head: int = None
-    group: int = None
-    nodes: tuple = ()
 
     @property
     def nbytes(self):
@@ -138,32 +129,25 @@ def _event(match, text):
         (node,) = _nodes(_NODE.search(text, match.end())[0])
     if match["numbered"]:
         node = replace(node, id=int(match["numbered"]))
-    kinds = ("listens", "numbered", "connected", "waits", "stops")
-    kind = next(kind for kind in kinds if match[kind])
-    return Event(kind, node, _number(match["waits"]), _number(match["count"]))
+    return Event(match.lastgroup, node)
 
 
 def _message(match, me, ids):
-    nodes = tuple(_nodes(match["nodes"]))
     sender, receiver = match["sender"], int(match["receiver"])
     joins = sender == "?" and match["control"] == "ADD_NODE" and receiver == SCHEDULER
     by_me = sender == "?" and not (joins and me == SCHEDULER)
     if joins:
-        sender = ids[nodes[0].ip, nodes[0].port]
-    request = match["request"] == "1"
+        (node,) = _nodes(match["nodes"])
+        sender = ids[node.ip, node.port]
     return Message(
         sender=me if by_me else int(sender),
         # The first message to a node goes to a placeholder for its number.
         receiver=receiver if receiver in ids.values() else me,
         kind=_kind(match),
-        request=request,
+        request=match["request"] == "1",
         timestamp=_number(match["timestamp"]),
         sent=by_me,
         sizes=tuple(int(n) for n in re.findall(r"\d+", match["sizes"] or "")),
-        head=_number(match["head"]) if match["command"] == "1" else None,
-        # In an answer ps-lite leaves it unset: the log shows what was in memory.
-        group=_number(match["group"]) if request else None,
-        nodes=nodes,
     )
 
 
