@@ -42,8 +42,7 @@ class Ring:
 
     `rank` of `num_workers`. `deadline`: seconds for each call, others' delay included.
     `shared`: whether `zeros` gives memory that all see. `sent`, `received`: bytes of
-    arrays over the two sockets; a call has `HEAD` more on each link. `seen`: bytes read
-    and written in others' memory.
+    arrays over the two sockets; a call has `HEAD` more on each link.
 
     Arrays are NumPy's, contiguous, and changed in place. All processes make the same
     calls in the same order. When another leaves, is late, or makes another call, all
@@ -56,7 +55,7 @@ class Ring:
     def __init__(self, rank, num_workers, links, deadline, shared):
         self.rank, self.num_workers, self.deadline = rank, num_workers, deadline
         self.links, self.shared, self.cause, self.left = links, shared, "", False
-        self.sent = self.received = self.seen = self.calls = 0
+        self.sent = self.received = self.calls = 0
         self.segments = []  # for each array of `zeros`, its bytes on all ranks
         self.scratch = numpy.empty(PIECE, "uint8")
         self.before, self.after = links or (None, None)
@@ -127,10 +126,8 @@ class Ring:
             own = numpy.frombuffer(mmap.mmap(fd, nbytes), "uint8")
             own[:] = 0  # fetch the pages now
             cards = numpy.zeros((self.num_workers, 3), "int64")
-            own_card = os.getpid(), fd, os.fstat(fd).st_ino
-            cards[(self.rank + 1) % self.num_workers] = own_card
-            cards = numpy.roll(self.allgather(cards), -1, axis=0).tolist()
-            seen = [_open(*card, nbytes) for card in cards]
+            cards[self.rank] = os.getpid(), fd, os.fstat(fd).st_ino
+            seen = [_open(*card, nbytes) for card in self.allreduce(cards).tolist()]
             seen[self.rank] = own
             self.barrier()
         except OSError as error:
@@ -178,7 +175,6 @@ class Ring:
                 own += part
             for part in parts if rounds[-1] >= n else ():
                 part[:] = own
-        self.seen += (stop - start) * row.itemsize * len(rounds)
         self.barrier(what)  # nobody reads or writes any more
 
     def _flow(self, what, x, out, into, ready, adds=0):
@@ -247,12 +243,12 @@ class Ring:
         return count
 
     def _take(self, place):
-        with suppress(ConnectionError):
-            try:
-                return self.before.recv_into(place) or self._lost(-1)
-            except BlockingIOError:
-                return 0
-        return self._lost(-1)
+        try:
+            return self.before.recv_into(place) or self._lost(-1)
+        except BlockingIOError:
+            return 0
+        except ConnectionError:
+            self._lost(-1)
 
     def _wait(self, name, until, unsent, wanting):
         """Until a socket is ready, or it is too late: first for who misses a head."""
