@@ -133,15 +133,14 @@ def messages(schedule, route, ready):
     return ends, carried
 
 
-def pipeline(forward, backward, chunks, message=0.0, make=gpipe):
-    """Seconds of a step, work by work; also where the formula does not hold.
+def pipeline(forward, backward, chunks, message=0.0):
+    """Seconds of a GPipe step, work by work; also where the formula does not hold.
 
     `message`: seconds from one stage to the next, either way; the stages do not wait
-    for it to be sent. `make`: `schedule.gpipe` or `one_f_one_b`. The rest and errors
-    as in `step.pipeline_seconds`.
+    for it to be sent. The rest and errors as in `step.pipeline_seconds`.
     """
     check_stages(forward, backward)
-    slots = clock(make(len(forward), chunks), forward, backward, message)
+    slots = clock(gpipe(len(forward), chunks), forward, backward, message)
     return max(slot.end for slot in slots)
 
 

@@ -50,14 +50,6 @@ def test_what_m_workers_saved_n_workers_load_bit_for_bit(tmp_path, m, n):
                   for name in PLAIN})  # fmt: skip
 
 
-def test_four_then_two_then_three_workers_have_the_plain_state(tmp_path):
-    save(tmp_path, 4, 1)
-    for step, n in ((1, 2), (2, 3)):
-        for worker in workers(tmp_path, n):
-            ShardedCheckpoints.write(worker, step + 1, worker.load(step)[0])
-    assert equal(workers(tmp_path, 1)[0].load(3)[0])
-
-
 def test_what_is_needed_whole_is_whole(tmp_path):
     save(tmp_path, 3, 4)
     arrays, _ = workers(tmp_path, 2)[1].load(4, whole=["w"])

@@ -38,14 +38,9 @@ def test_just_below_the_bound_an_array_is_whole_and_from_it_on_it_is_cut():
 
 
 @given(keys, sizes, counts, bounds)
-def test_no_element_is_lost_or_stored_twice(key, size, count, bound):
-    held = shards(key, size, count, bound)
-    assert len(held) == count and sum(held) == size and min(held) >= 0
-
-
-@given(keys, sizes, counts, bounds)
 def test_an_array_is_on_its_server_or_cut_evenly(key, size, count, bound):
     held = shards(key, size, count, bound)
+    assert len(held) == count and sum(held) == size and min(held) >= 0
     if size < bound:
         assert held[server_of(key, count)] == size
     else:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2l_ext.pipeline import schedule
 from d2l_ext.kvstore import staleness
 from d2l_ext.data_parallel import traffic
 from d2l_ext.scale import simulator, step
@@ -162,15 +161,6 @@ def test_unequal_stages_end_as_the_formula_says(stages, m):
     forward, backward = zip(*stages)
     simulated = simulator.pipeline(forward, backward, m)
     assert close(simulated, step.pipeline_seconds(forward, backward, m))
-
-
-@quick
-@given(st.integers(1, 8), st.integers(1, 16))
-def test_equal_stages_end_as_the_clock_of_the_schedule_says(p, m):
-    for make in (schedule.gpipe, schedule.one_f_one_b):
-        slots = schedule.clock(make(p, m), forward=1, backward=2)
-        simulated = simulator.pipeline([1] * p, [2] * p, m, make=make)
-        assert simulated == max(slot.end for slot in slots)
 
 
 def test_messages_delay_the_first_micro_batch_and_hide_behind_the_others():
