@@ -125,27 +125,11 @@ def heads(problem, num_devices=2):
 
 def _block(X, parts, decoder):
     """The output of block 0 on every device, and the way back to the input."""
-    k, batch, inner = len(parts), X.shape[1], decoder.heads // len(parts)
     xs = [X.reshape(-1, decoder.width).copyto(p["0.mlp.gain"].ctx) for p in parts]
-    ys, ways_back = [np.zeros_like(x) for x in xs], []
-    for half in decoder.halves():
-        (xs, hs), back_between = transformer.recorded(
-            k, lambda i, x, y, half=half:
-            transformer.between(parts[i], half, None, x, y), xs, ys)  # fmt: skip
-        (ys,), back_inside = transformer.recorded(
-            k, lambda i, h, half=half:
-            (transformer.inside(parts[i], half, h, batch, inner),), hs)  # fmt: skip
-        ys = TENSOR.collect(ys)
-        ways_back.append((back_between, back_inside))
-
-    def back(dxs):
-        grads = dxs
-        for back_between, back_inside in reversed(ways_back):
-            (dhs,) = back_inside(grads)
-            dxs, grads = back_between(dxs, TENSOR.collect(dhs))
-        return dxs
-
-    return [x + y for x, y in zip(xs, ys)], back
+    xs, ys, back = transformer.through(
+        decoder.halves()[:-1], xs, None, parts, decoder, X.shape[1])  # fmt: skip
+    outs = [x + y for x, y in zip(xs, TENSOR.collect(ys))]
+    return outs, lambda dxs: back(dxs, dxs)[0]
 
 
 def _dense_relu(X, params):

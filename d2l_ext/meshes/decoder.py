@@ -25,7 +25,7 @@ def stages_of(decoder, stages):
     The first stage has the embedding too, the last the scores, `'end'`. Raises
     `ValueError` for a stage without layers.
     """
-    halves = decoder.halves()
+    *halves, end = decoder.halves()
     if stages > len(halves):
         raise ValueError(
             f"{stages} stages of {len(halves)} divided layers: some would have none; "
@@ -33,7 +33,7 @@ def stages_of(decoder, stages):
         )
     edges = traffic.cuts(len(halves), stages)
     parts = [halves[a:b] for a, b in zip(edges, edges[1:])]
-    return [*parts[:-1], [*parts[-1], "end"]]
+    return [*parts[:-1], [*parts[-1], end]]
 
 
 def names_of(decoder, halves):
@@ -185,13 +185,14 @@ def expected(decoder, sizes, shape, chunks=1, itemsize=4):
     """
     p, d, t = (sizes[axis] for axis in AXES)
     n, places = shape[0] * shape[1] // (d * chunks), [*numpy.ndindex(*sizes.values())]
+    shares = numpy.diff(traffic.cuts(n, t))  # the rows of an exchange
     sent = {axis: [] for axis in sizes}
     zero = numpy.zeros((), "int8")  # in any shape, without memory
     wholes = {x: numpy.broadcast_to(zero, of) for x, of in decoder.shapes().items()}
     for at in places:
         s, r, i = (dict(zip(sizes, at))[axis] for axis in AXES)
         ends, halves = [s == 0, s == p - 1], stages_of(decoder, p)[s]
-        rows = n + (t - 2) * numpy.diff(traffic.cuts(n, t))[i] if t > 1 else 0
+        rows = 2 * n - shares[i] - shares[(i + 1) % t]
         exchanges = 2 * (len(halves) - ends[1]) + sum(ends)
         tensor = exchanges * rows * decoder.width + ends[1] * (t - 1) * 2 * n
         sent["tensor"].append(itemsize * chunks * int(tensor))

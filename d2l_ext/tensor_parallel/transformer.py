@@ -8,15 +8,15 @@ norm. Two moves lead in and out (`exchange`), and nothing else is ever sent:
 """
 
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 
 import numpy
 from mxnet import autograd, np, npx
 
 from ..data_parallel.traffic import cuts
-from .attention import attention, dense, mlp
+from .dense import replicate
+from .divided_layers import attention, cross_entropy, dense, embed, mlp
 from .exchange import SEQUENCE, TENSOR, allreduce
-from .vocabulary import cross_entropy, embed
 
 #: Weights (out, in) by the end of their name: the axis that is cut.
 CUT = {"qkv": 0, "out": 1, "up": 0, "down": 1, "table": 0, "scores": 0}
@@ -34,19 +34,19 @@ class Decoder:
     dropout: float = 0.0
 
     def halves(self):
-        """Names of the divided layers in their order, two for each block."""
-        return [f"{i}.{kind}" for i in range(self.layers) for kind in ("attend", "mlp")]
+        """Names of the divided layers: two for each block, and the scores, `'end'`."""
+        kinds = ("attend", "mlp")
+        return [*(f"{i}.{kind}" for i in range(self.layers) for kind in kinds), "end"]
 
     def shapes(self):
         """Shapes of the parameters by name, those of weights (out, in)."""
         d, shapes = self.width, {"table": (self.vocab, self.width)}
+        weights = {"attend": {"qkv": (3 * d, d), "out": (d, d)},
+                   "mlp": {"up": (4 * d, d), "down": (d, 4 * d)},
+                   "end": {}}  # fmt: skip
         for half in self.halves():
-            first, second = ("qkv", "out") if "attend" in half else ("up", "down")
-            wide, narrow = (3 * d, d) if first == "qkv" else (4 * d, 4 * d)
-            shapes[f"{half}.gain"] = shapes[f"{half}.shift"] = (d,)
-            shapes[f"{half}.{first}"] = (wide, d)
-            shapes[f"{half}.{second}"] = (d, narrow)
-        shapes["end.gain"] = shapes["end.shift"] = (d,)
+            own = {"gain": (d,), "shift": (d,), **weights[half.split(".")[-1]]}
+            shapes.update({f"{half}.{name}": shape for name, shape in own.items()})
         return shapes if self.tied else {**shapes, "scores": (self.vocab, d)}
 
 
@@ -88,12 +88,10 @@ def scores(params, tokens, decoder, masks=None):
     x = np.array(positions(*tokens.shape, decoder.width), dtype=params["table"].dtype,
                  ctx=tokens.ctx)  # fmt: skip
     y = embed(tokens.reshape(-1), params["table"], 0)
-    for i, half in enumerate(decoder.halves()):
-        mask = masks[i] if masks else None
+    for half, mask in zip(decoder.halves(), masks or repeat(None)):
         x, h = between(params, half, mask, x, y)
         y = inside(params, half, h, batch, decoder.heads)
-    _, h = between(params, "end", masks[-1] if masks else None, x, y)
-    return dense(h, params["table" if decoder.tied else "scores"])
+    return y
 
 
 def between(params, half, mask, x, y):
@@ -104,7 +102,12 @@ def between(params, half, mask, x, y):
 
 
 def inside(params, half, h, batch, heads):
-    """A divided layer: what these heads, or these hidden values, add to (n, width)."""
+    """A divided layer: what these heads or hidden values add to (n, width), or scores.
+
+    `heads`: those that are here.
+    """
+    if half == "end":
+        return dense(h, params["scores" if "scores" in params else "table"])
     if half.endswith("mlp"):
         return mlp(h, params[f"{half}.up"], params[f"{half}.down"])
     return attention(h, params[f"{half}.qkv"], params[f"{half}.out"], batch, heads)
@@ -165,7 +168,7 @@ def dropout_masks(decoder, n, seed):
     shape = (n, decoder.width)
     return [
         (rng.random(shape, dtype="float32") < left) / numpy.float32(left)
-        for _ in range(2 * decoder.layers + 1)
+        for _ in decoder.halves()
     ]
 
 
@@ -204,12 +207,8 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
     Source: Shoeybi et al. (2019); `SEQUENCE`: Korthikanti et al. (2022). Developed in
     the chapter *A Transformer over its heads*.
     """
-    devices, batch = [part["table"].ctx for part in parts], tokens.shape[1]
-    edges = cuts(tokens.size, len(parts)) if way is SEQUENCE else None
-    if masks is not None:
-        masks = [_rows(mask, edges, devices, parts[0]["table"].dtype) for mask in masks]
     xs, ys, back_to_table = begin(tokens, parts, decoder, way)
-    halves = [*decoder.halves(), "end"]
+    batch, halves = tokens.shape[1], decoder.halves()
     xs, ys, back = through(halves, xs, ys, parts, decoder, batch, way, masks)
     losses, dys = end(ys, targets, decoder, count)
 
@@ -227,14 +226,13 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
 
 def begin(tokens, parts, decoder, way=TENSOR):
     """Positions, the embedding of `tokens` in parts, and the way back to the table."""
-    devices = [part["table"].ctx for part in parts]
-    edges = cuts(tokens.size, len(parts)) if way is SEQUENCE else None
-    waves = positions(*tokens.shape, decoder.width)
-    ids, firsts = _everywhere(tokens, devices), cuts(decoder.vocab, len(parts))
+    tables, firsts = [p["table"] for p in parts], cuts(decoder.vocab, len(parts))
+    ids = _numbers(tokens, tables)
     (ys,), back = recorded(
-        len(parts), lambda i: (embed(ids[i], parts[i]["table"], firsts[i]),)
+        len(parts), lambda i: (embed(ids[i], tables[i], firsts[i]),)
     )
-    return _rows(waves, edges, devices, parts[0]["table"].dtype), ys, back
+    waves = positions(*tokens.shape, decoder.width).astype(tables[0].dtype)
+    return way.place(waves, [table.ctx for table in tables]), ys, back
 
 
 def through(halves, xs, ys, parts, decoder, batch, way=TENSOR, masks=None):
@@ -245,17 +243,17 @@ def through(halves, xs, ys, parts, decoder, batch, way=TENSOR, masks=None):
     of the given ones.
     """
     k, heads, ways_back = len(parts), numpy.diff(cuts(decoder.heads, len(parts))), []
-    last = "table" if decoder.tied else "scores"
-    for half, mask in zip(halves, masks or [[None] * k] * len(halves)):
+    devices, dtype = [x.ctx for x in xs], xs[0].dtype
+    for half, mask in zip(halves, masks or repeat(None)):
+        left = [None] * k if mask is None else way.place(mask.astype(dtype), devices)
         given = (xs,) if ys is None else (xs, way.collect(ys))
         (xs, hs), back_between = recorded(
-            k, lambda i, x, y=0, half=half, mask=mask:
-            between(parts[i], half, mask[i], x, y), *given)  # fmt: skip
-        hs = way.spread(hs)
+            k, lambda i, x, y=0, half=half, left=left:
+            between(parts[i], half, left[i], x, y), *given)  # fmt: skip
         (ys,), back_inside = recorded(
             k, lambda i, h, half=half:
-            (dense(h, parts[i][last]) if half == "end" else
-             inside(parts[i], half, h, batch, int(heads[i])),), hs)  # fmt: skip
+            (inside(parts[i], half, h, batch, int(heads[i])),), way.spread(hs)
+        )  # fmt: skip
         ways_back.append((back_between, back_inside))
 
     def back(dxs, dys):
@@ -270,19 +268,13 @@ def through(halves, xs, ys, parts, decoder, batch, way=TENSOR, masks=None):
 
 def end(scores, targets, decoder, count=None):
     """The loss of each token, and its gradients by the `scores`: a list each."""
-    labels = _everywhere(targets, [z.ctx for z in scores])
-    return cross_entropy(scores, labels, cuts(decoder.vocab, len(scores)), count)
+    firsts = cuts(decoder.vocab, len(scores))
+    return cross_entropy(scores, _numbers(targets, scores), firsts, count)
 
 
-def _everywhere(tokens, devices):
-    return [np.array(tokens.reshape(-1), dtype="int32", ctx=d) for d in devices]
-
-
-def _rows(whole, edges, devices, dtype):
-    """Of `whole` (n, …) on the host, the rows that each device has."""
-    k = len(devices)
-    rows = [whole[a:b] for a, b in zip(edges, edges[1:])] if edges else [whole] * k
-    return [np.array(r, dtype=dtype, ctx=d) for r, d in zip(rows, devices)]
+def _numbers(tokens, arrays):
+    """`tokens`, end to end, on the device of each of `arrays`."""
+    return replicate(tokens.reshape(-1).astype("int32"), [x.ctx for x in arrays])
 
 
 def _sum_of_the_norms(parts):

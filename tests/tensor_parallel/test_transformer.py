@@ -8,7 +8,7 @@ from mxnet import autograd, np, npx
 
 from d2l_ext.data_parallel import traffic
 from d2l_ext.devices import try_all_devices
-from d2l_ext.tensor_parallel import attention, exchange, transformer, vocabulary
+from d2l_ext.tensor_parallel import divided_layers, exchange, transformer
 from d2l_ext.tensor_parallel.exchange import SEQUENCE, TENSOR
 
 npx.set_np()
@@ -91,7 +91,7 @@ def test_attention_is_the_softmax_over_earlier_positions_by_numpy(dtype):
         z = numpy.einsum("bhd,sbhd->sbh", q[t], k[: t + 1]) / d**0.5
         shares = numpy.exp(z) / numpy.exp(z).sum(0)
         expected[t] = numpy.einsum("sbh,sbhd->bhd", shares, v[: t + 1])
-    ways = [attention.plain] + [attention.fused] * (dtype == "float32")
+    ways = [divided_layers.plain] + [divided_layers.fused] * (dtype == "float32")
     for way in ways:
         assert_close(way(np.array(x, dtype=dtype), heads).asnumpy(),
                      expected.reshape(6, 2, -1))  # fmt: skip
@@ -142,7 +142,7 @@ def test_the_softmax_over_shards_bears_large_scores():
     scores = [[800.0, 0], [-900, 790]], [[810, 1.0], [-900, 790]]
     zs = [np.array(z, ctx=d) for z, d in zip(scores, try_all_devices(2))]
     targets = [np.array([2, 3], dtype="int32", ctx=d) for d in try_all_devices(2)]
-    losses, grads = vocabulary.cross_entropy(zs, targets, [0, 2])
+    losses, grads = divided_layers.cross_entropy(zs, targets, [0, 2])
     expected = [numpy.log(1 + numpy.exp(-10)), numpy.log(2)]
     # 800 has few digits behind the point in float32
     assert numpy.allclose(losses[1].asnumpy(), expected, atol=1e-4)

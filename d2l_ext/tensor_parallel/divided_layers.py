@@ -1,0 +1,133 @@
+"""The layers of a decoder, of which a device has some heads, hidden values, or words.
+
+A head needs nothing of another. It has columns of its own in the weights of queries,
+keys and values, and rows of its own in the output's weights. So attention is cut as a
+dense block is: first by columns, then by rows, at the borders of heads. It makes a
+part of every output.
+
+The two ends are cut between words: at the start a device knows the rows of some tokens,
+at the end it makes the scores of some tokens. The softmax needs two numbers of each
+device for a position, no scores.
+"""
+
+from functools import lru_cache
+
+import numpy
+from mxnet import nd, np, npx
+
+from .exchange import allgather
+
+
+def attention(h, qkv, out, batch, heads):
+    """Attention's part of the output that these heads make: (n, width).
+
+    `h` (n, width): n = T · `batch` rows, position by position. `qkv`
+    (3 · heads · d, width): for each head its queries, keys and values. `out`
+    (width, heads · d). `heads`: those that are here. Position t looks at 0 to t.
+
+    Source: Vaswani et al., "Attention Is All You Need" (2017). Developed in the chapter
+    *A Transformer over its heads*.
+    """
+    x = dense(h, qkv).reshape(-1, batch, qkv.shape[0])  # (T, batch, 3 · heads · d)
+    mixed = (fused if numpy.dtype(h.dtype) == "float32" else plain)(x, heads)
+    return dense(mixed.reshape(h.shape[0], -1), out)
+
+
+def plain(x, heads):
+    """What each head reads, of all positions: (T, batch, heads · d).
+
+    `x` (T, batch, 3 · heads · d): queries, keys, values of a head after another.
+    """
+    T, batch, size = x.shape
+    d = size // (3 * heads)
+    x = np.transpose(x.reshape(T, batch * heads, 3, d), (2, 1, 0, 3))
+    queries, keys, values = x[0], x[1], x[2]  # (batch · heads, T, d)
+    scores = npx.batch_dot(queries, keys, transpose_b=True) * d**-0.5
+    mixed = npx.batch_dot(causal_softmax(scores), values)
+    return np.transpose(mixed, (1, 0, 2)).reshape(T, batch, heads * d)
+
+
+def fused(x, heads):
+    """The same by two operators of MXNet's, which copy less; float32 only on CPUs."""
+    x = x.as_nd_ndarray()
+    scores = nd.contrib.interleaved_matmul_selfatt_qk(x, heads=heads).as_np_ndarray()
+    shares = causal_softmax(scores).as_nd_ndarray()
+    mixed = nd.contrib.interleaved_matmul_selfatt_valatt(x, shares, heads=heads)
+    return mixed.as_np_ndarray()
+
+
+def causal_softmax(scores):
+    """The softmax of `scores` (…, T, T) along the keys: 0 where the key is later."""
+    mask = later(scores.shape, scores.dtype, scores.ctx).detach()  # new to each graph
+    return npx.softmax(scores + mask, axis=-1)
+
+
+@lru_cache(maxsize=8)
+def later(shape, dtype, device):
+    """What is added to scores of this `shape` (…, T, T): -1e9 where the key is later.
+
+    In the whole shape: going backward through a sum that broadcasts takes MXNet's CPU
+    operators ten times as long. So one is kept for each shape and device.
+    """
+    mask = numpy.triu(numpy.full(shape[-2:], -1e9), 1)
+    return np.array(numpy.broadcast_to(mask, shape), dtype=dtype, ctx=device)
+
+
+def mlp(h, up, down):
+    """The other half of a block, (n, width): `up` (hidden, width) and `down`.
+
+    Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
+    """
+    return dense(npx.leaky_relu(dense(h, up), act_type="gelu"), down)
+
+
+def dense(x, W):
+    """`x` (n, in) times the transposed `W` (out, in). oneDNN's, faster than np.dot."""
+    return npx.fully_connected(x, W, num_hidden=W.shape[0], no_bias=True)
+
+
+def embed(tokens, table, first):
+    """The rows of `tokens` that this part of the table has; zeros for the others.
+
+    `tokens` (n,), whole numbers. `table` (vocabᵢ, width): rows `first` and on. The sum
+    over the devices is the embedding (n, width). Source: Shoeybi et al., "Megatron-LM"
+    (2019). Developed in the chapter *A Transformer over its heads*.
+    """
+    size, width = table.shape
+    own = tokens - first
+    here = ((own >= 0) * (own < size)).astype(table.dtype)
+    rows = npx.embedding(np.clip(own, 0, size - 1), table, input_dim=size,
+                         output_dim=width, dtype=table.dtype)  # fmt: skip
+    return rows * np.expand_dims(here, 1)
+
+
+def cross_entropy(scores, targets, firsts, count=None):
+    """The loss of each position, and the gradient by the scores, over shards.
+
+    `scores`: (n, vocabᵢ) on device i, of the tokens from `firsts[i]` on. `targets`:
+    (n,) on each device. `count`: what the summed loss is divided by, default n.
+
+    Each device sends the logarithm of its summed exponentials and its target's score:
+    2n numbers, whatever the vocabulary. Returns (losses (n,), gradients), a list each.
+    """
+    marks = [
+        npx.one_hot(target - first, z.shape[1], dtype=z.dtype)  # zeros, if elsewhere
+        for z, target, first in zip(scores, targets, firsts)
+    ]
+    mine = [
+        np.expand_dims(np.stack([log_sum_exp(z, 1), (z * mark).sum(1)]), 0)
+        for z, mark in zip(scores, marks)
+    ]  # (1, 2, n)
+    losses, gradients = [], []
+    for z, mark, all_of_them in zip(scores, marks, allgather(mine)):  # (k, 2, n)
+        total = log_sum_exp(all_of_them[:, 0], 0)
+        losses.append(total - all_of_them[:, 1].sum(0))
+        shares = np.exp(z - np.expand_dims(total, 1))
+        gradients.append((shares - mark) / (count or z.shape[0]))
+    return losses, gradients
+
+
+def log_sum_exp(z, axis):
+    """log Σ exp z along an axis, without an overflow."""
+    most = z.max(axis, keepdims=True)
+    return np.log(np.exp(z - most).sum(axis)) + np.squeeze(most, axis)
