@@ -10,6 +10,11 @@ from d2l_ext.kvstore.local_sgd import LocalSGD, sum_over
 from d2l_ext.memory import recompute as again
 from d2l_ext.memory.accumulate import pieces
 
+from ..data_parallel.allreduce import allreduce
+from ..data_parallel.minibatch import split_batch
+from ..kvstore.local_sgd import LocalSGD, sum_over
+from ..memory import activations as again
+from ..memory.activations import pieces
 from . import resume
 from .networks import is_random
 

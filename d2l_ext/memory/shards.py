@@ -20,7 +20,7 @@ import mxnet as mx
 import numpy
 from mxnet import autograd, np
 
-from ..checks import known_name
+from ..checks import known_name, whole_number
 from ..data_parallel.allreduce import allgather, allreduce_ring, cut, reduce_scatter
 from ..data_parallel.flat import one_dtype
 from ..data_parallel.flat import views_of as views
@@ -31,6 +31,8 @@ from ..data_parallel.traffic import spans
 STAGES = ("none", "states", "gradients", "parameters")
 #: Optimizers that update each number by itself, so that a chunk needs no other chunk.
 ELEMENTWISE = ("sgd", "nag", "signum", "adam", "rmsprop", "adagrad")
+#: Arrays of its own that an optimizer keeps for each parameter: see `states`.
+OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
 
 
 class Shards:
@@ -81,14 +83,8 @@ class Shards:
 
     def _lay_out(self, l, whole):
         """Give each device its part of layer `l`, and make what belongs to it."""
-        sizes = [stop - start for start, stop in spans(whole.size, len(self.devices))]
-        if self.stage < 3:
-            sizes = [whole.size] * len(self.devices)
-        self.weights.append([  # device i's chunk is i + 1: the ring completes it there
-            np.empty(size, dtype=self.dtype, ctx=d)
-            for size, d in zip(sizes[1:] + sizes[:1], self.devices)
-        ])  # fmt: skip
-        _put(whole, self.weights[l], self.stage == 3)
+        parts = zip(_parts(whole, len(self.devices), self.stage == 3), self.devices)
+        self.weights.append([np.array(x, dtype=x.dtype, ctx=d) for x, d in parts])
         self.gradients.append(
             [np.zeros_like(w) for w in self.weights[l]] if self.stage < 2 else None
         )
@@ -236,18 +232,14 @@ class Shards:
 
         The same whatever is divided, by how many: `param.0`, `state.0.0`, ….
         """
-        arrays, first = {}, 0
-        for l, shapes in enumerate(self.shapes):
-            for name, parts, divided in self._kept(l):
-                whole = parts[0].asnumpy()
-                if divided:  # chunk c is on device c − 1
-                    whole = numpy.concatenate([x.asnumpy() for x in _turned(parts)])
-                stops = numpy.cumsum([prod(shape) for shape in shapes])
-                for i, x in enumerate(numpy.split(whole, stops[:-1])):
-                    arrays[name.format(first + i)] = x.reshape(shapes[i])
-            first += len(shapes)
-        count = self.updaters[0].optimizer.num_update
-        return {**arrays, "counts": numpy.full(first, count)}
+        arrays, count = {}, self.updaters[0].optimizer.num_update
+        for names, shapes, parts, divided in self._kept():
+            chunks = parts[-1:] + parts[:-1] if divided else parts[:1]
+            whole = numpy.concatenate([x.asnumpy() for x in chunks])
+            stops = numpy.cumsum([prod(shape) for shape in shapes])
+            for name, x, shape in zip(names, numpy.split(whole, stops[:-1]), shapes):
+                arrays[name] = x.reshape(shape)
+        return {**arrays, "counts": numpy.full(sum(map(len, self.shapes)), count)}
 
     def unpack(self, arrays):
         """Go on from what `pack` returned, here or on another number of devices.
@@ -263,36 +255,57 @@ class Shards:
                 )
         if min(arrays["counts"]) < 0:
             raise ValueError(f"counts of updates below 0: {min(arrays['counts'])}")
-        first, count = 0, int(max(arrays["counts"]))
+        count = int(max(arrays["counts"]))
+        for names, _, parts, divided in self._kept():
+            whole = _end_to_end([arrays[name] for name in names])
+            for x, part in zip(parts, _parts(whole, len(parts), divided)):
+                x[:] = part
+        for updater in self.updaters:
+            updater.optimizer._all_index_update_counts.clear()  # all layers begin at
+            updater.optimizer.begin_num_update = updater.optimizer.num_update = count
+
+    def _kept(self):
+        """Weights and states: names, shapes, the array on each device, if divided."""
+        numbers = iter(range(sum(map(len, self.shapes))))
         for l, shapes in enumerate(self.shapes):
-            for name, parts, divided in self._kept(l):
-                own = [arrays[name.format(first + i)] for i in range(len(shapes))]
-                _put(_end_to_end(own), parts, divided)
-            first += len(shapes)
-        for updater, device in zip(self.updaters, self.devices):
-            counts = dict.fromkeys(range(len(self.shapes)), count) if count else {}
-            all_counts = {0: counts, device.device_id: counts}
-            updater.optimizer._all_index_update_counts = all_counts
-            updater.optimizer._index_update_count = counts
-            updater.optimizer.num_update = count
-
-    def _kept(self, l):
-        """Weights and states of layer `l`: name, array on each device, if divided."""
-        yield "param.{}", self.weights[l], self.stage == 3
-        kinds = zip(*(arrays_in(updater.states[l]) for updater in self.updaters))
-        for j, kind in enumerate(kinds):
-            yield f"state.{{}}.{j}", kind, self.stage > 0
+            own = [next(numbers) for _ in shapes]
+            names = [f"param.{i}" for i in own]
+            yield names, shapes, self.weights[l], self.stage == 3
+            states = zip(*(arrays_in(updater.states[l]) for updater in self.updaters))
+            for j, parts in enumerate(states):
+                yield [f"state.{i}.{j}" for i in own], shapes, parts, self.stage > 0
 
 
-def _turned(parts):
-    """In the order of the chunks, what is in the order of the devices."""
-    return [parts[i - 1] for i in range(len(parts))]
+def _parts(whole, k, divided):
+    """What each of k devices keeps of the NumPy array `whole`: its chunk, or all.
+
+    Device i has chunk i + 1: the ring completes that there.
+    """
+    chunks = [whole[start:stop] for start, stop in spans(whole.size, k)]
+    return chunks[1:] + chunks[:1] if divided else [whole] * k
 
 
-def _put(whole, arrays, divided):
-    """Write the NumPy array `whole`, or of it the own chunk, to each device."""
-    for (start, stop), x in zip(spans(whole.size, len(arrays)), _turned(arrays)):
-        x[:] = whole[start:stop] if divided else whole
+def states(num_parameters, optimizer="sgd", half=False):
+    """Bytes that stay between two steps, by kind: a dict of whole numbers.
+
+        sum(states(1_000_000, "adam").values())  # 16,000,000
+
+    `optimizer`: one of `OPTIMIZERS`. `half`: weights and gradients of two bytes,
+    updated by way of a copy of the weights in single precision, the master copy.
+    Raises `ValueError` for another optimizer or fewer parameters than one.
+
+    Source: Rajbhandari et al. (2020), section 3.1. Developed in the chapter
+    *Where the memory goes*.
+    """
+    known_name("optimizer", optimizer, OPTIMIZERS)
+    whole_number("num_parameters", num_parameters)
+    short = 2 if half else 4
+    return {
+        "weights": short * num_parameters,
+        "gradients": short * num_parameters,
+        "master copy": 4 * num_parameters if half else 0,
+        "optimizer": 4 * num_parameters * OPTIMIZERS[optimizer],
+    }
 
 
 def bytes_held(sizes, k, shard, itemsize=4, state=8):
@@ -351,7 +364,7 @@ def _shares(sizes, k, offset):
 def _allgather(own, wholes):
     if len(wholes) > 1:
         allgather(own, [cut(whole, len(wholes)) for whole in wholes])
-    elif own[0] is not wholes[0]:
+    else:
         own[0].copyto(wholes[0])
 
 

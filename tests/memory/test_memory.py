@@ -9,8 +9,8 @@ from mxnet.gluon import nn
 
 from d2l_ext.data_parallel.minibatch import split_batch
 from d2l_ext.devices import storage, try_all_devices
-from d2l_ext.memory import accounting, recompute
-from d2l_ext.memory.accumulate import accumulate, pieces
+from d2l_ext.memory import activations, shards
+from d2l_ext.memory.activations import accumulate, pieces
 from d2l_ext.memory.loss_scaling import LossScaler, half
 
 npx.set_np()
@@ -45,7 +45,7 @@ def test_states_are_what_an_optimizer_of_mxnet_holds(optimizer, half_precision):
     with storage.record([device]) as memory:
         weight, grad = (mx.nd.ones((1000, 100), device, dtype) for _ in "wg")
         update(0, grad, weight)
-    expected = sum(accounting.states(100_000, optimizer, half_precision).values())
+    expected = sum(shards.states(100_000, optimizer, half_precision).values())
     assert abs(memory.held["cpu/0"] / expected - 1) < 0.001
     assert expected == 100_000 * {"sgd": 8, "momentum": 12, "adam": 16}[optimizer]
 
@@ -62,7 +62,7 @@ def test_activations_are_what_stays_after_forward():
             out.wait_to_read()
         held.append(memory.held["cpu/0"])
         del out
-    assert accounting.activations(net, X) == [64 * 16 * 4] * 5
+    assert activations.nbytes(net, X) == [64 * 16 * 4] * 5
     assert min(held) == 5 * 64 * 16 * 4
 
 
@@ -81,7 +81,7 @@ def test_recomputed_gradients_are_the_plain_ones_bit_by_bit(every, k):
     params = list(net.collect_params().values())
     expected = [g.asnumpy() for p in params for g in p.list_grad()]
     net.collect_params().zero_grad()
-    losses = recompute.backward(recompute.segments(net, every), shards, L2)
+    losses = activations.backward(activations.segments(net, every), shards, L2)
     found = [g.asnumpy() for p in params for g in p.list_grad()]
     assert all((a == b).all() for a, b in zip(found, expected))
     assert [float(x) for x in losses] == [float(x) for x in plain]
@@ -93,11 +93,11 @@ def test_what_is_recomputed_draws_the_same_dropout():
               nn.Dense(8, use_bias=False, in_units=8)]  # fmt: skip
     for layer in layers:
         layer.initialize(mx.init.Constant(1), ctx=try_all_devices(1))
-    X, parts = random(4, 8), recompute.segments(layers, 1)
+    X, parts = random(4, 8), activations.segments(layers, 1)
 
     def found(before):
         shards = [(X, None)]
-        (loss,) = recompute.backward(parts, shards, lambda out, y: out, before)
+        (loss,) = activations.backward(parts, shards, lambda out, y: out, before)
         return float(loss), [float(d.weight.grad().sum()) for d in layers[::2]]
 
     loss, sums = found(lambda number: mx.random.seed(number + 5))
@@ -117,18 +117,18 @@ def test_sixteen_blocks_need_half_of_the_memory():
     peaks = []
     for every in (16, None, 2):
         with storage.record(devices) as memory:
-            recompute.backward(recompute.segments(net, every), [(X, X)], L2)
+            activations.backward(activations.segments(net, every), [(X, X)], L2)
         peaks.append(memory.peak["cpu/0"])
     assert peaks[1] < 0.6 * peaks[0] and peaks[2] < 0.5 * peaks[0]
 
 
 def test_segments_and_what_recomputation_refuses():
-    assert recompute.segments(range(7)) == [[0, 1, 2], [3, 4, 5], [6]]
-    assert list(map(len, recompute.segments(range(16)))) == [4] * 4
+    assert activations.segments(range(7)) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert list(map(len, activations.segments(range(16)))) == [4] * 4
     with pytest.raises(ValueError, match="every must be a whole number from 1, not 0"):
-        recompute.segments(range(7), 0)
+        activations.segments(range(7), 0)
     with pytest.raises(ValueError, match="batchnorm.* running averages"):
-        recompute.backward([[nn.BatchNorm()]], [], L2)
+        activations.backward([[nn.BatchNorm()]], [], L2)
 
 
 # ---- accumulation ----

@@ -1,0 +1,153 @@
+"""Activations, which a step keeps from forward to backward: so many for each example.
+
+**Accumulation** keeps those of one piece of the batch at a time: the gradients of the
+pieces are added up, and divided once, at the end, by the number of all losses. Dividing
+in each piece by its own number gives another result as soon as the pieces differ in
+length.
+
+**Recomputation** keeps the input of every segment of layers alone: forward runs without
+being recorded, so that each array goes when the next layer has used it. Backward takes
+the segments from the last to the first: it runs a segment's forward again, recorded
+this time, then its backward, and hands the gradient of the segment's input on.
+"""
+
+from itertools import chain
+from math import isqrt, prod
+
+import numpy
+from mxnet import autograd, np
+from mxnet.gluon import nn
+
+from ..checks import whole_number
+from ..data_parallel.minibatch import split_batch
+
+
+def nbytes(layers, X):
+    """Bytes of each layer's output for the minibatch `X`: a list of whole numbers.
+
+    `layers`: functions, one after the other, such as the blocks of a Gluon network.
+    Only the first example of `X` (n, …) is computed: all others have its shapes.
+
+    Backward needs each of these arrays once, as this layer's output or as the next
+    layer's input, so they stay from forward to backward. What a ReLU is applied to
+    does not stay; what a tanh is applied to does, and is not in these numbers. Raises
+    `ValueError` without examples.
+
+    Developed in the chapter *Where the memory goes*.
+    """
+    whole_number("examples in X", len(X))
+    out, sizes = X[:1], []
+    for layer in layers:
+        out = layer(out)
+        sizes.append(len(X) * prod(out.shape[1:]) * numpy.dtype(out.dtype).itemsize)
+    return sizes
+
+
+def pieces(X, y, number):
+    """Cut a minibatch into `number` pieces, as even as can be: a list of (X, y).
+
+    Raises `ValueError` when there are fewer examples than pieces, or for lengths that
+    differ.
+    """
+    return list(zip(*split_batch(X, y, [X.ctx] * number)))
+
+
+def accumulate(parts, params, loss):
+    """Leave the gradient of the mean loss over all of `parts` in `params`' `grad`.
+
+        accumulate(pieces(X, y, 4), params, lambda X, y: loss(lenet(X, params), y))
+
+    `parts`: a list of (X, y), of any lengths. `params`: arrays; they get gradients of
+    their own. `loss(X, y)`: an array of losses, as many as this piece counts, say one
+    for each word.
+
+    Returns the mean loss, an array of one number. Waits for nothing. Raises
+    `ValueError` when there is no loss to divide by.
+    """
+    grads = [np.zeros_like(p) for p in params]
+    autograd.mark_variables(params, grads, "add")
+    total = count = 0
+    for X, y in parts:
+        with autograd.record():
+            values = loss(X, y)
+            summed = values.sum()
+        summed.backward()
+        total, count = total + summed.detach(), count + values.size
+    if not count:
+        raise ValueError("no losses in any piece: nothing to divide by")
+    for grad in grads:
+        grad /= count
+    autograd.mark_variables(params, grads, "write")
+    return total / count
+
+
+def segments(layers, every=None):
+    """Cut the list `layers` into lists of `every` layers; the last may be shorter.
+
+    Default: the root of their number, rounded up, which holds the fewest arrays: an
+    input for each segment, and the outputs inside of one.
+    Source: Chen et al. (2016). Developed in the chapter *Where the memory goes*.
+    """
+    layers = list(layers)
+    whole_number("number of layers", len(layers))
+    every = isqrt(len(layers) - 1) + 1 if every is None else every
+    whole_number("every", every)
+    return [layers[i : i + every] for i in range(0, len(layers), every)]
+
+
+def backward(parts, shards, loss, before=lambda number: None):
+    """Leave the gradients of the summed loss in the parameters' `grad`; the losses.
+
+        backward(segments(net), [(X, y)], loss)
+
+    `parts`: lists of layers, from `segments`. `shards`: an (X, y) per device. `loss`:
+    a function of the last output and y. `before`: called with the number of a part
+    each time before it runs; what draws random numbers needs the same seed again.
+
+    Returns a list of the shards' summed losses, arrays of one number. The gradients
+    are those of one recorded forward, bit by bit, as long as no parameter is used in
+    two parts. Waits for each part but the last. Raises `ValueError` for a batch
+    normalisation: its running averages would move twice in a step.
+
+    Developed in the chapter *Where the memory goes*.
+    """
+    for layer in chain(*parts):
+        if isinstance(layer, nn.Block):
+            layer.apply(_refuse_averages)
+    inputs = [[X for X, _ in shards]]
+    with autograd.train_mode():
+        for number, layers in enumerate(parts[:-1]):
+            before(number)
+            inputs.append([_forward(layers, X) for X in inputs[-1]])
+    losses = heads = None
+    for number, layers in reversed([*enumerate(parts)]):
+        ends = [X.detach() for X in inputs.pop()]
+        for X in ends if number else ():
+            X.attach_grad()
+        before(number)
+        with autograd.record():
+            outs = [_forward(layers, X) for X in ends]
+            if heads is None:
+                pairs = zip(outs, shards)
+                outs = losses = [loss(out, y).sum() for out, (_, y) in pairs]
+        autograd.backward(outs, heads)
+        heads = [X.grad for X in ends if number]
+        for head in heads:
+            # Forward of the next part needs nothing of this backward, and MXNet runs
+            # what is ready: without a wait, all parts' forwards would come first.
+            head.wait_to_read()
+    return [x.detach() for x in losses]
+
+
+def _forward(layers, X):
+    for layer in layers:
+        X = layer(X)
+    return X
+
+
+def _refuse_averages(block):
+    if isinstance(block, (nn.BatchNorm, nn.BatchNormReLU)):
+        raise ValueError(  # noqa: TRY004 - it is the right type, at the wrong place
+            f"{block.name} is a batch normalisation, whose running averages "
+            "would move twice in a step: leave recomputation off, or use LayerNorm"
+        )
