@@ -11,16 +11,6 @@ from mxnet import nd
 from ..checks import whole_number
 
 
-def half(x):
-    """`x` as float16 keeps it, in the type of `x`. Its gradient is rounded as well.
-
-    Put between layers, it stands for a device that computes in single precision and
-    keeps activations and gradients in half, as those for mixed precision do: MXNet's
-    own dense layers and convolutions refuse float16 on a CPU.
-    """
-    return x.astype("float16").astype(x.dtype)
-
-
 def all_finite(gradients):
     """Whether no number is infinite or NaN in the arrays, of whatever devices. Waits.
 
@@ -41,10 +31,9 @@ class LossScaler:
         if scaler.check(gradients):           # of all devices
             …                                 # divide by what it returned; update
 
-    `scale`: where it begins; a power of two, so that no digit is lost. `factor`: what
-    it falls by when a gradient is not finite, and rises by after `every` steps in a row
-    in which all were. With `factor=1` it stays: **static** scaling.
-    `skipped`: the number of steps left out so far.
+    `scale`: where it begins; a power of two, so that no digit is lost. It is halved
+    when a gradient is not finite, and doubled after `every` steps in a row in which all
+    were. `skipped`: the number of steps left out so far.
 
     Raises `ValueError` for settings that cannot work. Source: Micikevicius et al.
     (2018); the defaults are those of MXNet's `amp`.
@@ -52,14 +41,11 @@ class LossScaler:
 
     LARGEST = 2.0**24
 
-    def __init__(self, scale=2.0**16, factor=2.0, every=2000):
+    def __init__(self, scale=2.0**16, every=2000):
         if not 1 <= scale <= self.LARGEST:
             raise ValueError(f"scale must be 1 to {self.LARGEST:,.0f}, not {scale!r}")
-        if not 1 <= factor <= self.LARGEST:
-            raise ValueError(f"factor must be 1 to {self.LARGEST:,.0f}, not {factor!r}")
         whole_number("every", every)
-        self.scale, self.factor, self.every = scale, factor, every
-        self.skipped = self._good = 0
+        self.scale, self.every, self.skipped, self._good = scale, every, 0, 0
 
     def check(self, gradients):
         """After backward: what to divide the gradients by, or 0 to leave the step out.
@@ -73,7 +59,7 @@ class LossScaler:
         if all_finite(gradients):
             self._good = (self._good + 1) % self.every
             if not self._good:
-                self.scale = min(self.scale * self.factor, self.LARGEST)
+                self.scale = min(2 * used, self.LARGEST)
             return used
         if used == 1:
             raise FloatingPointError(
@@ -81,5 +67,5 @@ class LossScaler:
                 "learning rate too large, or a weight NaN already?"
             )
         self._good, self.skipped = 0, self.skipped + 1
-        self.scale = max(used / self.factor, 1.0)
+        self.scale = max(used / 2, 1.0)
         return 0

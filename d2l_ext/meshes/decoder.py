@@ -184,23 +184,22 @@ def expected(decoder, sizes, shape, chunks=1, itemsize=4):
     Developed in the chapter *Data × tensor × pipeline*.
     """
     p, d, t = (sizes[axis] for axis in AXES)
-    n, places = shape[0] * shape[1] // (d * chunks), [*numpy.ndindex(*sizes.values())]
+    n, stages = shape[0] * shape[1] // (d * chunks), stages_of(decoder, p)
     shares = numpy.diff(traffic.cuts(n, t))  # the rows of an exchange
-    sent = {axis: [] for axis in sizes}
+    sent, exchanges = {axis: [] for axis in sizes}, _exchanges(stages)
     zero = numpy.zeros((), "int8")  # in any shape, without memory
     wholes = {x: numpy.broadcast_to(zero, of) for x, of in decoder.shapes().items()}
-    for at in places:
+    for at in numpy.ndindex(*sizes.values()):
         s, r, i = (dict(zip(sizes, at))[axis] for axis in AXES)
-        ends, halves = [s == 0, s == p - 1], stages_of(decoder, p)[s]
+        ends = [s == 0, s == p - 1]
         rows = 2 * n - shares[i] - shares[(i + 1) % t]
-        exchanges = 2 * (len(halves) - ends[1]) + sum(ends)
-        tensor = exchanges * rows * decoder.width + ends[1] * (t - 1) * 2 * n
+        tensor = exchanges[s] * rows * decoder.width + ends[1] * (t - 1) * 2 * n
         sent["tensor"].append(itemsize * chunks * int(tensor))
         border = itemsize * chunks * n * decoder.width
         sent["pipeline"].append((2 - sum(ends)) * border)
         share = sum(
             transformer.slices(name, wholes[name], t, decoder.heads)[i].size
-            for name in names_of(decoder, halves)
+            for name in names_of(decoder, stages[s])
         )
         sent["data"].append(shards.bytes_sent([share], d, "states", itemsize)[r])
     return sent
@@ -213,10 +212,14 @@ def rounds(decoder, sizes, chunks=1):
     gradients, the loss t − 1, and a micro-batch a message each way.
     """
     p, d, t = (sizes[axis] for axis in AXES)
-    exchanges = max(
-        2 * (len(halves) - (s == p - 1)) + (s == 0) + 1.5 * (s == p - 1)
-        for s, halves in enumerate(stages_of(decoder, p))
-    )
+    *others, last = _exchanges(stages_of(decoder, p))
+    exchanges = max([*others, last + 0.5])
     found = {"pipeline": 2 * chunks * (p > 1), "data": 2 * (d - 1),
              "tensor": int(chunks * exchanges * 2 * (t - 1))}  # fmt: skip
     return {axis: found[axis] for axis in sizes}
+
+
+def _exchanges(stages):
+    """Sums of a micro-batch, of each stage: a layer's there and back, and the ends'."""
+    return [2 * len(halves) - ("end" in halves) + (halves[0] == "0.attend")
+            for halves in stages]  # fmt: skip

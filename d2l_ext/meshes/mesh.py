@@ -48,10 +48,6 @@ class Mesh:
         return [[self.devices[i] for i in line]
                 for line in lines.reshape(-1, self.sizes[axis])]  # fmt: skip
 
-    def group(self, axis, device):
-        """The group of `device` along `axis`."""
-        return next(group for group in self.groups(axis) if device in group)
-
     def where(self, device):
         """The coordinates of `device`: a dict by axis."""
         place = numpy.unravel_index(self.devices.index(device), self._box.shape)

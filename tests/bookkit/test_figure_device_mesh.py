@@ -18,7 +18,7 @@ def test_groups_and_places_are_the_librarys(name):
         assert SCRIPT.ask(d.choice, f"place(d, {i})") == [*mesh.where(i).values()]
         for a, axis in enumerate(device_mesh.AXES):
             mine = SCRIPT.ask(d.choice, f"group(d, {i}, {a})")
-            assert mine == mesh.group(axis, i)
+            assert mine in mesh.groups(axis) and i in mine
             words = SCRIPT.ask(d.choice, f"partnersOf(d, {a})")
             others = ", ".join(str(j) for j in mine if j != i)
             sent = device_mesh.data()["sent"][name][a][i]

@@ -28,7 +28,6 @@ def test_the_drawing_of_the_lesson():
     assert numbers(mesh.groups("pipeline")) == [[0, 4], [1, 5], [2, 6], [3, 7]]
     assert mesh.where(cpu(6)) == {"pipeline": 1, "data": 1, "tensor": 0}
     assert mesh.at(tensor=1, data=0, pipeline=1) == cpu(5)
-    assert numbers([mesh.group("data", cpu(5))]) == [[5, 7]]
 
 
 @pytest.mark.parametrize("lengths", [(8,), (2, 4), (4, 2), (1, 8, 1), (2, 2, 2, 1)])
