@@ -113,23 +113,19 @@ def heads(problem, num_devices=2):
     whole = {name: p.asnumpy().T if p.ndim == 2 else p.asnumpy()
              for name, p in zip(names, params)}  # fmt: skip
     parts = transformer.split(whole, devices, decoder)
-    outs, back = _block(X, parts, decoder)
     n = X.size // X.shape[-1]
-    dXs = back([(out - y.reshape(n, -1).copyto(out.ctx)) / n for out in outs])
+    given = [X.reshape(n, -1).copyto(device) for device in devices], None, None
+    xs, ys, back = transformer.through(
+        decoder.halves()[:-1], given, parts, decoder, X.shape[1]
+    )
+    outs = [x + y for x, y in zip(xs, TENSOR.collect(ys))]
+    dYs = [(out - y.reshape(n, -1).copyto(out.ctx)) / n for out in outs]
+    dXs = back(dYs, dYs)
     grads = transformer.join([{k: p.grad for k, p in part.items()} for part in parts])
     after = [whole[name] - problem["lr"] * grads[name] for name in names]
     turned = [a.T if a.ndim == 2 else a for a in (*after, *(grads[k] for k in names))]
     out, dX = (a[-1].asnumpy().reshape(X.shape) for a in (outs, dXs))
     return [*turned[: len(names)], out, dX, *turned[len(names) :]]
-
-
-def _block(X, parts, decoder):
-    """The output of block 0 on every device, and the way back to the input."""
-    xs = [X.reshape(-1, decoder.width).copyto(p["0.mlp.gain"].ctx) for p in parts]
-    xs, ys, back = transformer.through(
-        decoder.halves()[:-1], xs, None, parts, decoder, X.shape[1])  # fmt: skip
-    outs = [x + y for x, y in zip(xs, TENSOR.collect(ys))]
-    return outs, lambda dxs: back(dxs, dxs)[0]
 
 
 def _dense_relu(X, params):

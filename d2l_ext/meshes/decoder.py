@@ -117,34 +117,30 @@ class MeshDecoder:
         return self._losses
 
     def _forward(self, s, r, i, tokens, targets):
-        parts, back_to_table = self.parts[s, r], None
+        parts, decoder = self.parts[s, r], self.decoder
         if s == 0:
-            xs, ys, back_to_table = transformer.begin(tokens, parts, self.decoder)
+            given = transformer.begin(tokens, parts, decoder)
         else:
-            xs, ys = self._arrived.pop((s, r, i)), None
-        self._wait_in_line(s, r, xs)
-        xs, ys, back = transformer.through(
-            self.stages[s], xs, ys, parts, self.decoder, self._batch)  # fmt: skip
-        self._back[s, r, i] = back, back_to_table
+            given = self._arrived.pop((s, r, i)), None, None
+        self._wait_in_line(s, r, given[0])
+        xs, ys, self._back[s, r, i] = transformer.through(
+            self.stages[s], given, parts, decoder, self._batch)  # fmt: skip
         if s < self.p - 1:  # the sum goes on, from each device to the next stage's
             ys = exchange.allreduce(ys)
             self._send(s, r, i, [x + y for x, y in zip(xs, ys)], s + 1)
         else:
-            losses, dys = transformer.end(ys, targets, self.decoder, self._count)
+            losses, dys = transformer.end(ys, targets, decoder, self._count)
             self._arrived[s, r, i] = [np.zeros_like(x) for x in xs], dys
             self._losses.append(losses[0])
         self._let_next(s, r, ys)
 
     def _backward(self, s, r, i, *_):
-        back, back_to_table = self._back.pop((s, r, i))
         dxs = self._arrived.pop((s, r, i))
         dxs, dys = dxs if s == self.p - 1 else (dxs, dxs)  # of a sum: twice the same
         self._wait_in_line(s, r, dys)
-        dxs, dys = back(dxs, dys)
+        dxs = self._back.pop((s, r, i))(dxs, dys)
         if s:
             self._send(s, r, i, dxs, s - 1)
-        else:
-            back_to_table(dys)
         self._let_next(s, r, dxs)
 
     def _send(self, s, r, i, arrays, to):

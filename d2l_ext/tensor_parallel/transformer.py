@@ -207,17 +207,15 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
     Source: Shoeybi et al. (2019); `SEQUENCE`: Korthikanti et al. (2022). Developed in
     the chapter *A Transformer over its heads*.
     """
-    xs, ys, back_to_table = begin(tokens, parts, decoder, way)
-    batch, halves = tokens.shape[1], decoder.halves()
-    xs, ys, back = through(halves, xs, ys, parts, decoder, batch, way, masks)
+    given, batch = begin(tokens, parts, decoder, way), tokens.shape[1]
+    xs, ys, back = through(decoder.halves(), given, parts, decoder, batch, way, masks)
     losses, dys = end(ys, targets, decoder, count)
 
     def backward():
         for part in parts:
             if decoder.tied:
                 part["table"].grad[:] = 0
-        _, grads = back([np.zeros_like(x) for x in xs], dys)
-        back_to_table(grads)
+        back([np.zeros_like(x) for x in xs], dys)
         if way is SEQUENCE:
             _sum_of_the_norms(parts)
 
@@ -225,7 +223,7 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
 
 
 def begin(tokens, parts, decoder, way=TENSOR):
-    """Positions, the embedding of `tokens` in parts, and the way back to the table."""
+    """What `through` begins with: positions, the embedding in parts, the way back."""
     tables, firsts = [p["table"] for p in parts], cuts(decoder.vocab, len(parts))
     ids = _numbers(tokens, tables)
     (ys,), back = recorded(
@@ -235,14 +233,15 @@ def begin(tokens, parts, decoder, way=TENSOR):
     return way.place(waves, [table.ctx for table in tables]), ys, back
 
 
-def through(halves, xs, ys, parts, decoder, batch, way=TENSOR, masks=None):
-    """Some of a decoder's `halves`, with `'end'` for the scores: (xs, ys, back).
+def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
+    """Some of a decoder's `halves`: (xs, ys, back).
 
-    `xs`: the residual sums. `ys`: what the layer before adds to them, in parts; None
-    if that is in `xs`. `back(dxs, dys)`: from the gradients of the new ones to those
-    of the given ones.
+    `xs`: the residual sums. `ys`: what the last layer adds to them, in parts; at
+    `'end'`, the scores. `given`: the same, as `begin` makes it, or the sums alone, with
+    None and None. `back(dxs, dys)`: from gradients to those of the given residual sums.
     """
-    k, heads, ways_back = len(parts), numpy.diff(cuts(decoder.heads, len(parts))), []
+    (xs, ys, back_to_ys), k, ways_back = given, len(parts), []
+    heads = numpy.diff(cuts(decoder.heads, k))
     devices, dtype = [x.ctx for x in xs], xs[0].dtype
     for half, mask in zip(halves, masks or repeat(None)):
         left = [None] * k if mask is None else way.place(mask.astype(dtype), devices)
@@ -261,7 +260,9 @@ def through(halves, xs, ys, parts, decoder, batch, way=TENSOR, masks=None):
             (dhs,) = back_inside(dys)
             dxs, *dys = back_between(dxs, way.collect(dhs))
             dys = way.spread(*dys) if dys else None
-        return dxs, dys
+        if back_to_ys:
+            back_to_ys(dys)
+        return dxs
 
     return xs, ys, back
 
