@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy
 
-from d2l_ext.data import cifar
+from d2l_ext.data import formats
 from netbox.cluster import Cluster
 
 #: A folder that each host has for itself, as the results name it.
@@ -43,9 +43,9 @@ def cifar_files(images=4):
     """Six files as those of CIFAR-10, with so many images each: random pixels, with
     labels in turn. A dict from path to bytes."""
     rng, files = numpy.random.default_rng(0), {}
-    for name in cifar.FILES:
-        records = rng.integers(0, 256, (images, cifar.RECORD), dtype="uint8")
-        records[:, 0] = numpy.arange(images) % cifar.NUM_CLASSES
+    for name in formats.CIFAR_FILES:
+        records = rng.integers(0, 256, (images, formats.RECORD), dtype="uint8")
+        records[:, 0] = numpy.arange(images) % formats.NUM_CLASSES
         files[f"cifar/{name}"] = records.tobytes()
     return files
 

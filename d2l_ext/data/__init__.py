@@ -3,9 +3,8 @@
 | file | what it holds | chapter |
 |---|---|---|
 | `batches` | minibatches, and their division among workers | In step: synchronous data parallelism with a parameter server |
-| `cifar` | CIFAR-10's binary files, read with care | the trainer's command |
 | `download` | files from several mirrors, whole and right or not there | the trainer's command |
-| `idx` | MNIST's files, read with care | the trainer's command |
+| `formats` | MNIST's and CIFAR-10's files, read with care | the trainer's command |
 | `sets` | the data sets by name, as arrays and as minibatches | Data parallelism from scratch |
 | `text` | characters as numbers, and minibatches of them | The LSTM as a pipeline: pipeline parallelism over time |
 """  # noqa: E501

@@ -4,7 +4,6 @@ import hashlib
 import http.client
 import sys
 from collections import namedtuple
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -36,24 +35,24 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
     """
     folder, mirrors = Path(folder), list(mirrors)
     missing = [file for file in files if not _is_there(folder / file.name, file)]
-    if not missing:
-        return
-    is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        for file in missing:
-            worked = _download(file, mirrors, folder, timeout)
-            # The next file asks the mirror that works first.
-            mirrors.sort(key=lambda mirror: mirror != worked)
-    except ConnectionError as error:
-        if is_new:
-            with suppress(OSError):  # something did arrive
-                folder.rmdir()
-        names = ", ".join(file.name for file in files)
-        raise ConnectionError(
-            f"{error}\nTo go on without a network, put the official {names} into "
-            f"{folder}"
-        ) from None
+    if missing:
+        folder.mkdir(parents=True, exist_ok=True)
+    for file in missing:
+        reasons = []
+        for mirror in mirrors:
+            try:
+                _download(mirror + file.name, file, folder, timeout)
+                break
+            except _MirrorError as error:
+                reasons.append(f"  {mirror}: {error}\n")
+        else:
+            names = ", ".join(file.name for file in files)
+            raise ConnectionError(
+                f"no mirror delivered {file.name}:\n{''.join(reasons)}"
+                f"To go on without a network, put the official {names} into {folder}"
+            )
+        # The next file asks the mirror that works first.
+        mirrors.sort(key=lambda other: other != mirror)
 
 
 def _is_there(path, file):
@@ -84,37 +83,27 @@ def _sha256(path):
     return digest.hexdigest()
 
 
-def _download(file, mirrors, folder, timeout):
-    """Download one file and return the mirror that delivered it."""
-    reasons = []
-    for mirror in mirrors:
-        part = folder / f".{file.name}.{uuid4().hex}.part"
-        try:
-            _receive(mirror + file.name, file, part, timeout)
-            part.replace(folder / file.name)
-            return mirror
-        except _MirrorError as error:
-            reasons.append(f"  {mirror}: {error}")
-        finally:
-            part.unlink(missing_ok=True)
-    lines = "\n".join(reasons)
-    raise ConnectionError(f"no mirror delivered {file.name}:\n{lines}")
-
-
-def _receive(url, file, part, timeout):
-    received = 0
-    with part.open("wb") as out, _progress(file, urlsplit(url).netloc) as show:
-        for chunk in _chunks(url, timeout):
-            received += len(chunk)
-            if received > file.size:
-                raise _MirrorError(f"sent more than the {file.size:,} bytes expected")
-            out.write(chunk)
-            show(received)
-    if received < file.size:
-        raise _MirrorError(f"sent {received:,} of {file.size:,} bytes")
-    found = _sha256(part)
-    if found != file.sha256:
-        raise _MirrorError(f"sent SHA-256 {found}, expected {file.sha256}")
+def _download(url, file, folder, timeout):
+    """Put `file` into `folder`, or raise `_MirrorError`."""
+    part, received = folder / f".{file.name}.{uuid4().hex}.part", 0
+    try:
+        with part.open("wb") as out:
+            for chunk in _chunks(url, timeout):
+                received += len(chunk)
+                if received > file.size:
+                    break
+                out.write(chunk)
+                _tell(file, urlsplit(url).netloc, received, len(chunk))
+        if received != file.size:
+            raise _MirrorError(f"sent {received:,} of {file.size:,} bytes")
+        found = _sha256(part)
+        if found != file.sha256:
+            raise _MirrorError(f"sent SHA-256 {found}, expected {file.sha256}")
+        part.replace(folder / file.name)
+    finally:
+        part.unlink(missing_ok=True)
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # the bar's line ends
 
 
 def _chunks(url, timeout):
@@ -132,24 +121,15 @@ def _chunks(url, timeout):
         raise _MirrorError(str(reason) or type(reason).__name__) from None
 
 
+def _tell(file, host, received, new):
+    """A bar on a terminal, else one plain line per file; on standard error."""
+    if sys.stderr.isatty():
+        line = f"\r{file.name} {bar(received / file.size)} {host}"
+        print(line, end="", file=sys.stderr, flush=True)
+    elif received == new:  # the first bytes
+        print(f"{file.name}: {file.size / 1e6:.2f} MB from {host}", file=sys.stderr)
+
+
 def bar(share, width=30):
     """A bar of `width` characters, with brackets and per cent; `share` 0 to 1."""
     return f"[{('#' * round(share * width)).ljust(width, '.')}] {share:4.0%}"
-
-
-@contextmanager
-def _progress(file, host):
-    """A bar on a terminal, else one plain line per file; on standard error."""
-    if not sys.stderr.isatty():
-        print(f"{file.name}: {file.size / 1e6:.2f} MB from {host}", file=sys.stderr)
-        yield lambda received: None
-        return
-
-    def show(received):
-        line = f"\r{file.name} {bar(received / file.size)} {host}"
-        print(line, end="", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        print(file=sys.stderr)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 
 from ..checks import known_name
-from . import cifar, download, idx
+from . import download, formats
 from .batches import Batches
 
 #: The data set when no name is given; `digits` when it is not set.
@@ -56,12 +56,11 @@ def load_arrays(name=None, root=None):
     the file keeps the images of a writer together. So the held-out part tells
     how well new images are classified, and not how well new writers are.
 
-    *cifar10* is one archive (`cifar.ARCHIVE`), the others are four IDX files
-    (`idx.FILES`). A folder that is named, by `root` or the variable, is read as it
-    is: any number of images, no SHA-256, everything else checked. Without one,
-    `data/<name>/` of the repository is used (`~/.cache/d2l_ext/<name>/` when the
-    library is installed elsewhere); what is missing there is downloaded, and only
-    the official files are accepted.
+    The others are files; `SETS` says which. A folder that is named, by `root` or the
+    variable, is read as it is: any number of images, no SHA-256, everything else
+    checked. Without one, `data/<name>/` of the repository is used
+    (`~/.cache/d2l_ext/<name>/` when the library is installed elsewhere); what is
+    missing there is downloaded, and only the official files are accepted.
 
     Raises `ValueError` for an unknown name, for `root` with *digits*, and for a
     corrupt file; `FileNotFoundError` for a missing one in a named folder;
@@ -70,18 +69,6 @@ def load_arrays(name=None, root=None):
     where = "" if name else f" in {DATASET}"
     name = name or os.environ.get(DATASET) or "digits"
     known_name("data set", name, NAMES, where)
-    try:
-        return _load(name, root)
-    except MemoryError as error:
-        where = root or os.environ.get(DATA_DIR) or _default_folder(name)
-        raise ValueError(
-            f"{where}: the images do not fit into the memory that this process may "
-            f"use ({error or 'no more is given'}). Give files with fewer of them "
-            f"(root=… or {DATA_DIR})."
-        ) from None
-
-
-def _load(name, root):
     if name == "digits":
         if root is not None:
             raise ValueError(
@@ -90,15 +77,17 @@ def _load(name, root):
             )
         return _digits()
     folder = root or os.environ.get(DATA_DIR) or _official_folder(name)
-    if name == "cifar10":
-        parts, classes = cifar.read_folder(folder), CIFAR10.classes
-    else:
-        classes = IDX_SETS[name].classes
-        X, y, test_X, test_y = idx.read_folder(folder, len(classes))
-        parts = X[:, None], y, test_X[:, None], test_y
-    images = [numpy.divide(X, 255, dtype="float32") for X in parts[::2]]
-    labels = [y.astype("int32") for y in parts[1::2]]
-    return Dataset(name, images[0], labels[0], images[1], labels[1], classes)
+    try:
+        X, y, test_X, test_y = SETS[name].read(folder)
+        X, test_X = (numpy.divide(part, 255, dtype="float32") for part in (X, test_X))
+    except MemoryError as error:
+        raise ValueError(
+            f"{folder}: the images do not fit into the memory that this process may "
+            f"use ({error or 'no more is given'}). Give files with fewer of them "
+            f"(root=… or {DATA_DIR})."
+        ) from None
+    y, test_y = y.astype("int32"), test_y.astype("int32")
+    return Dataset(name, X, y, test_X, test_y, SETS[name].classes)
 
 
 def load_data(batch_size, name=None, root=None, seed=0):
@@ -133,13 +122,10 @@ def _digits():
 
 def _official_folder(name):
     """The default folder, after what it lacks was downloaded."""
-    row, names = IDX_SETS.get(name, CIFAR10), idx.FILES
-    if name == "cifar10":
-        names = (cifar.ARCHIVE,)
-    folder = _default_folder(name)
-    files = map(download.OfficialFile, names, row.sizes, row.sha256)
+    row, folder = SETS[name], _default_folder(name)
+    official = map(download.OfficialFile, row.names, row.sizes, row.sha256)
     try:
-        download.fetch(list(files), row.mirrors, folder)
+        download.fetch(list(official), row.mirrors, folder)
     except ConnectionError as error:
         raise ConnectionError(
             f"{error}, or use the digits, which need none: name='digits', and unset "
@@ -159,14 +145,14 @@ def _default_folder(name):
 # ---- The sets that are files ----
 
 
-#: A data set in files; sizes and SHA-256 in the order of the format's files.
-FileSet = namedtuple("FileSet", "classes mirrors sizes sha256")
-#: Sets in the format of MNIST, their files in the order of `idx.FILES`.
-IDX_SETS = {
+#: A data set in files, by their `names`, and the function that reads their folder.
+FileSet = namedtuple("FileSet", "read classes mirrors names sizes sha256")
+SETS = {
     # MXNet's own mirror (the files that d2l reads) is not among these: it has
     # the release of 26 August 2017, which holds duplicates and has another order.
     # Images of one release with labels of the other agree by chance only.
     "fashion_mnist": FileSet(
+        read=formats.read_idx,
         classes=("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal",
                  "Shirt", "Sneaker", "Bag", "Ankle boot"),
         mirrors=(
@@ -174,6 +160,7 @@ IDX_SETS = {
             "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
             "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
         ),
+        names=formats.IDX_FILES,
         sizes=(26_421_880, 29_515, 4_422_102, 5_148),
         sha256=(
             "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
@@ -183,12 +170,14 @@ IDX_SETS = {
         ),
     ),
     "mnist": FileSet(
+        read=formats.read_idx,
         classes=tuple("0123456789"),
         mirrors=(
             "https://ossci-datasets.s3.amazonaws.com/mnist/",
             "https://storage.googleapis.com/cvdf-datasets/mnist/",
             "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/gluon/dataset/mnist/",
         ),
+        names=formats.IDX_FILES,
         sizes=(9_912_422, 28_881, 1_648_877, 4_542),
         sha256=(
             "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
@@ -197,14 +186,15 @@ IDX_SETS = {
             "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
         ),
     ),
+    # The authors' binary version, which holds no pickles.
+    "cifar10": FileSet(
+        read=formats.read_cifar,
+        classes=("airplane", "automobile", "bird", "cat", "deer", "dog", "frog",
+                 "horse", "ship", "truck"),
+        mirrors=("https://www.cs.toronto.edu/~kriz/",),
+        names=(formats.CIFAR_ARCHIVE,),
+        sizes=(170_052_171,),
+        sha256=("c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",),
+    ),
 }  # fmt: skip
-
-#: CIFAR-10 as one archive: the authors' binary version, which holds no pickles.
-CIFAR10 = FileSet(
-    classes=("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
-             "ship", "truck"),
-    mirrors=("https://www.cs.toronto.edu/~kriz/",),
-    sizes=(170_052_171,),
-    sha256=("c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",),
-)  # fmt: skip
-NAMES = ("digits", *IDX_SETS, "cifar10")
+NAMES = ("digits", *SETS)

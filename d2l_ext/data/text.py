@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy
 
+from ..checks import whole_number
+
 #: Names a text file to use in place of the default.
 VARIABLE = "D2L_EXT_TEXT"
 MAX_BYTES = 100_000_000  # of a file; tinyshakespeare has 1.1 million
@@ -85,10 +87,8 @@ def batches(ids, batch_size, num_steps):
 
     Raises `ValueError` for numbers below 1 and a text too short for one batch.
     """
-    if batch_size < 1 or num_steps < 1:
-        raise ValueError(
-            f"batch_size={batch_size} and num_steps={num_steps} must be 1 at least"
-        )
+    whole_number("batch_size", batch_size)
+    whole_number("num_steps", num_steps)
     strand = (len(ids) - 1) // batch_size  # the last character is only a label
     if strand < num_steps:
         raise ValueError(

@@ -10,15 +10,14 @@ from pathlib import Path
 import mxnet as mx
 import numpy
 import pytest
+from cifar_files import write_archive, write_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from idx_files import make_arrays, write_folder
 
 from d2l_ext.data import sets as data
-from d2l_ext.data import download, idx
+from d2l_ext.data import download, formats
 from d2l_ext.data.batches import Batches
-
-
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch):
@@ -172,6 +171,14 @@ def test_a_folder_is_read_as_it_is(name, tmp_path):
         assert numpy.array_equal(y, labels)
 
 
+def test_cifar10_has_the_promised_form(tmp_path):
+    loaded = data.load_arrays("cifar10", write_files(tmp_path))
+    raw = formats.read_cifar(tmp_path)
+    assert (loaded.train_X.dtype, loaded.train_X.shape) == ("float32", (10, 3, 32, 32))
+    assert numpy.allclose(loaded.test_X * 255, raw[2])
+    assert (loaded.test_y.dtype, len(loaded.classes)) == ("int32", 10)
+
+
 def test_the_argument_goes_before_the_variable_and_that_before_the_default(
     tmp_path, monkeypatch
 ):
@@ -181,13 +188,6 @@ def test_the_argument_goes_before_the_variable_and_that_before_the_default(
     monkeypatch.setenv(data.DATA_DIR, str(tmp_path / "variable"))
     assert len(data.load_arrays("mnist").train_y) == 2
     assert len(data.load_arrays("mnist", tmp_path / "argument").train_y) == 1
-
-
-def test_a_corrupt_file_in_a_named_folder_is_refused_by_name(tmp_path):
-    path = write_folder(tmp_path) / "t10k-labels-idx1-ubyte.gz"
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError, match="t10k-labels-idx1-ubyte.gz is cut off"):
-        data.load_arrays("fashion_mnist", tmp_path)
 
 
 def test_images_that_do_not_fit_into_memory_are_refused_with_their_folder(
@@ -237,15 +237,22 @@ def test_only_the_official_files_are_accepted_in_the_default_folder(default_fold
         data.load_arrays("fashion_mnist")
 
 
-def test_the_default_folder_is_filled_by_a_download(default_folder, monkeypatch):
+@pytest.mark.parametrize(("name", "write", "sizes"), [
+    ("fashion_mnist", write_folder, [26_421_880, 29_515, 4_422_102, 5_148]),
+    ("cifar10", write_archive, [170_052_171]),
+])  # fmt: skip
+def test_the_default_folder_is_filled_by_a_download(
+    default_folder, monkeypatch, name, write, sizes
+):
     def fetch(files, mirrors, folder):
-        assert [f.size for f in files] == [26_421_880, 29_515, 4_422_102, 5_148]
-        assert mirrors == data.IDX_SETS["fashion_mnist"].mirrors
+        assert [f.size for f in files] == sizes
+        assert [f.name for f in files] == list(data.SETS[name].names)
+        assert mirrors == data.SETS[name].mirrors
         folder.mkdir()
-        write_folder(folder)
+        write(folder)
 
     monkeypatch.setattr(download, "fetch", fetch)
-    assert len(data.load_arrays("fashion_mnist").train_y) == 20
+    assert len(data.load_arrays(name).train_y) in (10, 20)
 
 
 def test_a_failed_download_says_how_to_go_on(default_folder, monkeypatch):
@@ -257,29 +264,24 @@ def test_a_failed_download_says_how_to_go_on(default_folder, monkeypatch):
         data.load_arrays("fashion_mnist")
     message = str(caught.value)
     assert len(message.splitlines()) == 5
-    for mirror in data.IDX_SETS["fashion_mnist"].mirrors:
+    for mirror in data.SETS["fashion_mnist"].mirrors:
         assert f"{mirror}: Network is unreachable" in message
     assert str(default_folder) in message
     assert "name='digits'" in message
     assert caught.value.__suppress_context__
 
 
-@pytest.mark.parametrize("name", data.IDX_SETS)
-def test_every_row_of_the_table_is_complete(name):
-    row = data.IDX_SETS[name]
-    assert len(row.sizes) == len(row.sha256) == len(set(row.sha256)) == 4
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in row.sha256)
-    assert len(row.classes) == 10
-    assert len(row.mirrors) == 3
-    assert all(re.fullmatch("https?://.*/", mirror) for mirror in row.mirrors)
-
-
-@pytest.mark.parametrize("name", data.IDX_SETS)
-def test_the_data_card_says_what_the_table_says(name):
+@pytest.mark.parametrize("name", data.SETS)
+def test_every_row_of_the_table_is_complete_and_the_data_card_says_it(name):
     card = (data._default_folder(name).parent / "README.md").read_text("utf-8")
     section = card.split(f"\n## {name}\n")[1].split("\n## ")[0]
-    row = data.IDX_SETS[name]
-    for file, size, sha256 in zip(idx.FILES, row.sizes, row.sha256):
+    row = data.SETS[name]
+    assert len(row.classes) == 10
+    assert len(row.mirrors) == (1 if name == "cifar10" else 3)
+    assert all(re.fullmatch("https?://.*/", mirror) for mirror in row.mirrors)
+    assert len(row.names) == len(row.sizes) == len(set(row.sha256))
+    for file, size, sha256 in zip(row.names, row.sizes, row.sha256):
+        assert re.fullmatch("[0-9a-f]{64}", sha256)
         line = rf"\| `{file}` \| {size:,} \| `\w{{32}}` \| `{sha256}` \|"
         assert re.search(line, section)
 
@@ -297,7 +299,7 @@ def test_the_data_card_says_what_scikit_learn_holds(digits):
 
 def test_no_fashion_mnist_mirror_holds_the_release_with_duplicates():
     """MXNet's mirror does, in another order; its checksums would never hold."""
-    assert not [m for m in data.IDX_SETS["fashion_mnist"].mirrors if "mxnet" in m]
+    assert not [m for m in data.SETS["fashion_mnist"].mirrors if "mxnet" in m]
 
 
 # ---- Minibatches ----

@@ -20,7 +20,7 @@ from d2l_ext.data.download import OfficialFile, fetch
 
 CONTENT = {f"{c}.gz": gzip.compress(bytes([ord(c)]) * 99) for c in "abcd"}
 CONTENT["large.gz"] = bytes(range(256)) * 1024  # four chunks
-PAGE = b"<!DOCTYPE html><title>Sign in to this network</title>" * 3
+PAGE = b"<!DOCTYPE html><title>Sign in to this network</title>" * 1300  # a chunk and more
 
 
 def official(name):
@@ -92,7 +92,7 @@ def contents(folder):
 def failure(mirrors, folder, timeout=5):
     with pytest.raises(ConnectionError) as caught:
         fetch(FILES, mirrors, folder, timeout=timeout)
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
     return str(caught.value)
 
 
@@ -100,9 +100,9 @@ BAD = {
     "absent": "HTTP 404 Not Found",
     "broken": "HTTP 503 Service Unavailable",
     "corrupt": "sent SHA-256 ",
-    "truncated": f"of {FILES[0].size:,} bytes",
-    "page": f"sent more than the {FILES[0].size:,} bytes expected",
-    "longer": f"sent more than the {FILES[0].size:,} bytes expected",
+    "truncated": f"sent {FILES[0].size // 2:,} of {FILES[0].size:,} bytes",
+    "page": f"sent 65,536 of {FILES[0].size:,} bytes",
+    "longer": f"sent {FILES[0].size + 1:,} of {FILES[0].size:,} bytes",
     "astray": "Invalid IPv6 URL",
     "stalled": "timed out, no byte for 1 s",
 }
@@ -115,18 +115,17 @@ def test_a_good_mirror_gives_the_files_and_nothing_else(mirror, tmp_path, way):
 
 
 @pytest.mark.parametrize("way", BAD)
-def test_a_bad_mirror_is_passed_over(mirror, tmp_path, way):
+def test_a_bad_mirror_is_passed_over_and_what_it_sent_is_not_left_behind(
+    mirror, tmp_path, way
+):
+    start = time.monotonic()
+    message = failure([mirror(way)], tmp_path, timeout=1)
+    assert time.monotonic() - start < 10
+    assert f"no mirror delivered {FILES[0].name}" in message
+    assert f"{mirror(way)}: {BAD[way]}" in message
+    assert contents(tmp_path) == {}
     fetch(FILES, [mirror(way), mirror("good")], tmp_path, timeout=1)
     assert contents(tmp_path) == CONTENT
-
-
-@pytest.mark.parametrize("way", BAD)
-def test_what_a_bad_mirror_sent_is_not_left_behind(mirror, tmp_path, way):
-    message = failure([mirror(way)], tmp_path, timeout=1)
-    assert f"no mirror delivered {FILES[0].name}" in message
-    assert f"{mirror(way)}: " in message
-    assert BAD[way] in message
-    assert contents(tmp_path) == {}
 
 
 def test_files_that_did_arrive_are_kept(mirror, tmp_path, monkeypatch):
@@ -148,12 +147,7 @@ def test_when_all_fail_the_message_has_a_line_per_mirror_and_says_how_to_go_on(
     assert mirror("corrupt") in lines[2] and FILES[0].sha256 in lines[2]
     assert nobody in lines[3] and "refused" in lines[3]
     assert all(file.name in lines[4] for file in FILES)
-    assert str(folder) in lines[4]
-
-
-def test_a_failure_leaves_no_empty_folder(mirror, tmp_path):
-    failure([mirror("absent")], tmp_path / "here")
-    assert not (tmp_path / "here").exists()
+    assert str(folder) in lines[4] and contents(folder) == {}
 
 
 def test_a_name_that_does_not_resolve_is_a_reason(tmp_path, monkeypatch):
@@ -162,12 +156,6 @@ def test_a_name_that_does_not_resolve_is_a_reason(tmp_path, monkeypatch):
 
     monkeypatch.setattr(download, "urlopen", unresolved)
     assert "Name or service not known" in failure(["http://mirror/"], tmp_path)
-
-
-def test_a_stalled_mirror_costs_the_timeout_and_no_more(mirror, tmp_path):
-    start = time.monotonic()
-    failure([mirror("stalled")], tmp_path, timeout=1)
-    assert 1 <= time.monotonic() - start < 10
 
 
 def test_the_mirror_that_worked_is_asked_first_for_the_next_file(

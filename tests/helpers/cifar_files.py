@@ -6,15 +6,15 @@ import tarfile
 
 import numpy
 
-from d2l_ext.data import cifar
+from d2l_ext.data import formats
 
 
 def make_files(sizes=(3, 2, 2, 2, 1, 4), seed=0):
     """The six files by name, with so many images each."""
     rng = numpy.random.RandomState(seed)
     files = {}
-    for name, n in zip(cifar.FILES, sizes):
-        records = rng.randint(0, 256, (n, cifar.RECORD))
+    for name, n in zip(formats.CIFAR_FILES, sizes):
+        records = rng.randint(0, 256, (n, formats.RECORD))
         records[:, 0] = rng.randint(0, 10, n)
         files[name] = records.astype("uint8").tobytes()
     return files
@@ -26,14 +26,14 @@ def write_files(folder, files=None):
     return folder
 
 
-def write_archive(folder, files=None, prefix=f"{cifar.FOLDER}/"):
+def write_archive(folder, files=None, prefix=f"{formats.CIFAR_FOLDER}/"):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for name, content in (files or make_files()).items():
             member = tarfile.TarInfo(prefix + name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    path = folder / cifar.ARCHIVE
+    path = folder / formats.CIFAR_ARCHIVE
     path.write_bytes(gzip.compress(packed.getvalue()))
     return path
 

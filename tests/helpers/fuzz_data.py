@@ -41,7 +41,7 @@ from cifar_files import header, write_archive, write_files
 from idx_files import bomb, idx_bytes, make_arrays, write_folder
 
 from d2l_ext import train
-from d2l_ext.data import cifar, idx, text
+from d2l_ext.data import formats, text
 
 FORMATS = ("idx", "idx unpacked", "cifar", "cifar unpacked", "text")
 SIZES = (-(2**33), -512, -1, 0, 1, 511, 3073, 2**31 - 1, 2**32 - 1, 5_000_000_000,
@@ -105,7 +105,7 @@ def foreign(data, rng):
         b"<!DOCTYPE html><title>Sign in</title>", b"\x7fELF" + rng.randbytes(500),
         b"\x89PNG\r\n\x1a\n" + rng.randbytes(500), lzma.compress(data),
         bz2.compress(data), b"\xff\xfet\0e\0x\0t\0", "\N{SNOWMAN}".encode() * 99,
-        header(cifar.FILES[0], 3073) + rng.randbytes(9000),
+        header(formats.CIFAR_FILES[0], 3073) + rng.randbytes(9000),
         idx_bytes(numpy.zeros((2, 32, 32))), idx_bytes(numpy.full(8, 11)),
     ))  # fmt: skip
 
@@ -119,7 +119,7 @@ def nested(data, rng):
 def in_a_tar(data):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
-        held = {cifar.FILES[0]: data, "data_batch_1": pickle.dumps(Executed())}
+        held = {formats.CIFAR_FILES[0]: data, "data_batch_1": pickle.dumps(Executed())}
         for name, content in held.items():
             member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
             member.size = len(content)
@@ -130,12 +130,12 @@ def in_a_tar(data):
 def huge(data, rng):
     """Sizes that are declared, and as many zeros behind some of them."""
     unpacked = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    if int.from_bytes(unpacked[:4], "big") in idx.MAGIC.values():
+    if int.from_bytes(unpacked[:4], "big") in (0x801, 0x803):
         sizes = [rng.choice((8, 28, 500_000, *SIZES)) % 2**32 for _ in range(3)]
         sizes[1:] = rng.choice((sizes[1:], (28, 28), (28, 28)))
         head = unpacked[:4] + struct.pack(">3I", *sizes)
     else:
-        head = header(rng.choice((*cifar.FILES, "x")), rng.choice(SIZES),
+        head = header(rng.choice((*formats.CIFAR_FILES, "x")), rng.choice(SIZES),
                       rng.choice((b"0", b"x", b"g", b"L", b"S")))  # fmt: skip
         head = rng.choice((b"", header("first", 0))) + head
     many = rng.choice((0, 1, 300, 5000))

@@ -6,7 +6,7 @@ import zlib
 
 import numpy
 
-from d2l_ext.data import idx
+from d2l_ext.data import formats
 
 
 def idx_bytes(array):
@@ -16,7 +16,7 @@ def idx_bytes(array):
 
 
 def make_arrays(train=20, test=7, seed=0):
-    """Images and labels in the order of `idx.FILES`."""
+    """Images and labels in the order of `formats.IDX_FILES`."""
     rng = numpy.random.RandomState(seed)
     arrays = []
     for n in (train, test):
@@ -38,7 +38,7 @@ def bomb(head, megabytes):
 
 def write_folder(folder, arrays=None, zipped=True):
     """Write the four files into `folder` and return it."""
-    for name, array in zip(idx.FILES, arrays or make_arrays()):
+    for name, array in zip(formats.IDX_FILES, arrays or make_arrays()):
         data = idx_bytes(array)
         path = folder / (name if zipped else name[:-3])
         path.write_bytes(gzip.compress(data) if zipped else data)

@@ -32,7 +32,7 @@ def test_a_lesson_reaches_its_own_tests_first_and_then_those_of_its_users():
 
 @pytest.mark.parametrize(("file", "test"), [
     ("tests/data/test_text.py", "tests/data/test_text.py"),
-    ("tests/helpers/idx_files.py", "tests/data/test_idx.py"),
+    ("tests/helpers/idx_files.py", "tests/data/test_formats.py"),
     ("tools/house.py", "tests/book/test_house.py"),
     ("chapters/devices/devices.ipynb", "tests/book"),
     ("requirements/cpu.txt", "tests/tools/test_setup.py"),
