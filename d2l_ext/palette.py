@@ -11,8 +11,10 @@ DEVICE_COLOURS = (
     "#E69F00", "#56B4E9", "#F0E442", "#999999",
 )  # fmt: skip
 #: Colours of what is no device: ways, settings, kinds of memory. After Paul Tol's muted
-#: scheme; each is told from the page, and from every device.
+#: scheme; each is told from the page, and from every device. On a dark page the first
+#: three are lighter.
 SERIES_COLOURS = ("#332288", "#959532", "#882255", "#7A4B2B", "#777777")
+SERIES_ON_DARK = ("#a79bf2", "#c6c663", "#e686b3")
 #: The colour of words on device i's colour.
 INKS = ("#fff",) + ("#000",) * 7
 #: Large areas around device 0 and 1, and words in device 2's colour on white.

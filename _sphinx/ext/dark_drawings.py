@@ -10,6 +10,8 @@ from pathlib import Path
 
 from narrow_drawings import narrow, scrolls
 
+from d2l_ext.palette import SERIES_COLOURS, SERIES_ON_DARK
+
 #: What is drawn on white, and what it is where the ground is dark.
 DARK = {
     "#222": "#e8e8e8", "#333": "#e8e8e8", "#444": "#cfcfcf", "#555": "#c4c4c4",
@@ -17,7 +19,7 @@ DARK = {
     "#bbb": "#6a6f75", "#eee": "#2f3338", "#eeeeee": "#2f3338", "#f6f6f6": "#24282d",
     "#ddd": "#3d4248", "#dddddd": "#3d4248", "#DCEBF5": "#12324a",
     "#FBE9DC": "#4a2812", "#00704F": "#4fd0a5", "#B00020": "#ff7d88",
-    "#332288": "#a79bf2", "#959532": "#c6c663", "#882255": "#e686b3",
+    **dict(zip(SERIES_COLOURS, SERIES_ON_DARK)),
 }  # fmt: skip
 #: The ground; a plate behind a word, on a device's colour or its hatch; and words in
 #: device 0's colour, which is too dark for them.

@@ -8,7 +8,7 @@ from math import prod
 
 from d2l_ext.data_parallel import lenet
 from d2l_ext.memory import STAGES, state_bytes
-from d2l_ext.palette import SERIES_COLOURS
+from d2l_ext.palette import SERIES_COLOURS, SERIES_ON_DARK
 
 from . import frame
 
@@ -24,7 +24,7 @@ OPTIMIZERS = {"SGD": ("sgd", {}), "momentum": ("sgd", {"momentum": 0.9}),
 #: Bytes of a weight, and of a gradient.
 NUMBERS = {"mixed precision": 2, "float32": 4}
 #: Weights, gradients and states are no devices: on light pages, and on dark ones.
-COLOURS = tuple(zip(SERIES_COLOURS, ("#a79bf2", "#c6c663", "#e686b3")))
+COLOURS = tuple(zip(SERIES_COLOURS, SERIES_ON_DARK))
 CONTROLS = (
     frame.Select("network", "Network", tuple(NETWORKS)),
     frame.Select("optimizer", "Optimizer", tuple(OPTIMIZERS)),

@@ -20,7 +20,7 @@ from d2l_ext.data.download import OfficialFile, fetch
 
 CONTENT = {f"{c}.gz": gzip.compress(bytes([ord(c)]) * 99) for c in "abcd"}
 CONTENT["large.gz"] = bytes(range(256)) * 1024  # four chunks
-PAGE = b"<!DOCTYPE html><title>Sign in to this network</title>" * 1300  # a chunk and more
+PAGE = b"<!DOCTYPE html><title>Sign in here</title>" * 1600  # a chunk and more
 
 
 def official(name):
