@@ -37,11 +37,8 @@ def provenance():
 
     `commit` is that of the checkout which holds the library, as `git describe` names
     it, with `-dirty` where the library was changed since, and None outside of one.
-    `profile` is what the chapters choose their devices by; see `devices.profile`.
     """
     import mxnet
-
-    from d2l_ext import devices
 
     return Provenance({
         "date": datetime.now(timezone.utc).date().isoformat(),
@@ -51,7 +48,6 @@ def provenance():
         "processor": _processor(),
         "cores": cores(),
         "gpus": mxnet.context.num_gpus(),
-        "profile": devices.profile(),
         "settings": {k: os.environ.get(k) for k in SETTINGS},
     })  # fmt: skip
 

@@ -13,7 +13,7 @@ from types import ModuleType
 def names(package, **files):
     """Return a `__getattr__` for `package`, which finds names in its files.
 
-        __getattr__ = names(__name__, choice="try_device try_all_devices")
+        __getattr__ = names(__name__, choice="describe try_all_devices")
 
     `files`: by file, the names that it gives, in one text. Source: PEP 562.
     """

@@ -103,12 +103,12 @@ def _gpu(gpu, driver):
     topic = f"GPU {gpu.index}"
     capability = gpus.dotted(gpu.capability)
     text = f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB, capability {capability}: "
-    if gpus.why_not(gpu.capability):
+    code = gpus.code_for(gpu.capability)
+    if not code:
         return Finding(topic, f"{text}not usable, as {gpus.HOLDS}", NOTE)
     if gpus.driver_problem(driver):
         return Finding(topic, text + "not usable with this driver", NOTE)
-    code = gpus.dotted(gpus.code_for(gpu.capability))
-    text += f"usable, with the machine code for {code}"
+    text += f"usable, with the machine code for {gpus.dotted(code)}"
     if gpu.mig:
         text += "; divided by MIG, and CUDA shows a process one instance at most"
         return Finding(topic, text, NOTE, "sudo nvidia-smi -mig 0")

@@ -12,6 +12,5 @@
 from .. import lazy
 
 __getattr__ = lazy.names(
-    __name__,
-    choice="VARIABLE describe parse_device profile try_all_devices try_device",
+    __name__, choice="VARIABLE describe parse_device try_all_devices"
 )

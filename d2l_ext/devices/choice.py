@@ -1,40 +1,22 @@
 """Which devices a chapter works on: GPUs when there are enough, else CPU contexts.
 
-The book runs on three kinds of machine (`PROFILES`), and every choice between GPUs and
-CPU contexts in it is made by `choose`.
+Every choice between the two in the book is made by `choose`.
 """
 
 import os
 import re
-from collections import namedtuple
 
 import mxnet as mx
 
 from ..checks import whole_number
 from . import gpus
 
-#: The names of the profiles, by the number of GPUs: none, one, two or more.
-PROFILES = ("no GPU", "one GPU", "two or more GPUs")
 #: Forces the choice: one of `FORCED`; unset for "GPUs when there are enough".
 VARIABLE = "D2L_EXT_DEVICES"
 #: `cpu` and `one-gpu`: as if the machine had so many; `gpu`: GPUs or an error.
 FORCED = ("cpu", "one-gpu", "gpu")
-#: `kind`: `gpu` or `cpu`, of all devices; `profile`: one of `PROFILES`.
-Choice = namedtuple("Choice", "kind profile")
 
 gpus.refuse(mx)
-
-
-def try_device(i=0, force=None):
-    """Return device `i`: `gpu(i)` if it exists, else `cpu(i)`.
-
-    Unlike `d2l.try_gpu`, the fallback keeps the number: without a GPU, device 0
-    and device 1 are two devices still, each with a worker thread of its own.
-    `force` is as for `try_all_devices`.
-    Raises `ValueError` for a negative or fractional `i`.
-    """
-    whole_number("device number", i, least=0)
-    return _kind(i + 1, force)(i)
 
 
 def try_all_devices(k=2, force=None):
@@ -55,17 +37,8 @@ def try_all_devices(k=2, force=None):
     return [kind(i) for i in range(k)]
 
 
-def profile(force=None):
-    """The kind of machine that the chapters see here: one of `PROFILES`, and why."""
-    force = _forced(force)
-    # The name of the profile depends on no need: none is ever refused.
-    name = choose(mx.context.num_gpus(), 0, force).profile
-    reasons = [f"{VARIABLE}={force}"] if force else gpus.reasons()
-    return "; ".join([name, *reasons])
-
-
 def choose(found, needed, forced=""):
-    """Return the `Choice` where `needed` devices are wanted and `found` GPUs are there.
+    """`'gpu'` or `'cpu'`, where `needed` devices are wanted and `found` GPUs are there.
 
     `forced`: one of `FORCED`, or empty. The rule and errors: as in `try_all_devices`.
     """
@@ -80,8 +53,7 @@ def choose(found, needed, forced=""):
             f"Unset {VARIABLE} to use CPU contexts."
         )
     counted = min(found, {"cpu": 0, "one-gpu": 1}.get(forced, found))
-    kind = "gpu" if needed <= counted else "cpu"
-    return Choice(kind, PROFILES[min(counted, 2)])
+    return "gpu" if needed <= counted else "cpu"
 
 
 def parse_device(text):
@@ -126,7 +98,7 @@ def _reason(devices):
 
 def _kind(needed, force):
     """`mx.gpu` or `mx.cpu`, for a chapter that needs so many devices."""
-    return getattr(mx, choose(mx.context.num_gpus(), needed, _forced(force)).kind)
+    return getattr(mx, choose(mx.context.num_gpus(), needed, _forced(force)))
 
 
 def _forced(force):

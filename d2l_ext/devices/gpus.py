@@ -28,11 +28,13 @@ def code_for(capability):
     return max(fitting, default=None)
 
 
-def why_not(capability):
-    """Return None if MXNet runs on such a GPU, else the reason in half a sentence."""
-    if code_for(capability):
-        return None
-    return f"its compute capability is {dotted(capability)}, and {HOLDS}"
+def why_not(gpu, driver):
+    """Return None if MXNet runs on `gpu` with this driver, else why not, in words."""
+    if driver_problem(driver):
+        return f"driver {driver} is {driver_problem(driver)}"
+    if not code_for(gpu.capability):
+        return f"its compute capability is {dotted(gpu.capability)}, and {HOLDS}"
+    return None
 
 
 def version(text):
@@ -55,17 +57,12 @@ def dotted(numbers):
 
 def usable(answers):
     """Return the GPUs of NVML's `answers` that MXNet can use with this driver."""
-    if not answers.driver or driver_problem(answers.driver):
-        return []
-    return [gpu for gpu in answers.gpus if code_for(gpu.capability)]
+    return [gpu for gpu in answers.gpus if not why_not(gpu, answers.driver)]
 
 
 def unusable(answers):
     """Return one line for each GPU that MXNet cannot use: its name and the reason."""
-    if answers.driver and driver_problem(answers.driver):
-        reason = f"driver {answers.driver} is {driver_problem(answers.driver)}"
-        return [f"{gpu.name}: {reason}" for gpu in answers.gpus] or [reason]
-    reasons = [(gpu.name, why_not(gpu.capability)) for gpu in answers.gpus]
+    reasons = [(gpu.name, why_not(gpu, answers.driver)) for gpu in answers.gpus]
     return [f"{name}: {reason}" for name, reason in reasons if reason]
 
 
@@ -89,14 +86,11 @@ def hide(environ=os.environ):
 
     So MXNet counts the GPUs that it can use, and everything that falls back on CPU
     contexts without one does. A choice that the reader made among usable and other GPUs
-    (`CUDA_VISIBLE_DEVICES`) is kept. Only for the GPU build, before it loads. Returns
-    what was hidden, as `reasons`.
+    (`CUDA_VISIBLE_DEVICES`) is kept. Only for the GPU build, before it loads.
     """
-    unfit, fit = reasons(), usable(by_driver())
-    if not unfit or (fit and VISIBLE in environ):
-        return []
-    environ[VISIBLE] = ",".join(gpu.uuid for gpu in fit)
-    return unfit
+    fit = usable(by_driver())
+    if reasons() and not (fit and VISIBLE in environ):
+        environ[VISIBLE] = ",".join(gpu.uuid for gpu in fit)
 
 
 def leave_fusion_off(environ=os.environ):

@@ -9,7 +9,7 @@ from sanitizer import sanitize
 
 from d2l_ext import devices
 from d2l_ext.devices import gpus
-from d2l_ext.devices.choice import FORCED, PROFILES, Choice, choose
+from d2l_ext.devices.choice import FORCED, choose
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,6 @@ def with_gpus(monkeypatch, count):
 def test_without_a_gpu_two_devices_are_two_cpu_contexts(monkeypatch):
     with_gpus(monkeypatch, 0)
     assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
-    assert devices.try_device(1) == mx.cpu(1)
 
 
 def test_one_gpu_where_two_are_needed_says_why_cpu_contexts(monkeypatch):
@@ -71,15 +70,14 @@ def test_as_with_one_gpu_a_chapter_that_needs_two_takes_cpu_contexts(monkeypatch
     monkeypatch.setenv(devices.VARIABLE, "one-gpu")
     assert devices.try_all_devices(1) == [mx.gpu(0)]
     assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
-    assert devices.profile() == "one GPU; D2L_EXT_DEVICES=one-gpu"
+    assert "4 GPUs found, D2L_EXT_DEVICES=one-gpu" in devices.describe([mx.cpu(0)])
 
 
 def test_an_argument_goes_before_the_variable(monkeypatch):
     with_gpus(monkeypatch, 4)
     monkeypatch.setenv(devices.VARIABLE, "gpu")
     assert devices.try_all_devices(2, force="cpu") == [mx.cpu(0), mx.cpu(1)]
-    assert devices.try_device(1, force="cpu") == mx.cpu(1)
-    assert devices.profile(force="") == "two or more GPUs"
+    assert devices.try_all_devices(2) == [mx.gpu(0), mx.gpu(1)]
 
 
 def test_a_gpu_that_cannot_be_used_is_named_wherever_devices_are(monkeypatch):
@@ -88,7 +86,6 @@ def test_a_gpu_that_cannot_be_used_is_named_wherever_devices_are(monkeypatch):
     chosen = devices.try_all_devices(2)
     assert chosen == [mx.cpu(0), mx.cpu(1)]
     assert "found [NVIDIA H200: capability 9.0], 2 needed" in devices.describe(chosen)
-    assert devices.profile() == "no GPU; NVIDIA H200: capability 9.0"
     with pytest.raises(ValueError, match="NVIDIA H200: capability 9.0. Choose"):
         devices.parse_device("gpu:0")
 
@@ -114,8 +111,7 @@ def test_gpus_are_chosen_exactly_when_they_suffice_and_may_be_used(
             choose(found, needed, forced)
         return
     counted = min(found, {"cpu": 0, "one-gpu": 1}.get(forced, found))
-    expected = "gpu" if needed <= counted else "cpu"
-    assert choose(found, needed, forced) == Choice(expected, PROFILES[min(counted, 2)])
+    assert choose(found, needed, forced) == ("gpu" if needed <= counted else "cpu")
 
 
 @given(st.text().filter(lambda word: word not in ("", *FORCED)))
