@@ -3,9 +3,9 @@
     python -m bookkit.doctor           every finding, the verdict, the next command
     python -m bookkit.doctor --json    the same for a program
 
-It needs neither MXNet nor anything else that has to be installed. `hardware`, `links`,
-`software` and `cluster` find, `report` puts together and judges, `probe` asks MXNet's
-library in a process of its own, and `list` names the GPUs for the set-up.
+It needs neither MXNet nor anything else that has to be installed. `driver` asks NVML,
+`hardware`, `software` and `cluster` find, `report` puts together and judges, `probe`
+asks MXNet's library in a process of its own, and `list` names the GPUs for the set-up.
 
 Described on the page *Setting up a GPU box*.
 """

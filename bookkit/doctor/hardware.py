@@ -7,6 +7,7 @@ from d2l_ext.devices import gpus
 from d2l_ext.runtime import SETTINGS, cores
 
 from . import NOTE, Finding
+from .driver import More
 
 #: Below this, MXNet's DataLoader workers, which pass minibatches through shared
 #: memory, may die of a bus error. Docker gives a container 64 MB.
@@ -66,11 +67,12 @@ def cards(answers, plugged_in=0, visible=None):
     `plugged_in`: what the function of that name counted. `visible`: the reader's own
     value of CUDA_VISIBLE_DEVICES, None if it is not set.
     """
-    found = [_driver(answers, plugged_in)]
-    found += [_gpu(gpu, answers.driver) for gpu in answers.gpus]
+    found, more = [_driver(answers, plugged_in)], answers.more or More()
+    each = zip(answers.gpus, more.memory, more.mig)
+    found += [_gpu(i, *of_one, answers.driver) for i, of_one in enumerate(each)]
     if answers.driver and not answers.gpus and not answers.problem:
         found.append(Finding("GPUs", "the driver lists none", NOTE))
-    found += _links(answers.links)
+    found += _links(more.links)
     if visible is not None and answers.gpus:
         text = f"CUDA_VISIBLE_DEVICES={visible} hides the GPUs that it does not name"
         found.append(Finding("GPUs", text, NOTE, "unset CUDA_VISIBLE_DEVICES"))
@@ -91,7 +93,7 @@ def _driver(answers, plugged_in):
         return Finding("driver", text, NOTE, advice)
     if answers.problem:
         return Finding("driver", f"{answers.driver}: {answers.problem}", NOTE)
-    text = f"{answers.driver} (up to CUDA {gpus.dotted(answers.cuda)})"
+    text = f"{answers.driver} (up to CUDA {gpus.dotted(answers.more.cuda)})"
     if gpus.version(answers.driver) < gpus.FUSION_DRIVER:
         newer = gpus.dotted(gpus.FUSION_DRIVER)
         text += f", before {newer}: fused operators are switched off"
@@ -99,17 +101,17 @@ def _driver(answers, plugged_in):
     return Finding("driver", text)
 
 
-def _gpu(gpu, driver):
-    topic = f"GPU {gpu.index}"
+def _gpu(index, gpu, memory, mig, driver):
+    topic = f"GPU {index}"
     capability = gpus.dotted(gpu.capability)
-    text = f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB, capability {capability}: "
+    text = f"{gpu.name}, {memory / 2**30:.1f} GiB, capability {capability}: "
     code = gpus.code_for(gpu.capability)
     if not code:
         return Finding(topic, f"{text}not usable, as {gpus.HOLDS}", NOTE)
     if gpus.driver_problem(driver):
         return Finding(topic, text + "not usable with this driver", NOTE)
     text += f"usable, with the machine code for {gpus.dotted(code)}"
-    if gpu.mig:
+    if mig:
         text += "; divided by MIG, and CUDA shows a process one instance at most"
         return Finding(topic, text, NOTE, "sudo nvidia-smi -mig 0")
     return Finding(topic, text)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from d2l_ext.devices import gpus
 from d2l_ext.runtime import cores
 
-from . import BAD, cluster, hardware, links, software
+from . import BAD, cluster, driver, hardware, software
 from .software import MAKE
 
 
@@ -46,7 +46,7 @@ class Report:
         }
 
 
-def examine(read=links.read, probe=software.probe):
+def examine(read=driver.read, probe=software.probe):
     """Look at this machine and return a `Report`.
 
     `read`: what asks NVML. `probe`: what asks MXNet's library.

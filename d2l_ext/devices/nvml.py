@@ -5,7 +5,6 @@ Names and numbers are those of NVIDIA's *NVML API Reference*.
 """
 
 import ctypes
-from contextlib import suppress
 from dataclasses import dataclass
 
 LIBRARY = "libnvidia-ml.so.1"
@@ -23,25 +22,21 @@ FAILURES = {
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU: `memory` in bytes, `capability` as `(8, 6)`, `mig` when divided."""
+    """One GPU: `capability` as `(8, 6)`, and the `uuid` by which CUDA knows it."""
 
-    index: int
     name: str
-    memory: int
     capability: tuple
     uuid: str
-    mig: bool
 
 
 @dataclass(frozen=True)
 class Answers:
-    """All that NVML said. Without a driver everything is empty but `problem`."""
+    """What NVML said. Without a driver everything is empty but `problem`."""
 
     driver: str = ""
-    cuda: tuple = ()
     gpus: tuple = ()
-    links: tuple = ()
     problem: str = ""
+    more: object = None
 
 
 class NvmlError(Exception):
@@ -51,14 +46,11 @@ class NvmlError(Exception):
         super().__init__(FAILURES.get(code, f"{function} answered with error {code}"))
 
 
-class _Memory(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
-
-
-def read(load=ctypes.CDLL, links=lambda library, handles: ()):
+def read(load=ctypes.CDLL, more=lambda library, handles: None):
     """Ask NVML and return its `Answers`. Never raises: a failure is `problem`.
 
-    `load`: what loads the library, for tests. `links`: finds the links between GPUs.
+    `load`: what loads the library, for tests. `more`: asks for more than this library
+    needs, a function of NVML's library and the handles of the GPUs.
     """
     try:
         library = load(LIBRARY)
@@ -66,59 +58,50 @@ def read(load=ctypes.CDLL, links=lambda library, handles: ()):
         return Answers(problem="there is no NVIDIA driver")
     driver = ""
     try:
-        _call(library, "nvmlInit_v2")
+        call(library, "nvmlInit_v2")
     except NvmlError as error:
         return Answers(problem=f"the NVIDIA driver does not answer: {error}")
     try:
         driver = _text(library, "nvmlSystemGetDriverVersion")
-        return _ask(library, driver, links)
+        handles = _handles(library)
+        gpus = tuple(_gpu(library, handle) for handle in handles)
+        return Answers(driver, gpus, more=more(library, handles))
     except NvmlError as error:
         return Answers(driver, problem=f"the NVIDIA driver failed: {error}")
     finally:
         library.nvmlShutdown()
 
 
-def _ask(library, driver, links):
-    handles = []
+def _handles(library):
     (count,) = numbers(library, "nvmlDeviceGetCount_v2", kind=ctypes.c_uint)
-    for i in range(count):
-        handles.append(ctypes.c_void_p())
-        _call(library, "nvmlDeviceGetHandleByIndex_v2", i, ctypes.byref(handles[i]))
-    gpus = tuple(_gpu(library, i, handle) for i, handle in enumerate(handles))
-    (cuda,) = numbers(library, "nvmlSystemGetCudaDriverVersion_v2")  # 12020 is 12.2
-    version = cuda // 1000, cuda % 1000 // 10
-    return Answers(driver, version, gpus, tuple(links(library, handles)))
+    handles = [ctypes.c_void_p() for _ in range(count)]
+    for i, handle in enumerate(handles):
+        call(library, "nvmlDeviceGetHandleByIndex_v2", i, ctypes.byref(handle))
+    return handles
 
 
-def _gpu(library, index, handle):
-    memory = _Memory()
-    _call(library, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
+def _gpu(library, handle):
     capability = numbers(library, "nvmlDeviceGetCudaComputeCapability", handle,
                          answers=2)  # fmt: skip
     name = _text(library, "nvmlDeviceGetName", handle)
-    uuid = _text(library, "nvmlDeviceGetUUID", handle)
-    mig = False
-    with suppress(NvmlError):  # most GPUs cannot be divided
-        now, _ = numbers(library, "nvmlDeviceGetMigMode", handle, answers=2,
-                         kind=ctypes.c_uint)  # fmt: skip
-        mig = now == 1
-    return Gpu(index, name, memory.total, tuple(capability), uuid, mig)
+    return Gpu(name, tuple(capability), _text(library, "nvmlDeviceGetUUID", handle))
 
 
 def _text(library, function, *arguments):
     buffer = ctypes.create_string_buffer(96)
-    _call(library, function, *arguments, buffer, ctypes.c_uint(len(buffer)))
+    call(library, function, *arguments, buffer, ctypes.c_uint(len(buffer)))
     return buffer.value.decode(errors="replace")
 
 
 def numbers(library, function, *arguments, answers=1, kind=ctypes.c_int):
     """The numbers that a function of NVML's answers; raises `NvmlError`."""
     found = [kind() for _ in range(answers)]
-    _call(library, function, *arguments, *map(ctypes.byref, found))
+    call(library, function, *arguments, *map(ctypes.byref, found))
     return [number.value for number in found]
 
 
-def _call(library, function, *arguments):
+def call(library, function, *arguments):
+    """Call a function of NVML's; raises `NvmlError`."""
     try:
         code = getattr(library, function)(*arguments)
     except AttributeError:  # an older driver does not have it

@@ -15,7 +15,7 @@ import nvml_answers as played
 import pytest
 from nvml_answers import A10, A100, A100_MIG, B200, H200, K80, V100, Error, Machine
 
-from bookkit.doctor import BAD, NOTE, OK, __main__, cluster, hardware, links, software
+from bookkit.doctor import BAD, NOTE, OK, __main__, cluster, driver, hardware, software
 from bookkit.doctor import list as gpu_list
 from bookkit.doctor.report import examine
 from d2l_ext.devices import gpus, nvml
@@ -28,7 +28,7 @@ FEATURES = ["CUDA", "CUDNN", "NCCL", "MKLDNN", "DIST_KVSTORE"]
 
 def ask(machine):
     library = played.Library(machine)
-    return links.read(lambda name: library)
+    return driver.read(lambda name: library)
 
 
 def report(machine, probed=CPU):
@@ -49,9 +49,10 @@ def texts(findings):
 def test_name_memory_capability_and_versions_are_what_nvml_says():
     cards = [*played.USABLE.values(), *played.UNUSABLE.values()]
     answers = ask(Machine(cards, driver="535.129.03", cuda=12020))
-    assert (answers.driver, answers.cuda) == ("535.129.03", (12, 2))
-    found = [(gpu.name, gpu.capability, gpu.memory) for gpu in answers.gpus]
-    assert found == [(c.name, c.capability, c.mib * 2**20) for c in cards]
+    assert (answers.driver, answers.more.cuda) == ("535.129.03", (12, 2))
+    found = [(gpu.name, gpu.capability) for gpu in answers.gpus]
+    assert found == [(c.name, c.capability) for c in cards]
+    assert answers.more.memory == tuple(c.mib * 2**20 for c in cards)
 
 
 def test_nvml_is_shut_down_again():
@@ -342,7 +343,7 @@ def test_json_holds_what_is_printed():
     assert found["next"].startswith("make book")
     topics = [finding["topic"] for finding in found["findings"]]
     assert topics[:3] == ["Python", "NumPy", "packages"] and "MXNet" in topics
-    assert set(found["nvml"]) == {"driver", "cuda", "gpus", "links", "problem"}
+    assert set(found["nvml"]) == {"driver", "gpus", "problem", "more"}
 
 
 def test_before_anything_is_installed_the_doctor_says_what_to_do():
