@@ -33,8 +33,17 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
     that is there already is another one (it is left as it is), and `ConnectionError`,
     with a line per mirror, when none delivers. Nothing partial stays behind.
     """
-    folder, mirrors = Path(folder), list(mirrors)
-    missing = [file for file in files if not _is_there(folder / file.name, file)]
+    folder, mirrors, missing = Path(folder), list(mirrors), []
+    for file in files:
+        path = folder / file.name
+        if not path.exists():
+            missing.append(file)
+        elif difference := _difference(path, file):
+            raise ValueError(
+                f"{path} is not the official file: {difference}. Delete it to have it "
+                "downloaded again. If it is meant to be another one, keep it in a "
+                "folder of its own and name that (root=… or D2L_EXT_DATA_DIR)."
+            )
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
     for file in missing:
@@ -55,32 +64,20 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
         mirrors.sort(key=lambda other: other != mirror)
 
 
-def _is_there(path, file):
-    """Whether `path` is `file`; it is read only when its size fits."""
-    if not path.exists():
-        return False
+def _difference(path, file):
+    """Why `path` is not `file`, in words, or None; it is read only if its size fits."""
     size = path.stat().st_size
     if not path.is_file():
-        difference = "it is no file at all"
-    elif size != file.size:
-        difference = f"expected {file.size:,} bytes, found {size:,}"
-    elif (found := _sha256(path)) != file.sha256:
-        difference = f"expected SHA-256 {file.sha256}, found {found}"
-    else:
-        return True
-    raise ValueError(
-        f"{path} is not the official file: {difference}. Delete it to have it "
-        "downloaded again. If it is meant to be another one, keep it in a folder "
-        "of its own and name that (root=… or D2L_EXT_DATA_DIR)."
-    )
-
-
-def _sha256(path):
+        return "it is no file at all"
+    if size != file.size:
+        return f"expected {file.size:,} bytes, found {size:,}"
     digest = hashlib.sha256()
     with path.open("rb") as opened:
         while chunk := opened.read(CHUNK):
             digest.update(chunk)
-    return digest.hexdigest()
+    if digest.hexdigest() != file.sha256:
+        return f"expected SHA-256 {file.sha256}, found {digest.hexdigest()}"
+    return None
 
 
 def _download(url, file, folder, timeout):
@@ -89,16 +86,12 @@ def _download(url, file, folder, timeout):
     try:
         with part.open("wb") as out:
             for chunk in _chunks(url, timeout):
-                received += len(chunk)
+                received += out.write(chunk)
                 if received > file.size:
                     break
-                out.write(chunk)
                 _tell(file, urlsplit(url).netloc, received, len(chunk))
-        if received != file.size:
-            raise _MirrorError(f"sent {received:,} of {file.size:,} bytes")
-        found = _sha256(part)
-        if found != file.sha256:
-            raise _MirrorError(f"sent SHA-256 {found}, expected {file.sha256}")
+        if difference := _difference(part, file):
+            raise _MirrorError(difference)
         part.replace(folder / file.name)
     finally:
         part.unlink(missing_ok=True)

@@ -51,10 +51,8 @@ def load_arrays(name=None, root=None):
 
     *digits* are the 1,797 handwritten digits inside scikit-learn, scaled from
     8×8 to 28×28 bilinearly. They need no file and no network. After a fixed
-    permutation 1,536 (six batches of 256) are for training and 261 are held out.
-    Without it, the last 261 images would be by writers who are not in the rest:
-    the file keeps the images of a writer together. So the held-out part tells
-    how well new images are classified, and not how well new writers are.
+    permutation 1,536 (six batches of 256) are for training and 261 are held out, which
+    tell how well new images by the same writers are classified.
 
     The others are files; `SETS` says which. A folder that is named, by `root` or the
     variable, is read as it is: any number of images, no SHA-256, everything else

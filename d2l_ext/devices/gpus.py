@@ -103,15 +103,11 @@ def leave_fusion_off(environ=os.environ):
         environ.setdefault("MXNET_USE_FUSION", "0")
 
 
-class UnusableGpuError(RuntimeError):
-    """A GPU was asked for that MXNet cannot use."""
-
-
 def refuse(mx):
-    """Put a check into `mx.gpu`, in all of MXNet's modules that know it by this name.
+    """Let `mx.gpu` raise `RuntimeError` with the reason for a GPU that is hidden.
 
-    Only where there is a GPU that MXNet cannot use; elsewhere nothing is changed.
-    A context made by `mx.Context('gpu', i)` is not checked.
+    In all of MXNet's modules that know it by this name, and only where there is a GPU
+    that MXNet cannot use. A context made by `mx.Context('gpu', i)` is not checked.
     """
     original = mx.context.gpu
     if not reasons() or hasattr(original, "__wrapped__"):
@@ -121,7 +117,7 @@ def refuse(mx):
     def gpu(device_id=0):
         if device_id >= mx.context.num_gpus():
             why = "; ".join(reasons())
-            raise UnusableGpuError(
+            raise RuntimeError(
                 f"gpu({device_id}) cannot be used: {why}. Use "
                 "d2l_ext.devices.try_all_devices(k), which takes CPU contexts here; "
                 "`python -m bookkit.doctor` says more."

@@ -99,10 +99,10 @@ def failure(mirrors, folder, timeout=5):
 BAD = {
     "absent": "HTTP 404 Not Found",
     "broken": "HTTP 503 Service Unavailable",
-    "corrupt": "sent SHA-256 ",
-    "truncated": f"sent {FILES[0].size // 2:,} of {FILES[0].size:,} bytes",
-    "page": f"sent 65,536 of {FILES[0].size:,} bytes",
-    "longer": f"sent {FILES[0].size + 1:,} of {FILES[0].size:,} bytes",
+    "corrupt": f"expected SHA-256 {FILES[0].sha256}, found ",
+    "truncated": f"expected {FILES[0].size} bytes, found {FILES[0].size // 2}",
+    "page": f"expected {FILES[0].size} bytes, found 65,536",
+    "longer": f"expected {FILES[0].size} bytes, found {FILES[0].size + 1}",
     "astray": "Invalid IPv6 URL",
     "stalled": "timed out, no byte for 1 s",
 }
@@ -193,7 +193,7 @@ def test_another_file_under_that_name_is_refused_and_left_alone(
 def test_a_file_of_another_size_is_refused_without_reading_it(tmp_path, monkeypatch):
     with (tmp_path / "b.gz").open("wb") as sparse:
         sparse.truncate(5_000_000_000)
-    monkeypatch.setattr(download, "_sha256", None)
+    monkeypatch.setattr(download, "hashlib", None)
     expected = f"expected {FILES[1].size} bytes, found 5,000,000,000. Delete it"
     with pytest.raises(ValueError, match=expected):
         fetch([FILES[1]], ["http://127.0.0.1:9/"], tmp_path)
