@@ -118,9 +118,10 @@ def test_the_first_axes_of_a_figure_say_which_hatch_is_which():
     plt.close("all")
 
 
-def test_the_first_four_devices_stand_out_from_a_white_and_from_a_dark_page():
+def test_devices_and_light_series_stand_out_from_the_pages_that_they_are_on():
     for colour in palette.DEVICE_COLOURS[:4]:
         assert contrast(colour, WHITE) >= 3 and contrast(colour, DARK_PAGE) >= 3
+    assert all(contrast(c, DARK_PAGE) >= 4.5 for c in palette.SERIES_ON_DARK)
 
 
 def test_words_on_a_devices_colour_can_be_read():
