@@ -69,10 +69,10 @@ def call_job(function, *args, kv_type="dist_sync", check=True, **settings):
         write(folder, function, kv_type, args, _uses_np())
         command = [sys.executable, "-m", "pslaunch.calls", folder]
         plan = make(command, **settings)
-        job = carry_out(plan, check, partial(is_there, folder))
+        job = carry_out(plan, partial(is_there, folder))
         if not job.returncode:
             job.results = take(folder, job.restarts + 1, plan.settings.num_workers)
-    return job
+    return job.check() if check else job
 
 
 def _uses_np():

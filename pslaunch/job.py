@@ -88,19 +88,19 @@ def log_folder(job, log_dir):
 
 
 class Failed(Exception):
-    """The job has failed. `code`: of the whole job; `culprit`: (role, rank) or None."""
+    """The job has failed. `code`: of the whole job, or a `Popen`'s, for which a shell
+    would give 128 and the signal's number; `culprit`: (role, rank) or None."""
 
     def __init__(self, cause, code=1, culprit=None):
-        self.code, self.culprit = code, culprit
+        self.code, self.culprit = code if code >= 0 else 128 - code, culprit
         super().__init__(cause)
 
 
-class NotReady(Exception):
+class NotReady(Failed):
     """The nodes of a start did not find each other: it may be repeated."""
 
     def __init__(self, cause, culprit=("scheduler", 0)):
-        self.culprit = culprit
-        super().__init__(cause)
+        super().__init__(cause, NOT_READY, culprit)
 
 
 def how(code):
@@ -111,11 +111,6 @@ def how(code):
         return f"was ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"was ended by signal {-code}"
-
-
-def code_of(code):
-    """The same code as of a shell: 128 and the number of the signal."""
-    return code if code >= 0 else 128 - code
 
 
 # ---- What its processes print: one file each, read while it grows ----
@@ -159,17 +154,16 @@ def keep_old(folder, nodes, attempt):
 
 
 class Process:
-    """A process that the watchdog has started; to be used like a `Popen`.
+    """A process that the watchdog has started.
 
-    `pid`: None until it has begun, and elsewhere. `halted`: the id of the process that
-    a signal has stopped, this one or one that it has started; else None.
+    `pid`: None until it has begun, and elsewhere. `returncode`: as a `Popen`'s, None
+    while it runs. `why`: it is lost. `halted`: the id of the process that a signal has
+    stopped, this one or one that it has started; else None. `patience`: the seconds
+    for which that has been so.
     """
 
     pid = returncode = why = halted = None
-
-    def poll(self):
-        """The exit code, or None while it runs."""
-        return self.returncode
+    patience = 0.0
 
     def set(self, code, why=None):
         """It has ended, with `code`, or is lost, `why`."""

@@ -3,7 +3,12 @@
 Its processes listen on 127.0.0.1, and see the launcher's files.
 """
 
+import os
+import shutil
+
 from . import crew
+from .environment import LOOPBACK
+from .job import NO_COMMAND, Failed
 
 
 class Local(crew.Crew):
@@ -15,3 +20,14 @@ class Local(crew.Crew):
             if getattr(plan.settings, name):
                 raise ValueError(f"{name}: the launcher local knows this machine "
                                  "alone, name another one")  # fmt: skip
+
+    @staticmethod
+    def scheduler_address(plan):
+        return LOOPBACK
+
+    def gathered(self):
+        """At once, if there is such a command."""
+        path = self.plan.env["worker"].get("PATH", os.environ.get("PATH"))
+        if not shutil.which(self.plan.command[0], path=path):
+            raise Failed(f"no such command: {self.plan.command[0]!r}", NO_COMMAND)
+        return True

@@ -1,8 +1,6 @@
 """A job from its request to its end: started again when it did not become ready, and
 when it failed and may be, for its program goes on from what it has kept."""
 
-import os
-import shutil
 import sys
 import time
 from dataclasses import replace
@@ -12,7 +10,6 @@ from .environment import START
 from .job import (
     DEADLINE,
     NO_COMMAND,
-    NOT_READY,
     Failed,
     Job,
     NotReady,
@@ -20,7 +17,6 @@ from .job import (
     log_folder,
     path_of,
 )
-from .local import Local
 from .plan import make
 from .start import Start
 from .supervise import Watch
@@ -64,10 +60,11 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
     Raises `ValueError` for a wrong argument, `OSError` when a log cannot be written.
     Developed in the chapter *Roles, keys and shards*.
     """
-    return carry_out(make(command, num_workers, num_servers, **settings), check)
+    job = carry_out(make(command, num_workers, num_servers, **settings))
+    return job.check() if check else job
 
 
-def carry_out(plan, check=False, is_done=lambda start, rank: False):
+def carry_out(plan, is_done=lambda start, rank: False):
     """Start `plan` until it ends well or for good; the `Job`.
 
     `is_done`: called with the number of a start and the rank of a worker; whether its
@@ -75,30 +72,40 @@ def carry_out(plan, check=False, is_done=lambda start, rank: False):
     """
     job, settings, begin = Job(), plan.settings, time.monotonic()
     until = begin + settings.deadline if settings.deadline else None
-    if _is_there(plan):
-        folder = log_folder(job, settings.log_dir)
-        job.logs = {f"{r}-{i}": path_of(folder, r, i) for r, i in plan.nodes}
-        shown = Shown(plan, job)
+    folder = log_folder(job, settings.log_dir)
+    job.logs = {f"{r}-{i}": path_of(folder, r, i) for r, i in plan.nodes}
+    shown, tries = Shown(plan, job), 0
+    while True:
+        if job.attempts:
+            keep_old(folder, plan.nodes, job.attempts)
+        job.attempts += 1
+        tries += 1
+        number = job.restarts + 1
+        start = Start(numbered(plan, number), folder, shown)
+        if not _once(start, until, partial(is_done, number), job):
+            shown.note(f"start {job.attempts} did not become ready: {job.cause}")
+            if tries < settings.attempts:
+                continue
+            job.cause += f", in {tries} starts"
+        if not again(job, settings.max_restarts, until):
+            job.seconds = time.monotonic() - begin
+            return job
+        job.restarts += 1
+        tries = 0
+        shown.note(f"{job.cause}; restart {job.restarts} of {settings.max_restarts}")
 
-        def new_start():
-            if job.attempts:
-                keep_old(folder, plan.nodes, job.attempts)
-            job.attempts += 1
-            number = job.restarts + 1
-            start = Start(numbered(plan, number), folder, shown.note)
-            return start, Watch(start, until, settings.ready_timeout, shown.line,
-                                partial(is_done, number))  # fmt: skip
 
-        _until_ready(new_start, settings.attempts, job, shown)
-        while again(job, settings.max_restarts, until):
-            job.restarts += 1
-            shown.note(f"{job.cause}; restart {job.restarts} of "
-                       f"{settings.max_restarts}")  # fmt: skip
-            _until_ready(new_start, settings.attempts, job, shown)
-    else:
-        job.returncode, job.cause = NO_COMMAND, f"no such command: {plan.command[0]!r}"
-    job.seconds = time.monotonic() - begin
-    return job.check() if check else job
+def _once(start, until, is_done, job):
+    """Note in `job` what became of a start; whether it became ready, or failed."""
+    job.returncode, job.cause, job.culprit = 0, None, None
+    try:
+        with start:
+            Watch(start, until, is_done).run()
+    except Failed as error:
+        job.returncode, job.cause = error.code, str(error)
+        job.culprit = error.culprit and "{}-{}".format(*error.culprit)
+        return not isinstance(error, NotReady)
+    return True
 
 
 def numbered(plan, start):
@@ -119,41 +126,6 @@ def again(job, max_restarts, until=None):
     in_time = until is None or time.monotonic() < until
     failed = job.returncode and job.returncode not in IN_VAIN
     return bool(failed and in_time and job.restarts < max_restarts)
-
-
-def _is_there(plan):
-    """Whether there is such a command here; of other hosts, their agents tell."""
-    if plan.launcher is not Local:
-        return True
-    path = plan.env["worker"].get("PATH", os.environ.get("PATH"))
-    return shutil.which(plan.command[0], path=path)
-
-
-def _until_ready(new_start, attempts, job, shown):
-    """Start the job, at most `attempts` times, until it is ready; then to its end."""
-    for attempt in range(1, attempts + 1):
-        if _once(*new_start(), job, shown, attempt):
-            break
-
-
-def _once(start, watch, job, shown, attempt):
-    """One start: note in `job` what became of it; whether that is the end of it."""
-    notes, culprit, job.returncode, job.cause = [], None, 0, None
-    try:
-        with start:
-            notes = watch.run()
-    except NotReady as error:
-        notes = [f"start {job.attempts} did not become ready: {error}"]
-        job.returncode, job.cause = NOT_READY, f"{error}, in {attempt} starts"
-        culprit = error.culprit
-    except Failed as error:
-        job.returncode, job.cause, culprit = error.code, str(error), error.culprit
-    job.culprit = culprit and "{}-{}".format(*culprit)
-    for node, line in start.lines:  # printed while it was ended
-        shown.line(node, line)
-    for line in notes:
-        shown.note(line)
-    return job.returncode != NOT_READY
 
 
 class Shown:

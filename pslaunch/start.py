@@ -18,39 +18,40 @@ from uuid import uuid4
 
 from . import environment, ports, processes
 from .channel import Channel
-from .job import Failed, Process, Tail, code_of, how, path_of
+from .job import Failed, Process, Tail, how, path_of
 from .local import Local
 
 
 class Start:
     """The processes of one start. Leaving the `with` ends whatever still runs.
 
-    `plan`: a `plan.Plan`. `folder`: for the logs. `say`: called with a line of the
-    launcher's own.
+    `plan`: a `plan.Plan`. `folder`: for the logs. `shown`: a `runner.Shown`, for what
+    processes print. `say`: called with a line of the launcher's own.
     """
 
-    def __init__(self, plan, folder, say=print):
-        self.plan, self.folder, self.say = plan, folder, say
+    def __init__(self, plan, folder, shown):
+        self.plan, self.folder, self.shown, self.say = plan, folder, shown, shown.note
         self.job, self.token = uuid4().hex, secrets.token_hex(32)
-        self.crew, self.root = None, environment.LOOPBACK
-        self.running, self.codes = {}, {}  # (role, rank) to Popen; to exit code
+        self.running, self.ended = {}, {}  # (role, rank) to `Process`
         self.tails = {node: Tail(path_of(folder, *node)) for node in plan.nodes}
-        self.lines = []  # (node, line) not yet shown
         self.passed, self.count = 0, 0  # barriers of all; nodes at the next one
 
     def __enter__(self):
-        launcher = self.plan.launcher
+        """The search for hosts begins. Raises `Failed`."""
+        plan, launcher = self.plan, self.plan.launcher
         hold = None if launcher is Local else 1  # of the others, agents make the claim
         with ExitStack() as stack:
             # For each node, and one more for each worker: of a ring, if they make one.
-            count = len(self.plan.nodes) + self.plan.settings.num_workers
-            reserved = ports.reserve(count, hold)
-            self.ports = stack.enter_context(reserved)
+            count = len(plan.nodes) + plan.settings.num_workers
+            self.ports = stack.enter_context(ports.reserve(count, hold))
             # Before all others, or they could outlive the launcher unseen.
             self.guard = stack.enter_context(Guard(
-                self.job, launcher.cancel(self.plan, self.job),
-                launcher.files(self.job), self.say))  # fmt: skip
+                self.job, launcher.cancel(plan, self.job), launcher.files(self.job),
+                self.say))  # fmt: skip
+            root = launcher.scheduler_address(plan)
+            self.crew = launcher(plan, self.job, root, self.say)
             stack.callback(self.end)
+            self.crew.gathered()
             self.stack = stack.pop_all()
         return self
 
@@ -64,11 +65,11 @@ class Start:
                 self.running[role, rank] = self._start((role, rank))
 
     def _start(self, node):
-        there = self.crew.placed.get(node) if self.crew else None
+        there = self.crew.placed.get(node)
         command = self.plan.command_of(node[0], there=there)
         own = environment.of_node(*node, self.plan.nodes, self.ports, self.job,
-                                  self.plan.env[node[0]], self.root,
-                                  there.address if there else self.root)  # fmt: skip
+                                  self.plan.env[node[0]], self.crew.root,
+                                  self._address(node))  # fmt: skip
         if node[0] == "worker":
             own[environment.RING] = self._ring()
         log = path_of(self.folder, *node)
@@ -77,60 +78,41 @@ class Start:
             return self.crew.start(node, command, env, int(own["PORT"]), log)
         return self.guard.start(command, {**environment.inherited(), **own}, log)
 
+    def _address(self, node):
+        there = self.crew.placed.get(node)
+        return there.address if there else self.crew.root
+
     def _ring(self):
         """For workers that make a ring: a token, and where each of them listens."""
         workers = [node for node in self.plan.nodes if node[0] == "worker"]
-        hosts = [self.crew.placed[node].address if self.crew else self.root
-                 for node in workers]  # fmt: skip
-        places = zip(hosts, self.ports[len(self.plan.nodes) :])
+        places = zip(map(self._address, workers), self.ports[len(self.plan.nodes) :])
         return " ".join([self.token, *(f"{host}:{port}" for host, port in places)])
-
-    def gathered(self):
-        """Whether all hosts are there; the search begins with the first call."""
-        launcher = self.plan.launcher
-        if launcher is Local:
-            return True
-        if self.crew is None:
-            self.root = launcher.scheduler_address(self.plan)
-            self.crew = launcher(self.plan, self.job, self.root, self.say)
-        return self.crew.gathered()
 
     def describe(self, node):
         """'worker 1', and on which host when there are several."""
-        there = self.crew and self.crew.placed.get(node)
+        there = self.crew.placed.get(node)
         return "{} {}".format(*node) + (f" on {there.host}" if there else "")
 
-    def lost(self, node):
-        """Why a process on another host can't be reached any more; None if it can."""
-        there = self.crew and self.crew.placed.get(node)
-        return there.member.why if there and there.member else None
-
-    def halted(self):
-        """The nodes that a signal has stopped: a dict to the ids of what is stopped."""
-        return {node: process.halted for node, process in self.running.items()
-                if process.halted}  # fmt: skip
-
     def poll(self):
-        """Notice what has ended and what was printed. Returns the nodes that ended."""
-        if self.crew:
-            self.crew.pump()
+        """Show what was printed. Returns the nodes that have ended meanwhile."""
+        self.crew.pump()
         self.guard.pump()
         ended = self._poll()
-        if len(self.codes) < len(self.plan.nodes):
+        if len(self.ended) < len(self.plan.nodes):
             self.guard.check()
         return ended
 
     def _poll(self):
-        ended = {node: p.poll() for node, p in self.running.items()}
-        ended = {node: code for node, code in ended.items() if code is not None}
-        for node, code in ended.items():
-            self.codes[node] = code
+        ended = {node: process for node, process in self.running.items()
+                 if process.returncode is not None}  # fmt: skip
+        self.ended.update(ended)
+        for node in ended:
             del self.running[node]
         for node, tail in self.tails.items():
             wanted = node[0] == "scheduler" and (ended or not self.is_ready)
             if self.plan.settings.stream or wanted:
-                for line in tail.lines(last=node in self.codes):
-                    self.lines.append((node, line))
+                for line in tail.lines(last=node in self.ended):
+                    self.shown.line(node, line)
                     if node[0] == "scheduler":
                         self._note_barrier(line)
         return list(ended)
@@ -166,16 +148,14 @@ class Start:
     def joined(self):
         """The nodes that have opened the store: each listens on its port."""
         open_ports = {port for _, port in ports.listening()}
-        here = {n for n, p in zip(self.plan.nodes, self.ports) if p in open_ports}
-        if self.crew:
-            return self.crew.joined() | (here & {("scheduler", 0)})
-        return here
+        here = {node for node, port in zip(self.plan.nodes, self.ports)
+                if port in open_ports and node not in self.crew.placed}  # fmt: skip
+        return here | self.crew.joined()
 
     def end(self, grace=2.0):
         """End all processes: SIGTERM, and SIGKILL to those that stay."""
         try:
-            if self.crew:
-                self.crew.end(grace)
+            self.crew.end(grace)
             self.guard.end(grace)
         finally:  # an interrupt came: no more grace
             for process in self.running.values():  # even without a watchdog
@@ -183,9 +163,10 @@ class Start:
                     if process.pid:  # else it is elsewhere, and its agent does that
                         os.killpg(process.pid, signal.SIGKILL)
             self.guard.end(grace=0)
-            self._poll()
             if "DMLC_LOCAL" in self.plan.env["scheduler"]:
                 ports.remove_files(self.ports)
+            self._poll()
+
 
 class Guard:
     """Starts the watchdog of the job with this mark; leaving the `with` ends it.
@@ -266,8 +247,7 @@ class Guard:
         """Continue a watchdog that was stopped. Raises `Failed` when it has ended."""
         if self.watchdog.poll() is not None or self.channel.ended:
             code = self.watchdog.wait()
-            raise Failed(f"the watchdog {how(code)}, and its job with it",
-                         code_of(code) or 1)  # fmt: skip
+            raise Failed(f"the watchdog {how(code)}, and its job with it", code or 1)
         if processes.state(self.watchdog.pid) == "T":
             if not self.was_stopped:
                 self.say(f"the watchdog, process {self.watchdog.pid}, was stopped, and "
@@ -290,4 +270,4 @@ class Guard:
             process.set(-signal.SIGKILL)
 
     def _is_over(self):
-        return all(process.poll() is not None for process in self.started)
+        return all(process.returncode is not None for process in self.started)

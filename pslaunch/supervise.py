@@ -13,42 +13,42 @@ import re
 import signal
 import time
 
-from .job import DEADLINE, Failed, NotReady, code_of, how
+from .job import DEADLINE, Failed, NotReady, how
 
 PAUSE = 0.03  # seconds between two looks at the processes
 #: Seconds for servers and scheduler to end after the last worker: ten retries with
 #: the default time-out of a second, and some.
 LEAVE = 15.0
+#: Seconds until it is said that a process is stopped, and until the job is ended.
+SAID, ENDED = 2.0, 30.0
+STEP = 1.0  # what counts of the time between two looks for those, at most
 
 
 class Watch:
     """Leads `start`, a `Start`, through its phases.
 
-    `until`: the deadline on the monotonic clock, or None. `ready_timeout`: seconds
-    for the first barrier. `show`: called with (node, line) for each line printed.
-    `is_done`: called with the rank of a worker; whether its work is known to be done.
+    `until`: the deadline on the monotonic clock, or None. `is_done`: called with the
+    rank of a worker; whether its work is known to be done.
     """
 
-    def __init__(self, start, until, ready_timeout, show, is_done):
-        self.start, self.until, self.show = start, until, show
-        self.ready_timeout, self.is_done = ready_timeout, is_done
+    def __init__(self, start, until, is_done):
+        self.start, self.until, self.is_done = start, until, is_done
         self.began_others = False
         self.all_joined = None  # since when
-        self.notes = []
-        self.stopped = Stopped(start.say)
+        self.looked = time.monotonic()  # for those that are stopped
 
     def run(self):
-        """Return a list of notes when the job ended well, else raise one of the two."""
-        self._wait(self.start.gathered)
+        """Return when the job has ended well, else raise `Failed`."""
+        self._wait(self.start.crew.gathered)
         self.start.begin("scheduler")
         self._wait(self.start.joined)
         self.began_others = True
         self.start.begin("server", "worker")
         if self._wait(self._ready_or_over) == "over":
-            return ["no worker opened a distributed store"]
+            self.start.say("no worker opened a distributed store")
+            return
         self._wait(lambda: not self._workers_run() or self._is_deserted())
         self._wait_for_the_rest()
-        return self.notes
 
     def _workers_run(self):
         return any(role == "worker" for role, _ in self.start.running)
@@ -66,46 +66,46 @@ class Watch:
             time.sleep(PAUSE)
 
     def _look(self):
-        """Show what was printed; raise when a process ended as it should not."""
+        """Raise when a process ended as it should not, or was stopped for long."""
         ended = self.start.poll()
-        for node, line in self.start.lines:
-            self.show(node, line)
-        self.start.lines.clear()
-        bad = [n for n in ended if self.start.codes[n] and not self._is_late(n)]
+        bad = [node for node in ended
+               if self.start.ended[node].returncode and not self._is_late(node)]
         if not bad and not self.start.is_ready:
             bad = [node for node in ended if node[0] != "worker"]
         if bad:
             raise self._failed(min(bad, key=self._blame))
-        self.stopped.look(self.start.halted(), self.start.describe)
+        self._look_for_stopped()
 
     def _is_late(self, node):
         """Whether a process aborted when all was done, by an error of ps-lite's."""
-        if self.start.codes[node] != -signal.SIGABRT or not self.start.is_closed:
+        code = self.start.ended[node].returncode
+        if code != -signal.SIGABRT or not self.start.is_closed:
             return False
         is_done = node[0] == "worker" and self.is_done(node[1])
         if not had_closed(node[0], self.start.log_of(node), is_done):
             return False
-        self.notes.append("{} {} aborted after the store was closed".format(*node))
+        self.start.say("{} {} aborted after the store was closed".format(*node))
         return True
 
     def _is_deserted(self):
         """Whether those who still run wait for a scheduler that has left, all done."""
-        if ("scheduler", 0) not in self.start.codes:
+        if ("scheduler", 0) not in self.start.ended:
             return False
         workers = [rank for role, rank in self.start.running if role == "worker"]
         return all(map(self.is_done, workers))
 
     def _blame(self, node):
         """First those that were lost or that a signal ended: others fail by that."""
-        return not self.start.lost(node), self.start.codes[node] > 0
+        process = self.start.ended[node]
+        return not process.why, process.returncode > 0
 
     def _failed(self, node):
-        code, who = self.start.codes[node], self.start.describe(node)
-        if self.start.lost(node):
-            return Failed(f"{who} was lost: {self.start.lost(node)}", code, node)
+        process, who = self.start.ended[node], self.start.describe(node)
+        code, cause = process.returncode, f"{who} {how(process.returncode)}"
+        if process.why:
+            return Failed(f"{who} was lost: {process.why}", code, node)
         if code < 0:
-            return Failed(f"{who} {how(code)}", code_of(code), node)
-        cause = f"{who} {how(code)}"
+            return Failed(cause, code, node)
         if not self.start.is_ready:
             cause += " before the job was ready"
         if not self.began_others:  # its port was taken by somebody else, perhaps
@@ -114,12 +114,12 @@ class Watch:
 
     def _fail_late(self, what, code):
         """Raise for those that should have ended: workers, or who else is there."""
-        left = [n for n in self.start.running if n[0] == "worker"]
-        left = left or list(self.start.running)
-        halted = self.start.halted()
-        names = [self.start.describe(n) + " (stopped)" * (n in halted) for n in left]
+        running = self.start.running
+        left = [node for node in running if node[0] == "worker"] or list(running)
+        names = [self.start.describe(node) + " (stopped)" * bool(running[node].halted)
+                 for node in left]  # fmt: skip
         names = ", ".join(names) or "the search for hosts"
-        if ("scheduler", 0) in self.start.codes:
+        if ("scheduler", 0) in self.start.ended:
             names += "; the scheduler had left before"
         raise Failed(f"{what}: {names}", code, left[0] if left else None)
 
@@ -133,8 +133,8 @@ class Watch:
         return ""
 
     def _check_joining(self):
-        joined = self.start.joined()
-        gone = [n for n in self.start.codes if n[0] == "worker"]
+        joined, patience = self.start.joined(), self.start.plan.settings.ready_timeout
+        gone = [n for n in self.start.ended if n[0] == "worker"]
         waiting = [n for n in joined if n[0] == "worker"]
         if gone and waiting:
             raise Failed(
@@ -145,10 +145,10 @@ class Watch:
             return
         now = time.monotonic()
         self.all_joined = self.all_joined or now
-        if now - self.all_joined > self.ready_timeout:
+        if now - self.all_joined > patience:
             raise NotReady(
                 f"all {len(joined)} nodes listen, but have not passed the first "
-                f"barrier for {self.ready_timeout:g} s"
+                f"barrier for {patience:g} s"
             )
 
     def _wait_for_the_rest(self):
@@ -158,8 +158,9 @@ class Watch:
             left = self.start.running
             now = time.monotonic()
             if left and self._is_deserted() and now > min(end, self.until or end):
-                self.notes += [f"{role} {i} waited for the scheduler, which had left"
-                               for role, i in left]  # fmt: skip
+                for role, rank in left:
+                    self.start.say(f"{role} {rank} waited for the scheduler, which had "
+                                   "left")  # fmt: skip
                 return True
             if left and now > end:
                 self._fail_late(f"{LEAVE:g} s after the last worker still running", 1)
@@ -167,40 +168,27 @@ class Watch:
 
         self._wait(ended)
 
+    def _look_for_stopped(self):
+        """Have patience with processes that are stopped, not dead: by SIGSTOP, or as by
+        Ctrl-Z.
 
-# ---- Who is stopped ----
-
-#: Seconds until it is said that a process is stopped, and until the job is ended.
-SAID, ENDED = 2.0, 30.0
-STEP = 1.0  # what counts of the time between two looks, at most
-
-
-class Stopped:
-    """Patience with processes that are stopped, not dead: by SIGSTOP, or as by Ctrl-Z.
-
-    Such a process keeps its connections and sends nothing, so all others wait for it.
-    One that a debugger holds, and all of a machine that sleeps, are not stopped in this
-    sense. Time in which the launcher itself was stopped, or held up, is not counted.
-    `say`: called with a line of the launcher's.
-    """
-
-    def __init__(self, say):
-        self.say, self.seconds, self.looked = say, {}, time.monotonic()
-
-    def look(self, halted, describe):
-        """`halted`: a dict from nodes to ids of stopped processes. Raises `Failed`."""
+        Such a process keeps its connections and sends nothing, so all others wait for
+        it. One that a debugger holds, and all of a machine that sleeps, are not stopped
+        in this sense. Time in which the launcher itself was stopped, or held up, is not
+        counted.
+        """
         now = time.monotonic()
         step, self.looked = min(now - self.looked, STEP), now
-        before, self.seconds = self.seconds, {}
-        for node, pid in halted.items():
-            seconds = self.seconds[node] = before.get(node, 0) + step
+        for node, process in self.start.running.items():
+            before, who = process.patience, self.start.describe(node)
+            seconds = process.patience = before + step if process.halted else 0
             if seconds >= ENDED:
-                raise Failed(f"{describe(node)} was stopped for {ENDED:g} s (process "
-                             f"{pid})", 128 + signal.SIGSTOP, node)  # fmt: skip
-            if seconds >= SAID > before.get(node, 0):
-                self.say(f"{describe(node)} is stopped, and the job waits for it: "
-                         f"continue it with `kill -CONT {pid}`, or the job ends after "
-                         f"{ENDED:g} s")  # fmt: skip
+                raise Failed(f"{who} was stopped for {ENDED:g} s (process "
+                             f"{process.halted})", -signal.SIGSTOP, node)  # fmt: skip
+            if seconds >= SAID > before:
+                self.start.say(f"{who} is stopped, and the job waits for it: continue "
+                               f"it with `kill -CONT {process.halted}`, or the job "
+                               f"ends after {ENDED:g} s")  # fmt: skip
 
 
 # ---- Who aborts when all is done ----

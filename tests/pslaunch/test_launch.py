@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from job_checks import (  # noqa: F401
@@ -181,7 +182,7 @@ def test_processes_have_a_moment_to_tidy_up_before_they_are_ended(
 @pytest.mark.parametrize("word", ["no-such-command", "/etc/passwd", "/"])
 def test_an_impossible_command_is_named_and_nothing_is_started(word):
     job = launch.run([word])
-    assert (job.returncode, job.attempts) == (127, 0)
+    assert (job.returncode, job.attempts, job.output("scheduler")) == (127, 1, "")
     assert job.cause == f"no such command: {word!r}"
     with pytest.raises(launch.LaunchError, match="no such command"):
         launch.run([word], check=True)
@@ -270,7 +271,7 @@ def test_the_job_is_ready_when_the_scheduler_has_counted_all_nodes_once():
     """With PS_VERBOSE=2 two threads write at a time, and may spoil one line."""
     made = plan.make(["x"], 2, 1)
     for counts in ((1, 2, 3, 4), (1, 2, 3, 1)):
-        begun = start.Start(made, Path("nowhere"))
+        begun = start.Start(made, Path("nowhere"), Mock())
         for count in counts:
             assert not begun.is_ready
             begun._note_barrier("[12:00] van.cc:199: Barrier count for 4 : 9")

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 from job_checks import (  # noqa: F401
@@ -14,7 +15,7 @@ from job_checks import (  # noqa: F401
 
 import pslaunch as launch
 from pslaunch import processes, supervise
-from pslaunch.job import Failed
+from pslaunch.job import Failed, Process
 
 #: Seconds from a fault to the end of the job.
 BOUND = 10
@@ -214,22 +215,24 @@ def test_a_launcher_that_was_stopped_goes_on_as_after_ctrl_z(start):
 
 
 def test_time_in_which_the_launcher_itself_was_away_is_not_counted(monkeypatch):
-    now, said = [0.0], []
+    now, said, process = [0.0], [], Process()
     monkeypatch.setattr(supervise.time, "monotonic", lambda: now[0])
-    looks = supervise.Stopped(said.append)
+    start = SimpleNamespace(running={"a": process}, describe=str, say=said.append)
+    watch = supervise.Watch(start, None, None)
 
-    def look(seconds, **halted):
+    def look(seconds, halted=7):
         now[0] += seconds
-        looks.look(halted, str)
+        process.halted = halted
+        watch._look_for_stopped()
         return len(said)
 
-    assert [look(1, a=7), look(1, a=7), look(1, a=7)] == [0, 1, 1]
-    assert look(9999, a=7) == 1  # counts as one second
-    assert [look(1), look(1, a=7), look(1, a=7)] == [1, 1, 2]  # and anew
+    assert [look(1), look(1), look(1)] == [0, 1, 1]
+    assert look(9999) == 1  # counts as one second
+    assert [look(1, None), look(1), look(1)] == [1, 1, 2]  # and anew
     for _ in range(27):
-        look(1, a=7)
+        look(1)
     with pytest.raises(Failed, match=r"^a was stopped for 30 s \(process 7\)"):
-        look(1, a=7)
+        look(1)
 
 
 def test_who_is_held_by_a_debugger_is_not_stopped():

@@ -5,6 +5,7 @@ import d2l_ext  # noqa: F401, I001
 import signal
 import time
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from job_checks import nothing_left  # noqa: F401
@@ -13,7 +14,7 @@ import pslaunch as launch
 from trainer import resume
 from pslaunch import __main__ as command_line
 from pslaunch import environment, plan, runner, start, supervise
-from pslaunch.job import Failed
+from pslaunch.job import Failed, Process
 
 TRIED = ("[21:25:56] resender.h:121: W[9]: Timeout to get the ACK message. Resend "
          "(retry={}) ? => {}. Meta: request=1, timestamp={}, {}\n")  # fmt: skip
@@ -94,49 +95,29 @@ class Played:
     """
 
     is_ready = is_closed = True
+    describe = start.Start.describe
 
     def __init__(self, ends, log="", later=()):
         nodes = [("scheduler", 0), ("server", 0), ("worker", 0), ("worker", 1)]
-        self.running, self.codes = dict.fromkeys(nodes), {}
-        self.lines, self.log = [], log
-        self.acts = iter([ends, *[{}] * 5, dict(later)])
-
-    def gathered(self):
-        return True
-
-    joined = gathered
-
-    def begin(self, *roles):
-        pass
+        self.running, self.ended = {node: Process() for node in nodes}, {}
+        self.crew, self.begin = Mock(placed={}), Mock()
+        self.log_of, self.joined = Mock(return_value=log), Mock()
+        self.acts, self.said = iter([ends, *[{}] * 5, dict(later)]), []
+        self.say = self.said.append
 
     def poll(self):
         ends = next(self.acts, {})
-        self.codes.update(ends)
-        for node in ends:
-            del self.running[node]
+        for node, code in ends.items():
+            self.ended[node] = self.running.pop(node)
+            self.ended[node].set(code)
         return list(ends)
-
-    def halted(self):
-        return {}
-
-    def say(self, line):
-        raise AssertionError(line)
-
-    def log_of(self, node):
-        return self.log
-
-    def lost(self, node):
-        return None
-
-    def describe(self, node):
-        return "{} {}".format(*node)
 
 
 def watched(ends, done=(), seconds=5.0, **played):
     """The notes on a job in which these processes end, and these workers are done."""
-    until = time.monotonic() + seconds
     begun = Played(ends, **played)
-    return supervise.Watch(begun, until, 1, print, done.__contains__).run()
+    supervise.Watch(begun, time.monotonic() + seconds, done.__contains__).run()
+    return begun.said
 
 
 @pytest.fixture
