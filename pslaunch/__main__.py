@@ -5,21 +5,18 @@
 
 import argparse
 import json
-import math
 import os
 import shlex
 import signal
 import sys
 import textwrap
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from . import environment, processes
 from .local import Local
 from .plan import LAUNCHERS, Settings, make
 from .runner import carry_out
 
-#: Launchers of MXNet's `launch.py` and its tracker, which are not here (yet).
-ELSEWHERE = ("mesos",)
 EXAMPLES = """\
 examples:
   two workers and a server, on this machine:
@@ -82,29 +79,22 @@ def summary(job, num_workers):
     `workers`: of each the last line that is a JSON object, as `d2l_ext.train` prints
     one; without any, its last line.
     """
-    outputs = [job.output("worker", i) for i in range(num_workers) if job.logs]
     return {
         "returncode": job.returncode, "cause": job.cause, "attempts": job.attempts,
         "restarts": job.restarts,
         "seconds": round(job.seconds, 2), "notes": job.notes,
-        "workers": [_last_said(text) for text in outputs],
+        "workers": [_last_said(job.output("worker", i)) for i in range(num_workers)],
     }  # fmt: skip
 
 
 def _last_said(text):
     lines = text.splitlines() or [""]
     # After a worker's last line ps-lite may write its own: messages, or a late abort.
-    found = (_json_object(line) for line in reversed(lines))
-    return next(filter(None, found), lines[-1])
-
-
-def _json_object(line):
-    if not line.startswith("{"):
-        return None
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
+    for line in reversed(lines):
+        with suppress(ValueError):
+            if line.startswith("{"):
+                return json.loads(line)
+    return lines[-1]
 
 
 def _show(plan):
@@ -170,10 +160,10 @@ def parser():
         allow_abbrev=False,
     )
     add = flags.add_argument
-    add("-n", "--num-workers", type=_count, required=True, metavar="N", help="workers")
-    add("-s", "--num-servers", type=_count, metavar="N",
+    add("-n", "--num-workers", type=int, required=True, metavar="N", help="workers")
+    add("-s", "--num-servers", type=int, metavar="N",
         help="servers; default as many as workers")  # fmt: skip
-    add("--launcher", type=_launcher, metavar="NAME",
+    add("--launcher", choices=LAUNCHERS, metavar="NAME",
         help=f"{', '.join(LAUNCHERS)} (the last was tried against a stand-in only); "
         "default ssh with -H, else local")  # fmt: skip
     _add_where(flags)
@@ -182,18 +172,18 @@ def parser():
             default=[], metavar="VAR:VALUE", help="set a variable for "
             + (f"each {role}" if role else "all; VAR alone passes on its value here"),
             )  # fmt: skip
-    add("--deadline", type=_seconds, metavar="SECONDS",
+    add("--deadline", type=float, metavar="SECONDS",
         help="end the job after this time; default: no limit")  # fmt: skip
     add("--log-dir", metavar="DIR", help="keep a log of each process there")
     add("--ps-verbose", dest="verbose", type=int, choices=(0, 1, 2), default=0,
         help="1: log connections, 2: all messages")  # fmt: skip
-    add("--attempts", type=_count, default=3, metavar="N",
+    add("--attempts", type=int, default=Settings.attempts, metavar="N",
         help="starts, at most, of a job that does not become ready; default 3. What "
         "COMMAND does before it opens the store may be done again.")  # fmt: skip
-    add("--ready-timeout", type=_seconds, default=Settings.ready_timeout,
+    add("--ready-timeout", type=float, default=Settings.ready_timeout,
         metavar="SECONDS", help="for nodes that all listen to find each other; default "
         f"{Settings.ready_timeout:g}")  # fmt: skip
-    add("--max-restarts", type=_from_0, default=0, metavar="N",
+    add("--max-restarts", type=int, default=0, metavar="N",
         help="start a job that failed again, at most N times; COMMAND learns from "
         "D2L_EXT_START, 1, 2, ..., which start it is, and should go on from a "
         "checkpoint; default 0")  # fmt: skip
@@ -234,35 +224,9 @@ def parse(argv=None):
         flags.error("which command? Give it after the flags")
     for name in ("env", "env_worker", "env_server"):
         given[name] = dict(given[name])
-    given["num_servers"] = given["num_servers"] or given["num_workers"]
+    if given["num_servers"] is None:
+        given["num_servers"] = given["num_workers"]
     return command, {**given, "stream": True}, dry_run, wants_json
-
-
-def _number(kind, least, expected):
-    """A function that makes a number of a flag's text; `least`: the smallest."""
-
-    def check(text):
-        try:
-            value = kind(text)
-        except ValueError:
-            value = math.nan
-        if not least <= value < math.inf:
-            raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}")
-        return value
-
-    return check
-
-
-_count = _number(int, 1, "a whole number from 1")
-_from_0 = _number(int, 0, "a whole number from 0")
-_seconds = _number(float, 0, "a number from 0")
-
-
-def _launcher(name):
-    if name in LAUNCHERS:
-        return name
-    why = "is not here yet" if name in ELSEWHERE else "is not known"
-    raise argparse.ArgumentTypeError(f"{name!r} {why}: there is {', '.join(LAUNCHERS)}")
 
 
 def _variable(text):

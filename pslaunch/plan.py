@@ -1,5 +1,6 @@
 """What is to be started: the request of a job, checked as a whole."""
 
+import math
 import os
 import shlex
 import sys
@@ -108,6 +109,11 @@ def _check(settings, launcher):
         number = getattr(settings, name)
         if not isinstance(number, int) or number < smallest:
             raise ValueError(f"{name}={number!r}: give a whole number from {smallest}")
+    seconds = {"deadline": settings.deadline or 0,
+               "ready_timeout": settings.ready_timeout}  # fmt: skip
+    for name, number in seconds.items():
+        if not 0 <= number < math.inf:
+            raise ValueError(f"{name}={number!r}: give a number of seconds from 0")
     if launcher not in LAUNCHERS:
         raise ValueError(f"launcher={launcher!r}: there is {', '.join(LAUNCHERS)}")
     if settings.verbose not in (0, 1, 2):
