@@ -10,8 +10,8 @@ import sys
 import textwrap
 import traceback
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 from types import CodeType, FunctionType, ModuleType
 
 import numpy
@@ -22,15 +22,9 @@ from .plan import make
 from .runner import carry_out
 from .temporary import Folder
 
-#: What each script begins with, besides what the function's own module imported.
-IMPORTS = {
-    "mx": "import mxnet as mx",
-    "np": "from mxnet import np",
-    "npx": "from mxnet import npx",
-    "autograd": "from mxnet import autograd",
-    "gluon": "from mxnet import gluon",
-    "numpy": "import numpy",
-}
+#: Modules that a function may use, besides what its own module imported.
+IMPORTS = {"mx": "mxnet", "np": "mxnet.numpy", "npx": "mxnet.numpy_extension",
+           "autograd": "mxnet.autograd", "gluon": "mxnet.gluon", "numpy": "numpy"}
 _ARRAY = "array of the .npz"
 
 
@@ -100,28 +94,18 @@ def main(folder):
     try:
         folder = Path(folder)
         record = load(folder / "call")
-        kv = _store(record)
+        mx = import_mxnet()
+        if record["np"]:
+            mx.npx.set_np()
+        kv = mx.kv.create(record["kv_type"]) if record["kv_type"] else None
         rank = kv.rank if kv else int(os.environ["DMLC_WORKER_ID"])
-        result = _function(folder / "function.py", record["name"])(kv, *record["args"])
+        function = run_path(str(folder / "function.py"))[record["name"]]
+        result = function(kv, *record["args"])
         save(_path(folder, os.environ.get(START, "1"), rank), result)
     except BaseException:  # noqa: BLE001, sys.exit() too would wait
         traceback.print_exc()
         sys.stdout.flush()
         os._exit(1)
-
-
-def _store(record):
-    mx = import_mxnet()
-    if record["np"]:
-        mx.npx.set_np()
-    return mx.kv.create(record["kv_type"]) if record["kv_type"] else None
-
-
-def _function(path, name):
-    spec = spec_from_file_location("worker_function", path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, name)
 
 
 def is_there(folder, start, rank):
@@ -217,15 +201,14 @@ def script(function):
 
 def _names(code):
     """The global names that `code` and the functions inside of it use."""
-    found = {i.argval for i in dis.get_instructions(code) if i.opname in
-             ("LOAD_GLOBAL", "LOAD_NAME")}  # fmt: skip
+    used, own = set(), set()
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            used.add(step.argval)
+        elif step.opname in ("STORE_GLOBAL", "STORE_NAME"):
+            own.add(step.argval)
     inside = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return found.union(*map(_names, inside)) - set(_stored(code))
-
-
-def _stored(code):
-    return (i.argval for i in dis.get_instructions(code) if i.opname in
-            ("STORE_GLOBAL", "STORE_NAME"))  # fmt: skip
+    return used.union(*map(_names, inside)) - own
 
 
 def _import(function, name):
@@ -233,12 +216,14 @@ def _import(function, name):
     if name in (function.__name__, "__name__"):  # a class inside asks for the latter
         return None
     if name not in function.__globals__:
-        if name in IMPORTS or hasattr(builtins, name):
-            return IMPORTS.get(name)
+        if name in IMPORTS:
+            return f"import {IMPORTS[name]} as {name}"
+        if hasattr(builtins, name):
+            return None
         raise ValueError(f"{function.__name__} uses {name}, which is not defined")
     value = function.__globals__[name]
     if isinstance(value, ModuleType):
-        return _import_module(value.__name__, name)
+        return f"import {value.__name__} as {name}"
     home, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
     elsewhere = home not in (None, "__main__", function.__module__)
     if elsewhere and getattr(sys.modules.get(home), str(own), None) is value:
@@ -248,13 +233,6 @@ def _import(function, name):
         "argument, or define it inside. Only modules, and what is imported from them, "
         "reach the workers."
     )
-
-
-def _import_module(module, name):
-    if module == name or "." not in module:
-        return f"import {module} as {name}" if module != name else f"import {module}"
-    package, _, last = module.rpartition(".")
-    return f"from {package} import {last} as {name}"
 
 
 if __name__ == "__main__":

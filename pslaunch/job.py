@@ -2,9 +2,6 @@
 
 import signal
 from dataclasses import dataclass, field
-from pathlib import Path
-
-from .temporary import Folder
 
 #: Exit codes of a job, besides those of its processes.
 DEADLINE, NOT_READY, NO_COMMAND = 124, 125, 127
@@ -39,12 +36,11 @@ class Job:
 
     def output(self, role="worker", rank=0):
         """All that this process printed, standard error included."""
-        return self._read(f"{role}-{rank}")
+        return self._read(name_of((role, rank)))
 
     def _read(self, name):
-        if not Path(self.logs[name]).exists():  # the job failed before it was started
-            return ""
-        return Path(self.logs[name]).read_text(encoding="utf-8", errors="replace")
+        path = self.logs[name]  # not there, if the job failed before it was started
+        return path.read_text("utf-8", errors="replace") if path.exists() else ""
 
     def last_lines(self, count=20):
         """The end of the log of the process that failed; empty when none did."""
@@ -63,6 +59,11 @@ class Job:
         return f"<job of {len(self.logs)} processes, {how}>"
 
 
+def name_of(node):
+    """'worker-0' of a (role, rank)."""
+    return "{}-{}".format(*node)
+
+
 class LaunchError(RuntimeError):
     """A job failed. `job` is the `Job`; the message ends with the last lines."""
 
@@ -70,18 +71,6 @@ class LaunchError(RuntimeError):
         self.job = job
         lines = job.last_lines()
         super().__init__(job.cause + (f"\n{lines}" if lines else ""))
-
-
-def log_folder(job, log_dir):
-    """The folder for the logs of `job`: `log_dir`, or one that goes when `job` does.
-
-    Raises `OSError` when it cannot be made.
-    """
-    if log_dir is not None:
-        Path(log_dir).mkdir(parents=True, exist_ok=True)
-        return Path(log_dir).resolve()
-    job.temporary = Folder("d2l_ext-job-")
-    return Path(job.temporary.name)
 
 
 # ---- How a start goes wrong ----
@@ -138,19 +127,6 @@ class Tail:
         if last and self.rest:
             complete, self.rest = [*complete, self.rest], b""
         return [line.decode("utf-8", errors="replace") for line in complete]
-
-
-def path_of(folder, role, rank):
-    """The log of one process."""
-    return folder / f"{role}-{rank}.log"
-
-
-def keep_old(folder, nodes, attempt):
-    """Rename the logs of a start that is repeated: `worker-0.log.start-1`, …"""
-    for role, rank in nodes:
-        path = path_of(folder, role, rank)
-        if path.exists():
-            path.replace(path.with_name(f"{path.name}.start-{attempt}"))
 
 
 class Process:

@@ -1,25 +1,19 @@
 """A job from its request to its end: started again when it did not become ready, and
 when it failed and may be, for its program goes on from what it has kept."""
 
+import os
 import sys
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from .environment import START
-from .job import (
-    DEADLINE,
-    NO_COMMAND,
-    Failed,
-    Job,
-    NotReady,
-    keep_old,
-    log_folder,
-    path_of,
-)
+from .job import DEADLINE, NO_COMMAND, Failed, Job, NotReady, name_of
 from .plan import make
 from .start import Start
 from .supervise import Watch
+from .temporary import Folder
 
 #: Another start would fail as this one did: a wrong flag, no such program.
 IN_VAIN = (2, DEADLINE, 126, NO_COMMAND)
@@ -72,16 +66,14 @@ def carry_out(plan, is_done=lambda start, rank: False):
     """
     job, settings, begin = Job(), plan.settings, time.monotonic()
     until = begin + settings.deadline if settings.deadline else None
-    folder = log_folder(job, settings.log_dir)
-    job.logs = {f"{r}-{i}": path_of(folder, r, i) for r, i in plan.nodes}
+    job.logs = _logs(job, plan)
     shown, tries = Shown(plan, job), 0
     while True:
-        if job.attempts:
-            keep_old(folder, plan.nodes, job.attempts)
+        _keep_old(job)
         job.attempts += 1
         tries += 1
         number = job.restarts + 1
-        start = Start(numbered(plan, number), folder, shown)
+        start = Start(numbered(plan, number), shown)
         if not _once(start, until, partial(is_done, number), job):
             shown.note(f"start {job.attempts} did not become ready: {job.cause}")
             if tries < settings.attempts:
@@ -95,6 +87,25 @@ def carry_out(plan, is_done=lambda start, rank: False):
         shown.note(f"{job.cause}; restart {job.restarts} of {settings.max_restarts}")
 
 
+def _logs(job, plan):
+    """The path of each node's log, in the folder that was named, else in one that goes
+    when `job` does. Raises `OSError` when there can be none."""
+    folder = plan.settings.log_dir
+    if folder is None:
+        job.temporary = Folder("d2l_ext-job-")
+        folder = job.temporary.name
+    os.makedirs(folder, exist_ok=True)
+    return {name: Path(folder).resolve() / f"{name}.log"
+            for name in map(name_of, plan.nodes)}  # fmt: skip
+
+
+def _keep_old(job):
+    """Rename the logs of a start that is repeated: `worker-0.log.start-1`, …"""
+    for path in job.logs.values():
+        if job.attempts and path.exists():
+            path.replace(path.with_name(f"{path.name}.start-{job.attempts}"))
+
+
 def _once(start, until, is_done, job):
     """Note in `job` what became of a start; whether it became ready, or failed."""
     job.returncode, job.cause, job.culprit = 0, None, None
@@ -103,7 +114,7 @@ def _once(start, until, is_done, job):
             Watch(start, until, is_done).run()
     except Failed as error:
         job.returncode, job.cause = error.code, str(error)
-        job.culprit = error.culprit and "{}-{}".format(*error.culprit)
+        job.culprit = error.culprit and name_of(error.culprit)
         return not isinstance(error, NotReady)
     return True
 
@@ -140,8 +151,7 @@ class Shown:
     def line(self, node, line):
         """A line of a process, with its name in front."""
         if self.stream and node[0] not in self.hidden:
-            name = "{}-{}".format(*node)
-            print(f"{name.ljust(self.width)} | {line}", flush=True)
+            print(f"{name_of(node).ljust(self.width)} | {line}", flush=True)
 
     def note(self, line):
         """A line of the launcher's own."""

@@ -18,22 +18,23 @@ from uuid import uuid4
 
 from . import environment, ports, processes
 from .channel import Channel
-from .job import Failed, Process, Tail, how, path_of
+from .job import Failed, Process, Tail, how
 from .local import Local
 
 
 class Start:
     """The processes of one start. Leaving the `with` ends whatever still runs.
 
-    `plan`: a `plan.Plan`. `folder`: for the logs. `shown`: a `runner.Shown`, for what
-    processes print. `say`: called with a line of the launcher's own.
+    `plan`: a `plan.Plan`. `shown`: a `runner.Shown`, for what processes print, and the
+    launcher has to say.
     """
 
-    def __init__(self, plan, folder, shown):
-        self.plan, self.folder, self.shown, self.say = plan, folder, shown, shown.note
+    def __init__(self, plan, shown):
+        self.plan, self.shown, self.say = plan, shown, shown.note
         self.job, self.token = uuid4().hex, secrets.token_hex(32)
         self.running, self.ended = {}, {}  # (role, rank) to `Process`
-        self.tails = {node: Tail(path_of(folder, *node)) for node in plan.nodes}
+        self.logs = dict(zip(plan.nodes, shown.job.logs.values()))
+        self.tails = {node: Tail(path) for node, path in self.logs.items()}
         self.passed, self.count = 0, 0  # barriers of all; nodes at the next one
 
     def __enter__(self):
@@ -72,11 +73,11 @@ class Start:
                                   self._address(node))  # fmt: skip
         if node[0] == "worker":
             own[environment.RING] = self._ring()
-        log = path_of(self.folder, *node)
         if there:
-            env = {**environment.passed_on(), **own}
-            return self.crew.start(node, command, env, int(own["PORT"]), log)
-        return self.guard.start(command, {**environment.inherited(), **own}, log)
+            return self.crew.start(node, command, {**environment.passed_on(), **own},
+                                   int(own["PORT"]), self.logs[node])  # fmt: skip
+        env = {**environment.inherited(), **own}
+        return self.guard.start(command, env, self.logs[node])
 
     def _address(self, node):
         there = self.crew.placed.get(node)
@@ -139,11 +140,6 @@ class Start:
     def is_closed(self):
         """Whether the store is closed: all work is done, and its answers are there."""
         return self.passed > 1
-
-    def log_of(self, node):
-        """All that a process has printed."""
-        text = path_of(self.folder, *node).read_bytes()
-        return text.decode("utf-8", errors="replace")
 
     def joined(self):
         """The nodes that have opened the store: each listens on its port."""

@@ -82,7 +82,7 @@ class Watch:
         if code != -signal.SIGABRT or not self.start.is_closed:
             return False
         is_done = node[0] == "worker" and self.is_done(node[1])
-        if not had_closed(node[0], self.start.log_of(node), is_done):
+        if not had_closed(node[0], self.start.shown.job.output(*node), is_done):
             return False
         self.start.say("{} {} aborted after the store was closed".format(*node))
         return True

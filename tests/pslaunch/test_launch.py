@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 from job_checks import (  # noqa: F401
@@ -16,8 +15,8 @@ from job_checks import (  # noqa: F401
 
 import pslaunch as launch
 from pslaunch import __main__ as command_line
-from pslaunch import environment, plan, ports, processes, start
-from pslaunch.job import Tail
+from pslaunch import environment, plan, ports, processes, runner, start
+from pslaunch.job import Job, Tail
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 NASTY = ["a b", "'", '"', ";", "$(touch x)", "`id`", "line\nline", "ä→日本", "", "-s",
@@ -269,7 +268,7 @@ def test_the_job_is_ready_when_the_scheduler_has_counted_all_nodes_once():
     """With PS_VERBOSE=2 two threads write at a time, and may spoil one line."""
     made = plan.make(["x"], 2, 1)
     for counts in ((1, 2, 3, 4), (1, 2, 3, 1)):
-        begun = start.Start(made, Path("nowhere"), Mock())
+        begun = start.Start(made, runner.Shown(made, Job(logs={"worker-0": "x"})))
         for count in counts:
             assert not begun.is_ready
             begun._note_barrier("[12:00] van.cc:199: Barrier count for 4 : 9")

@@ -103,10 +103,11 @@ def test_modules_and_what_is_imported_from_them_are_imported_there():
 
     first = calls.script(inner).splitlines()[:8]
     assert first == [
-        "from mxnet import autograd", "from mxnet import gluon", "import mxnet as mx",
-        "from mxnet import numpy_extension as npx", "import numpy",
+        "import mxnet.autograd as autograd", "import mxnet.gluon as gluon",
+        "import mxnet as mx", "import mxnet.numpy_extension as npx",
+        "import numpy as numpy",
         "from d2l_ext.data_parallel.minibatch import shard_sizes as shard_sizes",
-        "import time", "",
+        "import time as time", "",
     ]  # fmt: skip
 
 
