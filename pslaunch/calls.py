@@ -110,8 +110,7 @@ def main(folder):
 
 def is_there(folder, start, rank):
     """Whether this worker has left its result."""
-    # The .json is written after the arrays that belong to it.
-    return Path(f"{_path(folder, start, rank)}.json").exists()
+    return Path(f"{_path(folder, start, rank)}.npz").exists()
 
 
 def take(folder, start, num_workers):
@@ -123,12 +122,12 @@ def _path(folder, start, rank):
     return Path(folder) / f"result-{start}-{rank}"
 
 
-# ---- Arguments and results: JSON, and arrays beside it ----
+# ---- Arguments and results: JSON, with arrays beside it, in one .npz ----
 # No pickle: to read one is to run it.
 
 
 def save(path, value):
-    """Write `value` to `path`.json, and the arrays in it to `path`.npz.
+    """Write `value` to `path`.npz, which is there when it is whole.
 
     `value`: None, truth values, numbers, texts, arrays of NumPy and MXNet, and lists,
     tuples and dicts of those, whose keys are texts. Tuples come back as lists, arrays
@@ -136,20 +135,18 @@ def save(path, value):
     """
     arrays = {}
     text = json.dumps(_plain(value, arrays))
-    numpy.savez(f"{path}.npz", **arrays)
-    Path(f"{path}.json").write_text(text, encoding="utf-8")
+    numpy.savez(f"{path}.part.npz", text=text, **arrays)
+    os.replace(f"{path}.part.npz", f"{path}.npz")
 
 
 def load(path):
     """Read what `save` wrote."""
     with numpy.load(f"{path}.npz", allow_pickle=False) as npz:
-        arrays = {name: npz[name] for name in npz.files}
 
-    def whole(found):
-        return arrays[found[_ARRAY]] if found.keys() == {_ARRAY} else found
+        def whole(found):
+            return npz[found[_ARRAY]] if found.keys() == {_ARRAY} else found
 
-    text = Path(f"{path}.json").read_text(encoding="utf-8")
-    return json.loads(text, object_hook=whole)
+        return json.loads(str(npz["text"]), object_hook=whole)
 
 
 def _plain(value, arrays):
