@@ -1,6 +1,7 @@
 """What became of a job: how it failed, its codes, and its logs."""
 
 import signal
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 #: Exit codes of a job, besides those of its processes.
@@ -109,23 +110,20 @@ class Tail:
     """The lines of a growing file, each once. Without the file, none yet."""
 
     def __init__(self, path):
-        self.path, self.place, self.rest = path, 0, b""
+        self.path, self.place = path, 0
 
     def lines(self, last=False):
         """Lines that are complete since the last call; with `last`, what is left too.
 
         A part of a line that a process has not ended waits for the next call.
         """
-        try:
-            with open(self.path, "rb") as file:
-                file.seek(self.place)
-                new = file.read()
-        except FileNotFoundError:
-            return []
-        self.place += len(new)
-        *complete, self.rest = (self.rest + new).split(b"\n")
-        if last and self.rest:
-            complete, self.rest = [*complete, self.rest], b""
+        complete = []
+        with suppress(FileNotFoundError), open(self.path, "rb") as file:
+            file.seek(self.place)
+            *complete, rest = file.read().split(b"\n")
+            if last and rest:
+                complete, rest = [*complete, rest], b""
+            self.place = file.tell() - len(rest)
         return [line.decode("utf-8", errors="replace") for line in complete]
 
 

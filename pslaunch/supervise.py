@@ -44,7 +44,8 @@ class Watch:
         self._wait(self.start.joined)
         self.began_others = True
         self.start.begin("server", "worker")
-        if self._wait(self._ready_or_over) == "over":
+        self._wait(self._is_ready_or_over)
+        if not self.start.is_ready:
             self.start.say("no worker opened a distributed store")
             return
         self._wait(lambda: not self._workers_run() or self._is_deserted())
@@ -123,16 +124,10 @@ class Watch:
             names += "; the scheduler had left before"
         raise Failed(f"{what}: {names}", code, left[0] if left else None)
 
-    def _ready_or_over(self):
-        """'ready', 'over' when all workers ended and opened no store, '' before."""
-        if self.start.is_ready:
-            return "ready"
-        if not self._workers_run():
-            return "over"
-        self._check_joining()
-        return ""
-
-    def _check_joining(self):
+    def _is_ready_or_over(self):
+        """Whether the store is open, or all workers have ended and opened none."""
+        if self.start.is_ready or not self._workers_run():
+            return True
         joined, patience = self.start.joined(), self.start.plan.settings.ready_timeout
         gone = [n for n in self.start.ended if n[0] == "worker"]
         waiting = [n for n in joined if n[0] == "worker"]
@@ -141,15 +136,12 @@ class Watch:
                 f"worker {gone[0][1]} ended without opening the store, and worker "
                 f"{waiting[0][1]} would wait for it for ever", 1, gone[0],
             )  # fmt: skip
-        if len(joined) < len(self.start.plan.nodes):
-            return
-        now = time.monotonic()
-        self.all_joined = self.all_joined or now
-        if now - self.all_joined > patience:
-            raise NotReady(
-                f"all {len(joined)} nodes listen, but have not passed the first "
-                f"barrier for {patience:g} s"
-            )
+        if len(joined) == len(self.start.plan.nodes):
+            self.all_joined = self.all_joined or time.monotonic()
+            if time.monotonic() - self.all_joined > patience:
+                raise NotReady(f"all {len(joined)} nodes listen, but have not passed "
+                               f"the first barrier for {patience:g} s")  # fmt: skip
+        return False
 
     def _wait_for_the_rest(self):
         end = time.monotonic() + LEAVE
