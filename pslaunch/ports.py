@@ -7,7 +7,7 @@ import fcntl
 import random
 import socket
 import struct
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 #: Below the ports that the system gives to connections (from 32768 on Linux).
@@ -65,26 +65,18 @@ def reserve(count, hold=None):
 def claim(port):
     """Keep other launchers and agents off `port`, while the socket returned is open.
 
-    Raises `Refused` when it is claimed, or somebody listens on it.
+    Raises `Refused` when it is claimed, or no process could listen on it.
     """
     own = socket.socket(socket.AF_UNIX)
-    with suppress(OSError):  # it is claimed
-        if is_free(port):
-            own.bind(f"\0pslaunch:{port}")
-            return own
-    own.close()
-    raise Refused(f"port {port} is taken", TAKEN)
-
-
-def is_free(port):
-    """Whether a process could listen on `port` now, on any address."""
-    with closing(socket.socket()) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+    try:
+        own.bind(f"\0pslaunch:{port}")
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("", port))
-        except OSError:
-            return False
-    return True
+    except OSError:
+        own.close()
+        raise Refused(f"port {port} is taken", TAKEN) from None
+    return own
 
 
 def listening():

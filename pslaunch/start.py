@@ -154,10 +154,6 @@ class Start:
             self.crew.end(grace)
             self.guard.end(grace)
         finally:  # an interrupt came: no more grace
-            for process in self.running.values():  # even without a watchdog
-                with suppress(OSError):  # there is nobody in its group
-                    if process.pid:  # else it is elsewhere, and its agent does that
-                        os.killpg(process.pid, signal.SIGKILL)
             self.guard.end(grace=0)
             if "DMLC_LOCAL" in self.plan.env["scheduler"]:
                 ports.remove_files(self.ports)
@@ -255,15 +251,18 @@ class Guard:
         """End all that runs, until the watchdog has told so of every process."""
         processes.end(self.job, grace, under=self.parent)
         until = time.monotonic() + seconds
-        while not self._is_over() and time.monotonic() < until:
-            if self.watchdog.poll() is not None:
+        while self._running() and self.watchdog.poll() is None:
+            if time.monotonic() > until:
                 break
             with suppress(Failed):
                 self.check()
                 self.pump()
             processes.end(self.job, grace=0, under=self.parent)  # begun late
-        for process in self.started:
+        for process in self._running():
+            if process.pid:
+                with suppress(OSError):  # there is nobody in its group
+                    os.killpg(process.pid, signal.SIGKILL)
             process.set(-signal.SIGKILL)
 
-    def _is_over(self):
-        return all(process.returncode is not None for process in self.started)
+    def _running(self):
+        return [process for process in self.started if process.returncode is None]

@@ -4,9 +4,6 @@
     servers and workers are started, and listen too       in their own time
     all nodes listen, and pass ps-lite's first barrier    else: start again
     workers end with code 0, then servers and scheduler   else: the job has failed
-
-A start is repeated only while no worker can have come back from
-`kvstore.create('dist_…')`. What a program does before that line may be done twice.
 """
 
 import re

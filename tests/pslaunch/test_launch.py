@@ -253,7 +253,7 @@ def test_a_scheduler_whose_port_was_taken_meanwhile_is_started_on_another(monkey
         port = taken.getsockname()[1]
         row = iter(range(port, port + 4))  # three nodes, and the worker in a ring
         randint = ports.random.SystemRandom.randint
-        monkeypatch.setattr(ports, "is_free", lambda port: True)
+        monkeypatch.setattr(ports, "claim", lambda port: socket.socket())
         monkeypatch.setattr(ports.random.SystemRandom, "randint",
                             lambda *a: next(row, None) or randint(*a))  # fmt: skip
         job = launch.run(["echo", "hi"], num_workers=1)
