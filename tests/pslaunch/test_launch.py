@@ -96,10 +96,11 @@ def test_another_host_gets_what_mxnet_and_the_library_read_and_nothing_else():
 
 
 def test_each_role_gets_its_own_values_whatever_the_others_are():
-    made = plan.make(["x"], 1, 1, {"A": 1, "B": 1}, {"B": 2}, {"B": 3}, {})
-    assert made.env["worker"] == {"A": "1", "B": "2"}
-    assert made.env["server"] == {"A": "1", "B": "3"}
-    assert made.env["scheduler"] == {"A": "1", "B": "1"}
+    given = {"A": 1, "B": 1}, {"B": 2}, {"B": 3}, {"PS_VERBOSE": "1"}
+    made = plan.make(["x"], 1, 1, *given, verbose=2)
+    assert made.env["worker"] == {"A": "1", "B": "2", "PS_VERBOSE": "2"}
+    assert made.env["server"] == {"A": "1", "B": "3", "PS_VERBOSE": "2"}
+    assert made.env["scheduler"] == {"A": "1", "B": "1", "PS_VERBOSE": "1"}
 
 
 def test_the_scheduler_tells_when_it_is_ready_whatever_the_user_wants():
@@ -370,11 +371,8 @@ def test_a_dry_run_starts_nothing_and_shows_no_values_but_its_own(capsys, monkey
     ("-n two echo", "-n/--num-workers: invalid int value: 'two'"),
     ("-n 2 -s 0 echo", "num_servers=0"),
     ("-n 2 --deadline nan echo", "deadline=nan: give a number of seconds from 0"),
-    ("-n 2 --launcher ssh echo", "the launcher ssh needs hosts: name a file"),
-    ("-n 2 --interface eth1 echo", "interface: the launcher local knows this"),
     ("-n 2 --launcher magic echo", "'magic' (choose from 'local', 'ssh', "),
     ("-n 2 --env T_NOT_HERE echo", "T_NOT_HERE has no value here"),
-    ("-n 2 --env DMLC_ROLE:server echo", "DMLC_ROLE is set by the launcher"),
     ("-n 2 --log-dir /dev/null/x echo", "/dev/null"),
     ("-n 2 --frobnicate echo", "unrecognized arguments: --frobnicate"),
 ])  # fmt: skip
@@ -397,6 +395,7 @@ def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
     ({"launcher": "magic"}, "launcher='magic': there is local"),
     ({"launcher": "ssh"}, "the launcher ssh needs hosts"),
     ({"launcher": "local", "hosts": ["h1"]}, "hosts: the launcher local knows"),
+    ({"interface": "eth1"}, "interface: the launcher local knows this"),
     ({"verbose": 3}, "PS_VERBOSE is 0, 1 or 2"),
     ({"attempts": 0}, "attempts=0"),
     ({"deadline": -1}, "deadline=-1: give a number of seconds from 0"),

@@ -14,7 +14,7 @@ from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # n
 from d2l_ext import lazy
 from pslaunch import by_hand
 from pslaunch import __main__ as command_line
-from pslaunch import calls, node, plan, ports
+from pslaunch import calls, node, ports
 from pslaunch.hosts import Host
 from pslaunch.job import Job
 
@@ -29,7 +29,7 @@ def given(monkeypatch, tmp_path):
 
     def carry_out(plan):
         made.append(plan)
-        return Job(returncode=3, cause="worker 0 ended with code 3", attempts=1,
+        return Job(returncode=3, cause="worker 0 ended with code 3", restarts=2,
                    logs={"worker-0": log}, culprit="worker-0")  # fmt: skip
 
     monkeypatch.setattr(command_line, "carry_out", carry_out)
@@ -76,6 +76,7 @@ def test_a_failed_job_gives_its_code_its_cause_and_its_last_ten_lines(given, cap
     assert err.splitlines()[-10:] == [f"line {i}" for i in range(11, 21)]
     told = json.loads(out.splitlines()[-1])
     assert (told["returncode"], told["workers"]) == (3, ["line 20"])
+    assert told["restarts"] == 2
 
 
 @pytest.mark.parametrize("said, told", [
@@ -109,11 +110,6 @@ def test_every_flag_has_a_line_in_the_help(capsys):
     flags = [text for action in command_line.parser()._actions
              for text in action.option_strings]  # fmt: skip
     assert all(flag in told for flag in flags) and "examples" in told
-
-
-def test_a_users_own_value_comes_before_the_flag_for_all():
-    made = plan.make(["x"], 1, 1, {"PS_VERBOSE": "1"}, verbose=2)
-    assert made.env["worker"]["PS_VERBOSE"] == "1"
 
 
 def test_ports_come_from_below_those_that_the_system_gives_to_connections():
