@@ -146,7 +146,7 @@ class _Parser(argparse.ArgumentParser):
 def parser():
     """The parser. Everything from the command's first word on is the command's."""
     flags = _Parser(
-        prog="d2l-ext-launch",
+        prog="python -m pslaunch",
         description="Run COMMAND in each of N workers, with servers and a scheduler.",
         usage="%(prog)s -n N [options] COMMAND [argument ...]",
         epilog=textwrap.fill("Every line that a process prints goes to standard "

@@ -59,20 +59,17 @@ def call_job(function, *args, kv_type="dist_sync", check=True, **settings):
 
     `check=False`: a job that fails raises nothing, and its `results` are None.
     """
+    mxnet = sys.modules.get("mxnet")
+    # Whether arrays have NumPy's semantics here; then they do in the workers.
+    uses_np = bool(mxnet and mxnet.util.is_np_array())
     with Folder("d2l_ext-call-") as folder:
-        write(folder, function, kv_type, args, _uses_np())
+        write(folder, function, kv_type, args, uses_np)
         command = [sys.executable, "-m", "pslaunch.calls", folder]
         plan = make(command, **settings)
         job = carry_out(plan, partial(is_there, folder))
         if not job.returncode:
             job.results = take(folder, job.restarts + 1, plan.settings.num_workers)
     return job.check() if check else job
-
-
-def _uses_np():
-    """Whether arrays have NumPy's semantics here; then they do in the workers."""
-    mxnet = sys.modules.get("mxnet")
-    return bool(mxnet and mxnet.util.is_np_array())
 
 
 # ---- What is there for a worker, and what it leaves ----

@@ -69,7 +69,7 @@ def carry_out(plan, is_done=lambda start, rank: False):
     job.logs = _logs(job, plan)
     shown, tries = Shown(plan, job), 0
     while True:
-        _keep_old(job)
+        _make_room(job)
         job.attempts += 1
         tries += 1
         number = job.restarts + 1
@@ -99,10 +99,13 @@ def _logs(job, plan):
             for name in map(name_of, plan.nodes)}  # fmt: skip
 
 
-def _keep_old(job):
-    """Rename the logs of a start that is repeated: `worker-0.log.start-1`, …"""
+def _make_room(job):
+    """For the logs of a start: those of the one before are renamed,
+    `worker-0.log.start-1`, …, and those of another job removed."""
     for path in job.logs.values():
-        if job.attempts and path.exists():
+        if not job.attempts:
+            path.unlink(missing_ok=True)
+        elif path.exists():
             path.replace(path.with_name(f"{path.name}.start-{job.attempts}"))
 
 

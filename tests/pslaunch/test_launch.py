@@ -214,6 +214,8 @@ def test_logs_stay_in_the_folder_that_was_named(tmp_path):
         job = launch.run(["echo", word], num_workers=1, log_dir=tmp_path / "a" / "b")
         del job
     assert (tmp_path / "a" / "b" / "worker-0.log").read_text() == "two\n"
+    job = launch.run(["no-such-command"], log_dir=tmp_path / "a" / "b")
+    assert job.output() == "", "nor is it taken for what another job has printed"
 
 
 # ---- Ports ----

@@ -86,23 +86,18 @@ def calling(mark, folder):
     return process
 
 
-@pytest.mark.parametrize("kill", [os.kill, os.killpg])
+@pytest.mark.parametrize("what", ["the process", "its group", "all"])
 def test_a_killed_caller_leaves_nothing_of_its_call_either(
-    nothing_left, tmp_path, kill  # noqa: F811
+    nothing_left, tmp_path, what  # noqa: F811
 ):
-    """Nor does one that is killed with all of its process group."""
+    """Nor does a machine that tells all processes at once to end."""
     process = calling(nothing_left, tmp_path)
-    kill(process.pid, signal.SIGKILL)
-    process.wait()
-    wait_for(lambda: not alive(nothing_left), BOUND)
-
-
-def test_nothing_is_left_when_a_machine_tells_all_processes_at_once_to_end(
-    nothing_left, tmp_path  # noqa: F811
-):
-    process = calling(nothing_left, tmp_path)
-    for pid in alive(nothing_left):
-        os.kill(pid, signal.SIGTERM)
+    if what == "all":
+        for pid in alive(nothing_left):
+            os.kill(pid, signal.SIGTERM)
+    else:
+        kill = os.kill if what == "the process" else os.killpg
+        kill(process.pid, signal.SIGKILL)
     process.wait()
     wait_for(lambda: not alive(nothing_left), BOUND)
 
