@@ -23,7 +23,6 @@ import sys
 import time
 
 from . import ports, processes
-from .channel import Channel
 from .ports import Refused
 from .processes import GREETING
 
@@ -33,15 +32,18 @@ FULL = 1 << 20  # bytes that wait to be sent; then the process has to wait
 
 
 class Agent:
-    """Serves the launcher at the other end of `link`, a `Channel`."""
+    """Serves the launcher at the other end of `link`, a `channel.Channel`. `about`:
+    what a door has to be told first."""
 
-    def __init__(self, link):
+    def __init__(self, link, **about):
         self.link, link.greeted = link, True
         self.child = self.pipe = self.port = self.code = self.mark = None
         self.parent, self.stopped, self.grace = os.getppid(), False, GRACE
         self.halted, self.look = None, 0.0  # what a signal stopped; when to look again
         self.beaten = time.monotonic()
         link.send(GREETING)
+        if about:
+            self.tell("come", **about)
 
     def tell(self, what, payload=b"", **more):
         self.link.send(payload, **{"is": what}, **more)
@@ -154,10 +156,9 @@ class Agent:
             self.link.pump()
 
 
-def serve(read, write, seal=bytes, unseal=bytes):
-    """Serve a channel to its end; return the exit code of the process. `seal`,
-    `unseal`: of a `door.Signed`, where others could write into the channel."""
-    agent = Agent(Channel(read, write, seal=seal, unseal=unseal))
+def serve(link, **about):
+    """Serve a channel to its end; return the exit code of the process."""
+    agent = Agent(link, **about)
     processes.adopt()
 
     def stop(*_):
@@ -173,7 +174,3 @@ def serve(read, write, seal=bytes, unseal=bytes):
         print(f"agent: {agent.link.forged}", file=sys.stderr, flush=True)
     return 1 if agent.code is None else agent.code if agent.code >= 0 else (
         128 - agent.code)  # fmt: skip
-
-
-if __name__ == "__main__":
-    sys.exit(serve(0, 1))

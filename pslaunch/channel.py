@@ -23,13 +23,14 @@ class Channel:
     """File descriptors `read` and `write`, perhaps the same; they are closed with it.
 
     `host`: the name by which the user knows the other end. `role`: 'worker' or
-    'server' when the place of its process was chosen for one, else None. `seal`,
-    `unseal`: of a `door.Signed`, where others could write into the channel.
+    'server' when the place of its process was chosen for one, else None. `signed`: a
+    `door.Signed`, where others could write into the channel.
     """
 
-    def __init__(self, read, write, host=None, role=None, seal=bytes, unseal=bytes):
+    def __init__(self, read, write, host=None, role=None, signed=None):
         self.read, self.write, self.host, self.role = read, write, host, role
-        self.seal, self.unseal = seal, unseal
+        self.seal = signed.seal if signed else bytes
+        self.unseal = signed.unseal if signed else bytes
         self.inbox, self.outbox = b"", b""
         self.noise = b""  # what came before the greeting
         self.greeted = self.ended = False

@@ -67,7 +67,8 @@ for name, text in {texts!r}:
     parent = sys.modules.setdefault(package, types.ModuleType(package))
     exec(compile(text, name, "exec"), module.__dict__)
     setattr(parent, name.rpartition(".")[2], module)
-sys.exit(module.serve(0, 1))
+from pslaunch.channel import Channel
+sys.exit(module.serve(Channel(0, 1)))
 """.encode()
     return b"%d\n" % len(text) + text
 

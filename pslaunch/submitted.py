@@ -20,7 +20,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from . import channel, crew, processes
+from . import crew, processes
 from .door import DOOR, Door
 from .job import Failed
 from .ports import Refused, address
@@ -104,16 +104,15 @@ class Crew(crew.Crew):
             return
         code = self.code()  # before its last words are read
         self._listen()
-        for line, number, host, signed in self.door.admitted():
+        for link, number in self.door.admitted():
             number -= self.first
             if number in self.numbers and number >= 0:  # again, for one that was lost
-                line.close()
+                link.close()
                 continue
             self.numbers.add(number)
             self.asked = time.monotonic()
-            fd = line.detach()
-            self.add(channel.Channel(fd, fd, host, self.role(number), signed.seal,
-                                     signed.unseal))  # fmt: skip
+            link.role = self.role(number)
+            self.add(link)
         if len(self.channels) < len(self.wanted):
             self._wait_for_more(code)
 

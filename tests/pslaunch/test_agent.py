@@ -17,7 +17,8 @@ from pslaunch.channel import Channel
 #: The agent as ssh starts it: this text alone, without any package.
 SENT = [sys.executable, "-E", "-s", "-S", "-c", ssh.BECOME]
 #: One that gives up sooner.
-HASTE = "from pslaunch import agent; agent.SILENCE = 1; agent.serve(0, 1)"
+HASTE = ("from pslaunch import agent, channel; agent.SILENCE = 1; "
+         "agent.serve(channel.Channel(0, 1))")
 IMPATIENT = [sys.executable, "-c", HASTE]
 #: One that does not give up at all.
 PATIENT = [sys.executable, "-c", HASTE.replace("SILENCE = 1", "SILENCE = 1000")]

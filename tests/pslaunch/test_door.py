@@ -3,23 +3,23 @@ somebody else writes into their channel ends it, and is no message to anybody.""
 
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
 import sys
-import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
 from job_checks import free_port, nothing_left, wait_for  # noqa: F401
 
 from pslaunch import crew, door, plan, processes, submitted
 from pslaunch.channel import Channel
-from pslaunch.door import SIGNATURE, SIZE, Forged, Signed
+from pslaunch.door import NONCE, SIGNATURE, SIZE, Forged, Signed
 from pslaunch.job import Failed
 
-SECRET, NONCES = "ab" * 32, ("1234", "5678")
+SECRET, NONCES = "ab" * 32, (b"a" * NONCE, b"l" * NONCE)
 FORGED = "a message was changed, left out or repeated on its way"
 CUT = "the connection ended inside of a message"
 
@@ -41,21 +41,6 @@ def admitted(opened, seconds=5):
     return []
 
 
-def dialled(invitation, number=0):
-    """Dial in a thread; returns a function, of the socket or the error."""
-    results = []
-
-    def run():
-        try:
-            results.append(door.dial(invitation, number))
-        except (OSError, ValueError) as error:
-            results.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    return lambda: thread.join(10) or results[0]
-
-
 def knock(opened, text=b""):
     """A stranger's connection, who says `text`."""
     line = socket.create_connection(opened.socket.getsockname(), 5)
@@ -63,91 +48,55 @@ def knock(opened, text=b""):
     return line
 
 
-def test_who_knows_the_secret_comes_in_with_its_number_and_both_can_talk(opened):
-    result = dialled(opened.invitation, 7)
-    ((line, number, name, _),) = admitted(opened)
-    with line, result()[0] as other:
-        assert (number, name) == (7, socket.gethostname())
-        line.setblocking(True)
-        other.sendall(b"question")
-        assert line.recv(100) == b"question"
-        line.sendall(b"answer")  # nothing of the greeting is in front of it
-        assert other.recv(100) == b"answer"
+def said(message):
+    return json.dumps(message).encode() + b"\n"
 
 
-def test_who_does_not_know_the_secret_stays_outside(opened):
-    address = opened.invitation.rpartition(":")[0]
-    result = dialled(f"{address}:{'0' * 64}")
-    assert admitted(opened, 1) == []
-    assert isinstance(result(), OSError)
-    assert opened.knocks == {}
+def arrive(opened, secret=None):
+    """A line to the door, and what an agent with number 7 has to say there."""
+    line = knock(opened)
+    opened.admitted()
+    signed = Signed("agent", secret or opened.secret)
+    signed.unseal(line.recv(100))
+    come = said({"is": "come", "number": 7, "host": "h"})
+    return line, signed.nonce + signed.seal(processes.GREETING) + signed.seal(come)
+
+
+def test_who_knows_the_secret_comes_in_with_its_number_and_none_without(opened):
+    line, words = arrive(opened)
+    other, wrong = arrive(opened, "0" * 64)
+    with line, other:
+        line.sendall(words[:-1])
+        other.sendall(wrong)
+        assert admitted(opened, 0.5) == [] and len(opened.strangers) == 1
+        line.sendall(words[-1:])
+        ((link, number),) = admitted(opened)
+    assert (number, link.host, opened.strangers) == (7, "h", [])
+    link.close()
 
 
 def test_what_somebody_else_has_said_once_lets_nobody_in_again(opened):
-    """Each visitor is asked another question."""
-    said = []
-
-    def first_line(port_of_door):
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            said.append(server.getsockname())
-            line, _ = server.accept()
-            with line, socket.create_connection(port_of_door) as real:
-                line.sendall(real.recv(1000))
-                said.append(line.recv(1000))  # kept, not handed on
-
-    thread = threading.Thread(target=first_line, args=[opened.socket.getsockname()],
-                              daemon=True)  # fmt: skip
-    thread.start()
-    while not said:
-        time.sleep(0.01)
-    secret = opened.invitation.rpartition(":")[2]
-    dialled("{}:{}:{}".format(*said[0], secret))
-    end = time.monotonic() + 5
-    while len(said) < 2 and time.monotonic() < end:
-        opened.admitted()
-        time.sleep(0.01)
-    with knock(opened, said[1]):
+    """Each visitor is given another nonce."""
+    line, words = arrive(opened)
+    with line, knock(opened, words):
         assert admitted(opened, 0.5) == []
-
-
-@contextmanager
-def greeted():
-    """An agent at a played launcher's: the line, what it has said, and its result."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        result = dialled("{}:{}:{}".format(*server.getsockname(), SECRET))
-        line, _ = server.accept()
-        with line:
-            line.sendall(f"{door.GREETING} 1234\n".encode())
-            yield line, line.recv(1000).decode(), result
-
-
-def test_an_agent_hangs_up_on_a_launcher_that_does_not_know_the_secret():
-    with greeted() as (line, _, result):
-        line.sendall(b"0" * 64 + b"\n")
-        assert "does not know the secret" in str(result())
-
-
-def test_what_the_launcher_says_right_after_its_proof_is_for_the_agent():
-    with greeted() as (line, said, result):
-        answer = door.proof(SECRET, "launcher", said.split()[2], "1234")
-        line.sendall(answer.encode() + b"\nbegin")
-        with result()[0] as agent:
-            assert agent.recv(100) == b"begin"
-            assert agent.gettimeout() is None  # it may have to wait for work
+        line.sendall(words)
+        admitted(opened)[0][0].close()
 
 
 def test_strangers_disturb_nobody(opened, monkeypatch):
     strangers = [knock(opened), knock(opened, b"GET / HTTP/1.1\r\n\r\n"),
                  knock(opened, b"\xff\xfe\n"), knock(opened, b"x" * 5000),
-                 knock(opened, b"a b c d\n"), knock(opened, b"1 n 0 \xc3\xa4\n")]
+                 knock(opened, b"x" * NONCE)]  # fmt: skip
     knock(opened).close()
-    result = dialled(opened.invitation)
-    ((line, number, *_),) = admitted(opened)
-    with line, result()[0]:
-        assert number == 0
+    line, words = arrive(opened)
+    with line:
+        line.sendall(words)
+        ((link, _),) = admitted(opened)
+        link.close()
     monkeypatch.setattr(door, "PATIENCE", 0)
     opened.admitted()
-    assert opened.knocks == {}, "those who say nothing are sent away too"
+    assert opened.strangers == [], "those who say nothing are sent away too"
     for stranger in strangers:
         stranger.close()
 
@@ -157,13 +106,12 @@ def test_of_too_many_strangers_the_last_wait_until_the_first_have_gone(
 ):
     monkeypatch.setattr(door, "AT_ONCE", 2)
     strangers = [knock(opened) for _ in range(3)]
-    assert opened.admitted() == [] and len(opened.knocks) == 2
+    assert opened.admitted() == [] and len(opened.strangers) == 2
     for stranger in strangers[:2]:
         stranger.close()
-    result = dialled(opened.invitation)
-    ((line, *_),) = admitted(opened)
-    with line, result()[0], strangers[2]:
-        assert len(opened.knocks) == 1
+    wait_for(lambda: opened.admitted() or len(opened.strangers) == 1)
+    with strangers[2]:
+        assert len(strangers[2].recv(100)) == NONCE
 
 
 def test_the_door_is_open_on_one_address_alone(opened):
@@ -172,24 +120,36 @@ def test_the_door_is_open_on_one_address_alone(opened):
         socket.create_connection(("127.0.0.2", port), 5)
 
 
-def test_an_agent_without_a_launcher_ends_at_once_and_keeps_the_secret(tmp_path):
+@pytest.mark.parametrize("answers, why", [
+    (False, r"\[Errno 111\]"), (True, "it hung up"),
+])  # fmt: skip
+def test_an_agent_without_a_launcher_ends_at_once_and_keeps_the_secret(
+        tmp_path, answers, why):  # fmt: skip
     with socket.create_server(("127.0.0.1", 0)) as server:
         host, port = server.getsockname()
-    path = submitted.write_private(tmp_path / "door", f"{host}:{port}:{'ab' * 32}")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    words = [sys.executable, "-m", "pslaunch.door", "NUMBER", str(path)]
-    done = subprocess.run(words, check=False, capture_output=True, text=True,
-                          timeout=30)  # fmt: skip
-    assert done.returncode == 1
-    assert "no way to the launcher: [Errno 111]" in done.stderr
-    assert "abab" not in done.stdout + done.stderr
+        path = submitted.write_private(tmp_path / "door", f"{host}:{port}:{SECRET}")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        if not answers:
+            server.close()
+        words = [sys.executable, "-m", "pslaunch.door", "NUMBER", str(path)]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+            if answers:
+                server.accept()[0].close()
+            said = process.communicate(timeout=30)[1]
+    assert process.returncode == 1
+    assert re.search(f"no way to the launcher: {why}", said) and "abab" not in said
 
 
 # ---- What is said afterwards ----
 
 
-def pair():
-    return Signed("agent", SECRET, *NONCES), Signed("launcher", SECRET, *NONCES)
+def pair(secret=SECRET, nonces=NONCES):
+    """An agent's end and a launcher's, each with the nonce of the other."""
+    ends = Signed("agent", secret), Signed("launcher", secret)
+    for end, own, other in zip(ends, nonces, reversed(nonces)):
+        end.nonce = own
+        assert end.unseal(other) == b""
+    return ends
 
 
 def test_what_is_sealed_is_unsealed_whichever_way_and_in_whatever_pieces():
@@ -236,19 +196,16 @@ def test_nobody_can_be_told_what_they_said_themselves():
 
 
 @pytest.mark.parametrize("secret, nonces", [
-    ("cd" * 32, NONCES), (SECRET, ("1234", "9999")), (SECRET, ("0000", "5678")),
+    ("cd" * 32, NONCES), (SECRET, (b"x" * NONCE, NONCES[1])),
+    (SECRET, (NONCES[0], b"x" * NONCE)), (SECRET, NONCES[::-1]),
 ])  # fmt: skip
 def test_no_other_channel_has_these_keys(secret, nonces):
-    sent = Signed("agent", secret, *nonces).seal(b"message")
+    sent = pair(secret, nonces)[0].seal(b"message")
     with pytest.raises(Forged, match=FORGED):
         pair()[1].unseal(sent)
 
 
 # ---- The launcher's end ----
-
-
-def said(text):
-    return json.dumps(text).encode() + b"\n"
 
 
 @pytest.mark.parametrize("spoil, why", [
@@ -262,7 +219,7 @@ def test_the_launcher_loses_an_agent_whose_messages_were_spoilt_and_says_why(spo
     here, there = socket.socketpair()
     fd = here.detach()
     team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), "job", "127.0.0.1", print)
-    channel = Channel(fd, fd, "h", "worker", other.seal, other.unseal)
+    channel = Channel(fd, fd, "h", "worker", other)
     team.reason = lambda link: link.forged
     with there:
         there.sendall(one.seal(processes.GREETING)
@@ -289,41 +246,40 @@ def start(marker):
 
 @pytest.fixture
 def obeying():
-    """An agent that has dialled a door: its process, the line, and the door's end."""
+    """An agent that has dialled a door: its process, and the channel to it."""
     opened = door.Door("127.0.0.1")
     env = {**os.environ, door.DOOR: opened.invitation}
     process = subprocess.Popen([sys.executable, "-m", "pslaunch.door", "-"],
                                env=env, stderr=subprocess.PIPE, text=True)  # fmt: skip
-    found = []
-    wait_for(lambda: found.extend(opened.admitted()) or found)
-    line, _, _, signed = found[0]
-    line.setblocking(True)
+    ((link, number),) = admitted(opened)
+    assert (number, link.host) == (-1, socket.gethostname())
     with process:
-        yield process, line, signed
-        line.close()
+        yield process, link
+        link.close()
     opened.close()
 
 
 def test_an_agent_does_what_its_launcher_says(obeying, tmp_path):
-    process, line, signed = obeying
-    line.sendall(signed.seal(said(start(tmp_path / "made"))))
-    text = b""
-    while b'"is": "ended"' not in text:
-        text += signed.unseal(line.recv(65536))
-    assert b'"code": 0' in text
+    process, link = obeying
+    link.send(**start(tmp_path / "made"))
+    found = []
+    wait_for(lambda: found.extend(link.pump()) or link.ended)
+    assert ({"is": "ended", "code": 0}, b"") in found
     assert (tmp_path / "made").exists()
     assert process.communicate(timeout=20)[1] == ""
 
 
 @pytest.mark.parametrize("spoil, why", [
     (lambda order, sealed: order, FORGED),  # as if nothing were signed
+    (lambda order, sealed: pair()[1].seal(order), FORGED),  # with another secret
     (lambda order, sealed: sealed.replace(b"touch", b"Touch"), FORGED),
     (lambda order, sealed: sealed[:-1], CUT),
 ])  # fmt: skip
 def test_an_agent_does_nothing_of_what_others_say(obeying, tmp_path, spoil, why):
-    process, line, signed = obeying
+    process, link = obeying
     order = said(start(tmp_path / "made"))
-    line.sendall(spoil(order, signed.seal(order)))
-    line.shutdown(socket.SHUT_WR)
+    os.write(link.write, spoil(order, link.seal(order)))
+    with socket.socket(fileno=os.dup(link.write)) as line:
+        line.shutdown(socket.SHUT_WR)
     assert why in process.communicate(timeout=20)[1]
     assert not (tmp_path / "made").exists()
