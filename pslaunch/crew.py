@@ -5,6 +5,8 @@ A launcher is a subclass of `Crew`. It says how agents come to be, in `open`, `l
 """
 
 import os
+import subprocess
+import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -194,6 +196,41 @@ class Crew:
                 if channel.member:
                     channel.member.close()
             self.close()
+
+
+class Program(subprocess.Popen):
+    """A program on this host by which others are reached: ssh, rsync, srun, …
+
+    `job`: the mark of this start, by which the watchdog ends it too. `env`: more
+    variables. `options`: as of a `Popen`. What it prints is kept in `file`, without
+    `stdout` in `options` all of it.
+    """
+
+    def __init__(self, words, job, env=None, **options):
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115, it goes with this
+        super().__init__(
+            words, **{"stdout": self.file, **options}, stderr=self.file,
+            start_new_session=True,
+            env={**os.environ, processes.MARK: job, **(env or {})},
+        )  # fmt: skip
+
+    def printed(self):
+        """All that it has printed up to now."""
+        number = self.file.fileno()
+        text = os.pread(number, os.fstat(number).st_size, 0)
+        return text.decode("utf-8", errors="replace")
+
+    def ends(self, seconds):
+        """Whether it has ended, within so many seconds."""
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(seconds)
+        return self.returncode is not None
+
+    def end(self, seconds=0.0):
+        """End it, if it has not done so itself within so many seconds."""
+        if not self.ends(seconds):
+            self.kill()
+            self.wait()
 
 
 class Member(Process):

@@ -108,13 +108,17 @@ def scheduler_address(plan):
     return next((one for one in own if not one.startswith("127.")), LOOPBACK)
 
 
-def _resolve(settings, host):
-    """The address of `host`, whose name may be one of ssh's configuration alone."""
+def configured(settings, host):
+    """How ssh is configured for `host`: a dict of texts, by names in small letters."""
     words = ["ssh", *(["-F", settings.ssh_config] if settings.ssh_config else [])]
     done = subprocess.run([*words, "-G", host.name], check=False, text=True,
                           capture_output=True, stdin=subprocess.DEVNULL)  # fmt: skip
-    name = re.search(r"(?m)^hostname (\S+)", done.stdout)
-    name = name[1] if name else host.name
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+
+def _resolve(settings, host):
+    """The address of `host`, whose name may be one of ssh's configuration alone."""
+    name = configured(settings, host).get("hostname", host.name)
     try:
         return socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0]
     except OSError as error:

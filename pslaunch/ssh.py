@@ -5,15 +5,15 @@ first. The command line that a remote shell reads is the same in every job; what
 and its variables, go through the channel.
 """
 
-import contextlib
 import os
 import re
 import shlex
+import socket
 import subprocess
 import time
 from pathlib import Path
 
-from . import channel, crew, hosts, processes
+from . import channel, crew, hosts
 from .environment import START
 from .job import LOST, Failed
 
@@ -105,39 +105,24 @@ class Crew(crew.Crew):
             self._contact(role, host)
 
     def _contact(self, role, host):
-        (their_in, to), (back, their_out), (said, their_err) = (
-            os.pipe() for _ in range(3))  # fmt: skip
-        try:
-            process = subprocess.Popen(
-                command(self.plan.settings, host), stdin=their_in, stdout=their_out,
-                stderr=their_err, start_new_session=True,
-                env={**os.environ, processes.MARK: self.job},
-            )  # fmt: skip
-        finally:
-            for file in (their_in, their_out, their_err):
-                os.close(file)
-        link = channel.Channel(back, to, host.name, role)
-        os.set_blocking(said, False)
-        self.clients[link] = process, said, host
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            words = command(self.plan.settings, host)
+            client = crew.Program(words, self.job, stdin=theirs, stdout=theirs)
+            fd = ours.detach()
+        link = channel.Channel(fd, fd, host.name, role)
+        self.clients[link] = client, host
         link.send(self.program)
         self.add(link, folder=self.plan.settings.sync_dst_dir)
 
-    def look(self):
-        for link, (_, said, _) in self.clients.items():
-            link.said = getattr(link, "said", b"") + _read(said)
-
     def reason(self, link):
-        process = self.clients[link][0]
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(2)
-        process.kill()
-        process.wait()
-        self.look()
-        text = (link.noise + link.inbox + link.said).decode("utf-8", errors="replace")
-        return explain(text, self.clients[link][2], self.plan.settings)
+        client, host = self.clients[link]
+        client.end(2)
+        text = (link.noise + link.inbox).decode("utf-8", errors="replace")
+        return explain(text + client.printed(), host, self.plan.settings)
 
     def lost(self, link):
-        host, why = self.clients[link][2], self.reason(link)
+        host, why = self.clients[link][1], self.reason(link)
         starts = int(self.plan.env[link.role].get(START, 1))
         left = [h for h in self.plan.settings.hosts if h not in {*self.gone, host}]
         if starts == 1 or not left:
@@ -148,30 +133,39 @@ class Crew(crew.Crew):
         self._contact(link.role, left[len(self.clients) % len(left)])
 
     def prepared(self):
-        if not self.plan.settings.sync_dst_dir:
+        """Whether all hosts have a copy of the working directory, if they get one."""
+        settings = self.plan.settings
+        if not settings.sync_dst_dir:
             return True
         if self.copies is None:
-            used = {client[2] for link, client in self.clients.items()
-                    if link in self.channels}  # fmt: skip
-            self.copies = Copies(self.plan.settings, used, self.job, self.say)
-        return self.copies.done()
+            used = {self.clients[link][1] for link in self.channels}
+            self.copies = self._begin_copies(sorted(used, key=str))
+        for host, copy in list(self.copies.items()):
+            if copy.poll() is not None:
+                del self.copies[host]
+                said = copy.printed()
+                if copy.returncode:
+                    raise Failed(f"{host}: the folder could not be copied: "
+                                 f"{' '.join(said.split())}")  # fmt: skip
+                self.say(f"copied {os.getcwd()} to {host}:{settings.sync_dst_dir}, "
+                         f"{_count(said)}, without {', '.join(LEFT_OUT)}")
+        return not self.copies
+
+    def _begin_copies(self, used):
+        try:
+            return {host: crew.Program(rsync(self.plan.settings, host), self.job,
+                                       {"LC_ALL": "C"}, stdin=subprocess.DEVNULL)
+                    for host in used}  # fmt: skip
+        except OSError as error:
+            raise Failed(f"rsync: {error.strerror}; install it, here and on the "
+                         "hosts") from None  # fmt: skip
 
     def close(self):
-        if self.copies:
-            self.copies.end()
+        for copy in (self.copies or {}).values():
+            copy.end()
         until = time.monotonic() + 1
-        for process, said, _ in self.clients.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0, until - time.monotonic()))
-            process.kill()
-            process.wait()
-            os.close(said)
-
-
-def _read(file):
-    with contextlib.suppress(BlockingIOError):
-        return os.read(file, 65536)
-    return b""
+        for client, _ in self.clients.values():
+            client.end(max(0, until - time.monotonic()))
 
 
 # ---- The working directory, copied to every host by rsync ----
@@ -187,44 +181,6 @@ def rsync(settings, host):
     return ["rsync", "--archive", "--compress", "--secluded-args", "--stats",
             *(f"--exclude={name}" for name in LEFT_OUT), f"--rsh={shell}", "--",
             "./", f"{target}:{settings.sync_dst_dir.rstrip('/')}/"]  # fmt: skip
-
-
-class Copies:
-    """Copies to several `hosts` at a time. `job`: the mark; `say`: for a line."""
-
-    def __init__(self, settings, hosts, job, say):
-        self.settings, self.say, self.running = settings, say, {}
-        for host in sorted(hosts, key=str):
-            try:
-                self.running[host] = subprocess.Popen(
-                    rsync(settings, host), stdin=subprocess.DEVNULL, text=True,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    start_new_session=True, env={**os.environ, processes.MARK: job,
-                                                 "LC_ALL": "C"},
-                )  # fmt: skip
-            except OSError as error:
-                raise Failed(f"rsync: {error.strerror}; install it, here and on the "
-                             "hosts") from None  # fmt: skip
-
-    def done(self):
-        """Whether all have ended well. Raises `Failed` when one has not."""
-        for host, process in list(self.running.items()):
-            if process.poll() is not None:
-                del self.running[host]
-                said = process.communicate()[0]
-                if process.returncode:
-                    raise Failed(f"{host}: the folder could not be copied: "
-                                 f"{' '.join(said.split())}", 1)  # fmt: skip
-                folder = self.settings.sync_dst_dir
-                self.say(f"copied {os.getcwd()} to {host}:{folder}, {_count(said)}, "
-                         f"without {', '.join(LEFT_OUT)}")
-        return not self.running
-
-    def end(self):
-        """End those that still run."""
-        for process in self.running.values():
-            process.kill()
-            process.communicate()
 
 
 def _count(stats):
@@ -267,7 +223,7 @@ def explain(text, host, settings):
     target = f"{host.user}@{host.name}" if host.user else host.name
     words = {
         "name": f"[{host.name}]:{host.port}" if host.port else host.name,
-        "file": f" -f {_known_hosts(settings)}" if settings.ssh_config else "",
+        "file": f" -f {_known_hosts(settings, host)}" if config else "",
         "target": target, "said": said,
         "accept": f"ssh{options} -o BatchMode=no -o StrictHostKeyChecking=ask "
         f"{target} true",
@@ -278,11 +234,7 @@ def explain(text, host, settings):
     return said
 
 
-def _known_hosts(settings):
-    """The file that a configuration names for host keys."""
-    with open(settings.ssh_config, encoding="utf-8") as file:
-        for line in file:
-            name, _, value = line.strip().partition(" ")
-            if name.lower() == "userknownhostsfile":
-                return value.strip()
-    return "~/.ssh/known_hosts"
+def _known_hosts(settings, host):
+    """The first file, in which ssh would note the key of `host`, for a shell."""
+    files = hosts.configured(settings, host)["userknownhostsfile"]
+    return shlex.quote(files.partition(" /")[0])

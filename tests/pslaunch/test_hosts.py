@@ -104,12 +104,16 @@ def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
 
 def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
     monkeypatch.setattr(ssh, "rsync", lambda settings, host: ["sleep", "100"])
-    settings = plan.Settings(sync_dst_dir="/there")
-    copies = ssh.Copies(settings, ["h1", "h2"], "job", print)
-    begun = list(copies.running.values())
-    assert not copies.done() and len(begun) == 2
-    copies.end()
-    assert [process.returncode for process in begun] == [-9, -9]
+    monkeypatch.setattr(ssh, "command", lambda settings, host: ["sleep", "100"])
+    made = plan.make(["x"], 1, 1, hosts=["h1", "h2"], sync_dst_dir="/there")
+    team = ssh.Crew(made, "job", "127.0.0.1", print)
+    team.open()
+    assert not team.prepared() and len(team.copies) == 2
+    team.close()
+    clients = [client for client, _ in team.clients.values()]
+    assert [one.returncode for one in [*team.copies.values(), *clients]] == [-9] * 4
+    for link in team.channels:
+        link.close()
 
 
 def test_hosts_mean_ssh_and_what_does_not_fit_is_refused():
