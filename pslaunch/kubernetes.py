@@ -16,9 +16,7 @@ an hour after it has finished, whatever became of the launcher.
 
 import argparse
 import json
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 from . import submitted
@@ -26,7 +24,6 @@ from .door import DOOR
 from .job import Failed
 
 LABEL = "d2l-ext-job"
-LOOK = 3.0  # seconds from one look at pods to the next, until all agents are here
 
 
 class _Parser(argparse.ArgumentParser):
@@ -95,6 +92,7 @@ class Crew(submitted.Crew):
     """Agents in pods. `kubectl` ends when the Job is made; then its pods are asked."""
 
     tool, queue, goes_along = "kubectl", "kubectl get pods", "a Secret"
+    stays = False
     package = "Kubernetes' command line (Debian: kubernetes-client)"
 
     @classmethod
@@ -111,24 +109,21 @@ class Crew(submitted.Crew):
         text = json.dumps(manifest(plan, "JOB", "…"), indent=2, ensure_ascii=False)
         return [*super().describe(plan), "what kubectl reads:", text]
 
-    def submit(self):
-        self.next, self.troubles = time.monotonic() + LOOK, set()
-        super().submit(json.dumps(manifest(self.plan, self.job, self.door.invitation)))
+    def hand_over(self):
+        self.troubles = set()
+        return json.dumps(manifest(self.plan, self.job, self.door.invitation))
 
-    def code(self):
-        """Of kubectl, if it could not make the Job; pods that failed raise `Failed`."""
-        code = self.process.poll()
-        if code == 0 and time.monotonic() > self.next:
-            self.next = time.monotonic() + LOOK
-            wanted = ("-l", f"{LABEL}={self.job}", "-o", "json")
-            told = self._kubectl("get", "pods", *wanted) or '{"items": []}'
-            for pod in json.loads(told)["items"]:
-                self._look_at(pod["metadata"]["name"], pod.get("status", {}))
-        return code or None
+    def ask(self):
+        """Pods that failed end the job; why others wait is said."""
+        wanted = ("-l", f"{LABEL}={self.job}", "-o", "json")
+        told = submitted.answer(kubectl(self.plan, "get", "pods", *wanted))
+        for pod in json.loads(told or '{"items": []}')["items"]:
+            self._look_at(pod["metadata"]["name"], pod.get("status", {}))
 
     def _look_at(self, pod, status):
         if status.get("phase") == "Failed":
-            said = self._kubectl("logs", pod, "--tail=5").strip()
+            logs = kubectl(self.plan, "logs", pod, "--tail=5")
+            said = submitted.answer(logs).strip()
             raise Failed(f"pod {pod} failed: {said or status.get('reason', '')}")
         for container in status.get("containerStatuses", []):
             why = container.get("state", {}).get("waiting", {})
@@ -136,15 +131,6 @@ class Crew(submitted.Crew):
             if why.get("message") and text not in self.troubles:
                 self.troubles.add(text)
                 self.say(text)
-
-    def _kubectl(self, *words):
-        done = subprocess.run(kubectl(self.plan, *words), check=False, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
-        return done.stdout
-
-    def close(self):
-        self.placed = None  # a Job stays until it is deleted
-        super().close()
 
     @staticmethod
     def cancel(plan, job):

@@ -13,18 +13,10 @@ Tested with Grid Engine 8.1.9 on two hosts.
 
 import os
 import re
-import shutil
-import subprocess
-import time
 from pathlib import Path
 
 from . import submitted
 from .job import Failed
-
-
-def folder(job):
-    """Where the way to the launcher lies, and what agents say that don't find it."""
-    return os.path.join(os.getcwd(), f".{submitted.name(job)}")
 
 
 class Crew(submitted.Crew):
@@ -33,51 +25,38 @@ class Crew(submitted.Crew):
     tool, package, queue = "qsub", "Grid Engine (Debian: gridengine-client)", "qstat"
     first, goes_along = 1, "a private file"
 
-    @staticmethod
-    def words(plan, job):
+    @classmethod
+    def folder(cls, job):
+        """Where also lies what agents say that don't find the way to the launcher."""
+        return os.path.join(os.getcwd(), f".{submitted.name(job)}")
+
+    @classmethod
+    def words(cls, plan, job):
         """An agent in each of so many tasks."""
-        door = os.path.join(folder(job), "door")
+        folder = cls.folder(job)
         return ["qsub", "-sync", "y", "-t", f"1-{submitted.copies(plan)}", "-N",
                 submitted.name(job), "-wd", os.getcwd(), "-j", "y", "-o",
-                os.path.join(folder(job), "said.$TASK_ID"), "-b", "y", "-shell", "n",
+                os.path.join(folder, "said.$TASK_ID"), "-b", "y", "-shell", "n",
                 "-r", "n", *plan.settings.submit_args,
-                *submitted.agent(plan, "SGE_TASK_ID", door)]  # fmt: skip
+                *submitted.agent(plan, "SGE_TASK_ID", os.path.join(folder, "door"))]
 
-    def submit(self):
-        os.mkdir(folder(self.job), 0o700)
-        path = os.path.join(folder(self.job), "door")
+    def hand_over(self):
+        path = os.path.join(self.folder(self.job), "door")
         submitted.write_private(path, self.door.invitation)
-        super().submit()
-        self.next = time.monotonic() + 3
+        return ""
 
-    def look(self):
-        super().look()
-        if not (self.placed or self.ending) and time.monotonic() > self.next:
-            self.next = time.monotonic() + 3
-            self._look_for_errors()
-
-    def _look_for_errors(self):
+    def ask(self):
         """A task that cannot be started stays in the queue, and qsub waits for it."""
-        words = ["qstat", "-j", submitted.name(self.job)]
-        done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, text=True,
-                              capture_output=True, timeout=20)  # fmt: skip
-        reason = re.search(r"(?m)^error reason +\d+: +(.*)", done.stdout)
+        said = submitted.answer(["qstat", "-j", submitted.name(self.job)])
+        reason = re.search(r"(?m)^error reason +\d+: +(.*)", said)
         if reason:
             raise Failed(f"Grid Engine cannot start the agents: {reason[1]}", 126)
 
     def last_words(self):
-        files = sorted(Path(folder(self.job)).glob("said.*"))
+        files = sorted(Path(self.folder(self.job)).glob("said.*"))
         texts = [file.read_text(errors="replace") for file in files]
         return super().last_words() + "".join(texts).splitlines()[-6:]
-
-    def close(self):
-        super().close()
-        shutil.rmtree(folder(self.job), ignore_errors=True)
 
     @staticmethod
     def cancel(plan, job):
         return ["qdel", submitted.name(job)]
-
-    @staticmethod
-    def files(job):
-        return [folder(job)]

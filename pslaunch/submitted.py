@@ -22,23 +22,23 @@ from pathlib import Path
 
 from . import crew, processes
 from .door import DOOR, Door
-from .job import Failed
+from .job import Failed, Tail
 from .ports import Refused, address
 
-#: Seconds until it is said that a job seems to wait.
-PATIENCE = 20.0
+#: Seconds until it is said that a job seems to wait; from one question to the next.
+PATIENCE, ASK = 20.0, 3.0
 
 
 class Crew(crew.Crew):
     """Subclasses have `tool`, the command that submits, and `package`, what it is of;
     `queue`, the command that tells how the job is; `words(plan, job)`, what is run to
-    submit, and stays while the job does; perhaps `first`, the number of the first copy,
-    `refused`, flags that cannot be heeded, and `goes_along`, where the way to the
-    launcher is handed over.
+    submit; perhaps `stays`, whether that command does as long as the job, `first`, the
+    number of the first copy, `refused`, flags that cannot be heeded, and `goes_along`,
+    where the way to the launcher is handed over.
     """
 
     tool = package = queue = words = None
-    first, goes_along = 0, "its environment"
+    stays, first, goes_along = True, 0, "its environment"
     refused = ("hosts", "ssh_config", "sync_dst_dir")
 
     @classmethod
@@ -80,29 +80,40 @@ class Crew(crew.Crew):
             *(f"  {plan.shown(role)}" for role in ("server", "worker")),
         ]
 
-    def open(self):
-        self.door, self.numbers = Door(self.root), set()
-        self.said, self.rest, self.asked = [], b"", time.monotonic()
-        self.ending = False
-        self.submit()
+    @classmethod
+    def folder(cls, job):
+        """A private folder, from `open` to `close`, for what goes along, or None."""
 
-    def submit(self, text=""):
-        """Run the command that submits the job, and reads `text`: `self.process`."""
-        env = {**os.environ, DOOR: self.door.invitation, processes.MARK: self.job}
-        self.process = subprocess.Popen(
-            self.words(self.plan, self.job), env=env, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+    @classmethod
+    def files(cls, job):
+        return list(filter(None, [cls.folder(job)]))
+
+    def hand_over(self):
+        """Leave in the folder what agents need; the text that the command reads."""
+        return ""
+
+    def ask(self):
+        """Ask the scheduler, now and then, why agents do not come: raise `Failed`."""
+
+    def open(self):
+        self.door, self.numbers, self.said = Door(self.root), set(), []
+        self.heard = self.asked = time.monotonic()
+        for path in self.files(self.job):
+            os.mkdir(path, 0o700)
+        text = self.hand_over().encode()
+        self.process = crew.Program(self.words(self.plan, self.job), self.job,
+                                    {DOOR: self.door.invitation},
+                                    stdin=subprocess.PIPE)  # fmt: skip
+        self.tail = Tail(f"/proc/self/fd/{self.process.file.fileno()}")
         with suppress(BrokenPipeError), self.process.stdin:
-            self.process.stdin.write(text.encode())
-        os.set_blocking(self.process.stdout.fileno(), False)
+            self.process.stdin.write(text)
 
     def look(self):
-        if self.placed or self.ending:
+        if self.placed or self.over.is_set():
             self.door.close()
             self._listen()
             return
-        code = self.code()  # before its last words are read
+        code = self.process.poll()  # before its last words are read
         self._listen()
         for link, number in self.door.admitted():
             number -= self.first
@@ -110,7 +121,7 @@ class Crew(crew.Crew):
                 link.close()
                 continue
             self.numbers.add(number)
-            self.asked = time.monotonic()
+            self.heard = time.monotonic()
             link.role = self.role(number)
             self.add(link)
         if len(self.channels) < len(self.wanted):
@@ -118,21 +129,21 @@ class Crew(crew.Crew):
 
     def _wait_for_more(self, code):
         here = f"{len(self.channels)} of {len(self.wanted)} agents are here"
-        if code is not None:
+        if code or (code == 0 and self.stays):
             text = "\n".join(self.last_words())
             raise Failed(f"{self.tool} ended with code {code}, when {here}"
                          + (text and f":\n{text}"), code if code > 0 else 1)
-        if time.monotonic() - self.asked > PATIENCE:
-            self.asked = math.inf
+        now = time.monotonic()
+        if now - self.heard > PATIENCE:
+            self.heard = math.inf
             self.say(f"{here}; to see what the others wait for: {self.queue}")
+        if now - self.asked > ASK:
+            self.ask()
+            self.asked = time.monotonic()
 
     def last_words(self):
         """Lines that tell why there is no job."""
-        return [*self.said, self.rest.decode(errors="replace")][-12:]
-
-    def code(self):
-        """The exit code of the submission, when no more agents will come, else None."""
-        return self.process.poll()
+        return [*self.said, *self.tail.lines(last=True)][-12:]
 
     def role(self, number):
         """Of a copy; None, if its scheduler does not number them."""
@@ -141,22 +152,14 @@ class Crew(crew.Crew):
 
     def _listen(self):
         """Say what the command prints, while agents are waited for."""
-        with suppress(BlockingIOError):
-            new = os.read(self.process.stdout.fileno(), 1 << 16)
-            *lines, self.rest = (self.rest + new).split(b"\n")
-            for line in lines:
-                text = line.decode("utf-8", errors="replace").rstrip()
-                if text:
-                    self.said.append(text)
-                    if not (self.placed or self.ending):
-                        self.say(f"{self.tool}: {text}")
+        for line in filter(None, map(str.rstrip, self.tail.lines())):
+            self.said.append(line)
+            if not (self.placed or self.over.is_set()):
+                self.say(f"{self.tool}: {line}")
 
     def lost(self, channel):
         """An agent that came was gone again: the submission tells why, if it does."""
-        if self.ending:
-            return
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(3)
+        self.process.ends(3)
         self._listen()
         super().lost(channel)
 
@@ -165,27 +168,17 @@ class Crew(crew.Crew):
         why = channel.forged or "its agent ended"
         return why + (f"; {self.tool} said: {said}" if said else "")
 
-    def end(self, grace):
-        self.ending = True
-        super().end(grace)
-
     def close(self):
         """The agents have ended, and so should the job; if not, it is cancelled."""
         self.door.close()
-        if not (self.placed and self._ends(5)):
+        if not (self.stays and self.placed and self.process.ends(5)):
             words = self.cancel(self.plan, self.job)
             processes.cancel(words)
-            if not (words and self._ends(5)):
+            if not (words and self.process.ends(5)):
                 self.process.terminate()
-                self._ends(5)
-                self.process.kill()
-        self.process.stdout.close()
-        self.process.wait()
-
-    def _ends(self, seconds):
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(seconds)
-        return self.process.returncode is not None
+        self.process.end(5)
+        for path in self.files(self.job):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 # ---- What launchers say of a plan, and of a job ----
@@ -204,6 +197,12 @@ def copies(plan):
 def agent(plan, variable, *file):
     """The words that start one agent; see `door.py`."""
     return [plan.settings.python, "-m", "pslaunch.door", variable, *file]
+
+
+def answer(words):
+    """What a command answers, on its standard output."""
+    return subprocess.run(words, check=False, text=True, stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=20).stdout  # fmt: skip
 
 
 def write_private(path, text):

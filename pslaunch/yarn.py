@@ -16,7 +16,6 @@ says when it refuses a job, and how fast it ends containers, is untested.
 import os
 import shlex
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -25,17 +24,10 @@ from .door import DOOR
 
 CLIENT = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 JAR = "share/hadoop/yarn/hadoop-yarn-applications-distributedshell-[0-9]*.jar"
-#: A program that ends applications by their name: `yarn application -kill` wants an id,
+#: A script that ends applications by their name: `yarn application -kill` wants an id,
 #: which only the client has been told, and that may have been killed.
-KILL = """
-import subprocess, sys
-yarn, none = ["yarn", "application"], subprocess.DEVNULL
-told = subprocess.run([*yarn, "-list"], text=True, stdin=none, stdout=subprocess.PIPE)
-for line in told.stdout.splitlines():
-    number, name = [*map(str.strip, line.split("\\t")), "", ""][:2]
-    if name == sys.argv[1]:
-        subprocess.run([*yarn, "-kill", number], stdin=none)
-"""
+KILL = """yarn application -list </dev/null | tr -d ' ' | while read -r id name _
+do [ "$name" = "$0" ] && yarn application -kill "$id" </dev/null; done"""
 #: Milliseconds until the client kills the application; without it, ten minutes.
 LONGEST = 2**31 - 1
 
@@ -52,11 +44,6 @@ def jar():
                      "of Hadoop")  # fmt: skip
 
 
-def folder(job):
-    """Where the script is until it is submitted."""
-    return os.path.join(tempfile.gettempdir(), submitted.name(job))
-
-
 class Crew(submitted.Crew):
     """Agents in containers, which have no numbers; the client stays while they do."""
 
@@ -68,30 +55,26 @@ class Crew(submitted.Crew):
         super().check(plan)
         jar()
 
-    @staticmethod
-    def words(plan, job):
+    @classmethod
+    def folder(cls, job):
+        """Where the script is."""
+        return os.path.join(tempfile.gettempdir(), submitted.name(job))
+
+    @classmethod
+    def words(cls, plan, job):
         """A script that becomes an agent, in each of so many containers."""
         return ["yarn", CLIENT, "-jar", jar(), "-appname", submitted.name(job),
                 "-num_containers", str(submitted.copies(plan)), "-shell_script",
-                os.path.join(folder(job), "agent.sh"), "-timeout", str(LONGEST),
+                os.path.join(cls.folder(job), "agent.sh"), "-timeout", str(LONGEST),
                 *plan.settings.submit_args]  # fmt: skip
 
-    def submit(self):
-        os.mkdir(folder(self.job), 0o700)
+    def hand_over(self):
         agent = shlex.join(submitted.agent(self.plan, "-"))
         submitted.write_private(
-            os.path.join(folder(self.job), "agent.sh"),
+            os.path.join(self.folder(self.job), "agent.sh"),
             f"#!/bin/bash\nexport {DOOR}={self.door.invitation}\nexec {agent}\n")
-        super().submit()
-
-    def close(self):
-        super().close()
-        shutil.rmtree(folder(self.job), ignore_errors=True)
+        return ""
 
     @staticmethod
     def cancel(plan, job):
-        return [sys.executable, "-I", "-S", "-c", KILL, submitted.name(job)]
-
-    @staticmethod
-    def files(job):
-        return [folder(job)]
+        return ["sh", "-c", KILL, submitted.name(job)]

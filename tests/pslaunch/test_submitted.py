@@ -172,12 +172,13 @@ def test_agents_that_wait_for_others_end_with_the_deadline(stand_ins, monkeypatc
 
 def test_the_folder_of_an_array_job_goes_after_its_submission(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    crew, seen = object.__new__(sge.Crew), []
-    crew.job = "j"
-    folder = Path(sge.folder("j"))
-    folder.mkdir()
-    monkeypatch.setattr(submitted.Crew, "close", lambda _: seen.append(folder.exists()))
-    crew.close()
+    team = sge.Crew(plan.Plan(["x"], [], {}), "j", "127.0.0.1", print)
+    (folder,), seen = map(Path, team.files("j")), []
+    monkeypatch.setattr(sge.Crew, "words", lambda *_: ["sleep", "100"])
+    monkeypatch.setattr(sge.Crew, "cancel", lambda *_: seen.append(folder.exists()))
+    team.open()
+    assert stat.S_IMODE((folder / "door").stat().st_mode) == 0o600
+    team.close()
     assert seen == [True] and not folder.exists()
 
 
@@ -277,7 +278,7 @@ def test_the_secret_is_in_a_private_script_alone(stand_ins, monkeypatch):
     seen = {}
 
     def look(self):
-        path = Path(yarn.folder(self.job), "agent.sh")
+        path = Path(self.folder(self.job), "agent.sh")
         seen.update(mode=path.stat().st_mode, above=path.parent.stat().st_mode,
                     text=path.read_text(), secret=self.door.secret)
         words = Path(f"/proc/{self.process.pid}/cmdline").read_text()
