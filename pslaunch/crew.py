@@ -11,7 +11,7 @@ import threading
 import time
 from contextlib import suppress
 
-from . import processes
+from . import hosts, processes
 from .agent import BEAT, SILENCE
 from .job import LOST, Failed, NotReady, Process
 from .ports import TAKEN
@@ -28,7 +28,7 @@ class Crew:
         self.placed = {}  # (role, rank) to channel, once all agents are here
         self.over = threading.Event()
         self.beats = threading.Thread(target=self._beat, daemon=True)
-        self.wanted = [node for node in plan.nodes if node[0] != "scheduler"]
+        self.wanted = plan.nodes[1:]  # all but the scheduler
 
     # ---- What a launcher says of a plan ----
 
@@ -36,10 +36,8 @@ class Crew:
     def check(cls, plan):
         """Raise `ValueError` when it can't be done: no such tool, flags of another."""
 
-    @staticmethod
-    def scheduler_address(plan):
-        """The address where the scheduler of `plan`, and the door, listen, and none
-        else. Raises `Failed`."""
+    #: The address where the scheduler of a plan, and the door, listen, and none else.
+    scheduler_address = staticmethod(hosts.scheduler_address)
 
     @classmethod
     def describe(cls, plan):
@@ -73,8 +71,6 @@ class Crew:
 
     def reason(self, channel):
         """Why a channel ended, in one line."""
-        text = channel.noise or b"its agent ended"
-        return " ".join(text.decode("utf-8", errors="replace").split())
 
     def prepared(self):
         """Asked when all agents are here: whether their processes can be started."""
@@ -124,7 +120,7 @@ class Crew:
     def start(self, node, command, env, port, log):
         """Let an agent start the process of `node`; a `Member`."""
         channel = self.placed[node]
-        channel.member = Member(channel, log)
+        channel.member = Member(log)
         folder = self.plan.settings.sync_dst_dir or os.getcwd()
         env = {**env, processes.MARK: f"{self.job}.{node[0]}-{node[1]}"}
         channel.send(do="start", command=command, env=env, port=port, folder=folder)
@@ -236,8 +232,7 @@ class Program(subprocess.Popen):
 class Member(Process):
     """A process at the other end of a channel to an agent."""
 
-    def __init__(self, channel, log):
-        self.channel = channel
+    def __init__(self, log):
         self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         self.listening = False
 

@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,17 +96,25 @@ def place(hosts, num_servers, num_workers):
 def scheduler_address(plan):
     """The IPv4 address where the scheduler of `plan` listens, and none else.
 
-    That of the interface, where one is named, else the one from which the first host
-    is reached that is not this computer. Raises `Failed`.
+    That of the interface, where one is named; else, with hosts, the one from which the
+    first is reached that is not this computer; else that of this computer's name, or
+    from which others are reached. Raises `Failed`.
     """
+    settings = plan.settings
     try:
-        settings = plan.settings
         if settings.interface:
             return address(None, settings.interface)
-        own = [address(_resolve(settings, host)) for host in settings.hosts or ()]
+        if settings.hosts:
+            own = [address(_resolve(settings, host)) for host in settings.hosts]
+            return next((one for one in own if not one.startswith("127.")), LOOPBACK)
+        with suppress(OSError):
+            own = socket.gethostbyname(socket.gethostname())
+            if not own.startswith("127."):
+                return own
+        return address("192.0.2.1")  # no host has this address
     except Refused as error:
-        raise Failed(f"here: {error}") from None
-    return next((one for one in own if not one.startswith("127.")), LOOPBACK)
+        raise Failed(f"here: {error}; name an interface that the hosts of the job can "
+                     "reach") from None  # fmt: skip
 
 
 def configured(settings, host):

@@ -74,12 +74,10 @@ class Crew(submitted.Crew):
     def scheduler_address(plan):
         """127.0.0.1, if all processes are on this host."""
         settings = plan.settings
-        if settings.hosts:
-            return hosts.scheduler_address(plan)
-        away = settings.interface or any("host" in w for w in settings.submit_args)
-        if away or any(name in os.environ for name in ALLOCATIONS):
-            return submitted.Crew.scheduler_address(plan)
-        return LOOPBACK
+        away = (settings.hosts or settings.interface
+                or any("host" in word for word in settings.submit_args)
+                or any(name in os.environ for name in ALLOCATIONS))  # fmt: skip
+        return hosts.scheduler_address(plan) if away else LOOPBACK
 
     @staticmethod
     def words(plan, job):

@@ -25,25 +25,23 @@ class Crew(submitted.Crew):
     tool, package, queue = "qsub", "Grid Engine (Debian: gridengine-client)", "qstat"
     first, goes_along = 1, "a private file"
 
-    @classmethod
-    def folder(cls, job):
-        """Where also lies what agents say that don't find the way to the launcher."""
-        return os.path.join(os.getcwd(), f".{submitted.name(job)}")
+    @staticmethod
+    def file(job):
+        """Beside it lies what agents say that don't find the way to the launcher."""
+        return os.path.join(os.getcwd(), f".{submitted.name(job)}", "door")
 
     @classmethod
     def words(cls, plan, job):
         """An agent in each of so many tasks."""
-        folder = cls.folder(job)
+        door = cls.file(job)
         return ["qsub", "-sync", "y", "-t", f"1-{submitted.copies(plan)}", "-N",
                 submitted.name(job), "-wd", os.getcwd(), "-j", "y", "-o",
-                os.path.join(folder, "said.$TASK_ID"), "-b", "y", "-shell", "n",
-                "-r", "n", *plan.settings.submit_args,
-                *submitted.agent(plan, "SGE_TASK_ID", os.path.join(folder, "door"))]
+                f"{door}.$TASK_ID", "-b", "y", "-shell", "n", "-r", "n",
+                *plan.settings.submit_args,
+                *submitted.agent(plan, "SGE_TASK_ID", door)]  # fmt: skip
 
     def hand_over(self):
-        path = os.path.join(self.folder(self.job), "door")
-        submitted.write_private(path, self.door.invitation)
-        return ""
+        return self.door.invitation
 
     def ask(self):
         """A task that cannot be started stays in the queue, and qsub waits for it."""
@@ -53,7 +51,7 @@ class Crew(submitted.Crew):
             raise Failed(f"Grid Engine cannot start the agents: {reason[1]}", 126)
 
     def last_words(self):
-        files = sorted(Path(self.folder(self.job)).glob("said.*"))
+        files = sorted(Path(self.file(self.job)).parent.glob("door.*"))
         texts = [file.read_text(errors="replace") for file in files]
         return super().last_words() + "".join(texts).splitlines()[-6:]
 

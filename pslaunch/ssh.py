@@ -78,8 +78,6 @@ class Crew(crew.Crew):
     job; in a restart it is left out, while others are there.
     """
 
-    scheduler_address = staticmethod(hosts.scheduler_address)
-
     @classmethod
     def check(cls, plan):
         if not plan.settings.hosts:

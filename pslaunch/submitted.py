@@ -14,16 +14,13 @@ import math
 import os
 import shlex
 import shutil
-import socket
 import subprocess
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from . import crew, processes
 from .door import DOOR, Door
 from .job import Failed, Tail
-from .ports import Refused, address
 
 #: Seconds until it is said that a job seems to wait; from one question to the next.
 PATIENCE, ASK = 20.0, 3.0
@@ -51,24 +48,8 @@ class Crew(crew.Crew):
             if getattr(plan.settings, flag):
                 why = {"hosts": "the scheduler chooses the hosts; --submit-args can "
                        "tell it which"}.get(flag, "only the launcher ssh does that")
-                launcher = cls.__module__.rpartition(".")[2]
-                raise ValueError(f"{flag}: not with the launcher {launcher}: {why}")
-
-    @staticmethod
-    def scheduler_address(plan):
-        """That of the interface, where one is named, else that of this computer's name,
-        else the one from which others are reached.
-        """
-        with suppress(OSError):
-            if not plan.settings.interface:
-                own = socket.gethostbyname(socket.gethostname())
-                if not own.startswith("127."):
-                    return own
-        try:  # no host has this address
-            return address("192.0.2.1", plan.settings.interface)
-        except Refused as error:
-            raise Failed(f"here: {error}; name an interface that the hosts of the job "
-                         "can reach") from None  # fmt: skip
+                raise ValueError(f"{flag}: not with the launcher "
+                                 f"{plan.settings.launcher}: {why}")  # fmt: skip
 
     @classmethod
     def describe(cls, plan):
@@ -80,16 +61,18 @@ class Crew(crew.Crew):
             *(f"  {plan.shown(role)}" for role in ("server", "worker")),
         ]
 
-    @classmethod
-    def folder(cls, job):
-        """A private folder, from `open` to `close`, for what goes along, or None."""
+    @staticmethod
+    def file(job):
+        """The path of a private file for what goes along, in a folder of its own."""
 
     @classmethod
     def files(cls, job):
-        return list(filter(None, [cls.folder(job)]))
+        path = cls.file(job)
+        return [os.path.dirname(path)] if path else []
 
     def hand_over(self):
-        """Leave in the folder what agents need; the text that the command reads."""
+        """What goes along, if not as a variable: the text of that file; without one,
+        of what the command reads."""
         return ""
 
     def ask(self):
@@ -98,15 +81,15 @@ class Crew(crew.Crew):
     def open(self):
         self.door, self.numbers, self.said = Door(self.root), set(), []
         self.heard = self.asked = time.monotonic()
-        for path in self.files(self.job):
-            os.mkdir(path, 0o700)
-        text = self.hand_over().encode()
+        path, text = self.file(self.job), self.hand_over()
+        if path:
+            write_private(path, text)
         self.process = crew.Program(self.words(self.plan, self.job), self.job,
                                     {DOOR: self.door.invitation},
                                     stdin=subprocess.PIPE)  # fmt: skip
         self.tail = Tail(f"/proc/self/fd/{self.process.file.fileno()}")
         with suppress(BrokenPipeError), self.process.stdin:
-            self.process.stdin.write(text)
+            self.process.stdin.write(b"" if path else text.encode())
 
     def look(self):
         if self.placed or self.over.is_set():
@@ -115,6 +98,7 @@ class Crew(crew.Crew):
             return
         code = self.process.poll()  # before its last words are read
         self._listen()
+        servers = self.plan.settings.num_servers
         for link, number in self.door.admitted():
             number -= self.first
             if number in self.numbers and number >= 0:  # again, for one that was lost
@@ -122,7 +106,8 @@ class Crew(crew.Crew):
                 continue
             self.numbers.add(number)
             self.heard = time.monotonic()
-            link.role = self.role(number)
+            if number >= 0:  # its scheduler numbers them
+                link.role = "server" if number < servers else "worker"
             self.add(link)
         if len(self.channels) < len(self.wanted):
             self._wait_for_more(code)
@@ -144,11 +129,6 @@ class Crew(crew.Crew):
     def last_words(self):
         """Lines that tell why there is no job."""
         return [*self.said, *self.tail.lines(last=True)][-12:]
-
-    def role(self, number):
-        """Of a copy; None, if its scheduler does not number them."""
-        servers = sum(role == "server" for role, _ in self.wanted)
-        return None if number < 0 else "server" if number < servers else "worker"
 
     def _listen(self):
         """Say what the command prints, while agents are waited for."""
@@ -206,8 +186,8 @@ def answer(words):
 
 
 def write_private(path, text):
-    """Write a file that nobody else may read."""
+    """Write a file that nobody else may read, in a new folder for it."""
+    os.mkdir(os.path.dirname(path), 0o700)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(file, "w", encoding="utf-8") as stream:
         stream.write(text)
-    return Path(path)

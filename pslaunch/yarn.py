@@ -55,25 +55,21 @@ class Crew(submitted.Crew):
         super().check(plan)
         jar()
 
-    @classmethod
-    def folder(cls, job):
-        """Where the script is."""
-        return os.path.join(tempfile.gettempdir(), submitted.name(job))
+    @staticmethod
+    def file(job):
+        """The script."""
+        return os.path.join(tempfile.gettempdir(), submitted.name(job), "agent.sh")
 
     @classmethod
     def words(cls, plan, job):
         """A script that becomes an agent, in each of so many containers."""
         return ["yarn", CLIENT, "-jar", jar(), "-appname", submitted.name(job),
                 "-num_containers", str(submitted.copies(plan)), "-shell_script",
-                os.path.join(cls.folder(job), "agent.sh"), "-timeout", str(LONGEST),
-                *plan.settings.submit_args]  # fmt: skip
+                cls.file(job), "-timeout", str(LONGEST), *plan.settings.submit_args]
 
     def hand_over(self):
         agent = shlex.join(submitted.agent(self.plan, "-"))
-        submitted.write_private(
-            os.path.join(self.folder(self.job), "agent.sh"),
-            f"#!/bin/bash\nexport {DOOR}={self.door.invitation}\nexec {agent}\n")
-        return ""
+        return f"#!/bin/bash\nexport {DOOR}={self.door.invitation}\nexec {agent}\n"
 
     @staticmethod
     def cancel(plan, job):

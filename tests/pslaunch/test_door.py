@@ -127,7 +127,9 @@ def test_an_agent_without_a_launcher_ends_at_once_and_keeps_the_secret(
         tmp_path, answers, why):  # fmt: skip
     with socket.create_server(("127.0.0.1", 0)) as server:
         host, port = server.getsockname()
-        path = submitted.write_private(tmp_path / "door", f"{host}:{port}:{SECRET}")
+        path = tmp_path / "private" / "door"
+        submitted.write_private(path, f"{host}:{port}:{SECRET}")
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         if not answers:
             server.close()

@@ -29,7 +29,7 @@ from job_checks import (  # noqa: F401
 from trained import TRAIN, local_weights, weights
 
 import pslaunch as launch
-from pslaunch import door, kubernetes, plan, sge, submitted, yarn
+from pslaunch import door, hosts, kubernetes, plan, sge, submitted, yarn
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 STAND_INS = Path(__file__).with_name("stand_ins")
@@ -153,9 +153,9 @@ def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
         stand_ins, monkeypatch):  # fmt: skip
     """Debian gives a computer's own name to 127.0.1.1."""
     made = plan.make(WORDS, 1, 1, launcher="slurm")
-    monkeypatch.setattr(submitted, "address", lambda root, interface: "10.0.0.5")
+    monkeypatch.setattr(hosts, "address", lambda root: "10.0.0.5")
     for own, expected in (("127.0.1.1", "10.0.0.5"), ("10.0.0.7", "10.0.0.7")):
-        monkeypatch.setattr(submitted.socket, "gethostbyname", lambda name: own)  # noqa: B023
+        monkeypatch.setattr(hosts.socket, "gethostbyname", lambda name: own)  # noqa: B023
         assert submitted.Crew.scheduler_address(made) == expected
 
 
@@ -174,6 +174,7 @@ def test_the_folder_of_an_array_job_goes_after_its_submission(monkeypatch, tmp_p
     monkeypatch.chdir(tmp_path)
     team = sge.Crew(plan.Plan(["x"], [], {}), "j", "127.0.0.1", print)
     (folder,), seen = map(Path, team.files("j")), []
+    assert folder.parent == tmp_path
     monkeypatch.setattr(sge.Crew, "words", lambda *_: ["sleep", "100"])
     monkeypatch.setattr(sge.Crew, "cancel", lambda *_: seen.append(folder.exists()))
     team.open()
@@ -278,7 +279,7 @@ def test_the_secret_is_in_a_private_script_alone(stand_ins, monkeypatch):
     seen = {}
 
     def look(self):
-        path = Path(self.folder(self.job), "agent.sh")
+        path = Path(self.file(self.job))
         seen.update(mode=path.stat().st_mode, above=path.parent.stat().st_mode,
                     text=path.read_text(), secret=self.door.secret)
         words = Path(f"/proc/{self.process.pid}/cmdline").read_text()
