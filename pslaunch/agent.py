@@ -71,17 +71,22 @@ class Agent:
 
     def _look_after_it(self, now):
         if self.child.returncode is not None:
-            self._take_output()
-            processes.end(self.mark, self.grace, under=os.getpid())
-            list(processes.reap())
-            self.code = self.child.returncode
-            self.tell("ended", code=self.code)
+            self._finish()
         elif now > self.look:
             halted = processes.halted(self.child.pid, processes.table())
             self.look = now + max(BEAT, 50 * (time.monotonic() - now))
             if halted != self.halted:
                 self.halted = halted
                 self.tell("halted", pid=halted)
+
+    def _finish(self):
+        """End the process and all that it has started; tell how it ended."""
+        processes.end(self.mark, self.grace, under=os.getpid())
+        self.child.wait()
+        list(processes.reap())
+        self._take_output()
+        self.code = self.child.returncode
+        self.tell("ended", code=self.code)
 
     def _move(self, seconds):
         """Let bytes go whichever way they can, and do what the launcher says."""
@@ -144,12 +149,9 @@ class Agent:
                     return
 
     def end(self):
-        """End the process and all that it started; try to send what is left to say."""
+        """End the process, and try to send what is left to say."""
         if self.child and self.code is None:
-            processes.end(self.mark, self.grace, under=os.getpid())
-            self.child.wait()
-            self._take_output()
-            self.tell("ended", code=self.child.returncode)
+            self._finish()
         until = time.monotonic() + 5
         while self.link.outbox and time.monotonic() < until:
             select.select([], [self.link.write], [], 0.1)

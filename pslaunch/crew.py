@@ -72,10 +72,6 @@ class Crew:
     def reason(self, channel):
         """Why a channel ended, in one line."""
 
-    def prepared(self):
-        """Asked when all agents are here: whether their processes can be started."""
-        return True
-
     # ---- What is the same for all ----
 
     def add(self, channel, folder=None):
@@ -85,7 +81,7 @@ class Crew:
                      make_folder=folder)  # fmt: skip
 
     def gathered(self):
-        """Whether all agents are here, and ready; each has its (role, rank) then."""
+        """Whether all agents are here; each has its (role, rank) then."""
         if not self.beats.ident:
             self.beats.start()
             self.open()
@@ -93,7 +89,7 @@ class Crew:
         here = [channel for channel in self.channels if channel.address]
         if not self.placed and len(here) == len(self.wanted):
             self._place(here)
-        return bool(self.placed) and self.prepared()
+        return bool(self.placed)
 
     def _beat(self):
         """Let agents know that the launcher is there, also when it is held up: it has

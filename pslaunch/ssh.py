@@ -130,11 +130,11 @@ class Crew(crew.Crew):
             self.say(f"{host} is left out of start {starts}: {why}")
         self._contact(link.role, left[len(self.clients) % len(left)])
 
-    def prepared(self):
-        """Whether all hosts have a copy of the working directory, if they get one."""
+    def gathered(self):
+        """Also whether all have a copy of the working directory, if they get one."""
         settings = self.plan.settings
-        if not settings.sync_dst_dir:
-            return True
+        if not super().gathered() or not settings.sync_dst_dir:
+            return bool(self.placed)
         if self.copies is None:
             used = {self.clients[link][1] for link in self.channels}
             self.copies = self._begin_copies(sorted(used, key=str))

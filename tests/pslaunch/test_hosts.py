@@ -107,8 +107,12 @@ def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
     monkeypatch.setattr(ssh, "command", lambda settings, host: ["sleep", "100"])
     made = plan.make(["x"], 1, 1, hosts=["h1", "h2"], sync_dst_dir="/there")
     team = ssh.Crew(made, "job", "127.0.0.1", print)
-    team.open()
-    assert not team.prepared() and len(team.copies) == 2
+    monkeypatch.setattr(team, "pump", lambda: None)
+    assert not team.gathered()
+    for link in team.channels:
+        link.address = "127.0.0.1"
+    assert not team.gathered() and len(team.copies) == 2
+    team.over.set()
     team.close()
     clients = [client for client, _ in team.clients.values()]
     assert [one.returncode for one in [*team.copies.values(), *clients]] == [-9] * 4
