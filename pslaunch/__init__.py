@@ -17,7 +17,7 @@ an exit code that means nothing.
     launchers              local, ssh, mpi, slurm, sge, yarn, kubernetes, submitted
                            (what the last five share), crew (agents, of all but local)
     run as programs        processes (the watchdog), agent, door, node, calls
-    what these need        channel, heartbeats, temporary
+    what these need        channel, temporary
 
 Developed in the chapter *Roles, keys and shards*.
 """

@@ -31,6 +31,7 @@ OTHERS = {
     "trainer": "command flags preparation fit replicas sharded language networks "
     "resume parts",
     "pslaunch": "calls runner job by_hand plan hosts environment ports heartbeats ssh "
+    "pslaunch": "calls runner job by_hand plan hosts environment ports node ssh "
     "temporary",
     "netbox": "cluster host machine",
     "bookkit": "show style provenance moment stored answers answers.puzzles "
