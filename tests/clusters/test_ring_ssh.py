@@ -8,17 +8,11 @@ import numpy
 import pytest
 import trained
 from job_checks import JOBS, PYTHON, nothing_left, wait_for  # noqa: F401
-from over_ssh import launch, left, nodes, start, words_of
+from over_ssh import launch, nodes, nothing_stays, start, words_of  # noqa: F401
 
 from pslaunch import processes
 
 RING = [PYTHON, str(JOBS / "ring.py")]
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays(cluster, nothing_left):  # noqa: F811
-    yield
-    wait_for(lambda: not left(cluster), 5)
 
 
 @pytest.mark.parametrize("card, subnet", [("eth0", "10.77.0."), ("eth1", "10.78.0.")])

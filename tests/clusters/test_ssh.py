@@ -7,10 +7,17 @@ import subprocess
 from pathlib import Path
 
 import numpy
-import pytest
 import trained
 from job_checks import PYTHON, nothing_left, wait_for  # noqa: F401
-from over_ssh import WORDS, command, launch, left, nodes, start, words_of
+from over_ssh import (
+    WORDS,
+    command,
+    launch,
+    nodes,
+    nothing_stays,  # noqa: F401
+    start,
+    words_of,
+)
 
 from pslaunch import plan, ssh
 from pslaunch.hosts import Host
@@ -23,12 +30,6 @@ ODD = "-e a b;*'$(x)\n\"ä"
 #: Folders that a host should have of its own, or need not have.
 UNWANTED = {".git", ".venv", "__pycache__"}
 TRAIN = [*trained.TRAIN[1:], "--save-prefix", "kept/net"]
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays(cluster, nothing_left):  # noqa: F811
-    yield
-    wait_for(lambda: not left(cluster), 5)
 
 
 def test_weights_equal_those_of_a_local_job_with_a_shared_and_with_a_copied_folder(

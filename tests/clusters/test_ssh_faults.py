@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from job_checks import nothing_left, wait_for  # noqa: F401
-from over_ssh import launch, left, nodes, start
+from over_ssh import launch, left, nodes, nothing_stays, start  # noqa: F401
 
 from netbox import keys
 
@@ -18,12 +18,6 @@ BOUND = 15
 #: A job that leaves children in sessions of their own, which ignore SIGTERM.
 STUBBORN = ["bash", "-c", "trap '' TERM; echo begun; setsid sleep 1000 & sleep 1000"]
 ALL = [("scheduler", "head"), ("server", "h1"), ("worker", "h2"), ("worker", "h3")]
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays(cluster, nothing_left):  # noqa: F811
-    yield
-    wait_for(lambda: not left(cluster), 5)
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 
-from job_checks import JOBS
+import pytest
+from job_checks import JOBS, wait_for
 from job_checks import command as command_line
 
 from pslaunch import processes
@@ -50,6 +51,13 @@ def left(cluster):
              for pid in host.processes()]  # fmt: skip
     return [(name, line) for name, line in found
             if not line.startswith("sshd:")]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(cluster, nothing_left):
+    """After a test nothing of it runs on any host."""
+    yield
+    wait_for(lambda: not left(cluster), 5)
 
 
 def start(cluster, *argv, **options):

@@ -32,11 +32,11 @@ def agents(nothing_left):  # noqa: F811
     started = []
 
     def start(words=SENT):
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, cwd="/",
-                                   stdout=subprocess.PIPE, bufsize=0)  # fmt: skip
-        channel = Channel(os.dup(process.stdout.fileno()),
-                          os.dup(process.stdin.fileno()), "here")  # fmt: skip
-        process.stdin.close()
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            process = subprocess.Popen(words, stdin=theirs, stdout=theirs, cwd="/")
+            fd = ours.detach()
+        channel = Channel(fd, fd, "here")
         if words is SENT:
             channel.send(ssh.program())
         started.append((process, channel))
@@ -46,7 +46,6 @@ def agents(nothing_left):  # noqa: F811
     for process, channel in started:
         if channel.read is not None:
             channel.close()
-        process.stdout.close()
         process.wait()
 
 

@@ -8,7 +8,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from contextlib import closing
 
 import pytest
@@ -28,17 +27,6 @@ CUT = "the connection ended inside of a message"
 def opened():
     with closing(door.Door("127.0.0.1")) as one:
         yield one
-
-
-def admitted(opened, seconds=5):
-    """Who has come in, when somebody has, or after `seconds` nobody."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = opened.admitted()
-        if found:
-            return found
-        time.sleep(0.01)
-    return []
 
 
 def knock(opened, text=b""):
@@ -68,9 +56,9 @@ def test_who_knows_the_secret_comes_in_with_its_number_and_none_without(opened):
     with line, other:
         line.sendall(words[:-1])
         other.sendall(wrong)
-        assert admitted(opened, 0.5) == [] and len(opened.strangers) == 1
+        wait_for(lambda: opened.admitted() or len(opened.strangers) == 1)
         line.sendall(words[-1:])
-        ((link, number),) = admitted(opened)
+        ((link, number),) = wait_for(opened.admitted)
     assert (number, link.host, opened.strangers) == (7, "h", [])
     link.close()
 
@@ -78,10 +66,11 @@ def test_who_knows_the_secret_comes_in_with_its_number_and_none_without(opened):
 def test_what_somebody_else_has_said_once_lets_nobody_in_again(opened):
     """Each visitor is given another nonce."""
     line, words = arrive(opened)
-    with line, knock(opened, words):
-        assert admitted(opened, 0.5) == []
+    with line, knock(opened, words) as other:
+        wait_for(lambda: opened.admitted() or len(opened.strangers) == 1)
+        assert len(other.recv(100)) == NONCE and other.recv(100) == b""
         line.sendall(words)
-        admitted(opened)[0][0].close()
+        wait_for(opened.admitted)[0][0].close()
 
 
 def test_strangers_disturb_nobody(opened, monkeypatch):
@@ -92,8 +81,7 @@ def test_strangers_disturb_nobody(opened, monkeypatch):
     line, words = arrive(opened)
     with line:
         line.sendall(words)
-        ((link, _),) = admitted(opened)
-        link.close()
+        wait_for(opened.admitted)[0][0].close()
     monkeypatch.setattr(door, "PATIENCE", 0)
     opened.admitted()
     assert opened.strangers == [], "those who say nothing are sent away too"
@@ -253,7 +241,7 @@ def obeying():
     env = {**os.environ, door.DOOR: opened.invitation}
     process = subprocess.Popen([sys.executable, "-m", "pslaunch.door", "-"],
                                env=env, stderr=subprocess.PIPE, text=True)  # fmt: skip
-    ((link, number),) = admitted(opened)
+    ((link, number),) = wait_for(opened.admitted)
     assert (number, link.host) == (-1, socket.gethostname())
     with process:
         yield process, link

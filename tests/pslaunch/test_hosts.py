@@ -42,12 +42,9 @@ def test_a_line_that_is_no_host_is_named_with_its_number(lines, message):
         read(lines)
 
 
-def test_a_hosts_file_that_cannot_be_read_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no-such-file"):
-        read(tmp_path / "no-such-file")
-
-
-def test_a_hosts_file_that_is_no_text_is_named(tmp_path):
+def test_a_hosts_file_that_is_none_or_no_text_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="hosts"):
+        read(tmp_path / "hosts")
     (tmp_path / "hosts").write_bytes(b"h1\n\xff")
     with pytest.raises(ValueError, match="hosts is no hosts file, a text in UTF-8"):
         read(tmp_path / "hosts")

@@ -312,6 +312,14 @@ TEMPLATE = {"metadata": {"labels": {"team": "a"}}, "spec": {
                     "resources": {"limits": {"cpu": "2"}}}]}}  # fmt: skip
 
 
+@pytest.fixture
+def template(tmp_path):
+    """Flags that name a file with `TEMPLATE`."""
+    path = tmp_path / "template.json"
+    path.write_text(json.dumps(TEMPLATE))
+    return "--template", str(path)
+
+
 def manifest(*submit_args, workers=2, servers=1):
     made = plan.make(["x"], workers, servers, launcher="kubernetes",
                      submit_args=["--image", "r/b:1", *submit_args])  # fmt: skip
@@ -324,10 +332,8 @@ def check(document):
         kubernetes_validate.validate(item, "1.29", strict=True)
 
 
-def test_the_manifest_is_what_the_schema_of_kubernetes_wants(stand_ins, tmp_path):
-    path = tmp_path / "template.json"
-    path.write_text(json.dumps(TEMPLATE))
-    for document in (manifest(), manifest("--template", str(path), workers=500)):
+def test_the_manifest_is_what_the_schema_of_kubernetes_wants(stand_ins, template):
+    for document in (manifest(), manifest(*template, workers=500)):
         check(document)
     with pytest.raises(kubernetes_validate.ValidationError, match="completion"):
         document["items"][1]["spec"]["completion"] = 3
@@ -351,10 +357,8 @@ def test_the_secret_is_in_the_secret_alone(stand_ins):
     assert reference == {"name": secret["metadata"]["name"], "key": "door"}
 
 
-def test_a_template_keeps_what_it_says_of_pods(stand_ins, tmp_path):
-    path = tmp_path / "template.json"
-    path.write_text(json.dumps(TEMPLATE))
-    template = manifest("--template", str(path))["items"][1]["spec"]["template"]
+def test_a_template_keeps_what_it_says_of_pods(stand_ins, template):
+    template = manifest(*template)["items"][1]["spec"]["template"]
     assert template["metadata"]["labels"] == {"team": "a", kubernetes.LABEL: JOB}
     assert template["spec"]["nodeSelector"] == {"gpu": "yes"}
     (container,) = template["spec"]["containers"]
@@ -378,11 +382,10 @@ def test_wrong_submit_args_are_named(submit_args, text, stand_ins):
     "text", ["[" * 100_000, "{}", '{"spec": {"containers": {}}}'],
     ids=["nested", "empty", "no list"],
 )  # fmt: skip
-def test_a_template_that_is_none_is_named(text, stand_ins, tmp_path):
-    file = tmp_path / "pod.json"
-    file.write_text(text)
-    with pytest.raises(ValueError, match="pod.json: give a file in JSON, a pod temp"):
-        manifest("--template", str(file))
+def test_a_template_that_is_none_is_named(text, stand_ins, template):
+    Path(template[1]).write_text(text)
+    with pytest.raises(ValueError, match="late.json: give a file in JSON, a pod temp"):
+        manifest(*template)
 
 
 def test_a_dry_run_prints_the_manifest_without_the_secret(stand_ins):
