@@ -99,6 +99,15 @@ def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
         assert hosts.scheduler_address(made) == expected
 
 
+def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
+        monkeypatch):  # fmt: skip
+    """Debian gives a computer's own name to 127.0.1.1."""
+    monkeypatch.setattr(hosts, "address", lambda root: "10.0.0.5")
+    for own, expected in (("127.0.1.1", "10.0.0.5"), ("10.0.0.7", "10.0.0.7")):
+        monkeypatch.setattr(hosts.socket, "gethostbyname", lambda name: own)  # noqa: B023
+        assert hosts.scheduler_address(plan.make(["x"])) == expected
+
+
 def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
     monkeypatch.setattr(ssh, "rsync", lambda settings, host: ["sleep", "100"])
     monkeypatch.setattr(ssh, "command", lambda settings, host: ["sleep", "100"])
