@@ -44,18 +44,18 @@ NONCE, SIZE, SIGNATURE = 16, 4, 32  # bytes
 
 
 class Door:
-    """`address`: the one on which it listens. Raises `OSError` when it can't."""
+    """`address`: the one on which it listens. Raises `OSError` when it can't.
+
+    `invitation`: 'ADDRESS:PORT:SECRET', for agents' eyes only.
+    """
 
     def __init__(self, address):
         self.secret = secrets.token_hex(32)
         self.socket = socket.create_server((address, 0), backlog=AT_ONCE)
         self.socket.setblocking(False)
+        place = self.socket.getsockname()
+        self.invitation = f"{place[0]}:{place[1]}:{self.secret}"
         self.strangers = []  # channels to those who have not yet proved anything
-
-    @property
-    def invitation(self):
-        """'ADDRESS:PORT:SECRET', for agents' eyes only."""
-        return "{}:{}:{}".format(*self.socket.getsockname()[:2], self.secret)
 
     def admitted(self):
         """Who has come in since the last call: a list of (`Channel`, number)."""

@@ -182,14 +182,12 @@ def rsync(settings, host):
 
 
 def _count(stats):
-    """'3 files of 5 were new, 1,234 bytes', from what rsync says."""
-    def number(pattern):
-        found = re.search(pattern, stats)
-        return found[1] if found else "?"
-
-    return (f"{number(r'files transferred: ([0-9,]*[0-9])')} files of "
-            f"{number(r'Number of files: [0-9,]+ .reg: ([0-9,]*[0-9])')} were new or "
-            f"changed, {number(r'Total transferred file size: ([0-9,]*[0-9])')} bytes")
+    """'3 files of 5 were new or changed, 1,234 bytes', from what rsync says."""
+    before = ("files transferred: ", "Number of files: [0-9,]+ .reg: ",
+              "Total transferred file size: ")  # fmt: skip
+    found = (re.search(f"{words}([0-9,]*[0-9])", stats) for words in before)
+    return "{} files of {} were new or changed, {} bytes".format(
+        *(number[1] if number else "?" for number in found))
 
 
 # ---- What ssh says when it does not get through, and what to do about it ----

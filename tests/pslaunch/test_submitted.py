@@ -82,7 +82,7 @@ def test_the_secret_does_not_reach_the_processes(stand_ins):
 @pytest.fixture
 def between(monkeypatch):
     """Somebody through whom all agents dial, and who turns each "well" into "ill!"."""
-    server, invitation = socket.create_server(("127.0.0.1", 0)), door.Door.invitation
+    server = socket.create_server(("127.0.0.1", 0))
 
     def relay(here, there):
         with here, there:
@@ -96,13 +96,14 @@ def between(monkeypatch):
                 threading.Thread(target=_quietly, args=[relay, *pair],
                                  daemon=True).start()  # fmt: skip
 
-    def redirected(one):
-        host, port, secret = invitation.fget(one).split(":")
-        threading.Thread(target=_quietly, args=[serve, (host, int(port))],
+    def redirected(address):
+        one = door.Door(address)
+        threading.Thread(target=_quietly, args=[serve, one.socket.getsockname()],
                          daemon=True).start()  # fmt: skip
-        return "{}:{}:{}".format(*server.getsockname(), secret)
+        one.invitation = "{}:{}:{}".format(*server.getsockname(), one.secret)
+        return one
 
-    monkeypatch.setattr(door.Door, "invitation", property(redirected))
+    monkeypatch.setattr(submitted, "Door", redirected)
     with server:
         yield
         server.shutdown(socket.SHUT_RDWR)
