@@ -7,14 +7,9 @@ from mxnet import autograd, gluon
 from d2l_ext.data_parallel.allreduce import allreduce
 from d2l_ext.data_parallel.minibatch import split_batch
 from d2l_ext.kvstore.local_sgd import LocalSGD, sum_over
-from d2l_ext.memory import recompute as again
-from d2l_ext.memory.accumulate import pieces
+from d2l_ext.memory import activations as again
+from d2l_ext.memory.activations import pieces
 
-from ..data_parallel.allreduce import allreduce
-from ..data_parallel.minibatch import split_batch
-from ..kvstore.local_sgd import LocalSGD, sum_over
-from ..memory import activations as again
-from ..memory.activations import pieces
 from . import resume
 from .networks import is_random
 

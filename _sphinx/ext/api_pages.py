@@ -30,7 +30,6 @@ FOLDER = "reference/api"
 OTHERS = {
     "trainer": "command flags preparation fit replicas sharded language networks "
     "resume parts",
-    "pslaunch": "calls runner job by_hand plan hosts environment ports heartbeats ssh "
     "pslaunch": "calls runner job by_hand plan hosts environment ports node ssh "
     "temporary",
     "netbox": "cluster host machine",

@@ -12,8 +12,6 @@ from job_checks import nothing_left  # noqa: F401
 
 import pslaunch as launch
 from trainer import resume
-from pslaunch import __main__ as command_line
-from d2l_ext.trainer import resume
 from pslaunch import environment, plan, runner, start, supervise
 from pslaunch.job import Failed, Process
 
