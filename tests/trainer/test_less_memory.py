@@ -44,3 +44,5 @@ def test_more_pieces_than_examples_are_refused(run, refused):
     code, *_ = run("--accumulate", 8, "--recompute", "--num-examples", 32,
                    "--num-epochs", 1, *flags)  # fmt: skip
     assert code == 0
+    assert run("--accumulate", 8, "--recompute", "--num-examples", 32,
+               "--num-epochs", 1, *flags)[0] == 0  # fmt: skip
