@@ -200,6 +200,9 @@ def test_a_full_disk_leaves_the_old_checkpoint_from_which_the_run_goes_on(
         "new-00000006.ckpt was not written; no earlier one is there\n"
     )
     assert first == (1, "", said)
+    none = "d2l-ext-train: error: [Errno 27] File too large: "
+    none += f"{tmp_path}/new-00000006.ckpt was not written; no earlier one is there\n"
+    assert first == (1, "", none)
     assert len(before) > 50_000 and code == 1
     assert f"cut-00000012.ckpt was not written; {old.name} is there" in err
     assert "File too large" in err
