@@ -4,8 +4,6 @@ import mxnet as mx
 from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
 
-from d2l_ext.checks import known_name
-
 npx.set_np()
 
 
@@ -65,15 +63,13 @@ NETWORKS = {"lenet": lenet, "mlp": mlp, "vgg11": vgg11}
 
 
 def build(name, image_shape, devices, seed=0):
-    """Return the network `name`, initialised on all `devices` and hybridised.
+    """Return one of `NETWORKS`, initialised on all `devices` and hybridised.
 
     `image_shape`: (channels, height, width). `seed`: of the initial weights, which
     are the same on every device, and the same for every list of devices.
 
     Weights from Xavier's distribution; those of `vgg11` as the model zoo has them.
-    Raises `ValueError` for an unknown name.
     """
-    known_name("network", name, NETWORKS)
     net = NETWORKS[name]()
     if isinstance(net[0], _PadTo32):
         net[0].fit_to(min(image_shape[1:]))

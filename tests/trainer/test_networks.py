@@ -41,11 +41,6 @@ def test_the_start_depends_on_the_seed_alone(name):
     assert not numpy.array_equal(first[0], start(TWO[:1], seed=1)[0])
 
 
-def test_an_unknown_network_gets_a_suggestion():
-    with pytest.raises(ValueError, match="unknown network 'lenet5'.*mean 'lenet'"):
-        networks.build("lenet5", (1, 28, 28), TWO[:1])
-
-
 def test_only_vgg11_draws_random_numbers_in_a_step():
     assert not networks.is_random(networks.lenet())
     assert networks.is_random(networks.vgg11())
