@@ -118,7 +118,7 @@ def _add_training(group):
         help=f"{', '.join(OPTIMIZERS)}; default sgd")  # fmt: skip
     add("--lr", type=positive, default=0.1, help="learning rate; default 0.1")
     add("--lr-factor", type=share, default=0.1, metavar="F",
-        help="multiplies the rate at each of --lr-step-epochs; "
+        help="multiplies the rate at each of --lr-step-epochs, 1 at most; "
         "default 0.1")  # fmt: skip
     add("--lr-step-epochs", type=numbers, default=[], metavar="LIST",
         help="epochs after which the rate falls, as in 30,60; "

@@ -305,10 +305,12 @@ def losses(text):
     return re.findall(r"epoch (\d)/2  (loss \S+  accuracy \S+)", text)
 
 
-def test_ctrl_c_stops_in_the_same_way(run, tmp_path, stop_at):
+def test_ctrl_c_stops_so_too_and_without_a_prefix_keeps_nothing(run, tmp_path, stop_at):
     stop_at(3, signal.SIGINT)
     assert run(*QUICK, "--save-prefix", tmp_path / "p")[0] == 130
     assert last(tmp_path / "p")[1]["state"]["step"] == 4
+    code, _, err = run(*QUICK)
+    assert code == 130 and "nothing was kept" in err
 
 
 def test_a_stop_does_not_wait_for_the_evaluation(run, tmp_path, monkeypatch):
@@ -367,12 +369,6 @@ def test_ctrl_c_again_and_again_ends_the_real_command_with_130():
         err = process.stderr.read()
     assert process.returncode == 130
     assert "stopped by SIGINT after step" in err.splitlines()[-1]
-
-
-def test_a_stop_without_a_prefix_says_that_nothing_was_kept(run, stop_at):
-    stop_at(3)
-    code, _, err = run(*QUICK)
-    assert code == 143 and "nothing was kept" in err
 
 
 def test_a_finished_run_is_evaluated_again_and_may_be_prolonged(run, tmp_path):
