@@ -30,6 +30,10 @@ def measured(symbol, rounds=1):
 
 def test_the_groups_come_in_the_order_in_which_data_pass():
     assert groups(network()) == ["embed", "layer0", "layer1", "decode"]
+    with mx.AttrScope(ctx_group="first"):
+        h = mx.sym.exp(mx.sym.var("x"))
+    with mx.AttrScope(ctx_group="second"):
+        assert groups(mx.sym.var("w") * h) == ["first", "second"]
 
 
 def test_a_group_that_is_not_there_is_refused():

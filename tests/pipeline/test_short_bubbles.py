@@ -5,7 +5,7 @@ import numpy
 import pytest
 from mxnet import np, npx
 
-from d2l_ext.devices import storage, try_all_devices
+from d2l_ext.devices import storage, timeline, try_all_devices
 from d2l_ext.pipeline import microbatch
 from d2l_ext.pipeline.microbatch import SplitStage, gradients
 from d2l_ext.pipeline.schedule import one_f_one_b
@@ -123,6 +123,22 @@ def test_every_schedule_gives_the_gradients_of_the_whole_minibatch(p, dtype, tol
             assert abs(found - right).max() <= tolerance * abs(right).max()
         assert len(losses) == 1 + max(op.chunk for op in orders[0])
         assert {g.ctx for stage in stages for g in stage.grads} == {*devices}
+
+
+def test_the_stages_of_a_device_take_turns_as_the_schedule_says():
+    devices, operators = try_all_devices(2), [np.exp, np.sin, np.cos, np.tanh]
+    stages = [
+        SplitStage([(lambda X, w, of=of: of(X * w[0]), [np.ones(1)])], devices[s % 2])
+        for s, of in enumerate(operators)
+    ]
+    orders, X = interleaved(2, 4, 2), np.ones((2000, 500))
+    for _ in range(2):  # the first warms up
+        with timeline.record(devices) as trace:
+            gradients(stages, orders, X, X, lambda outputs, y: outputs)
+    names = [f"_npi_{of.__name__}" for of in operators]
+    for device, order in zip(trace.devices, orders):
+        ran = [names.index(e.name) for e in trace.of(device) if e.name in names]
+        assert ran == [op.stage for op in order if op.kind == "forward"]
 
 
 def test_nothing_is_held_when_a_step_is_over():
