@@ -9,11 +9,13 @@ from contextlib import ExitStack, contextmanager
 import pytest
 import sge_daemons
 import slurm_daemons
-from job_checks import wait_for
+from job_checks import command, wait_for
 from submitting import ROOT, STEPS, Submitting, no_mpi
+from trained import TRAIN, local_weights, weights
 
 import netbox as box
 import pslaunch as launch
+from pslaunch import processes
 
 WORDS = [STEPS[0], str(ROOT / "tests/helpers/jobs/words.py")]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -71,18 +73,46 @@ each = pytest.mark.parametrize("launcher", [mpi, slurm, sge])
 def test_a_job_of_several_hosts_ends_with_the_weights_of_this_machine(
     up, launcher, tmp_path
 ):  # fmt: skip
-    up(launcher).check_trains(tmp_path)
+    job, prefix = up(launcher), tmp_path / "net"
+    done = job.run("-n", "2", "-s", "1", "--json", *TRAIN, "--save-prefix", str(prefix))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (weights(prefix) == local_weights(tmp_path)).all()
+    first, second = json.loads(done.stdout.splitlines()[-1])["workers"]
+    assert (first["rank"], second["rank"], first["num_workers"]) == (0, 1, 2)
+    job.check_nothing_left()
 
 
 @each
 def test_a_killed_worker_ends_the_job_and_its_place_in_the_queue(up, launcher):
-    up(launcher).check_killed_worker()
+    job = up(launcher)
+    process = job.start()
+    (victim,) = (pid for pid in set(job.processes()) - job.before
+                 if "steps.py" in command(pid)
+                 and processes.node_of(pid) == ("worker", 1))  # fmt: skip
+    os.kill(victim, signal.SIGKILL)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGKILL, out
+    assert "worker 1" in out and "was ended by SIGKILL" in out
+    job.check_nothing_left()
 
 
 @each
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
 def test_a_launcher_that_is_ended_leaves_nothing(up, launcher, signum):
-    up(launcher).check_ended_launcher(signum)
+    job = up(launcher)
+    process = job.start(workers=1)
+    # The secret of a door is 64 hex digits.
+    pids = job.processes()
+    doors = [processes.environ(pid).get("D2L_EXT_DOOR") for pid in pids]
+    secrets = [door.rpartition(":")[2] for door in filter(None, doors)]
+    assert not [pid for pid in pids if any(s in command(pid) for s in secrets)]
+    if signum == signal.SIGKILL:
+        job.kill()
+    else:
+        process.send_signal(signum)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode != 0, out
+    job.check_nothing_left()
 
 
 # ---- mpi alone ----

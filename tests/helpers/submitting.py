@@ -1,6 +1,5 @@
-"""What the tests of mpi, Slurm and Grid Engine have in common: three jobs on a box."""
+"""Jobs that mpi, Slurm or Grid Engine starts on a box, and what is left of them."""
 
-import json
 import os
 import signal
 import subprocess
@@ -8,9 +7,8 @@ import sys
 from pathlib import Path
 
 from job_checks import command, wait_for
-from trained import TRAIN, local_weights, weights
 
-from pslaunch import mpi, processes
+from pslaunch import mpi
 
 ROOT = Path(__file__).parents[2]
 STEPS = [sys.executable, str(ROOT / "tests/helpers/jobs/steps.py")]
@@ -71,49 +69,6 @@ class Submitting:
 
     def check_nothing_left(self):
         wait_for(lambda: not self.left(), 15)
-
-    # ---- What each launcher must do ----
-
-    def check_trains(self, tmp_path):
-        prefix = tmp_path / self.name
-        done = self.run("-n", "2", "-s", "1", "--json", *TRAIN, "--save-prefix",
-                        str(prefix))  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert (weights(prefix) == local_weights(tmp_path)).all()
-        first, second = json.loads(done.stdout.splitlines()[-1])["workers"]
-        assert (first["rank"], second["rank"], first["num_workers"]) == (0, 1, 2)
-        self.check_nothing_left()
-        return done
-
-    def check_killed_worker(self):
-        launcher = self.start()
-        victims = [pid for pid in set(self.processes()) - self.before
-                   if "steps.py" in command(pid)
-                   and processes.node_of(pid) == ("worker", 1)]  # fmt: skip
-        (victim,) = victims
-        os.kill(victim, signal.SIGKILL)
-        out, _ = launcher.communicate(timeout=60)
-        assert launcher.returncode == 128 + signal.SIGKILL, out
-        assert "worker 1" in out and "was ended by SIGKILL" in out
-        self.check_nothing_left()
-
-    def check_ended_launcher(self, signum):
-        launcher = self.start(workers=1)
-        assert self.secrets_on_command_lines() == []
-        if signum == signal.SIGKILL:
-            self.kill()
-        else:
-            launcher.send_signal(signum)
-        out, _ = launcher.communicate(timeout=60)
-        assert launcher.returncode != 0, out
-        self.check_nothing_left()
-
-    def secrets_on_command_lines(self):
-        """Command lines that hold the secret of a door, which is 64 hex digits."""
-        lines = [command(pid) for pid in self.processes()]
-        doors = [processes.environ(pid).get("D2L_EXT_DOOR") for pid in self.processes()]
-        secrets = [door.rpartition(":")[2] for door in filter(None, doors)]
-        return [line for line in lines for secret in secrets if secret in line]
 
 
 def no_mpi():
