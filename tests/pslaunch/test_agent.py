@@ -95,6 +95,15 @@ def test_much_output_arrives_whole(agents):
     assert text == b"".join(b"%d\n" % i for i in range(1, 400001))
 
 
+def test_what_a_process_leaves_behind_may_say_its_last_words(agents):
+    _, channel = agents()
+    stays = "(trap 'echo last; exit' TERM; while :; do sleep 0.05; done)"
+    run(channel, "bash", "-c", f"{stays} & sleep 0.5; exit 3")
+    *said, (message, _) = heard(channel)
+    assert b"".join(payload for _, payload in said).endswith(b"last\n")
+    assert message == {"is": "ended", "code": 3}
+
+
 @pytest.mark.parametrize("how", ["closed", "end", "SIGTERM", "silence"])
 def test_a_process_and_its_children_end_with_the_channel(agents, nothing_left, how):  # noqa: F811
     words = {"silence": IMPATIENT, "SIGTERM": PATIENT, "closed": PATIENT}
