@@ -245,6 +245,7 @@ def test_a_launcher_that_is_ended_ends_what_it_has_submitted(
     process.wait(30)
     if (launcher, signum) != ("yarn", signal.SIGINT):  # which has ended by itself
         wait_for(lambda: (stand_ins / trace).exists(), 15)
+        assert not (stand_ins / "wrong").exists(), "another's was ended"
     wait_for(lambda: not alive(nothing_left), 15)
 
 
