@@ -39,14 +39,6 @@ class ShardedReplicas(Replicas):
     def _outputs(self, shards):
         return self.shards.forward(shards)
 
-    def pack(self):
-        """The same arrays as of replicas that divide nothing, for any to go on from."""
-        return self.shards.pack()
-
-    def unpack(self, arrays):
-        """Go on from what `pack` returned. Raises `ValueError` for other arrays."""
-        self.shards.unpack(arrays)
-
 
 def _layers(net, devices):
     """The blocks of a chain as `Shards` takes them, those without parameters with the

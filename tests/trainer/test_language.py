@@ -112,9 +112,6 @@ def test_other_groups_go_on_from_a_checkpoint(run, refused, poem, tmp_path):
     code, _, said = run(*cut, "--num-epochs", 2, *more)
     assert code == 0 and "tensor was 1 and is 2" in said
     assert_near(last(tmp_path / "whole")[0], last(tmp_path / "cut")[0], 1e-3, 1e-4)
-    whole, found = (last(tmp_path / name)[0] for name in ("whole", "cut"))
-    for name in whole:
-        assert numpy.allclose(whole[name], found[name], rtol=1e-3, atol=1e-4), name
     refused(*cut, "--num-epochs", 3, "--resume", "--optimizer", "sgd",
             why="optimizer was adam and is sgd")  # fmt: skip
 

@@ -46,31 +46,6 @@ def test_parts_hold_what_a_file_holds_and_any_number_of_devices_goes_on(run, tmp
     assert_near(state(tmp_path / "cut")[0], last(tmp_path / "file")[0], 1e-5, 1e-6)
 
 
-def killed(command, prefix, seconds):
-    process = subprocess.Popen([*command, "--save-prefix", prefix, "--resume"],
-                               stderr=subprocess.PIPE, text=True)  # fmt: skip
-    while "going on" not in (line := process.stderr.readline()) and "anew" not in line:
-        assert line, "it ended before it began"
-    time.sleep(seconds)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-
-
-def test_a_run_killed_at_random_moments_ends_with_the_bits_of_one_that_was_not(
-    run, tmp_path
-):
-    flags = (*TWO, "--num-epochs", "12", "--save-shards")
-    for _ in range(3):
-        killed([*TRAIN, *flags], tmp_path / "cut", random.random() / 3)
-    assert run(*SMALL, *flags, "--save-prefix", tmp_path / "cut", "--resume")[0] == 0
-    assert run(*SMALL, *flags, "--save-prefix", tmp_path / "whole")[0] == 0
-    (found, record), (right, _) = state(tmp_path / "cut"), state(tmp_path / "whole")
-    assert_bit_equal(found, right)
-    assert record["state"]["epoch"] == 12
-    assert not [*tmp_path.glob(".*")]  # neither a lock nor a half-written file
-    assert not [*tmp_path.glob("*/*.part")]
-
-
 def test_workers_of_a_ring_write_a_part_each_and_another_number_goes_on(
     nothing_left, run, tmp_path  # noqa: F811
 ):  # fmt: skip

@@ -87,9 +87,6 @@ def trained(kv, X, y, batch_size, *outer):
         model = replicas.Replicas(*own)
     elif outer:
         model = replicas.LocalReplicas(kv, outer, *own)
-    part = Batches(X, y, batch_size, True, 0, num_workers, rank)
-    if kv:
-        model = replicas.DistReplicas(kv, batch_size, net, devices, "sgd", sgd)
     else:
         model = replicas.DistReplicas(kv, batch_size, *own)
     model.begin()
