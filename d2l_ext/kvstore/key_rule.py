@@ -7,6 +7,8 @@ servers and the size of the array, and asks nobody. The rule of MXNet 1.9.1.
 import math
 import os
 
+from ..checks import whole_number
+
 #: The variable that moves the bound; each worker reads its own.
 VARIABLE = "MXNET_KVSTORE_BIGARRAY_BOUND"
 #: Elements from which an array is cut, unless the variable says otherwise.
@@ -26,8 +28,7 @@ def server_of(key, num_servers):
 
     Raises `ValueError` for a key or number of servers that MXNet cannot place.
     """
-    if num_servers < 1:
-        raise ValueError(f"num_servers={num_servers}: a store has a server at least")
+    whole_number("num_servers", num_servers)
     if not 0 <= key < END_OF_KEYS:
         raise ValueError(f"key={key}: keys go from 0 to {END_OF_KEYS - 1}")
     return key * PRIME % num_servers
@@ -47,8 +48,7 @@ def shards(key, size, num_servers, bound=None):
     Source: `KVStoreDist::EncodeDefaultKey`, MXNet 1.9.1; dense arrays only. Developed
     in the chapter *Roles, keys and shards*.
     """
-    if size < 0:
-        raise ValueError(f"size={size}: an array has no negative number of elements")
+    whole_number("size", size, least=0)
     if bound is None:
         bound = int(os.environ.get(VARIABLE, BOUND))
     holder = server_of(key, num_servers)

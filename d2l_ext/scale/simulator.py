@@ -4,8 +4,8 @@ What happens next, happens next, and time jumps there.
 """
 
 import heapq
-from dataclasses import dataclass, field
 from math import isfinite
+from typing import NamedTuple
 
 import numpy
 
@@ -144,8 +144,7 @@ def pipeline(forward, backward, chunks, message=0.0):
     return max(slot.end for slot in slots)
 
 
-@dataclass
-class Run:
+class Run(NamedTuple):
     """What `serve` saw.
 
     `ends`: the time at which each step was over on all workers; asynchronous, at
@@ -153,8 +152,8 @@ class Run:
     update, in order.
     """
 
-    ends: list = field(default_factory=list)
-    updates: list = field(default_factory=list)
+    ends: list
+    updates: list
 
 
 def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
@@ -176,7 +175,7 @@ def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
     if not compute.size:
         raise ValueError("compute is empty: give a row per step, an entry per worker")
     whole_number("servers", servers)
-    events, run, last = Events(), Run(), len(compute) - 1
+    events, run, last = Events(), Run([], []), len(compute) - 1
     up, down, workers = Queue(events), Queue(events), range(compute.shape[1])
     pull = nbytes * link.beta, nbytes * link.beta / servers  # at a worker, at a server
     push = tuple(pushed * seconds for seconds in pull)

@@ -165,16 +165,12 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
     For `'servers'`: how many `servers` there are, and in `pushed` how much of the
     bytes is pushed, 1/16 with two-bit compression; what is pulled is never compressed.
 
-        naive    2(k − 1)·(a·α + N·β)
-        tree     2⌈log₂ k⌉·(a·α + N·β)
-        ring     2(k − 1)·(a·α + N/k·β)
-        halving  2·log₂ k·a·α + 2(k − 1)/k·N·β, if k is a power of two
         servers  2·a·α + (1 + pushed)·max(1, k/s)·N·β
+        others   as `traffic.seconds` says, with a·α for the α of a message
 
     A server's link carries N/s bytes of each of k workers, a worker's link N bytes:
     the servers are the bottleneck while there are fewer than workers. One device
-    exchanges nothing, but with servers it still pushes and pulls. Halving and doubling:
-    other k devices are brought to a power of two, by an array there and one back.
+    exchanges nothing, but with servers it still pushes and pulls.
 
     Raises `ValueError` for an unknown way, and counts below 1.
     Sources: Thakur, Rabenseifner and Gropp (2005), Patarasuk and Yuan (2009), Li et
