@@ -14,14 +14,8 @@ a link of its own. At the end the chunks are passed around inside of each host.
 from itertools import chain
 
 from ..checks import whole_number
+from ..data_parallel import allreduce as ring
 from ..data_parallel import traffic
-from ..data_parallel.allreduce import (
-    allgather,
-    allreduce_ring,
-    cut,
-    reduce_scatter,
-    ring,
-)
 
 
 @traffic.checked
@@ -40,12 +34,12 @@ def allreduce_hierarchy(data, hosts):
             f"{k} devices cannot be divided evenly over {hosts} hosts: choose a number "
             f"of hosts that divides {k}"
         )
-    chunks = [cut(x, d) for x in data]
+    chunks = [ring.cut(x, d) for x in data]
     inside = [chunks[first : first + d] for first in range(0, k, d)]
-    sums = _at_once(reduce_scatter, inside)
-    _at_once(allreduce_ring, zip(*sums))
+    sums = _at_once(ring.reduce_scatter, inside)
+    _at_once(ring.allreduce_ring, zip(*sums))
     if d > 1:
-        _at_once(lambda pair: allgather(*pair), zip(sums, inside))
+        _at_once(lambda pair: ring.allgather(*pair), zip(sums, inside))
 
 
 def _at_once(exchange, groups):
@@ -78,7 +72,7 @@ def flat(order, size):
     """The same of one ring through the devices in this `order`."""
     edges = traffic.cuts(size, len(order))
     return [[(order[i - 1], order[i], edges[c + 1] - edges[c])
-             for i, c in enumerate(row)] for row in ring(len(order))]  # fmt: skip
+             for i, c in enumerate(row)] for row in ring.ring(len(order))]  # fmt: skip
 
 
 def _merge(rings):
