@@ -102,6 +102,7 @@ class Shards:
         summed loss of each part, and waits for nothing.
         """
         X_shards, y_shards = split_batch(X, y, self.devices, work_load_list)
+        self.buffers = self._make_buffers(3, 2)
         tape = []
         outs = self.forward(X_shards, tape)
         with autograd.record():
@@ -116,6 +117,7 @@ class Shards:
 
         With a list `tape`, notes there what `backward` needs: (inputs, outputs).
         """
+        buffers, self.buffers = self.buffers, self.buffers or self._make_buffers(3)
         for l in range(self.slots - 1):
             self.gather(l)
         for l, forward in enumerate(self.forwards):
@@ -131,8 +133,7 @@ class Shards:
                 outs = [forward(h, ps) for h, ps in zip(hs, self._params(l, True))]
             tape.append((hs, outs))
             hs = outs
-        if tape is None:
-            self.buffers = {}
+        self.buffers = buffers
         return hs
 
     def backward(self, losses, tape):
@@ -140,12 +141,13 @@ class Shards:
         last = len(self.forwards) - 1
         for l in range(last, last - self.slots + 1, -1):
             self.gather(l)
-        grads = None
+        heads, grads = losses, [None] * len(losses)
         while tape:
             l = len(tape) - 1
             self.gather(l - self.slots + 1)
             inputs, outs = tape.pop()
-            autograd.backward(outs if l < last else losses, grads)
+            for head, grad in zip(outs if l < last else heads, grads):
+                head.backward(grad)
             grads = [h.grad for h in inputs]
             self.reduce(l)
 
@@ -195,11 +197,7 @@ class Shards:
         """Layer `l` of `arrays`, or the buffers for it where only chunks are kept."""
         if self.stage < divided_from:
             return arrays[l]
-        which, largest = (divided_from, l % self.slots), max(self.sizes)
-        if which not in self.buffers:
-            self.buffers[which] = [np.empty(largest, dtype=self.dtype, ctx=d)
-                                   for d in self.devices]  # fmt: skip
-        return [x[: self.sizes[l]] for x in self.buffers[which]]
+        return [x[: self.sizes[l]] for x in self.buffers[divided_from][l % self.slots]]
 
     def _own(self, arrays, l, divided_from):
         """What each device looks after in layer `l` of `arrays`."""
@@ -207,6 +205,15 @@ class Shards:
             return arrays[l]
         k = len(self.devices)
         return [cut(x, k)[(i + 1) % k] for i, x in enumerate(arrays[l])]
+
+    def _make_buffers(self, *kinds):
+        """Arrays as large as the largest layer, of the kinds that this stage needs."""
+        largest = max(self.sizes)
+        return {
+            kind: [[np.empty(largest, dtype=self.dtype, ctx=d) for d in self.devices]
+                   for _ in range(self.slots)]
+            for kind in kinds if self.stage >= kind
+        }  # fmt: skip
 
     def _check_limit(self, limit, state):
         k, itemsize = len(self.devices), self.dtype.itemsize
@@ -254,7 +261,7 @@ class Shards:
             for x, part in zip(parts, _parts(whole, len(parts), divided)):
                 x[:] = part
         for updater in self.updaters:
-            updater.optimizer._all_index_update_counts.clear()  # all layers begin at
+            updater.optimizer._all_index_update_counts.clear()  # all begin at `count`
             updater.optimizer.begin_num_update = updater.optimizer.num_update = count
 
     def _kept(self):
