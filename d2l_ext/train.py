@@ -1,9 +1,9 @@
 """The command `python -m d2l_ext.train --network lenet --devices cpu:0,cpu:1`.
 
-The package `trainer` does what it says; this file hands over to it.
+The package `trainkit` does what it says; this file hands over to it.
 """
 
-from trainer.command import command, main  # noqa: F401
+from trainkit.command import command, main  # noqa: F401
 
 from . import lazy
 

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 #: Folders whose files can be imported, and how their modules begin.
 PLACES = {
-    "d2l_ext": "d2l_ext.", "trainer": "trainer.", "bookkit": "bookkit.",
+    "d2l_ext": "d2l_ext.", "trainkit": "trainkit.", "bookkit": "bookkit.",
     "pslaunch": "pslaunch.", "netbox": "netbox.", "benchmarks": "benchmarks.",
     "tools": "", "_sphinx/ext": "", "tests/helpers": "",
 }  # fmt: skip

@@ -31,7 +31,7 @@ TIMEOUT = 600
 #: A change of these variables may change what a chapter shows.
 PREFIXES = ("D2L_EXT_", "MXNET_", "OMP_")
 #: Where the code lies that chapters import.
-PACKAGES = ("d2l_ext", "trainer", "bookkit", "pslaunch", "netbox", "benchmarks")
+PACKAGES = ("d2l_ext", "trainkit", "bookkit", "pslaunch", "netbox", "benchmarks")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 #: Metadata that editors write for themselves.
 VOLATILE = ("execution", "ExecuteTime", "collapsed", "scrolled", "vscode")

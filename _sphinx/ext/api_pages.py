@@ -28,7 +28,7 @@ FOLDER = "reference/api"
 #: What a page of another package holds: all of the trainer, and of the others what
 #: chapters import, and what that returns.
 OTHERS = {
-    "trainer": "command flags preparation fit replicas sharded language networks "
+    "trainkit": "command flags preparation fit replicas sharded language networks "
     "resume parts",
     "pslaunch": "calls runner job by_hand plan hosts environment ports node ssh "
     "temporary",

@@ -15,7 +15,7 @@ from d2l_ext.pipeline import microbatch
 from d2l_ext.pipeline.schedule import gpipe
 from d2l_ext.tensor_parallel import transformer
 from d2l_ext.tensor_parallel.exchange import TENSOR
-from trainer import networks
+from trainkit import networks
 
 from .problems import count
 

@@ -68,7 +68,7 @@ LENET = model("LeNet", [
     convolution(1, 20, 3, 26), convolution(20, 50, 5, 9), dense(800, 128),
     dense(128, 10)])  # fmt: skip
 
-#: VGG-11 as in `trainer.networks`, for images of 32×32 pixels.
+#: VGG-11 as in `trainkit.networks`, for images of 32×32 pixels.
 VGG11 = model("VGG-11", [
     convolution(3, 64, 3, 32), convolution(64, 128, 3, 16),
     convolution(128, 256, 3, 8), convolution(256, 256, 3, 8),

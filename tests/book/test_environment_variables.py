@@ -44,7 +44,7 @@ def named():
 
 def sources():
     """The code that readers run."""
-    folders = ("d2l_ext", "trainer", "bookkit", "pslaunch", "netbox", "benchmarks/*")
+    folders = ("d2l_ext", "trainkit", "bookkit", "pslaunch", "netbox", "benchmarks/*")
     return [path for each in folders for path in ROOT.glob(f"{each}/**/*.py")]
 
 

@@ -10,7 +10,7 @@ from notebook_cells import ROOT, chapters, code_cells, read
 
 import house
 
-PACKAGES = ("d2l_ext", "trainer", "bookkit", "pslaunch", "netbox")
+PACKAGES = ("d2l_ext", "trainkit", "bookkit", "pslaunch", "netbox")
 TITLES = house.titles()
 #: The first half of a title is enough in a docstring.
 SHORT = {title.partition(":")[0]: title for title in TITLES}

@@ -11,7 +11,7 @@ import pytest
 from job_checks import nothing_left  # noqa: F401
 
 import pslaunch as launch
-from trainer import resume
+from trainkit import resume
 from pslaunch import environment, plan, runner, start, supervise
 from pslaunch.job import Failed, Process
 

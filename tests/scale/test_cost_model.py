@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mxnet import gluon, np, npx
 
 from d2l_ext.data_parallel import lenet, traffic
-from trainer import networks
+from trainkit import networks
 from benchmarks.scale import cases, study, workloads
 from d2l_ext.scale import fit, sizes, step
 from d2l_ext.scale.step import Link, network

@@ -7,7 +7,7 @@ import shlex
 import pytest
 from cifar_files import write_files
 
-from trainer import flags
+from trainkit import flags
 from pslaunch.__main__ import parse
 
 GLUON = "image_classification.py --dataset cifar10 --model vgg11 --epochs 1"

@@ -12,8 +12,8 @@ from trained import assert_bit_equal, assert_near, last
 
 from d2l_ext.data import text
 from d2l_ext.devices import try_all_devices
-from trainer import language
-from trainer.language import Decoders
+from trainkit import language
+from trainkit.language import Decoders
 from mxnet import np
 
 WAYS = [(1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (6, 2)]  # devices, in groups of

@@ -6,8 +6,8 @@ import numpy
 import pytest
 from mxnet import npx
 
-from trainer import networks
-from trainer.replicas import Replicas
+from trainkit import networks
+from trainkit.replicas import Replicas
 
 npx.set_np()
 RNG = numpy.random.RandomState(0)

@@ -7,8 +7,8 @@ import pytest
 from mxnet import np
 
 from d2l_ext.data_parallel import lenet
-from trainer import networks
-from trainer.replicas import Replicas
+from trainkit import networks
+from trainkit.replicas import Replicas
 
 TWO = [mx.cpu(0), mx.cpu(1)]
 

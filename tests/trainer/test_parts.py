@@ -15,7 +15,7 @@ from trained import assert_bit_equal, assert_near, last
 
 import pslaunch as launch
 from d2l_ext.clusters.checkpoint import CheckpointError
-from trainer.parts import Parts
+from trainkit.parts import Parts
 
 SMALL = ("--network", "mlp", "--num-examples", "96", "--optimizer", "adam",
          "--lr", "0.003", "--save-every", "2")  # fmt: skip

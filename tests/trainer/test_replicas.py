@@ -9,8 +9,8 @@ from mxnet.gluon import nn
 from recorded_store import RecordedStore, note_waits
 
 from d2l_ext.data.batches import Batches
-from trainer import networks, resume
-from trainer.replicas import DistReplicas, Replicas
+from trainkit import networks, resume
+from trainkit.replicas import DistReplicas, Replicas
 
 npx.set_np()
 

@@ -9,9 +9,9 @@ import numpy
 import pytest
 from trained import assert_near, last
 
-from trainer.networks import build
-from trainer.replicas import Replicas
-from trainer.sharded import ShardedReplicas
+from trainkit.networks import build
+from trainkit.replicas import Replicas
+from trainkit.sharded import ShardedReplicas
 from d2l_ext.devices import try_all_devices
 from mxnet import np
 

@@ -26,9 +26,9 @@ from trained import assert_bit_equal, last
 from d2l_ext.clusters import checkpoint
 from d2l_ext import train
 from d2l_ext.data import sets as data
-from trainer import networks, preparation, replicas
-from trainer.flags import parser
-from trainer.parts import Parts
+from trainkit import networks, preparation, replicas
+from trainkit.flags import parser
+from trainkit.parts import Parts
 
 TWO = ["--devices", "cpu:0,cpu:1"]
 QUICK = ["--network", "mlp", "--num-examples", "320", "--num-epochs", "2"]  # 10 steps

@@ -12,7 +12,7 @@ from trained import last, weights
 
 from d2l_ext import data
 from d2l_ext.data.batches import Batches, minibatches
-from trainer import networks, replicas
+from trainkit import networks, replicas
 import pslaunch as launch
 
 npx.set_np()
