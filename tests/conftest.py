@@ -23,7 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: Folders whose tests wait for jobs and other processes. They begin first, so that none
 #: of them is what everybody waits for at the end.
-LONG = ("clusters", "trainer", "tools", "benchmarks", "pslaunch", "kvstore")
+LONG = ("clusters", "trainkit", "tools", "benchmarks", "pslaunch", "kvstore")
 
 
 @pytest.hookimpl(trylast=True)
