@@ -14,7 +14,7 @@ from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # n
 from d2l_ext import lazy
 from pslaunch import by_hand
 from pslaunch import __main__ as command_line
-from pslaunch import calls, node, ports
+from pslaunch import calls, ports
 from pslaunch.hosts import Host
 from pslaunch.job import Job
 
@@ -140,12 +140,19 @@ def test_a_scheduler_that_cannot_start_ends_with_an_error():
         assert processes.codes() == {"scheduler": 1}
 
 
-@pytest.mark.parametrize("without", [node.without, lazy.without])
-def test_a_package_that_was_hidden_is_there_again_afterwards(without):
+def test_a_package_that_was_hidden_is_there_again_afterwards():
     sys.modules.pop("colorsys", None)
-    with without("colorsys"), pytest.raises(ImportError):
+    with lazy.without("colorsys"), pytest.raises(ImportError):
         importlib.import_module("colorsys")
     assert importlib.import_module("colorsys").rgb_to_hls
+
+
+def test_a_node_imports_mxnet_without_packages_that_are_there_again_afterwards():
+    code = "from pslaunch import node; import sys; node.import_mxnet(); " \
+        "print('sklearn' in sys.modules); import sklearn, scipy"
+    run = [sys.executable, "-c", code]
+    said = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert said == "False\n"
 
 
 class Opens:
