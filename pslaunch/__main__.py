@@ -108,7 +108,8 @@ def _show(plan):
         own = environment.of_node(role, rank, plan.nodes, ports, "…")
         own.update({name: "…" for name in plan.env[role]})
         words = [f"{name}={value}" for name, value in own.items()]
-        print(f"{role}-{rank}:", *words, shlex.join(plan.command_of(role)))
+        command = [word or sys.executable for word in plan.command_of(role)]
+        print(f"{role}-{rank}:", *words, shlex.join(command))
     return 0
 
 

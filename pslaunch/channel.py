@@ -9,8 +9,7 @@ import os
 import threading
 import time
 
-from .processes import GREETING
-
+GREETING = b"d2l_ext agent\n"
 #: Bytes that are read at a time, so that one channel does not hold up all others.
 AT_ONCE = 1 << 20
 
@@ -37,7 +36,7 @@ class Channel:
         self.forged = None  # how somebody else has spoken, or made them break off
         self.heard = time.monotonic()
         self.lock = threading.Lock()  # of what is sent: beats have their own thread
-        self.address = self.member = None  # as the crew finds out and decides
+        self.address = None  # as the crew finds out
         for file in {read, write}:
             os.set_blocking(file, False)
 

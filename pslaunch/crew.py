@@ -1,31 +1,40 @@
 """The agents of one start of a job, and the processes that they run.
 
+On this host there is one, the watchdog, of which `Guard` is the launcher's end.
+
 A launcher is a subclass of `Crew`. It says how agents come to be, in `open`, `look` and
 `close`, and what it makes of a plan before. All the rest is the same, and here.
 """
 
+import json
 import os
+import signal
+import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
-from . import hosts, processes
+from . import environment, hosts, processes
 from .agent import BEAT, SILENCE
-from .job import LOST, Failed, NotReady, Process
+from .channel import Channel
+from .job import LOST, Failed, NotReady, Process, how
 from .ports import TAKEN
 
 
 class Crew:
     """`plan`: a `plan.Plan`. `job`: the mark of this start. `say`: called with a line
-    of the launcher's own. `root`: the address of the scheduler.
+    of the launcher's own. `root`: the address of the scheduler. `guard`: a `Guard`.
     """
 
-    def __init__(self, plan, job, root, say):
+    def __init__(self, plan, job, root, say, guard):
         self.plan, self.job, self.root, self.say = plan, job, root, say
-        self.channels = []
-        self.placed = {}  # (role, rank) to channel, once all agents are here
+        self.guard, self.channels = guard, []  # of this host, and of others
+        self.placed = {}  # (role, rank) to channel of another, once all agents are here
+        self.members, self.errors = {}, []  # (role, rank) to `Member`
         self.over = threading.Event()
         self.beats = threading.Thread(target=self._beat, daemon=True)
         self.wanted = plan.nodes[1:]  # all but the scheduler
@@ -114,28 +123,43 @@ class Crew:
             self.placed.update(zip(ranks, own))
 
     def start(self, node, command, env, port, log):
-        """Let an agent start the process of `node`; a `Member`."""
-        channel = self.placed[node]
-        channel.member = Member(log)
-        folder = self.plan.settings.sync_dst_dir or os.getcwd()
-        env = {**env, processes.MARK: f"{self.job}.{node[0]}-{node[1]}"}
-        channel.send(do="start", command=command, env=env, port=port, folder=folder)
-        return channel.member
+        """Let an agent start the process of `node`, and return it without waiting.
+
+        `command`: a list of strings, given to the system as it is: no shell reads it;
+        None is the agent's Python. `env`: all variables that are not the agent's own.
+        `port`: where it will listen. `log`: the path for all that it prints.
+
+        It has a session of its own, hence a process group: Ctrl-C in a terminal reaches
+        the launcher alone, which ends the others. Raises `OSError` when there can be no
+        log.
+        """
+        self.members[node] = Member(log)
+        request = {"number": self.plan.nodes.index(node), "command": command,
+                   "env": env, "folder": os.getcwd()}  # fmt: skip
+        if node not in self.placed:
+            self.guard.channel.send(do="start", **request, log=str(log))
+        else:
+            env[processes.MARK] = f"{self.job}.{node[0]}-{node[1]}"
+            request["folder"] = self.plan.settings.sync_dst_dir or request["folder"]
+            self.placed[node].send(do="start", **request, port=port)
+        return self.members[node]
 
     def pump(self):
         """Take what agents have sent; raise `Failed` when one could not begin."""
         self.look()
         for channel in list(self.channels):
             self._pump(channel)
+        self._hear(self.guard.channel)
 
     def _pump(self, channel):
-        for message, payload in channel.pump():
-            self._heed(channel, message.pop("is"), payload, **message)
+        self._hear(channel)
         silent = time.monotonic() - channel.heard > SILENCE
         if channel.ended or (silent and channel.greeted):
             self._note_end(channel, silent)
 
     def _note_end(self, channel, silent):
+        own = [self.members.get(node) for node in self.placed
+               if self.placed[node] is channel]  # fmt: skip
         if not channel.address:
             self.channels.remove(channel)
             try:
@@ -143,35 +167,55 @@ class Crew:
                     self.lost(channel)
             finally:
                 channel.close()
-        elif channel.member:
+        elif any(own):
             what = f"not heard of for {SILENCE:g} s" if silent else self.reason(channel)
-            channel.member.set(LOST, what)
+            own[0].set(LOST, what)
         else:
             raise Failed(f"{channel.host} was lost: {self.reason(channel)}", LOST)
 
-    def _heed(self, channel, kind, payload, **said):
+    def _hear(self, channel):
+        for message, payload in channel.pump():
+            self._heed(channel, message.pop("is"), payload, **message)
+        if self.errors:
+            raise self.errors.pop(0)
+
+    def _heed(self, channel, kind, payload, number=None, **said):
+        member = None if number is None else self.members[self.plan.nodes[number]]
         if kind == "here":
             channel.address = said["address"]
+        elif kind == "begun":
+            member.pid = said["pid"]
         elif kind == "output":
-            channel.member.write(payload)
+            member.write(payload)
         elif kind == "listening":
-            channel.member.listening = True
+            member.listening = True
         elif kind == "halted":
-            channel.member.halted = said["pid"]
+            member.halted = said["pid"]
         elif kind == "ended":
-            channel.member.set(said["code"])
+            member.set(said["code"])
         elif kind == "error":
+            if member:
+                member.set(said["code"])
             text = f"{channel.host}: {said['text']}"
-            raise NotReady(text) if said["code"] == TAKEN else Failed(text,
-                said["code"])  # fmt: skip
+            self.errors.append(NotReady(text) if said["code"] == TAKEN
+                               else Failed(text, said["code"]))  # fmt: skip
 
     def joined(self):
-        """The nodes that listen on their ports."""
-        return {node for node, channel in self.placed.items()
-                if channel.member and channel.member.listening}  # fmt: skip
+        """The nodes on other hosts that listen on their ports."""
+        return {node for node in self.placed
+                if node in self.members and self.members[node].listening}  # fmt: skip
 
     def end(self, grace):
         """End all processes; afterwards none runs, on whatever host can be reached."""
+        try:
+            self._end_elsewhere(grace)
+            self._end_here(grace)
+        finally:  # an interrupt came: no more grace
+            self._end_here(0)
+            for member in self.members.values():
+                member.close()
+
+    def _end_elsewhere(self, grace):
         self.over.set()
         for channel in self.channels:
             channel.send(do="end", grace=grace)
@@ -179,15 +223,117 @@ class Crew:
         try:
             while time.monotonic() < until and not all(c.ended for c in self.channels):
                 for channel in list(self.channels):  # whatever another has to say
-                    with suppress(Failed, NotReady):
+                    with suppress(Failed):
                         self._pump(channel)
                 time.sleep(0.02)
         finally:
             for channel in self.channels:
                 channel.close()
-                if channel.member:
-                    channel.member.close()
             self.close()
+
+    def _end_here(self, grace):
+        """End all that runs, until the watchdog has told so of every process."""
+        guard, until = self.guard, time.monotonic() + 5
+        processes.end(self.job, grace, under=guard.parent)
+        while self._here() and guard.runs and time.monotonic() < until:
+            with suppress(Failed):
+                guard.check()
+                self._hear(guard.channel)
+            processes.end(self.job, grace=0, under=guard.parent)  # begun late
+        for member in self._here():
+            if member.pid:
+                with suppress(OSError):  # there is nobody in its group
+                    os.killpg(member.pid, signal.SIGKILL)
+            member.set(-signal.SIGKILL)
+
+    def _here(self):
+        """The processes of this host that run."""
+        return [member for node, member in self.members.items()
+                if node not in self.placed and member.returncode is None]  # fmt: skip
+
+
+class Member(Process):
+    """A process that an agent runs; `log`: the path of what it prints, emptied now."""
+
+    def __init__(self, log):
+        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+
+    def write(self, text):
+        """Append to its log what it has printed."""
+        while text:
+            text = text[os.write(self.log, text) :]
+
+    def close(self):
+        """Nothing more is heard of it; it is lost, if it was not seen to end."""
+        self.set(LOST, "not heard of at the end")
+        os.close(self.log)
+
+
+#: The watchdog begins in a moment: it looks for no package but this one.
+WATCH = ("import sys; sys.path.insert(0, sys.argv.pop(1));"
+         "from pslaunch.agent import watch; watch(*sys.argv[1:])")  # fmt: skip
+
+
+class Guard:
+    """Starts the watchdog of the job with this mark; leaving the `with` ends it.
+
+    `cancel`, `paths`: what it runs and removes, should the launcher be killed. `say`:
+    called with a line of the launcher's own.
+    """
+
+    def __init__(self, job, cancel, paths, say):
+        ours, theirs = socket.socketpair()
+        words = [str(Path(__file__).parents[1]), job, json.dumps(cancel), *paths]
+        utf8 = f"utf8={sys.flags.utf8_mode}"  # texts are the same bytes there
+        with ours, theirs:
+            self.watchdog = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-X", utf8, "-c", WATCH, *words],
+                stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                start_new_session=True, cwd="/", env=environment.inherited(),
+            )  # fmt: skip
+            fd = ours.detach()
+        self.channel = Channel(fd, fd, "here")
+        self.say, self.was_stopped = say, False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        """Let it go; it looks once more whether anything is left."""
+        self.channel.send(do="well")
+        self.channel.close()
+        self.watchdog.send_signal(signal.SIGCONT)
+        try:
+            self.watchdog.wait(20)
+        except subprocess.TimeoutExpired:
+            self.watchdog.kill()
+            self.watchdog.wait()
+
+    @property
+    def runs(self):
+        """Whether it has not ended."""
+        return self.watchdog.poll() is None
+
+    @property
+    def parent(self):
+        """The process from which all descend. When the watchdog has ended, that is
+        this one, if it was made so because it runs nothing but the job; else None.
+        """
+        if self.runs:
+            return self.watchdog.pid
+        return os.getpid() if processes.adopts() else None
+
+    def check(self):
+        """Continue a watchdog that was stopped. Raises `Failed` when it has ended."""
+        if not self.runs or self.channel.ended:
+            code = self.watchdog.wait()
+            raise Failed(f"the watchdog {how(code)}, and its job with it", code or 1)
+        if processes.state(self.watchdog.pid) == "T":
+            if not self.was_stopped:
+                self.say(f"the watchdog, process {self.watchdog.pid}, was stopped, and "
+                         "goes on")
+            self.was_stopped = True
+            self.watchdog.send_signal(signal.SIGCONT)
 
 
 class Program(subprocess.Popen):
@@ -223,21 +369,3 @@ class Program(subprocess.Popen):
         if not self.ends(seconds):
             self.kill()
             self.wait()
-
-
-class Member(Process):
-    """A process at the other end of a channel to an agent."""
-
-    def __init__(self, log):
-        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        self.listening = False
-
-    def write(self, text):
-        """Append to its log what it has printed."""
-        while text:
-            text = text[os.write(self.log, text) :]
-
-    def close(self):
-        """Nothing more is heard of it; it is lost, if it was not seen to end."""
-        self.set(LOST, "not heard of at the end")
-        os.close(self.log)

@@ -128,15 +128,16 @@ class Tail:
 
 
 class Process:
-    """A process that the watchdog has started.
+    """A process of a start.
 
-    `pid`: None until it has begun, and elsewhere. `returncode`: as a `Popen`'s, None
-    while it runs. `why`: it is lost. `halted`: the id of the process that a signal has
-    stopped, this one or one that it has started; else None. `patience`: the seconds
-    for which that has been so.
+    `pid`: None until it has begun. `returncode`: as a `Popen`'s, None while it runs.
+    `why`: it is lost. `listening`: whether it does on its port, if it runs elsewhere.
+    `halted`: the id of the process that a signal has stopped, this one or one that it
+    has started; else None. `patience`: the seconds for which that has been so.
     """
 
     pid = returncode = why = halted = None
+    listening = False
     patience = 0.0
 
     def set(self, code, why=None):

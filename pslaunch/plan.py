@@ -63,16 +63,14 @@ class Plan:
     launcher: type = local.Local
     settings: Settings = Settings()
 
-    def command_of(self, role, there=False):
-        """What a process of this role runs; `there`: None for a host's Python."""
-        if role == "worker":
-            return self.command
-        return [None if there else sys.executable, *NODE]
+    def command_of(self, role):
+        """What a process of this role runs; None is the Python of its host."""
+        return self.command if role == "worker" else [None, *NODE]
 
     def shown(self, role):
         """One line: what a process of this role runs on a host, without any value."""
         names = [f"DMLC_ROLE={role}", *(f"{name}=…" for name in self.env[role])]
-        words = [word or self.settings.python for word in self.command_of(role, True)]
+        words = [word or self.settings.python for word in self.command_of(role)]
         return f"{' '.join(names)} {shlex.join(words)}"
 
 

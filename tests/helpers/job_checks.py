@@ -9,6 +9,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -68,6 +69,11 @@ def nodes_of(mark):
     """The running nodes of a test's jobs: a dict, ('worker', 0) to process id."""
     found = reversed([(processes.node_of(pid), pid) for pid in alive(mark)])
     return {node: pid for node, pid in found if node}  # the first, not its children
+
+
+def no_guard():
+    """Stands for a `crew.Guard` where nothing is started on this host."""
+    return Mock(parent=None, **{"channel.pump.return_value": []})
 
 
 def claims():

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from job_checks import alive, free_port, nothing_left, wait_for  # noqa: F401
+from job_checks import alive, free_port, no_guard, nothing_left, wait_for  # noqa: F401
 
 from pslaunch import crew, plan, ports, processes, ssh
 from pslaunch.channel import Channel
@@ -58,13 +58,14 @@ def heard(channel, until="ended"):
         return channel.ended or any(m["is"] in (until, "error") for m, _ in found)
 
     wait_for(arrived, 30)
-    return [(m, p) for m, p in found if m["is"] != "beat"]
+    return [(m, p) for m, p in found if m["is"] not in ("beat", "begun")]
 
 
 def run(channel, *command, folder="/", **env):
     channel.send(do="hello", root="127.0.0.1")
     env[processes.MARK] = f"test-{os.getpid()}"
-    channel.send(do="start", command=command, env=env, folder=folder, port=PORT)
+    channel.send(do="start", number=0, command=command, env=env, folder=folder,
+                 port=PORT)  # fmt: skip
 
 
 def test_output_and_code_of_a_process_come_back_in_order(agents):
@@ -73,7 +74,7 @@ def test_output_and_code_of_a_process_come_back_in_order(agents):
     here, *rest = heard(channel)
     assert here[0]["address"] == "127.0.0.1"
     assert b"".join(payload for _, payload in rest) == b"a\nb$(x) 'y'\n"
-    assert rest[-1][0] == {"is": "ended", "code": 3}
+    assert rest[-1][0] == {"is": "ended", "number": 0, "code": 3}
     assert process.wait() == 3
 
 
@@ -101,7 +102,7 @@ def test_what_a_process_leaves_behind_may_say_its_last_words(agents):
     run(channel, "bash", "-c", f"{stays} & sleep 0.5; exit 3")
     *said, (message, _) = heard(channel)
     assert b"".join(payload for _, payload in said).endswith(b"last\n")
-    assert message == {"is": "ended", "code": 3}
+    assert message == {"is": "ended", "number": 0, "code": 3}
 
 
 @pytest.mark.parametrize("how", ["closed", "end", "SIGTERM", "silence"])
@@ -136,7 +137,7 @@ def test_a_process_that_was_stopped_is_told_of(agents):
     stopped = heard(channel, "halted")[-1][0]
     assert stopped["is"] == "halted" and processes.state(stopped["pid"]) == "T"
     os.kill(stopped["pid"], signal.SIGCONT)
-    assert heard(channel)[-1][0] == {"is": "ended", "code": 0}
+    assert heard(channel)[-1][0] == {"is": "ended", "number": 0, "code": 0}
 
 
 def test_a_process_does_not_outlive_a_killed_agent(agents, nothing_left):  # noqa: F811
@@ -155,8 +156,8 @@ def test_a_listening_process_is_told_of_and_its_port_kept_from_others(agents):
     assert [m["is"] for m, _ in heard(channel, "listening")] == ["here", "listening"]
     _, other = agents()
     run(other, "true")
-    assert heard(other)[-1][0] == {"is": "error", "text": f"port {PORT} is taken",
-                                   "code": 98}  # fmt: skip
+    assert heard(other)[-1][0] == {"is": "error", "number": 0, "code": 98,
+                                   "text": f"port {PORT} is taken"}  # fmt: skip
 
 
 @pytest.mark.parametrize("command, folder, text, code", [
@@ -168,7 +169,8 @@ def test_what_cannot_be_started_is_told_with_its_reason(agents, command, folder,
                                                         code):
     _, channel = agents()
     run(channel, *command, folder=folder)
-    assert heard(channel)[-1][0] == {"is": "error", "text": text, "code": code}
+    assert heard(channel)[-1][0] == {"is": "error", "number": 0, "text": text,
+                                     "code": code}  # fmt: skip
 
 
 def test_what_a_shell_prints_before_the_agent_is_no_message(agents):
@@ -194,7 +196,8 @@ def test_an_agent_looks_for_the_interface_on_its_own_host(agents):
 def team_of_one():
     """A crew with one agent, and the agent's end of their channel."""
     here, there = socket.socketpair()
-    team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), "job", "127.0.0.1", print)
+    team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), "job", "127.0.0.1", print,
+                     no_guard())
     fd = here.detach()
     team.open = lambda: team.add(Channel(fd, fd, "h", "worker"))
     return team, there

@@ -11,10 +11,10 @@ import sys
 from contextlib import closing
 
 import pytest
-from job_checks import free_port, nothing_left, wait_for  # noqa: F401
+from job_checks import free_port, no_guard, nothing_left, wait_for  # noqa: F401
 
 from pslaunch import crew, door, plan, processes, submitted
-from pslaunch.channel import Channel
+from pslaunch.channel import GREETING, Channel
 from pslaunch.door import NONCE, SIGNATURE, SIZE, Forged, Signed
 from pslaunch.job import Failed
 
@@ -47,7 +47,7 @@ def arrive(opened, secret=None):
     signed = Signed("agent", secret or opened.secret)
     signed.unseal(line.recv(100))
     come = said({"is": "come", "number": 7, "host": "h"})
-    return line, signed.nonce + signed.seal(processes.GREETING) + signed.seal(come)
+    return line, signed.nonce + signed.seal(GREETING) + signed.seal(come)
 
 
 def test_who_knows_the_secret_comes_in_with_its_number_and_none_without(opened):
@@ -208,11 +208,12 @@ def test_the_launcher_loses_an_agent_whose_messages_were_spoilt_and_says_why(spo
     one, other = pair()
     here, there = socket.socketpair()
     fd = here.detach()
-    team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), "job", "127.0.0.1", print)
+    team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), "job", "127.0.0.1", print,
+                     no_guard())
     channel = Channel(fd, fd, "h", "worker", other)
     team.reason = lambda link: link.forged
     with there:
-        there.sendall(one.seal(processes.GREETING)
+        there.sendall(one.seal(GREETING)
                       + one.seal(said({"is": "here", "address": "127.0.0.1"})))
         team.add(channel)
         team.over.set()  # no beats
@@ -230,8 +231,9 @@ def test_the_launcher_loses_an_agent_whose_messages_were_spoilt_and_says_why(spo
 
 def start(marker):
     """The order to make a file."""
-    return {"do": "start", "command": ["touch", str(marker)], "folder": "/",
-            "port": free_port(), "env": {processes.MARK: f"test-{os.getpid()}"}}
+    return {"do": "start", "number": 0, "command": ["touch", str(marker)],
+            "folder": "/", "port": free_port(),
+            "env": {processes.MARK: f"test-{os.getpid()}"}}
 
 
 @pytest.fixture
@@ -254,7 +256,7 @@ def test_an_agent_does_what_its_launcher_says(obeying, tmp_path):
     link.send(**start(tmp_path / "made"))
     found = []
     wait_for(lambda: found.extend(link.pump()) or link.ended)
-    assert ({"is": "ended", "code": 0}, b"") in found
+    assert ({"is": "ended", "number": 0, "code": 0}, b"") in found
     assert (tmp_path / "made").exists()
     assert process.communicate(timeout=20)[1] == ""
 

@@ -72,7 +72,7 @@ def test_servers_then_workers_take_turns_on_the_hosts():
 def test_nodes_are_numbered_as_ps_lite_ranks_them(monkeypatch):
     """By address, descending and as text; with equal addresses, as they are placed."""
     made = plan.make(["x"], 4, 1, hosts=["a", "b"])
-    team = crew.Crew(made, "job", "10.0.0.1", print)
+    team = crew.Crew(made, "job", "10.0.0.1", print, None)
     monkeypatch.setattr(Channel, "__init__", lambda *_: None)
     team.channels = []
     addresses = [("server", "10.0.0.9"), ("worker", "10.0.0.10"),
@@ -112,7 +112,7 @@ def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
     monkeypatch.setattr(ssh, "rsync", lambda settings, host: ["sleep", "100"])
     monkeypatch.setattr(ssh, "command", lambda settings, host: ["sleep", "100"])
     made = plan.make(["x"], 1, 1, hosts=["h1", "h2"], sync_dst_dir="/there")
-    team = ssh.Crew(made, "job", "127.0.0.1", print)
+    team = ssh.Crew(made, "job", "127.0.0.1", print, None)
     monkeypatch.setattr(team, "pump", lambda: None)
     assert not team.gathered()
     for link in team.channels:

@@ -32,7 +32,7 @@ def hidden():
 def watchdog_of(launcher):
     """The process id of a launcher's watchdog, once there is one."""
     return wait_for(lambda: [pid for pid in processes.tree(launcher) if
-                             "pslaunch/processes.py" in command(pid)])[0]  # fmt: skip
+                             "pslaunch.agent" in command(pid)])[0]  # fmt: skip
 
 
 @pytest.fixture
