@@ -18,9 +18,6 @@ TRIES = 200
 #: Where ps-lite puts a socket named as the port, with `DMLC_LOCAL=1`.
 LOCAL = "/tmp"
 SIOCGIFADDR = 0x8915
-#: Of netlink: a protocol, a type of message, flags, and two types of answers; of TCP's
-#: states, that of those who listen.
-SOCK_DIAG, SOCK_DIAG_BY_FAMILY, DUMP, FAILED, ENDED, LISTEN = 4, 20, 0x301, 2, 3, 10
 #: The code of `Refused`, when somebody else has a port.
 TAKEN = 98
 
@@ -68,63 +65,30 @@ def claim(port):
     Raises `Refused` when it is claimed, or no process could listen on it.
     """
     own = socket.socket(socket.AF_UNIX)
-    try:
+    with suppress(OSError):
         own.bind(f"\0pslaunch:{port}")
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(("", port))
-    except OSError:
-        own.close()
-        raise Refused(f"port {port} is taken", TAKEN) from None
-    return own
-
-
-def listening():
-    """Addresses on which processes of this machine listen: a set of (IPv4, port).
-
-    Of this network namespace; ps-lite has no IPv6. The files that stand for ports with
-    `DMLC_LOCAL=1` are of the address `'/tmp'`.
-    """
-    names = {row.split()[-1] for row in Path("/proc/net/unix").read_text().splitlines()}
-    files = [Path(name) for name in names if name.startswith(f"{LOCAL}/")]
-    found = {(LOCAL, int(path.name)) for path in files if path.name.isdecimal()}
-    try:
-        return found.union(_asked_for())
-    except OSError:  # as in some containers
-        return found.union(_read())
-
-
-def _asked_for():
-    """The same of TCP, from the kernel, by `sock_diag(7)`: it takes 0.2 ms, where the
-    table in /proc takes 13, for which the kernel goes through all connections."""
-    ask = struct.pack("=IHHIIBBBBI48x", 72, SOCK_DIAG_BY_FAMILY, DUMP, 0, 0,
-                      socket.AF_INET, socket.IPPROTO_TCP, 0, 0, 1 << LISTEN)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as kernel:
-        kernel.send(ask)
-        while True:
-            rest = kernel.recv(1 << 16)
-            while rest:
-                size, kind = struct.unpack_from("=IH", rest)
-                if kind == ENDED:
-                    return
-                if kind == FAILED:
-                    raise OSError("the kernel does not tell")
-                port, ip = struct.unpack_from(">H2x4s", rest, 20)
-                yield socket.inet_ntoa(ip), port
-                rest = rest[(size + 3) // 4 * 4 :]
-
-
-def _read():
-    for row in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, _, state, *_ = row.split()
-        ip, port = map(bytes.fromhex, local.split(":"))
-        if int(state, 16) == LISTEN:
-            yield socket.inet_ntoa(ip[::-1]), int.from_bytes(port, "big")
+        if not _is_in_use(port):
+            return own
+    own.close()
+    raise Refused(f"port {port} is taken", TAKEN)
 
 
 def is_listening(port):
-    """Whether somebody on this machine listens on `port`."""
-    return any(number == port for _, number in listening())
+    """Whether a process of this machine listens on `port`, on whatever address; with
+    `DMLC_LOCAL=1` on the file that stands for it."""
+    return _is_in_use(port) or Path(LOCAL, str(port)).is_socket()
+
+
+def _is_in_use(port):
+    """Whether nobody could listen there now. To ask takes microseconds, and keeps off
+    nobody who asks to reuse an address, as ps-lite does."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return True
+    return False
 
 
 def remove_files(ports):

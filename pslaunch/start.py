@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from . import environment, ports
 from .crew import Guard
-from .job import Tail
+from .job import NotReady, Tail
 from .local import Local
 
 
@@ -49,7 +49,8 @@ class Start:
         return self.stack.__exit__(*error)
 
     def begin(self, *roles):
-        """Start all processes of these roles. Raises `OSError` as `start` does."""
+        """Start all processes of these roles. Raises `OSError` without a log, and
+        `NotReady` when somebody else has a port meanwhile."""
         for role, rank in self.plan.nodes:
             if role in roles:
                 self.running[role, rank] = self._start((role, rank))
@@ -60,10 +61,12 @@ class Start:
                                   self._address(node))  # fmt: skip
         if node[0] == "worker":
             own[environment.RING] = self._ring()
-        is_here = node not in self.crew.placed
+        is_here, port = node not in self.crew.placed, int(own["PORT"])
+        if is_here and ports.is_listening(port):
+            raise NotReady("{} {} cannot have port {}".format(*node, port), node)
         taken = environment.inherited() if is_here else environment.passed_on()
         return self.crew.start(node, self.plan.command_of(node[0]), {**taken, **own},
-                               int(own["PORT"]), self.logs[node])  # fmt: skip
+                               port, self.logs[node])  # fmt: skip
 
     def _address(self, node):
         there = self.crew.placed.get(node)
@@ -128,9 +131,8 @@ class Start:
 
     def joined(self):
         """The nodes that have opened the store: each listens on its port."""
-        open_ports = {port for _, port in ports.listening()}
         here = {node for node, port in zip(self.plan.nodes, self.ports)
-                if port in open_ports and node not in self.crew.placed}  # fmt: skip
+                if node not in self.crew.placed and ports.is_listening(port)}
         return here | self.crew.joined()
 
     def end(self, grace=2.0):

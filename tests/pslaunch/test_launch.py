@@ -6,11 +6,12 @@ import os
 import re
 import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 from job_checks import (  # noqa: F401
-    CLI, JOBS, PYTHON, claims, nothing_left, wait_for,
+    CLI, JOBS, PYTHON, claims, free_port, nothing_left, wait_for,
 )  # fmt: skip
 
 import pslaunch as launch
@@ -227,16 +228,29 @@ def test_two_launchers_never_hold_the_same_port():
         assert len(claims()) == 100
 
 
-def test_who_listens_is_known_by_address_and_port_whoever_tells(monkeypatch):
-    with socket.create_server(("127.0.0.2", 0)) as server, socket.create_connection(
-        server.getsockname()) as client:  # fmt: skip
-        assert server.getsockname() in ports._asked_for()
-        for _ in ("the kernel", "its table"):
-            found = ports.listening()
-            assert server.getsockname() in found and client.getsockname() not in found
-            monkeypatch.setattr(ports, "SOCK_DIAG_BY_FAMILY", 9999)
-        with pytest.raises(OSError, match="does not tell"):
-            list(ports._asked_for())
+@pytest.mark.parametrize("address", ["127.0.0.2", ""])
+def test_who_listens_is_noticed_on_whatever_address(address):
+    with socket.create_server((address, 0)) as server:
+        port = server.getsockname()[1]
+        assert ports.is_listening(port)
+        with socket.create_connection((address or "localhost", port)):
+            server.close()
+            assert not ports.is_listening(port)  # a connection alone is none
+
+
+def test_and_nobody_is_kept_off_who_begins_at_that_moment():
+    over, port = threading.Event(), free_port()
+
+    def ask():
+        while not over.is_set():
+            ports.is_listening(port)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    for _ in range(300):
+        socket.create_server(("127.0.0.1", port)).close()
+    over.set()
+    asking.join()
 
 
 def test_a_port_that_is_claimed_or_in_use_is_passed_over(monkeypatch):

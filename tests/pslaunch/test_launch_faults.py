@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 from job_checks import (  # noqa: F401
     CLI, JOBS, PYTHON, alive, nodes_of, nothing_left, wait_for,
@@ -36,7 +37,7 @@ def training(nothing_left, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("role, rank", [("worker", 1), ("server", 0), ("scheduler", 0)])
 def test_a_killed_process_ends_the_job_and_is_named(training, role, rank):
     future, pids = training
-    assert listening(pids.values()) == ["0100007F"] * 4  # 127.0.0.1
+    assert listening(pids.values()) == ["127.0.0.1"] * 4
     clock = time.monotonic()
     os.kill(pids[role, rank], signal.SIGKILL)
     job = future.result(timeout=60)
@@ -48,13 +49,9 @@ def test_a_killed_process_ends_the_job_and_is_named(training, role, rank):
 
 
 def listening(pids):
-    """The address, in hex, of each socket on which these processes listen."""
-    links = [link for pid in pids for link in Path(f"/proc/{pid}/fd").iterdir()]
-    own = {os.readlink(link) for link in links}
-    tables = [Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
-    rows = [row.split() for table in tables for row in table.splitlines()]
-    return [row[1].partition(":")[0] for row in rows
-            if row[3] == "0A" and f"socket:[{row[9]}]" in own]  # fmt: skip
+    """The address of each socket on which these processes listen."""
+    own = [x for pid in pids for x in psutil.Process(pid).net_connections("tcp")]
+    return [x.laddr.ip for x in own if x.status == psutil.CONN_LISTEN]
 
 
 @pytest.mark.parametrize(
