@@ -48,7 +48,7 @@ class Agent:
     def __init__(self, link, silence):
         self.link, link.greeted, self.silence = link, True, silence
         self.running = {}  # id to (number, `Popen`)
-        self.ports = {}  # number to the port on which it does not listen yet
+        self.ports, self.claims = {}, []  # number to port, until it listens there
         self.halted = {}  # number to the id of what a signal has stopped
         self.mark = self.code = None  # of a process whose output goes back; as it ended
         self.parent, self.stopped, self.grace = os.getppid(), False, GRACE
@@ -65,7 +65,7 @@ class Agent:
     def loop(self):
         """Serve until there is a reason to end."""
         while not self.stopped and os.getppid() == self.parent:
-            self._move(0.1 if self.ports else LOOK)
+            self._move(0.03 if self.ports else LOOK)
             now = time.monotonic()
             if now - self.link.heard > self.silence:
                 return
@@ -121,16 +121,16 @@ class Agent:
                 raise Refused(f"cannot make {make_folder}: {error.strerror}") from None
         self.tell("here", address=ports.address(root, interface))
 
-    def do_start(self, number, command, env, folder, port=None, log=None):
+    def do_start(self, number, command, env, folder, own, log=None):
         """Start a process; a `null` in place of its program is this Python.
 
-        `port`: it will listen there, which is told, and others are kept off. `log`: the
-        path for all that it prints, which is else sent.
+        `own`: ports that others are kept off; that it listens on the first is told.
+        `log`: the path for all that it prints, which is else sent.
         """
         if not os.path.isdir(folder):
             raise Refused(f"there is no folder {folder}", 126)
-        if port:
-            self.claim, self.ports[number] = ports.claim(port), port
+        self.claims += map(ports.claim, own)
+        self.ports[number] = own[0]
         command = [sys.executable if word is None else word for word in command]
         here = {name: value for name, value in os.environ.items()
                 if not name.startswith(("DMLC_", "PS_"))}  # fmt: skip
@@ -164,6 +164,7 @@ class Agent:
         else:
             with contextlib.suppress(OSError):  # there is nobody in it
                 os.killpg(process.pid, signal.SIGKILL)
+        self.ports.pop(number, None)
         del self.running[process.pid]
         self.tell("ended", number=number, code=process.returncode)
 

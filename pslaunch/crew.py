@@ -122,12 +122,13 @@ class Crew:
             own.sort(key=lambda channel: channel.address, reverse=True)
             self.placed.update(zip(ranks, own))
 
-    def start(self, node, command, env, port, log):
+    def start(self, node, command, env, own, log):
         """Let an agent start the process of `node`, and return it without waiting.
 
         `command`: a list of strings, given to the system as it is: no shell reads it;
         None is the agent's Python. `env`: all variables that are not the agent's own.
-        `port`: where it will listen. `log`: the path for all that it prints.
+        `own`: its ports, of which it will listen on the first. `log`: the path for all
+        that it prints.
 
         It has a session of its own, hence a process group: Ctrl-C in a terminal reaches
         the launcher alone, which ends the others. Raises `OSError` when there can be no
@@ -135,13 +136,13 @@ class Crew:
         """
         self.members[node] = Member(log)
         request = {"number": self.plan.nodes.index(node), "command": command,
-                   "env": env, "folder": os.getcwd()}  # fmt: skip
+                   "env": env, "folder": os.getcwd(), "own": own}  # fmt: skip
         if node not in self.placed:
             self.guard.channel.send(do="start", **request, log=str(log))
         else:
             env[processes.MARK] = f"{self.job}.{node[0]}-{node[1]}"
             request["folder"] = self.plan.settings.sync_dst_dir or request["folder"]
-            self.placed[node].send(do="start", **request, port=port)
+            self.placed[node].send(do="start", **request)
         return self.members[node]
 
     def pump(self):
@@ -201,9 +202,8 @@ class Crew:
                                else Failed(text, said["code"]))  # fmt: skip
 
     def joined(self):
-        """The nodes on other hosts that listen on their ports."""
-        return {node for node in self.placed
-                if node in self.members and self.members[node].listening}  # fmt: skip
+        """The nodes that have opened the store: each listens on its port."""
+        return {node for node, member in self.members.items() if member.listening}
 
     def end(self, grace):
         """End all processes; afterwards none runs, on whatever host can be reached."""

@@ -131,9 +131,9 @@ class Process:
     """A process of a start.
 
     `pid`: None until it has begun. `returncode`: as a `Popen`'s, None while it runs.
-    `why`: it is lost. `listening`: whether it does on its port, if it runs elsewhere.
-    `halted`: the id of the process that a signal has stopped, this one or one that it
-    has started; else None. `patience`: the seconds for which that has been so.
+    `why`: it is lost. `listening`: it has begun to, on its port. `halted`: the id of
+    the process that a signal has stopped, this one or one that it has started; else
+    None. `patience`: the seconds for which that has been so.
     """
 
     pid = returncode = why = halted = None

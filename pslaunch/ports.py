@@ -7,7 +7,7 @@ import fcntl
 import random
 import socket
 import struct
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 #: Below the ports that the system gives to connections (from 32768 on Linux).
@@ -30,38 +30,25 @@ class Refused(Exception):
         super().__init__(text)
 
 
-@contextmanager
-def reserve(count, hold=None):
-    """Give `count` ports in ascending order, free now, until the `with` ends.
-
-    `hold`: how many, from the first, are claimed; default all. The others are claimed
-    by those who will use them, perhaps on other hosts.
-
-    Each is claimed by a socket with a name in Linux's abstract namespace, for which
-    there is no file and which goes with its process. A port itself can't be held:
-    ps-lite must bind it. Raises `OSError` when there are none.
-    """
-    claims = {}
-    try:
-        for _ in range(TRIES + 10 * count):
-            port = random.SystemRandom().randint(FIRST, LAST)
-            with suppress(Refused):
-                claims[port] = claim(port)
-            if len(claims) == count:
-                break
-        else:
-            raise OSError(f"no {count} free ports between {FIRST} and {LAST}")
-        for port in sorted(claims)[count if hold is None else hold :]:
-            claims[port].close()
-        yield sorted(claims)
-    finally:
-        for held in claims.values():
-            held.close()
+def free(count):
+    """Ports in ascending order that nobody listens on, nor claims; so they are claimed
+    by who is to use them, perhaps on another host. Raises `OSError` without so many."""
+    found = set()
+    for _ in range(TRIES + 10 * count):
+        port = random.SystemRandom().randint(FIRST, LAST)
+        with suppress(Refused):
+            claim(port).close()
+            found.add(port)
+        if len(found) == count:
+            return sorted(found)
+    raise OSError(f"no {count} free ports between {FIRST} and {LAST}")
 
 
 def claim(port):
-    """Keep other launchers and agents off `port`, while the socket returned is open.
+    """Keep other agents off `port`, while the socket returned is open.
 
+    It has a name in Linux's abstract namespace, for which there is no file and which
+    goes with its process; the port itself can't be held, as ps-lite must bind it.
     Raises `Refused` when it is claimed, or no process could listen on it.
     """
     own = socket.socket(socket.AF_UNIX)

@@ -7,8 +7,7 @@ from uuid import uuid4
 
 from . import environment, ports
 from .crew import Guard
-from .job import NotReady, Tail
-from .local import Local
+from .job import Tail
 
 
 class Start:
@@ -29,11 +28,9 @@ class Start:
     def __enter__(self):
         """The search for hosts begins. Raises `Failed`."""
         plan, launcher = self.plan, self.plan.launcher
-        hold = None if launcher is Local else 1  # of the others, agents make the claim
         with ExitStack() as stack:
             # For each node, and one more for each worker: of a ring, if they make one.
-            count = len(plan.nodes) + plan.settings.num_workers
-            self.ports = stack.enter_context(ports.reserve(count, hold))
+            self.ports = ports.free(len(plan.nodes) + plan.settings.num_workers)
             # Before all others, or they could outlive the launcher unseen.
             guard = stack.enter_context(Guard(
                 self.job, launcher.cancel(plan, self.job), launcher.files(self.job),
@@ -49,8 +46,7 @@ class Start:
         return self.stack.__exit__(*error)
 
     def begin(self, *roles):
-        """Start all processes of these roles. Raises `OSError` without a log, and
-        `NotReady` when somebody else has a port meanwhile."""
+        """Start all processes of these roles. Raises `OSError` without a log."""
         for role, rank in self.plan.nodes:
             if role in roles:
                 self.running[role, rank] = self._start((role, rank))
@@ -59,14 +55,14 @@ class Start:
         own = environment.of_node(*node, self.plan.nodes, self.ports, self.job,
                                   self.plan.env[node[0]], self.crew.root,
                                   self._address(node))  # fmt: skip
+        places = [int(own["PORT"])]
         if node[0] == "worker":
             own[environment.RING] = self._ring()
-        is_here, port = node not in self.crew.placed, int(own["PORT"])
-        if is_here and ports.is_listening(port):
-            raise NotReady("{} {} cannot have port {}".format(*node, port), node)
+            places.append(self.ports[len(self.plan.nodes) + node[1]])
+        is_here = node not in self.crew.placed
         taken = environment.inherited() if is_here else environment.passed_on()
         return self.crew.start(node, self.plan.command_of(node[0]), {**taken, **own},
-                               port, self.logs[node])  # fmt: skip
+                               places, self.logs[node])  # fmt: skip
 
     def _address(self, node):
         there = self.crew.placed.get(node)
@@ -128,12 +124,6 @@ class Start:
     def is_closed(self):
         """Whether the store is closed: all work is done, and its answers are there."""
         return self.passed > 1
-
-    def joined(self):
-        """The nodes that have opened the store: each listens on its port."""
-        here = {node for node, port in zip(self.plan.nodes, self.ports)
-                if node not in self.crew.placed and ports.is_listening(port)}
-        return here | self.crew.joined()
 
     def end(self, grace=2.0):
         """End all processes: SIGTERM, and SIGKILL to those that stay."""

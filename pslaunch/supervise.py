@@ -38,7 +38,7 @@ class Watch:
         """Return when the job has ended well, else raise `Failed`."""
         self._wait(self.start.crew.gathered)
         self.start.begin("scheduler")
-        self._wait(self.start.joined)
+        self._wait(self.start.crew.joined)
         self.began_others = True
         self.start.begin("server", "worker")
         self._wait(self._is_ready_or_over)
@@ -125,7 +125,8 @@ class Watch:
         """Whether the store is open, or all workers have ended and opened none."""
         if self.start.is_ready or not self._workers_run():
             return True
-        joined, patience = self.start.joined(), self.start.plan.settings.ready_timeout
+        joined = self.start.crew.joined()
+        patience = self.start.plan.settings.ready_timeout
         gone = [n for n in self.start.ended if n[0] == "worker"]
         waiting = [n for n in joined if n[0] == "worker"]
         if gone and waiting:

@@ -65,7 +65,7 @@ def run(channel, *command, folder="/", **env):
     channel.send(do="hello", root="127.0.0.1")
     env[processes.MARK] = f"test-{os.getpid()}"
     channel.send(do="start", number=0, command=command, env=env, folder=folder,
-                 port=PORT)  # fmt: skip
+                 own=[PORT])  # fmt: skip
 
 
 def test_output_and_code_of_a_process_come_back_in_order(agents):

@@ -232,7 +232,7 @@ def test_the_launcher_loses_an_agent_whose_messages_were_spoilt_and_says_why(spo
 def start(marker):
     """The order to make a file."""
     return {"do": "start", "number": 0, "command": ["touch", str(marker)],
-            "folder": "/", "port": free_port(),
+            "folder": "/", "own": [free_port()],
             "env": {processes.MARK: f"test-{os.getpid()}"}}
 
 

@@ -222,10 +222,13 @@ def test_logs_stay_in_the_folder_that_was_named(tmp_path):
 # ---- Ports ----
 
 
-def test_two_launchers_never_hold_the_same_port():
-    with ports.reserve(50) as first, ports.reserve(50) as second:
-        assert len({*first, *second}) == 100 and first == sorted(first)
-        assert len(claims()) == 100
+def test_no_other_agent_takes_a_port_that_is_claimed():
+    first, second = ports.free(2)
+    with ports.claim(first), ports.claim(second):
+        assert first < second and len(claims()) == 2
+        with pytest.raises(ports.Refused, match=f"^port {second} is taken$"):
+            ports.claim(second)
+    ports.claim(second).close()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.2", ""])
@@ -254,28 +257,25 @@ def test_and_nobody_is_kept_off_who_begins_at_that_moment():
 
 
 def test_a_port_that_is_claimed_or_in_use_is_passed_over(monkeypatch):
-    with socket.socket() as taken, ports.reserve(1) as claimed:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        free = claimed[0] + 1
-        row = iter([*claimed, taken.getsockname()[1], free])
+    claimed, free = ports.free(2)
+    with socket.create_server(("127.0.0.1", 0)) as taken, ports.claim(claimed):
+        row = iter([claimed, taken.getsockname()[1], free])
         monkeypatch.setattr(ports.random.SystemRandom, "randint", lambda *_: next(row))
-        with ports.reserve(1) as mine:
-            assert mine == [free]
+        assert ports.free(1) == [free]
 
 
-def test_a_scheduler_whose_port_was_taken_meanwhile_is_started_on_another(monkeypatch):
+@pytest.mark.parametrize("number", [0, 3])  # the scheduler's; a worker's, of a ring
+def test_a_start_whose_port_was_taken_meanwhile_is_repeated_on_another(monkeypatch,
+                                                                       number):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-        row = iter(range(port, port + 4))  # three nodes, and the worker in a ring
-        randint = ports.random.SystemRandom.randint
-        monkeypatch.setattr(ports, "claim", lambda port: socket.socket())
-        monkeypatch.setattr(ports.random.SystemRandom, "randint",
-                            lambda *a: next(row, None) or randint(*a))  # fmt: skip
+        port, find = taken.getsockname()[1], ports.free
+        row = iter([range(port - number, port + 4 - number)])
+        monkeypatch.setattr(ports, "free", lambda count: next(row, None) or find(count))
         job = launch.run(["echo", "hi"], num_workers=1)
     assert (job.returncode, job.attempts) == (0, 2)
-    assert job.notes[0].startswith("start 1 did not become ready: scheduler 0 ")
+    assert job.notes[0] == (
+        f"start 1 did not become ready: here: port {port} is taken")  # fmt: skip
 
 
 # ---- A start that does not become ready ----

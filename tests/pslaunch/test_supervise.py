@@ -99,7 +99,7 @@ class Played:
     def __init__(self, ends, log="", later=()):
         nodes = [("scheduler", 0), ("server", 0), ("worker", 0), ("worker", 1)]
         self.running, self.ended = {node: Process() for node in nodes}, {}
-        self.crew, self.shown, self.begin, self.joined = (Mock() for _ in range(4))
+        self.crew, self.shown, self.begin = Mock(), Mock(), Mock()
         self.crew.placed, self.shown.job.output.return_value = {}, log
         self.acts, self.said = iter([ends, *[{}] * 5, dict(later)]), []
         self.say = self.said.append

@@ -86,7 +86,8 @@ def listens(role, **variables):
     `variables`: more environment variables; None takes one of the usual away, and
     `{port}` stands for the second port.
     """
-    with ports.reserve(2) as (root, second), by_hand.Processes(20) as processes:
+    root, second = ports.free(2)
+    with by_hand.Processes(20) as processes:
         usual = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(root),
                  "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "1", "PS_VERBOSE": "1",
                  "DMLC_NODE_HOST": "127.0.0.1"}  # fmt: skip
