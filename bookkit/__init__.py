@@ -8,6 +8,7 @@
 | `answers` | `check`: answers to exercises, and what typical wrong ones suggest |
 | `moment` | statements about times, measured again until they can be told |
 | `stored` | results of runs that not every machine can do: measured, or read |
+| `by_hand` | processes that a cell starts one by one, without a launcher |
 | `provenance` | where a figure comes from: machine, versions, commit |
 | `doctor` | what this machine has, and whether the book runs on it |
 """

@@ -11,7 +11,7 @@ are told what they are by environment variables (`DMLC_ROLE`, …), which is all
 taken from MXNet's launcher: its tracker waits for ever when a process dies, and gives
 an exit code that means nothing.
 
-    what is asked for      __main__ (flags), plan, calls (functions), by_hand
+    what is asked for      __main__ (flags), plan, calls (functions)
     from start to end      runner, start (one start), supervise, job (what became of it)
     what a process is told environment, ports, hosts
     launchers              local, ssh, mpi, slurm, sge, yarn, kubernetes, submitted

@@ -30,10 +30,9 @@ FOLDER = "reference/api"
 OTHERS = {
     "trainkit": "command flags preparation fit replicas sharded language networks "
     "resume parts",
-    "pslaunch": "calls runner job by_hand plan hosts environment ports node ssh "
-    "temporary",
+    "pslaunch": "calls runner job plan hosts environment ports node ssh temporary",
     "netbox": "cluster host machine",
-    "bookkit": "show style provenance moment stored answers answers.puzzles "
+    "bookkit": "show style by_hand provenance moment stored answers answers.puzzles "
     + " ".join(
         f"figures.{path.stem}" for path in sorted(ROOT.glob("bookkit/figures/[!_]*.py"))
     ),

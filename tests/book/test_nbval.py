@@ -90,7 +90,7 @@ def test_each_doctored_cell_fails_and_no_other(tmp_path):
 
 
 JOB = """
-from pslaunch import by_hand
+from bookkit import by_hand
 import pslaunch as launch
 from pslaunch.temporary import Folder
 job = launch.run(["true"], 1, 1)

@@ -11,8 +11,8 @@ import numpy
 import pytest
 from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # noqa: F401
 
+from bookkit import by_hand
 from d2l_ext import lazy
-from pslaunch import by_hand
 from pslaunch import __main__ as command_line
 from pslaunch import calls, ports
 from pslaunch.hosts import Host

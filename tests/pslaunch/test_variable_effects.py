@@ -11,8 +11,8 @@ import psutil
 import pytest
 from job_checks import JOBS, PYTHON, nothing_left  # noqa: F401
 
-from pslaunch import by_hand
 import pslaunch as launch
+from bookkit import by_hand
 from pslaunch import ports
 
 # ---- Read by MXNet in one process ----

@@ -9,8 +9,8 @@ import uuid
 
 import pytest
 
-from pslaunch import by_hand
-from pslaunch.by_hand import Processes, end, marked
+from bookkit import by_hand
+from bookkit.by_hand import Processes, end, marked
 
 FOR_EVER = "while True: pass"
 

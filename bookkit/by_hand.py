@@ -8,8 +8,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from . import processes
-from .temporary import Folder
+from pslaunch import processes
+from pslaunch.temporary import Folder
 
 #: Put before the code of each process: the system ends it after so many seconds, even
 #: inside of a call that does not return, and even if nobody is left to wait for it.
