@@ -31,7 +31,7 @@ _FILES = {
 
 
 def __getattr__(name):
-    """Brought when it is asked for: a node needs no NumPy, which `call` does."""
+    """Brought when it is asked for: a node needs no cloudpickle, which `call` does."""
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)

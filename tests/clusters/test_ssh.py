@@ -126,6 +126,7 @@ import pslaunch as launch
 
 def worker(kv, value):
     import platform
+    import mxnet as mx
     kv.init("a", mx.nd.zeros(500000))
     kv.push("a", mx.nd.full(500000, value))
     out = mx.nd.zeros(500000)

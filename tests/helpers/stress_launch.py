@@ -37,10 +37,12 @@ BOUND = 10
 
 def small(kv, value):
     """Push, pull, and see whether the sum is right."""
-    kv.init("a", mx.nd.zeros(10))  # noqa: F821, imported there
-    out = mx.nd.zeros(10)  # noqa: F821
+    import mxnet as mx
+
+    kv.init("a", mx.nd.zeros(10))
+    out = mx.nd.zeros(10)
     for step in range(5):
-        kv.push("a", mx.nd.full(10, value + kv.rank + step))  # noqa: F821
+        kv.push("a", mx.nd.full(10, value + kv.rank + step))
         kv.pull("a", out=out)
         out.wait_to_read()  # pushes of arrays without connection have no order
     return out

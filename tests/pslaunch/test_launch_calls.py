@@ -3,20 +3,23 @@
 import d2l_ext  # noqa: F401, I001
 import functools
 import math
+import pickle
+import subprocess
+import sys
+import threading
 import time
 
+import cloudpickle
 import mxnet as mx
 import numpy
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as some
-from hypothesis.extra import numpy as some_numpy
-from job_checks import nothing_left  # noqa: F401
+from job_checks import PYTHON, nothing_left  # noqa: F401
 from mxnet import np, npx
 
 import pslaunch as launch
 from pslaunch import calls
 from d2l_ext.data_parallel.minibatch import shard_sizes
+from d2l_ext.kvstore import dist_train
 
 npx.set_np()
 FIVE = 5
@@ -41,7 +44,7 @@ def test_every_worker_runs_the_function_and_results_come_in_order_of_rank(env):
     assert [found["rank"] for found in job.results] == [0, 1]
     for rank, found in enumerate(job.results):
         assert found["type"] == "dist_sync" and found["sum"].tolist() == [9, 9, 9]
-        assert (found["root"], found["shards"], found["scalar"]) == (2, [5, 5], [])
+        assert (found["root"], found["shards"], found["scalar"]) == (2, [5, 5], ())
         assert found["array"].dtype == "int64" and found["array"].tolist() == [0, 2, 4]
         said, line = job.output("worker", rank), f"rank {rank} has [9. 9. 9.]\n"
         # ps-lite may tell of messages that it sends again, and abort when all is done.
@@ -74,41 +77,17 @@ def makes_its_own(kv, kind):
 
 def test_without_a_type_the_function_makes_its_store_itself():
     found = launch.call(makes_its_own, "dist_async", num_workers=1, kv_type=None)
-    assert found == [[True, 0, 1]]
+    assert found == [(True, 0, 1)]
 
 
-def returns_a_file(kv):
-    return open("/dev/null")
+# ---- What goes there ----
 
 
-def test_a_result_that_cannot_travel_is_named():
-    job = launch.call_job(returns_a_file, kv_type=None, num_workers=1, check=False)
-    assert job.returncode == 1 and job.results is None
-    assert "a TextIOWrapper cannot" in job.last_lines(1)
+def around(five):
+    def worker(kv):
+        return five
 
-
-# ---- The function's source ----
-
-
-def test_modules_and_what_is_imported_from_them_are_imported_there():
-    def inner(kv):
-        def deeper():
-            return time.time(), numpy.pi, npx.relu, mx.nd, shard_sizes
-
-        class Own:
-            five = 5
-            ten = 2 * five
-
-        return [deeper, Own, gluon, autograd]  # noqa: F821, imported there
-
-    first = calls.script(inner).splitlines()[:8]
-    assert first == [
-        "import mxnet.autograd as autograd", "import mxnet.gluon as gluon",
-        "import mxnet as mx", "import mxnet.numpy_extension as npx",
-        "import numpy as numpy",
-        "from d2l_ext.data_parallel.minibatch import shard_sizes as shard_sizes",
-        "import time as time", "",
-    ]  # fmt: skip
+    return worker
 
 
 def uses_a_constant(kv):
@@ -116,7 +95,15 @@ def uses_a_constant(kv):
 
 
 def uses_a_function(kv):
-    return adds_up(kv, 1, {})
+    return uses_a_constant(kv)
+
+
+class Own:
+    five = FIVE
+
+
+def uses_a_class(kv):
+    return Own().five
 
 
 @functools.wraps(shard_sizes)
@@ -128,73 +115,151 @@ def uses_an_impostor(kv):
     return says_it_is_another(1, 1)
 
 
+def uses_modules(kv):
+    return [math.sqrt(25), float(np.full(1, 5)), shard_sizes(10, 2)[0]]
+
+
+def loads(kv):
+    """Modules that only tests load; this file is one."""
+    return {"pytest", __name__} & sys.modules.keys()
+
+
+def all_of(kv, *functions):
+    return [function(kv) for function in functions]
+
+
+def test_a_function_brings_along_what_it_uses_of_its_own_file_and_imports_the_rest():
+    """Whether it has a name of its own or not, and is the function or an argument."""
+    found = launch.call(
+        all_of, around(5), lambda kv: FIVE, uses_a_constant, uses_a_function,
+        uses_a_class, uses_an_impostor, uses_modules, loads, lambda kv: Own,
+        kv_type=None, num_workers=1,
+    )[0]  # fmt: skip
+    assert found == [5] * 6 + [[5] * 3, set(), Own]
+
+
+def test_a_function_of_the_library_is_sent_as_well():
+    assert launch.call(dist_train.finish, num_workers=1) == [None]
+
+
 def uses_nothing_known(kv):
     return unheard_of  # noqa: F821
 
 
-def around(five):
-    def worker(kv):
-        return five
-
-    return worker
+def returns_a_generator(kv):
+    return (x for x in "ab")
 
 
 @pytest.mark.parametrize("function, message", [
-    (lambda kv: 1, "give a function that was defined with def"),
-    (print, "give a function that was defined with def"),
-    (around(5), "worker uses five of the function around it"),
-    (uses_a_constant, "uses FIVE, which is defined outside of it: make it an"),
-    (uses_a_function, "uses adds_up, which is defined outside of it"),
-    (uses_an_impostor, "uses says_it_is_another, which is defined outside of it"),
-    (uses_nothing_known, "uses unheard_of, which is not defined"),
+    (uses_nothing_known, "NameError: name 'unheard_of' is not defined"),
+    (returns_a_generator, "TypeError: the result, a generator, cannot go to another"),
 ])  # fmt: skip
-def test_a_function_that_cannot_be_sent_is_refused_with_the_reason(function, message):
-    with pytest.raises(ValueError, match=message):
-        launch.call(function)
+def test_what_fails_in_the_worker_is_told_there(function, message):
+    job = launch.call_job(function, kv_type=None, num_workers=1, check=False)
+    assert job.returncode == 1 and job.results is None
+    assert message in job.last_lines(1)
 
 
-@pytest.mark.parametrize("value, kind", [
-    ({1, 2}, "set"),
-    ({1: "a"}, "dict"),  # JSON would make a text of the key
-    (numpy.array([object()]), "ndarray"),
+LOCK = threading.Lock()
+
+
+def uses_a_lock(kv):
+    with LOCK:
+        return FIVE
+
+
+@pytest.mark.parametrize("function, args, message", [
+    (uses_a_lock, [], "^uses_a_lock, or what it uses, cannot go to another process"),
+    (around(LOCK), [], "worker, or what .*_thread.lock. object. A lock, a gener"),
+    (makes_its_own, [1, [LOCK]], "^argument 2 of makes_its_own, a list, cannot go to"),
+    (5, [], "^5: give a function$"),
 ])  # fmt: skip
-def test_an_argument_that_cannot_be_sent_is_refused(value, kind):
-    with pytest.raises(TypeError, match=f"; a {kind} cannot$"):
-        launch.call(makes_its_own, value)
+def test_what_cannot_be_sent_is_refused_by_name(function, args, message):
+    with pytest.raises(TypeError, match=message):
+        launch.call(function, *args)
 
 
-# ---- Values ----
-
-leaves = some.one_of(
-    some.none(), some.booleans(), some.integers(), some.floats(allow_nan=False),
-    some.text(),
-    some_numpy.arrays(some.sampled_from(["float32", "int64", "bool"]),
-                      some_numpy.array_shapes(min_dims=0, min_side=0)),
-)  # fmt: skip
-trees = some.recursive(
-    leaves, lambda t: some.lists(t) | some.dictionaries(some.text(), t), max_leaves=8
-)
-
-
-def same(a, b):
-    if isinstance(a, numpy.ndarray):
-        return a.dtype == b.dtype and numpy.array_equal(a, b, equal_nan=a.dtype == "f")
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    return type(a) is type(b) and a == b
+def test_to_send_a_function_changes_nothing_for_others_who_pickle(tmp_path):
+    """What goes by value is a setting of cloudpickle's, for the whole process."""
+    here = sys.modules[__name__]
+    for chosen in ([], [here]):
+        for module in chosen:
+            cloudpickle.register_pickle_by_value(module)
+        calls.write(tmp_path, uses_a_constant, None, (), False)
+        with pytest.raises(TypeError):
+            calls.write(tmp_path, uses_a_lock, None, (), False)
+        names = {module.__name__ for module in chosen}
+        assert cloudpickle.list_registry_pickle_by_value() == names
+    cloudpickle.unregister_pickle_by_value(here)
 
 
-@given(value=trees)
-@settings(max_examples=100)
-def test_values_come_back_as_they_went(value, tmp_path_factory):
-    path = tmp_path_factory.mktemp("values") / "v"
-    calls.save(path, value)
-    assert same(value, calls.load(path))
+# ---- From a notebook ----
+
+CELLS = [
+    """
+import pslaunch as launch
+
+FIVE = 5
+
+def helper(kv, value):
+    import mxnet as mx
+    if kv.rank == value:
+        raise ArithmeticError("on purpose")  # in a cell
+    return mx.nd.full(2, value), mx.np.full(1, value + FIVE)
+""", """
+def worker(kv, value):
+    return helper(kv, value)  # in another
+
+(legacy, new), = launch.call(worker, 1, num_workers=1)
+print(type(legacy).__name__, legacy.tolist(), type(new).__name__, new.tolist())
+""", """
+import sys
+print("mxnet" in sys.modules)
+job = launch.call_job(worker, 0, num_workers=1, check=False)
+print(job.last_lines(20))
+"""]  # fmt: skip
+
+NOTEBOOK = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="NoColor")
+for cell in sys.argv[1:]:
+    shell.run_cell(cell).raise_error()
+"""
 
 
-def test_arrays_of_mxnet_come_back_as_numpys_and_tuples_as_lists(tmp_path):
-    calls.save(tmp_path / "v", (mx.nd.ones(2), np.ones(2), numpy.float32(0.5)))
-    first, second, third = calls.load(tmp_path / "v")
-    assert type(first) is type(second) is numpy.ndarray and third == 0.5
+def test_functions_of_cells_run_there_and_a_traceback_shows_their_lines():
+    """The notebook needs no MXNet for it, also when arrays of MXNet come back."""
+    said = subprocess.run([PYTHON, "-c", NOTEBOOK, *CELLS], capture_output=True,
+                          text=True, check=True).stdout  # fmt: skip
+    first, second, *log = said.splitlines()
+    assert (first, second) == ("ndarray [1.0, 1.0] ndarray [6.0]", "False")
+    assert "    return helper(kv, value)  # in another" in log
+    assert '    raise ArithmeticError("on purpose")  # in a cell' in log
+    assert log[-1] == "ArithmeticError: on purpose"
+
+
+# ---- Results ----
+
+
+def test_arrays_of_mxnet_come_back_as_numpys_wherever_they_are(tmp_path):
+    row = mx.nd.sparse.row_sparse_array((mx.nd.ones((1, 2)), [1]), shape=(3, 2))
+    arrays = [mx.nd.ones(2), np.ones(2), np.ones((), "int64"), row]
+    calls.leave(tmp_path / "a", {"x": (arrays, around(np.ones(2)))})
+    back, inside = pickle.loads((tmp_path / "a").read_bytes())["x"]
+    for found, array in zip([*back, inside(None)], [*arrays, np.ones(2)]):
+        assert type(found) is numpy.ndarray and found.dtype == array.dtype
+        assert found.tolist() == array.asnumpy().tolist()
+
+
+def test_a_result_is_there_only_when_it_is_whole(tmp_path, monkeypatch):
+    replace, looked = calls.os.replace, []
+
+    def look(part, path):
+        looked.append((calls.is_there(tmp_path, 1, 0), pickle.loads(part.read_bytes())))
+        replace(part, path)
+
+    monkeypatch.setattr(calls.os, "replace", look)
+    calls.leave(tmp_path / "result-1-0", [5])
+    assert looked == [(False, [5])] and calls.is_there(tmp_path, 1, 0)
+    assert calls.take(tmp_path, 1, 1) == [[5]]

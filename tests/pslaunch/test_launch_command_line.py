@@ -3,18 +3,16 @@
 import d2l_ext  # noqa: F401, I001
 import importlib
 import json
-import pickle
 import subprocess
 import sys
 
-import numpy
 import pytest
 from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # noqa: F401
 
 from bookkit import by_hand
 from d2l_ext import lazy
 from pslaunch import __main__ as command_line
-from pslaunch import calls, ports
+from pslaunch import ports
 from pslaunch.hosts import Host
 from pslaunch.job import Job
 
@@ -153,25 +151,3 @@ def test_a_node_imports_mxnet_without_packages_that_are_there_again_afterwards()
     run = [sys.executable, "-c", code]
     said = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     assert said == "False\n"
-
-
-class Opens:
-    """What a pickle of it does when it is read."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
-
-
-def test_a_result_is_never_unpickled(tmp_path):
-    """To read a pickle is to run it."""
-    trap = numpy.array([Opens(tmp_path / "sprung")], dtype=object)
-    text = json.dumps({calls._ARRAY: "0"})
-    numpy.savez(tmp_path / "v.npz", text=text, **{"0": trap})
-    with pytest.raises(ValueError, match="pickle"):
-        calls.load(tmp_path / "v")
-    assert not (tmp_path / "sprung").exists()
-    pickle.loads(pickle.dumps(trap))  # the trap works
-    assert (tmp_path / "sprung").exists()

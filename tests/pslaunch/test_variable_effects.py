@@ -149,9 +149,11 @@ def test_a_kind_of_transport_that_is_not_there_is_refused():
 def adds_up(kv, seconds):
     import time
 
-    kv.init("a", mx.nd.zeros(2000))  # noqa: F821, imported there
-    out = mx.nd.zeros(2000)  # noqa: F821
-    kv.push("a", mx.nd.ones(2000))  # noqa: F821
+    import mxnet as mx
+
+    kv.init("a", mx.nd.zeros(2000))
+    out = mx.nd.zeros(2000)
+    kv.push("a", mx.nd.ones(2000))
     kv.pull("a", out=out)
     total = float(out.asnumpy().sum())
     time.sleep(seconds)

@@ -142,4 +142,4 @@ def sends_its_first_weights(kv):
 
 def test_weights_of_a_new_vgg11_can_be_sent():
     """After a prediction they could not: oneDNN lays them out in its own way."""
-    assert launch.call(sends_its_first_weights, num_workers=1) == [[True, True]]
+    assert launch.call(sends_its_first_weights, num_workers=1) == [(True, True)]
