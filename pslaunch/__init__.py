@@ -1,4 +1,4 @@
-"""Jobs of workers, servers and a scheduler, started and supervised on one machine.
+"""Jobs of workers, servers and a scheduler, started and supervised.
 
     import pslaunch as launch
 
@@ -6,18 +6,17 @@
     launch.call(function, 0.1, num_workers=2)  # function(kv, 0.1) in each worker
 
 The same on the command line: `python -m pslaunch -n 2 -s 1 python train.py`.
-Workers, servers and the scheduler are MXNet's own, ps-lite in `libmxnet.so`. They
-are told what they are by environment variables (`DMLC_ROLE`, …), which is all that is
-taken from MXNet's launcher: its tracker waits for ever when a process dies, and gives
-an exit code that means nothing.
+Servers and scheduler are MXNet's own, ps-lite in `libmxnet.so`. Environment variables
+tell each process what it is, which is all that is taken from MXNet's launcher: that
+waits for ever when a process dies, and gives an exit code that means nothing.
 
     what is asked for      __main__ (flags), plan, calls (functions)
     from start to end      runner, start (one start), supervise, job (what became of it)
     what a process is told environment, ports, hosts
-    launchers              local, ssh, mpi, slurm, sge, yarn, kubernetes, submitted
-                           (what the last five share), crew (agents, of all but local)
-    run as programs        processes (the watchdog), agent, door, node, calls
-    what these need        channel, temporary
+    launchers              crew (agents, here and elsewhere), local, ssh, mpi, slurm,
+                           sge, yarn, kubernetes, submitted (what the last five share)
+    run as programs        agent (the watchdog, too), door, node, calls
+    what these need        processes, channel, temporary
 
 Developed in the chapter *Roles, keys and shards*.
 """

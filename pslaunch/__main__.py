@@ -10,10 +10,9 @@ import shlex
 import signal
 import sys
 import textwrap
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
-from . import environment, processes
-from .local import Local
+from . import processes
 from .plan import LAUNCHERS, Settings, make
 from .runner import carry_out
 
@@ -30,9 +29,6 @@ examples:
     %(prog)s -n 3 -H hosts --sync-dst-dir /tmp/job --interface eth1 \\
         --env OMP_NUM_THREADS:2 python -m d2l_ext.train --kv-store dist_sync
 
-  what would run where:
-    %(prog)s -n 3 -H hosts --dry-run python -m d2l_ext.train
-
 a hosts file:
   h1                  # a name, or an IPv4 address
   10.0.0.12:2222      # and the port of its sshd
@@ -44,18 +40,20 @@ def main(argv=None):
     """Run the job that `argv` describes, by default the process's; its exit code.
 
     What the processes print goes to standard output, what the launcher has to say
-    to standard error. SIGTERM, SIGHUP and Ctrl-C end the job, with 128 and the
-    signal's number.
+    to standard error. As a process of its own, SIGTERM, SIGHUP and Ctrl-C end the job,
+    with 128 and the signal's number.
     """
     command, settings, dry_run, wants_json = parse(argv)
     if argv is None:  # this process runs nothing but the job
         processes.adopt()
+        for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(signum, _stop)
     try:
         plan = make(command, **settings)
         if dry_run:
-            return _show(plan)
-        with _stoppable():
-            job = carry_out(plan)
+            print(*plan.launcher.describe(plan), sep="\n")
+            return 0
+        job = carry_out(plan)
     except (ValueError, OSError) as error:
         _say(f"error: {error}")
         return 2
@@ -97,37 +95,10 @@ def _last_said(text):
     return lines[-1]
 
 
-def _show(plan):
-    """Print commands, and the variables that the launcher sets; no other's value."""
-    if plan.launcher is not Local:
-        print("here: scheduler-0")
-        print(*plan.launcher.describe(plan), sep="\n")
-        return 0
-    ports = range(10000, 10000 + len(plan.nodes))  # as an example
-    for role, rank in plan.nodes:
-        own = environment.of_node(role, rank, plan.nodes, ports, "…")
-        own.update({name: "…" for name in plan.env[role]})
-        words = [f"{name}={value}" for name, value in own.items()]
-        command = [word or sys.executable for word in plan.command_of(role)]
-        print(f"{role}-{rank}:", *words, shlex.join(command))
-    return 0
-
-
-@contextmanager
-def _stoppable():
-    """Let signals leave by an exception: on its way, all that was started is ended."""
-
-    def stop(signum, _):
-        _say(f"stopped by {signal.Signals(signum).name}, ending the job")
-        sys.exit(128 + signum)
-
-    signums = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-    before = {signum: signal.signal(signum, stop) for signum in signums}
-    try:
-        yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
+def _stop(signum, _):
+    """Leave by an exception: on its way, all that was started is ended."""
+    _say(f"stopped by {signal.Signals(signum).name}, ending the job")
+    sys.exit(128 + signum)
 
 
 def _say(line):

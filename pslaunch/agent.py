@@ -50,7 +50,7 @@ class Agent:
         self.running = {}  # id to (number, `Popen`)
         self.ports, self.claims = {}, []  # number to port, until it listens there
         self.halted = {}  # number to the id of what a signal has stopped
-        self.mark = self.code = None  # of a process whose output goes back; as it ended
+        self.mark, self.is_over = None, False  # of a process whose output goes back
         self.parent, self.stopped, self.grace = os.getppid(), False, GRACE
         self.well = False
         self.beaten, self.due = time.monotonic(), 0.0
@@ -80,7 +80,7 @@ class Agent:
             if self.running and now > self.due:
                 self._look_for_halted()
                 self.due = now + max(LOOK, 50 * (time.monotonic() - now))
-            if self.code is not None and not self.link.outbox:
+            if self.is_over and not self.link.outbox:
                 return  # all was said, however long that took
 
     def _move(self, seconds):
@@ -159,8 +159,9 @@ class Agent:
         """End what it has started, here only its group; tell how it ended."""
         if process.stdout:
             processes.end(self.mark, self.grace, under=os.getpid())
-            self.code = process.wait()
+            process.wait()
             self._take_output(number, process.stdout)
+            self.is_over = True
         else:
             with contextlib.suppress(OSError):  # there is nobody in it
                 os.killpg(process.pid, signal.SIGKILL)
@@ -198,10 +199,7 @@ class Agent:
 
 
 def serve(link, **about):
-    """Serve a channel to its end, elsewhere; return the exit code of the process.
-
-    `about`: what a door has to be told first.
-    """
+    """Serve a channel to its end, elsewhere. `about`: what a door is told first."""
     agent = Agent(link, SILENCE)
     if about:
         agent.tell("come", **about)
@@ -218,8 +216,6 @@ def serve(link, **about):
         agent.end()
     if agent.link.forged:
         print(f"agent: {agent.link.forged}", file=sys.stderr, flush=True)
-    return 1 if agent.code is None else agent.code if agent.code >= 0 else (
-        128 - agent.code)  # fmt: skip
 
 
 def watch(job, words, *paths):

@@ -6,12 +6,9 @@ import linecache
 import os
 import pickle
 import sys
-import threading
 import traceback
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import FunctionType
 
 import cloudpickle
 import numpy
@@ -75,11 +72,13 @@ def write(folder, function, kv_type, args, uses_np):
     """Write what workers run into `folder`: the function, and how it is called."""
     if not callable(function):
         raise TypeError(f"{function!r}: give a function")
+    module = sys.modules.get(getattr(function, "__module__", None))
+    if module and getattr(function, "__globals__", None) is vars(module):
+        # As of a notebook, all that its module defines goes along: a worker might not
+        # find a test or a script by its name, and need not run it.
+        cloudpickle.register_pickle_by_value(module)
     name = getattr(function, "__qualname__", repr(function))
-    with _module_by_value(function):
-        sent = [_pickled(function, f"{name}, or what it uses,")]
-        sent += [_pickled(arg, f"argument {i} of {name}, a {type(arg).__name__},")
-                 for i, arg in enumerate(args, 1)]  # fmt: skip
+    sent = _pickled((function, args), f"{name}, what it uses, or an argument")
     # The lines of cells are in no file, and tracebacks of workers should show them.
     cells = {name: known for name, known in linecache.cache.items()
              if known[1:2] == (None,)}  # fmt: skip
@@ -101,7 +100,7 @@ def main(folder):
             mx.npx.set_np()
         kv = mx.kv.create(call["kv_type"]) if call["kv_type"] else None
         rank = kv.rank if kv else int(os.environ["DMLC_WORKER_ID"])
-        function, *args = map(pickle.loads, call["sent"])
+        function, args = pickle.loads(call["sent"])
         result = function(kv, *args)
         leave(_result(folder, os.environ.get(START, "1"), rank), result)
     except BaseException:  # noqa: BLE001, sys.exit() too would wait
@@ -147,32 +146,9 @@ def _pickled(value, what):
     try:
         _Pickler(file).dump(value)
     except Exception as error:
-        raise TypeError(
-            f"{what} cannot go to another process: {error}. A lock, a generator and "
-            "the like stay where they were made: send what is in them, or make them "
-            "in the function"
-        ) from error
+        raise TypeError(f"{what} cannot go to another process: {error}. Send what is "
+                        "in it, or make it in the function") from error  # fmt: skip
     return file.getvalue()
-
-
-_registry = threading.Lock()  # cloudpickle has one, for all threads
-
-
-@contextmanager
-def _module_by_value(function):
-    """Send what the function's module defines, as cloudpickle does for a notebook: a
-    worker might not find a test or a script by its name, and need not run it."""
-    name = function.__module__ if isinstance(function, FunctionType) else None
-    with _registry:
-        is_new = name not in cloudpickle.list_registry_pickle_by_value()
-        module = sys.modules.get(name) if is_new else None
-        if module:
-            cloudpickle.register_pickle_by_value(module)
-        try:
-            yield
-        finally:
-            if module:
-                cloudpickle.unregister_pickle_by_value(module)
 
 
 if __name__ == "__main__":

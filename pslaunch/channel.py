@@ -36,7 +36,7 @@ class Channel:
         self.forged = None  # how somebody else has spoken, or made them break off
         self.heard = time.monotonic()
         self.lock = threading.Lock()  # of what is sent: beats have their own thread
-        self.address = None  # as the crew finds out
+        self.address = self.node = None  # as the crew finds out, and decides
         for file in {read, write}:
             os.set_blocking(file, False)
 
@@ -69,26 +69,20 @@ class Channel:
             self.outbox = b""
 
     def _fill(self):
-        limit = len(self.inbox) + AT_ONCE
+        if self.ended:
+            return
         try:
-            while not self.ended and len(self.inbox) < limit:
-                new = self._read()
-                said = self.unseal(new)
-                self.inbox += said
-                self.ended = not new
-                self.heard = time.monotonic() if said else self.heard
+            new = os.read(self.read, AT_ONCE)
         except BlockingIOError:
-            pass
+            return
+        except OSError:  # an end, too
+            new = b""
+        try:
+            said, self.ended = self.unseal(new), not new
+            self.inbox += said
+            self.heard = time.monotonic() if said else self.heard
         except Forged as error:
             self.ended, self.forged = True, str(error)
-
-    def _read(self):
-        try:
-            return os.read(self.read, 65536)
-        except BlockingIOError:
-            raise
-        except OSError:  # an end, too
-            return b""
 
     def _messages(self):
         while b"\n" in self.inbox:

@@ -35,8 +35,7 @@ class Crew:
         self.guard, self.channels = guard, []  # of this host, and of others
         self.placed = {}  # (role, rank) to channel of another, once all agents are here
         self.members, self.errors = {}, []  # (role, rank) to `Member`
-        self.over = threading.Event()
-        self.beats = threading.Thread(target=self._beat, daemon=True)
+        self.over, self.is_open = threading.Event(), False
         self.wanted = plan.nodes[1:]  # all but the scheduler
 
     # ---- What a launcher says of a plan ----
@@ -91,8 +90,9 @@ class Crew:
 
     def gathered(self):
         """Whether all agents are here; each has its (role, rank) then."""
-        if not self.beats.ident:
-            self.beats.start()
+        if not self.is_open:
+            self.is_open = True
+            threading.Thread(target=self._beat, daemon=True).start()
             self.open()
         self.pump()
         here = [channel for channel in self.channels if channel.address]
@@ -120,7 +120,8 @@ class Crew:
             while len(own) < len(ranks):
                 own.append(free.pop(0))
             own.sort(key=lambda channel: channel.address, reverse=True)
-            self.placed.update(zip(ranks, own))
+            for node, channel in zip(ranks, own):
+                self.placed[node], channel.node = channel, node
 
     def start(self, node, command, env, own, log):
         """Let an agent start the process of `node`, and return it without waiting.
@@ -159,8 +160,7 @@ class Crew:
             self._note_end(channel, silent)
 
     def _note_end(self, channel, silent):
-        own = [self.members.get(node) for node in self.placed
-               if self.placed[node] is channel]  # fmt: skip
+        member = self.members.get(channel.node)
         if not channel.address:
             self.channels.remove(channel)
             try:
@@ -168,9 +168,9 @@ class Crew:
                     self.lost(channel)
             finally:
                 channel.close()
-        elif any(own):
+        elif member:
             what = f"not heard of for {SILENCE:g} s" if silent else self.reason(channel)
-            own[0].set(LOST, what)
+            member.set(LOST, what)
         else:
             raise Failed(f"{channel.host} was lost: {self.reason(channel)}", LOST)
 
@@ -187,7 +187,7 @@ class Crew:
         elif kind == "begun":
             member.pid = said["pid"]
         elif kind == "output":
-            member.write(payload)
+            member.log.write(payload)
         elif kind == "listening":
             member.listening = True
         elif kind == "halted":
@@ -256,17 +256,12 @@ class Member(Process):
     """A process that an agent runs; `log`: the path of what it prints, emptied now."""
 
     def __init__(self, log):
-        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-
-    def write(self, text):
-        """Append to its log what it has printed."""
-        while text:
-            text = text[os.write(self.log, text) :]
+        self.log = open(log, "wb", buffering=0)  # noqa: SIM115, closed at the end
 
     def close(self):
         """Nothing more is heard of it; it is lost, if it was not seen to end."""
         self.set(LOST, "not heard of at the end")
-        os.close(self.log)
+        self.log.close()
 
 
 #: The watchdog begins in a moment: it looks for no package but this one.

@@ -38,12 +38,7 @@ class Host:
 
 
 def read(source):
-    """The hosts of a file, a list of `Host`.
-
-        h1                      a name that the launcher's computer can resolve
-        10.0.0.12:2222          an address, and the port of its sshd
-        alice@h3 slots=4        another user; at most so many processes (mpi, sge)
-        # a comment
+    """The hosts of a file, a list of `Host`; `--help` shows such a file.
 
     `source`: the path, or a list of lines. Raises `ValueError` for a line that is no
     host, a host that is there twice, and a file without any; `OSError` when the file

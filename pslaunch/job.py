@@ -97,10 +97,9 @@ def how(code):
     """In words, how a process ended with `code`, a `Popen`'s."""
     if code >= 0:
         return f"ended with code {code}"
-    try:
+    with suppress(ValueError):
         return f"was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was ended by signal {-code}"
+    return f"was ended by signal {-code}"
 
 
 # ---- What its processes print: one file each, read while it grows ----

@@ -8,7 +8,7 @@ import shutil
 
 from . import crew
 from .environment import LOOPBACK
-from .job import NO_COMMAND, Failed
+from .job import NO_COMMAND, Failed, name_of
 
 
 class Local(crew.Crew):
@@ -20,6 +20,10 @@ class Local(crew.Crew):
             if getattr(plan.settings, name):
                 raise ValueError(f"{name}: the launcher local knows this machine "
                                  "alone, name another one")  # fmt: skip
+
+    @classmethod
+    def describe(cls, plan):
+        return [f"{name_of(node)}: {plan.shown(node[0])}" for node in plan.nodes]
 
     @staticmethod
     def scheduler_address(plan):

@@ -19,15 +19,8 @@ NODE = ["-m", "pslaunch.node"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a job is to be, besides its command. `runner.run` explains all of them but
-    those of the last lines: on which computers it runs, and how they are reached.
-
-    `hosts`: the path of a hosts file, or a list of its lines; in a plan, a list of
-    `hosts.Host`. `interface`: the network interface of all, or None. `sync_dst_dir`:
-    where the working directory is copied to on each host, or None: they share it.
-    `ssh_config`: the file that ssh reads, or None. `python`: on the hosts.
-    `submit_args`: words for the command that submits a job.
-    """
+    """What a job is to be, besides its command; `runner.run` explains them. In a plan,
+    `hosts` is a list of `hosts.Host`."""
 
     num_workers: int = 2
     num_servers: int = 1

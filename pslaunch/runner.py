@@ -33,11 +33,12 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
     that failed is started again; the variable `D2L_EXT_START` tells its processes
     which start it is, from 1. `check`: raise `LaunchError` when the job failed.
 
-    `settings`: all of these but the first three, and `check`; their defaults stand in
-    `plan.Settings`. `launcher`: default 'ssh' with `hosts`, else 'local'. On which
-    hosts, and how they are reached, `hosts`, `interface`, `sync_dst_dir`, `ssh_config`,
-    `python` and `submit_args` say, of which `plan.Settings` tells; servers and workers
-    are placed on the hosts in turn.
+    `launcher`: default 'ssh' with `hosts`, else 'local'. `hosts`: the path of a hosts
+    file, or a list of its lines; servers and workers are placed on them in turn.
+    `interface`: the network interface of all; default: by which hosts reach each other.
+    `sync_dst_dir`: where the working directory is copied to on each host; default: they
+    share it. `ssh_config`: the file that ssh reads. `python`: on the hosts.
+    `submit_args`: words for the command that submits a job. Defaults: `plan.Settings`.
 
     When one process fails, or the caller is interrupted or killed, all are ended
     within seconds, on other hosts within 15: what they have started too, even without

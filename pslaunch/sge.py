@@ -2,10 +2,8 @@
 
 Each task of the array is a server or a worker, and begins when there is a slot for it;
 the job begins when all have begun. So two jobs at a time that each got half of the
-slots would wait for each other: `--deadline` ends that. `--submit-args` is for qsub's
-other flags: `-q gpu.q`, `-l h_vmem=4G`, `-hard`. The scheduler of the job runs beside
-the launcher, so the hosts must reach this computer, at the address of its name or of
-`--interface`. The way to the launcher is handed over in a file of the working
+slots would wait for each other: `--deadline` ends that. Other flags: `-q gpu.q`,
+`-l h_vmem=4G`, `-hard`. The way to the launcher is handed over in a file of the working
 directory, which hosts share, as `qstat -j` shows variables to everybody.
 
 Tested with Grid Engine 8.1.9 on two hosts.

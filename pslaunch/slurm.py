@@ -1,10 +1,8 @@
 """The launcher `slurm`: one `srun` starts the servers and workers.
 
 `srun` waits in the queue and stays while the job runs; inside an allocation (`salloc`,
-`sbatch`) it makes a step of it. `--submit-args` is for its other flags: `-p gpu`,
-`-N 3`, `--mem-per-cpu=4G`. Tasks are numbered over the nodes in turn, servers first.
-The scheduler of the job runs beside the launcher, so the nodes must reach this
-computer, at the address of its name or of `--interface`.
+`sbatch`) it makes a step of it. Other flags: `-p gpu`, `-N 3`, `--mem-per-cpu=4G`.
+Tasks are numbered over the nodes in turn, servers first.
 
 Tested with Slurm 22.05 on two nodes.
 """

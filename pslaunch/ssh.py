@@ -6,8 +6,8 @@ and its variables, go through the channel.
 """
 
 import os
-import re
 import shlex
+import shutil
 import socket
 import subprocess
 import time
@@ -68,7 +68,7 @@ for name, text in {texts!r}:
     exec(compile(text, name, "exec"), module.__dict__)
     setattr(parent, name.rpartition(".")[2], module)
 from pslaunch.channel import Channel
-sys.exit(module.serve(Channel(0, 1)))
+module.serve(Channel(0, 1))
 """.encode()
     return b"%d\n" % len(text) + text
 
@@ -84,10 +84,14 @@ class Crew(crew.Crew):
             raise ValueError("the launcher ssh needs hosts: name a file of them (-H)")
         if plan.settings.submit_args:
             raise ValueError("submit_args: ssh submits nothing to a scheduler")
+        if plan.settings.sync_dst_dir and not shutil.which("rsync"):
+            raise ValueError("there is no command rsync: install it, here and on the "
+                             "hosts")  # fmt: skip
 
     @classmethod
     def describe(cls, plan):
-        folder, there, lines = plan.settings.sync_dst_dir, placed(plan.settings), []
+        folder, there = plan.settings.sync_dst_dir, placed(plan.settings)
+        lines = ["here: scheduler-0"]
         for host in dict.fromkeys(host for _, host in there):
             lines.append(f"{host}:")
             if folder:
@@ -136,27 +140,19 @@ class Crew(crew.Crew):
         if not super().gathered() or not settings.sync_dst_dir:
             return bool(self.placed)
         if self.copies is None:
-            used = {self.clients[link][1] for link in self.channels}
-            self.copies = self._begin_copies(sorted(used, key=str))
+            used = sorted({self.clients[link][1] for link in self.channels}, key=str)
+            self.copies = {host: crew.Program(rsync(settings, host), self.job,
+                                              stdin=subprocess.DEVNULL)
+                           for host in used}  # fmt: skip
         for host, copy in list(self.copies.items()):
             if copy.poll() is not None:
                 del self.copies[host]
-                said = copy.printed()
                 if copy.returncode:
                     raise Failed(f"{host}: the folder could not be copied: "
-                                 f"{' '.join(said.split())}")  # fmt: skip
+                                 f"{' '.join(copy.printed().split())}")  # fmt: skip
                 self.say(f"copied {os.getcwd()} to {host}:{settings.sync_dst_dir}, "
-                         f"{_count(said)}, without {', '.join(LEFT_OUT)}")
+                         f"without {', '.join(LEFT_OUT)}")  # fmt: skip
         return not self.copies
-
-    def _begin_copies(self, used):
-        try:
-            return {host: crew.Program(rsync(self.plan.settings, host), self.job,
-                                       {"LC_ALL": "C"}, stdin=subprocess.DEVNULL)
-                    for host in used}  # fmt: skip
-        except OSError as error:
-            raise Failed(f"rsync: {error.strerror}; install it, here and on the "
-                         "hosts") from None  # fmt: skip
 
     def close(self):
         for copy in (self.copies or {}).values():
@@ -176,18 +172,9 @@ def rsync(settings, host):
     """The words of the rsync to `host`. No shell reads the name of the folder."""
     target = f"{host.user}@{host.name}" if host.user else host.name
     shell = shlex.join(client(settings, host))
-    return ["rsync", "--archive", "--compress", "--secluded-args", "--stats",
+    return ["rsync", "--archive", "--compress", "--secluded-args",
             *(f"--exclude={name}" for name in LEFT_OUT), f"--rsh={shell}", "--",
             "./", f"{target}:{settings.sync_dst_dir.rstrip('/')}/"]  # fmt: skip
-
-
-def _count(stats):
-    """'3 files of 5 were new or changed, 1,234 bytes', from what rsync says."""
-    before = ("files transferred: ", "Number of files: [0-9,]+ .reg: ",
-              "Total transferred file size: ")  # fmt: skip
-    found = (re.search(f"{words}([0-9,]*[0-9])", stats) for words in before)
-    return "{} files of {} were new or changed, {} bytes".format(
-        *(number[1] if number else "?" for number in found))
 
 
 # ---- What ssh says when it does not get through, and what to do about it ----

@@ -7,7 +7,9 @@
 The launchers `mpi`, `slurm`, `sge`, `yarn` and `kubernetes` are this class with the
 words of their command. Copy 0 and those after it become the servers, the others the
 workers. What is submitted is the same in every job, but for the number of copies: what
-to run, and its variables, go through the channels.
+to run, and its variables, go through the channels. The scheduler of the job runs beside
+the launcher, so hosts must reach this computer, at the address of its name or of
+`--interface`. `--submit-args` is for other flags of the command.
 """
 
 import math
@@ -55,6 +57,7 @@ class Crew(crew.Crew):
     def describe(cls, plan):
         servers, workers = plan.settings.num_servers, plan.settings.num_workers
         return [
+            "here: scheduler-0",
             f"one submission; the way to the launcher goes along in {cls.goes_along}:",
             f"  {shlex.join(cls.words(plan, 'JOB'))}",
             f"its copies: {servers} x server, then {workers} x worker:",

@@ -24,7 +24,6 @@ tries=600
 until rm -rf -- "$0" || [ $((tries -= 1)) = 0 ]; do sleep 0.1; done
 """
 
-
 _sweepers, _lock = {}, threading.Lock()  # by name: one for each folder of this process
 
 

@@ -1,11 +1,10 @@
 """The launcher `yarn`: one application of Hadoop's distributed shell.
 
 The distributed shell comes with Hadoop: it runs a script in so many containers. Its
-client stays while the application runs. `--submit-args` is for its other flags:
-`-queue gpu`, `-container_memory 4096`, `-container_vcores 2`. Containers must see the
-working directory at the same path, and reach this computer, where the scheduler of the
-job runs, at the address of its name or of `--interface`. The way to the launcher goes
-along in the script, which YARN keeps in the user's own folder of HDFS.
+client stays while the application runs. Other flags: `-queue gpu`, `-container_memory
+4096`, `-container_vcores 2`. Containers must see the working directory at the same
+path. The way to the launcher goes along in the script, which YARN keeps in the user's
+own folder of HDFS.
 
 Not tested with Hadoop, which is not in Debian: the command follows the documentation
 and the source of Hadoop 3 (`distributedshell/Client.java`), and is tested with a

@@ -75,7 +75,7 @@ def test_output_and_code_of_a_process_come_back_in_order(agents):
     assert here[0]["address"] == "127.0.0.1"
     assert b"".join(payload for _, payload in rest) == b"a\nb$(x) 'y'\n"
     assert rest[-1][0] == {"is": "ended", "number": 0, "code": 3}
-    assert process.wait() == 3
+    assert process.wait() == 0
 
 
 def test_a_process_is_given_this_python_and_no_variables_of_another_job(agents,
