@@ -5,7 +5,6 @@
 | `show` | the source of the library's functions, inside a chapter |
 | `style` | how measured figures look |
 | `figures` | figures that move, and charts of what a job did |
-| `answers` | `check`: answers to exercises, and what typical wrong ones suggest |
 | `moment` | statements about times, measured again until they can be told |
 | `stored` | results of runs that not every machine can do: measured, or read |
 | `by_hand` | processes that a cell starts one by one, without a launcher |

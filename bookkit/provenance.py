@@ -11,7 +11,9 @@ from pathlib import Path
 from d2l_ext.runtime import SETTINGS, cores
 
 #: What a chapter's figures come from.
-PACKAGES = ("d2l_ext", "trainkit", "bookkit", "pslaunch", "netbox", "benchmarks")
+PACKAGES = (
+    "d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox", "benchmarks",
+)  # fmt: skip
 
 
 class Provenance(dict):

@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Folders whose files can be imported, and how their modules begin.
 PLACES = {
     "d2l_ext": "d2l_ext.", "trainkit": "trainkit.", "bookkit": "bookkit.",
-    "pslaunch": "pslaunch.", "netbox": "netbox.", "benchmarks": "benchmarks.",
+    "exercisekit": "exercisekit.", "pslaunch": "pslaunch.", "netbox": "netbox.",
+    "benchmarks": "benchmarks.",
     "tools": "", "_sphinx/ext": "", "tests/helpers": "",
 }  # fmt: skip
 SIDE_BY_SIDE = ("-q", "-x", "-n", "3", "--dist", "loadfile")

@@ -31,7 +31,9 @@ TIMEOUT = 600
 #: A change of these variables may change what a chapter shows.
 PREFIXES = ("D2L_EXT_", "MXNET_", "OMP_")
 #: Where the code lies that chapters import.
-PACKAGES = ("d2l_ext", "trainkit", "bookkit", "pslaunch", "netbox", "benchmarks")
+PACKAGES = (
+    "d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox", "benchmarks",
+)  # fmt: skip
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 #: Metadata that editors write for themselves.
 VOLATILE = ("execution", "ExecuteTime", "collapsed", "scrolled", "vscode")
@@ -46,7 +48,7 @@ def _files(packages):
     files = {{Path(m.__file__) for m in loaded if getattr(m, "__file__", None)}}
     names = (f.relative_to(root).as_posix() for f in files)
     # What a check of an answer prints is compared by nbval.
-    print(json.dumps(sorted(n for n in names if not n.startswith("bookkit/answers/"))))
+    print(json.dumps(sorted(n for n in names if not n.startswith("exercisekit/"))))
 _files({PACKAGES!r})
 """
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")

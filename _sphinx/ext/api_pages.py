@@ -32,7 +32,8 @@ OTHERS = {
     "resume parts",
     "pslaunch": "calls runner job plan hosts environment ports node ssh temporary",
     "netbox": "cluster host machine",
-    "bookkit": "show style by_hand provenance moment stored answers answers.puzzles "
+    "exercisekit": "question counts ranks puzzles",
+    "bookkit": "show style by_hand provenance moment stored "
     + " ".join(
         f"figures.{path.stem}" for path in sorted(ROOT.glob("bookkit/figures/[!_]*.py"))
     ),

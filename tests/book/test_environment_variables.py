@@ -44,7 +44,8 @@ def named():
 
 def sources():
     """The code that readers run."""
-    folders = ("d2l_ext", "trainkit", "bookkit", "pslaunch", "netbox", "benchmarks/*")
+    folders = ("d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox",
+               "benchmarks/*")  # fmt: skip
     return [path for each in folders for path in ROOT.glob(f"{each}/**/*.py")]
 
 

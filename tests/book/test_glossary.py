@@ -20,7 +20,7 @@ PLAIN = (ROOT / "tests/book/plain_words.txt").read_text(encoding="utf-8").split(
 
 
 #: Whose names are explained.
-PACKAGES = ("d2l_ext", "trainkit", "bookkit", "pslaunch", "netbox")
+PACKAGES = ("d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox")
 
 
 def library_words():

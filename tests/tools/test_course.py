@@ -19,7 +19,7 @@ CHAPTER = {
             ("markdown", [], "# A chapter"),
             ("code", ["hide-cell"], "shown = 'in the text'"),
             ("markdown", [], "## Exercises\n\n### Exercise 1"),
-            ("code", [], "from bookkit.answers import *\ncheck('sharded', 1, None)"),
+            ("code", [], "from exercisekit import *\ncheck('sharded', 1, None)"),
             ("code", ["hide-cell"], "assert 2 + 14 / 8 == 3.75"),
         ])
     ],

@@ -7,8 +7,8 @@ import itertools
 import numpy
 import pytest
 
-from bookkit.answers import QUESTIONS, puzzles
-from bookkit.answers.question import says
+from exercisekit import QUESTIONS, puzzles
+from exercisekit.question import says
 
 TWELVE = {n: q for (page, n), q in QUESTIONS.items() if page == "puzzles"}
 each = pytest.mark.parametrize("n", TWELVE)

@@ -1,6 +1,6 @@
 """Tells a reader whether an answer to an exercise is right.
 
-    from bookkit.answers import check
+    from exercisekit import check
 
     check("allreduce", 1, 14)
 

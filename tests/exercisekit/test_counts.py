@@ -6,8 +6,8 @@ import numpy
 import pytest
 
 import d2l_ext  # noqa: F401  (before mxnet)
-from bookkit.answers.counts import PEAK, ROUNDS, WAITS, Counts, counted, difference
-from bookkit.answers.question import Task, says
+from exercisekit.counts import PEAK, ROUNDS, WAITS, Counts, counted, difference
+from exercisekit.question import Task, says
 
 
 def once(values, exchange):

@@ -8,8 +8,6 @@ import pytest
 from notebook_cells import chapters, code_cells, read, tree
 
 from benchmarks.unreliable import wire
-from bookkit.answers import QUESTIONS, check
-from bookkit.answers.question import NOT_YET, Question, same, says
 from d2l_ext.data_parallel import traffic
 from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.kvstore import key_rule
@@ -17,6 +15,8 @@ from d2l_ext.kvstore.compression import packed_size
 from d2l_ext.pipeline import schedule, wavefront
 from d2l_ext.scale import failures, fit, step
 from d2l_ext.tensor_parallel import ring_attention
+from exercisekit import QUESTIONS, check
+from exercisekit.question import NOT_YET, Question, same, says
 
 #: The chapters by their own names, as `check` knows them.
 CHAPTERS = {page.split("/")[-1]: path for page, path in chapters().items()}

@@ -5,11 +5,11 @@ import re
 import pytest
 from notebook_cells import chapters, read
 
-from bookkit.answers import QUESTIONS
-from bookkit.answers.question import says
 from d2l_ext.pipeline.schedule import bubble_formula
 from d2l_ext.pipeline.step_time import Layer, predict
 from d2l_ext.pipeline.wavefront import bound
+from exercisekit import QUESTIONS
+from exercisekit.question import says
 
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"]
 NUMBER = rf"(\d+(?:\.\d+)?|{'|'.join(WORDS)})"

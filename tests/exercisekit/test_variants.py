@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 from notebook_cells import chapters, code_cells, read, tree
 
-from bookkit import answers
-from bookkit.answers.question import says
+import exercisekit
+from exercisekit.question import says
 
 #: Two are demanded for each exercise that takes code, of a part that has a file.
 FILES = sorted((Path(__file__).parent / "variants").glob("*.py"))
 CHAPTERS = {page.split("/")[-1]: path for page, path in chapters().items()}
 TASKS = {
     key: question
-    for key, question in answers.QUESTIONS.items() if hasattr(question, "judge")
+    for key, question in exercisekit.QUESTIONS.items() if hasattr(question, "judge")
 }  # fmt: skip
 DEMANDED = [
     key for path in FILES
-    for key in getattr(answers, path.stem).QUESTIONS if key in TASKS
+    for key in getattr(exercisekit, path.stem).QUESTIONS if key in TASKS
 ]  # fmt: skip
 
 
