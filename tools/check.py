@@ -34,7 +34,7 @@ READERS = {
     "README.md": ["tests/book"], "_toc.yml": ["tests/book"],
     "requirements": ["tests/tools/test_setup.py", "tests/tools/test_licences.py"],
     "tools/": ["tests/tools"], ".github/": ["tests/tools/test_workflows.py"],
-    "bookkit/figures/": ["tests/bookkit"],
+    "bookkit/figures/": ["tests/bookkit"], "exercisekit/": ["tests/exercisekit"],
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import glossary  # it finds the extensions
 import glossary_terms as ext
 import pytest
 from docutils import nodes, utils
-from notebook_cells import ROOT
+from notebook_cells import ROOT, chapters
 from sphinx import addnodes
 
 #: Words in the names of modules and classes that mean what they mean everywhere:
@@ -21,6 +21,10 @@ PLAIN = (ROOT / "tests/book/plain_words.txt").read_text(encoding="utf-8").split(
 
 #: Whose names are explained.
 PACKAGES = ("d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox")
+
+
+#: Files of exercises have their names.
+CHAPTERS = {path.stem for path in chapters().values()}
 
 
 def library_words():
@@ -34,7 +38,8 @@ def library_words():
             if isinstance(node, ast.ClassDef)
         ]
         for name in [*module.parts[1:], *classes]:
-            if not name.startswith("_"):
+            is_chapters = module.parts[0] == "exercisekit" and name in CHAPTERS
+            if not name.startswith("_") and not is_chapters:
                 for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name):
                     found.setdefault(glossary.stem(word), f"{module}: {name}")
     return found

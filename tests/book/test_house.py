@@ -66,6 +66,17 @@ def test_the_readme_has_the_map():
     assert text == house.put(text, house.written()), "make map"
 
 
+def test_exercises_lie_in_the_folder_and_file_of_their_chapter():
+    folder = ROOT / "exercisekit"
+    there = {path.relative_to(folder).with_suffix("").as_posix()
+             for path in folder.glob("*/[!_]*")}  # fmt: skip
+    checking = {
+        page.partition("/")[2] for page, path in chapters().items()
+        if any("check(" in cell.source for cell in code_cells(read(path)))
+    }  # fmt: skip
+    assert there == checking
+
+
 def developed():
     """(file, definition, chapter) for each docstring that names its chapter."""
     for package in PACKAGES:
@@ -99,4 +110,4 @@ def test_the_packages_are_small():
     assert lines("pslaunch/**/*.py") <= 4000
     assert lines("netbox/**/*.py") <= 1100
     assert lines(*(f"bookkit/**/*.{end}" for end in ("py", "js", "css"))) <= 4300
-    assert lines("exercisekit/**/*.py") <= 6500
+    assert lines("exercisekit/**/*.py") <= 6700

@@ -15,9 +15,10 @@ from d2l_ext.kvstore.compression import packed_size
 from d2l_ext.pipeline import schedule, wavefront
 from d2l_ext.scale import failures, fit, step
 from d2l_ext.tensor_parallel import ring_attention
-from exercisekit import QUESTIONS, check
+from exercisekit import check, questions
 from exercisekit.question import NOT_YET, Question, same, says
 
+QUESTIONS = questions()
 #: The chapters by their own names, as `check` knows them.
 CHAPTERS = {page.split("/")[-1]: path for page, path in chapters().items()}
 
@@ -229,3 +230,5 @@ def test_no_answer_yet_is_said_so(capsys):
 def test_an_exercise_that_cannot_be_checked_is_refused_with_those_that_can():
     with pytest.raises(KeyError, match=r"exercise 9: only \[1, 2, 3, 4\] can be"):
         check("allreduce", 9, 1)
+    with pytest.raises(KeyError, match="all_reduce': no such chapter; .* allreduce, "):
+        check("all_reduce", 1, 1)

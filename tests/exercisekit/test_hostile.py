@@ -7,8 +7,7 @@ import numpy
 import pytest
 
 import d2l_ext  # noqa: F401  (before mxnet)
-import exercisekit
-from exercisekit import question
+from exercisekit import answers, question
 from exercisekit.question import Task, says
 
 KEPT = "as it was"
@@ -86,9 +85,9 @@ def test_an_answer_that_harms_is_named_and_the_next_one_counts(
 
 
 def test_every_answer_is_a_line_in_the_grade_book(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv(exercisekit.GRADES, str(tmp_path / "grades"))
+    monkeypatch.setenv(answers.GRADES, str(tmp_path / "grades"))
     for answer in (None, 3.75, 3.0, 100.0):
-        exercisekit.check("sharded", 1, answer)
+        answers.check("sharded", 1, answer)
     lines = (tmp_path / "grades").read_text(encoding="utf-8").splitlines()
     found = [json.loads(line) for line in lines]
     assert [row["result"] for row in found] == [

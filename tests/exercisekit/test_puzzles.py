@@ -7,10 +7,10 @@ import itertools
 import numpy
 import pytest
 
-from exercisekit import QUESTIONS, puzzles
 from exercisekit.question import says
+from exercisekit.scale import puzzles
 
-TWELVE = {n: q for (page, n), q in QUESTIONS.items() if page == "puzzles"}
+TWELVE = puzzles.QUESTIONS
 each = pytest.mark.parametrize("n", TWELVE)
 
 

@@ -8,7 +8,7 @@ from notebook_cells import chapters, read
 from d2l_ext.pipeline.schedule import bubble_formula
 from d2l_ext.pipeline.step_time import Layer, predict
 from d2l_ext.pipeline.wavefront import bound
-from exercisekit import QUESTIONS
+from exercisekit import questions
 from exercisekit.question import says
 
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"]
@@ -66,4 +66,4 @@ def means_added():
     (("micro_batches", 5), means_added),
 ])  # fmt: skip
 def test_the_numbers_of_the_text_give_the_answer_that_is_right(key, answer):
-    assert says(QUESTIONS[key], answer()) == "right."
+    assert says(questions()[key], answer()) == "right."

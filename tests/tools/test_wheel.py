@@ -98,6 +98,18 @@ def test_a_chapter_finds_the_stored_results_beside_it(site):
     assert told.split() == names
 
 
+def test_an_answer_is_checked_by_the_file_of_its_chapter_alone(site, tmp_path):
+    code = """
+from exercisekit import check
+check("sharded", 1, 3.75)
+print(*sorted(name for name in sys.modules if name.startswith("exercisekit.memory")))
+"""
+    told = run([sys.executable, "-c", script(code, site)], tmp_path, PYTHONPATH=site)
+    right, loaded = told.splitlines()
+    assert right == "Exercise 1: right."
+    assert loaded == "exercisekit.memory exercisekit.memory.sharded"
+
+
 def test_the_trainer_and_a_local_job_run(site, tmp_path):
     def train(*flags):
         flags = "--network", "mlp", "--num-examples", "320", "--num-epochs", "1", *flags

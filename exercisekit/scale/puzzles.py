@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy
 
-from .data_parallel import folded
-from .question import Note, Task, shown
+from ..data_parallel.halving import folded
+from ..question import Note, Task, shown
 
 
 @dataclass(frozen=True)
@@ -734,7 +734,7 @@ def _measure_six(function):
 
 
 QUESTIONS = {
-    ("puzzles", 1): Puzzle.of(
+    1: Puzzle.of(
         "One wait", "a function `epoch_loss(step, batches)`",
         epoch_loss, _measure_epoch_loss, ("Blocking calls", 16, 1, 1, 1), [
             (_reads_each, "Each loss is read as soon as it is asked for."),
@@ -748,7 +748,7 @@ QUESTIONS = {
              "That leaves out the second device."),
         ],
     ),
-    ("puzzles", 2): Puzzle.of(
+    2: Puzzle.of(
         "Keys over servers", "a function `place(sizes, servers)`",
         place, _measure_place, ("MB on the busiest server", 29, 23, 22, 22), [
             (lambda sizes, servers: [i % servers for i in range(len(sizes))],
@@ -764,7 +764,7 @@ QUESTIONS = {
              "These are megabytes. Asked is a server for each key."),
         ],
     ),
-    ("puzzles", 3): Puzzle.of(
+    3: Puzzle.of(
         "The wrong line", "a function `mend(lines)`",
         mend, _measure_mend, ("Changed lines", 2, 1, 1, 1), [
             (lambda lines: [*lines[:3], "    for i in range(1, len(data)):",
@@ -781,7 +781,7 @@ QUESTIONS = {
              "That hides it: the others' gradients come from stale copies."),
         ],
     ),
-    ("puzzles", 4): Puzzle.of(
+    4: Puzzle.of(
         "Four become three", "a function `four_to_three(data, exchange)`",
         four_to_three, _measure_four_to_three, ("Bytes sent", 408, 144, 144, 144), [
             (_by_the_first, "Everything goes through device 0, and most of it back."),
@@ -796,7 +796,7 @@ QUESTIONS = {
              "The left neighbour needs the beginning, not the end."),
         ],
     ),
-    ("puzzles", 5): Puzzle.of(
+    5: Puzzle.of(
         "Two hosts", "a function `spread(data, exchange)`",
         spread, _measure_spread,
         ("Bytes on the busiest slow link", 512, 128, 128, 128), [
@@ -810,7 +810,7 @@ QUESTIONS = {
              "The ring in the other host expects quarter i on device 4 + i."),
         ],
     ),
-    ("puzzles", 6): Puzzle.of(
+    6: Puzzle.of(
         "A loss without its logits", "a function `split_loss(parts, y, gather)`",
         split_loss, _measure_split_loss, ("Numbers from each device", 48, 12, 7, 6), [
             (_gathers_all, "These are the logits themselves."),
@@ -826,7 +826,7 @@ QUESTIONS = {
              "Logarithms of sums add up by logaddexp."),
         ],
     ),
-    ("puzzles", 7): Puzzle.of(
+    7: Puzzle.of(
         "Hide this exchange", "a function `hide(backward, gradients, latency)`",
         hide, _measure_hide, ("Ticks after backward", 29, 16, 14, 14), [
             (_up_to(99), "One bucket begins when backward is over."),
@@ -840,7 +840,7 @@ QUESTIONS = {
              "Layer 0 has a gradient, too."),
         ],
     ),
-    ("puzzles", 8): Puzzle.of(
+    8: Puzzle.of(
         "Twelve layers, two slots", "a function `undo(tape, layers, slots)`",
         undo, _measure_undo, ("Forward steps", 66, 22, 21, 21), [
             (_from_kept(), "Nothing is kept: each layer begins at the input again."),
@@ -855,7 +855,7 @@ QUESTIONS = {
              "The layers before the kept one are left."),
         ],
     ),
-    ("puzzles", 9): Puzzle.of(
+    9: Puzzle.of(
         "Two stragglers", "a function `two_slow(probe, n)`",
         two_slow, _measure_two_slow, ("Probes at worst", 9, 7, 6, 6), [
             (_one_by_one, "One device at a time: a group says more."),
@@ -868,7 +868,7 @@ QUESTIONS = {
             ("return left[0]", "return left", "Asked are two devices, not pairs."),
         ],
     ),
-    ("puzzles", 10): Puzzle.of(
+    10: Puzzle.of(
         "A schedule in little memory", "a function `schedule()`",
         schedule, _measure_schedule, ("Ticks", 28, 18, 17, 17), [
             (_in_turn((1, 1, 1)), "One micro-batch at a time through all devices."),
@@ -879,7 +879,7 @@ QUESTIONS = {
             (_in_turn((2, 2, 2), "BF"), "Weights need their gradients, too."),
         ],
     ),
-    ("puzzles", 11): Puzzle.of(
+    11: Puzzle.of(
         "Ten layers on four devices", "a function `fit(layers, cap)`",
         fit, _measure_fit, ("Ticks of the slowest stage", 28, 22, 21, 21), [
             (_cut_at((1, 3, 7), range(10)),
@@ -892,7 +892,7 @@ QUESTIONS = {
             (_cut_at((2, 4, 10), ()), "The last stage is empty."),
         ],
     ),
-    ("puzzles", 12): Puzzle.of(
+    12: Puzzle.of(
         "Six devices", "a function `six(data, exchange)`",
         six, _measure_six, ("Rounds", 10, 6, 5, 3), [
             (_ring_of_six, "The ring: few bytes, many rounds."),

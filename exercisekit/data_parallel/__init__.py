@@ -1,0 +1,1 @@
+"""Exercises of the part on data parallelism, a file for each chapter."""

@@ -1,0 +1,1 @@
+"""Exercises of the part on devices, a file for each chapter."""

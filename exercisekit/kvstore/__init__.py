@@ -1,0 +1,1 @@
+"""Exercises of the part on the kvstore, a file for each chapter."""

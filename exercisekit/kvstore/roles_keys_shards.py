@@ -1,0 +1,109 @@
+"""Exercises of the chapter *Roles, keys and shards*."""
+
+from d2l_ext.kvstore import key_rule
+
+from ..question import Note, Question, Task, compared, shown
+
+
+def sent(size, num_servers):
+    """A push to each server that holds a shard, and a pull of it."""
+    held = [n for n in key_rule.shards(0, size, num_servers, 1_000_000) if n]
+    return [4 * n + 12 for n in held] + [8] * len(held)
+
+
+def place(sizes, num_servers):
+    """The largest first, each to the server that holds least so far."""
+    held, servers = [0] * num_servers, [None] * len(sizes)
+    for key in sorted(range(len(sizes)), key=lambda key: -sizes[key]):
+        servers[key] = held.index(min(held))
+        held[servers[key]] += sizes[key]
+    return servers
+
+
+_LENET = [180, 20, 25_000, 50, 102_400, 128, 1_280, 10]
+
+
+def _judge_place(function):
+    for sizes, num_servers in (([5], 1), ([5, 1], 3), ([1, 2, 9], 2), (_LENET, 2),
+                               ([7, 6, 5, 4, 3, 2], 3)):  # fmt: skip
+        placed = list(function(given := list(sizes), num_servers))
+        said = f"Arrays of {sizes} on {num_servers} servers"
+        if given != sizes:
+            yield f"{said}: it changes what it is given."
+        if len(placed) != len(sizes):
+            yield f"{said}: it places {len(placed)} of {len(sizes)} arrays."
+        elif any(server not in range(num_servers) for server in placed):
+            yield f"{said}: {shown(placed)} are not all numbers of servers."
+        else:
+            most, enough = (
+                max(sum(n for n, at in zip(sizes, servers) if at == s)
+                    for s in range(num_servers))
+                for servers in (placed, place(sizes, num_servers))
+            )  # fmt: skip
+            if most > enough:
+                yield f"{said}: the fullest holds {most:,}, and {enough:,} will do."
+            elif sizes is _LENET:
+                yield Note(f"LeNet's fuller server holds {most:,} numbers "
+                           f"({enough:,} are enough).")  # fmt: skip
+
+
+QUESTIONS = {
+    1: Question(
+        "a list of the numbers of servers",
+        [5, *range(7, 17)],
+        [
+            ([5, 7, 11, 13], "It need not be a prime: try 8."),
+            ([5, 7, 9, 11, 13, 15], "Some even numbers will do: try 8."),
+            ([*range(4, 17)], "On four servers the keys 0 and 4 meet."),
+            ([5, 6, *range(7, 17)], "On six servers the keys 0 and 6 meet."),
+        ],
+    ),
+    2: Task(
+        "a function that returns a list of bytes",
+        sent,
+        [
+            ("key_rule.shards(0, size, num_servers, 1_000_000)", "[size]",
+             "A large array is cut, and each server is sent its shard."),
+            ("1_000_000", "1", "Small arrays are not cut: one server holds all."),
+            ("1_000_000", "1_000_001", "An array of just the bound is cut already."),
+            (" if n]", "]",
+             "A server that holds nothing of the array is sent nothing."),
+            ("4 * n + 12", "4 * n",
+             "A push also says which key it is and how long: see the table."),
+            ("4 * n + 12", "n + 12", "A number has 4 bytes."),
+            ("4 * n + 12", "4 * n + 8", "A push has its key, and a length besides."),
+            ("[8] * len(held)", "[8]",
+             "Each server is asked for the shard that it holds."),
+            (" + [8] * len(held)", "", "To pull, a worker sends a message, too."),
+            ("[8] * len(held)", "[4 * n + 12 for n in held]",
+             "What a pull brings is sent by the servers, and not by the worker."),
+        ],
+        judge=compared(sent, [
+            (11, 1), (11, 2), (999_999, 2), (1_000_000, 2), (1_000_001, 5),
+            (3_000_000, 3),
+        ]),
+    ),
+    4: Task(
+        "a function that returns a list with the server of each array",
+        place,
+        [
+            (lambda sizes, num_servers: [k % num_servers for k in range(len(sizes))],
+             "In turn, whatever the sizes: the large ones may meet."),
+            ("+= sizes[key]", "+= 0",
+             "All are on one server: what a server holds has to be counted."),
+            ("sorted(range(len(sizes)), key=lambda key: -sizes[key])",
+             "range(len(sizes))",
+             "A large array that comes late finds no room that is left for it."),
+            ("-sizes[key]", "sizes[key]",
+             "Begin with the largest, and count elements, not arrays."),
+            (lambda sizes, num_servers: place(sorted(sizes)[::-1], num_servers),
+             "The list is in the order of placing. Asked is the order of the arrays."),
+            ("servers[key] = held.index(min(held))",
+             "servers[key] = held.index(min(held)); sizes.sort()",
+             "Sort a copy: the caller needs the sizes as they are."),
+            ("return servers", "return held",
+             "That is what each server holds. Asked is the server of each array."),
+        ],
+        judge=_judge_place,
+    ),
+}

@@ -1,0 +1,1 @@
+"""Exercises of the part on meshes, a file for each chapter."""

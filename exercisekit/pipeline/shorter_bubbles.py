@@ -1,0 +1,186 @@
+"""Exercises of the chapter *Shorter bubbles*."""
+
+import numpy
+
+from d2l_ext.pipeline.short_bubbles import Op, interleaved, most_held, op_clock
+
+from ..question import Question, Task, by_cases
+from .micro_batches import limited
+
+
+def parts(x, W, d_out):
+    """Backward work of a layer `x @ W.T` in two parts."""
+    return lambda: d_out @ W, lambda: d_out.T @ x
+
+
+def _both_at_once(x, W, d_out):
+    gradients = d_out @ W, d_out.T @ x
+    return lambda: gradients[0], lambda: gradients[1]
+
+
+def _one_name(x, W, d_out):
+    pairs = (d_out.T, W), (d_out, x)
+    return [lambda: left.T @ right for left, right in pairs]  # noqa: B023 - the mistake
+
+
+class _Untouched(numpy.ndarray):
+    """An array that can be transposed, and of which nothing is computed."""
+
+    __array_ufunc__ = dot = None
+
+    def __array_function__(self, function, types, args, kwargs):
+        raise TypeError(f"{function.__name__} of it is computed")
+
+
+def _judge_parts(function, n, d_in, d_out):
+    rng = numpy.random.RandomState(5)
+    shapes = (n, d_in), (d_out, d_in), (n, d_out)
+    x, W, d = (rng.randint(-9, 9, shape) * 1.0 for shape in shapes)
+    found, right = function(x, W, d), parts(x, W, d)
+    if len(found) != 2 or not all(map(callable, found)):
+        return "it should return two functions without arguments."
+    said = []
+    for what, mine, gradient in zip("xW", found, (right[0](), right[1]())):
+        shape, its = numpy.shape(mine()), gradient.shape
+        if shape != its:
+            said += [f"the gradient of {what} has the shape {shape}, and not {its}"]
+        elif not numpy.allclose(mine(), gradient):
+            first, its = mine()[0][0], gradient[0][0]
+            said += [f"the gradient of {what} begins with {first:g}, and not {its:g}"]
+    if said:
+        return f"{'; '.join(said)}."
+    for i, what in enumerate("xW"):
+        given = [x, W, d]
+        given[i] = given[i].view(_Untouched)
+        try:
+            function(*given)[i]()
+        except TypeError:
+            said += [f"the gradient of {what} takes a product of {what} itself"]
+    return f"{'; '.join(said)}." if said else ""
+
+
+def filled(p, m, most):
+    """Each device: an input part, else a forward if there is room, else weights."""
+    orders, done = [[] for _ in range(p)], set()
+    while len(done) < 3 * p * m:
+        now = []
+        for s in range(p):
+            f, i, w = (
+                Op(s, kind, sum(op.kind == kind for op in orders[s]))
+                for kind in ("forward", "input", "weights")
+            )
+            if i.chunk < f.chunk and (s == p - 1 or i._replace(stage=s + 1) in done):
+                now.append(i)
+            elif (f.chunk < m and f.chunk - w.chunk < most
+                  and (s == 0 or f._replace(stage=s - 1) in done)):  # fmt: skip
+                now.append(f)
+            elif w.chunk < i.chunk:
+                now.append(w)
+        for op in now:
+            orders[op.stage].append(op)
+        done |= {*now}
+    return orders
+
+
+def _one_after_the_other(p, m, most):
+    kinds = ("forward", "input", "weights")
+    return [[Op(s, kind, i) for i in range(m) for kind in kinds] for s in range(p)]
+
+
+def _weights_last(p, m, most):
+    """1F1B's order of the other two; all weights parts at the end."""
+    turns = [{"F": "forward", "B": "input"}] * p
+    return [
+        [Op(s, kinds[kind], i) for kind, i in order]
+        + [Op(s, "weights", i) for i in range(m)]
+        for s, (kinds, order) in enumerate(zip(turns, limited(p, m, most)))
+    ]
+
+
+def _judge_filled(function, p, m, most):
+    orders = [[Op(*op) for op in order] for order in function(p, m, most)]
+    reference = filled(p, m, most)
+    for s, (order, wanted) in enumerate(zip(orders, reference)):
+        if sorted(order) != sorted(wanted):
+            return f"device {s} does not do its {3 * m} works once."
+    if len(orders) != p:
+        return f"there are {len(orders)} devices."
+    if max(most_held(orders)) > most:
+        return f"the devices hold {most_held(orders)}."
+    slots, enough = (
+        max(end for *_, end in op_clock(each).values()) for each in (orders, reference)
+    )
+    return f"it takes {slots} slots; {enough} are enough." * (slots > enough)
+
+
+QUESTIONS = {
+    1: Question(
+        "how often device 0 goes forward first",
+        23,
+        [
+            (7, "That is 1F1B's count, and it gets stuck."),
+            (8, "That is 1F1B's count, and it gets stuck."),
+            (22, "One more: each of the turns begins with a forward."),
+            (15, "It has a second stage, too."),
+        ],
+    ),
+    2: Task(
+        "a function `parts(x, W, d_out)`",
+        parts,
+        [
+            ("d_out.T @ x", "x.T @ d_out", "A gradient has the shape of its array."),
+            ("lambda: d_out @ W, lambda: d_out.T @ x", "d_out @ W, d_out.T @ x",
+             "The arrays are there at once: then nothing can be done later."),
+            (_both_at_once, "Both are computed at the start: nothing is left to wait."),
+            ("lambda: d_out @ W, lambda: d_out.T @ x",
+             "lambda: d_out.T @ x, lambda: d_out @ W",
+             "First the gradient of x, for the stage before, then that of W."),
+            (_one_name,
+             "A function looks up its names when it is called: after a loop, all see "
+             + "the last ones."),
+            ("d_out.T @ x", "d_out.T @ x / len(x)",
+             "d_out has the mean already, if there is one: do not divide again."),
+            ("d_out @ W,", "d_out @ W.T,", "x @ W.T goes back with W itself."),
+            ("d_out @ W,", "(d_out @ W, d_out.T @ x)[0],",
+             "The input part computes the gradient of W as well, and throws it away."),
+            ("lambda: d_out.T @ x", "lambda: (d_out @ W, d_out.T @ x)[1]",
+             "The weights part computes the gradient of x once more."),
+        ],
+        judge=by_cases(_judge_parts, "x ({0}, {1}), W ({2}, {1})", [
+            (1, 1, 2), (2, 2, 2), (4, 3, 2),
+        ]),
+    ),
+    3: Question(
+        "how many slots a device waits in 1F1B and in ZB-H1",
+        [102, 30],
+        [
+            ([102, 18], "The formula wants a short W. What says the clock?"),
+            ([30, 102], "1F1B comes first."),
+        ],
+    ),
+    4: Task(
+        "a function `filled(p, m, most)`",
+        filled,
+        [
+            (_one_after_the_other,
+             "A device waits for each micro-batch to come back, with nothing to do."),
+            (_weights_last,
+             "A micro-batch is held until its weights part is done: do some earlier."),
+            ("f.chunk - w.chunk < most", "f.chunk - w.chunk < p",
+             "The room is `most`, whatever the number of devices."),
+            ("f.chunk - w.chunk < most", "f.chunk - w.chunk <= most",
+             "The new one is held, too: is there room for it?"),
+            ("f.chunk - w.chunk < most", "f.chunk - i.chunk < most",
+             "The input part lets nothing go: the weights part needs it still."),
+            ("if i.chunk < f.chunk and",
+             "if w.chunk < i.chunk:\n                now.append(w)\n"
+             + "            elif i.chunk < f.chunk and",
+             "Nobody waits for a weights part: what others wait for comes first."),
+            (lambda p, m, most: interleaved(p, m - m % p, 1),
+             "Backward work is in two parts: `input` and `weights`."),
+        ],
+        judge=by_cases(_judge_filled, "{} devices, {} micro-batches, room for {}", [
+            (1, 2, 1), (2, 2, 1), (2, 3, 2), (2, 6, 4), (3, 4, 3), (4, 8, 2),
+        ]),
+    ),
+}

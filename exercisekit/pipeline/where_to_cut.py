@@ -1,0 +1,150 @@
+"""Exercises of the chapter *Where to cut*."""
+
+from itertools import (
+    combinations,  # noqa: F401 - a mistake below takes it
+    combinations_with_replacement,
+)
+
+from d2l_ext.pipeline.partition import device_times
+
+from ..question import Question, Task, by_cases, compared
+
+
+def even_cut(times, k):
+    """Of all ways to cut into k runs, empty ones too, one with the least bottleneck."""
+    found, n = [], len(times)
+    for cuts in combinations_with_replacement(range(n + 1), k - 1):
+        ends = [0, *cuts, n]
+        runs = [times[a:b] for a, b in zip(ends, ends[1:])]
+        placement = [device for device, run in enumerate(runs) for _ in run]
+        found.append((max(map(sum, runs)), placement))
+    return min(found)[1]
+
+
+def _goes_on_at_the_mean(times, k):
+    placement, device, so_far = [], 0, 0
+    for time in times:
+        if so_far >= sum(times) / k and device < k - 1:
+            device, so_far = device + 1, 0
+        placement.append(device)
+        so_far += time
+    return placement
+
+
+def _judge_even_cut(function, times, k):
+    placement = list(function(list(times), k))
+    said = f"it is {placement}:"
+    if len(placement) != len(times):
+        return f"{said} not a device for each layer."
+    if placement != sorted(placement):
+        return f"{said} the device numbers fall."
+    if not {*placement} <= {*range(k)}:
+        return f"{said} the devices are 0 to {k - 1}."
+    worst, least = (
+        max(device_times(cut, times, k)) for cut in (placement, even_cut(times, k))
+    )
+    return f"{said} bottleneck {worst}; {least} is possible." if worst > least else ""
+
+
+def stepwise_slots(placement, work, T):
+    """Slots of a forward pass, time step by time step in all layers."""
+    free = [0] * (1 + max(placement))
+    for _ in range(T):
+        ready = 0
+        for device, slots in zip(placement, work):
+            ready = free[device] = max(ready, free[device]) + slots
+    return ready
+
+
+def _whole_decoder(placement, work, T):
+    return stepwise_slots(placement, [*work[:-1], 0], T) + T * work[-1]
+
+
+def _by_formula(placement, work, T):
+    busy = [
+        sum(slots for d, slots in zip(placement, work) if d == device)
+        for device in {*placement}
+    ]
+    return (T + len(busy) - 1) * max(busy)
+
+
+QUESTIONS = {
+    1: Question(
+        "the new time of a step divided by the old one, for T = 12",
+        6 * 14 / (9 * 13),
+        [
+            (2 / 3, "Three devices take longer to fill and to empty."),
+            (1 / 3, "Two devices shared the work before, not one."),
+            (9 * 13 / (6 * 14), "Divide the new time by the old one."),
+        ],
+        tolerance=0.01,
+    ),
+    2: Question(
+        "the number of words, with H = 256",
+        8 * 256,
+        [
+            (4 * 256, "A layer has a matrix for its input and one for its state."),
+            (2 * 256, "Each of the two matrices has 4H rows."),
+            (8, "That is the factor of H."),
+        ],
+        tolerance=0.001,
+    ),
+    3: Task(
+        "a function `even_cut(times, k)`",
+        even_cut,
+        [
+            ("max(map(sum, runs))", "max(map(len, runs))",
+             "That evens out how many layers they have, and not their times."),
+            (lambda times, k: [i % k for i in range(len(times))],
+             "Layers that follow each other stay together: no turns."),
+            (_goes_on_at_the_mean,
+             "To go on when a device has its mean share can leave much to the last."),
+            ("min(found)[1]", "min(found)[0]",
+             "Asked is a placement, and not its bottleneck."),
+            ("found.append((max(map(sum, runs)), placement))",
+             "found.append((max(map(sum, runs)), [*map(len, runs)]))",
+             "Those are the layers of each device. Asked is the device of each layer."),
+            ("(range(n + 1), k - 1)", "(range(n + 1), 1)",
+             "Those are two devices at most."),
+            ("(range(n + 1), k - 1)", "(range(n + 1), k)",
+             "k runs have k - 1 places between them."),
+            ("combinations_with_replacement(range(n + 1), k - 1)",
+             "combinations(range(1, n), k - 1)",
+             "With more devices than layers, some stay empty."),
+            ("enumerate(runs)", "enumerate(runs, 1)", "Devices are numbered from 0."),
+            ("max(map(sum, runs))", "sum(map(sum, runs))",
+             "The sum is the same for every cut. What is the pace set by?"),
+            ("max(map(sum, runs))", "sum(runs[0])",
+             "That spares the first device only: the busiest sets the pace."),
+        ],
+        judge=by_cases(_judge_even_cut, "even_cut({}, {})", [
+            ([7], 1), ([1, 2], 2), ([7, 1], 4), ([3, 1, 1, 1], 2), ([1, 1, 1, 9], 3),
+            ([4, 1, 1, 5, 2, 2], 3), ([2, 3, 3, 3, 3, 2], 4),
+        ]),
+    ),
+    4: Task(
+        "a function `stepwise_slots(placement, work, T)`",
+        stepwise_slots,
+        [
+            (_whole_decoder, "The last layer still waits for all time steps."),
+            (lambda placement, work, T: T * sum(work),
+             "Different devices work at the same time."),
+            ("max(ready, free[device])", "free[device]",
+             "A layer waits for what is below it, in the same time step."),
+            ("max(ready, free[device])", "ready",
+             "A device does one thing at a time: is it free from the last time step?"),
+            (_by_formula, "The formula of the wavefront holds for equal shares only."),
+            ("range(T)", "range(T - 1)", "There are T time steps."),
+            ("zip(placement, work)", "zip(placement[:-1], work)",
+             "The last layer is missing."),
+            ("return ready", "return free",
+             "Asked is when the last work ends: a number."),
+        ],
+        judge=compared(stepwise_slots, [
+            ((0,), [2], 2), ((0, 1), [1, 1], 3), ((0, 1), [1, 2], 3),
+            *((placement, [1, 2, 3], 4) for placement in (
+                (0, 0, 0), (0, 1, 1), (0, 0, 1), (0, 1, 0), (0, 1, 2)
+            )),
+        ]),
+    ),
+}

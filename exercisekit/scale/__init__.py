@@ -1,0 +1,1 @@
+"""Exercises of the part on scale, a file for each chapter."""

@@ -1,0 +1,129 @@
+"""Exercises of the chapter *Tensor parallelism*."""
+
+import numpy
+
+from ..counts import counted
+from ..question import Question, Task
+
+SUMMED = "{} byte{s} summed"
+
+
+def collective(counts, name, made):
+    """Calls `made` with the arrays of several devices, and counts the bytes of one."""
+
+    def called(arrays):
+        arrays = list(arrays)
+        if len(arrays) > 1:
+            counts.add(name, arrays[0].nbytes)
+        return made(arrays)
+
+    return called
+
+
+def forward_sum(X, W1s, W2s, b2, allreduce):
+    """The output of two layers whose parts are summed once, and b2 added once."""
+    return allreduce([X @ W1 @ W2 for W1, W2 in zip(W1s, W2s)]) + b2
+
+
+def input_gradient(dY, hidden, W1s, W2s, allreduce):
+    """Each device's contribution to the input's gradient, summed."""
+    triples = zip(hidden, W1s, W2s)
+    return allreduce([dY @ W2.T * (H > 0) @ W1.T for H, W1, W2 in triples])
+
+
+def _block(n, width, hidden):
+    """X, its W1 by columns and W2 by rows, and b2: small whole numbers."""
+    rng, cuts = numpy.random.RandomState(7), numpy.cumsum(hidden)
+    shapes = (n, width), (width, cuts[-1]), (cuts[-1], width), (width,)
+    X, W1, W2, b2 = (rng.randint(-3, 5, shape) * 1.0 for shape in shapes)
+    return X, numpy.split(W1, cuts[:-1], axis=1), numpy.split(W2, cuts[:-1]), b2
+
+
+def _run_forward_sum(function, counts, *case):
+    given = counts.keep(*_block(*case))
+    return function(*given, collective(counts, SUMMED, sum))
+
+
+def _run_input_gradient(function, counts, *case):
+    X, W1s, W2s, b2 = _block(*case)
+    hidden = [numpy.maximum(X @ W1, 0) for W1 in W1s]
+    given = counts.keep(X + b2, hidden, W1s, W2s)
+    return function(*given, collective(counts, SUMMED, sum))
+
+
+def _sums_hidden_values(X, W1s, W2s, b2, allreduce):
+    return allreduce([X @ W1 for W1 in W1s]) @ W2s[0] + b2
+
+
+QUESTIONS = {
+    1: Question(
+        "the number of devices",
+        6,
+        [
+            (5, "A fifth is still more than 100 MB: round up."),
+            (3, "The block has two matrices."),
+            (2, "A number has 4 bytes, and there are two matrices."),
+            (11, "That would be double precision."),
+        ],
+    ),
+    2: Task(
+        "your function forward_sum",
+        forward_sum,
+        [
+            ("X @ W1 @ W2 for W1, W2 in zip(W1s, W2s)]) + b2",
+             "X @ W1 @ W2 + b2 for W1, W2 in zip(W1s, W2s)])",
+             "Every device adds b2: how often is it in the sum?"),
+            (" + b2", "", "Where is b2?"),
+            ("allreduce([", "sum([",
+             "No device has the others' parts: allreduce adds them up."),
+            ("zip(W1s, W2s)]", "zip(W1s[:1], W2s)]",
+             "That is what device 0 contributes. The others have hidden values, too."),
+            ("]) + b2", "]) / len(W1s) + b2",
+             "The parts are terms of one sum: a mean of them is too small."),
+            (_sums_hidden_values,
+             "Each device has hidden values of its own: they are no terms of a sum."),
+            ("zip(W1s, W2s)", "zip(W1s, W2s[::-1])",
+             "The rows of W2 go with the columns of W1 on the same device."),
+            ("return allreduce", "allreduce([X] * len(W1s))\n    return allreduce",
+             "Every device has the whole input already: one sum is enough."),
+        ],
+        judge=counted(forward_sum, _run_forward_sum, "X ({}, {}), hidden {}", [
+            (1, 1, [1]), (1, 2, [1, 1]), (2, 3, [2, 2, 2]), (8, 8, [5, 1, 6]),
+        ], about=[SUMMED]),
+    ),
+    3: Task(
+        "your function input_gradient",
+        input_gradient,
+        [
+            (" * (H > 0)", "", "Does it go back through the ReLU?"),
+            ("(H > 0)", "H",
+             "The ReLU's slope is 1 or 0. Its output is something else."),
+            ("(H > 0)", "(H <= 0)",
+             "A gradient passes where the output is above 0, not where it is 0."),
+            ("allreduce([", "sum([",
+             "Each device knows its own contribution: allreduce adds them up."),
+            ("zip(hidden, W1s, W2s)", "zip(hidden[:1], W1s, W2s)",
+             "What do the other devices contribute?"),
+            ("W2.T", "W2", "Backward, a matrix works the other way round: transposed."),
+            ("@ W1.T for H, W1, W2 in triples])",
+             "@ W1.T for H, W1, W2 in triples]) / len(W1s)",
+             "The input goes to all devices, so their gradients add up: no mean."),
+            ("triples = ", "dY = allreduce([dY] * len(W1s))\n    triples = ",
+             "dY is the same on every device, and whole: it needs no sum."),
+            ("zip(hidden, ", "zip(hidden[::-1], ",
+             "Each device has its own hidden values: they say what passed there."),
+        ],
+        judge=counted(input_gradient, _run_input_gradient, "dY ({}, {}), hidden {}", [
+            (2, 2, [3]), (1, 2, [3, 3]), (2, 3, [2, 2, 2]), (8, 8, [5, 1, 6]),
+        ], about=[SUMMED]),
+    ),
+    4: Question(
+        "the bytes that each device gives to the allgather of the hidden values",
+        16 * 1024 * 4,
+        [
+            (16 * 2048 * 4, "Each device has half of the hidden values."),
+            (16 * 1024, "These are numbers; each has 4 bytes."),
+            (16 * 512 * 4, "That is the output. What does the second layer read?"),
+        ],
+    ),
+}
