@@ -8,9 +8,9 @@ import numpy
 import pytest
 
 from exercisekit.question import says
-from exercisekit.scale import puzzles
+from exercisekit.scale.puzzles import QUESTIONS as TWELVE
+from exercisekit.scale.puzzles import messages, plans
 
-TWELVE = puzzles.QUESTIONS
 each = pytest.mark.parametrize("n", TWELVE)
 
 
@@ -60,7 +60,7 @@ def reads_six(data, exchange):
 
 @pytest.mark.parametrize("n, function", [
     (4, reads_four), (5, reads_eight), (12, reads_six),
-    (6, lambda parts, y, gather: puzzles.split_loss(parts, y, lambda values: values)),
+    (6, lambda parts, y, gather: messages.split_loss(parts, y, lambda values: values)),
 ])  # fmt: skip
 def test_arrays_that_were_not_sent_are_not_read(n, function):
     said = says(TWELVE[n], function)
@@ -136,8 +136,8 @@ def choices(before, s, batches, held):
 
 
 def fullest():
-    ways = itertools.product(range(3), repeat=len(puzzles.KEYS))
-    return min(max(puzzles.loads(puzzles.KEYS, way, 3)) for way in ways)
+    ways = itertools.product(range(3), repeat=len(plans.KEYS))
+    return min(max(plans.loads(plans.KEYS, way, 3)) for way in ways)
 
 
 def least_exposed():
@@ -146,8 +146,8 @@ def least_exposed():
         for cuts in itertools.combinations(range(1, 8), k):
             ends = [0, *cuts, 8]
             way = [order[a:b] for a, b in zip(ends, ends[1:])]
-            found.append(puzzles.exposed(
-                way, puzzles.BACKWARD, puzzles.GRADIENTS, puzzles.LATENCY))  # fmt: skip
+            found.append(plans.exposed(
+                way, plans.BACKWARD, plans.GRADIENTS, plans.LATENCY))  # fmt: skip
     assert len(found) == 2**7
     return min(found)
 
@@ -157,11 +157,11 @@ def slowest_stage():
 
     def fits(first, last, held, limit):
         costs = (
-            puzzles.stage(puzzles.LAYERS, range(first, last), way, held)
+            plans.stage(plans.LAYERS, range(first, last), way, held)
             for r in range(last - first + 1)
             for way in itertools.combinations(range(first, last), r)
         )
-        return any(took <= limit and gb <= puzzles.CAP for took, gb in costs)
+        return any(took <= limit and gb <= plans.CAP for took, gb in costs)
 
     for limit in itertools.count(1):
         for cuts in itertools.combinations(range(1, 10), 3):
@@ -172,7 +172,7 @@ def slowest_stage():
 
 @pytest.mark.parametrize("n, search", [
     (2, fullest), (7, least_exposed), (8, lambda: fewest_steps(12, 2)),
-    (10, lambda: soonest(puzzles.STAGES, puzzles.BATCHES, puzzles.HELD)),
+    (10, lambda: soonest(plans.STAGES, plans.BATCHES, plans.HELD)),
     (11, slowest_stage),
 ])  # fmt: skip
 def test_the_best_known_is_what_a_search_of_all_ways_finds(n, search):

@@ -1,0 +1,281 @@
+"""Puzzles on messages: bytes, numbers, rounds."""
+
+import numpy
+
+from ...data_parallel.halving import folded
+from ...question import shown
+from .puzzle import Puzzle
+
+
+class Wire:
+    """Delivers copies of arrays; counts rounds, and the bytes from each to each."""
+
+    def __init__(self):
+        self.rounds, self.sent = 0, {}
+
+    def exchange(self, messages):
+        """`messages` is `{(from, to): array}`: at most one from each, and to each."""
+        for end in zip(*messages):
+            if len({*end}) < len(messages):
+                raise ValueError(f"two messages in one round: {sorted(messages)}")
+        self.rounds += 1
+        for pair, x in messages.items():
+            self.sent[pair] = self.sent.get(pair, 0) + x.nbytes
+        return {pair: x.copy() for pair, x in messages.items()}
+
+    def busiest(self, pairs=lambda i, j: True):
+        """The most bytes that a device sends, over the links in `pairs`."""
+        sent = {}
+        for (i, j), nbytes in self.sent.items():
+            sent[i] = sent.get(i, 0) + nbytes * pairs(i, j)
+        return max(sent.values(), default=0)
+
+
+def _unlike(found, right):
+    """What is not right with one array for each device, in words; "" if all is well."""
+    for i, (x, y) in enumerate(zip(found, right)):
+        if numpy.shape(x) != numpy.shape(y):
+            return f"Device {i} ends with {numpy.size(x)} numbers, and not {len(y)}."
+        if not numpy.allclose(x, y):
+            at = int(numpy.argmax(~numpy.isclose(x, y)))
+            return (f"On device {i}, number {at} is {shown(float(x[at]))}, and not "
+                    f"{shown(float(y[at]))}.")  # fmt: skip
+    return ""
+
+
+def four_to_three(data, exchange):
+    """Each keeps what it may, and gets the beginning of its right neighbour's."""
+    n = len(data[0]) // 3
+    got = exchange({(i, i - 1): data[i][: i * n] for i in (1, 2, 3)})
+    for i in range(3):
+        data[i] = numpy.concatenate([data[i][i * n :], got[i + 1, i]])
+
+
+def _by_the_first(data, exchange):
+    parts = [data[0], *(exchange({(i, 0): data[i]})[i, 0] for i in (1, 2, 3))]
+    thirds = numpy.concatenate(parts).reshape(3, -1)
+    data[:3] = thirds[0], *(exchange({(0, i): thirds[i]})[0, i] for i in (1, 2))
+
+
+def _whole_shards(data, exchange):
+    n = len(data[0]) // 3
+    got = exchange({(i, i - 1): data[i] for i in (1, 2, 3)})
+    data[:3] = [
+        numpy.concatenate([data[i][i * n :], got[i + 1, i][: (i + 1) * n]])
+        for i in range(3)
+    ]
+
+
+def _measure_four_to_three(function):
+    wire = Wire()
+    data = [*numpy.arange(36.0).reshape(4, 9)]
+    function(data, wire.exchange)
+    problem = _unlike(data[:3], numpy.arange(36.0).reshape(3, 12))
+    yield problem or sum(wire.sent.values())
+
+
+def spread(data, exchange):
+    """A quarter to each in the host, four links at a time, and a ring in each host."""
+    n = len(data[0]) // 4
+    part = [slice(i * n, (i + 1) * n) for i in range(4)]
+
+    def put(messages):  # {(from, to): part}
+        sent = {(i, j): data[i][part[p]] for (i, j), p in messages.items()}
+        for (i, j), x in exchange(sent).items():
+            data[j][part[messages[i, j]]] = x
+
+    for i in (1, 2, 3):
+        put({(0, i): i})
+    put({(i, i + 4): i for i in range(4)})
+    for step in range(3):
+        ring = [(h + i, h + (i + 1) % 4) for h in (0, 4) for i in range(4)]
+        put({(i, j): (i - step) % 4 for i, j in ring})
+
+
+def _by_a_tree(data, exchange):
+    for distance in (4, 2, 1):
+        pairs = {(i, i + distance): data[i] for i in range(0, 8, 2 * distance)}
+        for (_, j), x in exchange(pairs).items():
+            data[j][:] = x
+
+
+def _to_each(data, exchange):
+    for j in range(1, 8):
+        data[j][:] = exchange({(0, j): data[0]})[0, j]
+
+
+def _measure_spread(function):
+    wire = Wire()
+    data = [numpy.arange(64.0) + 1, *numpy.zeros((7, 64))]
+    function(data, wire.exchange)
+    problem = _unlike(data, [numpy.arange(64.0) + 1] * 8)
+    yield problem or wire.busiest(lambda i, j: i // 4 != j // 4)
+
+
+def split_loss(parts, y, gather):
+    """One number for each row; the device that has the label's column does the rest."""
+    own = []
+    for part in parts:
+        top = part.max(axis=1)
+        own.append(top + numpy.log(numpy.exp(part - top[:, None]).sum(axis=1)))
+    whole = numpy.logaddexp.reduce(gather(own))
+    width = parts[0].shape[1]
+    sums = [
+        sum(whole[r] - part[r, c % width] for r, c in enumerate(y) if c // width == i)
+        for i, part in enumerate(parts)
+    ]
+    return sum(gather(sums)) / len(y)
+
+
+def _gathers_all(parts, y, gather):
+    whole = numpy.concatenate(gather(parts), axis=1)
+    top = whole.max(axis=1)
+    sums = top + numpy.log(numpy.exp(whole - top[:, None]).sum(axis=1))
+    return (sums - whole[numpy.arange(len(y)), y]).mean()
+
+
+def _three_a_row(parts, y, gather):
+    top = numpy.max(gather([part.max(axis=1) for part in parts]), axis=0)
+    sums = gather([numpy.exp(part - top[:, None]).sum(axis=1) for part in parts])
+    width = parts[0].shape[1]
+    labels = [
+        numpy.array([p[r, c % width] * (c // width == i) for r, c in enumerate(y)])
+        for i, p in enumerate(parts)
+    ]
+    return (top + numpy.log(sum(sums)) - sum(gather(labels))).mean()
+
+
+def _measure_split_loss(function):
+    random = numpy.random.RandomState(0)
+    logits = random.randn(6, 32).round(2) * 3 + numpy.arange(6)[:, None] * 300
+    y, sent = numpy.array([0, 31, 9, 17, 8, 25]), []
+
+    def gather(values):
+        sent.append(max(numpy.size(value) for value in values))
+        return [numpy.array(value) for value in values]
+
+    found = float(function([*numpy.split(logits.copy(), 4, axis=1)], y.copy(), gather))
+    tops = logits.max(axis=1)
+    sums = numpy.log(numpy.exp(logits - tops[:, None]).sum(axis=1)) + tops
+    right = (sums - logits[range(6), y]).mean()
+    if not numpy.isclose(found, right):
+        yield f"The loss is {right:.4f}, and not {found:.4f}."
+    else:
+        yield sum(sent)
+
+
+def six(data, exchange):
+    """A ring in each half, one swap between the halves, and the ring again."""
+    n = len(data[0]) // 3
+    part = [slice(i * n, (i + 1) * n) for i in range(3)]
+
+    def around(shift):
+        return exchange({
+            (h + i, h + (i + 1) % 3): data[h + i][part[(i + shift) % 3]]
+            for h in (0, 3) for i in range(3)
+        }).items()  # fmt: skip
+
+    for step in range(2):
+        for (i, j), x in around(-step):
+            data[j][part[(i - step) % 3]] += x
+    whole = {(i, (i + 3) % 6): data[i][part[(i + 1) % 3]] for i in range(6)}
+    for (i, j), x in exchange(whole).items():
+        data[j][part[(i + 1) % 3]] += x
+    for step in range(2):
+        for (i, j), x in around(1 - step):
+            data[j][part[(i + 1 - step) % 3]] = x
+
+
+def _ring_of_six(data, exchange):
+    part = numpy.split(numpy.arange(len(data[0])), 6)
+    for step in range(10):
+        messages = {(i, (i + 1) % 6): data[i][part[(i - step) % 6]] for i in range(6)}
+        for (i, j), x in exchange(messages).items():
+            kept = data[j][part[(i - step) % 6]] if step < 5 else 0
+            data[j][part[(i - step) % 6]] = kept + x
+
+
+def _tree_of_six(data, exchange):
+    rows = [[(1, 0), (3, 2), (5, 4)], [(2, 0)], [(4, 0)]]
+    for row in rows:
+        for (_, j), x in exchange({(i, j): data[i] for i, j in row}).items():
+            data[j] += x
+    for row in reversed(rows):
+        for (_, j), x in exchange({(j, i): data[j] for i, j in row}).items():
+            data[j][:] = x
+
+
+def _measure_six(function):
+    wire = Wire()
+    data = [numpy.arange(60.0) + 100 * i for i in range(6)]
+    function(data, wire.exchange)
+    problem = _unlike(data, [6 * numpy.arange(60.0) + 1500] * 6)
+    most, right = wire.busiest(), 2 * 5 * 480 // 6
+    if not problem and most > right:
+        problem = f"The busiest device sends {most} bytes, more than {right}."
+    yield problem or wire.rounds
+
+
+QUESTIONS = {
+    4: Puzzle.of(
+        "Four become three", "a function `four_to_three(data, exchange)`",
+        four_to_three, _measure_four_to_three, ("Bytes sent", 408, 144, 144, 144), [
+            (_by_the_first, "Everything goes through device 0, and most of it back."),
+            (_whole_shards, "A neighbour needs the beginning of a shard, not all."),
+            ("data[i][i * n :], got[i + 1, i]", "got[i + 1, i], data[i][i * n :]",
+             "What comes from the right belongs behind."),
+            ("data[i][i * n :], got", "data[i], got",
+             "What was sent away is still there."),
+            ("data[i][: i * n]", "data[i][: n]",
+             "The further right, the more has to move: i parts, not one."),
+            ("data[i][: i * n]", "data[i][-i * n :]",
+             "The left neighbour needs the beginning, not the end."),
+        ],
+    ),
+    5: Puzzle.of(
+        "Two hosts", "a function `spread(data, exchange)`",
+        spread, _measure_spread,
+        ("Bytes on the busiest slow link", 512, 128, 128, 128), [
+            (_by_a_tree, "One link carries the whole array, and three are idle."),
+            (_to_each, "The array goes to the other host once for each device."),
+            ("(i - step) % 4", "(i + step) % 4",
+             "In a ring, each passes on what has just arrived."),
+            ("in (0, 4)", "in (4,)", "Devices 1 to 3 have a quarter each."),
+            ("range(3)", "range(2)", "A ring of four has three rounds."),
+            ("(i, i + 4): i", "(i, 7 - i): i",
+             "The ring in the other host expects quarter i on device 4 + i."),
+        ],
+    ),
+    6: Puzzle.of(
+        "A loss without its logits", "a function `split_loss(parts, y, gather)`",
+        split_loss, _measure_split_loss, ("Numbers from each device", 48, 12, 7, 6), [
+            (_gathers_all, "These are the logits themselves."),
+            (_three_a_row,
+             "The largest and the sum of a row can be one number on its way."),
+            ("part.max(axis=1)", "0 * part[:, 0]",
+             "exp of 1,500 is infinite: take the largest off first."),
+            ("top + numpy.log", "numpy.log", "What was taken off must come back."),
+            (" if c // width == i", "",
+             "Only one device has the column of a row's label."),
+            (" / len(y)", "", "That is the sum over the rows, and not the mean."),
+            ("numpy.logaddexp.reduce(gather(own))", "sum(gather(own))",
+             "Logarithms of sums add up by logaddexp."),
+        ],
+    ),
+    12: Puzzle.of(
+        "Six devices", "a function `six(data, exchange)`",
+        six, _measure_six, ("Rounds", 10, 6, 5, 3), [
+            (_ring_of_six, "The ring: few bytes, many rounds."),
+            (_tree_of_six, "The tree: few rounds, whole arrays."),
+            (folded, "Two devices are folded, with whole arrays."),
+            ("(i, (i + 3) % 6)", "(i, 5 - i)",
+             "Swap with who has the other half's sum of the same part."),
+            ("part[(i + 1) % 3]] += x", "part[(i + 1) % 3]] = x",
+             "The swap replaces: it has to add."),
+            ("around(-step)", "around(step)",
+             "In a ring, each passes on what has just arrived."),
+            ("around(1 - step)", "around(-step)",
+             "After two rounds, the sum of a half is at the next device."),
+        ],
+    ),
+}

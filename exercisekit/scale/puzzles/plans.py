@@ -1,0 +1,277 @@
+"""Puzzles on plans: who holds what, and who does what when."""
+
+import functools
+import itertools
+
+import numpy
+
+from ...question import shown
+from .puzzle import Puzzle
+
+#: Megabytes of each key.
+KEYS = (12, 7, 8, 7, 11, 2, 10, 9)
+
+
+def place(sizes, servers):
+    """Every way to place them; the first key's server is any."""
+    ways = itertools.product(range(servers), repeat=len(sizes) - 1)
+    ways = ([0, *way] for way in ways)
+    return min(ways, key=lambda way: max(loads(sizes, way, servers)))
+
+
+def loads(sizes, way, servers):
+    """What each server has to hold, if key i is on server `way[i]`."""
+    return [sum(s for s, at in zip(sizes, way) if at == i) for i in range(servers)]
+
+
+def _to_the_lightest(sizes, servers, order):
+    way, held = [0] * len(sizes), [0] * servers
+    for i in order:
+        way[i] = held.index(min(held))
+        held[way[i]] += sizes[i]
+    return way
+
+
+def _largest_first(sizes, servers):
+    order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
+    return _to_the_lightest(sizes, servers, order)
+
+
+def _measure_place(function):
+    way = [*function(list(KEYS), 3)]
+    if len(way) != len(KEYS) or not {*way} <= {0, 1, 2}:
+        yield f"{shown(way)} is not a server, 0 to 2, for each of {len(KEYS)} keys."
+    else:
+        yield max(loads(KEYS, way, 3))
+
+
+#: Of each layer: ticks of its backward, and ticks that its gradient takes on the link.
+BACKWARD, GRADIENTS = (4, 5, 3, 1, 3, 3, 5, 4), (5, 2, 2, 5, 3, 2, 5, 2)
+#: Ticks that each message takes besides.
+LATENCY = 3
+
+
+def hide(backward, gradients, latency):
+    """Every way to cut the layers, from the last on, into buckets."""
+    last, ways = len(backward) - 1, []
+    for cuts in itertools.product([False, True], repeat=last):
+        way = [[last]]
+        for i, new in zip(range(last - 1, -1, -1), cuts):
+            if new:
+                way.append([])
+            way[-1].append(i)
+        ways.append(way)
+    return min(ways, key=lambda way: exposed(way, backward, gradients, latency))
+
+
+def exposed(buckets, backward, gradients, latency):
+    """Ticks that the link goes on after backward; it sends bucket after bucket."""
+    made = numpy.cumsum(backward[::-1])[::-1]  # when each layer's gradient is there
+    free = 0
+    for bucket in buckets:
+        ready = max(made[i] for i in bucket)
+        free = max(free, ready) + latency + sum(gradients[i] for i in bucket)
+    return int(free - made[0])
+
+
+def _up_to(limit):
+    """Fills buckets, from the last layer on, up to `limit` ticks of gradients."""
+
+    def filled(backward, gradients, latency):
+        way = [[]]
+        for i in reversed(range(len(gradients))):
+            if sum(gradients[j] for j in way[-1]) + gradients[i] > limit:
+                way.append([])
+            way[-1].append(i)
+        return [bucket for bucket in way if bucket]
+
+    return filled
+
+
+def _measure_hide(function):
+    way = [[*bucket] for bucket in function(BACKWARD, GRADIENTS, LATENCY)]
+    if sorted(i for bucket in way for i in bucket) != [*range(len(BACKWARD))]:
+        yield f"{shown(way)} does not have each of {len(BACKWARD)} layers once."
+    else:
+        yield exposed(way, BACKWARD, GRADIENTS, LATENCY)
+
+
+#: Devices, micro-batches, and how many a device holds between its F and its W.
+STAGES, BATCHES, HELD = 3, 4, 2
+
+
+def schedule():
+    """Found by a search of all schedules, tick by tick."""
+    return [
+        row.split() for row in (
+            "F0 F1 B0 W0 B1 F2 W1 F3 B2 W2 B3 W3",
+            "F0 F1 B0 W0 B1 W1 F2 F3 B2 W2 B3 W3",
+            "F0 B0 F1 B1 W0 W1 F2 B2 F3 B3 W2 W3",
+        )
+    ]  # fmt: skip
+
+
+def ticks(plan):
+    """(when all is done, what each device holds at most): each does its list in order.
+
+    An entry takes a tick. F waits for F of the device before, B for its own F and the
+    next device's B, W for its own B. Raises `ValueError` where nothing goes on.
+    """
+    done, at, held, now = {(-1, "F"): BATCHES, (len(plan), "B"): BATCHES}, {}, {}, 0
+    while sum(at.values()) < sum(map(len, plan)):
+        ready = []
+        for s, row in enumerate(plan):
+            kind, m = row[at.get(s, 0)] if at.get(s, 0) < len(row) else " 0"
+            needs = {"F": [(s - 1, "F")], "B": [(s, "F"), (s + 1, "B")],
+                     "W": [(s, "B")], " ": [(-9, "F")]}[kind]  # fmt: skip
+            if all(done.get(other, 0) > int(m) for other in needs):
+                ready.append((s, kind))
+        if not ready:
+            raise ValueError(f"nothing goes on after {now} ticks")
+        for s, kind in ready:
+            done[s, kind] = done.get((s, kind), 0) + 1
+            at[s] = at.get(s, 0) + 1
+            holds = done.get((s, "F"), 0) - done.get((s, "W"), 0)
+            held[s] = max(held.get(s, 0), holds)
+        now += 1
+    return now, [held[s] for s in range(len(plan))]
+
+
+def _in_turn(ahead, join="BWF"):
+    """Stage s does `ahead[s]` forwards, then the kinds in `join` in turn."""
+
+    def rows():
+        for first in ahead:
+            row = [f"F{m}" for m in range(first)]
+            for m in range(BATCHES):
+                row += [f"{k}{m + first * (k == 'F')}" for k in join]
+            yield [entry for entry in row if int(entry[1:]) < BATCHES]
+
+    return lambda: [*rows()]
+
+
+def _measure_schedule(function):
+    plan = [[*row] for row in function()]
+    whole = sorted(f"{kind}{m}" for kind in "FBW" for m in range(BATCHES))
+    wrong = [s for s, row in enumerate(plan) if sorted(row) != whole]
+    if wrong or len(plan) != STAGES:
+        yield f"{len(plan)} lists; not all of F0 to W{BATCHES - 1} once in {wrong}."
+    else:
+        now, held = ticks(plan)
+        full = f"The devices hold up to {shown(held)} micro-batches; {HELD} is allowed."
+        yield full if max(held) > HELD else now
+
+
+#: Of each layer: ticks of its forward, gigabytes of its states, and of its activations.
+LAYERS = ((4, 1, 1), (1, 3, 1), (4, 3, 2), (2, 4, 1), (3, 1, 3),
+          (1, 1, 3), (1, 2, 3), (4, 4, 1), (1, 3, 1), (2, 1, 1))  # fmt: skip
+#: Gigabytes of each device.
+CAP = 16
+
+
+def fit(layers, cap):
+    """For each stage that there can be, the best choice of what to compute again."""
+
+    @functools.lru_cache(None)
+    def best(first, last, held):
+        inside = range(first, last)
+        ways = [w for r in range(len(inside) + 1)
+                for w in itertools.combinations(inside, r)]  # fmt: skip
+        costs = [(*stage(layers, inside, way, held), way) for way in ways]
+        return min(
+            ((t, way) for t, gb, way in costs if gb <= cap), default=(numpy.inf, ())
+        )
+
+    plans = []
+    for cuts in itertools.combinations(range(1, len(layers)), 3):
+        ends = [0, *cuts, len(layers)]
+        each = [best(*ends[s : s + 2], 4 - s) for s in range(4)]
+        again = [i for _, way in each for i in way]
+        plans.append((max(t for t, _ in each), [*cuts], again))
+    return min(plans)[1:]
+
+
+def stage(layers, inside, again, held):
+    """(ticks, gigabytes) of a stage with the layers `inside`; some compute `again`.
+
+    Backward takes twice as long as forward. Activations of `held` micro-batches are
+    there at a time, but of layers that compute again only the largest, once.
+    """
+    at = [i for i in inside if i in again]
+    took = sum(3 * layers[i][0] for i in inside) + sum(layers[i][0] for i in at)
+    kept = held * sum(layers[i][2] for i in inside if i not in again)
+    largest = max((layers[i][2] for i in at), default=0)
+    return took, sum(layers[i][1] for i in inside) + kept + largest
+
+
+def _cut_at(cuts, again):
+    return lambda layers, cap: (list(cuts), list(again))
+
+
+def _measure_fit(function):
+    cuts, again = function(LAYERS, CAP)
+    ends = [0, *cuts, len(LAYERS)]
+    if len(cuts) != 3 or sorted({*ends}) != ends:
+        yield f"{shown(cuts)} are not three cuts between {len(LAYERS)} layers."
+        return
+    each = [stage(LAYERS, range(*ends[s : s + 2]), again, 4 - s) for s in range(4)]
+    full = [f"device {s} needs {gb} GB" for s, (_, gb) in enumerate(each) if gb > CAP]
+    yield f"Of {CAP} GB, {', '.join(full)}." if full else max(t for t, _ in each)
+
+
+QUESTIONS = {
+    2: Puzzle.of(
+        "Keys over servers", "a function `place(sizes, servers)`",
+        place, _measure_place, ("MB on the busiest server", 29, 23, 22, 22), [
+            (lambda sizes, servers: [i % servers for i in range(len(sizes))],
+             "Keys in turn, whatever their size: so does a rule that knows no sizes."),
+            (lambda sizes, servers: _to_the_lightest(sizes, servers, range(len(sizes))),
+             "In the given order, a large key comes late and finds no room."),
+            (_largest_first,
+             "The largest first is a good habit, and not the best for these."),
+            (lambda sizes, servers: [0] * len(sizes), "That is a single server."),
+            (lambda sizes, servers: [0, 0, 0, 1, 1, 1, 2, 2],
+             "Neighbours together: nothing says that the best shares are intervals."),
+            (lambda sizes, servers: loads(sizes, place(sizes, servers), servers),
+             "These are megabytes. Asked is a server for each key."),
+        ],
+    ),
+    7: Puzzle.of(
+        "Hide this exchange", "a function `hide(backward, gradients, latency)`",
+        hide, _measure_hide, ("Ticks after backward", 29, 16, 14, 14), [
+            (_up_to(99), "One bucket begins when backward is over."),
+            (_up_to(0), "A bucket for each layer pays the latency eight times."),
+            (_up_to(7), "Of about one size: the last need not be like the first."),
+            (lambda *given: [[7, 6, 5, 4, 3, 2], [1, 0]],
+             "The first message begins late, and then the link has no pause."),
+            (lambda *given: [[0, 1, 2], [3, 4, 5], [6, 7]],
+             "Backward begins at the last layer: the first bucket waits for all."),
+            ("range(last - 1, -1, -1)", "range(last - 1, 0, -1)",
+             "Layer 0 has a gradient, too."),
+        ],
+    ),
+    10: Puzzle.of(
+        "A schedule in little memory", "a function `schedule()`",
+        schedule, _measure_schedule, ("Ticks", 28, 18, 17, 17), [
+            (_in_turn((1, 1, 1)), "One micro-batch at a time through all devices."),
+            (_in_turn((2, 2, 1)), "W right behind B makes the device before wait."),
+            (_in_turn((3, 2, 1)), "1F1B needs more memory on the first device."),
+            (_in_turn((4, 4, 4)), "GPipe holds all of them."),
+            (_in_turn((2, 2, 2), "WBF"), "W of a micro-batch comes behind its B."),
+            (_in_turn((2, 2, 2), "BF"), "Weights need their gradients, too."),
+        ],
+    ),
+    11: Puzzle.of(
+        "Ten layers on four devices", "a function `fit(layers, cap)`",
+        fit, _measure_fit, ("Ticks of the slowest stage", 28, 22, 21, 21), [
+            (_cut_at((1, 3, 7), range(10)),
+             "Equal times, and all computed again: it fits, and costs a third more."),
+            (_cut_at((1, 3, 7), ()), "The cut of equal times does not fit as it is."),
+            (_cut_at((1, 3, 7), (4, 5, 6)),
+             "As little again as fits this cut: another cut may need less."),
+            (_cut_at((2, 5, 8), ()), "Equal numbers of layers do not fit."),
+            (_cut_at((2, 4, 6), ()), "All that can be done without computing again."),
+            (_cut_at((2, 4, 10), ()), "The last stage is empty."),
+        ],
+    ),
+}

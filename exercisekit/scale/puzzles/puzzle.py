@@ -1,0 +1,45 @@
+"""What a puzzle is: a task whose result is right, and whose steps are counted."""
+
+from dataclasses import dataclass
+
+from ...question import Note, Task
+
+
+@dataclass(frozen=True)
+class Puzzle(Task):
+    """Code that is right, and counted: `unit`, at most `target` of it, `best` known.
+
+    `first` is the count of the obvious first attempt, the first of `wrong`. A count
+    below `least` cannot be: the code reads what nobody sent it.
+    """
+
+    title: str = ""
+    unit: str = ""
+    first: int = 0
+    target: int = 0
+    best: int = 0
+    least: int = 0
+
+    @classmethod
+    def of(cls, title, asked, right, measure, counts, wrong):
+        """`measure` takes the learner's function and yields what is not right, or the
+        count; `counts` are the unit, and those of the first attempt, the
+        target, the best known, and the least there is.
+        """
+        unit, _, target, best, least = counts
+        asked = f"{asked}. {unit}: at most {target}; the best known is {best}"
+
+        def judge(function):
+            for found in measure(function):
+                if isinstance(found, str):
+                    yield found
+                elif found < least:
+                    yield (f"{unit}: {found}, and {least} is the least that there is: "
+                           "does it read what it was not sent?")  # fmt: skip
+                elif found > target:
+                    yield f"Right so far. {unit}: {found}; the target is {target}."
+                else:
+                    yield Note(f"{unit}: {found}; the target was {target}, "
+                               f"the best known is {best}.")  # fmt: skip
+
+        return cls(asked, right, wrong, 0.0, judge, title, *counts)

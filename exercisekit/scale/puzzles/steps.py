@@ -1,0 +1,301 @@
+"""Puzzles on steps: waits, changed lines, forward steps, probes."""
+
+import difflib
+import functools
+import itertools
+
+import numpy
+
+from ...question import shown
+from .puzzle import Puzzle
+
+
+def epoch_loss(step, batches):
+    """Each device adds up its own; one number is read."""
+    sums = [sum(losses) for losses in zip(*map(step, batches))]
+    there = sums[0].ctx
+    return float(sum(x.as_in_ctx(there) for x in sums))
+
+
+def _reads_each(step, batches):
+    return sum(float(loss) for batch in batches for loss in step(batch))
+
+
+def _reads_each_batch(step, batches):
+    pairs = map(step, batches)
+    return sum(float(a + b.as_in_ctx(a.ctx)) for a, b in pairs)
+
+
+def _measure_epoch_loss(function):
+    from mxnet import np
+
+    from d2l_ext.data_parallel.diagnose import blocking_calls
+    from d2l_ext.devices import try_all_devices
+
+    made = [[np.array([float(b * (i + 1))], ctx=device)
+             for i, device in enumerate(try_all_devices(2))]
+            for b in range(8)]  # fmt: skip
+    with blocking_calls() as waits:
+        found = function(lambda batch: made[batch], range(8))
+    if not isinstance(found, float):
+        yield f"It gives {type(found).__name__}, and not a number that Python has."
+    elif found != 84:
+        yield f"The losses are 84 together, and not {found:g}."
+    else:
+        yield len(waits)
+
+
+#: Trains on several devices, and one line is wrong.
+TRAINER = """\
+def allreduce(data):
+    for other in data[1:]:
+        data[0] += other
+    for other in data[1:]:
+        other = data[0]
+
+def train(w, shards, lr, momentum, steps):
+    copies = [w.copy() for _ in shards]
+    speeds = [numpy.zeros_like(w) for _ in shards]
+    n = sum(len(y) for X, y in shards)
+    for _ in range(steps):
+        grads = [X.T @ (X @ c - y) / n for c, (X, y) in zip(copies, shards)]
+        allreduce(grads)
+        for c, v, g in zip(copies, speeds, grads):
+            v *= momentum
+            v += g
+            c -= lr * v
+    return copies"""
+
+
+def mend(lines):
+    """Line 5 only gives the sum another name; nothing is copied."""
+    return [*lines[:4], "        other[:] = data[0]", *lines[5:]]
+
+
+def _measure_mend(function):
+    lines = TRAINER.splitlines()
+    mended = [*function(list(lines))]
+    names = {"numpy": numpy}
+    exec("\n".join(mended), names)  # noqa: S102 - the learner's, as all of this
+    random = numpy.random.RandomState(0)
+    X, y = random.randn(9, 2).round(1), random.randn(9).round(1)
+    right = True
+    for ends in ([9], [4, 8], [2, 3, 9]):
+        cut = [slice(a, b) for a, b in zip([0, *ends], ends)]
+        shards = [(X[s].copy(), y[s].copy()) for s in cut]
+        found = names["train"](numpy.ones(2), shards, 0.1, 0.5, 3)
+        w, v = numpy.ones(2), numpy.zeros(2)
+        whole, of = X[: ends[-1]], y[: ends[-1]]
+        for _ in range(3):
+            v = 0.5 * v + whole.T @ (whole @ w - of) / ends[-1]
+            w = w - 0.1 * v
+        if len(found) != len(ends) or not numpy.allclose(found, w):
+            right = False
+            yield (f"{len(ends)} shards, 3 steps: the copies are "
+                   f"{shown([numpy.round(c, 3).tolist() for c in found])}, and one "
+                   f"device has {shown(w.round(3).tolist())}.")  # fmt: skip
+    if right:
+        codes = difflib.SequenceMatcher(None, lines, mended, autojunk=False)
+        yield sum(max(b - a, d - c) for op, a, b, c, d in codes.get_opcodes()
+                  if op != "equal")  # fmt: skip
+
+
+class Tape:
+    """A chain of layers that counts forward steps, and keeps few activations.
+
+    `at` is the activation at hand: 0 is the input, which is always there.
+    """
+
+    def __init__(self, layers, slots):
+        self.slots, self.left = slots, layers
+        self.at, self.kept, self.steps = 0, {0}, 0
+
+    def forward(self):
+        """From the activation at hand, compute the next."""
+        if self.at >= self.left:
+            raise ValueError(f"layer {self.at + 1} has gone back already")
+        self.at, self.steps = self.at + 1, self.steps + 1
+
+    def keep(self):
+        """Put the activation at hand into a slot."""
+        if len(self.kept | {self.at}) > self.slots + 1:
+            raise ValueError(f"no slot is free for {self.at}: {sorted(self.kept)}")
+        self.kept.add(self.at)
+
+    def drop(self, i):
+        """Free the slot of activation i."""
+        self.kept.remove(i)
+
+    def back_to(self, i):
+        """Take activation i, which is kept."""
+        if i not in self.kept:
+            raise ValueError(f"activation {i} is not kept, only {sorted(self.kept)}")
+        self.at = i
+
+    def backward(self):
+        """Of the last layer that is left; its input must be at hand."""
+        if self.at != self.left - 1:
+            raise ValueError(f"layer {self.left} needs {self.left - 1}, not {self.at}")
+        self.left -= 1
+
+
+def undo(tape, layers, slots):
+    """What to keep next is looked up in a table of the fewest steps."""
+
+    @functools.lru_cache(None)
+    def fewest(n, s):  # steps for n layers with s slots, and what to keep
+        if n == 1 or s == 0:
+            return n * (n - 1) // 2, 0
+        keep = range(1, n)
+        return min((j + fewest(n - j, s - 1)[0] + fewest(j, s)[0], j) for j in keep)
+
+    def go(first, s):  # what is left from activation `first` on
+        while tape.left > first:
+            ahead = fewest(tape.left - first, s)[1]
+            tape.back_to(first)
+            while tape.at < (first + ahead if ahead else tape.left - 1):
+                tape.forward()
+            if ahead:
+                tape.keep()
+                go(first + ahead, s - 1)
+                tape.drop(first + ahead)
+            else:
+                tape.backward()
+
+    go(0, slots)
+
+
+def _from_kept(*kept):
+    """Keeps these activations on the way, and starts again from the nearest."""
+
+    def backwards(tape, layers, slots):
+        for to in reversed(range(layers)):
+            tape.back_to(max(i for i in tape.kept if i <= to))
+            while tape.at < to:
+                tape.forward()
+                if tape.at in kept and to == layers - 1:
+                    tape.keep()
+            tape.backward()
+
+    return backwards
+
+
+def _measure_undo(function):
+    tape = Tape(12, 2)
+    function(tape, 12, 2)
+    yield f"{tape.left} layers have not gone back." if tape.left else tape.steps
+
+
+def two_slow(probe, n):
+    """Always the group that halves the pairs that are left."""
+    left = [*itertools.combinations(range(n), 2)]
+    groups = [set(g) for k in range(1, n) for g in itertools.combinations(range(n), k)]
+    while len(left) > 1:
+        hit = [sum(not group.isdisjoint(p) for p in left) for group in groups]
+        group = min(zip(hit, groups), key=lambda g: abs(2 * g[0] - len(left)))[1]
+        slow = probe(sorted(group))
+        left = [pair for pair in left if slow != group.isdisjoint(pair)]
+    return left[0]
+
+
+def _one_by_one(probe, n):
+    found = [i for i in range(n - 1) if probe([i])]
+    return tuple(found if len(found) == 2 else [*found, n - 1])
+
+
+def _halves(probe, among):
+    """One slow device among these."""
+    while len(among) > 1:
+        half = among[: len(among) // 2]
+        among = half if probe(half) else among[len(half) :]
+    return among[0]
+
+
+def _halves_twice(probe, n):
+    first = _halves(probe, [*range(n)])
+    return first, _halves(probe, [i for i in range(n) if i != first])
+
+
+def _halves_once(probe, n):
+    first = _halves(probe, [*range(n)])
+    return first, first + 1
+
+
+def _measure_two_slow(function):
+    most = 0
+    for pair in itertools.combinations(range(10), 2):
+        probes = []
+
+        def probe(group, pair=pair, probes=probes):
+            probes.append(group)
+            return not {*pair}.isdisjoint(group)
+
+        found = function(probe, 10)
+        if not isinstance(found, (tuple, list)) or tuple(sorted(found)) != pair:
+            yield f"Devices {pair[0]} and {pair[1]} are slow; it finds {shown(found)}."
+            return
+        most = max(most, len(probes))
+    yield most
+
+
+QUESTIONS = {
+    1: Puzzle.of(
+        "One wait", "a function `epoch_loss(step, batches)`",
+        epoch_loss, _measure_epoch_loss, ("Blocking calls", 16, 1, 1, 1), [
+            (_reads_each, "Each loss is read as soon as it is asked for."),
+            (_reads_each_batch, "That still waits for each batch before the next."),
+            ("float(sum(x.as_in_ctx(there) for x in sums))",
+             "sum(float(x) for x in sums)",
+             "Each device's sum is read by itself: let one device add both."),
+            ("float(sum", "(sum", "An array is a promise: the caller has to wait."),
+            ("[sum(losses)", "[losses[-1]", "That is the last batch alone."),
+            ("for x in sums)", "for x in sums[:1])",
+             "That leaves out the second device."),
+        ],
+    ),
+    3: Puzzle.of(
+        "The wrong line", "a function `mend(lines)`",
+        mend, _measure_mend, ("Changed lines", 2, 1, 1, 1), [
+            (lambda lines: [*lines[:3], "    for i in range(1, len(data)):",
+                            "        data[i] = data[0]", *lines[5:]],
+             "One line is wrong: mend it where it is."),
+            ("other[:] = data[0]", "other = data[0].copy()",
+             "A copy, and still only a new name: what is in the list stays as it was."),
+            ("other[:] = data[0]", "data[0] = other", "That loses the sum."),
+            ("other[:] = data[0]", "other += data[0]",
+             "Each adds its own gradient once more."),
+            ("other[:] = data[0]", "other[:] = data[0] / len(data)",
+             "Line 12 has divided by all examples already."),
+            (lambda lines: [*lines[:17], "    return [copies[0]] * len(copies)"],
+             "That hides it: the others' gradients come from stale copies."),
+        ],
+    ),
+    8: Puzzle.of(
+        "Twelve layers, two slots", "a function `undo(tape, layers, slots)`",
+        undo, _measure_undo, ("Forward steps", 66, 22, 21, 21), [
+            (_from_kept(), "Nothing is kept: each layer begins at the input again."),
+            (_from_kept(4, 8), "Equal parts, and a slot that is free stays empty."),
+            (_from_kept(6, 9), "Halves, and a slot that is free stays empty."),
+            (_from_kept(3, 6, 9), "Three slots would do it."),
+            ("                tape.drop(first + ahead)\n", "",
+             "What has gone back is still in its slot."),
+            ("keep = range(1, n)", "keep = [1]",
+             "Slots at the very beginning save little."),
+            ("while tape.left > first", "if tape.left > first",
+             "The layers before the kept one are left."),
+        ],
+    ),
+    9: Puzzle.of(
+        "Two stragglers", "a function `two_slow(probe, n)`",
+        two_slow, _measure_two_slow, ("Probes at worst", 9, 7, 6, 6), [
+            (_one_by_one, "One device at a time: a group says more."),
+            (_halves_twice,
+             "The second search forgets what the first said of both."),
+            (_halves_once, "The second need not be the next."),
+            (lambda probe, n: _halves(probe, [*range(n)]), "There are two of them."),
+            ("slow != group.isdisjoint(pair)", "slow == {*pair}.issubset(group)",
+             "A group is slow when one of the two is in it."),
+            ("return left[0]", "return left", "Asked are two devices, not pairs."),
+        ],
+    ),
+}
