@@ -18,7 +18,7 @@ import copy
 import tracemalloc
 from contextlib import contextmanager
 
-from .question import Note, plain, raises, same, shown
+from .question import Note, by_cases, of_case, plain, same, shown
 
 ROUNDS = "{} round{s}"
 SENT = "the busiest device sends {} number{s}"
@@ -69,7 +69,7 @@ class Counts(dict):
         return given
 
     @contextmanager
-    def memory(self, unit, name=PEAK):
+    def memory(self, unit):
         """Count the most that Python and NumPy take inside, in `unit`s of bytes.
 
         `unit` is an array's bytes: rounded to tenths, the number is the same on every
@@ -89,10 +89,10 @@ class Counts(dict):
             most = tracemalloc.get_traced_memory()[1] - before
             if not tracing:
                 tracemalloc.stop()
-            self[name] = round(most / unit, 1)
+            self[PEAK] = round(most / unit, 1)
 
     @contextmanager
-    def waits(self, name=WAITS):
+    def waits(self):
         """Count the calls that wait for MXNet's engine: asnumpy, float, waitall, …"""
         from d2l_ext.data_parallel.diagnose import blocking_calls  # loads MXNet
 
@@ -100,7 +100,7 @@ class Counts(dict):
             try:
                 yield
             finally:
-                self[name] = len(waits)
+                self[WAITS] = len(waits)
 
 
 def counted(right, run, words, cases, about=(), tolerance=0.0):
@@ -113,29 +113,20 @@ def counted(right, run, words, cases, about=(), tolerance=0.0):
     of the last case are told.
     """
 
-    def judge(function):
-        for case in cases:
-            said = words.format(*case)
-            enough, counts = Counts(), Counts()
-            expected = run(right, enough, *copy.deepcopy(case))
-            try:
-                found = run(function, counts, *copy.deepcopy(case))
-            except MemoryError:
-                raise
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise all
-                yield f"{said}: it {raises(error)}"
-                continue
-            used = [(name, counts.get(name, 0), enough.get(name, 0)) for name in about]
-            if apart := difference(found, expected, tolerance):
-                yield f"{said}: {apart}."
-            elif not all(same(plain(now), plain(then)) for now, then in counts.kept):
-                yield f"{said}: it changes what it is given."
-            elif any(n > least or n == 0 < least for _, n, least in used):
-                yield f"{said}: {told(counts, enough)}."
-        if enough:
-            yield Note(f"{said}: {told(counts, enough)}.")
+    def problem(function, *case):
+        enough, counts = Counts(), Counts()
+        expected = run(right, enough, *copy.deepcopy(case))
+        found = run(function, counts, *case)
+        used = [(counts.get(name, 0), enough.get(name, 0)) for name in about]
+        if apart := difference(found, expected, tolerance):
+            return f"{apart}."
+        if not all(same(plain(now), plain(then)) for now, then in counts.kept):
+            return "it changes what it is given."
+        if any(n > least or n == 0 < least for n, least in used):
+            return f"{told(counts, enough)}."
+        return Note(f"{of_case(words, case)}: {told(counts, enough)}." * bool(enough))
 
-    return judge
+    return by_cases(problem, words, cases)
 
 
 def told(counts, enough):

@@ -76,52 +76,56 @@ def edited(function, old, new):
     return names[function.__name__]
 
 
-def compared(right, cases, tolerance=0.0):
-    """A judge: calls the learner's function with each of `cases`, the smallest first.
-
-    A case is a tuple of arguments; each function gets copies of its own. What comes
-    back must be what `right` gives: numbers up to a relative `tolerance`, in lists,
-    tuples and arrays. The first case that fails is told, and a write into an argument.
-    """
-
-    def judge(function):
-        for case in cases:
-            given, kept = copy.deepcopy(case), copy.deepcopy(case)
-            said = f"{right.__name__}({', '.join(map(shown, kept))})"
-            try:
-                found, expected = function(*given), right(*copy.deepcopy(case))
-            except MemoryError:
-                raise
-            except Exception as error:  # noqa: BLE001 - the learner's may raise anything
-                yield f"{said} {raises(error)}"
-                continue
-            if not same(plain(found), plain(expected), tolerance):
-                yield f"{said} gives {shown(found)}, and not {shown(expected)}."
-            elif not same(plain(given), plain(kept)):
-                yield f"{said} is right, but it changes what it is given."
-
-    return judge
-
-
 def by_cases(problem, words, cases):
     """A judge: what `problem(function, *case)` says of each of `cases`, if anything.
 
     A case is a tuple, the smallest is the first, and each call gets copies. `words`
     say a case, before what is wrong with it: "{} devices". What the function raises
-    is told in the same way.
+    is told in the same way, and a write into what it is given. A `Note` is told of
+    the last case.
     """
 
     def judge(function):
+        note = ""
         for case in cases:
+            given, said = copy.deepcopy(case), of_case(words, case)
             try:
-                said = problem(function, *copy.deepcopy(case))
+                found = problem(function, *given)
             except MemoryError:
                 raise
-            except Exception as error:  # noqa: BLE001 - the learner's may raise anything
-                said = f"it {raises(error)}"
-            yield f"{words.format(*map(shown, case))}: {said}" if said else ""
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's
+                yield f"{said}: it {raises(error)}"
+                continue
+            if not same(plain(given), plain(case)):
+                yield f"{said}: it changes what it is given."
+            elif isinstance(found, Note):
+                note = found
+            elif found:
+                yield f"{said}: {found}"
+        yield note
 
     return judge
+
+
+def of_case(words, case):
+    """`words` with what a case has, in short."""
+    return words.format(*(x if isinstance(x, int) else shown(x) for x in case))
+
+
+def compared(right, cases, tolerance=0.0):
+    """A judge: what comes back must be what `right` gives for each of `cases`.
+
+    Numbers up to a relative `tolerance`, in lists, tuples, dictionaries and arrays.
+    """
+
+    def problem(function, *given):
+        expected, found = right(*copy.deepcopy(given)), function(*given)
+        if same(plain(found), plain(expected), tolerance):
+            return ""
+        return f"it gives {shown(found)}, and not {shown(expected)}."
+
+    call = f"{right.__name__}({', '.join(['{}'] * len(cases[0]))})"
+    return by_cases(problem, call, cases)
 
 
 def raises(error):
@@ -163,8 +167,9 @@ def same(answer, expected, tolerance=0.0):
             and all(same(answer[key], expected[key], tolerance) for key in expected)
         )
     # A little room always: 0.1 + 0.2 is an answer of 0.3.
-    return isinstance(answer, Number) and math.isclose(
-        answer, expected, rel_tol=max(tolerance, 1e-9), abs_tol=1e-12
+    return isinstance(answer, Number) and (
+        math.isclose(answer, expected, rel_tol=max(tolerance, 1e-9), abs_tol=1e-12)
+        or math.isnan(answer) and math.isnan(expected)
     )
 
 

@@ -79,9 +79,10 @@ def test_memory_is_counted_in_arrays_and_small_ones_are_not():
         del three[1:]
         numpy.ones(100_000)
     assert counts == {PEAK: 3.0} and not tracemalloc.is_tracing()
-    with counts.memory(unit=8, name="small"):
+    small = Counts()
+    with small.memory(unit=8):
         numpy.ones(1)
-    assert "small" not in counts
+    assert small == {}
 
 
 def test_memory_is_counted_beside_what_the_reader_traces():
