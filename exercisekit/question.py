@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from numbers import Number
 from pathlib import Path
 
+import numpy
+
 NOT_YET = "no answer yet."
 #: What the learner's code may take: seconds, and bytes beside what is there already.
 SECONDS, ROOM = 10, 4 << 30
@@ -211,8 +213,9 @@ def _judged(task, answer):
 def _verdict(task, function):
     """What is not right with `function`, and notes: a list."""
     try:
-        found = task.judge(function)
-        return list(filter(None, [found] if isinstance(found, str) else found))
+        with numpy.errstate(all="ignore"):  # what overflows, the judge tells
+            found = task.judge(function)
+            return list(filter(None, [found] if isinstance(found, str) else found))
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything

@@ -1,6 +1,6 @@
 """Exercises of the chapter *Unreliable networks*."""
 
-from ..question import Question, Task, compared
+from ..question import Question, Task, by_cases, compared
 
 
 class Server:
@@ -15,21 +15,12 @@ class Server:
         self.seen.add(message)
 
 
-def _judge_server(kind):
-    for messages, right in [
-        ([(0, 0, 3)], 3),
-        ([(0, 0, 3), (1, 0, 4)], 7),
-        ([(0, 0, 3), (1, 0, 4), (1, 0, 4)], 7),
-        ([(0, 0, 3), (0, 1, 3)], 6),
-        ([(0, 0, 3), (0, 1, 5), (0, 0, 3)], 8),
-        ([(0, 1, 5), (0, 0, 3)], 8),
-        ([(0, 2, 5), (1, 2, 5), (0, 0, 3), (1, 2, 5), (0, 2, 5)], 13),
-    ]:
-        server = kind()
-        for message in messages:
-            server.take(*message)
-        if server.total != right:
-            yield f"After {messages}, the total is {server.total}, not {right}."
+def _judge_server(kind, messages, right):
+    server = kind()
+    for message in messages:
+        server.take(*message)
+    wrong = f"the total is {server.total}, not {right}."
+    return "" if server.total == right else wrong
 
 
 def seconds(sizes, mbit, workers, servers, ratio, pulls):
@@ -69,7 +60,12 @@ QUESTIONS = {
              ", seen=set()):\n        self.total, self.seen = 0, seen",
              "Two servers share one memory: make it in `__init__`."),
         ],
-        judge=_judge_server,
+        judge=by_cases(_judge_server, "After {0}", [
+            ([(0, 0, 3)], 3), ([(0, 0, 3), (1, 0, 4)], 7),
+            ([(0, 0, 3), (1, 0, 4), (1, 0, 4)], 7), ([(0, 0, 3), (0, 1, 3)], 6),
+            ([(0, 0, 3), (0, 1, 5), (0, 0, 3)], 8), ([(0, 1, 5), (0, 0, 3)], 8),
+            ([(0, 2, 5), (1, 2, 5), (0, 0, 3), (1, 2, 5), (0, 2, 5)], 13),
+        ]),
     ),
     3: Question(
         "a number of servers",

@@ -1,6 +1,6 @@
 """Exercises of the chapter *Data parallelism from scratch*."""
 
-from ..question import Question, Task, compared
+from ..question import Question, Task, by_cases, compared
 
 
 def whole_mean(means, sizes):
@@ -18,19 +18,15 @@ def shares(n, speeds):
     return sizes
 
 
-def _judge_shares(function):
-    for n, speeds in (
-        (5, [1]), (5, [1, 1]), (8, [99, 1]), (11, [1] * 4), (100, [4, 2, 1]),
-        (256, [3, 1]),
-    ):  # fmt: skip
-        found = list(function(n, speeds))
-        said = f"{n} examples, speeds {speeds}: {found}"
-        if sum(found) != n:
-            yield f"{said} are {sum(found)} examples."
-        elif min(found) < 1:
-            yield f"{said} leave a device without an example."
-        elif any(abs(b - n * v / sum(speeds)) > 1 for b, v in zip(found, speeds)):
-            yield f"{said} are not in proportion."
+def _judge_shares(function, n, speeds):
+    found = list(function(n, speeds))
+    if sum(found) != n:
+        return f"{found} are {sum(found)} examples."
+    if min(found) < 1:
+        return f"{found} leave a device without an example."
+    if any(abs(b - n * v / sum(speeds)) > 1 for b, v in zip(found, speeds)):
+        return f"{found} are not in proportion."
+    return ""
 
 
 QUESTIONS = {
@@ -92,6 +88,9 @@ QUESTIONS = {
              "The slow ones get most: that is in proportion to the time of an "
              + "example, and not to the speed."),
         ],
-        judge=_judge_shares,
+        judge=by_cases(_judge_shares, "{} examples, speeds {}", [
+            (5, [1]), (5, [1, 1]), (8, [99, 1]), (11, [1] * 4), (100, [4, 2, 1]),
+            (256, [3, 1]),
+        ]),
     ),
 }

@@ -7,7 +7,7 @@ import time
 from numbers import Number
 
 from ..counts import WAITS, counted
-from ..question import Question, Task, compared, raises, shown
+from ..question import Question, Task, by_cases, compared, raises, shown
 
 
 def mean_loss(losses):
@@ -88,38 +88,34 @@ def _try_ahead(function, depth, told):
         called.append(len(called))
         return called[-1] if len(called) < 8 else 1 // 0
 
-    got, said = [], f"depth {depth}: "
+    got = []
     try:
         take = function(load, depth)
         got.append(take())
         if not _soon(lambda: len(called) > depth, 0.3):
-            return told(f"{said}after one result, load was called {len(called)} "
-                        "times, and not ahead.")  # fmt: skip
+            return told(f"after one result, load was called {len(called)} times, "
+                        "and not ahead.")  # fmt: skip
         if _soon(lambda: len(called) > depth + 2, 0.05):
-            return told(f"{said}load was called {len(called)} times when one result "
-                        "was taken.")  # fmt: skip
+            return told(f"load was called {len(called)} times when one result was "
+                        "taken.")  # fmt: skip
         for _ in range(7):
             got.append(take())
     except ZeroDivisionError:
         right = got == [*range(7)]
-        return told("" if right else f"{said}the results are {got}, and then an error.")
+        return told("" if right else f"the results are {got}, and then an error.")
     except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
-        return told(f"{said}it {raises(error)}")
-    return told(f"{said}the results are {shown(got[:7])}, and nothing is raised.")
+        return told(f"it {raises(error)}")
+    return told(f"the results are {shown(got[:7])}, and nothing is raised.")
 
 
-def _judge_ahead(function):
-    for depth in (2, 1):
-        said = queue.Queue()
-        given = (function, depth, said.put)
-        threading.Thread(target=_try_ahead, args=given, daemon=True).start()
-        try:
-            problem = said.get(timeout=1)
-        except queue.Empty:
-            problem = f"depth {depth}: where load raises an error, it waits for ever."
-        if problem:
-            return problem
-    return ""
+def _judge_ahead(function, depth):
+    said = queue.Queue()
+    given = (function, depth, said.put)
+    threading.Thread(target=_try_ahead, args=given, daemon=True).start()
+    try:
+        return said.get(timeout=1)
+    except queue.Empty:
+        return "where load raises an error, it waits for ever."
 
 
 QUESTIONS = {
@@ -188,6 +184,6 @@ QUESTIONS = {
              "The thread ended with the error, and nobody was told: put it into the "
              + "queue."),
         ],
-        judge=_judge_ahead,
+        judge=by_cases(_judge_ahead, "depth {}", [(2,), (1,)]),
     ),
 }

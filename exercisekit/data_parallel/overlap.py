@@ -2,25 +2,22 @@
 
 from d2l_ext.data_parallel import overlap
 
-from ..question import Question, Task, compared
+from ..question import Question, Task, by_cases, compared
 
 
-def _judge_fill(function):
-    for sizes, limit in (
-        ([3], 5), ([1, 1, 1], 3), ([1, 9, 1], 5), ([2, 1, 2], 6), ([4, 2, 3, 1, 5], 5),
-    ):  # fmt: skip
-        found = [list(bucket) for bucket in function(list(sizes), limit)]
-        said = f"Sizes {sizes}, limit {limit}: {found}"
-        right = overlap.fill_buckets(sizes, limit)
-        full = [sum(sizes[i] for i in b) for b in found if len(b) > 1]
-        if sorted(i for bucket in found for i in bucket) != list(range(len(sizes))):
-            yield f"{said} does not have each parameter once."
-        elif [i for b in reversed(found) for i in b] != list(range(len(sizes))):
-            yield f"{said} does not begin with the last parameters, in order."
-        elif any(size > limit for size in full):
-            yield f"{said} has a bucket of {max(full)}."
-        elif len(found) > len(right):
-            yield f"{said} has {len(found)} buckets, and not {len(right)}."
+def _judge_fill(function, sizes, limit):
+    found = [list(bucket) for bucket in function(sizes, limit)]
+    enough = len(overlap.fill_buckets(sizes, limit))
+    full = [sum(sizes[i] for i in b) for b in found if len(b) > 1]
+    if sorted(i for bucket in found for i in bucket) != list(range(len(sizes))):
+        return f"{found} does not have each parameter once."
+    if [i for b in reversed(found) for i in b] != list(range(len(sizes))):
+        return f"{found} does not begin with the last parameters, in order."
+    if any(size > limit for size in full):
+        return f"{found} has a bucket of {max(full)}."
+    if len(found) > enough:
+        return f"{found} has {len(found)} buckets, and not {enough}."
+    return ""
 
 
 def exposed(ready, takes):
@@ -74,7 +71,10 @@ QUESTIONS = {
             ("room = limit", "room = limit - sizes[i]",
              "The first parameter of each bucket is deducted twice."),
         ],
-        judge=_judge_fill,
+        judge=by_cases(_judge_fill, "Sizes {}, limit {}", [
+            ([3], 5), ([1, 1, 1], 3), ([1, 9, 1], 5), ([2, 1, 2], 6),
+            ([4, 2, 3, 1, 5], 5),
+        ]),
     ),
     3: Task(
         "a function `exposed(ready, takes)`",

@@ -1,10 +1,12 @@
 """Exercises of the chapter *Gradient compression*."""
 
+from math import inf, nan
+
 import numpy
 
 from d2l_ext.kvstore import compression
 
-from ..question import Question, Task, compared, shown
+from ..question import Question, Task, by_cases, compared
 
 
 def _values(codes, t):
@@ -35,23 +37,16 @@ def safe_sender(t):
     return compress
 
 
-def _judge_safe(function):
-    nan, inf = float("nan"), float("inf")
-    for gradients in ([[0.5, -0.5]], [[0.3, -0.3], [0.3, -0.3]],
-                      [[nan, 0.3], [0.4, 0.4], [0.7, -1.0]],
-                      [[inf, 0.3], [-1.0, 0.3], [-1.0, 0.3]]):  # fmt: skip
-        with numpy.errstate(all="ignore"):
-            compress, ours, seen = function(0.5), safe_sender(0.5), []
-            for gradient in gradients:
-                given = numpy.array(gradient)
-                found = [int(code) for code in compress(given)[0]]
-                right = ours(numpy.array(gradient))[0]
-                seen.append(shown(gradient))
-                if found != right:
-                    yield (f"After {' and '.join(seen)} the codes are {found}, and not "
-                           f"{right}.")  # fmt: skip
-                if not numpy.array_equal(given, gradient, equal_nan=True):
-                    yield f"After {' and '.join(seen)}, the gradient itself is changed."
+def _judge_safe(function, gradients):
+    compress, ours = function(0.5), safe_sender(0.5)
+    for n, gradient in enumerate(map(numpy.array, gradients), 1):
+        given = gradient.copy()
+        found = [int(code) for code in compress(given)[0]]
+        if found != (right := ours(gradient)[0]):
+            return f"after {n} the codes are {found}, and not {right}."
+        if not numpy.array_equal(given, gradient, equal_nan=True):
+            return f"after {n}, the gradient itself is changed."
+    return ""
 
 
 QUESTIONS = {
@@ -131,6 +126,10 @@ QUESTIONS = {
             ("[3 if x >= t else 2 if", "[2 if x >= t else 3 if",
              "The signs are exchanged: 11 stands for t, 10 for -t."),
         ],
-        judge=_judge_safe,
+        judge=by_cases(_judge_safe, "Gradients {}", [
+            ([[0.5, -0.5]],), ([[0.3, -0.3], [0.3, -0.3]],),
+            ([[nan, 0.3], [0.4, 0.4], [0.7, -1.0]],),
+            ([[inf, 0.3], [-1.0, 0.3], [-1.0, 0.3]],),
+        ]),
     ),
 }

@@ -2,7 +2,7 @@
 
 from itertools import chain
 
-from ..question import Note, Question, Task, compared, shown
+from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def shares(numbers, num_workers, b):
@@ -13,27 +13,23 @@ def shares(numbers, num_workers, b):
     return [[part[i : i + b] for part in parts] for i in range(0, len(parts[0]), b)]
 
 
-def _judge_shares(function):
-    for size, num_workers, b in ((1, 1, 1), (3, 1, 2), (1, 2, 3), (9, 2, 2), (7, 3, 1),
-                                 (10, 4, 3)):  # fmt: skip
-        numbers = [*range(100, 100 + size)]
-        found = function([*numbers], num_workers, b)
-        steps = [[list(own) for own in step] for step in found]
-        said = f"Examples {numbers}, {num_workers} workers, b = {b}: {shown(steps)}"
-        parts = [[*chain(*own)] for own in zip(*steps)]
-        if any(len(step) != num_workers for step in steps):
-            yield f"{said} has a step without a share for each worker."
-        elif any(len(own) > b for step in steps for own in step):
-            yield f"{said} has a share of more than {b}."
-        elif sorted(chain(*parts)) != numbers:
-            yield f"{said} does not have each example once."
-        elif any(part != [*range(part[0], part[-1] + 1)] for part in parts if part):
-            yield f"{said} gives a worker a part that is not contiguous."
-        elif len(steps) > (enough := len(shares(numbers, num_workers, b))):
-            yield f"{said} has more steps than needed."
-        elif size == 9:
-            yield Note(f"9 examples, 2 workers, b = 2: {len(steps)} steps "
-                       f"({enough} are enough).")  # fmt: skip
+def _judge_shares(function, numbers, num_workers, b):
+    found = function(numbers, num_workers, b)
+    steps = [[list(own) for own in step] for step in found]
+    parts = [[*chain(*own)] for own in zip(*steps)]
+    enough = len(shares(numbers, num_workers, b))
+    if any(len(step) != num_workers for step in steps):
+        return f"{shown(steps)} has a step without a share for each worker."
+    if any(len(own) > b for step in steps for own in step):
+        return f"{shown(steps)} has a share of more than {b}."
+    if sorted(chain(*parts)) != numbers:
+        return f"{shown(steps)} does not have each example once."
+    if any(part != [*range(part[0], part[-1] + 1)] for part in parts if part):
+        return f"{shown(steps)} gives a worker a part that is not contiguous."
+    if len(steps) > enough:
+        return f"{shown(steps)} has more steps than needed."
+    return Note(f"{len(numbers)} examples, {num_workers} workers, b = {b}: "
+                f"{len(steps)} steps ({enough} are enough).")  # fmt: skip
 
 
 def sums(pushes, num_workers):
@@ -80,7 +76,11 @@ QUESTIONS = {
              shares([*range(len(numbers))], num_workers, b),
              "These are places in the list, and not the examples themselves."),
         ],
-        judge=_judge_shares,
+        judge=by_cases(_judge_shares, "Examples {}, {} workers, b = {}", [
+            ([*range(100, 100 + n)], num_workers, b) for n, num_workers, b in (
+                (1, 1, 1), (3, 1, 2), (1, 2, 3), (9, 2, 2), (7, 3, 1), (10, 4, 3)
+            )
+        ]),
     ),
     3: Task(
         "a function that returns a list of sums",

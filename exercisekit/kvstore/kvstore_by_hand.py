@@ -2,7 +2,7 @@
 
 import numpy
 
-from ..question import Note, Question, Task, shown
+from ..question import Note, Question, Task, by_cases, shown
 
 
 def mean_updater():
@@ -15,26 +15,21 @@ def mean_updater():
     return update
 
 
-def _judge_mean(function):
-    if not callable(function()):
-        yield "It returns no function."
-        return
-    for pushes in ([("a", 2), ("a", 4), ("a", 9)], [("a", 6)],
-                   [("a", 2), ("b", 6), ("a", 4), ("b", 8)]):  # fmt: skip
-        update, seen = function(), {"a": [], "b": []}
-        held, said = {key: numpy.zeros(2) for key in seen}, []
-        for key, value in pushes:
-            seen[key].append(value)
-            said.append(f"{value} to {key!r}")
-            pushed = numpy.full(2, float(value))
-            update(key, pushed, held[key])
-            if (pushed != value).any():
-                yield f"After pushes of {', '.join(said)}, what was pushed is changed."
-            for name, values in seen.items():
-                mean = sum(values) / max(len(values), 1)
-                if numpy.any(abs(held[name] - mean) > 1e-6):
-                    yield (f"After pushes of {', '.join(said)}, {name!r} is "
-                           f"{held[name][0]:g}, and not {mean:g}.")  # fmt: skip
+def _judge_mean(function, pushes):
+    update, held = function(), {"a": numpy.zeros(2), "b": numpy.zeros(2)}
+    if not callable(update):
+        return "it returns no function."
+    for key, value in pushes:
+        pushed = numpy.full(2, float(value))
+        update(key, pushed, held[key])
+        if (pushed != value).any():
+            return "what was pushed is changed."
+    for key, array in held.items():
+        values = [value for to, value in pushes if to == key]
+        mean = sum(values) / max(len(values), 1)
+        if numpy.any(abs(array - mean) > 1e-6):
+            return f"{key!r} is {array[0]:g}, and not {mean:g}."
+    return ""
 
 
 def worth_sending(gradient):
@@ -43,32 +38,25 @@ def worth_sending(gradient):
     return rows, gradient[rows]
 
 
-def _judge_rows(function):
-    for gradient in ([[0, 7]], [[0, 0], [0, 0]], [[0, 7], [0, 0], [3, 0]],
-                     [[1, 1, 0], [1, -1, 0], [0, 0, 0], [0, 0, -2], [0, 0, 0],
-                      [1e-9, 0, 0]]):  # fmt: skip
-        given = numpy.array(kept := numpy.array(gradient, "float32"))
-        said = f"Gradient {shown(kept.tolist())}:"
-        rows, values = function(given)
-        rows, values = numpy.asarray(rows), numpy.asarray(values)
-        if (given != kept).any():
-            yield f"{said} it changes what it is given."
-        rebuilt, least = numpy.zeros_like(kept), kept[kept.any(axis=1)].nbytes
-        if len(rows) != len(values):
-            yield f"{said} {len(rows)} numbers of rows, and {len(values)} rows."
-            continue
-        try:
-            for row, value in zip(rows, values):
-                rebuilt[int(row)] = value
-        except (IndexError, TypeError, ValueError) as error:
-            yield f"{said} {shown(rows.tolist())} are no row numbers of it ({error})."
-            continue
-        if (rebuilt != kept).any():
-            yield (f"{said} rebuilt from rows {shown(rows.tolist())}, it has "
-                   f"{(rebuilt != kept).sum()} wrong numbers.")  # fmt: skip
-        elif len(values) and values.nbytes > least:
-            yield f"{said} {values.nbytes} bytes of values, and {least} are enough."
-    yield Note(f"4 of 6 rows matter: {values.nbytes} bytes ({least} are enough).")
+def _judge_rows(function, gradient):
+    given = numpy.array(kept := numpy.array(gradient, "float32"))
+    rows, values = map(numpy.asarray, function(given))
+    if (given != kept).any():
+        return "it changes what it is given."
+    if len(rows) != len(values):
+        return f"{len(rows)} numbers of rows, and {len(values)} rows."
+    rebuilt, least = numpy.zeros_like(kept), kept[kept.any(axis=1)].nbytes
+    try:
+        for row, value in zip(rows, values):
+            rebuilt[int(row)] = value
+    except (IndexError, TypeError, ValueError) as error:
+        return f"{shown(rows.tolist())} are no row numbers of it ({error})."
+    if wrong := (rebuilt != kept).sum():
+        return f"rebuilt from rows {shown(rows.tolist())}, {wrong} numbers are wrong."
+    if len(values) and values.nbytes > least:
+        return f"{values.nbytes} bytes of values, and {least} are enough."
+    return Note(f"{len(rows)} of {len(kept)} rows matter: {values.nbytes} bytes "
+                f"({least} are enough).")  # fmt: skip
 
 
 QUESTIONS = {
@@ -96,7 +84,11 @@ QUESTIONS = {
              "The pushed array may still be somebody's gradient: leave it as it is."),
             ("    return update", "", "A function without `return` returns None."),
         ],
-        judge=_judge_mean,
+        judge=by_cases(_judge_mean, "Pushes of {}", [
+            ([("a", 2)],), ([("a", 2), ("a", 4)],), ([("a", 2), ("a", 4), ("a", 9)],),
+            ([("a", 6)],), ([("a", 2), ("b", 6)],), ([("a", 2), ("b", 6), ("a", 4)],),
+            ([("a", 2), ("b", 6), ("a", 4), ("b", 8)],),
+        ]),
     ),
     2: Question(
         "a list of two numbers of bytes: dense, row-sparse",
@@ -129,7 +121,10 @@ QUESTIONS = {
             ("gradient[rows]", "gradient[: len(rows)]",
              "These are the first rows, and not those with these numbers."),
         ],
-        judge=_judge_rows,
+        judge=by_cases(_judge_rows, "Gradient {}", [
+            ([[0, 7]],), ([[0, 0], [0, 0]],), ([[0, 7], [0, 0], [3, 0]],),
+            ([[1, 1, 0], [1, -1, 0], [0, 0, 0], [0, 0, -2], [0, 0, 0], [1e-9, 0, 0]],),
+        ]),
     ),
     4: Question(
         "the size that a step must exceed",

@@ -2,7 +2,7 @@
 
 from math import pi, sin
 
-from ..question import Note, Question, Task
+from ..question import Note, Question, Task, by_cases
 
 
 def may_begin(steps, worker, bound):
@@ -11,7 +11,7 @@ def may_begin(steps, worker, bound):
 
 
 def _race(function, ticks, bound):
-    """The steps of each after 40 ticks, and the largest lead."""
+    """Steps of each after 40 ticks (None: it changes them), and the largest lead."""
     k = len(ticks)
     steps, ends, lead = [0] * k, [None] * k, 0
     for tick in range(41):
@@ -25,26 +25,20 @@ def _race(function, ticks, bound):
                 if function(given, worker, bound):
                     ends[worker] = tick + ticks[worker]
                 if given != steps:
-                    raise ValueError("it changes the steps that it is given")
+                    return None, 0
     return steps, lead
 
 
-def _judge_bound(function):
-    for ticks, bound in (((1,), 1), ((1, 1, 5), 1), ((1, 1, 5), 3), ((5, 2, 1), 2)):
-        said = f"With ticks {ticks} and a bound of {bound}"
-        try:
-            steps, lead = _race(function, ticks, bound)
-        except ValueError as error:
-            yield f"{said}, {error}."
-            continue
-        most, _ = _race(may_begin, ticks, bound)
-        if lead > bound:
-            yield f"{said}, somebody is {lead} steps ahead."
-        elif steps != most:
-            yield f"{said}, the steps are {steps}: {most} are possible."
-        elif bound == 3:
-            yield Note(f"{said}: {sum(steps)} steps ({sum(most)} are possible), "
-                       f"{lead} ahead ({bound} are allowed).")  # fmt: skip
+def _judge_bound(function, ticks, bound):
+    (steps, lead), (most, _) = (_race(f, ticks, bound) for f in (function, may_begin))
+    if steps is None:
+        return "it changes the steps that it is given."
+    if lead > bound:
+        return f"somebody is {lead} steps ahead."
+    if steps != most:
+        return f"the steps are {steps}: {most} are possible."
+    return Note(f"With ticks {ticks} and a bound of {bound}: {sum(steps)} steps "
+                f"({sum(most)} are possible), {lead} ahead ({bound} are allowed).")
 
 
 def largest_rate(delay):
@@ -59,12 +53,11 @@ def largest_rate(delay):
     return low
 
 
-def _judge_rate(function):
-    for delay in range(4):
-        right, found = 2 * sin(pi / (4 * delay + 2)), float(function(delay))
-        if not abs(found - right) < 0.02:
-            way = "less" if found > right else "more"
-            yield f"{delay} updates old: {found:.2f} is not the limit, it is {way}."
+def _judge_rate(function, delay):
+    right, found = 2 * sin(pi / (4 * delay + 2)), float(function(delay))
+    way = "less" if found > right else "more"
+    wrong = f"{found:.2f} is not the limit, it is {way}."
+    return "" if abs(found - right) < 0.02 else wrong
 
 
 QUESTIONS = {
@@ -92,7 +85,9 @@ QUESTIONS = {
             ("return steps[worker] + 1", "steps[worker] += 1\n    return steps[worker]",
              "Ask what would be, without doing it: the list is the clock's own."),
         ],
-        judge=_judge_bound,
+        judge=by_cases(_judge_bound, "With ticks {} and a bound of {}", [
+            ((1,), 1), ((1, 1, 5), 1), ((5, 2, 1), 2), ((1, 1, 5), 3),
+        ]),
     ),
     3: Question(
         "a list of three times in seconds",
@@ -122,6 +117,6 @@ QUESTIONS = {
             ("range(12)", "range(4)",
              "The interval is still too wide: halve it more often."),
         ],
-        judge=_judge_rate,
+        judge=by_cases(_judge_rate, "{} updates old", [(0,), (1,), (2,), (3,)]),
     ),
 }

@@ -2,7 +2,7 @@
 
 import struct
 
-from ..question import Note, Question, Task
+from ..question import Note, Question, Task, by_cases
 from ..ranks import Ranks
 
 
@@ -43,28 +43,27 @@ def barrier(rank, n, give, take):
         take()
 
 
-def _judge_barrier(function):
-    for n, late in ((1, 0), (2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3)):
-        ranks, log = Ranks(n, late=late), []
+def _judge_barrier(function, n, late):
+    ranks, log = Ranks(n, late=late), []
 
-        def work(rank, give, take, n=n, log=log):
-            log.append("comes")
-            function(rank, n, lambda data: give((rank + 1) % n, data),
-                     lambda: take((rank - 1) % n))  # fmt: skip
-            log.append(rank)
+    def work(rank, give, take):
+        log.append("comes")
+        function(rank, n, lambda data: give((rank + 1) % n, data),
+                 lambda: take((rank - 1) % n))  # fmt: skip
+        log.append(rank)
 
-        said = f"With {n} ranks, of which {late} is late,"
-        if problem := _ends(ranks, ranks.run(work)):
-            yield f"{said} {problem}"
-        last = len(log) - 1 - log[::-1].index("comes")
-        early = [rank for rank in log[:last] if rank != "comes"]
-        counts = [len(given) for given in ranks.given.values()]
-        if early:
-            yield f"{said} {early} go before it is there; sent: {counts}."
-        if n == 4 and max(counts) > 3:
-            yield f"{said} they send {counts} times; {n - 1} each will do."
-    most = max(counts)
-    yield Note(f"{n} ranks: each sends at most {most} times ({n - 1} are enough).")
+    problem = _ends(ranks, ranks.run(work))
+    last = len(log) - 1 - log[::-1].index("comes")
+    early = [rank for rank in log[:last] if rank != "comes"]
+    counts = [len(given) for given in ranks.given.values()]
+    if early:
+        return f"{early} go before it is there; sent: {counts}. {problem}".rstrip()
+    if problem:
+        return problem
+    if n == 4 and max(counts) > 3:
+        return f"they send {counts} times; {n - 1} each will do."
+    return Note(f"{n} ranks: each sends at most {max(counts)} times ({n - 1} are "
+                "enough).")  # fmt: skip
 
 
 def _ends(ranks, ends):
@@ -97,33 +96,26 @@ def sum_of_living(rank, n, number, give, take):
         total += came[1]
 
 
-def _judge_living(function):
-    for n, dead in ((1, []), (3, []), (2, [0]), (3, [1]), (4, [1, 2]), (5, [0, 4]),
-                    (6, [1, 3])):  # fmt: skip
-        for numbers in ([10**rank for rank in range(n)], [1] * n):
-            ranks = Ranks(n, dead)
-
-            def work(rank, give, take, n=n, numbers=numbers):
-                return function(rank, n, numbers[rank], give, take)
-
-            ends, most = ranks.run(work), len(ranks.living)
-            said = f"Numbers {numbers}, dead {dead or 'nobody'}:"
-            if problem := _ends(ranks, ends):
-                yield f"{said} {problem}"
-                continue
-            right = sum(numbers[rank] for rank in ranks.living)
-            off = next((rank for rank in ranks.living if ends[rank] != right), None)
-            if off is not None:
-                yield f"{said} rank {off} returns {ends[off]}, and not {right}."
-            for rank, given in ranks.given.items():
-                if len({*given}) > 1:
-                    yield f"{said} rank {rank} gives to {sorted({*given})}: no ring."
-                elif len(given) > most:
-                    yield f"{said} rank {rank} gives {len(given)} times, not {most}."
-    if not ranks.stuck:
-        busiest = max(map(len, ranks.given.values()))
-        yield Note(f"{most} of {n} alive: each gives at most {busiest} times "
-                   f"({most} are enough).")  # fmt: skip
+def _judge_living(function, numbers, dead):
+    n = len(numbers)
+    ranks = Ranks(n, dead)
+    ends = ranks.run(
+        lambda rank, give, take: function(rank, n, numbers[rank], give, take)
+    )
+    if problem := _ends(ranks, ends):
+        return problem
+    right, most = sum(numbers[rank] for rank in ranks.living), len(ranks.living)
+    for rank in ranks.living:
+        if ends[rank] != right:
+            return f"rank {rank} returns {ends[rank]}, and not {right}."
+    for rank, given in ranks.given.items():
+        if len({*given}) > 1:
+            return f"rank {rank} gives to {sorted({*given})}: no ring."
+        if len(given) > most:
+            return f"rank {rank} gives {len(given)} times, not {most}."
+    busiest = max(map(len, ranks.given.values()))
+    return Note(f"{most} of {n} alive: each gives at most {busiest} times "
+                f"({most} are enough).")  # fmt: skip
 
 
 QUESTIONS = {
@@ -182,7 +174,9 @@ QUESTIONS = {
              ("A word that goes around once tells rank 0 that all are there. For the "
               "others it goes around again.")),
         ],
-        judge=_judge_barrier,
+        judge=by_cases(_judge_barrier, "With {} ranks, of which {} is late", [
+            (1, 0), (2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3),
+        ]),
     ),
     5: Task(
         "a function of rank, n, number, give and take",
@@ -212,6 +206,11 @@ QUESTIONS = {
              "for other in ahead:\n            first([other], give, came)\n",
              "Everything to everybody is no ring: give to the next who lives."),
         ],
-        judge=_judge_living,
+        judge=by_cases(_judge_living, "Numbers {}, dead {}", [
+            (numbers, dead) for n, dead in (
+                (1, []), (3, []), (2, [0]), (3, [1]), (4, [1, 2]), (5, [0, 4]),
+                (6, [1, 3])
+            ) for numbers in ([10**rank for rank in range(n)], [1] * n)
+        ]),
     ),
 }

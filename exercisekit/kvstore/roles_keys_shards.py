@@ -2,7 +2,7 @@
 
 from d2l_ext.kvstore import key_rule
 
-from ..question import Note, Question, Task, compared, shown
+from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def sent(size, num_servers):
@@ -20,31 +20,21 @@ def place(sizes, num_servers):
     return servers
 
 
-_LENET = [180, 20, 25_000, 50, 102_400, 128, 1_280, 10]
-
-
-def _judge_place(function):
-    for sizes, num_servers in (([5], 1), ([5, 1], 3), ([1, 2, 9], 2), (_LENET, 2),
-                               ([7, 6, 5, 4, 3, 2], 3)):  # fmt: skip
-        placed = list(function(given := list(sizes), num_servers))
-        said = f"Arrays of {sizes} on {num_servers} servers"
-        if given != sizes:
-            yield f"{said}: it changes what it is given."
-        if len(placed) != len(sizes):
-            yield f"{said}: it places {len(placed)} of {len(sizes)} arrays."
-        elif any(server not in range(num_servers) for server in placed):
-            yield f"{said}: {shown(placed)} are not all numbers of servers."
-        else:
-            most, enough = (
-                max(sum(n for n, at in zip(sizes, servers) if at == s)
-                    for s in range(num_servers))
-                for servers in (placed, place(sizes, num_servers))
-            )  # fmt: skip
-            if most > enough:
-                yield f"{said}: the fullest holds {most:,}, and {enough:,} will do."
-            elif sizes is _LENET:
-                yield Note(f"LeNet's fuller server holds {most:,} numbers "
-                           f"({enough:,} are enough).")  # fmt: skip
+def _judge_place(function, sizes, num_servers):
+    placed = list(function(sizes, num_servers))
+    if len(placed) != len(sizes):
+        return f"it places {len(placed)} of {len(sizes)} arrays."
+    if any(server not in range(num_servers) for server in placed):
+        return f"{shown(placed)} are not all numbers of servers."
+    most, enough = (
+        max(sum(n for n, at in zip(sizes, servers) if at == s)
+            for s in range(num_servers))
+        for servers in (placed, place(sizes, num_servers))
+    )  # fmt: skip
+    if most > enough:
+        return f"the fullest holds {most:,}, and {enough:,} will do."
+    return Note(f"Of {sum(sizes):,} numbers, the fullest of {num_servers} servers "
+                f"holds {most:,} ({enough:,} are enough).")  # fmt: skip
 
 
 QUESTIONS = {
@@ -104,6 +94,9 @@ QUESTIONS = {
             ("return servers", "return held",
              "That is what each server holds. Asked is the server of each array."),
         ],
-        judge=_judge_place,
+        judge=by_cases(_judge_place, "Arrays of {} on {} servers", [
+            ([5], 1), ([5, 1], 3), ([1, 2, 9], 2), ([7, 6, 5, 4, 3, 2], 3),
+            ([180, 20, 25_000, 50, 102_400, 128, 1_280, 10], 2),  # LeNet's
+        ]),
     ),
 }

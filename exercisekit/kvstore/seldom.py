@@ -3,7 +3,7 @@
 from itertools import chain
 from math import ceil
 
-from ..question import Question, Task, compared, shown
+from ..question import Question, Task, by_cases, compared, shown
 
 
 def fewest(step, exchange, share):
@@ -20,20 +20,19 @@ def due(step, local_steps, parts):
             if (step - p * local_steps // parts) % local_steps == 0]  # fmt: skip
 
 
-def _judge_due(function):
-    for local_steps, parts in ((1, 1), (2, 1), (4, 2), (8, 4), (5, 3), (3, 5)):
-        rounds = [
-            [list(function(step, local_steps, parts)) for step in steps]
-            for steps in (range(local_steps), range(local_steps, 2 * local_steps))
-        ]
-        said = f"H = {local_steps}, {parts} parts: due are {shown(rounds[0])}"
-        most = -(-parts // local_steps)
-        if sorted(chain(*rounds[0])) != [*range(parts)]:
-            yield f"{said}, and not each part once."
-        elif rounds[1] != rounds[0]:
-            yield f"{said}, and then {shown(rounds[1])}."
-        elif max(map(len, rounds[0])) > most:
-            yield f"{said}, and {most} in a step will do."
+def _judge_due(function, local_steps, parts):
+    first, then = (
+        [list(function(step, local_steps, parts)) for step in steps]
+        for steps in (range(local_steps), range(local_steps, 2 * local_steps))
+    )
+    most = -(-parts // local_steps)
+    if sorted(chain(*first)) != [*range(parts)]:
+        return f"due are {shown(first)}, and not each part once."
+    if then != first:
+        return f"due are {shown(first)}, and then {shown(then)}."
+    if max(map(len, first)) > most:
+        return f"due are {shown(first)}, and {most} in a step will do."
+    return ""
 
 
 QUESTIONS = {
@@ -89,6 +88,8 @@ QUESTIONS = {
             ("% local_steps == 0", "% parts == 0",
              "A part comes again after `local_steps` steps, and not after `parts`."),
         ],
-        judge=_judge_due,
+        judge=by_cases(_judge_due, "H = {}, {} parts", [
+            (1, 1), (2, 1), (4, 2), (8, 4), (5, 3), (3, 5),
+        ]),
     ),
 }

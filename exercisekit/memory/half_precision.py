@@ -2,7 +2,8 @@
 
 import numpy
 
-from ..question import Question, Task, by_cases, compared, shown
+from ..counts import counted
+from ..question import Question, Task, by_cases, shown
 
 
 def whole(parts, mean_gradient):
@@ -23,17 +24,9 @@ def _goes_through_twice(parts, mean_gradient):
     return sum(len(piece) / count * mean_gradient(piece) for piece in parts)
 
 
-def _judge_whole(function):
-    def streamed(function):
-        def whole(pieces):
-            return function(iter(pieces), lambda piece: numpy.mean(piece, axis=0))
-
-        return whole
-
-    return compared(streamed(whole), [
-        ([[3.0]],), ([[1.0], [0.0, 0.0, 5.0]],), ([[1.0, 2.0], [4.0, 5.0]],),
-        ([[[1.0, 2.0]], [[4.0, 0.0], [2.0, 2.0], [0.0, 1.0]]],),
-    ], tolerance=1e-9)(streamed(function))  # fmt: skip
+def _run_whole(function, counts, parts):
+    """The pieces are a stream, which has no length, and is read once."""
+    return function(iter(parts), lambda piece: numpy.mean(piece, axis=0))
 
 
 def scaled_step(masters, gradients, scale):
@@ -50,8 +43,7 @@ def _judge_scaled_step(function, given, scale):
     masters, right = numpy.zeros((2, *numpy.shape(given)), "float32")
     gradients = numpy.array(given, "float16")
     next_scale = scaled_step([*right], [*gradients], scale)
-    with numpy.errstate(all="ignore"):
-        found = function([*masters], [*gradients], scale)
+    found = function([*masters], [*gradients], scale)
     if not numpy.allclose(masters, right, rtol=1e-3, atol=0):
         return f"the masters are {shown(masters)}, and not {shown(right)}."
     if found != next_scale:
@@ -87,7 +79,10 @@ QUESTIONS = {
             (lambda parts, mean_gradient: sum(map(mean_gradient, parts)) / len(parts),
              "A stream has no length: count on the way, and count words."),
         ],
-        judge=_judge_whole,
+        judge=counted(whole, _run_whole, "Parts {}", [
+            ([[3.0]],), ([[1.0], [0.0, 0.0, 5.0]],), ([[1.0, 2.0], [4.0, 5.0]],),
+            ([[[1.0, 2.0]], [[4.0, 0.0], [2.0, 2.0], [0.0, 1.0]]],),
+        ], tolerance=1e-9),
     ),
     3: Task(
         "your function step",

@@ -56,7 +56,7 @@ def plan(L):
     return steps
 
 
-def _follow_plan(function, L):
+def _judge_plan(function, L):
     there, done, gathers = set(), [], 0
     for n, (what, l) in enumerate(function(L), 1):
         said = f"instruction {n}, {what} {l}:"
@@ -76,13 +76,11 @@ def _follow_plan(function, L):
         works = ", ".join(f"{what} {l}" for what, l in done)
         return f"it computes {works or 'nothing'}."
     fewest = L + max(0, L - 2)
-    said = f"it gathers {gathers} times, and {fewest} would do."
-    return said if gathers > fewest else ""
+    if gathers > fewest:
+        return f"it gathers {gathers} times, and {fewest} would do."
+    return Note(f"plan({L}): {gathers} gathers ({fewest} are enough).")
 
 
-def _judge_plan(function):
-    tried = by_cases(_follow_plan, "plan({})", [(1,), (2,), (3,), (5,)])(function)
-    return [*filter(None, tried)] or [Note("plan(5): 8 gathers (8 are enough).")]
 
 
 QUESTIONS = {
@@ -142,6 +140,6 @@ QUESTIONS = {
             ("[(\"gather\", l), (\"f", "[(\"f",
              "A layer is gathered before it computes."),
         ],
-        judge=_judge_plan,
+        judge=by_cases(_judge_plan, "plan({})", [(1,), (2,), (3,), (5,)]),
     ),
 }

@@ -76,7 +76,7 @@ def _begins_anew(layers, x, dy, every):
     return dy
 
 
-def _try_recomputed(function, n, every, most_arrays=10, most_runs=32):
+def _judge_recomputed(function, n, every, most_arrays=10, most_runs=32):
     layers, right = [_Layer(i) for i in range(n)], 1
     for i in reversed(range(n)):
         right = right * (i + 2) + i
@@ -89,16 +89,11 @@ def _try_recomputed(function, n, every, most_arrays=10, most_runs=32):
         return f"it keeps {_Array.most} arrays; {most_arrays} are enough."
     if _Layer.runs > most_runs:
         return f"it runs forward {_Layer.runs} times; {most_runs} are enough."
-    return ""
+    return Note(f"{n} layers, segments of {every}: {_Array.most} arrays at a time "
+                f"({most_arrays} are enough), {_Layer.runs} runs forward "
+                f"({most_runs} are enough).")  # fmt: skip
 
 
-def _judge_recomputed(function):
-    cases = [(1, 1), (2, 1), (2, 2), (6, 3), (16, 4)]
-    tried = by_cases(_try_recomputed, "{} layers, segments of {}", cases)(function)
-    return [*filter(None, tried)] or [
-        Note(f"16 layers, segments of 4: {_Array.most} arrays at a time (10 are "
-             f"enough), {_Layer.runs} runs forward (32 are enough).")
-    ]  # fmt: skip
 
 
 QUESTIONS = {
@@ -160,7 +155,9 @@ QUESTIONS = {
             ("i % every == 0", "i % every == every - 1",
              "What is kept is the input of a segment's first layer, not of its last."),
         ],
-        judge=_judge_recomputed,
+        judge=by_cases(_judge_recomputed, "{} layers, segments of {}", [
+            (1, 1), (2, 1), (2, 2), (6, 3), (16, 4),
+        ]),
     ),
     4: Question(
         "a whole number",

@@ -1,8 +1,10 @@
 """Exercises of the chapter *Data × tensor × pipeline*."""
 
+import copy
+
 import numpy
 
-from ..question import Question, Task
+from ..question import Question, Task, by_cases
 
 
 def groups(lengths, axis):
@@ -12,17 +14,16 @@ def groups(lengths, axis):
     return [[d + i * apart for i in range(size)] for d in firsts]
 
 
-def _judge_groups(function):
-    for lengths, axis in [((3,), 0), ((2, 3), 0), ((2, 3), 1), ((2, 3, 4), 0),
-                          ((2, 3, 4), 1), ((2, 3, 4), 2)]:  # fmt: skip
-        found, right = (
-            sorted(sorted(map(int, group)) for group in made(lengths, axis))
-            for made in (function, groups)
-        )
-        if found != right:
-            first = next((f for f in found if f not in right), found[0])
-            yield (f"groups({lengths}, {axis}) gives {len(found)}, as {first}, "
-                   f"and not {len(right)}, as {right[0]}.")  # fmt: skip
+def _judge_groups(function, lengths, axis):
+    found, right = (
+        sorted(sorted(map(int, group)) for group in made(lengths, axis))
+        for made in (function, groups)
+    )
+    if found == right:
+        return ""
+    first = next((f for f in found if f not in right), found[0])
+    return (f"it gives {len(found)}, as {first}, and not {len(right)}, as "
+            f"{right[0]}.")  # fmt: skip
 
 
 def step(x, dy, w, groups):
@@ -39,32 +40,27 @@ def step(x, dy, w, groups):
     return y, summed([a.T @ b for a, b in zip(x, dy)], "data")
 
 
-def _judge_step(function):
-    rng = numpy.random.RandomState(3)
-    for data, tensor in (1, 1), (1, 2), (2, 1), (2, 3):
-        k, mesh = data * tensor, {"data": groups((data, tensor), 0),
-                                  "tensor": groups((data, tensor), 1)}  # fmt: skip
-        X, W, D = (rng.randint(1, 9, size).astype(float) for size in
-                   ((2 * data, 2 * tensor), (2 * tensor, 2), (2 * data, 2)))
-        rows = [slice(i // tensor * 2, i // tensor * 2 + 2) for i in range(k)]
-        columns = [slice(i % tensor * 2, i % tensor * 2 + 2) for i in range(k)]
-        given = ([X[r, c] for r, c in zip(rows, columns)], [D[r] for r in rows],
-                 [W[c] for c in columns])  # fmt: skip
-        kept = [[part.copy() for part in parts] for parts in given]
-        found = function(*given, mesh)
-        said = f"{data} × {tensor} replicas and shares: on device"
-        rights = ([(X @ W)[r] for r in rows], [(X.T @ D)[c] for c in columns])
-        for what, parts, right in zip(("output", "gradient"), found, rights):
-            for i, (part, r) in enumerate(zip(parts, right)):
-                if numpy.shape(part) != r.shape:
-                    yield (f"{said} {i} the {what} has shape {numpy.shape(part)}, "
-                           f"and not {r.shape}.")  # fmt: skip
-                elif not numpy.allclose(part, r):
-                    yield (f"{said} {i} the {what} begins with {part[0, 0]:g}, "
-                           f"and not {r[0, 0]:g}.")  # fmt: skip
-        if any((a != b).any() for old, new in zip(kept, given)
-               for a, b in zip(old, new)):  # fmt: skip
-            yield f"{data} × {tensor}: it changes what it is given."
+def _judge_step(function, data, tensor):
+    rng, k = numpy.random.RandomState(3), data * tensor
+    mesh = {"data": groups((data, tensor), 0), "tensor": groups((data, tensor), 1)}
+    X, W, D = (rng.randint(1, 9, size).astype(float) for size in
+               ((2 * data, 2 * tensor), (2 * tensor, 2), (2 * data, 2)))
+    rows = [slice(i // tensor * 2, i // tensor * 2 + 2) for i in range(k)]
+    columns = [slice(i % tensor * 2, i % tensor * 2 + 2) for i in range(k)]
+    given = ([X[r, c].copy() for r, c in zip(rows, columns)],
+             [D[r].copy() for r in rows], [W[c].copy() for c in columns])
+    kept = copy.deepcopy(given)
+    found = function(*given, mesh)
+    rights = ([(X @ W)[r] for r in rows], [(X.T @ D)[c] for c in columns])
+    for what, parts, right in zip(("output", "gradient"), found, rights):
+        for i, (part, its) in enumerate(zip(parts, right)):
+            said = f"on device {i} the {what}"
+            if numpy.shape(part) != its.shape:
+                return f"{said} has shape {numpy.shape(part)}, and not {its.shape}."
+            if not numpy.allclose(part, its):
+                return f"{said} begins with {part[0, 0]:g}, and not {its[0, 0]:g}."
+    same = all(map(numpy.array_equal, given, kept))
+    return "" if same else "it changes what it is given."
 
 
 QUESTIONS = {
@@ -99,7 +95,10 @@ QUESTIONS = {
               "ones, too.")),
             ("range(size)", "range(size - 1)", "The last partner of each is missing."),
         ],
-        judge=_judge_groups,
+        judge=by_cases(_judge_groups, "groups({}, {})", [
+            ((3,), 0), ((2, 3), 0), ((2, 3), 1), ((2, 3, 4), 0), ((2, 3, 4), 1),
+            ((2, 3, 4), 2),
+        ]),
     ),
     4: Task(
         "your function step",
@@ -129,6 +128,8 @@ QUESTIONS = {
              ("A device's sum takes the place of its part, and the next one of the "
               "group adds that in: keep the parts until all have summed.")),
         ],
-        judge=_judge_step,
+        judge=by_cases(_judge_step, "{} × {} replicas and shares", [
+            (1, 1), (1, 2), (2, 1), (2, 3),
+        ]),
     ),
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Exercises of the chapter *Two kinds of links*."""
 
-from ..question import Note, Question, Task, compared, shown
+from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def ring_order(hosts):
@@ -8,23 +8,15 @@ def ring_order(hosts):
     return sorted(range(len(hosts)), key=hosts.__getitem__)
 
 
-def _judge_ring_order(function):
-    for hosts in ([0], [0, 1, 0], [0, 1, 0, 1, 1, 0], [2, 0, 1, 0, 2, 1, 1, 0],
-                  [7, 3, 7, 3]):  # fmt: skip
-        found = function(given := list(hosts))
-        said = f"Hosts {hosts}: {shown(found := list(found))}"
-        if given != hosts:
-            yield f"{said}, and it changes what it is given."
-        elif {*map(str, found)} != {*map(str, range(len(hosts)))}:
-            yield f"{said} does not have each device once."
-        else:
-            steps = zip(found, found[-1:] + found)
-            crossed = sum(hosts[i] != hosts[j] for i, j in steps)
-            if crossed > len({*hosts}):
-                yield f"{said} crosses {crossed} times; {len({*hosts})} are enough."
-            elif len(hosts) == 8:
-                yield Note(f"8 devices of 3 hosts: it crosses {crossed} times (3 are "
-                           "enough).")  # fmt: skip
+def _judge_ring_order(function, hosts):
+    found, enough = list(function(hosts)), len({*hosts})
+    if sorted(map(str, found)) != sorted(map(str, range(len(hosts)))):
+        return f"{shown(found)} does not have each device once."
+    crossed = sum(hosts[i] != hosts[j] for i, j in zip(found, found[-1:] + found))
+    if crossed > enough:
+        return f"{shown(found)} crosses {crossed} times; {enough} are enough."
+    return Note(f"{len(hosts)} devices of {enough} hosts: it crosses {crossed} times "
+                f"({enough} are enough).")  # fmt: skip
 
 
 def quicker(hosts, devices, cards, inner, outer):
@@ -83,7 +75,10 @@ QUESTIONS = {
              ("That says for each device its place in the ring. Asked is, for each "
               "place, its device.")),
         ],
-        judge=_judge_ring_order,
+        judge=by_cases(_judge_ring_order, "Hosts {}", [
+            ([0],), ([0, 1, 0],), ([7, 3, 7, 3],), ([0, 1, 0, 1, 1, 0],),
+            ([2, 0, 1, 0, 2, 1, 1, 0],),
+        ]),
     ),
     3: Task(
         "a function `quicker(hosts, devices, cards, inner, outer)`",

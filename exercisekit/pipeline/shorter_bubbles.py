@@ -89,11 +89,11 @@ def _one_after_the_other(p, m, most):
 
 def _weights_last(p, m, most):
     """1F1B's order of the other two; all weights parts at the end."""
-    turns = [{"F": "forward", "B": "input"}] * p
+    kinds = {"F": "forward", "B": "input"}
     return [
         [Op(s, kinds[kind], i) for kind, i in order]
         + [Op(s, "weights", i) for i in range(m)]
-        for s, (kinds, order) in enumerate(zip(turns, limited(p, m, most)))
+        for s, order in enumerate(limited(p, m, most))
     ]
 
 

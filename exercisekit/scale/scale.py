@@ -2,7 +2,7 @@
 
 from d2l_ext.scale import failures
 
-from ..question import Question, Task, compared
+from ..question import Question, Task, by_cases, compared
 
 
 def last_arrival(made, message):
@@ -18,19 +18,15 @@ def best_interval(write, mtbf):
     return failures.daly(write, mtbf)
 
 
-def judge_best_interval(function):
-    for write, mtbf in ((30, 40_000), (300, 2000), (600, 500)):
-        found, best = float(function(write, mtbf)), failures.daly(write, mtbf)
-        case = f"{write} s to write, a failure in {mtbf:,} s:"
-        if not found > 0:
-            yield f"{case} an interval of {found:g} seconds."
-            continue
-        over, least = (failures.expected(1, t, write, 0, mtbf) for t in (found, best))
-        if over > 1.002 * least:
-            yield (
-                f"{case} with {found:,.0f} s training takes {over:.3f} times as long "
-                f"as without; {least:.3f} is possible."
-            )
+def _judge_best_interval(function, write, mtbf):
+    found, best = float(function(write, mtbf)), failures.daly(write, mtbf)
+    if not found > 0:
+        return f"an interval of {found:g} seconds."
+    over, least = (failures.expected(1, t, write, 0, mtbf) for t in (found, best))
+    if over <= 1.002 * least:
+        return ""
+    return (f"with {found:,.0f} s training takes {over:.3f} times as long as without; "
+            f"{least:.3f} is possible.")  # fmt: skip
 
 
 QUESTIONS = {
@@ -91,6 +87,9 @@ QUESTIONS = {
              "failures.expected(1, failures.daly(write, mtbf), write, 0, mtbf)",
              "That is the least time. The interval that has it is asked."),
         ],
-        judge=judge_best_interval,
+        judge=by_cases(
+            _judge_best_interval, "{} s to write, a failure in {:,} s",
+            [(30, 40_000), (300, 2000), (600, 500)],
+        ),
     ),
 }

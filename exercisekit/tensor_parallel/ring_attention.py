@@ -13,26 +13,22 @@ def combine(one, two):
     return m, s1 * old1 + s2 * old2, o1 * old1 + o2 * old2
 
 
-def _state(shape, scale, seed):
+def _state(shape, seed):
     """Maximum, sum and output of scores (heads, queries, keys) with some values."""
     rng = numpy.random.RandomState(seed)
-    x, v = scale * rng.randn(*shape), rng.randn(shape[0], shape[2], 3)
+    x, v = rng.randn(*shape), rng.randn(shape[0], shape[2], 3)
     m = x.max(axis=2, keepdims=True)
     p = numpy.exp(x - m)
     return m, p.sum(axis=2, keepdims=True), p @ v
 
 
-def _judge_combine(function):
-    numbers = ([1.0, 2.0, 4.0], [3.0, 1.0, 0.5], [2000.0, 1.5, 3.0])
-    one, two, large = (
-        tuple(numpy.full((1, 1, 1), n) for n in state) for state in numbers
-    )
-    cases = (
-        (one, one), (one, two), (two, one), (two, large), (large, two),
-        (_state((2, 3, 4), 1, 1), _state((2, 3, 5), 1, 2)),
-    )  # fmt: skip
-    with numpy.errstate(all="ignore"):
-        return [*compared(combine, cases, tolerance=1e-9)(function)]
+def _numbers(*state):
+    """A state of one query of one head."""
+    return tuple(numpy.full((1, 1, 1), number) for number in state)
+
+
+_ONE, _TWO = _numbers(1.0, 2.0, 4.0), _numbers(3.0, 1.0, 0.5)
+_LARGE = _numbers(2000.0, 1.5, 3.0)
 
 
 def fold(k):
@@ -110,7 +106,10 @@ QUESTIONS = {
              "(o1 * old1 + o2 * old2) / (s1 * old1 + s2 * old2)",
              "The division comes at the very end, when all keys have been met."),
         ],
-        judge=_judge_combine,
+        judge=compared(combine, [
+            (_ONE, _ONE), (_ONE, _TWO), (_TWO, _ONE), (_TWO, _LARGE), (_LARGE, _TWO),
+            (_state((2, 3, 4), 1), _state((2, 3, 5), 2)),
+        ], tolerance=1e-9),
     ),
     3: Task(
         "your function fold",

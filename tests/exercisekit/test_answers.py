@@ -16,7 +16,7 @@ from d2l_ext.pipeline import schedule, wavefront
 from d2l_ext.scale import failures, fit, step
 from d2l_ext.tensor_parallel import ring_attention
 from exercisekit import check, questions
-from exercisekit.question import NOT_YET, Question, same, says
+from exercisekit.question import NOT_YET, Question, Task, compared, same, says
 
 QUESTIONS = questions()
 #: The chapters by their own names, as `check` knows them.
@@ -220,6 +220,23 @@ def test_an_answer_is_told_whether_it_is_right_and_what_it_lacks(
     question, answer, said
 ):
     assert says(question, answer) == said
+
+
+def in_place(values):
+    values.sort()
+    return values
+
+
+@pytest.mark.parametrize("function, said", [
+    (sorted, "right."),
+    (in_place, "not yet. sorted([2, 1]): it changes what it is given."),
+    (reversed, "not yet. sorted([2, 1]): it gives <"),
+    (max, "not yet. sorted([2, 1]): it gives 2, and not [1, 2]."),
+    (lambda: 0, "not yet. sorted([2, 1]): it raises TypeError: "),
+])  # fmt: skip
+def test_the_first_case_that_fails_is_told_and_a_write_into_it(function, said):
+    judge = compared(sorted, [([2, 1],), ([1.0, math.nan],)])
+    assert says(Task("", sorted, judge=judge), function).startswith(said)
 
 
 def test_no_answer_yet_is_said_so(capsys):

@@ -2,6 +2,7 @@
 
 import numpy
 
+from ...data_parallel.allreduce import tree
 from ...data_parallel.halving import folded
 from ...question import shown
 from .puzzle import Puzzle
@@ -195,16 +196,6 @@ def _ring_of_six(data, exchange):
             data[j][part[(i - step) % 6]] = kept + x
 
 
-def _tree_of_six(data, exchange):
-    rows = [[(1, 0), (3, 2), (5, 4)], [(2, 0)], [(4, 0)]]
-    for row in rows:
-        for (_, j), x in exchange({(i, j): data[i] for i, j in row}).items():
-            data[j] += x
-    for row in reversed(rows):
-        for (_, j), x in exchange({(j, i): data[j] for i, j in row}).items():
-            data[j][:] = x
-
-
 def _measure_six(function):
     wire = Wire()
     data = [numpy.arange(60.0) + 100 * i for i in range(6)]
@@ -266,7 +257,7 @@ QUESTIONS = {
         "Six devices", "a function `six(data, exchange)`",
         six, _measure_six, ("Rounds", 10, 6, 5, 3), [
             (_ring_of_six, "The ring: few bytes, many rounds."),
-            (_tree_of_six, "The tree: few rounds, whole arrays."),
+            (tree, "The tree: few rounds, whole arrays."),
             (folded, "Two devices are folded, with whole arrays."),
             ("(i, (i + 3) % 6)", "(i, 5 - i)",
              "Swap with who has the other half's sum of the same part."),
