@@ -51,6 +51,8 @@ def _judge_step(function, data, tensor):
              [D[r].copy() for r in rows], [W[c].copy() for c in columns])
     kept = copy.deepcopy(given)
     found = function(*given, mesh)
+    if (counts := [len(parts) for parts in found]) != [k, k]:
+        return f"there are {counts} outputs and gradients, and not {k} of each."
     rights = ([(X @ W)[r] for r in rows], [(X.T @ D)[c] for c in columns])
     for what, parts, right in zip(("output", "gradient"), found, rights):
         for i, (part, its) in enumerate(zip(parts, right)):
