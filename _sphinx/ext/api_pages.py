@@ -32,8 +32,8 @@ OTHERS = {
     "resume parts",
     "pslaunch": "calls runner job plan hosts environment ports node ssh temporary",
     "netbox": "cluster host machine",
-    "exercisekit": "answers question counts ranks scale.puzzles "
-    "scale.puzzles.steps scale.puzzles.messages scale.puzzles.plans",
+    "exercisekit": "answers scale.puzzles.puzzle scale.puzzles.steps "
+    "scale.puzzles.messages scale.puzzles.plans",
     "bookkit": "show style by_hand provenance moment stored "
     + " ".join(
         f"figures.{path.stem}" for path in sorted(ROOT.glob("bookkit/figures/[!_]*.py"))

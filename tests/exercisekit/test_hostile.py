@@ -59,6 +59,7 @@ def calls_itself(n):
     return calls_itself(n)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "function, words",
     [
@@ -70,6 +71,7 @@ def calls_itself(n):
         (meddles, "It changes KEPT, outside of itself: put back."),
         (calls_itself, "It raises RecursionError"),
         (lambda n: n + 3, "Of 2 it makes 5, not 4."),
+        (lambda n: numpy.exp(n * 1e4), "Of 2 it makes inf, not 4."),  # and no warning
         (7, "Asked is your function double."),
     ],
 )

@@ -24,7 +24,6 @@ __all__ = [
     "exposed", "loads", "stage", "ticks",
 ]  # fmt: skip
 
-#: By their numbers.
 QUESTIONS = dict(
     sorted({**steps.QUESTIONS, **messages.QUESTIONS, **plans.QUESTIONS}.items())
 )
