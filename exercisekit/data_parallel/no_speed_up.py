@@ -80,42 +80,45 @@ def _soon(true, seconds):
     return true()
 
 
-def _try_ahead(function, depth, told):
-    """Take what five calls of a `load` give, of which the last raises."""
-    called = []
+def _try_ahead(function, depth):
+    """What is wrong with eight results of a `load`, of which the last is an error."""
+    called, got = [], []
 
     def load():
         called.append(len(called))
         return called[-1] if len(called) < 8 else 1 // 0
 
-    got = []
     try:
         take = function(load, depth)
         got.append(take())
         if not _soon(lambda: len(called) > depth, 0.3):
-            return told(f"after one result, load was called {len(called)} times, "
-                        "and not ahead.")  # fmt: skip
+            return f"after one result, load was called {len(called)} times: not ahead."
         if _soon(lambda: len(called) > depth + 2, 0.05):
-            return told(f"load was called {len(called)} times when one result was "
-                        "taken.")  # fmt: skip
+            return f"load was called {len(called)} times when one result was taken."
         for _ in range(7):
             got.append(take())
     except ZeroDivisionError:
         right = got == [*range(7)]
-        return told("" if right else f"the results are {got}, and then an error.")
+        return "" if right else f"the results are {got}, and then an error."
     except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
-        return told(f"it {raises(error)}")
-    return told(f"the results are {shown(got[:7])}, and nothing is raised.")
+        return f"it {raises(error)}"
+    return f"the results are {shown(got[:7])}, and nothing is raised."
 
 
-def _judge_ahead(function, depth):
+def _try_for_a_second(function, depth):
     said = queue.Queue()
-    given = (function, depth, said.put)
-    threading.Thread(target=_try_ahead, args=given, daemon=True).start()
+    threading.Thread(
+        target=lambda: said.put(_try_ahead(function, depth)), daemon=True
+    ).start()
     try:
         return said.get(timeout=1)
     except queue.Empty:
         return "where load raises an error, it waits for ever."
+
+
+def _judge_ahead(function):
+    """The first that is wrong is enough: each that waits for ever takes a second."""
+    return next(by_cases(_try_for_a_second, "depth {}", [(2,), (1,)])(function))
 
 
 QUESTIONS = {
@@ -184,6 +187,6 @@ QUESTIONS = {
              "The thread ended with the error, and nobody was told: put it into the "
              + "queue."),
         ],
-        judge=by_cases(_judge_ahead, "depth {}", [(2,), (1,)]),
+        judge=_judge_ahead,
     ),
 }
