@@ -9,8 +9,15 @@ from itertools import product
 from d2l_ext.devices import timeline
 from d2l_ext.palette import bar
 from d2l_ext.pipeline import microbatch
-from d2l_ext.pipeline.schedule import Slot, clock, gpipe, one_f_one_b
-from d2l_ext.pipeline.short_bubbles import interleaved, op_clock, zero_bubble
+from d2l_ext.pipeline.schedule import (
+    Slot,
+    clock,
+    gpipe,
+    interleaved,
+    one_f_one_b,
+    op_clock,
+    zero_bubble,
+)
 
 from . import frame
 

@@ -9,9 +9,8 @@
 | `partition` | all placements, and the one with the least bottleneck | Where to cut: pipeline parallelism with unequal layers |
 | `step_time` | a step under a placement, predicted | Where to cut: pipeline parallelism with unequal layers |
 | `buckets` | sequences of different lengths: a graph for each | Buckets: sequences of different lengths |
-| `schedule` | GPipe and 1F1B as data: the clock, the bubble | Micro-batches: pipeline parallelism with GPipe and 1F1B |
+| `schedule` | GPipe, 1F1B, interleaved and zero-bubble schedules as data: the clock, the bubble | Micro-batches: pipeline parallelism with GPipe and 1F1B, Shorter bubbles: interleaved 1F1B and zero-bubble pipelines |
 | `microbatch` | stages on devices, their backward work whole or divided, and the loop that runs a schedule | Micro-batches: pipeline parallelism with GPipe and 1F1B, Shorter bubbles: interleaved 1F1B and zero-bubble pipelines |
-| `short_bubbles` | interleaved and zero-bubble schedules as data | Shorter bubbles: interleaved 1F1B and zero-bubble pipelines |
 """  # noqa: E501  (a table)
 
 from .. import lazy

@@ -77,8 +77,7 @@ def gradients(stages, schedule, X, y, loss):
         losses = gradients(stages, one_f_one_b(len(stages), 4), X, y, loss)
 
     `stages`: a list of `Stage`, in the order of the network. `schedule`: from
-    `schedule.gpipe` or `one_f_one_b`; or, for a `SplitStage` each, from
-    `short_bubbles`, where `'input'` and `'weights'` are the parts of backward work.
+    `schedule`; where it has backward work in two parts, each is a `SplitStage`.
     `X` (n, …), `y` (n, …): cut into micro-batches whose sizes differ by one at most.
     `loss(outputs, y)`: a loss for each example, or their sum; not the mean.
 

@@ -1,7 +1,9 @@
-"""Pipeline schedules as data: which stage works on which micro-batch, and when.
+"""Pipeline schedules as data: who does which work on which micro-batch, and when.
 
-A schedule is a list with an entry per stage: the list of `Work` that this stage does,
-in order. Nothing here runs; `microbatch` runs it, `figures` draws it.
+A schedule is a list with an entry per device: the list of `Op` that it does, in order.
+`gpipe` and `one_f_one_b` give each device one stage, and go backward with it at once.
+In the other two, bubbles are shorter: several stages a device, backward in two parts.
+Nothing here runs; `microbatch` runs it, `figures` draws it.
 """
 
 from collections import namedtuple
@@ -9,9 +11,11 @@ from itertools import accumulate
 
 from ..checks import whole_number
 
-#: The `kind` of work, `'forward'` or `'backward'`, on the micro-batch `chunk`.
-Work = namedtuple("Work", "kind chunk")
-#: Work of a stage with its `start` and `end`, in clock slots from 0.
+#: Work on the micro-batch `chunk` by a stage of the network. The `kind` is 'forward';
+#: 'backward', or its two parts: 'input' finds the gradient that the stage before needs,
+#: 'weights', later, those of the stage's own parameters.
+Op = namedtuple("Op", "stage kind chunk")
+#: The same with its `start` and `end`, in clock slots from 0.
 Slot = namedtuple("Slot", "stage kind chunk start end")
 
 
@@ -28,10 +32,12 @@ def gpipe(stages, chunks):
     Raises `ValueError` for counts below 1.
     Source: Huang et al., "GPipe" (2019). Developed in the chapter *Micro-batches*.
     """
-    check_counts(stages=stages, chunks=chunks)
-    forward = [Work("forward", i) for i in range(chunks)]
-    backward = [Work("backward", i) for i in reversed(range(chunks))]
-    return [forward + backward for _ in range(stages)]
+    _check(stages=stages, chunks=chunks)
+    return [
+        [Op(s, "forward", i) for i in range(chunks)]
+        + [Op(s, "backward", i) for i in reversed(range(chunks))]
+        for s in range(stages)
+    ]
 
 
 def one_f_one_b(stages, chunks):
@@ -48,94 +54,136 @@ def one_f_one_b(stages, chunks):
     Source: Narayanan et al., "PipeDream" (2019), and with a flush after every
     minibatch, as here (2021). Developed in the chapter *Micro-batches*.
     """
-    check_counts(stages=stages, chunks=chunks)
+    _check(stages=stages, chunks=chunks)
     schedule = []
     for s in range(stages):
         ahead = min(stages - s, chunks)
-        forward = [Work("forward", i) for i in range(chunks)]
-        backward = [Work("backward", i) for i in range(chunks)]
+        forward = [Op(s, "forward", i) for i in range(chunks)]
+        backward = [Op(s, "backward", i) for i in range(chunks)]
         turns = [work for pair in zip(backward, forward[ahead:]) for work in pair]
         schedule.append(forward[:ahead] + turns + backward[chunks - ahead :])
     return schedule
 
 
-def clock(schedule, forward=1, backward=1, message=0):
-    """When each work runs, if every stage does its next work as soon as it can.
+def interleaved(devices, chunks, parts):
+    """1F1B, `parts` v stages a device: device d has the stages d, d + p, d + 2p, …
 
-    `schedule`: also one of `short_bubbles`. `forward`, `backward`: the length of such
-    work, in slots, or a list with that of each stage; a part of backward takes half of
-    it. `message`: the time from one device to the next, either way; the stages do not
-    wait for it to be sent.
+    `devices` p; `chunks` m, a multiple of p: micro-batches go in groups of p through a
+    device's first stage, then through its next. A stage is 1/v of the work, so the
+    bubble of 1F1B takes 1/v of its time: (p − 1) / (v·m + p − 1), for v times the
+    messages. From v = 2 on, device d goes forward 2(p − 1 − d) + (v − 1)·p times before
+    the turns begin (p − 1 − d, as in 1F1B, gets stuck), and holds one stage more.
+
+    Raises `ValueError` for counts below 1, and when p does not divide m.
+    Source: Narayanan et al. (2021). Developed in the chapter *Shorter bubbles*.
+    """
+    _check(devices=devices, chunks=chunks, parts=parts)
+    if chunks % devices:
+        raise ValueError(
+            f"{chunks} micro-batches do not make groups of {devices}, one for each "
+            f"device: use {chunks + -chunks % devices}"
+        )
+    groups = [range(g, g + devices) for g in range(0, chunks, devices)]
+    schedule = []
+    for d in range(devices):
+        mine = range(d, devices * parts, devices)
+        forward = [Op(s, "forward", i) for g in groups for s in mine for i in g]
+        back = [Op(s, "backward", i) for g in groups for s in mine[::-1] for i in g]
+        ahead = devices - 1 - d
+        if parts > 1:
+            ahead = min(2 * ahead + (parts - 1) * devices, len(forward))
+        turns = [op for pair in zip(forward[ahead:], back) for op in pair]
+        schedule.append(forward[:ahead] + turns + back[len(forward) - ahead :])
+    return schedule
+
+
+def zero_bubble(devices, chunks, ahead=1):
+    """1F1B with backward in two parts: weights wait, and fill the bubble.
+
+    `ahead=1` (ZB-H1): device d of p goes forward p − d times first, as in 1F1B, and its
+    weights follow d micro-batches behind. With three kinds of work of one length the
+    stages wait p − 1 slots instead of 3(p − 1), and hold p micro-batches at most.
+    `ahead=2` (ZB-H2): forward 2(p − d) − 1 times, weights 2d behind. From m = 2p − 1
+    on, no device waits between its first work and its last; 2p − 1 are held.
+
+    With p = 3 and m = 4 (f forward, i input, w weights):
+
+        device 0   f0 f1 f2 .  .  i0 w0 f3 i1 w1 i2 w2 i3 w3
+        device 1   .  f0 f1 .  i0 f2 i1 w0 f3 i2 w1 i3 w2 w3
+        device 2   .  .  f0 i0 f1 i1 f2 i2 w0 f3 i3 w1 w2 w3
+
+    Raises `ValueError` for counts below 1. Source: Qi et al., "Zero Bubble Pipeline
+    Parallelism" (2023). Developed in the chapter *Shorter bubbles*.
+    """
+    _check(devices=devices, chunks=chunks, ahead=ahead)
+    schedule = []
+    for d in range(devices):
+        first, behind = ahead * (devices - d) - ahead + 1, ahead * d
+        order = [Op(d, "forward", i) for i in range(min(first, chunks))]
+        for i in range(chunks):
+            order.append(Op(d, "input", i))
+            if i >= behind:
+                order.append(Op(d, "weights", i - behind))
+            if i + first < chunks:
+                order.append(Op(d, "forward", i + first))
+        last = range(max(0, chunks - behind), chunks)
+        schedule.append(order + [Op(d, "weights", i) for i in last])
+    return schedule
+
+
+def clock(schedule, forward=1, backward=1, message=0):
+    """When each work runs, if every device does its next work as soon as it can.
+
+    `forward`, `backward`: the length of such work, in slots, or a list with that of
+    each stage; a part of backward takes half of it. `message`: the time from one device
+    to the next, either way; the devices do not wait for it to be sent.
 
     Returns a list of `Slot` in the order of their starts: work stands behind all that
     it needs. Raises `ValueError` for a schedule that gets stuck.
     """
-    # Work is that of the stage in whose list it is; an `Op` names its stage.
-    orders = [[(s, *work)[-3:] for work in order] for s, order in enumerate(schedule)]
-    stages = 1 + max(work[0] for order in orders for work in order)
 
-    def length(work):
-        stage, kind, _ = work
-        slots = forward if kind == "forward" else backward
-        slots = slots[stage] if hasattr(slots, "__iter__") else slots
-        return slots / 2 if kind in ("input", "weights") else slots
+    def length(op):
+        slots = forward if op.kind == "forward" else backward
+        slots = slots[op.stage] if hasattr(slots, "__iter__") else slots
+        return slots / 2 if op.kind in ("input", "weights") else slots
 
-    times = when(orders, lambda work: needs(*work, stages), length, message)
-    return [Slot(*work, start, end) for work, (_, start, end) in times.items()]
+    times = _when(schedule, length, message)
+    return [Slot(*op, start, end) for op, (_, start, end) in times.items()]
 
 
-def when(orders, needs, length, message=0):
-    """When each work runs, if every device does its next work as soon as it can.
+def op_clock(schedule, forward=1, inputs=1, weights=1):
+    """The same by device: {op: (device, start, end)}, in the order of the starts.
 
-    `orders`: for each device, the list of its works: tuples, each once. `needs(work)`:
-    the works that must have ended before. `length(work)`: its time. `message`: added
-    when a needed work ends on another device. Returns {work: (device, start, end)} in
-    the order of the starts: work stands behind all that it needs. Raises `ValueError`
-    for orders that get stuck.
+    `forward`, `inputs`, `weights`: the time of such work of one stage; `'backward'`
+    takes that of its two parts.
     """
-    on = {work: d for d, order in enumerate(orders) for work in order}
-    times, free, todo = {}, [0] * len(orders), [list(order) for order in orders]
+    length = {"forward": forward, "input": inputs, "weights": weights,
+              "backward": inputs + weights}  # fmt: skip
+    return _when(schedule, lambda op: length[op.kind])
+
+
+def _when(schedule, length, message=0):
+    on = {op: d for d, order in enumerate(schedule) for op in order}
+    stages = 1 + max(op.stage for op in on)
+    times, free, todo = {}, [0] * len(schedule), [list(order) for order in schedule]
     while any(todo):
         able = [
-            (max([free[d]] + [times[w][2] + message * (on[w] != d) for w in wanted]), d)
+            (max([free[d]] + [times[w][2] + message * (on[w] != d) for w in needed]), d)
             for d, order in enumerate(todo)
             if order
-            for wanted in [needs(order[0])]
-            if all(w in times for w in wanted)
+            for needed in [_needs(*order[0], stages)]
+            if all(w in times for w in needed)
         ]
         if not able:
             raise ValueError(f"the schedule is stuck: {_waiting(todo)}")
         start, d = min(able)
-        work = todo[d].pop(0)
-        free[d] = start + length(work)
-        times[work] = d, start, free[d]
+        op = todo[d].pop(0)
+        free[d] = start + length(op)
+        times[op] = d, start, free[d]
     return dict(sorted(times.items(), key=lambda item: (item[1][1], item[1][0])))
 
 
-def bubble(slots):
-    """Share of the stages' time in which they wait, 0 to 1: 1 − busy / (p · span)."""
-    span = max(slot.end for slot in slots) - min(slot.start for slot in slots)
-    busy = sum(slot.end - slot.start for slot in slots)
-    return 1 - busy / (span * len({slot.stage for slot in slots}))
-
-
-def bubble_formula(stages, chunks):
-    """The bubble of `gpipe` and of `one_f_one_b`: (p − 1) / (m + p − 1)."""
-    check_counts(stages=stages, chunks=chunks)
-    return (stages - 1) / (chunks + stages - 1)
-
-
-def peak_held(schedule):
-    """The most micro-batches' activations that each device holds, in stages' worth.
-
-    Without recomputation. Also for schedules of `short_bubbles`.
-    """
-    change = {"forward": 1, "input": 0, "weights": -1, "backward": -1}
-    changes = [[change[work.kind] for work in order] for order in schedule]
-    return [max(accumulate(own, initial=0)) for own in changes]
-
-
-def needs(stage, kind, chunk, stages):
+def _needs(stage, kind, chunk, stages):
     """What must have ended before this work: a list of (stage, kind, chunk)."""
     if kind == "forward":
         return [(stage - 1, kind, chunk)] if stage else []
@@ -152,7 +200,39 @@ def _waiting(todo):
     )
 
 
-def check_counts(**counts):
+def bubble(slots):
+    """Share of the stages' time in which they wait, 0 to 1: 1 − busy / (p · span)."""
+    span = max(slot.end for slot in slots) - min(slot.start for slot in slots)
+    busy = sum(slot.end - slot.start for slot in slots)
+    return 1 - busy / (span * len({slot.stage for slot in slots}))
+
+
+def bubble_formula(stages, chunks):
+    """The bubble of `gpipe` and of `one_f_one_b`: (p − 1) / (m + p − 1)."""
+    _check(stages=stages, chunks=chunks)
+    return (stages - 1) / (chunks + stages - 1)
+
+
+def waiting(times):
+    """Slots that each device waits, from the first work of all to the last."""
+    span = max(end for _, _, end in times.values())
+    busy = [0] * (1 + max(device for device, _, _ in times.values()))
+    for device, start, end in times.values():
+        busy[device] += end - start
+    return [span - b for b in busy]
+
+
+def peak_held(schedule):
+    """The most micro-batches' activations that each device holds, in stages' worth.
+
+    Without recomputation.
+    """
+    change = {"forward": 1, "input": 0, "weights": -1, "backward": -1}
+    changes = [[change[work.kind] for work in order] for order in schedule]
+    return [max(accumulate(own, initial=0)) for own in changes]
+
+
+def _check(**counts):
     """Raise `ValueError` unless these are whole numbers from 1."""
     for what, value in counts.items():
         whole_number(what, value)

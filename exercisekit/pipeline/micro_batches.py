@@ -1,6 +1,6 @@
 """Exercises of the chapter *Micro-batches*."""
 
-from d2l_ext.pipeline.schedule import Work, clock, peak_held
+from d2l_ext.pipeline.schedule import Op, clock, peak_held
 
 from ..question import Question, Task, by_cases
 
@@ -39,7 +39,9 @@ def _run(orders, p, m):
             return f"stage {s} does {works}: not F and B of each once.", 0, 0, 0
     if len(orders) != p:
         return f"there are {len(orders)} stages.", 0, 0, 0
-    works = [[Work(KINDS[kind], i) for kind, i in order] for order in orders]
+    works = [
+        [Op(s, KINDS[kind], i) for kind, i in order] for s, order in enumerate(orders)
+    ]
     slots = clock(works)
     return "", max(slot.end for slot in slots), works, peak_held(works)
 

@@ -2,7 +2,7 @@
 
 import numpy
 
-from d2l_ext.pipeline.short_bubbles import Op, interleaved, most_held, op_clock
+from d2l_ext.pipeline.schedule import Op, interleaved, op_clock, peak_held
 
 from ..question import Question, Task, by_cases
 from .micro_batches import limited
@@ -105,8 +105,8 @@ def _judge_filled(function, p, m, most):
             return f"device {s} does not do its {3 * m} works once."
     if len(orders) != p:
         return f"there are {len(orders)} devices."
-    if max(most_held(orders)) > most:
-        return f"the devices hold {most_held(orders)}."
+    if max(peak_held(orders)) > most:
+        return f"the devices hold {peak_held(orders)}."
     slots, enough = (
         max(end for *_, end in op_clock(each).values()) for each in (orders, reference)
     )

@@ -113,8 +113,7 @@ def test_each_of_the_four_ways_marks_what_runs_round_by_round(k):
 def test_a_pipeline_marks_each_work_that_runs(title):
     from mxnet import np
 
-    from d2l_ext.pipeline.schedule import gpipe, one_f_one_b
-    from d2l_ext.pipeline.short_bubbles import interleaved, zero_bubble
+    from d2l_ext.pipeline.schedule import gpipe, interleaved, one_f_one_b, zero_bubble
 
     make = {"GPipe": gpipe, "1F1B": one_f_one_b, "ZB-H1": zero_bubble,
             "interleaved 1F1B": lambda p, m: interleaved(p, m, 2)}[title]  # fmt: skip

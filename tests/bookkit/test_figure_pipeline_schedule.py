@@ -15,11 +15,13 @@ from bookkit.figures.pipeline_schedule import (
     lanes_of,
     plot,
 )
-from d2l_ext.pipeline.schedule import clock, gpipe, one_f_one_b, peak_held
-from d2l_ext.pipeline.short_bubbles import (
+from d2l_ext.pipeline.schedule import (
+    clock,
+    gpipe,
     interleaved,
-    most_held,
+    one_f_one_b,
     op_clock,
+    peak_held,
     zero_bubble,
 )
 
@@ -115,8 +117,8 @@ def test_the_words_say_the_bubble_and_the_peak():
 THEORY = {
     "GPipe": (1, lambda p, m: peak_held(gpipe(p, m))),
     "1F1B": (1, lambda p, m: peak_held(one_f_one_b(p, m))),
-    "interleaved 1F1B": (2, lambda p, m: most_held(interleaved(p, m, 2))),
-    "ZB-H1": (3, lambda p, m: most_held(zero_bubble(p, m))),
+    "interleaved 1F1B": (2, lambda p, m: peak_held(interleaved(p, m, 2))),
+    "ZB-H1": (3, lambda p, m: peak_held(zero_bubble(p, m))),
 }
 
 

@@ -5,8 +5,7 @@ import re
 from notebook_cells import ROOT
 
 from d2l_ext.palette import DEVICE_COLOURS
-from d2l_ext.pipeline.schedule import clock, gpipe
-from d2l_ext.pipeline.short_bubbles import interleaved, op_clock, zero_bubble
+from d2l_ext.pipeline.schedule import clock, gpipe, interleaved, op_clock, zero_bubble
 
 BOX = re.compile(r'<rect x="([\d.]+)" y="(\d+)" width="(\d+)" height="(\d+)"')
 

@@ -154,7 +154,7 @@ def done_before(make):
 def test_in_order_each_device_works_as_its_schedule_says(make):
     trace = recorded(make)
     for device, order in enumerate(make(2, CHUNKS)):
-        expected = [name for kind, _ in order for name in NAMES[kind]]
+        expected = [name for _, kind, _ in order for name in NAMES[kind]]
         assert [e.name for e in work(trace, device)] == expected
 
 

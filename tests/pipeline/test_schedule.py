@@ -7,16 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from d2l_ext.pipeline.schedule import (
+    Op,
     Slot,
-    Work,
     bubble,
     bubble_formula,
     clock,
     gpipe,
+    interleaved,
     one_f_one_b,
+    op_clock,
     peak_held,
+    zero_bubble,
 )
-from d2l_ext.pipeline.short_bubbles import interleaved, op_clock, zero_bubble
 
 SCHEDULES = [gpipe, one_f_one_b]
 every_schedule = pytest.mark.parametrize("make", SCHEDULES)
@@ -56,9 +58,9 @@ def test_every_stage_goes_forward_and_backward_once_with_each_micro_batch(
 ):
     schedule = make(p, m)
     assert len(schedule) == p
-    for order in schedule:
+    for s, order in enumerate(schedule):
         assert sorted(order) == sorted(
-            Work(kind, i) for kind in ("forward", "backward") for i in range(m)
+            Op(s, kind, i) for kind in ("forward", "backward") for i in range(m)
         )
 
 
@@ -84,7 +86,7 @@ def test_a_stage_does_one_thing_at_a_time_and_in_its_order(make, p, m, backward)
     slots = clock(schedule, backward=backward)
     for s, order in enumerate(schedule):
         lane = [x for x in slots if x.stage == s]
-        assert [Work(x.kind, x.chunk) for x in lane] == order
+        assert [Op(s, x.kind, x.chunk) for x in lane] == order
         assert all(x.end <= y.start for x, y in zip(lane, lane[1:]))
 
 
@@ -125,7 +127,7 @@ def test_a_schedule_that_gets_stuck_is_refused_with_what_waits():
 
 def test_a_stage_that_leaves_out_a_micro_batch_is_noticed_by_its_neighbour():
     schedule = gpipe(2, 2)
-    schedule[0].remove(Work("forward", 1))
+    schedule[0].remove(Op(0, "forward", 1))
     with pytest.raises(ValueError, match="stage 1 waits to go forward with micro-bat"):
         clock(schedule)
 

@@ -8,12 +8,12 @@ from mxnet import np, npx
 from d2l_ext.devices import storage, timeline, try_all_devices
 from d2l_ext.pipeline import microbatch
 from d2l_ext.pipeline.microbatch import SplitStage, gradients
-from d2l_ext.pipeline.schedule import one_f_one_b
-from d2l_ext.pipeline.short_bubbles import (
+from d2l_ext.pipeline.schedule import (
     Op,
     interleaved,
-    most_held,
+    one_f_one_b,
     op_clock,
+    peak_held,
     waiting,
     zero_bubble,
 )
@@ -50,14 +50,12 @@ def test_interleaved_waits_a_vth_and_holds_what_the_formula_says():
         assert waiting(times) == [3 * (p - 1)] * p
         ahead = [p - 1 - d if v == 1 else 2 * (p - 1 - d) + (v - 1) * p
                  for d in range(p)]  # fmt: skip
-        assert most_held(orders) == [min(n + 1, m * v) for n in ahead]
+        assert peak_held(orders) == [min(n + 1, m * v) for n in ahead]
 
 
 def test_with_one_stage_a_device_interleaved_is_one_f_one_b():
     for p, m, _ in GROUPS:
-        plain = [[(w.kind, w.chunk) for w in order] for order in one_f_one_b(p, m)]
-        orders = interleaved(p, m, 1)
-        assert [[(op.kind, op.chunk) for op in order] for order in orders] == plain
+        assert interleaved(p, m, 1) == one_f_one_b(p, m)
 
 
 def test_zb_h1_waits_a_third_of_one_f_one_b_and_holds_p_micro_batches():
@@ -65,7 +63,7 @@ def test_zb_h1_waits_a_third_of_one_f_one_b_and_holds_p_micro_batches():
         orders = zero_bubble(p, m)
         times = valid(orders, p, m, ("forward", "input", "weights"))
         assert waiting(times) == [p - 1 + max(0, p - m)] * p
-        assert most_held(orders) == [min(p, m)] * p
+        assert peak_held(orders) == [min(p, m)] * p
 
 
 def test_zb_h2_does_not_wait_inside_its_work_and_holds_twice_as_many():
@@ -77,7 +75,7 @@ def test_zb_h2_does_not_wait_inside_its_work_and_holds_twice_as_many():
             own = [(start, end) for at, start, end in times.values() if at == d]
             inside.append(max(own)[1] - min(own)[0] - 3 * m)
         assert max(inside) == max(0, 2 * p - 1 - m)
-        assert most_held(orders) == [min(2 * p - 1, m)] * p
+        assert peak_held(orders) == [min(2 * p - 1, m)] * p
 
 
 @pytest.mark.parametrize(("make", "message"), [

@@ -6,8 +6,7 @@ from itertools import combinations, groupby
 import numpy
 
 from d2l_ext.pipeline.partition import balance
-from d2l_ext.pipeline.schedule import one_f_one_b
-from d2l_ext.pipeline.short_bubbles import Op, zero_bubble
+from d2l_ext.pipeline.schedule import Op, one_f_one_b, zero_bubble
 
 
 def lstm_pipeline_3_a(placement, T):
