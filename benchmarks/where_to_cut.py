@@ -28,8 +28,7 @@ from report import to_json, warning_lines
 from d2l_ext.pipeline import layer_costs, lstm
 from d2l_ext import pipeline
 from bookkit.provenance import provenance
-from d2l_ext.pipeline.partition import all_placements
-from d2l_ext.pipeline.step_time import best_placement, predict
+from d2l_ext.pipeline.partition import all_placements, best_placement, predict
 
 
 def parse(argv):

@@ -10,11 +10,11 @@ from time import perf_counter
 import mxnet as mx
 
 from .graph import Graph, group_of, groups, nbytes
-from .step_time import Layer
+from .partition import Layer
 
 
 def measure(symbol, shapes, values, devices, rounds=5):
-    """The cost of every group of `symbol`, in order: a list of `step_time.Layer`.
+    """The cost of every group of `symbol`, in order: a list of `partition.Layer`.
 
         measure(symbol, shapes, {"data": X, "softmax_label": y}, devices)
 

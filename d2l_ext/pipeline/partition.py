@@ -1,12 +1,15 @@
-"""Where to cut a network, so that the busiest device has the least to do.
+"""Where to cut a network: the placement with the least bottleneck, and a step's time.
 
 A placement names for each layer, in order, the number of its device: `(0, 0, 1)` puts
-two layers on device 0 and the third on device 1. Plain Python: the costs may come from
-a measurement (`layer_costs`), a data sheet or a guess.
+two layers on device 0 and the third on device 1. `balance` looks at the work of the
+busiest device, `predict` also at who waits. Plain Python: the costs may come from a
+measurement (`layer_costs`), a data sheet or a guess.
 """
 
 import math
-from itertools import product
+from collections import namedtuple
+from dataclasses import dataclass
+from itertools import groupby, product
 
 from ..checks import whole_number
 
@@ -27,7 +30,7 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
     Raises `ValueError` for lists that do not fit or numbers that are none, and when no
     placement respects the limits: it then says how many bytes are missing where.
 
-    The bottleneck counts work; see `step_time` for waiting. Source: dynamic programming
+    The bottleneck counts work; see `predict` for waiting. Source: dynamic programming
     for the linear partition problem. Developed in the chapter *Where to cut*.
     """
     table, crossing = _checked(times, k, crossing)
@@ -120,6 +123,105 @@ def device_times(placement, times, k=None, crossing=None):
     return totals
 
 
+#: What a device did, from `start` to `end`: milliseconds. `kind`: `'forward'`,
+#: `'backward'` or `'copy'`; of `layer`, at time step `t`.
+Span = namedtuple("Span", "device kind layer t start end")
+
+
+@dataclass
+class Layer:
+    """What a layer costs in one training step, all its time steps together.
+
+    `forward`, `backward`: milliseconds. `crossing`: milliseconds that its output, and
+    its gradient on the way back, each take to another device. `whole`: it works on
+    all time steps at once.
+    """
+
+    name: str
+    forward: float
+    backward: float
+    crossing: float = 0.0
+    whole: bool = False
+    parameter_bytes: int = 0
+    activation_bytes: int = 0
+
+    @property
+    def time(self):
+        """Milliseconds, forward and backward."""
+        return self.forward + self.backward
+
+
+def predict(placement, layers, seq_len):
+    """Milliseconds of a training step: when the last `Span` of `simulate` ends.
+
+        predict((0, 0, 1, 1), layers, seq_len=35)
+
+    Raises `ValueError` as `simulate` does. Developed in *Where to cut*.
+    """
+    return max(span.end for span in simulate(placement, layers, seq_len))
+
+
+def best_placement(placements, layers, seq_len):
+    """Of `placements`, the one with the smallest `predict`; of equals, the first."""
+    return min(placements, key=lambda placement: predict(placement, layers, seq_len))
+
+
+def simulate(placement, layers, seq_len):
+    """A training step on paper: a list of `Span`, in the order of the graph.
+
+    `placement`: a device number per layer, contiguous or not. `layers`: a list of
+    `Layer`, from the input on. `seq_len`: T, the number of time steps.
+
+    Each device goes through its cells in the order of `cells`, and starts one when it
+    is free and what the cell reads is there. What another device needs is copied to
+    it at once, by the device that made it.
+
+    Raises `ValueError` for what does not fit. Developed in the chapter *Where to cut*.
+    """
+    _check_step(placement, layers, seq_len)
+    free = dict.fromkeys(placement, 0.0)
+    there = {}  # (device, kind, layer): when the layer's latest result is on the device
+    spans = []
+
+    def work(device, kind, i, t, ms, since=0.0):
+        start = max(free[device], since)
+        spans.append(Span(device, kind, i, t, start, start + ms))
+        free[device] = start + ms
+        return free[device]
+
+    for kind, i, t in cells(layers, seq_len):
+        here, count = placement[i], 1 if layers[i].whole else seq_len
+        source, reader = (i - 1, i + 1) if kind == "forward" else (i + 1, i - 1)
+        # In this order, the latest result of the source is the one that is read.
+        since = there.get((here, kind, source), 0.0)
+        ms = getattr(layers[i], kind) / count
+        there[here, kind, i] = work(here, kind, i, t, ms, since)
+        if 0 <= reader < len(layers) and placement[reader] != here:
+            # Both ways, what crosses is as large as the output of the lower layer.
+            ms = layers[min(i, reader)].crossing / count
+            there[placement[reader], kind, i] = work(here, "copy", i, t, ms)
+    return spans
+
+
+def cells(layers, seq_len):
+    """The work of a step, in the order of MXNet's graph: a list of (kind, layer, t).
+
+    Layer after layer of the first time step, then of the next; and all of it back:
+
+        forward     0 1 2 3   0 1 2 3   0 1 2 3      t = 0, 1, 2
+        backward    3 2 1 0   3 2 1 0   3 2 1 0      t = 2, 1, 0
+
+    A whole layer has one cell, t = 0, after all cells of the layer below. A device
+    keeps to this order: an executor gives its operators there one temporary memory.
+    """
+    forward = []
+    for whole, group in groupby(range(len(layers)), key=lambda i: layers[i].whole):
+        together = list(group)
+        forward += [(i, t) for t in range(1 if whole else seq_len) for i in together]
+    backward = [("backward", i, t) for i, t in reversed(forward)]
+    return [("forward", i, t) for i, t in forward] + backward
+
+
 def _at_the_ends(crossing, start, stop):
     """What a run of layers pays for its cuts; the network's two ends are free."""
     before = crossing[start - 1] if 0 < start < stop else 0
@@ -131,10 +233,10 @@ def _checked_memory(memory, limits, n, k):
     if memory is None and limits is None:
         memory, limits = [0] * n, [math.inf] * k
     memory, limits = ([] if x is None else list(x) for x in (memory, limits))
-    check_length("memory sizes", memory, n, "layers")
-    check_length("limits", limits, k, "devices")
-    check_numbers("the memory of layer", memory)
-    check_numbers("the limit of device", limits, infinite=True)
+    _check_length("memory sizes", memory, n, "layers")
+    _check_length("limits", limits, k, "devices")
+    _check_numbers("the memory of layer", memory)
+    _check_numbers("the limit of device", limits, infinite=True)
     return memory, limits
 
 
@@ -164,21 +266,30 @@ def _checked(times, k, crossing):
     if not table:
         raise ValueError("there are no layers to place: give a time for each")
     for i, row in enumerate(table):
-        check_length(f"times of layer {i}", row, k, "devices")
-        check_numbers(f"the time of layer {i} on device", row)
+        _check_length(f"times of layer {i}", row, k, "devices")
+        _check_numbers(f"the time of layer {i} on device", row)
     crossing = [0] * len(table) if crossing is None else list(crossing)
-    check_length("crossing costs", crossing, len(table), "layers")
-    check_numbers("the crossing cost of layer", crossing)
+    _check_length("crossing costs", crossing, len(table), "layers")
+    _check_numbers("the crossing cost of layer", crossing)
     return table, crossing
 
 
-def check_length(what, values, n, of):
+def _check_step(placement, layers, seq_len):
+    if not layers:
+        raise ValueError("there are no layers: give a list of Layer")
+    _check_length("devices", placement, len(layers), "layers")
+    whole_number("seq_len", seq_len)
+    for cost in ("forward", "backward", "crossing"):
+        _check_numbers(f"{cost} of layer", [getattr(layer, cost) for layer in layers])
+
+
+def _check_length(what, values, n, of):
     """Raise `ValueError` unless there are `n` values."""
     if len(values) != n:
         raise ValueError(f"{len(values)} {what}, but {n} {of}: give one for each")
 
 
-def check_numbers(what, values, infinite=False):
+def _check_numbers(what, values, infinite=False):
     """Raise `ValueError` for a negative number, for NaN, and for an infinite one."""
     for i, value in enumerate(values):
         if not (0 <= value < float("inf") or infinite and value == float("inf")):

@@ -5,8 +5,8 @@ import re
 import pytest
 from notebook_cells import chapters, read
 
+from d2l_ext.pipeline.partition import Layer, predict
 from d2l_ext.pipeline.schedule import bubble_formula
-from d2l_ext.pipeline.step_time import Layer, predict
 from d2l_ext.pipeline.wavefront import bound
 from exercisekit import questions
 from exercisekit.question import says

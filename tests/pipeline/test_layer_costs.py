@@ -139,7 +139,7 @@ def test_no_rounds_and_a_single_device_are_refused():
 @pytest.mark.parametrize("concat_decode", [True, False])
 def test_the_graph_of_the_whole_has_the_order_that_predictions_assume(concat_decode):
     """MXNet prints its nodes in the order in which it hands them to the engine."""
-    from d2l_ext.pipeline.step_time import Layer, cells
+    from d2l_ext.pipeline.partition import Layer, cells
 
     symbol, (device, _) = network(concat_decode), try_all_devices(2)
     bound = pipeline.bind(symbol, dict.fromkeys(groups(symbol), device), SHAPES)

@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2l_ext.pipeline.partition import all_placements, balance, device_times
-from d2l_ext.pipeline.step_time import Layer, best_placement, cells, predict, simulate
+from d2l_ext.pipeline.partition import (
+    Layer,
+    all_placements,
+    balance,
+    best_placement,
+    cells,
+    device_times,
+    predict,
+    simulate,
+)
 
 cases = settings(max_examples=200)
 whole_numbers = st.integers(0, 20)
