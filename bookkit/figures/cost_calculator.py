@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from math import log, prod
 
 from d2l_ext.scale import step
-from d2l_ext.scale.sizes import LENET, LSTM, VGG11, Model
-from d2l_ext.scale.step import Link
+from d2l_ext.scale.step import LENET, LSTM, VGG11, Link, Model
 from d2l_ext.tensor_parallel.transformer import Decoder
 
 from . import frame

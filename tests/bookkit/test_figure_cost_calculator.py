@@ -20,8 +20,7 @@ from bookkit.figures.cost_calculator import (
 )
 from d2l_ext.meshes import decoder
 from d2l_ext.scale import step
-from d2l_ext.scale.sizes import VGG11, Model
-from d2l_ext.scale.step import network
+from d2l_ext.scale.step import VGG11, Model, network
 from d2l_ext.tensor_parallel.transformer import Decoder
 
 _, GPU, LINK = MACHINES

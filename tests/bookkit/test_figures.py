@@ -21,8 +21,7 @@ from bookkit.figures import (
     server_traffic,
     shard_memory,
 )
-from d2l_ext.scale.sizes import LSTM, MODELS, VGG11, Model
-from d2l_ext.scale.step import Link
+from d2l_ext.scale.step import LSTM, MODELS, VGG11, Link, Model
 
 _, GPU, LINK = MACHINES
 JOB = {"mode": "dist_sync", "workers": 3, "servers": 2, "keys": 2, "slow": 3}

@@ -7,8 +7,7 @@ from bs4 import BeautifulSoup
 
 from browser import Browser, find_chromium
 from d2l_ext.scale import step
-from d2l_ext.scale.sizes import VGG11
-from d2l_ext.scale.step import network
+from d2l_ext.scale.step import VGG11, network
 
 #: For what the cost calculator is asked, and what it shows of it at first.
 MACHINES = VGG11, step.Device(flops=5e12, overhead=1e-3), network(10, latency=20e-6)

@@ -17,8 +17,7 @@ from d2l_ext.data_parallel.diagnose import blocking_calls
 from d2l_ext.devices import try_all_devices
 from d2l_ext.meshes.hierarchy import allreduce_hierarchy, flat, schedule, seconds
 from d2l_ext.scale import simulator, step
-from d2l_ext.scale.step import Link
-from d2l_ext.scale.sizes import LENET
+from d2l_ext.scale.step import LENET, Link
 
 npx.set_np()
 

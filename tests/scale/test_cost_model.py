@@ -13,9 +13,8 @@ from mxnet import gluon, np, npx
 from d2l_ext.data_parallel import lenet, traffic
 from trainkit import networks
 from benchmarks.scale import cases, study, workloads
-from d2l_ext.scale import fit, sizes, step
-from d2l_ext.scale.step import Link, network
-from d2l_ext.scale.sizes import LENET, LSTM, MODELS, VGG11
+from d2l_ext.scale import fit, step
+from d2l_ext.scale.step import LENET, LSTM, MODELS, VGG11, Link, network
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()
@@ -133,10 +132,10 @@ def test_the_networks_have_the_parameters_of_this_library_and_of_mxnet():
 
 
 def test_work_is_counted_by_eye():
-    assert sizes.dense(2, 3) == (9, 6)
-    assert sizes.convolution(1, 2, 3, 4) == (20, 18 * 16)
-    assert sizes.lstm(2, 3, 5) == (4 * 3 * 5 + 24, 4 * 3 * 5 * 5)
-    assert sizes.model("m", [sizes.dense(2, 3)]).flops == 6 * 6
+    assert step.dense(2, 3) == (9, 6)
+    assert step.convolution(1, 2, 3, 4) == (20, 18 * 16)
+    assert step.lstm(2, 3, 5) == (4 * 3 * 5 + 24, 4 * 3 * 5 * 5)
+    assert step.model_of("m", [step.dense(2, 3)]).flops == 6 * 6
 
 
 def test_a_convolution_does_more_for_each_byte_than_a_dense_layer():
@@ -183,7 +182,7 @@ def test_a_step_is_computing_and_exchange_unless_they_overlap():
 @given(st.integers(1, 30), st.floats(0.01, 30))
 def test_arrays_that_leave_when_they_are_made_end_as_the_formula_says(arrays, moved):
     """One array after another over one link, as backward makes them."""
-    model = sizes.Model("", 250_000, arrays, 3.0)  # a second forward, two backward
+    model = step.Model("", 250_000, arrays, 3.0)  # a second forward, two backward
     link, now = Link(0, moved / 1e6), 1.0
     for made in [1 + 2 * (i + 1) / arrays for i in range(arrays)]:
         now = max(now, made) + moved / arrays

@@ -78,9 +78,9 @@ def test_every_interactive_figure_is_drawn(site, tmp_path):
     kinds = sorted(scripts - {"shapes", "page", "one_setting"})
     code = f"""
 from importlib import import_module
-from d2l_ext.scale import sizes, step
+from d2l_ext.scale import step
 machine = step.Device(1e12), step.Link(1e-5, 1e-9)
-given = {{"cost_calculator": (sizes.MODELS[0], *machine)}}
+given = {{"cost_calculator": (step.MODELS[0], *machine)}}
 for kind in {kinds}:
     figure = import_module("bookkit.figures." + kind).figure(*given.get(kind, ()))
     assert 'data-kind="' + kind + '"' in figure.data
