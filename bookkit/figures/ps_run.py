@@ -9,7 +9,7 @@ it, with `dist_async` each one at once. How long things take is made up.
 from collections import deque
 from dataclasses import dataclass
 
-from d2l_ext.kvstore.key_rule import shards
+from d2l_ext.kvstore.keys import shards
 
 #: Elements of the keys 0, 1 and 2. From a million on, a key is cut over all servers.
 SIZES = (600_000, 1_500_000, 300_000)

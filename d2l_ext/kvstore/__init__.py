@@ -2,8 +2,7 @@
 
 | file | what it holds | chapter |
 |---|---|---|
-| `store_calls` | what a program asks of a store, written down | The store by hand |
-| `key_rule` | which server holds which key, and where arrays are cut | Roles, keys and shards |
+| `keys` | what a program asks of each key, written down; which server holds it, and where arrays are cut | The store by hand, Roles, keys and shards |
 | `ps_log` | the log of ps-lite, read back: who joined, each message | Roles, keys and shards, Launching jobs |
 | `dist_train` | the training step over a store, by several workers | In step: synchronous data parallelism with a parameter server |
 | `staleness` | how old the weights are that a gradient is added to | Out of step: asynchronous data parallelism with a parameter server |

@@ -1,13 +1,13 @@
 """Exercises of the chapter *Roles, keys and shards*."""
 
-from d2l_ext.kvstore import key_rule
+from d2l_ext.kvstore import keys
 
 from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def sent(size, num_servers):
     """A push to each server that holds a shard, and a pull of it."""
-    held = [n for n in key_rule.shards(0, size, num_servers, 1_000_000) if n]
+    held = [n for n in keys.shards(0, size, num_servers, 1_000_000) if n]
     return [4 * n + 12 for n in held] + [8] * len(held)
 
 
@@ -52,7 +52,7 @@ QUESTIONS = {
         "a function that returns a list of bytes",
         sent,
         [
-            ("key_rule.shards(0, size, num_servers, 1_000_000)", "[size]",
+            ("keys.shards(0, size, num_servers, 1_000_000)", "[size]",
              "A large array is cut, and each server is sent its shard."),
             ("1_000_000", "1", "Small arrays are not cut: one server holds all."),
             ("1_000_000", "1_000_001", "An array of just the bound is cut already."),

@@ -8,7 +8,7 @@ from figure_checks import State, labels, soup
 
 from bookkit.figures import frame, ps_run
 from bookkit.figures.server_traffic import data
-from d2l_ext.kvstore.key_rule import shards
+from d2l_ext.kvstore.keys import shards
 from d2l_ext.kvstore.ps_log import messages
 from d2l_ext.kvstore.staleness import staleness
 

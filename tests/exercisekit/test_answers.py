@@ -10,7 +10,7 @@ from notebook_cells import chapters, code_cells, read, tree
 from benchmarks.unreliable import wire
 from d2l_ext.data_parallel import traffic
 from d2l_ext.data_parallel.minibatch import shard_sizes
-from d2l_ext.kvstore import key_rule
+from d2l_ext.kvstore import keys
 from d2l_ext.kvstore.compression import packed_size
 from d2l_ext.pipeline import schedule, wavefront
 from d2l_ext.scale import failures, fit, step
@@ -120,7 +120,7 @@ COMPUTED = {
     ("roles_keys_shards", 1): lambda: [
         n
         for n in range(2, 17)
-        if len({key_rule.server_of(key, n) for key in (0, 2, 4, 6)}) == 4
+        if len({keys.server_of(key, n) for key in (0, 2, 4, 6)}) == 4
     ],
     ("ring_attention", 1): lambda: (
         1 - sum(map(sum, ring_attention.work(ring_attention.contiguous(8), True))) / 64

@@ -5,7 +5,7 @@ import mxnet as mx
 import pytest
 from mxnet import autograd, gluon, nd, np, npx
 
-from d2l_ext.kvstore import store_calls
+from d2l_ext.kvstore import keys
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()
@@ -20,7 +20,7 @@ def net(devices):
 def calls_of_a_step(kv, on_store):
     devices = try_all_devices(2)
     block = net(devices)
-    with store_calls.record(kv) as calls:
+    with keys.record(kv) as calls:
         trainer = gluon.Trainer(block.collect_params(), "sgd", kvstore=kv,
                                 update_on_kvstore=on_store)  # fmt: skip
         with autograd.record():
@@ -43,7 +43,7 @@ def test_a_trainer_broadcasts_once_and_then_pushes_and_pulls_each_key(kind, on_s
 
 def test_the_recorded_calls_reach_the_store():
     kv, out = mx.kv.create("local"), nd.zeros(2)
-    with store_calls.record(kv) as calls:
+    with keys.record(kv) as calls:
         kv.init("a", nd.ones(2))
         kv.push(key="a", value=nd.array([3, 4]))
         kv.pull("a", out=out)
@@ -53,7 +53,7 @@ def test_the_recorded_calls_reach_the_store():
 
 def test_after_the_block_nothing_is_recorded():
     kv = mx.kv.create("local")
-    with store_calls.record(kv) as calls, pytest.raises(KeyError):
+    with keys.record(kv) as calls, pytest.raises(KeyError):
         raise KeyError
     kv.init("a", nd.ones(2))
     assert calls == [] and "init" not in vars(kv)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from d2l_ext.kvstore import key_rule, ps_log
+from d2l_ext.kvstore import ps_log
 import pslaunch as launch
-from d2l_ext.kvstore.key_rule import END_OF_KEYS, load, server_of, shards
+from d2l_ext.kvstore.keys import END_OF_KEYS, PRIME, VARIABLE, load, server_of, shards
 
 keys = st.integers(0, END_OF_KEYS - 1)
 counts = st.integers(1, 50)
@@ -48,11 +48,11 @@ def test_an_array_is_on_its_server_or_cut_evenly(key, size, count, bound):
 
 
 def test_the_bound_comes_from_the_variable_unless_it_is_given(monkeypatch):
-    monkeypatch.setenv(key_rule.VARIABLE, "10")
+    monkeypatch.setenv(VARIABLE, "10")
     assert shards(0, 9, 2) == [9, 0]
     assert shards(0, 10, 2) == [5, 5]
     assert shards(0, 10, 2, bound=11) == [10, 0]
-    monkeypatch.delenv(key_rule.VARIABLE)
+    monkeypatch.delenv(VARIABLE)
     assert shards(0, 10, 2) == [10, 0]
 
 
@@ -77,7 +77,7 @@ def test_what_mxnet_cannot_place_is_refused(arguments, message):
 
 
 def test_the_last_key_is_the_last_whose_product_fits_into_31_bits():
-    assert (END_OF_KEYS - 1) * key_rule.PRIME < 2**31 <= END_OF_KEYS * key_rule.PRIME
+    assert (END_OF_KEYS - 1) * PRIME < 2**31 <= END_OF_KEYS * PRIME
 
 
 def init_all(kv, sizes):
@@ -88,7 +88,7 @@ def init_all(kv, sizes):
 def test_a_real_job_stores_arrays_where_the_rule_says():
     sizes = [7, 99, 100, 101, 102, 3, 1000]
     job = launch.call_job(init_all, sizes, num_workers=1, num_servers=3, verbose=2,
-                          env_worker={key_rule.VARIABLE: 100})  # fmt: skip
+                          env_worker={VARIABLE: 100})  # fmt: skip
     log = ps_log.messages(job.output("worker", 0))
     pushes = [m for m in log if m.kind == "push" and m.sent]
     first = min(m.timestamp for m in pushes)

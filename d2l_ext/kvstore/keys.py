@@ -1,14 +1,18 @@
-"""Which server holds which key of a distributed kvstore, and where arrays are cut.
+"""The keys of a kvstore: what a program asks of each, and which server holds it.
 
-Nothing here is random: every worker computes the same from the key, the number of
-servers and the size of the array, and asks nobody. The rule of MXNet 1.9.1.
+Which server that is, is not random: every worker computes the same from the key, the
+number of servers and the size of the array, and asks nobody. The rule of MXNet 1.9.1.
 """
 
 import math
 import os
+from contextlib import contextmanager
 
 from ..checks import whole_number
 
+#: The calls that move arrays, and the one that moves the optimizer.
+METHODS = ("init", "broadcast", "push", "pull", "pushpull", "row_sparse_pull",
+           "set_optimizer")  # fmt: skip
 #: The variable that moves the bound; each worker reads its own.
 VARIABLE = "MXNET_KVSTORE_BIGARRAY_BOUND"
 #: Elements from which an array is cut, unless the variable says otherwise.
@@ -17,6 +21,38 @@ BOUND = 1_000_000
 PRIME = 9973
 #: From this key on, MXNet's product of key and prime leaves the range of its integers.
 END_OF_KEYS = -(-(2**31) // PRIME)
+
+
+@contextmanager
+def record(kv):
+    """Write down the calls of the kvstore `kv` inside the `with` block.
+
+        with keys.record(kv) as calls:
+            trainer.step(64)
+        assert calls == ["pushpull 0", "pushpull 1"]
+
+    Yields a list of texts, a method's name and the key; `set_optimizer` has none. A
+    call on several keys is one text. The calls go on to the store as they are.
+
+    Developed in the chapter *The store by hand*.
+    """
+    calls = []
+    for name in METHODS:
+        setattr(kv, name, _recorded(getattr(kv, name), name, calls))
+    try:
+        yield calls
+    finally:
+        for name in METHODS:
+            delattr(kv, name)  # the method of the class shows again
+
+
+def _recorded(method, name, calls):
+    def call(*args, **options):
+        key = args[0] if args else options.get("key")
+        calls.append(name if name == "set_optimizer" else f"{name} {key}")
+        return method(*args, **options)
+
+    return call
 
 
 def server_of(key, num_servers):
