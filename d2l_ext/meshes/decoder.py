@@ -12,7 +12,7 @@ from mxnet import autograd, cpu, np
 from ..data_parallel import traffic
 from ..data_parallel.flat import views_of
 from ..memory import shards
-from ..pipeline.microbatch import first_element
+from ..pipeline.microbatch import InTurn
 from ..pipeline.schedule import clock, one_f_one_b
 from ..tensor_parallel import exchange, transformer
 
@@ -43,7 +43,7 @@ def names_of(decoder, halves):
     return [name for name, owner in owners.items() if owner in halves]
 
 
-class MeshDecoder:
+class MeshDecoder(InTurn):
     """A decoder whose stages, shares and replicas lie on a mesh.
 
         net = MeshDecoder(decoder, mesh, params, "adam", {"learning_rate": 0.001})
@@ -105,7 +105,7 @@ class MeshDecoder:
         for held in self.shards.values():
             for gradient in held.gradients[0]:
                 gradient[:] = 0
-        self._arrived, self._back, self._turn, self._losses = {}, {}, {}, []
+        self._arrived, self._back, self._turns, self._losses = {}, {}, {}, []
         for s, kind, i, *_ in clock(one_f_one_b(self.p, chunks)):
             for r in range(self.d):
                 a = (r * chunks + i) * self._batch
@@ -122,7 +122,7 @@ class MeshDecoder:
             given = transformer.begin(tokens, parts, decoder)
         else:
             given = self._arrived.pop((s, r, i)), None, None
-        self._wait_in_line(s, r, given[0])
+        self._wait_in_line(*given[0])
         xs, ys, self._back[s, r, i] = transformer.through(
             self.stages[s], given, parts, decoder, self._batch)  # fmt: skip
         if s < self.p - 1:  # the sum goes on, from each device to the next stage's
@@ -132,30 +132,21 @@ class MeshDecoder:
             losses, dys = transformer.end(ys, targets, decoder, self._count)
             self._arrived[s, r, i] = [np.zeros_like(x) for x in xs], dys
             self._losses.append(losses[0])
-        self._let_next(s, r, ys)
+        self._let_next(*ys)
 
     def _backward(self, s, r, i, *_):
         dxs = self._arrived.pop((s, r, i))
         dxs, dys = dxs if s == self.p - 1 else (dxs, dxs)  # of a sum: twice the same
-        self._wait_in_line(s, r, dys)
+        self._wait_in_line(*dys)
         dxs = self._back.pop((s, r, i))(dxs, dys)
         if s:
             self._send(s, r, i, dxs, s - 1)
-        self._let_next(s, r, dxs)
+        self._let_next(*dxs)
 
     def _send(self, s, r, i, arrays, to):
         self._arrived[to, r, i] = [
             traffic.send(x, self._device(to, r, j)) for j, x in enumerate(arrays)
         ]
-
-    def _wait_in_line(self, s, r, arrays):
-        """As in `pipeline.microbatch`: what the work reads waits for the last work."""
-        for x, turn in zip(arrays, self._turn.get((s, r), [])):
-            first = first_element(x)
-            first *= turn
-
-    def _let_next(self, s, r, arrays):
-        self._turn[s, r] = [np.ones_like(first_element(x)) for x in arrays]
 
     def pack(self):
         """The parameters, put together again: NumPy arrays by name. Waits."""

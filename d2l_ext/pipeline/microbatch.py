@@ -8,7 +8,26 @@ from ..data_parallel.traffic import spans
 from .schedule import clock
 
 
-class Stage:
+class InTurn:
+    """Work that a device does in the order in which it is asked for.
+
+    `_turns`: for each device a one, which its last work has made.
+    """
+
+    def _wait_in_line(self, *read):
+        # The engine knows no order but "after what I read". So an element of what the
+        # work reads is multiplied by the one of its device.
+        for X in read:
+            if X.ctx in self._turns:
+                first = first_element(X)
+                first *= self._turns[X.ctx]
+
+    def _let_next(self, *results):
+        for X in results:
+            self._turns[X.ctx] = np.ones_like(first_element(X))
+
+
+class Stage(InTurn):
     """Consecutive layers of a network, and their parameters, on one device.
 
     `forward(X, params)`: the output of these layers. `params`: a list of arrays, one
@@ -58,17 +77,6 @@ class Stage:
             for total, g in zip(self.grads, new):
                 total += g
         self._let_next(self.grads[-1])
-
-    def _wait_in_line(self, *read):
-        # The engine knows no order but "after what I read". So an element of what the
-        # work reads is multiplied by a one that the device's last work has made.
-        if self.device in self._turns:
-            for X in read:
-                first = first_element(X)
-                first *= self._turns[self.device]
-
-    def _let_next(self, result):
-        self._turns[self.device] = np.ones_like(first_element(result))
 
 
 def gradients(stages, schedule, X, y, loss):
