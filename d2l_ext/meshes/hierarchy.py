@@ -36,20 +36,10 @@ def allreduce_hierarchy(data, hosts):
         )
     chunks = [ring.cut(x, d) for x in data]
     inside = [chunks[first : first + d] for first in range(0, k, d)]
-    sums = _at_once(ring.reduce_scatter, inside)
-    _at_once(ring.allreduce_ring, zip(*sums))
+    sums = traffic.at_once(ring.reduce_scatter, inside)
+    traffic.at_once(ring.allreduce_ring, zip(*sums))
     if d > 1:
-        _at_once(lambda pair: ring.allgather(*pair), zip(sums, inside))
-
-
-def _at_once(exchange, groups):
-    """`exchange(group)` of each group, a list; their rounds are counted once."""
-    begun, results = [(moved, moved.steps) for _, moved in traffic._open], []
-    for group in groups:
-        for moved, steps in begun:
-            moved.steps = steps
-        results.append(exchange(group))
-    return results
+        traffic.at_once(lambda pair: ring.allgather(*pair), zip(sums, inside))
 
 
 def schedule(hosts, devices, size):
