@@ -1,30 +1,26 @@
 """The checkpoints of a run: each is whole or not there, and the last two are kept.
 
-A checkpoint is one file with arrays and a record. The arrays are an `.npz` as
-`numpy.savez` lays it out, and nothing else. NumPy's own reader unpacks what is in it,
-reserves the memory that a header asks for and evaluates that header as Python. Here
-every size is compared with the bytes that are there before one of them is taken.
+A checkpoint is one file with arrays and a record: a line of JSON says what there is,
+and the bytes of the arrays follow. Nothing of it is unpacked or run, as a pickle would
+be, and every size is compared with the bytes that are there before one is taken.
 """
 
 import errno
 import fcntl
 import hashlib
-import io
 import json
-import math
 import os
 import re
 import socket
 import stat
-import struct
 from contextlib import suppress
 from pathlib import Path
+from reprlib import repr as short
 from uuid import uuid4
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-MAGIC = b"d2l_ext checkpoint 1\n"
+MAGIC = b"d2l_ext checkpoint 2\n"
 KEEP = 2  # checkpoints; the older one is for the case that the newer one is damaged
 
 
@@ -37,7 +33,8 @@ def write(path, arrays, record):
 
     The file gets its name when all of it is on the disk: whoever is interrupted
     here, at any moment, leaves the old state of the folder or the new one.
-    Layout: a magic line, the SHA-256 of the rest, and an `.npz` without pickles.
+    Layout: a magic line, the SHA-256 of the rest, a line of JSON with the record and
+    each array's type and shape, and their bytes.
 
     Raises `OSError` when the disk is full or the folder is not writable.
     """
@@ -65,10 +62,8 @@ def read(path, most=None):
     """
     _, payload = whole(path, most)
     try:
-        arrays = {name: _array(name, data) for name, data in _members(payload)}
-        return arrays, json.loads(arrays.pop("record").tobytes())
-    except (ValueError, KeyError, RuntimeError, EOFError, BadZipFile,
-            struct.error) as error:  # fmt: skip
+        return _unpack(payload)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} holds something else: {error}") from None
 
 
@@ -92,15 +87,37 @@ def whole(path, most=None):
 
 
 def _pack(arrays, record):
-    if "record" in arrays:
-        raise ValueError("the name 'record' is taken: give that array another")
     for name, array in arrays.items():
         if array.dtype.kind not in "biufc":
             raise ValueError(f"array {name!r} is of {array.dtype}: give one of numbers")
-    packed = io.BytesIO()
-    text = np.frombuffer(json.dumps(record).encode(), np.uint8)
-    np.savez(packed, record=text, **arrays)
-    return packed.getvalue()
+    told = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
+    line = json.dumps({"record": record, "arrays": told}).encode()
+    return b"".join([line, b"\n", *(array.tobytes() for array in arrays.values())])
+
+
+def _unpack(payload):
+    at = payload.index(b"\n") + 1
+    told, arrays = json.loads(payload[:at]), {}
+    for name, of in told["arrays"].items():
+        arrays[name] = _array(name, of, payload, at)
+        at += arrays[name].nbytes
+    if at < len(payload):
+        raise ValueError(f"{len(payload) - at:,} bytes are of no array")
+    return arrays, told["record"]
+
+
+def _array(name, of, payload, at):
+    """A copy of the bytes from `at` on, if there are as many as `of` asks for."""
+    try:
+        kind, shape = of
+        if not re.fullmatch(r"[<>|][biufc]\d\d?", kind):
+            raise ValueError("not a type of numbers")
+        found = np.ndarray(shape, kind, payload, at)
+        if [*found.shape] != shape:  # NumPy takes -1 for what there is
+            raise ValueError("not a shape")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name!r} is {short(of)}: {error}") from None
+    return found.copy()
 
 
 def _sha256(payload):
@@ -114,41 +131,6 @@ def sync_folder(folder):
         os.fsync(opened)
     finally:
         os.close(opened)
-
-
-# ---- Arrays of numbers from an .npz ----
-
-_NPY = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][biufc]\d\d?)', "
-    rb"'fortran_order': (True|False), 'shape': \(([\d, ]{0,600})\), \} *\n", re.DOTALL
-)  # fmt: skip
-
-
-def _members(packed):
-    """Names and contents, which lie in a ZIP file as they are, and are no larger."""
-    with ZipFile(io.BytesIO(packed)) as found:
-        members = found.infolist()
-        declared = sum(member.file_size for member in members)
-        if declared > len(packed) or any(member.compress_type for member in members):
-            raise ValueError(f"{len(packed):,} bytes are to become {declared:,}")
-        for member in members:
-            yield member.filename[: -len(".npy")], found.read(member)
-
-
-def _array(name, data):
-    header = _NPY.match(data)
-    if not header:
-        raise ValueError(f"{name!r} is no array of numbers")
-    try:
-        dtype = np.dtype(header[1].decode())
-        shape = [int(n) for n in header[3].split(b",") if n.strip()]
-        if math.prod(shape) * dtype.itemsize != len(data) - header.end():
-            raise ValueError(f"{shape} does not fit {len(data) - header.end():,} bytes")
-        order = "F" if header[2] == b"True" else "C"
-        found = np.ndarray(shape, dtype, data, header.end(), order=order)
-        return found.copy(order)  # one that can be written to
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name!r} is no array of numbers: {error}") from None
 
 
 # ---- A run's checkpoints ----
