@@ -123,25 +123,21 @@ def padding(batches, T=None):
     return 1 - sum(b.count for b in batches) / places
 
 
-class Buckets:
-    """A `Pipeline` for each length; all use the parameters and memory of the longest.
+def bind_all(unroll, lengths, group2ctx, params):
+    """Bind each length; all use the parameters, gradients and memory of the longest.
 
     `unroll(T)`: returns the symbol for T time steps and the shapes of its inputs,
     by name. `lengths`: of the buckets. `group2ctx`, `params`: as in `pipeline.bind`,
-    whose errors are raised.
-
-    `pipelines`: by length. Developed in the chapter *Buckets*.
+    whose errors are raised. Returns {T: `Pipeline`}. Developed in *Buckets*.
     """
-
-    def __init__(self, unroll, lengths, group2ctx, params):
-        self.pipelines, longest = {}, None
-        # The longest first: the others fit into its memory.
-        for T in sorted(lengths, reverse=True):
-            symbol, shapes = unroll(T)
-            values = None if longest else params
-            bound = bind(symbol, group2ctx, shapes, values, shared=longest)
-            self.pipelines[T], longest = bound, longest or bound
-        self.params = longest.params
+    bound, longest = {}, None
+    # The longest first: the others fit into its memory.
+    for T in sorted(lengths, reverse=True):
+        symbol, shapes = unroll(T)
+        values = None if longest else params
+        bound[T] = bind(symbol, group2ctx, shapes, values, shared=longest)
+        longest = longest or bound[T]
+    return bound
 
 
 def _check(sequences, lengths, batch_size):

@@ -17,8 +17,8 @@ from d2l_ext.pipeline import lstm
 from d2l_ext import pipeline
 from d2l_ext.pipeline.buckets import (
     BucketIter,
-    Buckets,
     PAD,
+    bind_all,
     choose,
     padding,
     sentences,
@@ -52,25 +52,27 @@ def params():
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_an_epoch_with_buckets_ends_where_one_without_does(k):
-    bucketed = Buckets(unroll, LENGTHS, placed(k), params())
-    unbucketed = Buckets(unroll, LENGTHS[-1:], placed(k), params())
+    bucketed = bind_all(unroll, LENGTHS, placed(k), params())
+    last = LENGTHS[-1]
+    unbucketed = bind_all(unroll, [last], placed(k), params())
     for batch in BucketIter(sequences(), LENGTHS, N):
-        own, whole = (bucketed.pipelines[batch.bucket_key],
-                      unbucketed.pipelines[LENGTHS[-1]])  # fmt: skip
+        own, whole = bucketed[batch.bucket_key], unbucketed[last]
         own.forward_backward(batch.data[0], batch.label[0])
-        whole.forward_backward(*widen(batch, LENGTHS[-1]))
+        whole.forward_backward(*widen(batch, last))
         for bound in (own, whole):
             bound.update(0.5, count=batch.count)
     for name, start in params().items():
-        found, expected = (b.params[name].asnumpy() for b in (bucketed, unbucketed))
+        found, expected = (
+            nets[last].params[name].asnumpy() for nets in (bucketed, unbucketed)
+        )
         assert abs(found - expected).max() <= 1e-6 * abs(expected).max(), name
         assert (expected != start.asnumpy()).any()
 
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_all_lengths_have_the_same_parameters_and_gradients(k):
-    bound = Buckets(unroll, LENGTHS, placed(k), params())
-    longest, *others = (bound.pipelines[T] for T in sorted(LENGTHS, reverse=True))
+    bound = bind_all(unroll, LENGTHS, placed(k), params())
+    longest, *others = (bound[T] for T in sorted(LENGTHS, reverse=True))
     for shorter in others:
         shorter.params["decode_bias"][:] = 7
         shorter.gradients()["decode_bias"][:] = 5
@@ -83,8 +85,8 @@ def held(lengths, k):
     """Bytes that each device holds after a step of every length."""
     values = params()
     with storage.record(try_all_devices(k)) as memory:
-        bound = Buckets(unroll, lengths, placed(k), values)
-        for T, pipe in bound.pipelines.items():
+        bound = bind_all(unroll, lengths, placed(k), values)
+        for T, pipe in bound.items():
             pipe.forward_backward(numpy.zeros((T, N)), numpy.zeros((T, N)))
     return list(memory.held.values())
 
@@ -184,7 +186,7 @@ def test_bad_input_is_refused(call, message):
 # BucketingModule cannot reuse a buffer under NumPy's semantics.
 def test_mxnets_bucketing_module_ends_there_too(without_numpy_semantics):
     states = {n: s for n, s in unroll(1)[1].items() if n.startswith("l")}
-    ours = Buckets(unroll, LENGTHS, placed(2), params())
+    ours = bind_all(unroll, LENGTHS, placed(2), params())
     names = ("data", *states)
 
     def generate(T):
@@ -203,10 +205,10 @@ def test_mxnets_bucketing_module_ends_there_too(without_numpy_semantics):
     for batch in it:
         module.forward_backward(batch)
         module.update()
-        bound = ours.pipelines[batch.bucket_key]
+        bound = ours[batch.bucket_key]
         bound.forward_backward(batch.data[0], batch.label[0])
         bound.update(0.5, count=10)
     found, _ = module.get_params()
-    for name, expected in ours.params.items():
+    for name, expected in ours[LENGTHS[-1]].params.items():
         difference = found[name].asnumpy() - expected.asnumpy()
         assert abs(difference).max() <= 1e-5, name
