@@ -113,7 +113,7 @@ FORGED = {
     "a side that is none": (told("<f8", [-1]), "'x' .*: not a shape"),
     "too few sides": (told("<f8", []), "16 bytes are of no array"),
     "an array for nobody": (packed({}, {}) + b"x", "1 bytes are of no array"),
-    "objects": (told("|O", [3]), "'x' .*: not a type of numbers"),
+    "objects": (told("|O8", [3]), "'x' .*: not a type of numbers"),
     "fields": (told([["a", "<f8"]], [3]), "'x'"),
     "a number of bits": (told("<f3", [8]), "'x'"),
     "code": (told("<f8", "exit(3)"), "'x'"),

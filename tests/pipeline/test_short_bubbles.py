@@ -84,6 +84,7 @@ def test_zb_h2_does_not_wait_inside_its_work_and_holds_twice_as_many():
     (lambda: zero_bubble(0, 4), "devices must be a whole number from 1, not 0"),
     (lambda: zero_bubble(2, 1.5), "chunks must be a whole number from 1, not 1.5"),
     (lambda: op_clock([[Op(0, "input", 0), Op(0, "forward", 0)]]), "is stuck: stage 0"),
+    (lambda: op_clock([[Op(0, "weights", 0), Op(0, "input", 0)]]), "to go weights"),
     (lambda: SplitStage([(len, [])], None), "a stage has no parameters"),
 ])  # fmt: skip
 def test_what_cannot_be_scheduled_is_refused(make, message):
