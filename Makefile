@@ -87,8 +87,7 @@ box: venv  ## a shell on the head of a cluster of three hosts, here (ARGS="--hos
 	@$(RUN) -m netbox down
 
 stress: venv  ## 200 jobs of the launcher, 120 with a killed or stopped process, 30 faulty rings
-	@$(RUN) tests/helpers/stress_launch.py kill 20
-	@$(RUN) tests/helpers/stress_launch.py cut 60
+	@$(RUN) tests/helpers/stress_launch.py cut 120
 	@$(RUN) tests/helpers/stress_launch.py jobs 100
 	@$(RUN) tests/helpers/stress_launch.py jobs 100 --resend
 	@$(RUN) tests/helpers/stress_ring.py 30
