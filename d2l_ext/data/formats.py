@@ -122,6 +122,9 @@ def _unpacked(path):
     """
     with path.open("rb") as file:
         is_gzip = file.read(2) == b"\x1f\x8b"
+    # gzip would look for an end of the zeros behind its data, byte by byte.
+    if is_gzip and (size := path.stat().st_size) > 28 * 28 * MAX_IMAGES:
+        raise ValueError(f"{path} has {size:,} bytes: no data set has. {ADVICE}")
     try:
         with gzip.open(path) if is_gzip else path.open("rb") as file:
             yield file

@@ -187,6 +187,12 @@ def test_a_stream_of_gigabytes_is_refused_before_it_is_unpacked(folder, shape, m
     (folder / IMAGES).unlink()
 
 
+def test_zeros_without_end_behind_a_gzip_are_refused_before_they_are_read(folder):
+    os.truncate(folder / IMAGES, 1 << 40)
+    with pytest.raises(ValueError, match="1,099,511,627,776 bytes: no data set has"):
+        read_idx(folder)
+
+
 def test_images_and_labels_of_unequal_number_are_refused_with_both_names(folder):
     put(folder, LABELS, idx_bytes(numpy.zeros(19, "uint8")))
     message = refusal(read_idx, folder)
