@@ -1,4 +1,4 @@
-"""A sample of `fuzz_data.py`, and that it notices what none of its files may do."""
+"""A sample of `fuzz_data.py`, and that `fuzz` notices what no spoilt file may do."""
 
 import subprocess
 import sys
@@ -9,26 +9,25 @@ PLAYED = """
 import pickle, sys, time
 from pathlib import Path
 import numpy
-import fuzz_data
+import fuzz, fuzz_data
 
 def say(*lines):
     print(*lines, sep="\\n", file=sys.stderr)
     return 2
 
 for number, read in enumerate([
-    lambda kind, folder: 0,
-    lambda kind, folder: say(f"{folder}: no"),
-    lambda kind, folder: say("no"),
-    lambda kind, folder: say(f"{folder}: no", "no"),
-    lambda kind, folder: 1 / 0,
-    lambda kind, folder: numpy.ones(3 * 10**8),
-    lambda kind, folder: time.sleep(99),
-    lambda kind, folder: pickle.loads(pickle.dumps(fuzz_data.Executed())) or 0,
+    lambda folder: 0,
+    lambda folder: say(f"{folder}: no"),
+    lambda folder: say("no"),
+    lambda folder: say(f"{folder}: no", "no"),
+    lambda folder: 1 / 0,
+    lambda folder: numpy.ones(3 * 10**8),
+    lambda folder: time.sleep(99),
+    lambda folder: pickle.loads(pickle.dumps(fuzz.Executed())) or 0,
 ]):
     folder = Path(sys.argv[1]) / str(number)
     folder.mkdir()
-    fuzz_data.read = read
-    print(fuzz_data.trial("idx", folder, 2 * 10**9, 10)[0])
+    print(fuzz.trial(read, fuzz_data.outcome, folder, 2 * 10**9, 10)[0])
 """
 
 

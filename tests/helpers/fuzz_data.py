@@ -1,43 +1,32 @@
 """Data files as nobody should write them: the trainer reads them, or says one line.
 
     python tests/helpers/fuzz_data.py --count 1000 --seed 0
+    python tests/helpers/fuzz_data.py --count 1 --first 123      that one again
 
 Each trial takes good files of a format, spoils one of them (flipped, cut, foreign,
-nested, huge declared sizes, no file at all), and runs the trainer on them: `main`, in
-a fork of this process, which has imported everything. The fork may take 2 GB of
-address space (`--memory`) beyond what this process has by then, and `--seconds`. It
+nested, huge declared sizes, no file at all), and runs the trainer on them (`fuzz`). It
 must end with code 0, or with code 2 and one line on standard error that names the
-folder, and nothing in a file may be executed: audit events of pickle, of new processes
-and of the system's calls, and a file that the pickles among the mutations would make,
-tell. A text is read by `text.load_text`, which has no flag of the trainer's.
+folder. A text is read by `text.load_text`, which has no flag of the trainer's.
 
 Prints how many trials ended how; exits with 1 when one ended otherwise, and keeps it.
 """
 
-import argparse
 import bz2
 import gzip
 import io
-import json
 import lzma
 import os
 import pickle
-import random
-import resource
-import shutil
-import signal
 import struct
 import sys
 import tarfile
-import tempfile
-import time
-import traceback
 import zipfile
-from collections import Counter
-from pathlib import Path
+from functools import partial
 
+import fuzz
 import numpy
 from cifar_files import header, write_archive, write_files
+from fuzz import Executed
 from idx_files import bomb, idx_bytes, make_arrays, write_folder
 
 from d2l_ext import train
@@ -48,15 +37,6 @@ SIZES = (-(2**33), -512, -1, 0, 1, 511, 3073, 2**31 - 1, 2**32 - 1, 5_000_000_00
          2**40, 2**63 - 1)  # fmt: skip
 MAIN = ["--network", "mlp", "--num-epochs", "1", "--batch-size", "4",
         "--num-examples", "4"]  # fmt: skip
-EXECUTED = ("pickle.find_class", "subprocess.", "os.system", "os.exec", "os.spawn",
-            "os.posix_spawn", "os.fork", "pty.", "socket.connect")  # fmt: skip
-
-
-class Executed:
-    """Unpickled, it makes the file `EXECUTED` in the working directory."""
-
-    def __reduce__(self):
-        return os.mkdir, ("EXECUTED",)
 
 
 # ---- Good files ----
@@ -155,29 +135,23 @@ def inside(mutate):
     return mutate_inside
 
 
-def no_file(path, rng):
-    """Something else in its place."""
-    path.unlink()
-    rng.choice((
-        path.mkdir, lambda: os.mkfifo(path), lambda: path.symlink_to("/dev/zero"),
-        lambda: path.symlink_to(path.name), lambda: path.symlink_to("nowhere"),
-        path.touch, lambda: path.open("w").truncate(6 * 10**9),
-    ))()  # fmt: skip
-
-
 MUTATIONS = (flipped, inside(flipped), cut, inside(cut), foreign, inside(foreign),
-             nested, huge, no_file)  # fmt: skip
+             nested, huge, fuzz.no_file)  # fmt: skip
 
 
 # ---- One trial ----
 
 
-def spoil(kind, mutate, folder, rng):
+def spoil(number, folder, rng):
+    kind = FORMATS[number % len(FORMATS)]
+    mutate = MUTATIONS[number // len(FORMATS) % len(MUTATIONS)]
     path = rng.choice(write(kind, folder, rng))
-    if mutate is no_file:
-        no_file(path, rng)
+    if mutate is fuzz.no_file:
+        how = fuzz.no_file(path, rng)
     else:
+        how = mutate.__name__
         path.write_bytes(mutate(path.read_bytes(), rng))
+    return f"{kind}: {how}", partial(read, kind)
 
 
 def read(kind, folder):
@@ -193,29 +167,7 @@ def read(kind, folder):
     return train.main([*MAIN, "--dataset", name, "--data-dir", str(folder)])
 
 
-def trial(kind, folder, memory, seconds):
-    """How it ended, in words, and what it printed on standard error."""
-    said = folder.with_suffix(".said")
-    sys.stdout.flush()
-    pid = os.fork()
-    if not pid:
-        alone(kind, folder, said, memory)
-    until = time.monotonic() + seconds
-    while not (done := os.waitpid(pid, os.WNOHANG))[0]:
-        if time.monotonic() > until:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            return f"NOT DONE after {seconds} s", said.read_text()
-        time.sleep(0.005)
-    lines, code = said.read_text(errors="replace"), os.waitstatus_to_exitcode(done[1])
-    return outcome(code, lines, folder), lines
-
-
 def outcome(code, lines, folder):
-    if (folder / "EXECUTED").exists() or "EXECUTED" in lines:
-        return "EXECUTED"
-    if "Traceback" in lines:
-        return "TRACEBACK"
     if code == 0:
         return "read"
     if code == 2 and lines.count("\n") == 1 and str(folder) in lines:
@@ -223,67 +175,6 @@ def outcome(code, lines, folder):
     return f"ENDED with code {code}"
 
 
-def alone(kind, folder, said, memory):
-    """The fork's life. It ends here, whatever happens."""
-    code = 70
-    try:
-        os.chdir(folder)
-        os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
-        os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-        sys.addaudithook(watch)
-        taken = int(Path("/proc/self/statm").read_text().split()[0])
-        limit = taken * resource.getpagesize() + memory
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        code = read(kind, folder)
-    finally:
-        if sys.exc_info()[0]:
-            traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(code)
-
-
-def watch(event, arguments):
-    if event.startswith(EXECUTED):
-        os.write(2, f"EXECUTED {event} {arguments}\n".encode())
-
-
-def main(argv=None):
-    """Run the trials, print the counts; 1 when one ended as none may."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--memory", type=int, default=2 * 10**9, help="bytes")
-    parser.add_argument("--seconds", type=float, default=10, help="for each trial")
-    args = parser.parse_args(argv)
-    os.environ.pop("D2L_EXT_DATA_DIR", None)
-    root = Path(tempfile.mkdtemp(prefix="fuzz-data-"))
-    counts, bad, longest = {}, 0, 0
-    for number in range(args.count):
-        rng = random.Random(f"{args.seed} {number}")
-        kind = FORMATS[number % len(FORMATS)]
-        mutate = MUTATIONS[number // len(FORMATS) % len(MUTATIONS)]
-        folder = root / str(number)
-        folder.mkdir()
-        spoil(kind, mutate, folder, rng)
-        begin = time.monotonic()
-        ended, lines = trial(kind, folder, args.memory, args.seconds)
-        longest = max(longest, time.monotonic() - begin)
-        counts.setdefault(mutate.__name__, Counter())[ended] += 1
-        if ended[:2].isupper():
-            bad += 1
-            print(f"{ended}: {kind}, {mutate.__name__}, {folder}\n{lines}", flush=True)
-        else:
-            shutil.rmtree(folder)
-            folder.with_suffix(".said").unlink()
-    for name, ends in counts.items():
-        print(f"{name:16}", json.dumps(dict(ends.most_common())))
-    total = sum(counts.values(), Counter())
-    print(f"{'all':16}", json.dumps(dict(total.most_common())))
-    print(f"{bad} of {args.count} ended as none may; the longest took {longest:.1f} s")
-    if not bad:
-        shutil.rmtree(root)
-    return int(bad > 0)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    os.environ.pop("D2L_EXT_DATA_DIR", None)
+    sys.exit(fuzz.main(__doc__, spoil, outcome))
