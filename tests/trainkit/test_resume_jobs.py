@@ -1,20 +1,17 @@
 """A job that is killed and started again ends with the weights of one that was not."""
 
 import d2l_ext  # noqa: F401, I001
-import os
 import resource
-import signal
-import threading
-from functools import partial
 
 import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from job_checks import PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
+from job_checks import PYTHON, nothing_left  # noqa: F401
 from trained import assert_bit_equal, last
 
 import pslaunch as launch
+from benchmarks.recovery import story
 from d2l_ext.clusters import agreement
 from d2l_ext.clusters.checkpoint import Checkpoints
 
@@ -27,61 +24,34 @@ STEPS = ["--num-epochs", "4", "--save-every", "4", "--disp-batches", "1"]
 # ---- Killed, and started again ----
 
 
-def killer(mark, log, roles, killed):
-    """Kill a process of each role in turn, in a start of its own, after some steps."""
-    for start, role in enumerate(roles, 1):
-        wait_for(partial(has_done_five_steps, log, start))
-        pid = nodes_of(mark)[role]
-        os.kill(pid, signal.SIGKILL)
-        killed.append(pid)
+def job(prefix, *lose):
+    """The story of a job of two workers and a server that loses these processes."""
+    words = ["-n", 2, "-s", 1, "--deadline", 90, "--max-restarts", 2, *TRAIN, *STEPS]
+    return story.run(story.Local(), [*words, "--save-prefix", prefix], lose)
 
 
-def has_done_five_steps(log, start):
-    """Whether this start of the job has; the log before it is renamed."""
-    earlier = log.with_name(f"{log.name}.start-{start - 1}")
-    if not log.exists() or (start > 1 and not earlier.exists()):
-        return False
-    return log.read_text().count(" step ") > 5
+def after_five_steps(start):
+    return lambda told: told.last_step(start) > told.went_on.get(start, 0) + 5
 
 
 def test_whoever_is_killed_the_final_state_is_that_of_an_undisturbed_job(
     nothing_left, tmp_path  # noqa: F811
 ):  # fmt: skip
     """Weights, momentum, counts: bit by bit, whichever of the roles was killed."""
-    assert launch.run([*TRAIN, *STEPS, "--save-prefix", tmp_path / "whole"],
-                      deadline=60).returncode == 0  # fmt: skip
-    roles, killed = [("worker", 0), ("server", 0)], []
-    log = tmp_path / "logs" / "worker-0.log"
-    thread = threading.Thread(target=killer, args=(nothing_left, log, roles, killed))
-    thread.start()
-    job = launch.run([*TRAIN, *STEPS, "--save-prefix", tmp_path / "cut"], deadline=90,
-                     log_dir=log.parent, max_restarts=2)  # fmt: skip
-    thread.join()
-    assert (job.returncode, job.restarts, len(killed)) == (0, 2, 2), job.notes
-    assert [note.split(";")[0] for note in job.notes] == [
-        f"{role} {rank} was ended by SIGKILL" for role, rank in roles]  # fmt: skip
+    whole = job(tmp_path / "whole")
+    assert whole.job["returncode"] == 0, whole.said
+    killed = [(after_five_steps(1), "worker 0"), (after_five_steps(2), "server 0")]
+    cut = job(tmp_path / "cut", *killed)
+    assert (cut.job["returncode"], cut.job["restarts"]) == (0, 2), cut.said
+    assert [note.split(";")[0] for note in cut.job["notes"]] == [
+        f"{name} was ended by SIGKILL" for _, name in killed]  # fmt: skip
     arrays, record = last(tmp_path / "whole")
     assert abs(arrays["state.0.0"]).max() > 0  # there is momentum to lose
     assert_bit_equal(arrays, last(tmp_path / "cut")[0])
     assert last(tmp_path / "cut")[1]["state"]["epoch"] == record["state"]["epoch"]
-    # Each start but the first goes on, less than an interval behind.
-    for start, text in enumerate(texts(log, 3)[1:], 2):
-        begun = int(text.split("going on from")[1].split("step ")[1].split()[0])
-        done = steps_done(texts(log, 3)[start - 2])
-        assert begun > 0 and done - begun <= 4, start
-
-
-def texts(log, starts):
-    """What each start has written to this log."""
-    old = [log.with_name(f"{log.name}.start-{n}") for n in range(1, starts)]
-    return [path.read_text() for path in [*old, log]]
-
-
-def steps_done(text):
-    """The last step of a log, over all epochs of six."""
-    line = [x for x in text.splitlines() if " step " in x and x.startswith("epoch")][-1]
-    epoch, step = line.split("/")[0].split()[1], line.split(" step ")[1].split("/")[0]
-    return 6 * (int(epoch) - 1) + int(step)
+    # Each start but the first goes on, no more than an interval behind.
+    assert cut.went_on.keys() == {2, 3} and min(cut.went_on.values()) > 0
+    assert max(cut.done_again().values()) <= 4
 
 
 # ---- What workers must have in common ----
