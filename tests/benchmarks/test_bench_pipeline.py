@@ -1,14 +1,7 @@
 """The pipeline's benchmark: its checks, its figures, and one tiny run."""
 
-import json
-from pathlib import Path
-
-import jsonschema
-import pytest
-
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
 import pipeline as benchmark
+import pytest
 
 
 @pytest.fixture
@@ -18,16 +11,12 @@ def quiet(monkeypatch):
     monkeypatch.setattr(benchmark.machine, "quietness", lambda start: dict(found))
 
 
-def test_a_tiny_run_writes_what_the_schema_asks_for(quiet, tmp_path, capsys):
-    file = tmp_path / "result.json"
+def test_a_tiny_run_writes_what_the_schema_asks_for(quiet, run):
     tiny = ["--seq-len", "3", "--hidden", "8", "--rounds", "2"]
-    assert benchmark.main([*tiny, "--output", str(file)]) == 0
-    result = json.loads(file.read_text())
-    schema = json.loads((BENCHMARKS / "pipeline.schema.json").read_text())
-    jsonschema.validate(result, schema)
+    result, printed = run("pipeline", *tiny, schema="pipeline.schema.json")
     assert [row["id"] for row in result["rows"]] == ["one", "contiguous", "interleaved"]
     assert result["bar"]["bound"] == 1.5
-    assert "bound 2T/(T + 1) = 1.50; aim 0.90 of it" in capsys.readouterr().out
+    assert "bound 2T/(T + 1) = 1.50; aim 0.90 of it" in printed
 
 
 def test_ratios_are_paired_and_compared_with_the_bound():

@@ -4,6 +4,7 @@ import re
 import sys
 
 import pytest
+from colours import contrast
 from notebook_cells import ROOT
 
 from d2l_ext import palette
@@ -28,17 +29,10 @@ def test_every_colour_of_a_drawing_is_a_devices_or_has_a_dark_form(path):
     assert not colours(dark_drawings.dark(svg)) & white
 
 
-def luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    low = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * low[0] + 0.7152 * low[1] + 0.0722 * low[2]
-
-
 @pytest.mark.parametrize("ground", ["#121212", "#2f3338", "#12324a", "#4a2812"])
 @pytest.mark.parametrize("word", ["#222", "#444", "#555"])
 def test_words_on_any_dark_ground_have_enough_contrast(word, ground):
-    light = luminance(dark_drawings.DARK[word])
-    assert (light + 0.05) / (luminance(ground) + 0.05) > 4.5
+    assert contrast(dark_drawings.DARK[word], ground) > 4.5
 
 
 def test_an_image_is_there_for_light_pages_and_for_dark_ones():

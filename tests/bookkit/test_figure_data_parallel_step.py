@@ -1,7 +1,5 @@
 """The figure of a step shows what `train_batch` does, and the bytes that it moves."""
 
-import inspect
-
 import pytest
 from figure_checks import State, labels, soup
 
@@ -64,11 +62,8 @@ def test_the_bytes_of_the_figure_are_those_of_a_step_of_the_library(k):
         assert d.crossed(i, d.steps()) == [came + moved.received[i], moved.sent[i]]
 
 
-def test_the_acts_come_in_the_order_of_the_librarys_source():
-    source = inspect.getsource(data_parallel.train_batch).split('"""')[2]
-    words = ("split_batch(", "model.lenet(", ".backward(", "allreduce(", "d2l.sgd(")
-    places = [source.index(word) for word in words]
-    assert places == sorted(places)
+def test_the_acts_have_their_names_in_the_order_in_which_they_run():
+    """That the library's lines run so is seen in test_figure_listings."""
     acts = [made(2).moment(now).split(", ")[1].split(":")[0] for now in range(1, 8)]
     assert acts == ["copy", "split", "forward", "backward", "allreduce", "allreduce",
                     "update"]  # fmt: skip

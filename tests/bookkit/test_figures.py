@@ -226,7 +226,7 @@ def test_what_a_figure_cannot_show_is_refused(kind, arguments, message):
 
 
 @every
-def test_in_a_browser_the_page_shows_what_the_script_makes_of_each_choice(
+def test_in_a_browser_the_page_shows_in_one_height_what_the_script_makes_of_each_choice(
     kind, tmp_path
 ):
     _, _, first, others = FIGURES[kind]
@@ -235,6 +235,7 @@ def test_in_a_browser_the_page_shows_what_the_script_makes_of_each_choice(
     begun = {**first, "clock": 0} if "clock" in first else first
     assert_shown(seen, [begun, *choices], script(kind))
     assert not any(shown["hidden"] for shown in seen)
+    assert len({shown["height"] for shown in seen}) == 1
 
 
 def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(tmp_path):
@@ -280,15 +281,6 @@ def test_in_a_browser_play_goes_to_the_end_and_pauses_and_reset_goes_back(tmp_pa
     assert seen[:3] == [["1", 800, "Pause"], ["3", 400], [None, "Play"]]
     assert seen[3][0] == "22" and seen[4] == "1"
     assert seen[5] == [None, "0", "4", "GPipe"]
-
-
-@every
-def test_in_a_browser_a_figure_keeps_its_height_in_every_state(kind, tmp_path):
-    _, _, first, others = FIGURES[kind]
-    high = "note(); seen.at(-1).height = root.offsetHeight;"
-    steps = choosing([first, *others]).replace("note();", high)
-    heights = {shown["height"] for shown in browse(made(kind), steps, tmp_path)}
-    assert len(heights) == 1
 
 
 #: Sets the slider of a number, and notes what numbers and sliders say.

@@ -2,12 +2,12 @@
 
 import itertools
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from bs4 import BeautifulSoup
-from notebook_cells import chapters, code_cells, read
+from colours import contrast, linear, rgb
+from notebook_cells import ROOT, chapters, code_cells, read
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit import style
@@ -16,31 +16,9 @@ from d2l_ext import palette
 from d2l_ext.devices import timeline
 from d2l_ext.devices.timeline import kind_of
 
-ROOT = Path(__file__).parents[2]
 DRAWINGS = sorted(ROOT.glob("chapters/img/*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
 WHITE, DARK_PAGE = "#ffffff", "#14181e"
-
-
-def rgb(colour):
-    """'#0072B2' or '#fff' -> three numbers from 0 to 1."""
-    digits = colour.lstrip("#")
-    digits = digits if len(digits) == 6 else "".join(2 * c for c in digits)
-    return [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
-
-
-def linear(colour):
-    return [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
-            for x in rgb(colour)]  # fmt: skip
-
-
-def contrast(one, other):
-    """The contrast ratio of WCAG 2, from 1 to 21."""
-    bright, dark = sorted(
-        (sum(w * x for w, x in zip((0.2126, 0.7152, 0.0722), linear(c))) + 0.05
-         for c in (one, other)), reverse=True,
-    )  # fmt: skip
-    return bright / dark
 
 
 #: How colours look without one kind of cone, on linear RGB: Machado, Oliveira and

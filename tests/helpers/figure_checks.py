@@ -34,7 +34,7 @@ function note() {
     label: svg.getAttribute("aria-label"), box: svg.getAttribute("viewBox"),
     drawing: root.querySelector(".drawing").innerHTML,
     code: root.querySelector(".code")?.innerHTML ?? "",
-    hidden: root.querySelector(".controls").hidden,
+    hidden: root.querySelector(".controls").hidden, height: root.offsetHeight,
     clock: find("clock") && find("clock-value").textContent + "/" + find("clock").max,
   });
 }
