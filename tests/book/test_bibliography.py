@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from notebook_cells import ROOT, chapters, read
+from notebook_cells import ROOT, chapters, markdown, read
 
 BIB = (ROOT / "reference/references.bib").read_text(encoding="utf-8")
 KEYS = re.findall(r"(?m)^@\w+\{([^,\s]+),", BIB)
@@ -14,10 +14,7 @@ def texts():
     """The Markdown of every page and chapter, by name."""
     pages = [ROOT / "intro.md", *ROOT.glob("reference/*.md")]
     found = {path.name: path.read_text(encoding="utf-8") for path in pages}
-    for page, path in chapters().items():
-        cells = read(path).cells
-        found[page] = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
-    return found
+    return {**found, **{p: markdown(read(path)) for p, path in chapters().items()}}
 
 
 TEXTS = texts()

@@ -6,10 +6,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import nbformat
 import pytest
+from notebook_cells import ROOT, chapters, read
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "reference/environment_variables.md"
 NAME = r"(?:DMLC|PS|MXNET|OMP|D2L_EXT|MALLOC|GLIBC|XDG|NCCL|CUDA)_[A-Z0-9_]+"
 MXNET_READS = re.compile(r"(?:DMLC|PS|MXNET)_")
@@ -36,7 +35,7 @@ def on_page():
 def named():
     """Every variable that the library's code or a chapter names, with a file."""
     found = {}
-    for path in [*sources(), *ROOT.glob("chapters/*/*.ipynb")]:
+    for path in [*sources(), *chapters().values()]:
         text = source(path)
         found.update((n, path.name) for n in re.findall(rf"\b{NAME}\b", text))
     return found
@@ -52,11 +51,9 @@ def sources():
 @cache
 def source(path):
     """A file's text; of a chapter its cells, without their outputs."""
-    text = path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":
-        cells = nbformat.reads(text, as_version=4).cells
-        text = "\n".join(cell.source for cell in cells)
-    return text
+        return "\n".join(cell.source for cell in read(path).cells)
+    return path.read_text(encoding="utf-8")
 
 
 @cache
@@ -97,13 +94,9 @@ def test_what_is_said_to_show_a_variable_exists(names, shown):
         place = ROOT if page.startswith("/") else f"{PAGE.parent}/"
         assert any(Path(f"{place}{page}{end}").is_file() for end in (".ipynb", ".md"))
     for claim in claims:
-        assert any(f'"claim-T{claim}"' in p.read_text() for p in chapters())
+        assert any(f'"claim-T{claim}"' in p.read_text() for p in chapters().values())
     said = shown.startswith("nothing")
     assert tests or pages or claims or said, f"{names}: what shows it, or 'nothing'"
-
-
-def chapters():
-    return ROOT.glob("chapters/*/*.ipynb")
 
 
 def test_mxnet_holds_the_name_of_each_variable_that_it_is_said_to_read():

@@ -1,10 +1,9 @@
 """Every answer of the FAQ leads to a section or a test that is there."""
 
-import json
 import re
 
 import pytest
-from notebook_cells import ROOT
+from notebook_cells import ROOT, markdown, read
 
 PAGES = ROOT / "reference"
 FAQ = (PAGES / "faq.md").read_text(encoding="utf-8")
@@ -17,13 +16,9 @@ TEST = re.compile(r"`(tests/[\w/]+\.py)`")
 
 def headings(path):
     """The anchors of a page's headings, as links spell them."""
-    if path.suffix == ".md":
-        lines = path.read_text(encoding="utf-8").splitlines()
-    else:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        text = [c["source"] for c in cells if c["cell_type"] == "markdown"]
-        lines = "\n".join("".join(source) for source in text).splitlines()
-    titles = (line.lstrip("# ") for line in lines if line.startswith("#"))
+    is_page = path.suffix == ".md"
+    text = path.read_text(encoding="utf-8") if is_page else markdown(read(path))
+    titles = (x.lstrip("# ") for x in text.splitlines() if x.startswith("#"))
     return {anchor(title) for title in titles}
 
 
@@ -34,11 +29,10 @@ def anchor(title):
 def sections(page):
     """The code cells below each heading of a chapter, by its anchor."""
     found, current = {}, None
-    for cell in json.loads((PAGES / page).read_text(encoding="utf-8"))["cells"]:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "code":
-            found.setdefault(current, []).append(source)
-        elif titles := re.findall(r"(?m)^#+ (.+)$", source):
+    for cell in read(PAGES / page).cells:
+        if cell.cell_type == "code":
+            found.setdefault(current, []).append(cell.source)
+        elif titles := re.findall(r"(?m)^#+ (.+)$", cell.source):
             current = anchor(titles[-1])
     return found
 

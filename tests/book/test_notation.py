@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from notebook_cells import ROOT, chapters, read
+from notebook_cells import ROOT, chapters, markdown, read
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 NO_LETTERS = re.compile(r"\\text\{[^}]*\}|\\[a-zA-Z]+|_\{?\w+\}?")
@@ -44,8 +44,7 @@ def in_formulas(text):
 
 
 def words(page):
-    cells = read(chapters()[page]).cells
-    return "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    return markdown(read(chapters()[page]))
 
 
 TABLE = (ROOT / "reference/notation.md").read_text(encoding="utf-8")

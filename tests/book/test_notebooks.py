@@ -5,9 +5,8 @@ import rules_chapter
 import rules_form
 import rules_learning
 import rules_stored
-import yaml
 from doctored_chapters import BROKEN, good, text
-from notebook_cells import PUZZLES, ROOT, chapters, read, taking
+from notebook_cells import PUZZLES, chapters, read, taking
 
 MODULES = rules_stored, rules_chapter, rules_learning, rules_form
 RULES = [rule for module in MODULES for rule in taking(module, "nb", "page")]
@@ -21,13 +20,6 @@ ASKED = [
     (page, rule) for page in chapters() for rule in RULES
     if not (page == PUZZLES and rule in TEACHING)
 ]  # fmt: skip
-
-
-def test_the_table_of_contents_lists_every_chapter():
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    pages = [page["file"] for part in toc["parts"] for page in part["chapters"]]
-    listed = [page for page in pages if page.startswith("chapters/")]
-    assert set(listed) ^ set(chapters()) == set()
 
 
 @pytest.mark.parametrize(

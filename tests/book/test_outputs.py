@@ -60,24 +60,22 @@ def bound(tmp_path):
     return nb
 
 
-def test_an_output_changed_by_hand_is_noticed(bound, tmp_path):
-    bound.cells[1].outputs[0].text = "1.5 s"
-    assert unbound(bound, tmp_path) == ["cell [1] '1 + 1'"]
+CHANGES = {
+    "an output changed by hand": (
+        lambda cells: cells[1].outputs[0].update(text="1.5 s"), ["cell [1] '1 + 1'"]),
+    "code that was not run again": (
+        lambda cells: cells[1].update(source="1 + 2"), ["cell [1] '1 + 2'"]),
+    "a cell that was never run": (
+        lambda cells: cells.append(new_code_cell("2")), ["cell [None] '2'"]),
+    "no text, which may change": (
+        lambda cells: cells[0].update(source="Another text."), []),
+}  # fmt: skip
 
 
-def test_code_that_was_not_run_again_is_noticed(bound, tmp_path):
-    bound.cells[1].source = "1 + 2"
-    assert unbound(bound, tmp_path) == ["cell [1] '1 + 2'"]
-
-
-def test_a_cell_that_was_never_run_is_noticed(bound, tmp_path):
-    bound.cells.append(new_code_cell("2"))
-    assert unbound(bound, tmp_path) == ["cell [None] '2'"]
-
-
-def test_text_may_change(bound, tmp_path):
-    bound.cells[0].source = "Another text."
-    assert unbound(bound, tmp_path) == []
+@pytest.mark.parametrize("change, found", CHANGES.values(), ids=CHANGES)
+def test_of_a_changed_chapter_is_noticed(bound, tmp_path, change, found):
+    change(bound.cells)
+    assert unbound(bound, tmp_path) == found
 
 
 @pytest.mark.parametrize("old, new, is_noticed", [

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import yaml
-from notebook_cells import ROOT, chapters, read
+from notebook_cells import ROOT, chapters, markdown, read
 from typed_figures import ALLOWED, prose, typed
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
@@ -15,8 +15,7 @@ PAGES = ["README", TOC["root"]] + [
 
 def text(page):
     if page in chapters():
-        cells = read(chapters()[page]).cells
-        return "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
+        return markdown(read(chapters()[page]))
     return (ROOT / f"{page}.md").read_text(encoding="utf-8")
 
 

@@ -41,6 +41,11 @@ def code_cells(nb):
     return [c for c in nb.cells if c.cell_type == "code" and c.source.strip()]
 
 
+def markdown(nb):
+    """The text of a notebook, an empty line between its cells."""
+    return "\n\n".join(c.source for c in nb.cells if c.cell_type == "markdown")
+
+
 def tags(cell):
     return cell.metadata.get("tags", [])
 

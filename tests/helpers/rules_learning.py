@@ -7,7 +7,7 @@ well.
 import re
 
 from glossary import defines, is_sentence
-from notebook_cells import called, label, tags, tree
+from notebook_cells import called, label, markdown, tags, tree
 
 #: How hard an exercise is, in the words of the introduction.
 LEVELS = ("Warm-up", "Standard", "Deeper")
@@ -48,8 +48,7 @@ def asks_to_predict(nb, page):
 
 
 def sums_up_in_points(nb, page):
-    text = "\n".join(c.source for c in nb.cells if c.cell_type == "markdown")
-    summary = re.search(r"(?ms)^## Summary\n(.*?)(?=^## |\Z)", text)
+    summary = re.search(r"(?ms)^## Summary\n(.*?)(?=^## |\Z)", markdown(nb))
     points = re.findall(r"(?m)^- ", summary.group(1)) if summary else []
     return [] if len(points) >= 3 else [f"the summary has {len(points)} points"]
 
