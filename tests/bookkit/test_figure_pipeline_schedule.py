@@ -12,7 +12,6 @@ from bookkit.figures.pipeline_schedule import (
     MAX_STAGES,
     SCHEDULES,
     data,
-    lanes_of,
     plot,
 )
 from d2l_ext.pipeline.schedule import (
@@ -87,11 +86,6 @@ def test_the_numbers_of_the_two_new_schedules_are_the_librarys():
                   for op, (device, start, _) in times.items()}  # fmt: skip
         found = {(x.stage, x.start): (x.kind, x.chunk) for x in SCHEDULES[title](p, m)}
         assert found == wanted
-
-
-def test_the_lanes_are_the_drawing_without_numbers():
-    assert lanes_of(clock(gpipe(2, 2))) == ["FF..BB", ".FFBB."]
-    assert lanes_of(clock(one_f_one_b(2, 2))) == ["FF.B.B", ".FBFB."]
 
 
 def test_the_clock_divides_what_is_done_from_what_is_to_do():

@@ -151,7 +151,8 @@ def beside(path, draw):
 
 def spoilt(path, draw):
     """Make the good checkpoint at `path` a worse one; its kind."""
-    kind = draw.choice(["damaged", "signed", "record", "array", "told", "foreign", "no"])
+    kind = draw.choice(
+        ["damaged", "signed", "record", "array", "told", "foreign", "no"])
     if kind == "no":
         return draw.choice([beside] + 6 * [fuzz.no_file])(path, draw)
     good = path.read_bytes()

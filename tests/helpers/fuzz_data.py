@@ -3,7 +3,7 @@
     python tests/helpers/fuzz_data.py --count 1000 --seed 0
     python tests/helpers/fuzz_data.py --count 1 --first 123      that one again
 
-Each trial takes good files of a format, spoils one of them (flipped, cut, foreign,
+Each trial takes good files of a format, spoils one of them (damaged, foreign,
 nested, huge declared sizes, no file at all), and runs the trainer on them (`fuzz`). It
 must end with code 0, or with code 2 and one line on standard error that names the
 folder. A text is read by `text.load_text`, which has no flag of the trainer's.
@@ -58,22 +58,6 @@ def write(kind, folder, rng):
 # ---- What is done to them: content and randomness -> content ----
 
 
-def flipped(data, rng):
-    data = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 8, 64))):
-        near = rng.choice((32, 600, len(data)))  # headers are flipped more often
-        data[rng.randrange(min(near, len(data)))] ^= 1 << rng.randrange(8)
-    return bytes(data)
-
-
-def cut(data, rng):
-    at, other = rng.randrange(len(data)), rng.randrange(len(data))
-    return rng.choice((
-        data[:at], data[at:], data[:at] + data[other:], data + data[:at], data * 2,
-        data + bytes(at), data + rng.randbytes(at),
-    ))  # fmt: skip
-
-
 def foreign(data, rng):
     zipped, array = io.BytesIO(), io.BytesIO()
     with zipfile.ZipFile(zipped, "w") as archive:
@@ -123,6 +107,10 @@ def huge(data, rng):
     return bomb(head, many) if packed else head + bytes(many)
 
 
+def damaged(data, rng):
+    return fuzz.damaged(data, rng)[1]
+
+
 def inside(mutate):
     """Spoils what a gzip stream holds, and packs it again."""
 
@@ -135,8 +123,8 @@ def inside(mutate):
     return mutate_inside
 
 
-MUTATIONS = (flipped, inside(flipped), cut, inside(cut), foreign, inside(foreign),
-             nested, huge, fuzz.no_file)  # fmt: skip
+MUTATIONS = (damaged, inside(damaged), damaged, inside(damaged), foreign,
+             inside(foreign), nested, huge, fuzz.no_file)  # fmt: skip
 
 
 # ---- One trial ----
