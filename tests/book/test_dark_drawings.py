@@ -19,7 +19,7 @@ KEPT = {*palette.DEVICE_COLOURS, "#fff", "#ffffff", "#000", "#16191d"}
 
 
 def colours(svg):
-    return {colour for _, colour in dark_drawings.COLOUR.findall(svg)}
+    return set(re.findall(r"(?<!&)#[0-9a-fA-F]{3,8}\b", svg))
 
 
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)

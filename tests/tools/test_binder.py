@@ -75,7 +75,7 @@ def test_a_chapter_has_a_button_once_an_address_is_given(tmp_path, hub):
     chapter = v4.new_notebook(cells=[v4.new_markdown_cell("# Ants")])
     nbformat.write(chapter, tmp_path / "chapters/one/ants.ipynb")
     page = sources.build(tmp_path, "html", strict=False) / "chapters/one/ants.html"
-    links = re.findall(rf'href="({HUB}[^"]*)"', page.read_text("utf-8"))
+    links = re.findall(r'href="([^"]*/v2/[^"]*)"', page.read_text("utf-8"))
     there = (
         f"{HUB}/v2/gh/somebody/some-book/main?urlpath=lab/tree/chapters/one/ants.ipynb"
     )

@@ -1,6 +1,8 @@
 """Replicas of a Gluon network: what they classify, draw, and ask of a job's store."""
 
 import d2l_ext  # noqa: F401, I001
+from types import SimpleNamespace
+
 import mxnet as mx
 import numpy
 import pytest
@@ -9,8 +11,11 @@ from mxnet.gluon import nn
 from recorded_store import RecordedStore, note_waits
 
 from d2l_ext.data.batches import Batches
-from trainkit import networks, resume
-from trainkit.replicas import DistReplicas, Replicas
+from trainkit import networks, preparation, resume
+from trainkit.flags import parser
+from trainkit.language import Decoders
+from trainkit.replicas import DistReplicas, LocalReplicas, Replicas
+from trainkit.sharded import ShardedReplicas
 
 npx.set_np()
 
@@ -43,6 +48,43 @@ def test_the_accuracy_is_numpys_whatever_is_left_for_the_last_minibatch(
     y = numpy.where(numpy.arange(num_examples) % 3, right, (right + 1) % 10)
     found = model.evaluate(Batches(X, y, batch_size), lambda: seen.append(1))
     assert (found, len(seen)) == (float((y == right).mean()), batches)
+
+
+# ---- What the flags make ----
+
+
+def store(made):
+    return made.trainer._kvstore_params["kvstore"]
+
+
+@pytest.mark.parametrize("flags, kind, of, value", [
+    ("--kv-store local", Replicas, store, "local"),
+    ("--kv-store none", Replicas, store, None),
+    ("--gc-type 2bit --gc-threshold 0.25", Replicas,
+     lambda m: m.trainer._compression_params, {"type": "2bit", "threshold": 0.25}),
+    ("--optimizer adam", Replicas, lambda m: m.trainer.optimizer.beta1, 0.9),
+    ("--lr 0.25", Replicas, lambda m: m.trainer.learning_rate, 0.25),
+    ("--mom 0.5", Replicas, lambda m: m.trainer.optimizer.momentum, 0.5),
+    ("--wd 0.25", Replicas, lambda m: m.trainer.optimizer.wd, 0.25),
+    ("--seed 7", Replicas, lambda m: m.seed, 7),
+    ("--work-load-list 3,1", Replicas, lambda m: m.work_load_list, [3, 1]),
+    ("--accumulate 4", Replicas, lambda m: m.accumulate, 4),
+    ("--recompute", Replicas, lambda m: m.parts != [], True),
+    ("--shard gradients --mom 0.5", ShardedReplicas, lambda m: m.shards.stage, 2),
+    ("--shard states --mom 0.5", ShardedReplicas,
+     lambda m: m.shards.updaters[0].optimizer.momentum, 0.5),
+    ("--network transformer --tensor 2", Decoders, lambda m: m.groups[1:], []),
+    ("--kv-store dist_sync --seed 7", DistReplicas, lambda m: m.seed, 7),
+    ("--kv-store dist_sync --local-steps 5 --outer-lr 0.7 --outer-mom 0.9",
+     LocalReplicas, lambda m: m.outer, (5, 0.7, 0.9)),
+])  # fmt: skip
+def test_a_flag_of_the_command_reaches_the_replicas(flags, kind, of, value):
+    args = parser().parse_args(["--network", "mlp", *flags.split()])
+    dataset = SimpleNamespace(train_X=numpy.zeros((8, 1, 8, 8)), classes="abc")
+    kv = RecordedStore() if "dist" in args.kv_store else None
+    made = preparation._replicas(args, [mx.cpu(0), mx.cpu(1)], dataset, kv)
+    assert type(made) is kind
+    assert of(made) == value
 
 
 # ---- What a checkpoint has ----
