@@ -376,6 +376,12 @@ FAULTY = {
     "console": ("<script>missing();</script>", ""),
     "figures": ("", figure(act="")),
     "figures: outside": ("", figure(x=395)),
+    "figures in wide letters": ("", figure(x=362)),
+    "figures: nothing to operate": ("", figure().replace("<input", "<output", 1)),
+    "figures: a control that is hidden": (
+        "", figure().replace("<input", '<input style="display: none"', 1)),
+    "figures: a button that does nothing": (
+        "", figure().replace("<label>", "<button>B</button><label>", 1)),
     "figures: on each other": ("", figure(more='<text x="12" y="21">more</text>')),
     "figures: no value": ("", figure(act=ACT + " / undefined")),
     "figures: pale in one state": ("", figure(act=ACT + PALE_AT_4)),
