@@ -143,6 +143,14 @@ def test_a_style_sheet_that_imports_from_a_host_is_found(tmp_path):
     assert found(write(tmp_path, style=style)) == ["outside_resources"]
 
 
+def test_a_page_whose_own_images_weigh_too_much_is_found(tmp_path):
+    image = '<img src="../../_images/b.svg" alt="B">'
+    site = write(tmp_path, chapter=CHAPTER + image)
+    (tmp_path / "_images").mkdir()
+    (tmp_path / "_images/b.svg").write_bytes(bytes(1_600_000))
+    assert found(site) == ["heavy_pages"]
+
+
 @pytest.mark.parametrize("what", ["<title>One</title>", "About One.", "og:type"])
 def test_a_page_that_does_not_say_what_it_is_is_found(tmp_path, what):
     site = write(tmp_path, chapter=CHAPTER.replace(what, ""))
