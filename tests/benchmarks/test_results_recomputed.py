@@ -10,9 +10,12 @@ from notebook_cells import ROOT
 FOLDER = ROOT / "benchmarks" / "results"
 
 
+def recorded(name, key):
+    return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))[key]
+
+
 def rows(name):
-    found = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["rows"]
-    rows = {row["id"]: row for row in found if "missing" not in row}
+    rows = {row["id"]: row for row in recorded(name, "rows") if "missing" not in row}
     assert rows
     return rows
 
@@ -40,14 +43,14 @@ def test_cost_model_its_medians_errors_and_bars():
         assert row["error"] == pytest.approx(error, abs=2e-3)
         noise = max(row["passes_ms"]) / min(row["passes_ms"]) - 1
         assert row["noise"] == pytest.approx(noise, abs=2e-3)
-    result = json.loads((FOLDER / "cost_model.json").read_text("utf-8"))
+    bars = recorded("cost_model", "bars")
     errors = [abs(row["error"]) for row in found.values() if row["use"] == "unseen"]
-    assert [bar["value"] for bar in result["bars"]] == pytest.approx(
+    assert [bar["value"] for bar in bars] == pytest.approx(
         [median(errors), max(errors)], abs=1e-4
     )
-    assert all(bar["reached"] == (bar["value"] <= bar["bar"]) for bar in result["bars"])
+    assert all(bar["reached"] == (bar["value"] <= bar["bar"]) for bar in bars)
     noise = median(row["noise"] for row in found.values())
-    assert result["noise"] == pytest.approx(noise, abs=1e-4)
+    assert recorded("cost_model", "noise") == pytest.approx(noise, abs=1e-4)
 
 
 def test_distributed_its_medians_and_ratios():
@@ -69,15 +72,15 @@ def test_data_parallel_its_medians_and_speed_ups():
         assert row["speed_up"] == spread(ratios, 3)
     turns = {id: [[ms / 1e3 for ms in turn] for turn in row["rounds_ms"]]
              for id, row in found.items()}  # fmt: skip
-    recorded = json.loads((FOLDER / "data_parallel.json").read_text("utf-8"))["bars"]
     faults = {id: [row["page_faults"]] for id, row in found.items()}
-    for bar, again in zip(recorded, report.bars(turns, faults)):
+    bars = recorded("data_parallel", "bars")
+    for bar, again in zip(bars, report.bars(turns, faults)):
         assert bar == {**again, "value": pytest.approx(again["value"], abs=2e-4)}
 
 
 def test_pipeline_its_medians_and_speed_ups():
     found = rows("pipeline")
-    bound = json.loads((FOLDER / "pipeline.json").read_text("utf-8"))["bar"]["bound"]
+    bound = recorded("pipeline", "bar")["bound"]
     for row in found.values():
         assert row["step_ms"] == spread(row["steps_ms"], 1)
         ratios = [a / b for a, b in zip(found["one"]["steps_ms"], row["steps_ms"])]

@@ -21,14 +21,10 @@ def says(page):
 
 
 @pytest.mark.parametrize("page", chapters())
-def test_a_chapter_runs_in_less_time_than_it_says(page):
+def test_a_chapter_runs_in_less_time_than_it_says_but_not_in_much_less(page):
     assert page in RECORDED, "run tools/book.py rerun --time on it"
-    assert RECORDED[page]["seconds"] <= says(page)
-
-
-@pytest.mark.parametrize("page", chapters())
-def test_a_chapter_does_not_claim_to_take_much_longer_than_it_does(page):
-    assert says(page) <= max(20, 4 * RECORDED[page]["seconds"])
+    seconds = RECORDED[page]["seconds"]
+    assert seconds <= says(page) <= max(20, 4 * seconds)
 
 
 def test_nothing_is_recorded_that_is_no_chapter():

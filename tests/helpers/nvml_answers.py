@@ -79,7 +79,8 @@ class Library:
 
     def _functions(self):
         here, cards = self.machine, self.machine.cards
-        pointer = ctypes.POINTER
+        of, to = ctypes.CFUNCTYPE, ctypes.POINTER
+        pointer = ctypes.c_void_p
 
         def put(value, *targets):
             """Store `value` through the pointers, or return its error code."""
@@ -96,15 +97,9 @@ class Library:
             ctypes.memmove(buffer, data, len(data))
             return 0
 
-        def handle(index, target):
-            return put(cards[index].handle or index + 1, target)
-
         def memory(device, target):
-            target[0].total = cards[device - 1].mib * MIB
+            ctypes.cast(target, to(Memory))[0].total = cards[device - 1].mib * MIB
             return 0
-
-        def peers(one, other, what, target):
-            return put({0: here.peers, 2: here.nvlink}[what], target)
 
         def shutdown():
             self.shut_down = True
@@ -113,44 +108,36 @@ class Library:
         class Memory(ctypes.Structure):
             _fields_ = [(n, ctypes.c_ulonglong) for n in ("total", "free", "used")]
 
-        def number(kind, value):
-            return ctypes.CFUNCTYPE(INT, pointer(kind))(lambda to: put(value, to))
-
         def device_text(get):
-            kind = ctypes.CFUNCTYPE(INT, HANDLE, ctypes.c_void_p, UINT)
-            return kind(lambda d, to, n: text(get(cards[d - 1]), to, n))
+            kind = of(INT, HANDLE, pointer, UINT)
+            return kind(lambda d, buffer, n: text(get(cards[d - 1]), buffer, n))
 
         def two(kind, get):
-            made = ctypes.CFUNCTYPE(INT, HANDLE, pointer(kind), pointer(kind))
+            made = of(INT, HANDLE, to(kind), to(kind))
             return made(lambda d, one, other: put(get(cards[d - 1]), one, other))
 
-        driver = ctypes.CFUNCTYPE(INT, ctypes.c_void_p, UINT)
-        any_memory = ctypes.CFUNCTYPE(INT, HANDLE, ctypes.c_void_p)
         return {
-            "nvmlInit_v2": ctypes.CFUNCTYPE(INT)(lambda: here.init),
-            "nvmlShutdown": ctypes.CFUNCTYPE(INT)(shutdown),
-            "nvmlSystemGetDriverVersion": driver(
-                lambda to, n: text(here.driver, to, n)
-            ),
-            "nvmlSystemGetCudaDriverVersion_v2": number(INT, here.cuda),
-            "nvmlDeviceGetCount_v2": number(UINT, len(cards)),
-            "nvmlDeviceGetHandleByIndex_v2": ctypes.CFUNCTYPE(
-                INT, UINT, pointer(ctypes.c_void_p)
-            )(handle),
+            "nvmlInit_v2": of(INT)(lambda: here.init),
+            "nvmlShutdown": of(INT)(shutdown),
+            "nvmlSystemGetDriverVersion": of(INT, pointer, UINT)(
+                lambda buffer, n: text(here.driver, buffer, n)),
+            "nvmlSystemGetCudaDriverVersion_v2": of(INT, to(INT))(
+                lambda target: put(here.cuda, target)),
+            "nvmlDeviceGetCount_v2": of(INT, to(UINT))(
+                lambda target: put(len(cards), target)),
+            "nvmlDeviceGetHandleByIndex_v2": of(INT, UINT, to(pointer))(
+                lambda index, target: put(cards[index].handle or index + 1, target)),
             "nvmlDeviceGetName": device_text(lambda card: card.name),
             "nvmlDeviceGetUUID": device_text(lambda card: card.uuid),
-            "nvmlDeviceGetMemoryInfo": any_memory(
-                lambda d, to: memory(d, ctypes.cast(to, pointer(Memory)))
-            ),
+            "nvmlDeviceGetMemoryInfo": of(INT, HANDLE, pointer)(memory),
             "nvmlDeviceGetCudaComputeCapability": two(INT, lambda c: c.capability),
             "nvmlDeviceGetMigMode": two(UINT, lambda c: c.mig),
-            "nvmlDeviceGetTopologyCommonAncestor": ctypes.CFUNCTYPE(
-                INT, HANDLE, HANDLE, pointer(ENUM)
-            )(lambda one, other, to: put(here.path, to)),
-            "nvmlDeviceGetP2PStatus": ctypes.CFUNCTYPE(
-                INT, HANDLE, HANDLE, ENUM, pointer(ENUM)
-            )(peers),
-        }
+            "nvmlDeviceGetTopologyCommonAncestor": of(INT, HANDLE, HANDLE, to(ENUM))(
+                lambda one, other, target: put(here.path, target)),
+            "nvmlDeviceGetP2PStatus": of(INT, HANDLE, HANDLE, ENUM, to(ENUM))(
+                lambda one, other, what, target: put(
+                    {0: here.peers, 2: here.nvlink}[what], target)),
+        }  # fmt: skip
 
 
 def no_library(name):
