@@ -125,16 +125,6 @@ def test_other_capabilities_are_not_usable_and_say_why(card):
     assert "5.0 to 8.x alone" in texts(hardware.cards(answers))[1]
 
 
-@pytest.mark.parametrize(
-    ("capability", "code"),
-    [((3, 7), None), ((5, 0), (5, 0)), ((5, 2), (5, 0)), ((6, 1), (6, 0)),
-     ((7, 5), (7, 0)), ((8, 0), (8, 0)), ((8, 6), (8, 6)), ((8, 9), (8, 6)),
-     ((9, 0), None), ((10, 0), None), ((12, 0), None)],
-)  # fmt: skip
-def test_a_gpu_runs_code_of_its_major_version_that_is_not_newer(capability, code):
-    assert gpus.code_for(capability) == code
-
-
 @pytest.mark.parametrize(("driver", "usable", "said"), [
     ("440.33.01", False, "too old for CUDA 11, which needs 450.80.02"),
     ("450.51.06", False, "too old for CUDA 11"),
@@ -299,6 +289,14 @@ def test_tools_are_looked_for_by_the_command_that_submits():
         "schedulers: Slurm, Kubernetes",
         "cluster in a box: stored results are shown: no root",
     ]
+
+
+def test_another_mpi_than_the_launchers_is_a_note(tmp_path):
+    (tmp_path / "mpirun").write_text("#!/bin/sh\necho HYDRA build details:\n")
+    (tmp_path / "mpirun").chmod(0o755)
+    there = {"mpirun": str(tmp_path / "mpirun")}
+    found = cluster.tools(lambda name, path=None: there.get(name), lambda: None)[1]
+    assert found.state == NOTE and "the launcher mpi refuses" in found.text
 
 
 def test_a_host_name_without_an_address_is_a_note():
