@@ -187,9 +187,11 @@ def test_a_stream_of_gigabytes_is_refused_before_it_is_unpacked(folder, shape, m
     (folder / IMAGES).unlink()
 
 
-def test_zeros_without_end_behind_a_gzip_are_refused_before_they_are_read(folder):
-    os.truncate(folder / IMAGES, 1 << 40)
-    with pytest.raises(ValueError, match="1,099,511,627,776 bytes: no data set has"):
+def test_zeros_behind_a_gzip_are_refused_before_they_are_read(folder, monkeypatch):
+    """There may be terabytes of them, in a file with a hole, and gzip looks at each."""
+    monkeypatch.setattr(formats, "MAX_IMAGES", 100)
+    os.truncate(folder / IMAGES, 1 << 20)
+    with pytest.raises(ValueError, match="1,048,576 bytes: no data set has"):
         read_idx(folder)
 
 
