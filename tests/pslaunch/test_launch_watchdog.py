@@ -135,6 +135,21 @@ def test_a_daemon_that_hides_ends_with_its_job():
     assert not hidden()
 
 
+LEAVES = """
+[ $DMLC_WORKER_ID = 0 ] && { sleep 1000 & echo $! > left; exit; }
+until [ -s left ]; do sleep 0.05; done
+sleep 2
+kill -0 $(cat left) && exit 7 || exit 0
+"""
+
+
+def test_the_group_of_a_process_ends_with_it_and_not_with_the_job(monkeypatch,
+                                                                  tmp_path):
+    monkeypatch.chdir(tmp_path)
+    job = launch.run(["bash", "-c", LEAVES])
+    assert (job.returncode, job.cause) == (0, None)
+
+
 @pytest.mark.parametrize("signum, code", [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_and_with_its_launcher(start, nothing_left, signum, code):  # noqa: F811
     launcher, _ = start(f"{HIDES} sleep 100")

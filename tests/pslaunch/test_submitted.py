@@ -73,6 +73,15 @@ def test_copies_become_servers_and_workers_with_all_that_they_were_given(stand_i
     assert "srun: srun: a stand-in" in job.notes
 
 
+def test_what_ended_well_is_not_cancelled(stand_ins, monkeypatch, tmp_path):
+    tool, called = tmp_path / "tools" / "scancel", tmp_path / "called"
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\ntouch {called}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    assert run(["true"], num_workers=1).returncode == 0 and not called.exists()
+
+
 def test_the_secret_does_not_reach_the_processes(stand_ins):
     job = run(["env"], num_workers=1)
     assert job.returncode == 0, job.cause
