@@ -1,6 +1,6 @@
 """What the doctor asks the driver besides: its CUDA, GPUs' memory and MIG, their links.
 
-The library asks for no more than which GPUs MXNet can use; see `d2l_ext.devices.nvml`.
+The library asks for no more than which GPUs MXNet can use; see `d2l_ext.devices.gpus`.
 """
 
 import ctypes
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 
-from d2l_ext.devices import nvml
+from d2l_ext.devices import gpus
 
 #: The nearest thing that two GPUs share, by NVML's number.
 PATHS = {
@@ -51,11 +51,11 @@ class _Memory(ctypes.Structure):
 
 def read(load=ctypes.CDLL):
     """NVML's `Answers`, whose `more` is a `More` where NVML answered."""
-    return nvml.read(load, _more)
+    return gpus.read(load, _more)
 
 
 def _more(library, handles):
-    (cuda,) = nvml.numbers(library, "nvmlSystemGetCudaDriverVersion_v2")
+    (cuda,) = gpus.numbers(library, "nvmlSystemGetCudaDriverVersion_v2")
     return More(
         (cuda // 1000, cuda % 1000 // 10),  # 12020 is 12.2
         tuple(_memory(library, handle) for handle in handles),
@@ -66,13 +66,13 @@ def _more(library, handles):
 
 def _memory(library, handle):
     memory = _Memory()
-    nvml.call(library, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
+    gpus.call(library, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
     return memory.total
 
 
 def _mig(library, handle):
-    with suppress(nvml.NvmlError):  # most GPUs cannot be divided
-        now, _ = nvml.numbers(library, "nvmlDeviceGetMigMode", handle, answers=2,
+    with suppress(gpus.NvmlError):  # most GPUs cannot be divided
+        now, _ = gpus.numbers(library, "nvmlDeviceGetMigMode", handle, answers=2,
                               kind=ctypes.c_uint)  # fmt: skip
         return now == 1
     return False
@@ -81,14 +81,14 @@ def _mig(library, handle):
 def _links(library, handles):
     for (i, one), (j, other) in combinations(enumerate(handles), 2):
         between, allowed = "by an unknown path", {READ: False, NVLINK: False}
-        with suppress(nvml.NvmlError):  # not known in many virtual machines
-            (path,) = nvml.numbers(
+        with suppress(gpus.NvmlError):  # not known in many virtual machines
+            (path,) = gpus.numbers(
                 library, "nvmlDeviceGetTopologyCommonAncestor", one, other
             )
             between = PATHS.get(path, f"path {path}")
         for what in allowed:
-            with suppress(nvml.NvmlError):
-                allowed[what] = [0] == nvml.numbers(
+            with suppress(gpus.NvmlError):
+                allowed[what] = [0] == gpus.numbers(
                     library, "nvmlDeviceGetP2PStatus", one, other, ctypes.c_int(what)
                 )
         between = "by NVLink" if allowed[NVLINK] else between

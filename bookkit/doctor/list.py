@@ -5,10 +5,10 @@ For tools/find_device.sh: with drivers before 510, nvidia-smi does not know the 
 
 import sys
 
-from d2l_ext.devices import gpus, nvml
+from d2l_ext.devices import gpus
 
 
-def main(read=nvml.read):
+def main(read=gpus.read):
     """Print the GPUs; return 1 when there is none that CUDA 11 could be asked for."""
     answers = read()
     if not answers.driver or gpus.driver_problem(answers.driver):

@@ -33,7 +33,8 @@ def try_all_devices(k=2, force=None):
     Developed in the chapter *Devices*.
     """
     whole_number("number of devices", k)
-    kind = _kind(k, force)
+    forced = os.environ.get(VARIABLE, "") if force is None else force
+    kind = getattr(mx, choose(mx.context.num_gpus(), k, forced))
     return [kind(i) for i in range(k)]
 
 
@@ -88,18 +89,9 @@ def describe(devices):
 def _reason(devices):
     found = mx.context.num_gpus()
     seen = f"{found} GPU{'' if found == 1 else 's'} found"
-    if _forced(None):
-        return f"{seen}, {VARIABLE}={_forced(None)}"
+    if os.environ.get(VARIABLE):
+        return f"{seen}, {VARIABLE}={os.environ[VARIABLE]}"
     if devices[0].device_type == "gpu":
         return seen
     why = "".join(f" [{reason}]" for reason in gpus.reasons())
     return f"{seen}{why}, {len(devices)} needed, so CPU contexts"
-
-
-def _kind(needed, force):
-    """`mx.gpu` or `mx.cpu`, for a chapter that needs so many devices."""
-    return getattr(mx, choose(mx.context.num_gpus(), needed, _forced(force)))
-
-
-def _forced(force):
-    return os.environ.get(VARIABLE, "") if force is None else force

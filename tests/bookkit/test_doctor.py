@@ -18,8 +18,8 @@ from nvml_answers import A10, A100, A100_MIG, B200, H200, K80, V100, Error, Mach
 from bookkit.doctor import BAD, NOTE, OK, __main__, cluster, driver, hardware, software
 from bookkit.doctor import list as gpu_list
 from bookkit.doctor.report import examine
-from d2l_ext.devices import gpus, nvml
-from d2l_ext.devices.nvml import Answers
+from d2l_ext.devices import gpus
+from d2l_ext.devices.gpus import Answers
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = {"version": "1.9.1", "features": ["MKLDNN", "DIST_KVSTORE"], "gpus": 0}
@@ -57,12 +57,12 @@ def test_name_memory_capability_and_versions_are_what_nvml_says():
 
 def test_nvml_is_shut_down_again():
     library = played.Library(Machine([A10]))
-    nvml.read(lambda name: library)
+    gpus.read(lambda name: library)
     assert library.shut_down
 
 
 def test_without_nvml_there_is_no_driver():
-    assert nvml.read(played.no_library) == Answers(problem="there is no NVIDIA driver")
+    assert gpus.read(played.no_library) == Answers(problem="there is no NVIDIA driver")
 
 
 @pytest.mark.parametrize(("code", "said"), [
@@ -160,7 +160,7 @@ def test_a_card_without_a_driver_is_seen_on_the_bus(tmp_path):
         (folder / "vendor").write_text(f"{vendor}\n")
         (folder / "class").write_text(f"{kind}\n")
     assert hardware.plugged_in(tmp_path) == 1
-    (found,) = hardware.cards(nvml.read(played.no_library), plugged_in=1)
+    (found,) = hardware.cards(gpus.read(played.no_library), plugged_in=1)
     assert found.state == NOTE and "--gpus all" in found.advice
 
 

@@ -9,7 +9,7 @@ import nvml_answers as played
 import pytest
 from nvml_answers import A10, B200, H200, V100, Machine
 
-from d2l_ext.devices import gpus, nvml
+from d2l_ext.devices import gpus
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def here(monkeypatch):
 
     def set_machine(machine):
         library = played.Library(machine)
-        answers = nvml.read(lambda name: library)
+        answers = gpus.read(lambda name: library)
         monkeypatch.setattr(gpus, "by_driver", lambda: answers)
 
     return set_machine
@@ -54,7 +54,7 @@ def test_fusion_is_left_off_where_the_driver_cannot_read_its_code(
 
 
 def test_without_a_driver_nothing_is_set(monkeypatch):
-    answers = nvml.read(played.no_library)
+    answers = gpus.read(played.no_library)
     monkeypatch.setattr(gpus, "by_driver", lambda: answers)
     environ = {}
     gpus.hide(environ)
@@ -111,10 +111,9 @@ def test_mxnet_itself_refuses_such_a_gpu_and_the_book_takes_cpu_contexts():
     code = """
 from nvml_answers import H200, Library, Machine
 import d2l_ext
-from d2l_ext.devices import nvml
 from d2l_ext.devices import gpus
 library = Library(Machine([H200]))
-answers = nvml.read(lambda name: library)
+answers = gpus.read(lambda name: library)
 gpus.by_driver = lambda: answers
 import mxnet as mx
 from d2l_ext import devices

@@ -65,7 +65,7 @@ UNUSABLE = {card.name: card for card in (K80, H100, H200, B200, RTX_5090)}
 
 
 class Library:
-    """NVML on `machine`; its attributes are the functions that `nvml.read` calls."""
+    """NVML on `machine`; its attributes are the functions that `gpus.read` calls."""
 
     def __init__(self, machine):
         self.machine = machine
