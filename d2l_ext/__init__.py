@@ -9,12 +9,11 @@ part of the book has a folder here. Beside the folders:
 | `checks` | what arguments and flags share: whole numbers, known names | all |
 | `lazy` | names of a package, found when they are asked for | all |
 | `palette` | the colour of a device and the hatch of a kind of work | all with drawings |
-| `runtime` | what must stand before MXNet's engine starts | Devices |
+| `runtime` | what must stand before MXNet's engine starts; the end of a worker that fails | Devices, Launching jobs |
 | `train` | the trainer's command, `python -m d2l_ext.train` | Launching jobs |
-| `worker_exit` | the end of a worker that fails: at once | Launching jobs |
 """  # noqa: E501
 
-from . import lazy, runtime, worker_exit
+from . import lazy, runtime
 from .devices import gpus
 
 runtime.check_python()
@@ -23,7 +22,7 @@ runtime.keep_memory()
 if runtime.preload_cuda():
     gpus.hide()
     gpus.leave_fusion_off()
-worker_exit.leave_on_error()
+runtime.leave_on_error()
 
 __version__ = "0.1.0"
 #: Functions that the source documents import from here. `allreduce` and `train` are

@@ -1,7 +1,7 @@
-"""The environment that must stand before MXNet's engine starts.
+"""What `import d2l_ext` does to its process: settings, memory, a worker's end.
 
-MXNet reads these variables once, when its shared library is loaded.
-Set later, they change nothing.
+MXNet reads its variables once, when its shared library is loaded. Set later, they
+change nothing.
 """
 
 import ctypes
@@ -123,6 +123,33 @@ def preload_cuda(site=None):
                 loaded.append(path.name)
                 pending.remove(path)
     return loaded
+
+
+def leave_on_error(environ=os.environ, system=sys):
+    """In a worker (`DMLC_ROLE`), let an uncaught exception end the process at once.
+
+    The usual end of a process frees its store, which waits there for all other
+    workers, while they wait for this one: nobody would ever learn of the exception.
+    `sys.exit` with a code is no exception in this sense: it still waits.
+    """
+    if environ.get("DMLC_ROLE") != "worker":
+        return
+    show = system.excepthook
+
+    def leave_with_trace(kind, error, trace):
+        show(kind, error, trace)
+        leave(1, environ)
+
+    system.excepthook = leave_with_trace
+
+
+def leave(code, environ=os.environ):
+    """In a worker, end the process at once with `code`; elsewhere do nothing."""
+    if environ.get("DMLC_ROLE") == "worker":
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(AttributeError, OSError):  # closed, or full
+                stream.flush()
+        os._exit(code)
 
 
 def cores():

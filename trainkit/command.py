@@ -14,7 +14,7 @@ import signal
 import sys
 from contextlib import ExitStack, contextmanager, suppress
 
-from d2l_ext import worker_exit
+from d2l_ext import runtime
 from d2l_ext.kvstore.ring import RingError
 
 from . import flags
@@ -111,5 +111,5 @@ def _end(code, held):
     They hold the store, which waits for all workers when it is let go.
     """
     held.close()
-    worker_exit.leave(code)
+    runtime.leave(code)
     return code

@@ -16,7 +16,7 @@ from job_checks import (  # noqa: F401
 )  # fmt: skip
 
 import pslaunch as launch
-from d2l_ext import worker_exit
+from d2l_ext import runtime
 from pslaunch import ports, processes, supervise
 
 #: Seconds from a fault to the end of the job.
@@ -194,5 +194,5 @@ def test_a_worker_that_raises_does_not_wait_for_the_others():
 def test_the_other_roles_and_other_processes_keep_their_end(monkeypatch):
     for environ in ({}, {"DMLC_ROLE": "server"}):
         system = type("System", (), {"excepthook": None})
-        worker_exit.leave_on_error(environ, system)
+        runtime.leave_on_error(environ, system)
         assert system.excepthook is None
