@@ -14,7 +14,7 @@ from d2l_ext.memory import Shards
 from d2l_ext.pipeline import microbatch
 from d2l_ext.pipeline.schedule import gpipe
 from d2l_ext.tensor_parallel import transformer
-from d2l_ext.tensor_parallel.exchange import TENSOR
+from d2l_ext.tensor_parallel.divided_layers import TENSOR
 from trainkit import networks
 
 from .problems import count

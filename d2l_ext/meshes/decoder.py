@@ -14,7 +14,7 @@ from ..data_parallel.flat import views_of
 from ..memory import shards
 from ..pipeline.microbatch import InTurn
 from ..pipeline.schedule import clock, one_f_one_b
-from ..tensor_parallel import exchange, transformer
+from ..tensor_parallel import divided_layers, transformer
 
 AXES = ("pipeline", "data", "tensor")
 
@@ -126,7 +126,7 @@ class MeshDecoder(InTurn):
         xs, ys, self._back[s, r, i] = transformer.through(
             self.stages[s], given, parts, decoder, self._batch)  # fmt: skip
         if s < self.p - 1:  # the sum goes on, from each device to the next stage's
-            ys = exchange.allreduce(ys)
+            ys = divided_layers.allreduce(ys)
             self._send(s, r, i, [x + y for x, y in zip(xs, ys)], s + 1)
         else:
             losses, dys = transformer.end(ys, targets, decoder, self._count)

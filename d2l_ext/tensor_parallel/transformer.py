@@ -1,7 +1,7 @@
 """A Transformer over its heads: a decoder whose layers are divided over devices.
 
 Divided layers take turns with what lies between them: dropout, the residual sum, and a
-norm. Two moves lead in and out (`exchange`), and nothing else is ever sent:
+norm. Two moves lead in and out (`Way`), and nothing else is ever sent:
 
     tokens → embed ─collect→ between ─spread→ attention ─collect→ between ─spread→ mlp
              ─collect→ between ─spread→ … ─collect→ between ─spread→ scores → loss
@@ -14,9 +14,9 @@ import numpy
 from mxnet import autograd, np, npx
 
 from ..data_parallel.traffic import cuts
+from . import divided_layers as layers
 from .dense import replicate
-from .divided_layers import attention, cross_entropy, dense, embed, mlp
-from .exchange import SEQUENCE, TENSOR, allreduce
+from .divided_layers import SEQUENCE, TENSOR
 
 #: Weights (out, in) by the end of their name: the axis that is cut.
 CUT = {"qkv": 0, "out": 1, "up": 0, "down": 1, "table": 0, "scores": 0}
@@ -87,7 +87,7 @@ def scores(params, tokens, decoder, masks=None):
     batch = tokens.shape[1]
     x = np.array(positions(*tokens.shape, decoder.width), dtype=params["table"].dtype,
                  ctx=tokens.ctx)  # fmt: skip
-    y = embed(tokens.reshape(-1), params["table"], 0)
+    y = layers.embed(tokens.reshape(-1), params["table"], 0)
     for half, mask in zip(decoder.halves(), masks or repeat(None)):
         x, h = between(params, half, mask, x, y)
         y = inside(params, half, h, batch, decoder.heads)
@@ -107,10 +107,11 @@ def inside(params, half, h, batch, heads):
     `heads`: those that are here.
     """
     if half == "end":
-        return dense(h, params["scores" if "scores" in params else "table"])
+        return layers.dense(h, params["scores" if "scores" in params else "table"])
     if half.endswith("mlp"):
-        return mlp(h, params[f"{half}.up"], params[f"{half}.down"])
-    return attention(h, params[f"{half}.qkv"], params[f"{half}.out"], batch, heads)
+        return layers.mlp(h, params[f"{half}.up"], params[f"{half}.down"])
+    qkv, out = params[f"{half}.qkv"], params[f"{half}.out"]
+    return layers.attention(h, qkv, out, batch, heads)
 
 
 def split(params, devices, decoder):
@@ -198,9 +199,9 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
     """The loss of each token, and the function that goes backward.
 
     `tokens`, `targets`: whole numbers (T, batch), NumPy or `mxnet.np`. `parts`: from
-    `split`. `way`: `exchange.TENSOR`, or `SEQUENCE`, with a share of the rows on each
-    device between the layers. `masks`: from `dropout_masks`. `count`: what the summed
-    loss is divided by, default T · batch.
+    `split`. `way`: `TENSOR`, or `SEQUENCE`, with a share of the rows on each device
+    between the layers. `masks`: from `dropout_masks`. `count`: what the summed loss is
+    divided by, default T · batch.
 
     Returns `(losses, backward)`: the losses (T · batch,) on every device; `backward()`
     leaves the gradients in the `grad` of each array in `parts`. Nothing waits.
@@ -227,7 +228,7 @@ def begin(tokens, parts, decoder, way=TENSOR):
     tables, firsts = [p["table"] for p in parts], cuts(decoder.vocab, len(parts))
     ids = _numbers(tokens, tables)
     (ys,), back = recorded(
-        len(parts), lambda i: (embed(ids[i], tables[i], firsts[i]),)
+        len(parts), lambda i: (layers.embed(ids[i], tables[i], firsts[i]),)
     )
     waves = positions(*tokens.shape, decoder.width).astype(tables[0].dtype)
     return way.place(waves, [table.ctx for table in tables]), ys, back
@@ -270,7 +271,7 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
 def end(scores, targets, decoder, count=None):
     """The loss of each token, and its gradients by the `scores`: a list each."""
     firsts = cuts(decoder.vocab, len(scores))
-    return cross_entropy(scores, _numbers(targets, scores), firsts, count)
+    return layers.cross_entropy(scores, _numbers(targets, scores), firsts, count)
 
 
 def _numbers(tokens, arrays):
@@ -281,7 +282,7 @@ def _numbers(tokens, arrays):
 def _sum_of_the_norms(parts):
     """With a share of the rows, a device has a share of the norms' gradients, too."""
     names = [name for name in parts[0] if name.split(".")[-1] not in CUT]
-    sums = allreduce([np.stack([part[name].grad for name in names]) for part in parts])
-    for part, rows in zip(parts, sums):
+    stacks = [np.stack([part[name].grad for name in names]) for part in parts]
+    for part, rows in zip(parts, layers.allreduce(stacks)):
         for name, row in zip(names, rows):
             part[name].grad[:] = row

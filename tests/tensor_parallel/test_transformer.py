@@ -8,8 +8,8 @@ from mxnet import autograd, np, npx
 
 from d2l_ext.data_parallel import traffic
 from d2l_ext.devices import try_all_devices
-from d2l_ext.tensor_parallel import divided_layers, exchange, transformer
-from d2l_ext.tensor_parallel.exchange import SEQUENCE, TENSOR
+from d2l_ext.tensor_parallel import divided_layers, transformer
+from d2l_ext.tensor_parallel.divided_layers import SEQUENCE, TENSOR
 
 npx.set_np()
 
@@ -132,9 +132,9 @@ def test_what_a_reduce_scatter_leaves_an_allgather_joins_to_the_sum():
     for k in (1, 2, 3, 4):
         arrays = [numpy.arange(14.0).reshape(7, 2) * 10**i for i in range(k)]
         Xs = [np.array(a, ctx=d) for a, d in zip(arrays, try_all_devices(k))]
-        shares = exchange.reduce_scatter(Xs)
+        shares = divided_layers.reduce_scatter(Xs)
         assert sum(x.shape[0] for x in shares) == 7
-        for whole, device in zip(exchange.allgather(shares), try_all_devices(k)):
+        for whole, device in zip(divided_layers.allgather(shares), try_all_devices(k)):
             assert whole.ctx == device and (whole.asnumpy() == sum(arrays)).all()
 
 
