@@ -17,7 +17,7 @@ import numpy
 from mxnet import autograd, gluon, np, npx
 
 from d2l_ext import data_parallel
-from d2l_ext.data_parallel import flat, lenet, minibatch, replay
+from d2l_ext.data_parallel import flat, lenet, minibatch
 from bookkit.provenance import provenance
 from d2l_ext.devices import try_all_devices
 from benchmarks.rosetta.mxnet_steps import gluon_lenet
@@ -63,16 +63,16 @@ class Flat(Scratch):
 
 
 class Replay(Scratch):
-    """The same with `replay.train_batch`: recorded once, with one allreduce."""
+    """The same with `flat.replay_batch`: recorded once, with one allreduce."""
 
     def __init__(self, problem, k):
         super().__init__(problem, k)
         params = self.device_params[0]
-        self.plans = replay.get_plans(params, self.X, self.y, self.devices)
+        self.plans = flat.get_plans(params, self.X, self.y, self.devices)
         self.device_params = [plan.replica.params for plan in self.plans]
 
     def step(self):
-        replay.train_batch(self.X, self.y, self.plans, self.lr)
+        flat.replay_batch(self.X, self.y, self.plans, self.lr)
         npx.waitall()
 
 

@@ -8,8 +8,7 @@
 | `allreduce` | the sum on every device: naive, tree, ring | Data parallelism from scratch, Allreduce: naive, tree, ring |
 | `traffic` | what is sent: counted, in closed form, in seconds | Allreduce: naive, tree, ring, Halving and doubling: allreduce on many devices |
 | `halving` | halving and doubling, and two trees: for any number of devices | Halving and doubling: allreduce on many devices |
-| `flat` | all parameters in one array: one allreduce a step | Allreduce: naive, tree, ring |
-| `replay` | a step recorded once and replayed | Why is there no speed-up? |
+| `flat` | all parameters in one array: one allreduce a step; a step recorded once and replayed | Allreduce: naive, tree, ring, Why is there no speed-up? |
 | `overlap` | gradients in buckets, exchanged while backward goes on; a link that leaves the cores alone | Overlap: gradients sent while backward goes on |
 | `large_batch` | LARS and LAMB, warm-up, the noise in the gradients | Large batches: warm-up, LARS and LAMB |
 | `diagnose` | why there is no speed-up: a verdict, blocking calls | Why is there no speed-up? |

@@ -1,6 +1,12 @@
-"""All parameters of a replica in one array, and all gradients in another.
+"""A step of which Python asks few things: first one array, then a record.
 
-What is one array takes one allreduce and one update, however many layers there are.
+All parameters of a replica lie in one array, and all gradients in another. What is one
+array takes one allreduce and one update, however many layers there are.
+
+Python still asks for each operator of forward and backward, and takes a core for that
+which a device would use. A `Plan` has them recorded once, by autograd. MXNet plans
+their memory, binds them to the arrays of a flat replica, and runs them when it is asked
+twice: forward, backward.
 """
 
 from dataclasses import dataclass
@@ -8,6 +14,7 @@ from math import prod
 
 from mxnet import autograd, np
 
+from . import lenet as model
 from .allreduce import allreduce
 from .minibatch import split_batch
 from .step import forward_backward
@@ -24,6 +31,10 @@ class FlatReplica:
     params: list
     values: np.ndarray
     gradients: np.ndarray
+
+    def update(self, lr, n):
+        """A step of rate `lr` along the gradients, which are sums over `n` examples."""
+        self.values -= lr * self.gradients / n
 
 
 def get_flat_params(params, device):
@@ -70,4 +81,51 @@ def train_batch(X, y, replicas, devices, lr):
     forward_backward(X_shards, y_shards, [replica.params for replica in replicas])
     allreduce([replica.gradients for replica in replicas])
     for replica in replicas:
-        replica.values[:] -= lr * replica.gradients / X.shape[0]
+        replica.update(lr, X.shape[0])
+
+
+class Plan:
+    """LeNet's forward and backward pass for one shard, recorded at a `FlatReplica`.
+
+    `X` (n, 1, 28, 28) and `y` (n,), on its device: as all that will follow.
+    """
+
+    def __init__(self, replica, X, y):
+        self.replica, self.X, self.y = replica, X.copy(), y.copy()
+        with autograd.record():
+            losses = model.loss(model.lenet(self.X, replica.params), self.y)
+        self.ones = np.ones_like(losses)  # backward starts from the sum of the losses
+        graph = autograd.get_symbol(losses)
+        names = graph.list_arguments()  # in the order of use: X, W1, …, b4, y
+        grads = dict(zip(names[1:-1], [p.grad for p in replica.params]))
+        wanted = {name: "write" if name in grads else "null" for name in names}
+        arrays = [self.X, *replica.params, self.y]
+        self.replay = graph.bind(X.ctx, arrays, grads, wanted)
+
+
+def get_plans(params, X, y, devices):
+    """A `Plan` on each of `devices`, from `params`, for minibatches like `X`, `y`."""
+    shards = zip(devices, *split_batch(X, y, devices))
+    return [Plan(get_flat_params(params, d), *shard) for d, *shard in shards]
+
+
+def replay_batch(X, y, plans, lr):
+    """The step of `train_batch`, replayed; `plans` hold the replicas.
+
+    Raises `ValueError` for a minibatch of another size than theirs.
+    Developed in the chapter *Why is there no speed-up?*
+    """
+    sizes = [len(plan.y) for plan in plans]
+    if len(X) != sum(sizes):
+        raise ValueError(f"{len(X)} examples, and plans for {sizes}: make new plans")
+    for i, plan in enumerate(plans):
+        start, stop = sum(sizes[:i]), sum(sizes[: i + 1])
+        X[start:stop].copyto(plan.X)
+        y[start:stop].copyto(plan.y)
+    for plan in plans:
+        plan.replay.forward(is_train=True)
+    for plan in plans:
+        plan.replay.backward(plan.ones)
+    allreduce([plan.replica.gradients for plan in plans])
+    for plan in plans:
+        plan.replica.update(lr, len(X))

@@ -41,7 +41,7 @@ class Replica(flat.FlatReplica):
         self.mean, self.squares = (np.zeros_like(self.values) for _ in range(2))
 
     def update(self, lr, n):
-        """A step of rate `lr` along the gradients, which are sums over `n` examples."""
+        """The step of `FlatReplica`, by this rule."""
         self.t += 1
         g, b1, b2 = self.gradients / n, self.momentum, BETA2
         if self.rule in ("sgd", "lars"):

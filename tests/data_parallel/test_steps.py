@@ -8,7 +8,7 @@ import pytest
 from mxnet import np, npx
 
 from d2l_ext import data_parallel
-from d2l_ext.data_parallel import flat, lenet, overlap, replay, traffic
+from d2l_ext.data_parallel import flat, lenet, overlap, traffic
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()
@@ -28,9 +28,9 @@ def minibatch(seed, n=25):
 def made(way, params, devices):
     """A step as a function of a minibatch, and the parameters on each device."""
     if way == "replayed":
-        plans = replay.get_plans(params, *minibatch(9), devices)
+        plans = flat.get_plans(params, *minibatch(9), devices)
         own = [plan.replica.params for plan in plans]
-        return lambda X, y: replay.train_batch(X, y, plans, LR), own
+        return lambda X, y: flat.replay_batch(X, y, plans, LR), own
     if way == "one array":
         whole = [flat.get_flat_params(params, d) for d in devices]
         own = [replica.params for replica in whole]
@@ -102,8 +102,8 @@ def test_parameters_of_two_dtypes_are_refused(make):
 
 def test_a_plan_keeps_the_minibatch_it_was_made_with_and_refuses_another_size():
     X, y = minibatch(0)
-    plans = replay.get_plans(lenet.init_params(), X, y, try_all_devices(2))
-    replay.train_batch(*minibatch(1), plans, LR)
+    plans = flat.get_plans(lenet.init_params(), X, y, try_all_devices(2))
+    flat.replay_batch(*minibatch(1), plans, LR)
     assert (X.asnumpy() == minibatch(0)[0].asnumpy()).all()
     with pytest.raises(ValueError, match=r"24 examples, and plans for \[13, 12\]"):
-        replay.train_batch(*minibatch(0, 24), plans, LR)
+        flat.replay_batch(*minibatch(0, 24), plans, LR)
