@@ -16,7 +16,7 @@ import numpy
 from mxnet import np, npx
 
 from d2l_ext.data import sets
-from d2l_ext.data.batches import Batches
+from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel import large_batch, lenet
 from d2l_ext.devices import try_all_devices
 

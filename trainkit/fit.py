@@ -11,8 +11,8 @@ from time import perf_counter
 
 from mxnet import npx
 
-from d2l_ext.data.batches import Batches, minibatches
 from d2l_ext.data.download import bar
+from d2l_ext.data.sets import Batches, minibatches
 from d2l_ext.devices import timeline
 
 from .replicas import Replicas

@@ -8,7 +8,7 @@ import mxnet as mx
 from d2l_ext import data, devices
 from d2l_ext.checks import known_name
 from d2l_ext.clusters import agreement, checkpoint
-from d2l_ext.data.batches import Batches
+from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.devices.timeline import last_cpu, without_slot
 from d2l_ext.kvstore import ring

@@ -5,7 +5,7 @@ from d2l import mxnet as d2l
 from mxnet import np, npx
 
 from d2l_ext.data import load_arrays
-from d2l_ext.data.batches import Batches
+from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel import lenet
 from d2l_ext.kvstore import dist_train
 

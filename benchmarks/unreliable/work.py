@@ -6,7 +6,7 @@ import time
 from mxnet import np, npx, optimizer
 
 from d2l_ext.data import load_arrays
-from d2l_ext.data.batches import Batches
+from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel import get_params, lenet
 from d2l_ext.devices import try_all_devices
 from d2l_ext.kvstore import dist_train

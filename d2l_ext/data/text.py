@@ -97,13 +97,7 @@ def batches(ids, batch_size, num_steps):
             f"{batch_size * num_steps + 1} at least. Use a smaller batch_size or "
             "num_steps, or a longer text."
         )
-    return _cut(numpy.asarray(ids, dtype="float32"), batch_size, strand, num_steps)
-
-
-def _cut(ids, batch_size, strand, num_steps):
-    def strands(start):  # (strand, batch_size)
-        return ids[start : start + strand * batch_size].reshape(batch_size, -1).T
-
-    X, y = strands(0), strands(1)
-    for t in range(0, strand - num_steps + 1, num_steps):
-        yield X[t : t + num_steps], y[t : t + num_steps]
+    ids = numpy.asarray(ids[: strand * batch_size + 1], dtype="float32")
+    X, y = (part.reshape(batch_size, -1).T for part in (ids[:-1], ids[1:]))  # by time
+    starts = range(0, strand - num_steps + 1, num_steps)
+    return ((X[t : t + num_steps], y[t : t + num_steps]) for t in starts)

@@ -3,7 +3,7 @@
 from d2l import mxnet as d2l
 from mxnet import npx
 
-from ..data.batches import minibatches  # noqa: F401  (of this lesson)
+from ..data.sets import minibatches  # noqa: F401  (of this lesson)
 from ..data_parallel.lenet import lenet
 from ..data_parallel.minibatch import split_batch
 from ..data_parallel.step import forward_backward

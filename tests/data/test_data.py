@@ -17,7 +17,7 @@ from idx_files import make_arrays, write_folder
 
 from d2l_ext.data import sets as data
 from d2l_ext.data import download, formats
-from d2l_ext.data.batches import Batches
+from d2l_ext.data.sets import Batches
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch):

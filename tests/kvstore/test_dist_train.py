@@ -15,7 +15,7 @@ from d2l_ext import data_parallel
 from d2l_ext.kvstore import dist_train
 import pslaunch as launch
 from d2l_ext.data_parallel import lenet
-from d2l_ext.data.batches import Batches
+from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel import get_params
 from d2l_ext.devices import try_all_devices
 from d2l_ext.kvstore.staleness import Tickets, staleness

@@ -10,7 +10,7 @@ from mxnet import np, npx
 from mxnet.gluon import nn
 from recorded_store import RecordedStore, note_waits
 
-from d2l_ext.data.batches import Batches
+from d2l_ext.data.sets import Batches
 from trainkit import networks, preparation, resume
 from trainkit.flags import parser
 from trainkit.language import Decoders

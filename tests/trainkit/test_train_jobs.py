@@ -11,7 +11,7 @@ from mxnet import npx
 from trained import last, weights
 
 from d2l_ext import data
-from d2l_ext.data.batches import Batches, minibatches
+from d2l_ext.data.sets import Batches, minibatches
 from trainkit import networks, replicas
 import pslaunch as launch
 
