@@ -18,7 +18,7 @@ CONTROLS = (
 CODE = frame.listing(
     allreduce.allreduce, allreduce.allreduce_tree, allreduce.reduce_scatter,
     allreduce.allgather, halving.fold, halving.halve, halving.double, excerpt=True,
-    **{"star +": "data[0][:] +=", "star =": "data[0].copyto(",
+    **{"star +": "data[0][:] +=", "star =": "send(data[0], ",
        "tree +": "data[parent] +=", "tree =": "send(data[parent], data[child])",
        "ring +": ("partial = pass_on(", "partial[i] +="), "fold +": "x += send(",
        "ring =": ("sums = pass_on(", "write(sums, arr"), "fold =": "send(x, other)",

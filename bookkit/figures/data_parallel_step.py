@@ -20,7 +20,7 @@ CODE = frame.listing(
     step.get_params, step.train_batch, allreduce.allreduce,
     a1="p.copyto(device)", a2="split_batch(X, y", a3="model.loss(model.lenet(",
     a4="device_loss.backward()", a5=("allreduce([params", "data[0][:] +="),
-    a6=("allreduce([params", "data[0].copyto("), a7="d2l.sgd(",
+    a6=("allreduce([params", "send(data[0], "), a7="d2l.sgd(",
 )  # fmt: skip
 CONTROLS = (
     frame.Slider("devices", "Devices k", 1, MAX_DEVICES),

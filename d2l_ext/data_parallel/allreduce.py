@@ -4,10 +4,10 @@ Three ways, with the same result up to rounding. None waits. What each moves is 
 `traffic.expected`.
 """
 
-from .traffic import checked, one_by_one, rounds, send, spans
+from .traffic import checked, rounds, send, spans
 
 
-@one_by_one
+@checked
 def allreduce(data):
     """Sum the arrays in `data`, one per device, and give every device the sum.
 
@@ -18,10 +18,10 @@ def allreduce(data):
     Follows `allreduce` of *Dive into Deep Learning*, "Training on Multiple
     GPUs". Developed in the chapter *Data parallelism from scratch*.
     """
-    for i in range(1, len(data)):
-        data[0][:] += data[i].copyto(data[0].ctx)
-    for i in range(1, len(data)):
-        data[0].copyto(data[i])
+    for i in rounds(range(1, len(data))):
+        data[0][:] += send(data[i], data[0].ctx)
+    for i in rounds(range(1, len(data))):
+        send(data[0], data[i])
 
 
 @checked

@@ -59,19 +59,6 @@ def at_once(exchange, groups):
     return results
 
 
-def one_by_one(allreduce):
-    """Decorates an allreduce whose arrays go one after another, by their `copyto`.
-
-    The list is `checked`. Each `x.copyto(to)` is a round of its own, a `send`.
-    """
-
-    @checked
-    def counted(data):
-        return allreduce([_OneByOne(x) for x in data])
-
-    return wraps(allreduce)(counted)
-
-
 def checked(allreduce):
     """Decorates an allreduce: checks its list of arrays, and says what is wrong."""
 
@@ -130,23 +117,6 @@ def _add(index, moved, x, device):
         moved.received[index[device]] += nbytes
         pair = index[x.ctx], index[device]
         moved.pairs[pair] = moved.pairs.get(pair, 0) + nbytes
-
-
-class _OneByOne:
-    """An array whose `copyto` is counted, and which is otherwise as it was."""
-
-    def __init__(self, array):
-        self.array, self.ctx = array, array.ctx
-
-    def __getitem__(self, key):
-        return self.array[key]
-
-    def __setitem__(self, key, value):
-        self.array[key] = value
-
-    def copyto(self, to):
-        (to,) = rounds([to])
-        return send(self.array, to.array if isinstance(to, _OneByOne) else to)
 
 
 def cuts(size, k):
