@@ -10,7 +10,7 @@ import numpy as np
 from mxnet.util import is_np_array
 
 from d2l_ext.clusters.checkpoint import CheckpointError, step_of
-from d2l_ext.memory.shards import arrays_in as _flat
+from d2l_ext.memory.shards import arrays_in, counts_in, take
 
 #: In a job, the launcher tells here which start of the job this is, from 1.
 START = "D2L_EXT_START"
@@ -122,7 +122,7 @@ def pack(params, trainer):
     updater = updaters[0]
     counts = updater.optimizer._all_index_update_counts.values()
     for i in range(len(params)):
-        for j, array in enumerate(_flat(updater.states.get(i))):
+        for j, array in enumerate(arrays_in(updater.states.get(i))):
             arrays[f"state.{i}.{j}"] = array.asnumpy()
     # How often each weight was updated: Adam corrects its means by it. A store
     # keeps each weight on a device of its choice, and counts there.
@@ -146,9 +146,7 @@ def unpack(arrays, params, trainer):
         found = take(arrays, f"param.{i}", p)
         # An array of MXNet's: NumPy's cannot be put into a layout of oneDNN's.
         p.set_data(mx.np.array(found, dtype=found.dtype, ctx=mx.cpu(0)))
-    counts = take(arrays, "counts", np.zeros(len(params), int)).tolist()
-    if min(counts) < 0:
-        raise ValueError(f"counts of updates below 0: {min(counts)}")
+    counts = counts_in(arrays, len(params))
     updaters = _updaters(trainer)
     if not updaters:
         return
@@ -187,17 +185,7 @@ def _fill(updater, i, weight, arrays):
     if not getattr(optimizer, "allow_np_array", is_np_array()):
         weight = weight.as_nd_ndarray()
     state = optimizer.create_state_multi_precision(i, weight)
-    for j, array in enumerate(_flat(state)):
+    for j, array in enumerate(arrays_in(state)):
         array[:] = take(arrays, f"state.{i}.{j}", array)
     updater.states[i] = state
     updater.states_synced[i] = False  # the first update moves it to its device
-
-
-def take(arrays, name, like):
-    """The array `name`, if it has the shape and the type of `like`."""
-    found, wanted = arrays.get(name), (like.shape, np.dtype(like.dtype))
-    if found is None or (found.shape, found.dtype) != wanted:
-        here = f"{wanted[1]} {wanted[0]}"
-        there = "missing" if found is None else f"{found.dtype} {found.shape}"
-        raise ValueError(f"{name} is {there} in the checkpoint and {here} here")
-    return found

@@ -247,15 +247,8 @@ class Shards:
         Raises `ValueError` when the arrays are not those of this network.
         """
         for name, here in self.pack().items():
-            there = arrays.get(name, numpy.zeros(0))
-            if (there.shape, there.dtype) != (here.shape, here.dtype):
-                raise ValueError(
-                    f"{name} is {there.dtype} {there.shape} in the checkpoint and "
-                    f"{here.dtype} {here.shape} here"
-                )
-        if min(arrays["counts"]) < 0:
-            raise ValueError(f"counts of updates below 0: {min(arrays['counts'])}")
-        count = int(max(arrays["counts"]))
+            take(arrays, name, here)
+        count = max(counts_in(arrays, sum(map(len, self.shapes))))
         for names, _, parts, divided in self._kept():
             whole = _end_to_end([arrays[name] for name in names])
             for x, part in zip(parts, _parts(whole, len(parts), divided)):
@@ -274,6 +267,24 @@ class Shards:
             states = zip(*(arrays_in(updater.states[l]) for updater in self.updaters))
             for j, parts in enumerate(states):
                 yield [f"state.{i}.{j}" for i in own], shapes, parts, self.stage > 0
+
+
+def take(arrays, name, like):
+    """The array `name`; `ValueError` unless it has the shape and the type of `like`."""
+    found, wanted = arrays.get(name), (like.shape, numpy.dtype(like.dtype))
+    if found is None or (found.shape, found.dtype) != wanted:
+        here = f"{wanted[1]} {wanted[0]}"
+        there = "missing" if found is None else f"{found.dtype} {found.shape}"
+        raise ValueError(f"{name} is {there} in the checkpoint and {here} here")
+    return found
+
+
+def counts_in(arrays, number):
+    """How often each of `number` parameters was updated; `ValueError` as of `take`."""
+    counts = take(arrays, "counts", numpy.zeros(number, int)).tolist()
+    if min(counts) < 0:
+        raise ValueError(f"counts of updates below 0: {min(counts)}")
+    return counts
 
 
 def _parts(whole, k, divided):

@@ -187,7 +187,7 @@ def test_a_checkpoint_of_other_shapes_is_refused_with_the_shapes():
     with pytest.raises(ValueError, match=r"0 is float32 \(6, 4\) in.* \(5, 4\) here"):
         shards.unpack(Shards(network((4, 6)), try_all_devices(2)).pack())
     sgd = Shards(network((4, 5)), try_all_devices(1), optimizer="sgd")
-    with pytest.raises(ValueError, match=r"state.0.0 is .* \(0,\) in the checkpoint"):
+    with pytest.raises(ValueError, match="state.0.0 is missing in the checkpoint"):
         shards.unpack(sgd.pack())
 
 
