@@ -5,7 +5,6 @@ used before anything is installed.
 """
 
 import sys
-from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
@@ -41,15 +40,3 @@ def callable_as(module, package, name):
             return getattr(import_module(package), name)(*args, **options)
 
     sys.modules[module].__class__ = Callable
-
-
-@contextmanager
-def without(*packages):
-    """Make `import` of these packages fail, as if they were not installed."""
-    hidden = [name for name in packages if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]

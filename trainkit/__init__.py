@@ -16,7 +16,23 @@
 Of this book's packages it imports `d2l_ext` alone, whose parts it puts together.
 """
 
-from d2l_ext.lazy import without
+import sys
+from contextlib import contextmanager
+
+import d2l_ext  # noqa: F401  (before mxnet)
+
+
+@contextmanager
+def without(*packages):
+    """Make `import` of these packages fail, as if they were not installed."""
+    hidden = [name for name in packages if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+
 
 # In half of its import MXNet looks for these two, and it can do without: `FeedForward`
 # is no estimator of scikit-learn's then, quantization can't calibrate by entropy.

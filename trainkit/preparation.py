@@ -10,7 +10,7 @@ from d2l_ext.checks import known_name
 from d2l_ext.clusters import agreement, checkpoint
 from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel.minibatch import shard_sizes
-from d2l_ext.devices.timeline import last_cpu, without_slot
+from d2l_ext.devices.timeline import borrowed_slots
 from d2l_ext.kvstore import ring
 
 from . import flags, language, networks, resume
@@ -246,11 +246,10 @@ def _check_profile(path, places):
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path) or not os.access(folder, os.W_OK):
         raise ValueError(f"--profile {path}: cannot write a file there")
-    if without_slot(places):
-        raise ValueError(
-            "--profile: on this machine MXNet can profile cpu:0 to "
-            f"cpu:{last_cpu()} only"
-        )
+    try:
+        borrowed_slots(places)
+    except ValueError as error:
+        raise ValueError(f"--profile {path}: {error}") from None
 
 
 def _check_shards(args, train_iter, num_devices):

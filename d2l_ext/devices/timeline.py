@@ -175,25 +175,22 @@ def profiled(take, **what):
 
 
 def borrowed_slots(devices):
-    """Names for the profiler's slots that CPU contexts beyond the cores borrow."""
-    beyond = without_slot(devices)
-    if beyond:
-        raise ValueError(
-            f"{beyond[0]} cannot be recorded: MXNet's profiler has room for cpu(0) to "
-            f"cpu({last_cpu()}) on {cores()} cores. Use fewer CPU contexts."
-        )
+    """Names for the profiler's slots that CPU contexts beyond the cores borrow.
+
+    Raises `ValueError` for one that would end the process if it were recorded.
+    """
     numbers = [d.device_id for d in devices if d.device_type == "cpu"]
+    if max(numbers, default=0) > last_cpu():
+        raise ValueError(
+            f"cpu({max(numbers)}) cannot be recorded: MXNet's profiler has room for "
+            f"cpu(0) to cpu({last_cpu()}) on {cores()} cores. Use fewer CPU contexts."
+        )
     return {i: f"cpu/{i}" for i in numbers if i >= cores()}
 
 
 def last_cpu():
     """The highest number of a CPU context that MXNet's profiler has a slot for."""
     return cores() + 1
-
-
-def without_slot(devices):
-    """Those of `devices` that would end the process if they were recorded."""
-    return [d for d in devices if d.device_type == "cpu" and d.device_id > last_cpu()]
 
 
 def raw_events(path):

@@ -9,8 +9,8 @@ import sys
 import pytest
 from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # noqa: F401
 
+import trainkit
 from bookkit import by_hand
-from d2l_ext import lazy
 from pslaunch import __main__ as command_line
 from pslaunch import ports
 from pslaunch.hosts import Host
@@ -140,7 +140,7 @@ def test_a_scheduler_that_cannot_start_ends_with_an_error():
 
 def test_a_package_that_was_hidden_is_there_again_afterwards():
     sys.modules.pop("colorsys", None)
-    with lazy.without("colorsys"), pytest.raises(ImportError):
+    with trainkit.without("colorsys"), pytest.raises(ImportError):
         importlib.import_module("colorsys")
     assert importlib.import_module("colorsys").rgb_to_hls
 
