@@ -17,8 +17,9 @@ BATCHES = range(4, 257, 4)
 EXAMPLE_BYTES = 28 * 28 * 4 + 4
 #: The lines of each of the seven acts.
 CODE = frame.listing(
-    step.get_params, step.train_batch, allreduce.allreduce,
-    a1="p.copyto(device)", a2="split_batch(X, y", a3="model.loss(model.lenet(",
+    step.get_params, step.train_batch, step.forward_backward, allreduce.allreduce,
+    a1="p.copyto(device)", a2="split_batch(X, y",
+    a3=("forward_backward(X_shards, y_shards, device_params)", "model.loss(net("),
     a4="device_loss.backward()", a5=("allreduce([params", "data[0][:] +="),
     a6=("allreduce([params", "send(data[0], "), a7="d2l.sgd(",
 )  # fmt: skip

@@ -36,13 +36,7 @@ def train_batch(X, y, device_params, devices, lr, work_load_list=None):
     Follows `train_batch` of *Dive into Deep Learning*, "Training on Multiple GPUs".
     """
     X_shards, y_shards = split_batch(X, y, devices, work_load_list)
-    with autograd.record():
-        losses = [
-            model.loss(model.lenet(X_shard, params), y_shard)
-            for X_shard, y_shard, params in zip(X_shards, y_shards, device_params)
-        ]
-    for device_loss in losses:
-        device_loss.backward()
+    forward_backward(X_shards, y_shards, device_params)
     for i in range(len(device_params[0])):
         allreduce([params[i].grad for params in device_params])
     for params in device_params:

@@ -141,7 +141,8 @@ def test_the_step_of_data_parallelism_marks_its_acts_in_their_order():
         replicas = [step.get_params(params, d) for d in devices]
         step.train_batch(np.ones((4, 1, 28, 28)), np.zeros(4), replicas, devices, 0.1)
 
-    functions = step.get_params, step.train_batch, allreduce.allreduce
+    functions = (step.get_params, step.train_batch, step.forward_backward,
+                 allreduce.allreduce)  # fmt: skip
     ran = traced(data_parallel_step.CODE, functions, run)
     d = State(frame.Script("data_parallel_step", "x", data_parallel_step.data()),
               {"devices": 2, "batch": 8})  # fmt: skip
