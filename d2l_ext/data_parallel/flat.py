@@ -46,11 +46,16 @@ def get_flat_params(params, device):
     """
     one_dtype(params)
     values = np.concatenate([p.as_in_ctx(device).reshape(-1) for p in params])
-    gradients = np.zeros_like(values)
-    shapes = [p.shape for p in params]
-    views = views_of(values, shapes)
-    autograd.mark_variables(views, views_of(gradients, shapes))
-    return FlatReplica(views, values, gradients)
+    views = views_of(values, [p.shape for p in params])
+    return FlatReplica(views, values, attach_gradients(views))
+
+
+def attach_gradients(params):
+    """Give arrays of one dtype gradients that lie end to end in one array: that one."""
+    total = sum(p.size for p in params)
+    gradients = np.zeros(total, dtype=params[0].dtype, ctx=params[0].ctx)
+    autograd.mark_variables(params, views_of(gradients, [p.shape for p in params]))
+    return gradients
 
 
 def one_dtype(params):

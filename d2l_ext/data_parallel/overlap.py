@@ -21,7 +21,6 @@ from collections import namedtuple
 from contextlib import contextmanager
 
 import mxnet as mx
-from mxnet import autograd, np
 from mxnet.base import _LIB, check_call
 
 from . import flat, lenet, traffic
@@ -59,17 +58,10 @@ def attach_buckets(params, limit):
     gradients start at zero. Raises `ValueError` when the parameters differ in dtype.
     Source: Li et al. (2020). Developed in the chapter *Overlap*.
     """
-    dtype = flat.one_dtype(params)
-    buckets = []
+    flat.one_dtype(params)
     sizes = [p.size * p.dtype.itemsize for p in params]
-    for numbers in fill_buckets(sizes, limit):
-        some = [params[i] for i in numbers]
-        total = sum(p.size for p in some)
-        gradients = np.zeros(total, dtype=dtype, ctx=some[0].ctx)
-        views = flat.views_of(gradients, [p.shape for p in some])
-        autograd.mark_variables(some, views)
-        buckets.append(Bucket(some, gradients))
-    return buckets
+    buckets = [[params[i] for i in own] for own in fill_buckets(sizes, limit)]
+    return [Bucket(some, flat.attach_gradients(some)) for some in buckets]
 
 
 def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
