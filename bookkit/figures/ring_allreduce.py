@@ -14,7 +14,7 @@ SIZES = ("840", "1000", "10")
 ITEMSIZE = 4
 CODE = frame.listing(
     allreduce.reduce_scatter, allreduce.allgather, start="partial = [chunks",
-    add=("partial = pass_on(", "partial[i] +="), own="write(sums, ring(k)[k - 2]",
+    add=("partial = pass_on(", "partial[i] +="), own="write(sums, [(i + 1)",
     copy=("sums = pass_on(", "write(sums, arriving"), last="send(sums[i - 1]",
 )  # fmt: skip
 CONTROLS = (

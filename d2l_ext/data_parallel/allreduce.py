@@ -110,7 +110,7 @@ def allgather(sums, chunks):
     an array of its own, since to the engine all chunks of a device are one variable.
     """
     k = len(chunks)
-    write(sums, ring(k)[k - 2], chunks)
+    write(sums, [(i + 1) % k for i in range(k)], chunks)
     for arriving in rounds(ring(k)[k - 1 : -1]):
         sums = pass_on(sums, chunks)
         write(sums, arriving, chunks)

@@ -158,7 +158,8 @@ class Shards:
         layer's work is done, so no more than `1 + ahead` layers are whole at a time.
         """
         if self.stage == 3 and 0 <= l < len(self.forwards):
-            _allgather(self.weights[l], self._whole(self.weights, l, 3))
+            wholes = self._whole(self.weights, l, 3)
+            allgather(self.weights[l], [cut(w, len(wholes)) for w in wholes])
 
     def reduce(self, l):
         """Sum the gradients of layer `l` over the devices: each gets what it keeps."""
@@ -183,7 +184,7 @@ class Shards:
                 updater.optimizer.rescale_grad = 1 / n
                 updater(l, gradient, weight)
             if self.stage in (1, 2):
-                _allgather(own, self.weights[l])
+                allgather(own, [cut(w, len(own)) for w in self.weights[l]])
 
     def _params(self, l, marked=False):
         """The parameters of layer `l` on each device, in their shapes."""
@@ -370,13 +371,6 @@ def _shares(sizes, k, offset):
     chunks = [sum(b - a for a, b in of_all)
               for of_all in zip(*(spans(size, k) for size in sizes))]  # fmt: skip
     return [chunks[(i + offset) % k] for i in range(k)]
-
-
-def _allgather(own, wholes):
-    if len(wholes) > 1:
-        allgather(own, [cut(whole, len(wholes)) for whole in wholes])
-    else:
-        own[0].copyto(wholes[0])
 
 
 def arrays_in(state):

@@ -20,7 +20,7 @@ def column_split(W, devices):
     at most. Only its part is copied to a device. Source: Shoeybi et al., "Megatron-LM"
     (2019). Developed in the chapter *Tensor parallelism*.
     """
-    parts = _spans("columns", W.shape[-1], devices)
+    parts = shares("columns", W.shape[-1], devices)
     return [_put(W[..., a:b], device) for (a, b), device in zip(parts, devices)]
 
 
@@ -29,7 +29,7 @@ def row_split(W, devices):
 
     Each makes a part of *every* output (inᵢ, out); they are to be added up.
     """
-    parts = _spans("rows", W.shape[0], devices)
+    parts = shares("rows", W.shape[0], devices)
     return [_put(W[a:b], device) for (a, b), device in zip(parts, devices)]
 
 
@@ -53,7 +53,7 @@ def split_block(params, devices):
             f"W1, b1, W2, b2 have shapes {shapes}: they must be (in, hidden), "
             "(hidden,), (hidden, out) and (out,)"
         )
-    _spans("hidden values", W1.shape[1], devices)
+    shares("hidden values", W1.shape[1], devices)
     b2s = replicate(b2, devices)
     split = column_split(W1, devices), column_split(b1, devices), row_split(W2, devices)
     return [list(part) for part in zip(*split, b2s)]
@@ -120,7 +120,8 @@ def _put(part, device):
     return np.array(part, dtype=part.dtype, ctx=device)
 
 
-def _spans(what, size, devices):
+def shares(what, size, devices):
+    """Share `size` things, `what`, out: (start, stop) for each device, none empty."""
     if not 1 <= len(devices) <= size:
         raise ValueError(
             f"{size} {what} cannot be split over {len(devices)} devices: "

@@ -116,12 +116,10 @@ def split_experts(experts, devices):
 
     Devices' numbers of experts differ by one at most. Raises `ValueError` for E < k.
     """
-    E, k = len(experts), len(devices)
-    if not 1 <= k <= E:
-        raise ValueError(f"{E} experts cannot be divided over {k} devices: use 1–{E}")
+    homes = dense.shares("experts", len(experts), devices)
     return [
         [np.array(p, dtype=p.dtype, ctx=device) for p in block]
-        for device, (a, b) in zip(devices, spans(E, k))
+        for device, (a, b) in zip(devices, homes)
         for block in experts[a:b]
     ]
 

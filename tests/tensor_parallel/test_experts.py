@@ -176,7 +176,7 @@ def test_the_balance_loss_is_1_when_even_and_E_when_one_expert_has_all():
 
 @pytest.mark.parametrize("call, message", [
     (lambda: ep.split_experts(layer(3)[1], try_all_devices(4)),
-     "3 experts cannot be divided over 4 devices: use 1–3"),
+     "3 experts cannot be split over 4 devices: use 1 to 3"),
     (lambda: ep.choose(numpy.ones((5, 4)), 5), "top=5 of 4 experts"),
     (lambda: ep.choose(numpy.ones((5, 4)), 0), "top=0 of 4 experts"),
     (lambda: ep.capacity(8, 4, 0.0), "factor=0.0: a capacity factor is above 0"),
