@@ -111,7 +111,8 @@ def _add_training(group):
         "adds up their gradients: less memory, the same step; default 1")  # fmt: skip
     add("--recompute", action="store_true",
         help="keep few activations in forward, compute the others again in backward: "
-        "less memory, more time, the same step")  # fmt: skip
+        "the same step, in more time and, where many layers are alike, as in mlp, less "
+        "memory; not lenet and vgg11, for which MXNet plans less ahead")  # fmt: skip
     add("--num-epochs", "--epochs", type=count, default=10, metavar="N",
         help="in all, those before a --resume included; default 10")  # fmt: skip
     add("--optimizer", type=one_of(OPTIMIZERS), default="sgd", metavar="NAME",

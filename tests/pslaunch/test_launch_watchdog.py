@@ -83,6 +83,13 @@ def test_a_restart_after_that_has_a_watchdog_of_its_own():
                             "restart 1 of 1")  # fmt: skip
 
 
+def test_and_what_a_process_left_in_its_group_without_variables_ends_with_it():
+    left = HIDE.replace("setsid ", "")
+    job = launch.run(["bash", "-c", f"{left} & sleep 0.5; kill -KILL $PPID; sleep 9"])
+    assert job.returncode == 137
+    wait_for(lambda: not hidden(), BOUND)
+
+
 def test_processes_end_with_a_killed_watchdog_even_without_a_launcher(
     start, nothing_left  # noqa: F811
 ):
@@ -113,6 +120,13 @@ def test_a_watchdog_that_is_stopped_is_continued_and_the_job_keeps_its_code(star
     line = f"the watchdog, process {watchdog}, was stopped, and goes on"
     assert (code, told["cause"]) == (0, None)
     assert told["notes"].count(line) == 1 and f"launch: {line}\n" in err
+
+
+def test_signals_that_a_system_sends_to_all_do_not_end_the_watchdog(start):
+    launcher, watchdog = start("sleep 1")
+    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(watchdog, signum)
+    assert outcome(launcher)[0] == 0
 
 
 def test_a_stopped_watchdog_ends_the_job_of_a_launcher_that_is_killed(
