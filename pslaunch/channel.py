@@ -1,7 +1,6 @@
 """A channel between the launcher and an agent, `agent.py`: messages, both ways.
 
-Messages are lines of JSON; one with a `size` has so many bytes after it. Standard
-library alone: this file is one of those that are sent to hosts.
+Messages are lines of JSON; one with a `size` has so many bytes after it.
 """
 
 import json

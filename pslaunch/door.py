@@ -18,8 +18,6 @@ A job of mpi, Slurm, Grid Engine, YARN or Kubernetes runs this file, so many tim
 on it is an agent, `agent.py`. `VARIABLE`: the one in which the scheduler says which of
 the copies this is. The invitation, address, port and secret, stands in the variable
 `D2L_EXT_DOOR`, or in FILE, which only its owner may read; on no command line.
-
-Standard library alone.
 """
 
 import hmac

@@ -1,7 +1,4 @@
-"""Ports that no other launcher takes at the same moment, and addresses of this host.
-
-Standard library alone: agents run on hosts that have no packages.
-"""
+"""Ports that no other agent takes at the same moment, and addresses of this host."""
 
 import fcntl
 import random

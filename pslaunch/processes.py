@@ -125,10 +125,16 @@ def popen(command, **options):
     For a program without other threads, which could hold a lock.
     """
     prctl = ctypes.CDLL(None).prctl  # loaded before there is a second process
+    parent = os.getpid()
+
+    def die_with_parent():
+        prctl(DEATH, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended already
+            os._exit(1)
+
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
-        start_new_session=True,
-        preexec_fn=lambda: prctl(DEATH, signal.SIGKILL), **options,  # noqa: PLW1509
+        start_new_session=True, preexec_fn=die_with_parent, **options,  # noqa: PLW1509
     )  # fmt: skip
 
 

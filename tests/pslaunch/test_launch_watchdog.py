@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from job_checks import (  # noqa: F401
-    CLI, alive, command, nodes_of, nothing_left, sleeping, wait_for,
+    CLI, PYTHON, alive, command, nodes_of, nothing_left, sleeping, wait_for,
 )  # fmt: skip
 
 import pslaunch as launch
@@ -99,6 +99,28 @@ def test_processes_end_with_a_killed_watchdog_even_without_a_launcher(
     wait_for(lambda: not nodes_of(nothing_left), BOUND)
     launcher.send_signal(signal.SIGCONT)
     assert outcome(launcher)[0] == 137
+
+
+LATE = """
+import ctypes, os, signal, time
+from types import SimpleNamespace
+from pslaunch import processes
+
+prctl = ctypes.CDLL(None).prctl
+
+def late(*words):
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(0.3)
+    prctl(*words)
+
+processes.ctypes = SimpleNamespace(CDLL=lambda name: SimpleNamespace(prctl=late))
+processes.popen(["sleep", "1000"])
+"""
+
+
+def test_nor_does_a_process_that_it_was_just_starting_outlive_it(nothing_left):  # noqa: F811
+    assert subprocess.run([PYTHON, "-c", LATE], check=False).returncode == -9
+    wait_for(lambda: not alive(nothing_left), BOUND)
 
 
 def test_a_watchdog_that_ends_after_the_job_takes_nothing_from_its_code(monkeypatch):
