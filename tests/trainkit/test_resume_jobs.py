@@ -17,8 +17,9 @@ from d2l_ext.clusters.checkpoint import Checkpoints
 
 TRAIN = [PYTHON, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples", "321",
          "--batch-size", "32", "--kv-store", "dist_sync"]  # fmt: skip
-#: 6 steps an epoch; a line and a checkpoint where a test can see them.
-STEPS = ["--num-epochs", "4", "--save-every", "4", "--disp-batches", "1"]
+#: 6 steps an epoch, enough for two kills on a busy machine; a line and a checkpoint
+#: where a test can see them.
+STEPS = ["--num-epochs", "12", "--save-every", "4", "--disp-batches", "1"]
 
 
 # ---- Killed, and started again ----
