@@ -34,7 +34,7 @@ OTHERS = {
     "netbox": "cluster host machine",
     "exercisekit": "answers scale.puzzles.puzzle scale.puzzles.steps "
     "scale.puzzles.messages scale.puzzles.plans",
-    "bookkit": "show style by_hand provenance moment stored "
+    "bookkit": "show style by_hand provenance findings stored "
     + " ".join(
         f"figures.{path.stem}" for path in sorted(ROOT.glob("bookkit/figures/[!_]*.py"))
     ),

@@ -15,7 +15,7 @@ from job_checks import wait_for
 
 import netbox as box
 from benchmarks.unreliable import job
-from bookkit.moment import tell
+from bookkit.findings import tell
 from netbox import cluster as making
 from netbox import machine
 

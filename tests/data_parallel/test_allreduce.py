@@ -19,7 +19,7 @@ from d2l_ext.data_parallel.allreduce import (
     tree,
 )
 from d2l_ext.devices import try_all_devices
-from bookkit.moment import tell
+from bookkit.findings import tell
 
 npx.set_np()
 

@@ -9,7 +9,7 @@ from mxnet import cpu, gpu, np, npx
 
 from d2l_ext.data_parallel import diagnose
 from d2l_ext import runtime
-from bookkit.moment import tell
+from bookkit.findings import tell
 from d2l_ext.runtime import SETTINGS
 from d2l_ext.devices.timeline import Event, Timeline
 from d2l_ext.data_parallel.diagnose import ADVICE

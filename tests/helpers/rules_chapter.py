@@ -167,7 +167,7 @@ def asserts_nothing_of_one_moment(nb, page):
             if isinstance(node, ast.Assert) and moments & {*_affirmed(node.test)}:
                 yield (
                     f"{label(cell)} asserts {ast.unparse(node.test)}, which hangs on "
-                    "the moment: use bookkit.moment.tell"
+                    "the moment: use bookkit.findings.tell"
                 )
 
 

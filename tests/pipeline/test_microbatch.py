@@ -16,7 +16,7 @@ from d2l_ext.pipeline.microbatch import (
     gradients,
     init_dense,
 )
-from bookkit.moment import tell
+from bookkit.findings import tell
 from d2l_ext.pipeline.schedule import gpipe, one_f_one_b
 
 npx.set_np()
