@@ -86,6 +86,7 @@ def plot(trace, title=None, ax=None):
     """Draw a lane per device, a bar per operator, hatched by kind; return the axes.
 
     The first axes of a figure say which hatch is which, where there are several.
+    Axes that share their time show the longest of their timelines whole.
     """
     import matplotlib.pyplot as plt
 
@@ -98,7 +99,9 @@ def plot(trace, title=None, ax=None):
     ax.set_yticks(range(len(trace.devices)), trace.devices)
     ax.invert_yaxis()
     ax.set_xlabel("time (ms)")
-    ax.set_xlim(0, max((e.end for e in trace.events), default=1))
+    others = [a.get_xlim()[1] for a in ax.get_shared_x_axes().get_siblings(ax)
+              if a is not ax and a.has_data()]
+    ax.set_xlim(0, max([*others, *(e.end for e in trace.events)], default=1))
     ax.spines[["top", "right"]].set_visible(False)
     if title:
         ax.set_title(title, loc="left", fontsize=10)
