@@ -48,6 +48,8 @@ from sources import (
     state,
 )
 
+#: An author's run is stopped by a finding that does not hold: the text would be false.
+RECORDING = {"D2L_EXT_RECORDING": "1", "D2L_EXT_FINDINGS": None}
 #: How long each chapter ran: what it says of itself is compared with this.
 DURATIONS = "chapters/durations.json"
 
@@ -158,7 +160,7 @@ def execute_book(root, work, timeout, pages):
             continue
         # The source anew: the copy says where the stored outputs come from.
         shutil.copyfile(root / path, work / path)
-        nb = _execute(root, work, path, progress, timeout)
+        nb = _execute(root, work, path, progress, timeout, None)
         cache.keep(path, nb)
         progress.end()
         nbformat.write(say_from_where(nb, True), work / path)
@@ -195,7 +197,7 @@ def rerun_chapters(root, paths, timeout, time_only=False):
         progress = Progress(len(paths))
         for path in paths:
             progress.start(path)
-            nb = _execute(root, work, path, progress, timeout)
+            nb = _execute(root, work, path, progress, timeout, RECORDING)
             if not time_only:
                 nbformat.write(bind(normalise(nb), root), root / path)
             record_duration(root, path, progress.seconds())
@@ -204,13 +206,15 @@ def rerun_chapters(root, paths, timeout, time_only=False):
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _execute(root, work, path, progress, timeout):
+def _execute(root, work, path, progress, timeout, variables):
     log = (root / "_build" / path.name).with_suffix(".log")
+    folder = (work / path).parent
     try:
-        return execute(work / path, (work / path).parent, log, progress.cell, timeout)
+        return execute(work / path, folder, log, progress.cell, timeout, variables)
     except ChapterError as error:
         progress.end("failed")
-        raise ChapterError(f"{path}, {error}") from None
+        error.args = (f"{path}, {error}",)
+        raise
 
 
 def durations(root):

@@ -30,6 +30,9 @@ from sphinx_external_toc.parsing import FileItem, parse_toc_yaml
 TIMEOUT = 600
 #: A change of these variables may change what a chapter shows.
 PREFIXES = ("D2L_EXT_", "MXNET_", "OMP_")
+#: They say where findings are written, and whether one that fails is an error: set for
+#: each run, whatever a shell has, and no part of what a chapter shows.
+OF_THE_RUN = ("D2L_EXT_FINDINGS", "D2L_EXT_RECORDING")
 #: Where the code lies that chapters import.
 PACKAGES = (
     "d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox", "benchmarks",
@@ -55,7 +58,15 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class ChapterError(Exception):
-    """A cell of a chapter failed; the message shows which, and how."""
+    """A cell of a chapter failed; the message shows which, and how.
+
+    `cell`: the number of the code cell, or `None` if the kernel did not get as far.
+    `first_line`: of the error. `source`: the code of the cell.
+    """
+
+    def __init__(self, message, first_line="", cell=None, source=""):
+        super().__init__(message)
+        self.first_line, self.cell, self.source = first_line, cell, source
 
 
 def chapters(root):
@@ -95,14 +106,15 @@ def prepare_environment(environ=os.environ):
     environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
 
 
-def execute(path, folder, log, on_cell=None, timeout=TIMEOUT):
+def execute(path, folder, log, on_cell=None, timeout=TIMEOUT, variables=None):
     """Execute the notebook `path` with working folder `folder`; return the notebook.
 
     Its metadata `made_by` name the files of the library that the kernel had loaded.
 
     The kernel is the Python that runs this: none is registered, and none that a
     reader registered is used. What C code prints goes to the file `log`.
-    `on_cell(number, count)` is called before each code cell.
+    `on_cell(number, count)` is called before each code cell. `variables`: what the
+    kernel's environment has besides or instead of this one; `None` takes one away.
     Cells tagged `raises-exception` may fail; another that does raises `ChapterError`.
     Control-C ends the kernel and raises `KeyboardInterrupt`.
     """
@@ -149,42 +161,52 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT):
     try:
         with open(log, "w") as stream:
             # cleanup_kc: nbclient leaves a kernel running whose manager it was given.
-            client.execute(cleanup_kc=True, stdout=stream, stderr=stream)
+            client.execute(
+                cleanup_kc=True, stdout=stream, stderr=stream, env=_with(variables)
+            )
         if interrupted:
             raise KeyboardInterrupt
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except CellExecutionError as error:
-        raise ChapterError(_describe(nb, current, _short(error))) from None
+        said = f"{error.ename}: {_COLOURS.sub('', error.evalue)}"
+        raise _failure(nb, current, said, _marked_line(error)) from None
     except CellTimeoutError:
-        reason = f"It ran for more than {timeout} seconds."
-        raise ChapterError(_describe(nb, current, reason)) from None
+        said = f"It ran for more than {timeout} seconds."
+        raise _failure(nb, current, said) from None
     except DeadKernelError:
         if interrupted:
             raise KeyboardInterrupt from None
         tail = "\n".join(Path(log).read_text(errors="replace").splitlines()[-15:])
-        reason = f"The kernel died. Its last words:\n{tail}"
-        raise ChapterError(_describe(nb, current, reason)) from None
+        said = f"The kernel died. Its last words:\n{tail}"
+        raise _failure(nb, current, said) from None
     return nb
 
 
-def _short(error):
-    """The error in a line or two, and the line of the cell that raised it."""
-    marked = [
-        line
-        for line in _COLOURS.sub("", error.traceback).splitlines()
-        if line.lstrip().startswith("-") and ">" in line[:12]
-    ]
-    where = f"{marked[0].strip()}\n" if marked else ""
-    return f"{where}{error.ename}: {_COLOURS.sub('', error.evalue)}"
+def _with(variables):
+    """This environment, changed by `variables`."""
+    changed = {**os.environ, **(variables or {})}
+    return {name: value for name, value in changed.items() if value is not None}
 
 
-def _describe(nb, current, reason):
-    if not current:  # the kernel did not get as far as the first cell
-        return reason
+def _marked_line(error):
+    """The line of the cell that raised the error, marked by an arrow; "" for none."""
+    for line in _COLOURS.sub("", error.traceback).splitlines():
+        if line.lstrip().startswith("-") and ">" in line[:12]:
+            return f"{line.strip()}\n"
+    return ""
+
+
+def _failure(nb, current, said, where=""):
+    """The error of the cell `current`, a list of its index, which is empty for none."""
+    first_line = said.partition("\n")[0]
+    if not current:
+        return ChapterError(said, first_line)
     number = sum(cell.cell_type == "code" for cell in nb.cells[: current[0] + 1])
-    source = "\n".join("    " + ln for ln in nb.cells[current[0]].source.splitlines())
-    return f"code cell {number}:\n\n{source}\n\n{reason}"
+    source = nb.cells[current[0]].source
+    shown = "\n".join("    " + line for line in source.splitlines())
+    message = f"code cell {number}:\n\n{shown}\n\n{where}{said}"
+    return ChapterError(message, first_line, number, source)
 
 
 def normalise(nb):
@@ -283,7 +305,8 @@ def surroundings(root):
             f"{d.metadata['Name']}=={d.version}" for d in metadata.distributions()
         ),
         "environment": {
-            k: v for k, v in sorted(os.environ.items()) if k.startswith(PREFIXES)
+            k: v for k, v in sorted(os.environ.items())
+            if k.startswith(PREFIXES) and k not in OF_THE_RUN
         },
         "devices": [platform.machine(), _cores(), _gpus()],
     }
