@@ -120,7 +120,7 @@ def measure(link, steps):
     if link.mbit is not None:
         user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
         command = ["unshare", "--net", *user, *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120,
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600,
                           check=False)  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"{link.name}: {done.stderr.strip().splitlines()[-1]}")
@@ -173,7 +173,7 @@ def main(argv=None):
             limit(link)
         print(json.dumps(launch.call(step_times, SIZES, args.steps, THRESHOLD,
                                      link.what == "push", num_workers=WORKERS,
-                                     deadline=100)))  # fmt: skip
+                                     deadline=600)))  # fmt: skip
         return 0
     head = record.head()
     result = {

@@ -29,7 +29,7 @@ import pslaunch as launch
 from benchmarks.rosetta import peers
 
 DEFAULT_OUTPUT = ROOT / "_build" / "benchmarks" / "distributed.json"
-WARM_UP, DEADLINE, IMAGES = 3, 120, 256
+WARM_UP, DEADLINE, IMAGES = 3, 600, 256
 #: Elements of the arrays of a model: 20 MB and 100 MB of float32.
 MODELS = {"20 MB": [1_000_000] * 5, "100 MB": [1_000_000] * 25}
 

@@ -21,7 +21,7 @@ FOREIGN = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "ONEDNN_", "DNNL_",
            "MXNET_", "D2L_EXT_", "XLA_", "JAX_", "TORCH_", "NPROC",
            "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD")  # fmt: skip
 #: Seconds after which a silent worker is given up: it compiles for far less.
-PATIENCE = 120
+PATIENCE = 600
 
 
 class WorkerFailed(RuntimeError):

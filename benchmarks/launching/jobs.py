@@ -50,7 +50,7 @@ def cifar_files(images=4):
     return files
 
 
-def launched(words, files, hosts=3, deadline=60):
+def launched(words, files, hosts=3, deadline=600):
     """Run `python -m pslaunch WORDS` on the head of a box; what became of it.
 
     `words`: a text; `python` in it is this Python, and the file `hosts` names the

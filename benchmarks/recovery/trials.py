@@ -15,7 +15,7 @@ from .story import Hosts, run
 TRAIN = [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--batch-size",
          "32", "--kv-store", "dist_sync", "--save-every", "5", "--disp-batches",
          "1"]  # fmt: skip
-FLAGS = ["-n", "2", "-s", "2", "--deadline", 150, "--max-restarts", 3]
+FLAGS = ["-n", "2", "-s", "2", "--deadline", 600, "--max-restarts", 3]
 
 
 def job(place, folder, lose=(), repair=None, epochs=12):

@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 #: The environment of `make bench-peers`, unless this variable names an interpreter.
 PEER_PYTHON = "D2L_EXT_PEER_PYTHON"
 DEFAULT = HERE.parents[1] / ".venv-bench" / "bin" / "python"
-DEADLINE = 120
+DEADLINE = 600
 #: Prints the versions of both, without importing either.
 LOOK = """
 from importlib.metadata import PackageNotFoundError, version

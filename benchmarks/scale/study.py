@@ -111,7 +111,7 @@ def _job(group, steps):
     found = call(_work, [list(case[3:]) for case in others],
                  [case[3] for case in lenet], steps + WARM_UP,
                  "compressed" in group[0][0], num_workers=workers,
-                 num_servers=servers, deadline=60)  # fmt: skip
+                 num_servers=servers, deadline=600)  # fmt: skip
     return {
         case: [max(step) for step in zip(*(seconds[i] for seconds in found))][WARM_UP:]
         for i, case in enumerate(others + lenet)

@@ -49,7 +49,7 @@ def run(hosts, devices, addresses, size, repeats, starts):
         for rank, start in enumerate(starts)
     ]  # fmt: skip
     try:
-        said = [process.communicate(timeout=120) for process in running]
+        said = [process.communicate(timeout=600) for process in running]
     finally:
         for process in running:
             process.kill()

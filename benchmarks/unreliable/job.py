@@ -17,7 +17,7 @@ import netbox as box
 from pslaunch import calls, environment
 from pslaunch.temporary import Folder
 
-PORT, READY, ATTEMPTS = 9000, 100, 3
+PORT, READY, ATTEMPTS = 9000, 300, 3
 #: What ps-lite's log says when a message is dropped, sent again, or came twice.
 SAID = {
     "dropped": "Drop message",
@@ -112,7 +112,7 @@ class Outcome:
         return [name for name, text in self.logs.items() if words.search(text)]
 
 
-def run(cluster, function, *args, num_servers=1, env=None, deadline=200,
+def run(cluster, function, *args, num_servers=1, env=None, deadline=900,
         kv_type="dist_sync", node_host=True, leave=4):  # fmt: skip
     """Run `function(kv, *args)` in a worker on each free host; return an `Outcome`.
 

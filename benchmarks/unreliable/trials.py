@@ -155,7 +155,7 @@ def deaf_server(after=9):
     with ThreadPoolExecutor() as pool:
         jobs = [*pool.map(lambda resend: _outage(resend, second, percent), (0, 1))]
     met = all("Drop message" in job.output("server") for job in jobs)
-    if after < 40 and not (met and jobs[0].results is None):  # it dropped a push
+    if after < 200 and not (met and jobs[0].results is None):  # it dropped a push
         return deaf_server(2 * after)
     return dict(zip(("without", "with"), map(_heard, jobs)))
 

@@ -68,8 +68,10 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
     elif settings:
         cause = "settings"
     elif idle > 0.3 * recorded:
-        pause = sum(sorted(_gaps(own, recorded))[-steps:])  # the longest of each step
-        long = pause > idle / 2 and pause > 5 * steps  # Python alone makes no 5 ms
+        pauses = sorted(_gaps(own, recorded))[-steps:]  # the longest of each step
+        # Python asks for 20 operators in this time, or for all if there are fewer.
+        brief = asking * 1e3 * min(1, 20 * steps / max(len(own.events), 1))
+        long = sum(pauses) > idle / 2 and min(pauses) > brief
         cause = "waiting for data" if long else "Python overhead"
     elif min(lanes) < max(lanes) / 10:
         cause = "slowest device"
