@@ -84,8 +84,9 @@ def accumulate(parts, params, loss):
 def segments(layers, every=None):
     """Cut the list `layers` into lists of `every` layers; the last may be shorter.
 
-    Default: the root of their number, rounded up, which holds the fewest arrays: an
-    input for each segment, and the outputs inside of one.
+    Default: the root of their number, rounded up, which keeps the fewest arrays where
+    all layers have outputs of one size: an input per segment, and the outputs inside
+    one segment.
     Source: Chen et al. (2016). Developed in the chapter *Where the memory goes*.
     """
     layers = list(layers)
