@@ -16,7 +16,6 @@ stream was cut.
 import argparse
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from pathlib import Path
 
 import nbformat
 
+from expected import Expected, about
 from notebooks import (
     TIMEOUT,
     Cache,
@@ -37,6 +37,7 @@ from notebooks import (
     prepare_environment,
     surroundings,
 )
+from outcome import Outcome, read_findings, say_from_where, summary
 from sources import (
     PAGES,
     RenderError,
@@ -99,16 +100,17 @@ class Pages:
     What cannot be rendered anew stays as it was shown before.
     """
 
-    #: Seconds from one rendering to the next, at least: it needs the cores, too.
-    PATIENCE = 45
+    #: From one rendering to the next pass so many times the seconds that one takes, at
+    #: least: it needs the cores, too.
+    PATIENCE = 4
 
     def __init__(self, root, work):
-        self.root, self.work, self.last = root, work, 0.0
+        self.root, self.work, self.next = root, work, 0.0
 
-    def begin(self, left):
-        """Show the book, and say so; `left` chapters are to be executed.
+    def begin(self, left, seconds):
+        """Show the book, and say so; return the first page.
 
-        Returns the first page.
+        `left`: how many chapters are to be executed, which takes `seconds`.
         """
         page = self.end()
         print(
@@ -119,21 +121,24 @@ class Pages:
         )
         if left:
             print(
-                f"\n{left} chapters show stored outputs. They run on this machine now, "
-                "and their\npages follow. Control-C loses nothing: a next run goes on."
+                f"\nChapters that run here now: {left}; that takes {about(seconds)}, "
+                "said anew after each.\nUntil then they show stored outputs. "
+                "Control-C loses nothing: a next run goes on."
             )
         sys.stdout.flush()
         return page
 
     def follow(self):
         """Show what has changed, unless that was just done."""
-        if time.monotonic() - self.last > self.PATIENCE:
+        if time.monotonic() > self.next:
             self.end()
 
     def end(self):
         """Show what has changed; return the first page."""
+        begin = time.monotonic()
         page = publish(self.root, build(self.work, "html", strict=False))
-        self.last = time.monotonic()
+        end = time.monotonic()
+        self.next = end + self.PATIENCE * (end - begin)
         return page
 
 
@@ -141,46 +146,64 @@ def execute_book(root, work, timeout, pages):
     """Show the book in `root`, then execute its chapters in the copy `work`.
 
     A chapter that was executed before, as it is, has those outputs from the start, the
-    others the stored ones; each says which. `pages`: `Pages`. Returns the first page.
-    Raises `ChapterError` at the first cell that fails.
+    others the stored ones; each says which. One that fails keeps the stored ones, and
+    says so. `pages`: `Pages`. Returns the first page and an `Outcome` of each chapter.
     """
     cache = Cache(root / "_build" / "cache", surroundings(root))
-    paths, left = chapters(work), []
+    expected = Expected(stored_seconds(root))
+    paths, outcomes = chapters(work), {}
     for path in paths:
         nb = nbformat.read(work / path, as_version=4)
-        if not cache.recall(path, nb):
-            left.append(path)
-        nbformat.write(say_from_where(nb, path not in left), work / path)
-    page = pages.begin(len(left))
+        if cache.recall(path, nb):
+            made = nb.metadata["made_here"]
+            outcomes[path] = Outcome(path, findings=made["findings"])
+            expected.ran(path, made["seconds"])
+        nbformat.write(say_from_where(nb, outcomes.get(path)), work / path)
+    left = [path for path in paths if path not in outcomes]
+    page = pages.begin(len(left), expected.seconds(left))
     progress = Progress(len(paths))
     for path in paths:
         progress.start(path)
-        if path not in left:
+        if path in outcomes:
             progress.end("unchanged")
             continue
-        # The source anew: the copy says where the stored outputs come from.
-        shutil.copyfile(root / path, work / path)
-        nb = _execute(root, work, path, progress, timeout, None)
-        cache.keep(path, nb)
-        progress.end()
-        nbformat.write(say_from_where(nb, True), work / path)
-        pages.follow()
-    return pages.end() if left else page
+        nb, outcome = _try(root, work, path, progress, timeout)
+        outcomes[path] = outcome
+        left.remove(path)
+        if not outcome.error:
+            cache.keep(path, nb)
+            expected.ran(path, nb.metadata["made_here"]["seconds"])
+            rest = f"  ({about(expected.seconds(left))} left)" if left else ""
+            progress.end(f"{progress.seconds():.1f} s{rest}")
+        nbformat.write(say_from_where(nb, outcome), work / path)
+        if left:
+            pages.follow()
+        else:
+            page = pages.end()
+    return page, [outcomes[path] for path in paths]
 
 
-def say_from_where(nb, is_from_here):
-    """Say below the title of the chapter `nb` where its outputs come from."""
-    where = "made on this machine" if is_from_here else f"stored{_origin(nb)}"
-    if nb.cells and nb.cells[0].cell_type == "markdown":
-        nb.cells[0].source += f"\n\n*The outputs on this page were {where}.*"
-    return nb
+def _try(root, work, path, progress, timeout):
+    """Execute the chapter `path`; return it and its `Outcome`.
 
-
-def _origin(nb):
-    """Date and processor, if the chapter printed its provenance."""
-    text = json.dumps([cell.get("outputs", ()) for cell in nb.cells])
-    found = re.search(r"Run on (.+?) at commit .+?, on (.+?) with \d+ cores", text)
-    return f" with the book, on {found[1]} on {found[2]}" if found else " with the book"
+    One that fails is returned as it was, with its stored outputs.
+    """
+    # The source anew: the copy says where the stored outputs come from.
+    shutil.copyfile(root / path, work / path)
+    found, log = (_beside(root, path, kind) for kind in ("findings", "log"))
+    found.unlink(missing_ok=True)
+    reading = {"D2L_EXT_FINDINGS": str(found), "D2L_EXT_RECORDING": None}
+    try:
+        nb = _execute(root, work, path, progress, timeout, reading)
+    except ChapterError as error:
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(f"\n{error}\n")
+        print(f"\n{error}\n", file=sys.stderr, flush=True)
+        stored = nbformat.read(root / path, as_version=4)
+        return stored, Outcome(path, error, log=log.relative_to(root))
+    findings = read_findings(found)
+    nb.metadata["made_here"] = {"seconds": progress.seconds(), "findings": findings}
+    return nb, Outcome(path, findings=findings)
 
 
 def rerun_chapters(root, paths, timeout, time_only=False):
@@ -207,8 +230,7 @@ def rerun_chapters(root, paths, timeout, time_only=False):
 
 
 def _execute(root, work, path, progress, timeout, variables):
-    log = (root / "_build" / path.name).with_suffix(".log")
-    folder = (work / path).parent
+    folder, log = (work / path).parent, _beside(root, path, "log")
     try:
         return execute(work / path, folder, log, progress.cell, timeout, variables)
     except ChapterError as error:
@@ -217,10 +239,21 @@ def _execute(root, work, path, progress, timeout, variables):
         raise
 
 
+def _beside(root, path, kind):
+    """The file for what the chapter `path` leaves besides outputs, such as its log."""
+    return root / "_build" / f"{path.stem}.{kind}"
+
+
 def durations(root):
     """What is recorded: a dict from page name to seconds, cores and date."""
     path = root / DURATIONS
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def stored_seconds(root):
+    """How long each chapter ran where its outputs were recorded: {path: seconds}."""
+    recorded = durations(root)
+    return {Path(f"{page}.ipynb"): entry["seconds"] for page, entry in recorded.items()}
 
 
 def record_duration(root, path, seconds):
@@ -242,7 +275,8 @@ def make(root, arguments):
     work = root / "_build" / "book"
     before = state(root)
     copy_sources(root, work)
-    page = execute_book(root, work, arguments.timeout, Pages(root, work))
+    page, outcomes = execute_book(root, work, arguments.timeout, Pages(root, work))
+    print(f"\n{summary(outcomes, page)}", flush=True)
     changed = differences(before, state(root))
     if changed:
         print(
@@ -251,8 +285,7 @@ def make(root, arguments):
             file=sys.stderr,
         )
         return 1
-    print(f"\nEvery chapter has run on this machine: {page}")
-    return 0
+    return 1 if any(outcome.error for outcome in outcomes) else 0
 
 
 def rerun(root, arguments):
@@ -279,7 +312,7 @@ def show(root, arguments):
 COMMANDS = {
     "execute": (
         make, "The book can be read as it is, and the next run goes on.",
-        "The book can be read, but not all of it was made here."
+        "The book was not made."
     ),
     "rerun": (
         rerun, "Finished chapters are stored.", "This chapter was left as it was."

@@ -340,12 +340,16 @@ class Cache:
         return self.folder / f"{path.stem}-{hashlib.sha256(key).hexdigest()[:32]}.json"
 
     def recall(self, path, nb):
-        """Put stored outputs into `nb`, chapter `path`; say whether there are any."""
+        """Put stored outputs into `nb`, chapter `path`; say whether there are any.
+
+        Its metadata `made_here`, how long that took and what it found, come with them.
+        """
         try:
             stored = json.loads(self._file(path, nb).read_text())
         except (FileNotFoundError, json.JSONDecodeError):
             return False
-        for cell, (count, outputs) in zip(code_cells(nb), stored):
+        nb.metadata["made_here"] = stored["made_here"]
+        for cell, (count, outputs) in zip(code_cells(nb), stored["outputs"]):
             cell.execution_count = count
             cell.outputs = [nbformat.from_dict(output) for output in outputs]
         return True
@@ -354,7 +358,10 @@ class Cache:
         """Store the outputs of the executed `nb`, chapter `path`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self._file(path, nb)
-        outputs = [(c.execution_count, c.outputs) for c in code_cells(nb)]
+        stored = {
+            "made_here": nb.metadata.get("made_here"),
+            "outputs": [(c.execution_count, c.outputs) for c in code_cells(nb)],
+        }
         # Renamed into place, so that an interrupted write leaves nothing behind.
-        target.with_suffix(".new").write_text(json.dumps(outputs))
+        target.with_suffix(".new").write_text(json.dumps(stored))
         target.with_suffix(".new").replace(target)

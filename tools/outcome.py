@@ -1,0 +1,161 @@
+"""What came of a chapter on this machine: what its page and the end of a run say."""
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from nbformat import v4
+
+#: What to do about a chapter that failed, here and on its page.
+WHAT_TO_DO = (
+    "`make book` runs such a chapter again, and only what has not run here yet. "
+    "If it fails again, `make doctor` says whether this machine lacks something."
+)
+#: The same, where one kind of error suggests more.
+SUGGESTED = {
+    "It ran for more than": "On a slow machine a cell may need more time: "
+    "`.venv/bin/python tools/book.py --timeout 3600 execute`.",
+    "The kernel died": "A kernel that dies has often run out of memory: "
+    "end other programs first.",
+}
+
+
+@dataclass
+class Outcome:
+    """What came of the chapter `path`.
+
+    `error`: the `ChapterError` that ended it, or `None`. `findings`: a list of what
+    `bookkit.findings.tell` found otherwise here than the page says. `log`: where the
+    whole error stands.
+    """
+
+    path: object
+    error: Exception = None
+    findings: list = field(default_factory=list)
+    log: object = None
+
+    def what_to_do(self):
+        """What a reader can do about the error."""
+        for begin, more in SUGGESTED.items():
+            if self.error.first_line.startswith(begin):
+                return f"{WHAT_TO_DO} {more}"
+        return WHAT_TO_DO
+
+    def where(self):
+        """The place of the error: a code cell by its number, or the beginning."""
+        return f"code cell {self.error.cell}" if self.error.cell else "its beginning"
+
+
+def read_findings(file):
+    """The findings in `file`, which `tell` has written; none if it is not there."""
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def in_words(finding):
+    """A finding that came out otherwise, in a line."""
+    return f"{finding['what']} {'; '.join(finding['measured'])}"
+
+
+# Notes on a page.
+
+
+def say_from_where(nb, outcome=None):
+    """Say in the chapter `nb` where its outputs come from, and what happened here.
+
+    `outcome`: of its run on this machine; `None` if there was none yet. The outputs of
+    a chapter that failed are the stored ones.
+    """
+    if not nb.cells or nb.cells[0].cell_type != "markdown":
+        return nb
+    first = nb.cells[0]
+    is_from_here = outcome is not None and outcome.error is None
+    where = "made on this machine" if is_from_here else f"stored{_origin(nb)}"
+    first.source += f"\n\n*The outputs on this page were {where}.*"
+    if outcome and outcome.error:
+        _insert_after_question(first, _failure_note(nb, outcome))
+    elif outcome and outcome.findings:
+        _insert_after_question(first, _findings_note(outcome.findings))
+    return nb
+
+
+def _origin(nb):
+    """Date and processor, if the chapter printed its provenance."""
+    text = json.dumps([cell.get("outputs", ()) for cell in nb.cells])
+    found = re.search(r"Run on (.+?) at commit .+?, on (.+?) with \d+ cores", text)
+    return f" with the book, on {found[1]} on {found[2]}" if found else " with the book"
+
+
+def _insert_after_question(cell, note):
+    """A chapter begins with its title and its question, a paragraph each."""
+    blocks = cell.source.split("\n\n")
+    cell.source = "\n\n".join([*blocks[:2], note, *blocks[2:]])
+
+
+def _failure_note(nb, outcome):
+    """The note at the top; a second one, which it leads to, goes before the cell."""
+    error, place = outcome.error, outcome.where()
+    if error.cell:
+        label = "stopped-here-" + re.sub(r"\W+", "-", outcome.path.stem)
+        place = f"[{place}](#{label})"
+        code = [i for i, cell in enumerate(nb.cells) if cell.cell_type == "code"]
+        here = f"({label})=\n:::{{warning}}\nThis cell failed on this machine. " \
+               "What stands below it, and below the cells that follow, was stored.\n:::"
+        nb.cells.insert(code[error.cell - 1], v4.new_markdown_cell(here))
+    return (
+        ":::{admonition} This chapter failed on this machine\n:class: error\n"
+        f"It stopped at {place}, and shows its stored outputs:\n\n"
+        f"{_verbatim(error.first_line)}\n\n{outcome.what_to_do()} "
+        f"The whole error is at the end of `{outcome.log}`.\n:::"
+    )
+
+
+def _findings_note(findings):
+    measured = "\n".join(map(in_words, findings))
+    return (
+        f":::{{admonition}} {_counted(findings)} came out otherwise on this machine\n"
+        ":class: note\nThe text tells what was measured where the book was recorded. "
+        "This machine measured, as the cells below say, too:\n\n"
+        f"{_verbatim(measured)}\n\n"
+        "That is no error: another machine, or a busy one, measures otherwise.\n:::"
+    )
+
+
+def _verbatim(text):
+    """A block that no character of `text` can end."""
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", text))])
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _counted(findings):
+    return "One finding" if len(findings) == 1 else f"{len(findings)} findings"
+
+
+# The end of a run.
+
+
+def summary(outcomes, page):
+    """What `make book` says at its end of the `outcomes`; `page`: the first page."""
+    failed = [outcome for outcome in outcomes if outcome.error]
+    differing = [outcome for outcome in outcomes if outcome.findings]
+    ran = f"{len(outcomes) - len(failed)} of {len(outcomes)} chapters have"
+    if not failed:
+        ran = "Every chapter has"
+    lines = [f"{ran} run on this machine: {page}"]
+    if differing:
+        findings = [finding for outcome in differing for finding in outcome.findings]
+        lines.append(
+            f"\n{_counted(findings)} came out otherwise here than where the book was "
+            "recorded.\nThat is no error; the pages and their cells say so:"
+        )
+        for outcome in differing:
+            lines.append(f"  {outcome.path}")
+            lines += [f"    {in_words(finding)}" for finding in outcome.findings]
+    if failed:
+        chapters = "One chapter" if len(failed) == 1 else f"{len(failed)} chapters"
+        lines.append(f"\n{chapters} failed: stored outputs stay, and the page says so.")
+        for outcome in failed:
+            lines.append(f"  {outcome.path}, {outcome.where()}; see {outcome.log}")
+            lines.append(f"    {outcome.error.first_line}")
+        lines += dict.fromkeys(outcome.what_to_do() for outcome in failed)
+    return "\n".join(lines)
