@@ -4,11 +4,13 @@ import d2l_ext  # noqa: F401, I001  (before mxnet)
 import re
 
 import pytest
+from held_devices import order_on
 from mxnet import cpu, np, npx
 from notebook_cells import ROOT
 
-from d2l_ext.data_parallel import allreduce, overlap, traffic
+from d2l_ext.data_parallel import allreduce, get_params, overlap, traffic
 from d2l_ext.devices import timeline, try_all_devices
+from d2l_ext.pipeline.microbatch import dense, init_dense
 
 npx.set_np()
 
@@ -21,6 +23,21 @@ npx.set_np()
 ])  # fmt: skip
 def test_a_bucket_takes_what_fits_from_the_last_parameter_on(sizes, limit, buckets):
     assert overlap.fill_buckets(sizes, limit) == buckets
+
+
+def test_the_last_buckets_leave_before_backward_has_reached_the_first_layers(devices):
+    """MXNet's backward of six layers is two bulks: the messages go between them."""
+    X, y = np.ones((8, 6)), np.zeros(8, dtype="int32")
+    replicas = [overlap.attach_buckets(get_params(init_dense(6, 6), d), limit=200)
+                for d in devices]  # fmt: skip
+    sent = []
+    for lane in order_on(
+        devices, lambda: overlap.train_batch(X, y, replicas, devices, 0.1, dense)
+    ):
+        backward = [i for i, name in enumerate(lane) if name == "ImperativeBulk"]
+        between = lane[backward[-2] : backward[-1]]
+        sent.append(between.count("CopyCPU2CPU"))
+    assert sent[1] == 4 and len(replicas[0]) == 6
 
 
 def test_the_drawing_hides_the_messages_that_it_says():

@@ -3,12 +3,12 @@
 import d2l_ext  # noqa: F401, I001
 import numpy
 import pytest
+from held_devices import done_alone, held, order_on
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mxnet import autograd, np, npx
 
-from d2l_ext.devices import storage, timeline
-from d2l_ext.devices import try_all_devices
+from d2l_ext.devices import storage, try_all_devices
 from d2l_ext.pipeline.microbatch import (
     Stage,
     dense,
@@ -16,8 +16,7 @@ from d2l_ext.pipeline.microbatch import (
     gradients,
     init_dense,
 )
-from bookkit.findings import tell
-from d2l_ext.pipeline.schedule import gpipe, one_f_one_b
+from d2l_ext.pipeline.schedule import gpipe, one_f_one_b, peak_held
 
 npx.set_np()
 
@@ -118,52 +117,49 @@ def test_training_by_micro_batches_takes_the_steps_of_the_whole_minibatch(make):
                  [p.asnumpy() for p in params], 1e-10)  # fmt: skip
 
 
-# The order on the devices, as MXNet's profiler saw it.
+# ---- The order on the devices ----
 
 CHUNKS, PER_STAGE = 6, 2
 #: A stage has two products forward; all its backward work is one bulk.
 NAMES = {"forward": ["FullyConnected"] * PER_STAGE, "backward": ["ImperativeBulk"]}
+WORK = {"FullyConnected", "ImperativeBulk"}
 
 
-def recorded(make):
-    """What runs on two devices when all is asked for before the first work ends."""
+def a_step(make):
+    """The two devices, and a step on them that has run once."""
     devices = try_all_devices(2)
-    stages = dense_stages(init_dense(2 * PER_STAGE, 64), devices)
-    X, y = minibatch(32 * CHUNKS, 64)
-    obstacle = np.ones((1500, 1500), ctx=devices[0])
-    gradients(stages, make(2, CHUNKS), X, y, loss)  # warms up
-    with timeline.record(devices) as trace:
-        np.dot(obstacle, obstacle)
+    stages = dense_stages(init_dense(2 * PER_STAGE, 4), devices)
+    X, y = minibatch(4 * CHUNKS, 4)
+
+    def step():
         gradients(stages, make(2, CHUNKS), X, y, loss)
-    return trace
 
-
-def work(trace, device):
-    known = {name for names in NAMES.values() for name in names}
-    return [e for e in trace.of(trace.devices[device]) if e.name in known]
-
-
-def done_before(make):
-    """What the first device has done when the second begins."""
-    trace = recorded(make)
-    first, second = work(trace, 0), work(trace, 1)
-    return [e.name for e in first if e.end <= second[0].start]
+    step()
+    return devices, step
 
 
 @every_schedule
-def test_in_order_each_device_works_as_its_schedule_says(make):
-    trace = recorded(make)
-    for device, order in enumerate(make(2, CHUNKS)):
+def test_each_device_works_in_the_order_of_its_schedule(make):
+    for lane, order in zip(order_on(*a_step(make)), make(2, CHUNKS)):
         expected = [name for _, kind, _ in order for name in NAMES[kind]]
-        assert [e.name for e in work(trace, device)] == expected
+        assert [name for name in lane if name in WORK] == expected
 
 
 @every_schedule
-def test_in_order_the_second_device_starts_long_before(make):
-    """In one of a few runs: on busy cores its thread may have to wait for one."""
-    tell("a part of the first device's work came first:",
-         lambda ran: len(ran) < PER_STAGE * CHUNKS,
-         lambda: done_before(make), tries=8)  # fmt: skip
+def test_a_micro_batch_is_sent_on_before_the_next_one_begins(make):
+    """Without turns, the messages queue behind the work on all micro-batches."""
+    devices, step = a_step(make)
+    alone = done_alone(step, devices[0], devices)[2 * CHUNKS :]  # behind the inputs
+    forwards = peak_held(make(2, CHUNKS))[0]
+    expected = [*NAMES["forward"], "CopyCPU2CPU"] * forwards
+    assert [name for name in alone if name in expected] == expected
+
+
+@every_schedule
+def test_a_step_is_asked_for_while_the_devices_stand_still(make):
+    devices, step = a_step(make)
+    with held(*devices):
+        step()
 
 
 def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():

@@ -10,6 +10,7 @@ from d2l_ext.pipeline import microbatch
 from d2l_ext.pipeline.microbatch import SplitStage, gradients
 from d2l_ext.pipeline.schedule import (
     Op,
+    clock,
     interleaved,
     one_f_one_b,
     op_clock,
@@ -90,6 +91,17 @@ def test_zb_h2_does_not_wait_inside_its_work_and_holds_twice_as_many():
 def test_what_cannot_be_scheduled_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_weights_before_their_input_are_refused_wherever_a_reader_puts_them():
+    for d in range(2):
+        for i in range(2):
+            orders = zero_bubble(2, 2)
+            a, b = (orders[d].index((d, kind, i)) for kind in ("input", "weights"))
+            orders[d][a], orders[d][b] = orders[d][b], orders[d][a]
+            for check in (op_clock, clock):
+                with pytest.raises(ValueError, match=f"stage {d} waits to go weights"):
+                    check(orders)
 
 
 def stages_of(params, devices, parts):

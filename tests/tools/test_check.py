@@ -25,7 +25,7 @@ def test_a_lesson_reaches_its_own_tests_first_and_then_those_of_its_users():
     assert "tests/data_parallel/test_allreduce.py" in near
     later = {test for level in far for test in level}
     # Through the step, whose names the part gives away when they are asked for.
-    assert {"tests/data_parallel/test_data_parallel.py",
+    assert {"tests/data_parallel/test_step.py",
             "tests/trainkit/test_replicas.py"} <= later  # fmt: skip
     assert not {"tests/data/test_text.py", "tests/pslaunch/test_door.py"} & later
 

@@ -9,6 +9,7 @@ import pytest
 from mxnet import np, npx
 from mxnet.gluon import nn
 from recorded_store import RecordedStore, note_waits
+from trained import assert_bit_equal
 
 from d2l_ext.data.sets import Batches
 from trainkit import networks, preparation, resume
@@ -66,7 +67,6 @@ def store(made):
     ("--lr 0.25", Replicas, lambda m: m.trainer.learning_rate, 0.25),
     ("--mom 0.5", Replicas, lambda m: m.trainer.optimizer.momentum, 0.5),
     ("--wd 0.25", Replicas, lambda m: m.trainer.optimizer.wd, 0.25),
-    ("--seed 7", Replicas, lambda m: m.seed, 7),
     ("--work-load-list 3,1", Replicas, lambda m: m.work_load_list, [3, 1]),
     ("--accumulate 4", Replicas, lambda m: m.accumulate, 4),
     ("--recompute", Replicas, lambda m: m.parts != [], True),
@@ -74,17 +74,51 @@ def store(made):
     ("--shard states --mom 0.5", ShardedReplicas,
      lambda m: m.shards.updaters[0].optimizer.momentum, 0.5),
     ("--network transformer --tensor 2", Decoders, lambda m: m.groups[1:], []),
-    ("--kv-store dist_sync --seed 7", DistReplicas, lambda m: m.seed, 7),
+    ("--kv-store dist_sync", DistReplicas, lambda m: store(m).type, "dist_sync"),
     ("--kv-store dist_sync --local-steps 5 --outer-lr 0.7 --outer-mom 0.9",
      LocalReplicas, lambda m: m.outer, (5, 0.7, 0.9)),
 ])  # fmt: skip
 def test_a_flag_of_the_command_reaches_the_replicas(flags, kind, of, value):
-    args = parser().parse_args(["--network", "mlp", *flags.split()])
-    dataset = SimpleNamespace(train_X=numpy.zeros((8, 1, 8, 8)), classes="abc")
-    kv = RecordedStore() if "dist" in args.kv_store else None
-    made = preparation._replicas(args, [mx.cpu(0), mx.cpu(1)], dataset, kv)
+    made = of_flags(flags)
     assert type(made) is kind
     assert of(made) == value
+
+
+def of_flags(flags):
+    """What the command trains with these flags, on two devices."""
+    args = parser().parse_args(["--network", "mlp", *flags.split()])
+    dataset = SimpleNamespace(train_X=numpy.zeros((8, 1, 28, 28)), classes="abc")
+    kv = RecordedStore() if "dist" in args.kv_store else None
+    return preparation._replicas(args, [mx.cpu(0), mx.cpu(1)], dataset, kv)
+
+
+@pytest.mark.parametrize("flags", [
+    "--network mlp", "--network lenet", "--shard parameters", "--kv-store dist_sync",
+    "--kv-store dist_sync --local-steps 2", "--network transformer",
+    "--network transformer --tensor 2",
+])  # fmt: skip
+def test_the_seed_of_the_command_draws_the_first_weights(flags):
+    first, again, other = (
+        {name: x for name, x in of_flags(f"{flags} --seed {seed}").pack().items()
+         if name.startswith("param")} for seed in (3, 3, 4)
+    )  # fmt: skip
+    assert_bit_equal(first, again)
+    assert any((first[name] != other[name]).any() for name in first)
+
+
+@pytest.mark.parametrize("flags", ["", "--shard states", "--kv-store dist_sync"])
+def test_the_seed_of_the_command_draws_the_dropout_of_a_step(flags, monkeypatch):
+    def build(name, image_shape, devices, seed):
+        """The same weights whatever the seed."""
+        return with_dropout(devices)
+
+    monkeypatch.setattr(networks, "build", build)
+    X, y = np.ones((8, 1, 28, 28)), np.arange(8).astype("int32")
+    losses = []
+    for seed in (3, 3, 4):
+        made = of_flags(f"{flags} --seed {seed}")
+        losses.append(sum(map(float, made.train_batch(X, y, 0))))
+    assert losses[0] == losses[1] != losses[2]
 
 
 # ---- What a checkpoint has ----
@@ -103,14 +137,18 @@ def test_a_checkpoint_counts_how_often_each_weight_was_updated():
 # ---- What is drawn ----
 
 
+def with_dropout(devices):
+    net = nn.HybridSequential()
+    net.add(nn.Dropout(0.5), nn.Dense(10, in_units=784))
+    mx.random.seed(0)
+    net.initialize(mx.init.Xavier(), ctx=devices)
+    return net
+
+
 def loss_of_a_step(rank, step=0, seed=0):
     """Of a network with dropout, always from the same weights, on the same images."""
-    net = nn.HybridSequential()
-    net.add(nn.Dropout(0.5), nn.Dense(10))
-    mx.random.seed(0)
-    net.initialize(mx.init.Xavier(), ctx=[mx.cpu(0)])
-    X = np.array(numpy.random.RandomState(0).rand(8, 20), dtype="float32")
-    net(X)
+    net = with_dropout([mx.cpu(0)])
+    X = np.array(numpy.random.RandomState(0).rand(8, 784), dtype="float32")
     model = DistReplicas(RecordedStore(rank=rank), 8, net, [mx.cpu(0)], seed=seed)
     (loss,) = model.train_batch(X, np.arange(8).astype("int32"), step)
     return float(loss)

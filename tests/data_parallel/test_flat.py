@@ -5,10 +5,11 @@ from functools import partial
 
 import numpy
 import pytest
-from mxnet import np, npx
+from held_devices import done_alone, held, order_on
+from mxnet import cpu, np, npx
 
 from d2l_ext import data_parallel
-from d2l_ext.data_parallel import flat, lenet, overlap, traffic
+from d2l_ext.data_parallel import flat, lenet, overlap, step, traffic
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()
@@ -63,11 +64,41 @@ def test_five_steps_end_bit_by_bit_where_the_plain_step_ends(k, way):
 @pytest.mark.parametrize("way, messages", zip(WAYS, MESSAGES))
 def test_a_step_sends_the_same_bytes_in_two_rounds_for_each_message(way, messages):
     devices = try_all_devices(2)
-    step, _ = made(way, lenet.init_params(), devices)
+    train, _ = made(way, lenet.init_params(), devices)
     with traffic.count(devices) as moved:
-        step(*minibatch(0))
+        train(*minibatch(0))
     size = sum(numpy.prod(shape) for shape in lenet.SHAPES)
     assert (moved.sent, moved.steps) == ([4 * size] * 2, 2 * messages)
+
+
+@pytest.mark.parametrize("way", ["plain", *WAYS])
+def test_a_step_is_asked_for_while_the_devices_stand_still(way):
+    devices, (X, y) = try_all_devices(2), minibatch(0)
+    train, _ = made(way, lenet.init_params(), devices)
+    with held(*devices):
+        train(X, y)
+
+
+@pytest.mark.parametrize("way", ["plain", *WAYS])
+def test_but_for_the_exchange_a_device_needs_nothing_of_another(way, monkeypatch):
+    for module in (step, flat, overlap):
+        monkeypatch.setattr(module, "allreduce", lambda data: None)
+    # The minibatch comes from a third device: a copy is the work of its source.
+    devices, batch = try_all_devices(2), [a.as_in_ctx(cpu(2)) for a in minibatch(0)]
+    train, _ = made(way, lenet.init_params(), devices)
+    in_all = order_on(devices, lambda: train(*batch))
+    for device, operators in zip(devices, in_all):
+        alone = done_alone(lambda: train(*batch), device, devices)
+        assert sorted(alone) == sorted(operators) and len(alone) > 5
+
+
+def test_one_array_asks_the_engine_for_fewer_operators_and_a_record_for_still_fewer():
+    devices, batch, asked = try_all_devices(2), minibatch(0), []
+    for way in ("plain", "one array", "replayed"):
+        train, _ = made(way, lenet.init_params(), devices)
+        lanes = order_on(devices, lambda train=train: train(*batch))
+        asked.append(sum(map(len, lanes)))
+    assert asked[0] > 2 * asked[1] > 2 * asked[2]
 
 
 def test_a_parameter_is_a_view_of_the_array():
