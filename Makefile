@@ -47,7 +47,7 @@ html: venv  ## render the stored outputs, execute nothing; check the pages, in a
 	@$(RUN) tools/book.py render
 	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py tests/book/test_api_pages.py \
 	    tests/tools/test_slides.py
-	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --side-by-side="-n 2" \
+	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --about=2 --side-by-side="-n 2" \
 	    tests/book/test_pages_in_browser.py
 
 pdf: venv  ## the whole book as one PDF, or CHAPTERS=chapters/….ipynb (Chromium)
@@ -70,8 +70,8 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m codespell_lib
 	@said=$$($(VENV)/bin/lint-imports --no-cache) || { echo "$$said"; exit 1; }
-	@$(RUN_TESTS) --side-by-side="$(TESTS_BESIDE)" -pno:nbval tests
-	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" chapters \
+	@$(RUN_TESTS) --about=5 --side-by-side="$(TESTS_BESIDE)" -pno:nbval tests
+	@$(RUN_TESTS) --about=4 --side-by-side="$(SIDE_BY_SIDE)" chapters \
 	    --nbval --nbval-current-env --nbval-cell-timeout=300 \
 	    --nbval-sanitize-with=tests/book/nbval_sanitize.cfg
 
