@@ -65,7 +65,7 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
 
 def _figure(found):
     if hasattr(found, "overlap"):
-        return f"{found.overlap() / found.span():.0%} of the time together"
+        return f"{found.overlap() / found.span():.0%} of the time"
     return str(found)
 
 
