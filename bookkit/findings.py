@@ -19,7 +19,7 @@ COLLECTED_IN = "D2L_EXT_FINDINGS"
 def tell(what, holds, measure, first=None, figure=None, tries=5):
     """Print the finding `what`, with its figure, if it holds; return the measurement.
 
-        pair = tell("The devices overlap for", overlapping, ask_both, first=pair)
+        pair = tell("Both devices are at work for", overlapping, ask_both, first=pair)
 
     `what`: the start of a line that the figure completes. `holds`: a function of a
     measurement, whether the finding is true of it. `measure`: a function without
@@ -50,7 +50,8 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
         return found
     busy = taken_by_others() - before
     busy /= (time.monotonic() - clock) * os.cpu_count()
-    said = (f"Not so on this machine: {what} {'; '.join(map(str, figures))} "
+    said = ("Not as on the machine that recorded this page: "
+            f"{what} {'; '.join(map(str, figures))} "
             f"(measured {len(figures)} times, while other programs took {busy:.0%} of "
             "the processors' time)")  # fmt: skip
     if os.environ.get(RECORDING) == "1":

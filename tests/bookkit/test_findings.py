@@ -54,8 +54,8 @@ def test_a_reader_is_told_what_was_found_and_goes_on(
     monkeypatch.setenv(findings.COLLECTED_IN, str(tmp_path / "found"))
     assert findings.tell("large:", large, measurements(1, 2, 3, 9), tries=3) == 3
     assert capsys.readouterr().out == (
-        "Not so on this machine: large: 1; 2; 3 (measured 3 times, while other "
-        f"programs took {share} of the processors' time)\n"
+        "Not as on the machine that recorded this page: large: 1; 2; 3 (measured 3 "
+        f"times, while other programs took {share} of the processors' time)\n"
     )
     noted = json.loads((tmp_path / "found").read_text())
     assert noted == {"what": "large:", "measured": ["1", "2", "3"], "busy": busy}
