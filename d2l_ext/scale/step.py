@@ -322,8 +322,10 @@ def lstm(inputs, hidden, steps):
     return weights + 8 * hidden, weights * steps
 
 
-def model_of(name, layers, free=0, arrays_per_layer=2):
+def model_of(name, layers, free=0, arrays=None):
     """A `Model` of `layers`, pairs as above; `free`: parameters that take no product.
+
+    `arrays`: how many arrays the parameters are in; default: two per layer.
 
     Backward takes twice the multiplications of forward: one product for the gradient
     of the weights, one for that of the input. (The first layer needs no second, which
@@ -331,8 +333,7 @@ def model_of(name, layers, free=0, arrays_per_layer=2):
     """
     parameters = sum(p for p, _ in layers) + free
     flops = 3 * 2 * sum(m for _, m in layers)
-    arrays = arrays_per_layer * len(layers) + (free > 0)
-    return Model(name, parameters, arrays, flops)
+    return Model(name, parameters, arrays or 2 * len(layers), flops)
 
 
 #: `d2l_ext.lenet`, for images of 28×28 pixels.
@@ -353,6 +354,6 @@ VGG11 = model_of("VGG-11", [
 LSTM = model_of("large LSTM", [
     lstm(1500, 1500, 35), lstm(1500, 1500, 35),
     (1500 * 10_000 + 10_000, 35 * 1500 * 10_000)],
-    free=1500 * 10_000, arrays_per_layer=4)  # fmt: skip
+    free=1500 * 10_000, arrays=4 + 4 + 2 + 1)  # fmt: skip
 
 MODELS = (LENET, VGG11, LSTM)
