@@ -157,8 +157,12 @@ def pass_on(messages, free):
 
 def places(messages):
     """Arrays to receive one message on each device."""
-    return [[[np.empty_like(x) for x in pair] for pair in own.values()]
-            for own in messages]  # fmt: skip
+    # Not `np.empty_like`: MXNet has NumPy do that, and waits for the values of x.
+    return [
+        [[np.empty(x.shape, dtype=x.dtype, ctx=x.ctx) for x in pair]
+         for pair in own.values()]
+        for own in messages
+    ]  # fmt: skip
 
 
 def sent(k, nbytes):

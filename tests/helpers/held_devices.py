@@ -9,11 +9,14 @@ import ctypes
 import threading
 from contextlib import contextmanager
 
-from mxnet import npx
+from mxnet import cpu, npx
 from mxnet.base import _LIB, check_call
 
 from d2l_ext.devices import timeline
 
+#: Two devices to hold. cpu(0) is left free: its worker has to make the arrays that come
+#: from NumPy, which Python waits for.
+TWO = [cpu(1), cpu(2)]
 #: The name of the mark that `done_alone` puts into a timeline.
 MARK = "Mark"
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -24,8 +27,8 @@ def held(*devices, at_most=30):
     """In the `with` block the engine's workers of `devices` do nothing.
 
     A wait for one of them would last for ever: after `at_most` seconds they are let go,
-    and the end of the block raises `AssertionError`. A wait for any array counts as one
-    for cpu(0), because MXNet's own wait is a task of its worker.
+    and the end of the block raises `AssertionError`. Without cpu(0), no array can be
+    waited for, because MXNet has its worker do that.
     """
     go, waited_for = threading.Event(), []
 

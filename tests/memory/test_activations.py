@@ -4,9 +4,11 @@ import d2l_ext  # noqa: F401, I001
 import mxnet as mx
 import numpy
 import pytest
+from held_devices import TWO, held
 from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
 
+from d2l_ext.data_parallel.diagnose import blocking_calls
 from d2l_ext.data_parallel.minibatch import split_batch
 from d2l_ext.devices import storage, try_all_devices
 from d2l_ext.memory import activations, shards
@@ -87,6 +89,20 @@ def test_recomputed_gradients_are_the_plain_ones_bit_by_bit(every, k):
     assert [float(x) for x in losses] == [float(x) for x in plain]
 
 
+def test_recomputation_runs_each_layer_twice_and_waits_for_every_part_but_the_last():
+    calls, devices = [], try_all_devices(2)
+    weights = {device: np.ones(3, ctx=device) for device in devices}
+    for w in weights.values():
+        w.attach_grad()
+    layers = [lambda X, i=i: calls.append(i) or X * weights[X.ctx] for i in range(5)]
+    shards = list(zip(*split_batch(random(4, 3), random(4, 3), devices)))
+    with blocking_calls() as waits:
+        activations.backward(activations.segments(layers, 2), shards, L2)
+    # Forward without the last part, then the parts from the last on, on two devices.
+    assert calls == [0, 1, 0, 1, 2, 3, 2, 3, 4, 4, 2, 3, 2, 3, 0, 1, 0, 1]
+    assert [wait.line for wait in waits] == ["head.wait_to_read()"] * 2 * 2
+
+
 def test_what_is_recomputed_draws_the_same_dropout():
     """The loss is linear in each layer, so weight times gradient adds up to it."""
     layers = [nn.Dense(8, use_bias=False, in_units=8), nn.Dropout(0.5),
@@ -156,6 +172,13 @@ def test_accumulated_gradients_are_those_of_the_whole_batch(dtype, most):
         assert abs(float(found) - float(mean)) < most * 10
         for p, g in zip(params, whole):
             assert abs(p.grad.asnumpy() - g).max() < most * abs(g).max()
+
+
+def test_accumulation_is_asked_for_while_the_device_stands_still():
+    X, w = (random(6, 3).as_in_ctx(TWO[0]) for _ in "Xw")
+    parts = pieces(X, X, 3)
+    with held(*TWO):
+        accumulate(parts, [w], lambda X, y: ((X * w[:2]) - y) ** 2)
 
 
 def test_accumulation_refuses_what_it_cannot_cut_or_divide():

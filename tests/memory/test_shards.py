@@ -4,6 +4,7 @@ formula says, send what the formula says, and refuse what they cannot share."""
 import d2l_ext  # noqa: F401, I001
 import numpy
 import pytest
+from held_devices import TWO, held, order_on
 from mxnet import autograd, gluon, np, npx
 import mxnet as mx
 from trained import assert_bit_equal
@@ -216,3 +217,21 @@ def test_what_cannot_be_shared_is_refused(what, message):
     given = {"layers": network((4, 4)), **what}
     with pytest.raises(ValueError, match=message):
         Shards(devices=try_all_devices(3), **given)
+
+
+@pytest.mark.parametrize("shard", STAGES)
+def test_a_step_is_asked_for_while_the_devices_stand_still(shard):
+    shards, (X, y) = Shards(network((8, 6, 7)), TWO, shard), minibatch((8, 6, 7), 6)
+    with held(*TWO):
+        shards.train_batch(X, y, squares)
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 2])
+def test_weights_are_gathered_so_many_layers_before_their_turn(ahead):
+    widths = (8, 6, 7, 9, 5)
+    shards, (X, _) = Shards(network(widths), TWO, ahead=ahead), minibatch(widths, 6)
+    inputs = [X.as_in_ctx(device) for device in TWO]
+    for lane in order_on(TWO, lambda: shards.forward(inputs)):
+        before = lane[: lane.index("FullyConnected")]
+        # Of two devices: each writes its own chunk, and sends it.
+        assert before.count("CopyCPU2CPU") == 2 * (1 + ahead)

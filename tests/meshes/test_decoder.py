@@ -4,6 +4,7 @@ import d2l_ext  # noqa: F401, I001
 
 import numpy
 import pytest
+from held_devices import TWO, held
 from mxnet import cpu, npx
 
 from d2l_ext.data_parallel import traffic
@@ -61,9 +62,9 @@ def test_adams_states_are_shared_and_change_nothing():
     net = on(2, 2, 2, "float64", adam)
     found = trained(net, 2)
     assert all(abs(found[n] - right[n]).max() < 1e-12 for n in right)
-    for held in net.shards.values():
-        kept = [updater.states[0][0].size for updater in held.updaters]
-        assert kept == [held.sizes[0] // 2] * 2
+    for own in net.shards.values():
+        kept = [updater.states[0][0].size for updater in own.updaters]
+        assert kept == [own.sizes[0] // 2] * 2
 
 
 @pytest.mark.parametrize("order", [("pipeline", "data", "tensor"),
@@ -116,3 +117,11 @@ def test_what_does_not_fit_is_refused_by_its_numbers():
     tied = transformer.Decoder(vocab=33, layers=4)
     with pytest.raises(ValueError, match="use a decoder with tied=False"):
         MeshDecoder(tied, Mesh([cpu(0)], pipeline=1, data=1, tensor=1), {})
+
+
+@pytest.mark.parametrize("axis", ["pipeline", "data", "tensor"])
+def test_a_step_is_asked_for_while_the_devices_stand_still(axis):
+    sizes = {"pipeline": 1, "data": 1, "tensor": 1, axis: 2}
+    net = MeshDecoder(DECODER, Mesh(TWO, **sizes), transformer.init_params(DECODER))
+    with held(*TWO):
+        net.step(*TEXTS[0], chunks=2)

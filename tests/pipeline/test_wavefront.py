@@ -1,8 +1,10 @@
 """The schedule is the drawing, and the engine keeps to it."""
 
 import d2l_ext  # noqa: F401, I001  (before MXNet)
+import mxnet as mx
 import numpy
 import pytest
+from held_devices import TWO, done_alone, held
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,3 +99,19 @@ def test_products_of_a_device_run_step_by_step_in_both_directions(bound):
 def test_a_record_of_two_steps_is_refused(bound, two):
     with pytest.raises(ValueError, match=r"96 matrix products.*has 48.*exactly one"):
         wavefront.cells(recorded(bound, two, times=2), bound)
+
+
+def test_the_first_device_sends_a_step_on_before_it_begins_the_next_but_one():
+    """It needs nothing of the second, whatever that does; and nothing waits."""
+    symbol, shapes = lstm.lstm_unroll(L, T, H, H, V), lstm.input_shapes(L, T, N, H)
+    parts = pipeline.split(lstm.groups(L), [3])
+    bound = pipeline.bind(symbol, pipeline.placement(parts, TWO), shapes)
+    X = mx.nd.zeros((T, N))
+    did = done_alone(lambda: bound.forward(X, X, is_train=True), TWO[0], TWO)
+    at = [i for i, name in enumerate(did) if name == "FullyConnected"]
+    sent = [i for i, name in enumerate(did) if name == "CopyCPU2CPU"]
+    assert (len(at), len(sent)) == (2 * 2 * T, T)  # two layers, of two products each
+    assert all(sent[t] < at[4 * (t + 2) - 1] for t in range(T - 1))
+    with held(*TWO):
+        bound.forward_backward(X, X)
+        bound.update(0.1)

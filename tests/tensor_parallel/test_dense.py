@@ -4,6 +4,7 @@ import d2l_ext  # noqa: F401, I001
 
 import numpy
 import pytest
+from held_devices import TWO, done_alone, held
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mxnet import autograd, np, npx
@@ -162,3 +163,19 @@ def test_numpy_and_mxnet_arrays_are_cut_alike_and_keep_their_type(dtype):
 def test_what_cannot_be_divided_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(try_all_devices(4))
+
+
+def test_a_device_does_its_products_while_the_other_stands_still():
+    """But for the sums, it needs nothing of another; nothing waits."""
+    parts = tp.split_block(block(4, 8, 4, "float32"), TWO)
+    Xs, dYs = (tp.replicate(x, TWO) for x in batch(3, 4, 4, "float32"))
+
+    def step():
+        _, hidden = tp.forward(Xs, parts)
+        tp.backward(dYs, Xs, hidden, parts)
+
+    for device in TWO:
+        did = done_alone(step, device, TWO)
+        assert (did.count("_np_dot"), did.count("dot")) == (2, 4)
+    with held(*TWO):
+        step()

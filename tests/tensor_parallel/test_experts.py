@@ -6,9 +6,11 @@ from itertools import chain
 
 import numpy
 import pytest
+from held_devices import TWO, held
 from mxnet import autograd, np, npx
 
 from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel.diagnose import blocking_calls
 from d2l_ext.devices import try_all_devices
 from d2l_ext.tensor_parallel import experts as ep
 
@@ -186,3 +188,15 @@ def test_the_balance_loss_is_1_when_even_and_E_when_one_expert_has_all():
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_forward_waits_once_for_each_devices_choices_and_backward_for_nothing():
+    data, (W, blocks) = batches([12, 12], "float32"), layer(4, "float32")
+    Xs, dYs = ([np.array(x, ctx=d) for x, d in zip(xs, TWO)] for xs in zip(*data))
+    routers, experts = [np.array(W, ctx=d) for d in TWO], ep.split_experts(blocks, TWO)
+    with blocking_calls() as waits:
+        _, saved = ep.forward(Xs, routers, experts)
+    assert sum("P.asnumpy()" in wait.line for wait in waits) == 2
+    assert all("np.array(" in wait.line for wait in waits if "P." not in wait.line)
+    with held(*TWO):
+        ep.backward(dYs, saved, routers, experts, balance=0.1)

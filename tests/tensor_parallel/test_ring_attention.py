@@ -4,6 +4,7 @@ import d2l_ext  # noqa: F401, I001
 
 import numpy
 import pytest
+from held_devices import TWO, done_alone, held, order_on
 from mxnet import npx
 
 from d2l_ext.data_parallel import traffic
@@ -134,3 +135,17 @@ def test_zigzag_is_the_same_work_for_all_and_half_of_it(k):
 def test_what_cannot_be_cut_is_refused(n, order, message):
     with pytest.raises(ValueError, match=message):
         ring.split(numpy.zeros((1, n, 2)), order, try_all_devices(2))
+
+
+def test_a_device_attends_to_its_own_keys_while_their_copies_are_on_their_way():
+    data = arrays(8, dtype="float32")
+    *parts, dOs = (ring.split(x, ring.contiguous(2), TWO) for x in data)
+    with held(*TWO):
+        Os, lse = ring.forward(*parts)
+        ring.backward(dOs, *parts, Os, lse)
+    for device in TWO:
+        did = done_alone(lambda: ring.forward(*parts), device, TWO)
+        assert did.count("batch_dot") == 2
+    for lane in order_on(TWO, lambda: ring.forward(*parts)):
+        work = [name for name in lane if name in ("CopyCPU2CPU", "batch_dot")]
+        assert work == ["CopyCPU2CPU"] * 2 + ["batch_dot"] * 4

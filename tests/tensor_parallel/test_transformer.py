@@ -4,6 +4,7 @@ import d2l_ext  # noqa: F401, I001
 
 import numpy
 import pytest
+from held_devices import TWO, done_alone, held
 from mxnet import autograd, np, npx
 
 from d2l_ext.data_parallel import traffic
@@ -160,3 +161,19 @@ def test_split_and_join_undo_each_other_and_heads_bound_the_devices():
         transformer.split(params, [None] * 5, sizes)
     with pytest.raises(ValueError, match="48 columns cannot be divided into 5 heads"):
         transformer.init_params(decoder(heads=5))
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_step_is_asked_for_while_the_devices_stand_still(way):
+    """A device embeds its tokens, and needs the other's sum for the first layer."""
+    sizes = decoder()
+    parts = transformer.split(transformer.init_params(sizes), TWO, sizes)
+
+    def step():
+        transformer.loss(*text(), parts, sizes, way)[1]()
+
+    with held(*TWO):
+        step()
+    for device in TWO:
+        did = done_alone(step, device, TWO)
+        assert did.count("Embedding") == 1 and "FullyConnected" not in did

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import mxnet as mx
 import numpy
 import pytest
+from held_devices import TWO, held
 from mxnet import np, npx
 from mxnet.gluon import nn
 from recorded_store import RecordedStore, note_waits
@@ -210,3 +211,14 @@ def test_a_worker_without_examples_pushes_as_often_as_the_others(monkeypatch):
     assert all((p.grad().asnumpy() == 0).all() for p in model.params)
     model, calls = worker("dist_async", monkeypatch)
     assert model.train_batch(*nothing) == [] and calls == []
+
+
+# ---- What a step waits for ----
+
+
+@pytest.mark.parametrize("store", ["device", "local", None])
+def test_a_step_is_asked_for_while_the_devices_stand_still(store):
+    model = Replicas(networks.build("mlp", (1, 8, 8), TWO), TWO, kv_store=store)
+    X, y = np.zeros((4, 1, 8, 8)), np.zeros(4, dtype="int32")
+    with held(*TWO):
+        model.train_batch(X, y)
