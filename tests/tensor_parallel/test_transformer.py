@@ -9,7 +9,7 @@ from mxnet import autograd, np, npx
 
 from d2l_ext.data_parallel import traffic
 from d2l_ext.devices import try_all_devices
-from d2l_ext.tensor_parallel import divided_layers, transformer
+from d2l_ext.tensor_parallel import transformer
 from d2l_ext.tensor_parallel.divided_layers import SEQUENCE, TENSOR
 
 npx.set_np()
@@ -82,22 +82,6 @@ def test_losses_and_all_gradients_equal_those_of_one_device(k, way, dtype, tied)
         assert len({part[name].asnumpy().tobytes() for part in grads}) == 1
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-def test_attention_is_the_softmax_over_earlier_positions_by_numpy(dtype):
-    heads, d, rng = 3, 5, numpy.random.RandomState(0)
-    x = rng.randn(6, 2, heads * 3 * d).astype(dtype)
-    q, k, v = (x.reshape(6, 2, heads, 3, d)[:, :, :, i] for i in range(3))
-    expected = numpy.empty_like(q)
-    for t in range(6):
-        z = numpy.einsum("bhd,sbhd->sbh", q[t], k[: t + 1]) / d**0.5
-        shares = numpy.exp(z) / numpy.exp(z).sum(0)
-        expected[t] = numpy.einsum("sbh,sbhd->bhd", shares, v[: t + 1])
-    ways = [divided_layers.plain] + [divided_layers.fused] * (dtype == "float32")
-    for way in ways:
-        assert_close(way(np.array(x, dtype=dtype), heads).asnumpy(),
-                     expected.reshape(6, 2, -1))  # fmt: skip
-
-
 def test_dropout_drops_the_same_on_any_number_of_devices_and_another_next_time():
     sizes = decoder(dropout=0.25)
     masks = transformer.dropout_masks(sizes, 1000, [3, 1])
@@ -127,27 +111,6 @@ def test_a_block_needs_two_allreduces_each_way_and_the_ends_one(k, layers):
         assert there.sent == [sums * nbytes + softmax for nbytes in one.sent]
         extra = sum(norms.sent) if way is SEQUENCE else 0
         assert sum(back.sent) == sums * sum(one.sent) + extra
-
-
-def test_what_a_reduce_scatter_leaves_an_allgather_joins_to_the_sum():
-    for k in (1, 2, 3, 4):
-        arrays = [numpy.arange(14.0).reshape(7, 2) * 10**i for i in range(k)]
-        Xs = [np.array(a, ctx=d) for a, d in zip(arrays, try_all_devices(k))]
-        shares = divided_layers.reduce_scatter(Xs)
-        assert sum(x.shape[0] for x in shares) == 7
-        for whole, device in zip(divided_layers.allgather(shares), try_all_devices(k)):
-            assert whole.ctx == device and (whole.asnumpy() == sum(arrays)).all()
-
-
-def test_the_softmax_over_shards_bears_large_scores():
-    scores = [[800.0, 0], [-900, 790]], [[810, 1.0], [-900, 790]]
-    zs = [np.array(z, ctx=d) for z, d in zip(scores, try_all_devices(2))]
-    targets = [np.array([2, 3], dtype="int32", ctx=d) for d in try_all_devices(2)]
-    losses, grads = divided_layers.cross_entropy(zs, targets, [0, 2])
-    expected = [numpy.log(1 + numpy.exp(-10)), numpy.log(2)]
-    # 800 has few digits behind the point in float32
-    assert numpy.allclose(losses[1].asnumpy(), expected, atol=1e-4)
-    assert numpy.allclose(grads[1].asnumpy()[1], [0, -0.25], atol=1e-4)
 
 
 def test_split_and_join_undo_each_other_and_heads_bound_the_devices():
