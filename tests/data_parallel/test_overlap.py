@@ -4,7 +4,7 @@ import d2l_ext  # noqa: F401, I001  (before mxnet)
 import re
 
 import pytest
-from held_devices import order_on
+from held_devices import TWO, held, order_on
 from mxnet import cpu, np, npx
 from notebook_cells import ROOT
 
@@ -91,6 +91,14 @@ def test_who_reads_what_is_on_the_link_waits_for_it(devices):
     (message,) = [e for e in trace.events if e.name == overlap.MESSAGE]
     assert message.kind == "copy" and message.end - message.start >= 200
     assert max(e.start for e in trace.events) >= message.end
+
+
+def test_a_message_is_asked_for_while_its_sender_and_the_link_stand_still():
+    link = overlap.SlowLink(1e9, beside=TWO)
+    x, y = (np.zeros(1000, ctx=device) for device in TWO)
+    with held(*TWO, link.device):
+        link.send(x + 3, y)
+    assert (y.asnumpy() == 3).all()
 
 
 @pytest.mark.parametrize("bandwidth, latency", [(0, 0), (-1, 0), (1, -1)])

@@ -9,14 +9,22 @@ from hypothesis import strategies as st
 from mxnet import autograd, np, npx
 
 from d2l_ext.devices import storage, try_all_devices
+from d2l_ext.pipeline import microbatch
 from d2l_ext.pipeline.microbatch import (
+    SplitStage,
     Stage,
     dense,
     dense_stages,
     gradients,
     init_dense,
 )
-from d2l_ext.pipeline.schedule import gpipe, one_f_one_b, peak_held
+from d2l_ext.pipeline.schedule import (
+    gpipe,
+    interleaved,
+    one_f_one_b,
+    peak_held,
+    zero_bubble,
+)
 
 npx.set_np()
 
@@ -201,3 +209,82 @@ def test_a_cut_that_leaves_a_stage_empty_is_refused():
         dense_stages(init_dense(2, 3), try_all_devices(3))
     with pytest.raises(ValueError, match="no parameters: give it to its neighbour"):
         Stage(dense, [], try_all_devices(1)[0])
+    with pytest.raises(ValueError, match="a stage has no parameters"):
+        SplitStage([(len, [])], None)
+
+
+# ---- Shorter bubbles ----
+
+
+def split_stages(params, devices, parts):
+    layers = [(dense, params[i : i + 2]) for i in range(0, len(params), 2)]
+    p = len(devices)
+    per = len(layers) // (p * parts)
+    return [SplitStage(layers[s * per : (s + 1) * per], devices[s % p])
+            for s in range(p * parts)]  # fmt: skip
+
+
+@pytest.mark.parametrize("p", [1, 2, 4])
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-11), ("float32", 1e-5)])
+def test_every_schedule_gives_the_gradients_of_the_whole_minibatch(p, dtype, tolerance):
+    devices, params = try_all_devices(p), init_dense(8, 5, dtype=dtype)
+    draw = numpy.random.RandomState(2).randn
+    X, y = np.array(draw(2, 19, 5), dtype)  # 19 examples: micro-batches differ in size
+    (whole,) = dense_stages(params, devices[:1])
+    gradients([whole], one_f_one_b(1, 1), X, y, loss)
+    expected = of([whole])
+    ways = [(zero_bubble(p, 8), 1), (zero_bubble(p, 8, 2), 1),
+            (interleaved(p, 8, 2), 2), (interleaved(p, 4, 1), 1)]  # fmt: skip
+    for orders, parts in ways:
+        stages = split_stages(params, devices, parts)
+        losses = gradients(stages, orders, X, y, loss)
+        for found, right in zip(of(stages), expected):
+            assert abs(found - right).max() <= tolerance * abs(right).max()
+        assert len(losses) == 1 + max(op.chunk for op in orders[0])
+        assert {g.ctx for stage in stages for g in stage.grads} == {*devices}
+
+
+def test_the_stages_of_a_device_take_turns_as_the_schedule_says():
+    devices, operators = try_all_devices(2), [np.exp, np.sin, np.cos, np.tanh]
+    stages = [
+        SplitStage([(lambda X, w, of=of: of(X * w[0]), [np.ones(1)])], devices[s % 2])
+        for s, of in enumerate(operators)
+    ]
+    orders, X = interleaved(2, 4, 2), np.ones((8, 5))
+    lanes = order_on(
+        devices, lambda: gradients(stages, orders, X, X, lambda outputs, y: outputs)
+    )
+    names = [f"_npi_{of.__name__}" for of in operators]
+    for lane, order in zip(lanes, orders):
+        ran = [names.index(name) for name in lane if name in names]
+        assert ran == [op.stage for op in order if op.kind == "forward"]
+
+
+def test_nothing_is_held_when_a_step_is_over():
+    device = try_all_devices(1)
+    stages = split_stages(init_dense(4, 8), device, 1)
+    X = np.ones((64, 8))
+    gradients(stages, zero_bubble(1, 8), X, X, loss)
+    found = []
+    for _ in range(3):  # the engine's own scratch is counted now and then
+        with storage.record(device) as memory:
+            gradients(stages, zero_bubble(1, 8), X, X, loss)
+        found.append(memory.held.get("cpu/0", 0))
+    assert min(found) <= 0
+
+
+@pytest.mark.parametrize("first, asked", [(True, [1, 4]), (False, [1, 1, 4])])
+def test_a_gradient_that_nobody_needs_is_not_computed(first, asked, monkeypatch):
+    """That of the network's input: the first stage ends with its first layer's."""
+    (stage,) = split_stages(init_dense(2, 3), try_all_devices(1), 1)
+    real, found = microbatch._gradients, []
+    monkeypatch.setattr(microbatch, "_gradients",
+                        lambda *args: found.append(args) or real(*args))  # fmt: skip
+    X = np.ones((4, 3))
+    stage.begin({})
+    if not first:
+        stage.mark(X)
+    stage.forward(0, X)
+    stage.backward(0, np.ones((4, 3)))
+    stage.add_up(0)
+    assert [len(variables) for _, variables, _ in found] == asked

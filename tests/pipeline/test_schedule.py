@@ -17,6 +17,7 @@ from d2l_ext.pipeline.schedule import (
     one_f_one_b,
     op_clock,
     peak_held,
+    waiting,
     zero_bubble,
 )
 
@@ -143,3 +144,82 @@ def test_counts_that_are_none_are_refused(make, p, m, message):
         with pytest.raises(ValueError, match=message):
             function(p, m)
 
+
+# ---- Shorter bubbles ----
+
+SIZES = [(p, m) for p in range(1, 9) for m in range(1, 17)]
+GROUPS = [(p, m, v) for p, m in SIZES if m % p == 0 for v in (1, 2, 4)]
+
+
+def valid(orders, stages, chunks, kinds):
+    """Each work once, on one device, and none before what it needs."""
+    times = op_clock(orders)
+    assert sorted(times) == sorted(
+        Op(s, kind, i) for s in range(stages) for kind in kinds for i in range(chunks)
+    )
+    for (s, kind, i), (_, start, _) in times.items():
+        needs = {"forward": [(s - 1, kind)], "weights": [(s, "input")]}.get(
+            kind, [(s, "forward"), (s + 1, kind)]
+        )
+        assert all(times[op][2] <= start for stage, k in needs
+                   for op in [Op(stage, k, i)] if op in times)  # fmt: skip
+    return times
+
+
+def test_interleaved_waits_a_vth_and_holds_what_the_formula_says():
+    for p, m, v in GROUPS:
+        orders = interleaved(p, m, v)
+        times = valid(orders, p * v, m, ("forward", "backward"))
+        assert waiting(times) == [3 * (p - 1)] * p
+        ahead = [p - 1 - d if v == 1 else 2 * (p - 1 - d) + (v - 1) * p
+                 for d in range(p)]  # fmt: skip
+        assert peak_held(orders) == [min(n + 1, m * v) for n in ahead]
+
+
+def test_with_one_stage_a_device_interleaved_is_one_f_one_b():
+    for p, m, _ in GROUPS:
+        assert interleaved(p, m, 1) == one_f_one_b(p, m)
+
+
+def test_zb_h1_waits_a_third_of_one_f_one_b_and_holds_p_micro_batches():
+    for p, m in SIZES:
+        orders = zero_bubble(p, m)
+        times = valid(orders, p, m, ("forward", "input", "weights"))
+        assert waiting(times) == [p - 1 + max(0, p - m)] * p
+        assert peak_held(orders) == [min(p, m)] * p
+
+
+def test_zb_h2_does_not_wait_inside_its_work_and_holds_twice_as_many():
+    for p, m in SIZES:
+        orders = zero_bubble(p, m, ahead=2)
+        times = valid(orders, p, m, ("forward", "input", "weights"))
+        inside = []
+        for d in range(p):
+            own = [(start, end) for at, start, end in times.values() if at == d]
+            inside.append(max(own)[1] - min(own)[0] - 3 * m)
+        assert max(inside) == max(0, 2 * p - 1 - m)
+        assert peak_held(orders) == [min(2 * p - 1, m)] * p
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: interleaved(4, 6, 2), "6 micro-batches do not make groups of 4.*use 8"),
+    (lambda: interleaved(2, 4, 0), "parts must be a whole number from 1, not 0"),
+    (lambda: zero_bubble(0, 4), "devices must be a whole number from 1, not 0"),
+    (lambda: zero_bubble(2, 1.5), "chunks must be a whole number from 1, not 1.5"),
+    (lambda: op_clock([[Op(0, "input", 0), Op(0, "forward", 0)]]), "is stuck: stage 0"),
+    (lambda: op_clock([[Op(0, "weights", 0), Op(0, "input", 0)]]), "to go weights"),
+])  # fmt: skip
+def test_what_cannot_be_scheduled_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_weights_before_their_input_are_refused_wherever_a_reader_puts_them():
+    for d in range(2):
+        for i in range(2):
+            orders = zero_bubble(2, 2)
+            a, b = (orders[d].index((d, kind, i)) for kind in ("input", "weights"))
+            orders[d][a], orders[d][b] = orders[d][b], orders[d][a]
+            for check in (op_clock, clock):
+                with pytest.raises(ValueError, match=f"stage {d} waits to go weights"):
+                    check(orders)

@@ -4,15 +4,11 @@ import d2l_ext  # noqa: F401, I001
 import resource
 
 import numpy
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from job_checks import PYTHON, nothing_left  # noqa: F401
 from trained import assert_bit_equal, last
 
 import pslaunch as launch
 from benchmarks.recovery import story
-from d2l_ext.clusters import agreement
 from d2l_ext.clusters.checkpoint import Checkpoints
 
 TRAIN = [PYTHON, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples", "321",
@@ -93,48 +89,6 @@ def test_a_checkpoint_that_only_one_worker_has_is_not_gone_on_from(tmp_path):
     message = job.last_lines()
     assert "no whole checkpoint in common, by steps: worker 0 (127.0.0.1): 6" in message
     assert "worker 1 (127.0.0.1): none. --save-prefix must name" in message
-
-
-@pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
-def test_each_worker_learns_what_all_have_said(kind):
-    told = launch.call(tells, num_workers=3, num_servers=2, kv_type=kind)
-    assert told == [[f"ä worker {rank}" * (1 + 9 * rank) for rank in range(3)]] * 3
-
-
-def tells(kv):
-    from d2l_ext.clusters.agreement import exchange
-
-    return exchange(kv, f"ä worker {kv.rank}" * (1 + 9 * kv.rank))
-
-
-def test_a_text_that_is_too_long_is_refused():
-    with pytest.raises(ValueError, match="4097 bytes: give a text of 4096"):
-        agreement.exchange(None, "x" * 4097)
-
-
-STEPS_OF = st.dictionaries(st.sampled_from("369"), st.sampled_from("ab"))
-
-
-@given(st.lists(STEPS_OF, min_size=1, max_size=4))
-def test_the_steps_agreed_on_are_whole_and_the_same_everywhere(workers):
-    names = [f"w{i}" for i in range(len(workers))]
-    same = [step for step in "369" if all(
-        step in own and own[step] == workers[0][step] for own in workers)]  # fmt: skip
-    if same or not any(workers):
-        assert agreement.common_steps(names, workers) == [int(step) for step in same]
-    else:
-        with pytest.raises(ValueError, match="no whole checkpoint in common"):
-            agreement.common_steps(names, workers)
-
-
-def test_what_is_missing_on_a_worker_differs_too():
-    lines = agreement.differences(["w0", "w1"], [{"a": 1, "b": 2}, {"a": 1}])
-    assert lines == ["b is 2 on w0, None on w1"]
-
-
-def test_variables_that_are_empty_have_their_default():
-    assert agreement.wire({"PS_RESEND": ""}) == agreement.wire({})
-    assert agreement.wire({"PS_RESEND": "1"})["PS_RESEND"] == "1"
 
 
 # ---- Alone ----
