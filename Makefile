@@ -8,6 +8,8 @@ VENV ?= .venv
 PYTHON ?=
 DEVICE ?=
 CHAPTERS ?=
+STALE ?=
+FRESH ?=
 ARGS ?=
 export VENV PYTHON DEVICE
 
@@ -32,7 +34,7 @@ TESTS_BESIDE = $(if $(SIDE_BY_SIDE),-n 4 --dist loadfile --no-loadscope-reorder)
 RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
-.PHONY: help book html test check rerun stress bench bench-pipeline bench-peers lint-workflows
+.PHONY: help book html test check rerun stale chapter stress bench bench-pipeline bench-peers lint-workflows
 .PHONY: pdf release course slides a11y box map lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
@@ -53,7 +55,7 @@ html: venv  ## render the stored outputs, execute nothing; check the pages, in a
 pdf: venv  ## the whole book as one PDF, or CHAPTERS=chapters/….ipynb (Chromium)
 	@$(RUN) tools/pdf.py $(CHAPTERS)
 
-release:  ## a zip of the last commit, and of the PDF if there is one
+release: venv  ## a zip of the last commit, and of the PDF if there is one
 	@$(RUN) tools/release.py
 
 course: venv  ## assignments, and the same with solutions, made from the chapters
@@ -78,8 +80,11 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 check: venv  ## at every change: style, imports, and the tests that it can reach
 	@$(RUN) tools/check.py $(ARGS)
 
-rerun: venv  ## store new outputs in the chapters, or in CHAPTERS=chapters/….ipynb
-	@$(RUN) tools/book.py rerun $(CHAPTERS)
+rerun: venv  ## store what changes in outputs: CHAPTERS=chapters/….ipynb, or STALE=1; FRESH=1: all
+	@$(RUN) tools/rerun.py $(if $(STALE),--stale) $(if $(FRESH),--fresh) $(CHAPTERS)
+
+stale: venv  ## name the chapters whose code was changed since their outputs were stored
+	@$(RUN) tools/rerun.py --list
 
 box: venv  ## a shell on the head of a cluster of three hosts, here (ARGS="--hosts 5")
 	@$(RUN) -m netbox up $(ARGS)

@@ -1,43 +1,33 @@
-"""Makes the book, as `make book`, `make rerun` and `make html` ask for it.
+"""Makes the book, as `make book` and `make html` ask for it.
 
     tools/book.py execute               all chapters, on this machine's devices; pages
-    tools/book.py rerun                 all chapters; store their outputs
-    tools/book.py rerun chapters/devices/devices.ipynb    of one of them
-    tools/book.py rerun --time          store only how long each takes
     tools/book.py render                pages of stored outputs; a warning is an error
 
 Chapters run one after the other, because they measure times, and in a copy of the
 sources. `execute` keeps the outputs of a chapter whose code, library, packages,
-settings and devices are those of an earlier run. `rerun` leaves out what changes
-without meaning anything: times of execution, the kernel's name and version, how a
-stream was cut.
+settings and devices are those of an earlier run. `rerun.py` stores outputs.
 """
 
 import argparse
-import json
-import os
 import shutil
 import sys
-import tempfile
 import time
-from datetime import datetime, timezone
 from pathlib import Path
 
 import nbformat
 
 from expected import Expected, about
+from made_by import durations
 from notebooks import (
     TIMEOUT,
     Cache,
     ChapterError,
-    bind,
     chapters,
-    execute,
-    normalise,
     prepare_environment,
     surroundings,
 )
 from outcome import Outcome, read_findings, say_from_where, summary
+from running import Progress, beside, run_chapter
 from sources import (
     PAGES,
     RenderError,
@@ -48,50 +38,6 @@ from sources import (
     render,
     state,
 )
-
-#: An author's run is stopped by a finding that does not hold: the text would be false.
-RECORDING = {"D2L_EXT_RECORDING": "1", "D2L_EXT_FINDINGS": None}
-#: How long each chapter ran: what it says of itself is compared with this.
-DURATIONS = "chapters/durations.json"
-
-
-class Progress:
-    """Prints how far a run of `count` chapters has come: one line a chapter, and a
-    moving one on a terminal."""
-
-    def __init__(self, count, stream=None):
-        self.count = count
-        self.number = 0
-        self.stream = stream or sys.stdout
-        self.moving = self.stream.isatty()
-
-    def start(self, path):
-        """Chapter `path` is next."""
-        self.number += 1
-        self.path = path
-        self.begin = time.monotonic()
-        self._show("…")
-
-    def cell(self, number, count):
-        """Code cell `number` of `count` is about to run."""
-        self._show(f"cell {number} of {count}, {self.seconds():.1f} s")
-
-    def seconds(self):
-        """How long the chapter runs."""
-        return time.monotonic() - self.begin
-
-    def end(self, what=None):
-        """The chapter is over; `what`: default, how long it ran."""
-        start = "\r\x1b[K" if self.moving else ""
-        text = self._text(what or f"{self.seconds():.1f} s")
-        print(f"{start}{text}", file=self.stream, flush=True)
-
-    def _text(self, what):
-        return f"chapter {self.number} of {self.count}  {self.path}  {what}"
-
-    def _show(self, what):
-        if self.moving:
-            print(f"\r\x1b[K{self._text(what)}", end="", file=self.stream, flush=True)
 
 
 class Pages:
@@ -190,11 +136,11 @@ def _try(root, work, path, progress, timeout):
     """
     # The source anew: the copy says where the stored outputs come from.
     shutil.copyfile(root / path, work / path)
-    found, log = (_beside(root, path, kind) for kind in ("findings", "log"))
+    found, log = (beside(root, path, kind) for kind in ("findings", "log"))
     found.unlink(missing_ok=True)
     reading = {"D2L_EXT_FINDINGS": str(found), "D2L_EXT_RECORDING": None}
     try:
-        nb = _execute(root, work, path, progress, timeout, reading)
+        nb = run_chapter(root, work, path, progress, timeout, reading)
     except ChapterError as error:
         with open(log, "a", encoding="utf-8") as file:
             file.write(f"\n{error}\n")
@@ -206,66 +152,10 @@ def _try(root, work, path, progress, timeout):
     return nb, Outcome(path, findings=findings)
 
 
-def rerun_chapters(root, paths, timeout, time_only=False):
-    """Execute the chapters `paths` of the book in `root`; store their outputs.
-
-    They run in a copy, so that nothing but the notebooks changes, and a notebook
-    only after all its cells ran. How long it took is recorded beside them.
-    With `time_only` nothing else is. Raises `ChapterError` at the first that fails.
-    """
-    (root / "_build").mkdir(exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix="rerun-", dir=root / "_build"))
-    try:
-        copy_sources(root, work)
-        progress = Progress(len(paths))
-        for path in paths:
-            progress.start(path)
-            nb = _execute(root, work, path, progress, timeout, RECORDING)
-            if not time_only:
-                nbformat.write(bind(normalise(nb), root), root / path)
-            record_duration(root, path, progress.seconds())
-            progress.end()
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _execute(root, work, path, progress, timeout, variables):
-    folder, log = (work / path).parent, _beside(root, path, "log")
-    try:
-        return execute(work / path, folder, log, progress.cell, timeout, variables)
-    except ChapterError as error:
-        progress.end("failed")
-        error.args = (f"{path}, {error}",)
-        raise
-
-
-def _beside(root, path, kind):
-    """The file for what the chapter `path` leaves besides outputs, such as its log."""
-    return root / "_build" / f"{path.stem}.{kind}"
-
-
-def durations(root):
-    """What is recorded: a dict from page name to seconds, cores and date."""
-    path = root / DURATIONS
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
-
-
 def stored_seconds(root):
     """How long each chapter ran where its outputs were recorded: {path: seconds}."""
     recorded = durations(root)
     return {Path(f"{page}.ipynb"): entry["seconds"] for page, entry in recorded.items()}
-
-
-def record_duration(root, path, seconds):
-    """Write down that the chapter `path` of the book in `root` took `seconds`."""
-    recorded = durations(root)
-    recorded[path.with_suffix("").as_posix()] = {
-        "seconds": round(seconds, 1),
-        "cores": len(os.sched_getaffinity(0)),
-        "date": datetime.now(timezone.utc).date().isoformat(),
-    }
-    text = json.dumps(dict(sorted(recorded.items())), indent=1)
-    (root / DURATIONS).write_text(text + "\n", "utf-8")
 
 
 # The commands: each returns an exit status.
@@ -288,19 +178,6 @@ def make(root, arguments):
     return 1 if any(outcome.error for outcome in outcomes) else 0
 
 
-def rerun(root, arguments):
-    paths = [_inside(root, name) for name in arguments.chapters] or chapters(root)
-    rerun_chapters(root, paths, arguments.timeout, arguments.time)
-    return 0
-
-
-def _inside(root, name):
-    path = (root / name).resolve()
-    if not path.is_file() or root not in path.parents or path.suffix != ".ipynb":
-        raise FileNotFoundError(f"{name} is no notebook of this book")
-    return path.relative_to(root)
-
-
 def show(root, arguments):
     work = root / "_build" / "stored"
     copy_sources(root, work)
@@ -313,9 +190,6 @@ COMMANDS = {
     "execute": (
         make, "The book can be read as it is, and the next run goes on.",
         "The book was not made."
-    ),
-    "rerun": (
-        rerun, "Finished chapters are stored.", "This chapter was left as it was."
     ),
     "render": (show, "The book was not rendered.", "The book was not rendered."),
 }  # fmt: skip
@@ -330,10 +204,7 @@ def main(argv=None):
     parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds a cell")
     commands = parser.add_subparsers(dest="command", required=True)
     for name in COMMANDS:
-        command = commands.add_parser(name)
-        if name == "rerun":
-            command.add_argument("chapters", nargs="*", help="default: all in _toc.yml")
-            command.add_argument("--time", action="store_true", help="store no outputs")
+        commands.add_parser(name)
     arguments = parser.parse_args(argv)
     function, stopped, failed = COMMANDS[arguments.command]
     prepare_environment()

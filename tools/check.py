@@ -9,18 +9,21 @@ are named: `make test` runs them.
 
 import argparse
 import ast
+import json
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import made_by
+import notebooks
+from packages import SOURCES
+
 ROOT = Path(__file__).resolve().parents[1]
 #: Folders whose files can be imported, and how their modules begin.
 PLACES = {
-    "d2l_ext": "d2l_ext.", "trainkit": "trainkit.", "bookkit": "bookkit.",
-    "exercisekit": "exercisekit.", "pslaunch": "pslaunch.", "netbox": "netbox.",
-    "benchmarks": "benchmarks.",
+    **{name: f"{name}." for name in SOURCES},
     "tools": "", "_sphinx/ext": "", "tests/helpers": "",
 }  # fmt: skip
 SIDE_BY_SIDE = ("-q", "-x", "-n", "3", "--dist", "loadfile")
@@ -103,6 +106,19 @@ def reached(files, root=ROOT):
     return [level for level in levels if level]
 
 
+def code_changed(file, since="HEAD", root=ROOT):
+    """Whether the code or the outputs of a chapter differ, not its text alone."""
+    said = subprocess.run(["git", "show", f"{since}:{file}"], cwd=root,
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    if said.returncode:  # a new chapter
+        return True
+    new = (root / file).read_text(encoding="utf-8")
+    before, now = ([cell for cell in json.loads(text)["cells"]
+                    if cell["cell_type"] == "code"] for text in (said.stdout, new)
+                   )  # fmt: skip
+    return before != now
+
+
 def fails(*words, seconds=None):
     """Run a program of this environment; whether something is wrong.
 
@@ -148,9 +164,13 @@ def main(argv=None):
         if wrong is None:
             break
         del levels[0]
-    chapters = [file for file in files if file.endswith(".ipynb")]
-    if chapters and fails("pytest", *SIDE_BY_SIDE, *NBVAL, *chapters):
+    ran = [file for file in files if file.endswith(".ipynb")
+           and code_changed(file, args.since)]  # fmt: skip
+    if ran and fails("pytest", *SIDE_BY_SIDE, *NBVAL, *ran):
         return 1
+    stale = made_by.stale(ROOT, notebooks.chapters(ROOT))
+    if stale:
+        print(made_by.report(stale))
     for level in levels:
         print("not run to the end, for time:", *level)
     print(f"checked in {time.monotonic() - begin:.0f} s; `make test` checks the rest")

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import io
 import json
 import os
 import platform
@@ -11,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tokenize
 from importlib import metadata
 from pathlib import Path
 
@@ -26,6 +24,8 @@ from nbclient.exceptions import (
 )
 from sphinx_external_toc.parsing import FileItem, parse_toc_yaml
 
+from packages import SOURCES
+
 #: Seconds after which a cell is given up.
 TIMEOUT = 600
 #: A change of these variables may change what a chapter shows.
@@ -33,27 +33,9 @@ PREFIXES = ("D2L_EXT_", "MXNET_", "OMP_")
 #: They say where findings are written, and whether one that fails is an error: set for
 #: each run, whatever a shell has, and no part of what a chapter shows.
 OF_THE_RUN = ("D2L_EXT_FINDINGS", "D2L_EXT_RECORDING")
-#: Where the code lies that chapters import.
-PACKAGES = (
-    "d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox", "benchmarks",
-)  # fmt: skip
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 #: Metadata that editors write for themselves.
 VOLATILE = ("execution", "ExecuteTime", "collapsed", "scrolled", "vscode")
-#: Run in a chapter's kernel at its end: which files of `PACKAGES` it has loaded.
-ASK_FOR_FILES = f"""
-def _files(packages):
-    import json, sys
-    from importlib.util import find_spec
-    from pathlib import Path
-    root = Path(find_spec("d2l_ext").origin).parents[1]
-    loaded = [m for n, m in list(sys.modules.items()) if n.split(".")[0] in packages]
-    files = {{Path(m.__file__) for m in loaded if getattr(m, "__file__", None)}}
-    names = (f.relative_to(root).as_posix() for f in files)
-    # What a check of an answer prints is compared by nbval.
-    print(json.dumps(sorted(n for n in names if not n.startswith("exercisekit/"))))
-_files({PACKAGES!r})
-"""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -109,8 +91,6 @@ def prepare_environment(environ=os.environ):
 def execute(path, folder, log, on_cell=None, timeout=TIMEOUT, variables=None):
     """Execute the notebook `path` with working folder `folder`; return the notebook.
 
-    Its metadata `made_by` name the files of the library that the kernel had loaded.
-
     The kernel is the Python that runs this: none is registered, and none that a
     reader registered is used. What C code prints goes to the file `log`.
     `on_cell(number, count)` is called before each code cell. `variables`: what the
@@ -138,12 +118,6 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT, variables=None):
             if on_cell:
                 on_cell(code.index(cell_index) + 1, len(code))
 
-    async def executed(cell, cell_index, execute_reply):
-        if cell_index == code[-1] and execute_reply["content"]["status"] == "ok":
-            asked = nbformat.v4.new_code_cell(ASK_FOR_FILES)
-            await client.async_execute_cell(asked, -1, store_history=False)
-            nb.metadata["made_by"] = {"files": json.loads(asked.outputs[0].text)}
-
     specs = KernelSpecManager(kernel_dirs=[])  # leaves the running Python only
     client = NotebookClient(
         nb,
@@ -155,7 +129,6 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT, variables=None):
         # MXNet's log lines belong into the log, not into a cell's output.
         extra_arguments=["--IPKernelApp.capture_fd_output=False"],
         on_notebook_start=begin,
-        on_cell_executed=executed,
         on_cell_start=started,
     )
     try:
@@ -230,48 +203,6 @@ def normalise(nb):
     return nb
 
 
-def bind(nb, root):
-    """Write into `nb`, executed and normalised, what its outputs were made by.
-
-    `made_by.cells`: a digest of each cell's code and outputs, by its id.
-    `made_by.files`: one of the code of each file of the library, below `root`.
-    """
-    made = nb.metadata.setdefault("made_by", {"files": []})
-    made["files"] = {name: code_digest(root / name) for name in made["files"]}
-    made["cells"] = {cell.id: cell_digest(cell) for cell in code_cells(nb)}
-    return nb
-
-
-def cell_digest(cell):
-    """A digest of a code cell and its outputs."""
-    return _digest([cell.source, cell.outputs])
-
-
-def code_digest(path):
-    """A digest of the code in a file, without comments and docstrings; "" for none."""
-    return _digest(_code_of(path.read_text("utf-8"))) if path.is_file() else ""
-
-
-def _digest(content):
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _code_of(source):
-    """The words of the code: all tokens but comments, empty lines and docstrings."""
-    left_out = (tokenize.COMMENT, tokenize.NL)
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    words, begins = [], True  # whether a statement begins here
-    for token in tokens:
-        if token.type in left_out:
-            continue
-        if not (begins and token.type == tokenize.STRING):
-            words.append(tokenize.tok_name[token.type] if token.string.isspace()
-                         or not token.string else token.string)  # fmt: skip
-        begins = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
-    return words
-
-
 def _joined(outputs):
     """Join neighbouring pieces of one stream: where it was cut is chance."""
     joined = []
@@ -291,11 +222,11 @@ def _joined(outputs):
 def surroundings(root):
     """Return a digest of what all chapters depend on.
 
-    That is the code of `PACKAGES`, the installed packages, the
+    That is the code of `SOURCES`, the installed packages, the
     environment variables that MXNet and the library read, and the devices.
     """
     root = Path(root)
-    sources = sorted(path for p in PACKAGES for path in root.glob(f"{p}/**/*.py"))
+    sources = sorted(path for p in SOURCES for path in root.glob(f"{p}/**/*.py"))
     tools = sorted(Path(__file__).parent.glob("*.py"))
     facts = {
         "sources": {str(p.relative_to(root)): p.read_text() for p in sources},

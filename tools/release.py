@@ -2,6 +2,8 @@
 """Pack a release: what a reader runs, from the last commit, and the PDF if it is there.
 
     make release     many-devices-VERSION.zip in _build
+
+There is none while a chapter shows outputs that an older code made.
 """
 
 import re
@@ -9,6 +11,9 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+
+import made_by
+from notebooks import chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 #: What `make book` and `make test` need is all that is tracked, but for these.
@@ -38,7 +43,16 @@ def pack(folder, root=ROOT):
     return target
 
 
-if __name__ == "__main__":
+def main():
+    """Pack a release, and return the exit status."""
+    stale = made_by.stale(ROOT, chapters(ROOT))
+    if stale:
+        print(made_by.report(stale), file=sys.stderr)
+        return 1
     made = pack(ROOT / "_build")
     print(f"{made}: {made.stat().st_size / 1e6:.1f} MB")
-    sys.exit(0 if made.is_file() else 1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

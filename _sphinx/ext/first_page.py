@@ -22,6 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import house
+from made_by import durations
 
 #: A question in emphasis, a short paragraph that is one, or the last sentence of one.
 EMPHASISED = re.compile(r"(\*\*?)(.+?\?)\1", re.DOTALL)
@@ -70,7 +71,7 @@ class BookContents(SphinxDirective):
 
     def run(self):
         root = Path(self.env.srcdir)
-        seconds = json.loads((root / "chapters/durations.json").read_text("utf-8"))
+        seconds = durations(root)
         self.env.note_dependency(str(root / "_toc.yml"))
         shown = []
         for part, pages in parts(root):

@@ -1,101 +1,173 @@
-"""Stored outputs are those of a run, with the code that is there now.
+"""Stored outputs are those of a run, and what says that they are no longer."""
 
-nbval compares what does not change from run to run. The rest, times and pictures, is
-bound to its cell and to the library by digests that `make rerun` writes.
-"""
+import copy
 
-from pathlib import Path
-
-import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from notebook_cells import ROOT, chapters, read
 
-from notebooks import bind, cell_digest, code_cells, code_digest
-
-CODE = '''"""A module."""
-import this  # a comment
-
-
-def f(a):
-    """A docstring."""
-
-    return """a text""" + a
-'''
-
-
-def unbound(nb, root):
-    """What in `nb` is not what a run made, in words."""
-    made = nb.metadata.get("made_by", {"files": {}, "cells": {}})
-    wrong = [
-        f"cell [{cell.execution_count}] {cell.source[:60]!r}"
-        for cell in code_cells(nb)
-        if made["cells"].get(cell.id) != cell_digest(cell)
-    ]
-    files = made["files"].items()
-    return wrong + [name for name, was in files if was != code_digest(root / name)]
+from functions import Library
+from made_by import bind, code, edited
 
 
 @pytest.mark.parametrize("page", chapters())
 def test_a_chapter_shows_what_its_last_run_made(page):
-    wrong = unbound(read(chapters()[page]), ROOT)
+    wrong = edited(read(chapters()[page]))
     assert not wrong, (
-        f"changed since it was run: make rerun CHAPTERS={page}.ipynb\n"
-        + "\n".join(wrong)
+        f"not stored by make rerun CHAPTERS={page}.ipynb FRESH=1\n" + "\n".join(wrong)
     )
 
 
 # Below: what is noticed, on a chapter and a library made here.
 
+LIBRARY = {
+    "__init__": "",
+    "traffic": '''"""A module."""
+from . import sizes
+
+LIMIT = 3
+
+
+def send(x):  # a comment
+    """A docstring."""
+    total = _rounds(x)
+    return total + sizes.shard_sizes(x)
+
+
+def _rounds(x):
+    return LIMIT * x
+
+
+def other(x):
+    return x - 1
+
+
+class Replica:
+    def __init__(self):
+        self._weights = 1
+
+    def update(self):
+        return self._step()
+
+    def _step(self):
+        return self._weights
+
+    def unused(self):
+        return 5
+''',
+    "sizes": "def shard_sizes(n):\n    return [n // 2, n - n // 2]\n",
+}
+CELL = "from d2l_ext import traffic\ntraffic.send(2)\ntraffic.Replica().update()"
+
+
+def digests(tmp_path, cell=CELL, old="", new=""):
+    """Those of a chapter of one cell and of the library, with `new` for `old`."""
+    (tmp_path / "d2l_ext").mkdir(exist_ok=True)
+    for name, text in LIBRARY.items():
+        (tmp_path / f"d2l_ext/{name}.py").write_text(text.replace(old, new))
+    assert not old or any(old in text for text in LIBRARY.values())
+    nb = new_notebook(cells=[new_code_cell(cell.replace(old, new))])
+    return code(nb, Library(tmp_path, ["d2l_ext"]))
+
+
+@pytest.mark.parametrize("old, new", [
+    ("_rounds", "_count"), ("shard_sizes", "sizes_of_shards"), ("_step", "_go"),
+    ("_weights", "_params"), ("total", "both"), ("a comment", "another"),
+    ("A docstring", "Another"), ("A module", "Another"), ("x - 1", "x - 2"),
+    ("return 5", "return 6"), ("\n\n\n", "\n\n"), ("send", "give"),
+])  # fmt: skip
+def test_a_name_a_comment_or_what_a_chapter_does_not_call_makes_none_stale(
+    tmp_path, old, new
+):
+    assert digests(tmp_path) == digests(tmp_path, old=old, new=new)
+
+
+@pytest.mark.parametrize("old, new, module", [
+    ("LIMIT * x", "LIMIT + x", "d2l_ext.traffic"),
+    ("LIMIT = 3", "LIMIT = 4", "d2l_ext.traffic"),
+    ("_rounds(x)\n    return total", "other(x)\n    return total", "d2l_ext.traffic"),
+    ("n // 2, n", "n // 3, n", "d2l_ext.sizes"),
+    ("self._weights = 1", "self._weights = 2", "d2l_ext.traffic"),
+    ("return self._step()", "return self.unused()", "d2l_ext.traffic"),
+    ("LIMIT = 3", "LIMIT = 3\nprint(LIMIT)", "d2l_ext.traffic"),
+])  # fmt: skip
+def test_what_a_chapter_calls_makes_it_stale(tmp_path, old, new, module):
+    before, after = digests(tmp_path), digests(tmp_path, old=old, new=new)
+    assert module in {name for name in after if before.get(name) != after[name]}
+
+
+@pytest.mark.parametrize("cell, is_stale", [
+    (f"# A comment.\n{CELL}", False),
+    (CELL.replace("traffic\n", "traffic as t\n").replace("traffic.", "t."), False),
+    (CELL.replace("send(2)", "send(3)"), True),
+    (CELL.replace("send", "other"), True),
+    (f"{CELL}\n'python -m d2l_ext.sizes'", True),
+])  # fmt: skip
+def test_a_cell_is_its_code(tmp_path, cell, is_stale):
+    assert (digests(tmp_path) != digests(tmp_path, cell)) == is_stale
+
+
+def test_a_module_that_is_run_as_a_command_is_called(tmp_path):
+    named = digests(tmp_path, "run('python -m d2l_ext.sizes')")
+    assert "d2l_ext.sizes" in named
+    assert named != digests(tmp_path, "run('python -m d2l_ext.sizes')", "n // 2", "n")
+
+
+LISTING = """<details>
+<summary>Library source: <code>f</code> in <code>a.py</code></summary>
+
+```python
+def f(x):
+    return _g(x)  # a comment
+```
+
+</details>"""
+
 
 @pytest.fixture
-def bound(tmp_path):
-    (tmp_path / "a.py").write_text(CODE)
-    cell = new_code_cell("1 + 1", execution_count=1)
-    cell.outputs = [new_output("stream", name="stdout", text="2.5 s")]
-    nb = new_notebook(cells=[new_markdown_cell("Text."), cell])
-    nb.metadata["made_by"] = {"files": ["a.py"]}
-    nb = nbformat.from_dict(bind(nb, tmp_path))
-    assert unbound(nb, tmp_path) == []
-    return nb
+def run(tmp_path):
+    """A chapter as a run made it: a time, a picture, a listing of the library."""
+    cells = [new_markdown_cell("Text."), *(
+        new_code_cell(source, execution_count=i + 1, outputs=[output])
+        for i, (source, output) in enumerate([
+            ("time()", new_output("stream", name="stdout", text="2.5 s")),
+            ("plot()", new_output("display_data", {"image/png": "iVBORw0KGgo="})),
+            ("show(f)", new_output("display_data", {"text/markdown": LISTING}))])
+    )]  # fmt: skip
+    nb = bind(new_notebook(cells=cells), Library(tmp_path, ["d2l_ext"]), seconds=2.04)
+    assert edited(nb) == [] and nb.metadata["made_by"]["seconds"] == 2.0
+    return copy.deepcopy(nb)
+
+
+def data(cell, kind, old, new):
+    cell.outputs[0].data[kind] = cell.outputs[0].data[kind].replace(old, new)
 
 
 CHANGES = {
-    "an output changed by hand": (
-        lambda cells: cells[1].outputs[0].update(text="1.5 s"), ["cell [1] '1 + 1'"]),
-    "code that was not run again": (
-        lambda cells: cells[1].update(source="1 + 2"), ["cell [1] '1 + 2'"]),
+    "a time": (lambda cells: cells[1].outputs[0].update(text="1.5 s"), [1]),
+    "a picture": (lambda cells: data(cells[2], "image/png", "G", "H"), [2]),
+    "the code in a listing": (
+        lambda cells: data(cells[3], "text/markdown", "_g(x)", "_g(f)"), [3]),
+    "no name in it, if it is the same everywhere": (
+        lambda cells: data(cells[3], "text/markdown", "_g", "_helper"), []),
+    "no comment in it": (lambda cells: data(cells[3], "text/markdown", "a c", "C"), []),
+    "an output that is gone": (lambda cells: cells[1].update(outputs=[]), [1]),
     "a cell that was never run": (
-        lambda cells: cells.append(new_code_cell("2")), ["cell [None] '2'"]),
-    "no text, which may change": (
-        lambda cells: cells[0].update(source="Another text."), []),
+        lambda cells: cells.append(new_code_cell("2", execution_count=9)), [9]),
+    "no text, which may change": (lambda cells: cells[0].update(source="Other."), []),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("change, found", CHANGES.values(), ids=CHANGES)
-def test_of_a_changed_chapter_is_noticed(bound, tmp_path, change, found):
-    change(bound.cells)
-    assert unbound(bound, tmp_path) == found
+def test_outputs_changed_by_hand_are_noticed(run, change, found):
+    change(run.cells)
+    assert [int(words.split("]")[0][6:]) for words in edited(run)] == found
 
 
-@pytest.mark.parametrize("old, new, is_noticed", [
-    ("+ a", "- a", True),
-    ('"""a text"""', '"""another"""', True),
-    ("    return", "    if a:\n        return", True),
-    ("a comment", "another", False),
-    ("A docstring", "Another", False),
-    ("A module", "Another", False),
-    ("\n\n\n", "\n\n", False),
-])  # fmt: skip
-def test_a_change_of_the_librarys_code_is_noticed(
-    bound, tmp_path, old, new, is_noticed
-):
-    assert old in CODE
-    (tmp_path / "a.py").write_text(CODE.replace(old, new))
-    expected = ["a.py"] if is_noticed else []
-    assert unbound(bound, tmp_path) == expected
-
-
-def test_a_file_that_is_gone_is_noticed(bound, tmp_path):
-    Path(tmp_path / "a.py").unlink()
-    assert unbound(bound, tmp_path) == ["a.py"]
+def test_chapters_are_bound_to_functions_of_this_library():
+    """The way from a name in a cell to what that calls leads through real files."""
+    made = read(chapters()["chapters/data_parallel/allreduce"]).metadata["made_by"]
+    assert {"d2l_ext.data_parallel.traffic", "d2l_ext.data_parallel.minibatch",
+            "bookkit.figures.frame"} <= set(made["code"])  # fmt: skip
+    assert not any(name.startswith("exercisekit") for name in made["code"])
+    assert (ROOT / "d2l_ext/data_parallel/traffic.py").is_file()

@@ -1,5 +1,6 @@
 """`make check` finds the tests that a change can reach, the nearest first."""
 
+import json
 import subprocess
 import time
 
@@ -58,8 +59,33 @@ def ran(monkeypatch):
     monkeypatch.setattr(check, "fails", fails)
     monkeypatch.setattr(check, "contracts", lambda: 0)
     monkeypatch.setattr(check, "changed", lambda since: ["a.py", "chapters/a.ipynb"])
+    monkeypatch.setattr(check, "code_changed", lambda file, since: True)
+    monkeypatch.setattr(check.made_by, "stale", lambda root, paths: {"b.ipynb": ["x"]})
     monkeypatch.setattr(check, "reached", lambda files: [["near"], ["far"]])
     return seen, wrong
+
+
+def test_a_chapter_of_which_only_the_text_was_changed_is_not_run(tmp_path):
+    def write(text, code):
+        cells = [{"cell_type": "markdown", "source": text},
+                 {"cell_type": "code", "source": code, "outputs": []}]  # fmt: skip
+        (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+
+    write("Typo", "1")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
+    write("No typo", "1")
+    assert not check.code_changed("a.ipynb", root=tmp_path)
+    write("No typo", "2")
+    assert check.code_changed("a.ipynb", root=tmp_path)
+    (tmp_path / "new.ipynb").touch()
+    assert check.code_changed("new.ipynb", root=tmp_path)
+
+
+def test_a_stale_chapter_is_named_and_is_no_fault(ran, capsys):
+    assert check.main([]) == 0
+    said = capsys.readouterr().out
+    assert "stale: 1 chapter (make rerun STALE=1)\n  b.ipynb: x changed" in said
 
 
 def test_style_comes_first_then_near_tests_then_far_ones_then_chapters(ran):

@@ -19,6 +19,7 @@ from played_machine import GIT
 import book as tool
 import notebooks
 import outcome
+import rerun
 import sources
 
 
@@ -57,6 +58,10 @@ class Book:
             command, cwd=self.root, check=True, capture_output=True, text=True
         )
         return done.stdout
+
+    def rerun(self, *words):
+        """Store its outputs, without a process."""
+        return rerun.main(["--root", str(self.root), *words])
 
     def call(self, *words):
         """Call the tool for this book, without a process."""
@@ -438,12 +443,12 @@ def test_a_cell_that_ends_its_kernel_or_never_ends_is_named_with_what_is_known(
 def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(make):
     cells = ["# Title", "print(1, flush=True)\nimport sys\nprint(2)", "3"]
     book = make(one=cells, two=["4"])
-    assert book.call("rerun", "chapters/one.ipynb") == 0
+    assert book.rerun("chapters/one.ipynb") == 0
     nb = nbformat.read(book.root / "chapters/one.ipynb", as_version=4)
     assert book.outputs("one") == [["1\n2\n"], ["3"]]
     assert [c.execution_count for c in notebooks.code_cells(nb)] == [1, 2]
     assert [cell.id for cell in nb.cells] == ["cell0", "cell1", "cell2"]
-    assert nb.metadata.pop("made_by")["cells"].keys() == {"cell1", "cell2"}
+    assert nb.metadata.pop("made_by")["outputs"].keys() == {"cell1", "cell2"}
     assert nb.metadata == {
         "kernelspec": {
             "display_name": "Python 3",
@@ -452,26 +457,57 @@ def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(make):
         },
         "language_info": {"name": "python"},
     }
-    assert book.git("status", "--porcelain").splitlines() == [
-        " M chapters/one.ipynb",
-        "?? chapters/durations.json",
+    assert book.git("status", "--porcelain") == " M chapters/one.ipynb\n"
+
+
+def test_rerun_stores_what_is_not_compared_only_with_something_that_is(make):
+    """A time and a picture differ in every run; whoever wants them anew says so."""
+    picture = "import IPython, os\n"
+    picture += "IPython.display.Image(b'\\x89PNG\\r\\n' + os.urandom(9), format='png')"
+    time = ("import time\ntime.time_ns()", ["nbval-ignore-output"])
+    file = make(one=[time, picture, "print('a')"]).root / "chapters/one.ipynb"
+    assert rerun.main(["--root", str(file.parents[1])]) == 0
+    first = file.read_bytes()
+
+    def stored(*words):
+        assert rerun.main(["--root", str(file.parents[1]), *words]) == 0
+        return file.read_bytes()
+
+    assert stored() == first
+    fresh = stored("--fresh")
+    assert fresh != first and stored() == fresh
+    file.write_text(file.read_text().replace('"a\\n"', '"b\\n"'))
+    assert stored() not in (first, fresh)  # an output that is compared
+
+
+def test_rerun_knows_which_chapters_are_stale_and_runs_these(make, capsys):
+    here = "import sys\nsys.path.insert(0, '..')\n"
+    book = make(one=[f"{here}import d2l_ext.a\nd2l_ext.a.f()"], two=["2"])
+    book.write("d2l_ext/a.py", "def f():\n    return 1\n")
+    assert book.rerun() == 0 and book.rerun("--list") == 0
+    two = (book.root / "chapters/two.ipynb").read_bytes()
+    book.write("d2l_ext/a.py", "def f():\n    return 2\n")
+    capsys.readouterr()
+    assert book.rerun("--list") == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "stale: 1 chapter (make rerun STALE=1)",
+        "  chapters/one.ipynb: d2l_ext.a changed",
     ]
+    assert book.rerun("--stale") == 0
+    assert book.outputs("one") == [["2"]]
+    assert (book.root / "chapters/two.ipynb").read_bytes() == two
+    assert book.rerun("--list") == 0
 
-    first = (book.root / "chapters/one.ipynb").read_bytes()
-    tool.rerun_chapters(book.root, [Path("chapters/one.ipynb")], timeout=60)
-    assert (book.root / "chapters/one.ipynb").read_bytes() == first
 
-
-def test_rerun_can_store_nothing_but_the_time(make):
-    book = make(one=["import time\ntime.sleep(0.2)"])
-    assert book.call("rerun", "--time") == 0
-    assert book.git("status", "--porcelain") == "?? chapters/durations.json\n"
-    assert 0.2 <= tool.durations(book.root)["chapters/one"]["seconds"] < 60
+def test_rerun_tells_chapters_that_an_author_records(make):
+    book = make(one=["import os\nos.environ.get('D2L_EXT_RECORDING')"])
+    assert book.rerun() == 0
+    assert book.outputs("one") == [["'1'"]]
 
 
 def test_rerun_leaves_a_chapter_that_fails_as_it_was(make, capsys):
     book = make(one=["print(1)", "undefined"])
-    assert book.call("rerun") == 1
+    assert book.rerun() == 1
     assert "NameError: name 'undefined' is not defined" in capsys.readouterr().err
     assert book.git("status", "--porcelain") == ""
 
@@ -480,7 +516,7 @@ def test_rerun_leaves_a_chapter_that_fails_as_it_was(make, capsys):
 def test_rerun_refuses_what_is_no_chapter(make, tmp_path, name, capsys):
     book = make(one=["1"])
     (tmp_path / "one.ipynb").touch()
-    assert book.call("rerun", name) == 1
+    assert book.rerun(name) == 1
     assert f"{name} is no notebook of this book" in capsys.readouterr().err
 
 

@@ -1,0 +1,137 @@
+"""Stores new outputs in the chapters, as `make rerun` asks for it.
+
+    tools/rerun.py                      run all chapters
+    tools/rerun.py chapters/devices/devices.ipynb    one of them
+    tools/rerun.py --stale              those whose code was changed since
+    tools/rerun.py --list               say which these are; status 1 if there are any
+
+Chapters run one after the other, because they measure times, and in a copy of the
+sources. A finding that does not hold is an error. A chapter is stored if its code, or
+an output that is compared, is not what it was, and else left as it is, since times and
+pictures differ in every run; `--fresh` stores it all the same.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbval.plugin import get_sanitize_patterns
+
+import made_by
+from notebooks import (
+    TIMEOUT,
+    ChapterError,
+    chapters,
+    code_cells,
+    normalise,
+    prepare_environment,
+)
+from running import Progress, run_chapter
+from sources import copy_sources
+
+#: An author's run is stopped by a finding that does not hold: the text would be false.
+RECORDING = {"D2L_EXT_RECORDING": "1", "D2L_EXT_FINDINGS": None}
+SANITIZER = "tests/book/nbval_sanitize.cfg"
+#: What nbval does not compare.
+IGNORED, IMAGES = "nbval-ignore-output", ("image/png", "image/jpeg")
+
+
+def rerun(root, paths, timeout, fresh=False):
+    """Execute the chapters `paths` of the book in `root`; store what has changed.
+
+    They run in a copy, so that nothing but the notebooks changes, and a notebook
+    only after all its cells ran. Raises `ChapterError` at the first that fails.
+    """
+    (root / "_build").mkdir(exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="rerun-", dir=root / "_build"))
+    try:
+        copy_sources(root, work)
+        library = made_by.library(work)
+        progress = Progress(len(paths))
+        for path in paths:
+            progress.start(path)
+            nb = run_chapter(root, work, path, progress, timeout, RECORDING)
+            nb = made_by.bind(normalise(nb), library, progress.seconds())
+            if fresh or compared(nb, root) != compared(read(root / path), root):
+                nbformat.write(nb, root / path)
+                progress.end()
+            else:
+                progress.end(f"{progress.seconds():.1f} s, unchanged")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def compared(nb, root):
+    """What decides whether `nb` is stored anew: its code, and what nbval compares."""
+    config = root / SANITIZER
+    text = config.read_text("utf-8") if config.exists() else ""
+    patterns = get_sanitize_patterns(text)
+
+    def sanitized(text):
+        for regex, replacement in patterns:
+            text = re.sub(regex, replacement, text)
+        return text
+
+    seen = []
+    for cell in code_cells(nb):
+        compares = IGNORED not in cell.metadata.get("tags", ())
+        for output in cell.outputs if compares else ():
+            data = {kind: sanitized(str(value))
+                    for kind, value in output.get("data", {}).items()
+                    if kind not in IMAGES}  # fmt: skip
+            said = [sanitized(output.get(name, ""))
+                    for name in ("name", "text", "ename", "evalue")]  # fmt: skip
+            seen.append((cell.id, data, said))
+    sources = [(cell.id, cell.source, cell.execution_count) for cell in code_cells(nb)]
+    return nb.metadata.get("made_by", {}).get("code"), sources, seen
+
+
+def _inside(root, name):
+    path = (root / name).resolve()
+    if not path.is_file() or root not in path.parents or path.suffix != ".ipynb":
+        raise FileNotFoundError(f"{name} is no notebook of this book")
+    return path.relative_to(root)
+
+
+def main(argv=None):
+    """Do what `argv` says; return the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds a cell")
+    parser.add_argument("--stale", action="store_true", help="only what is stale")
+    parser.add_argument("--fresh", action="store_true", help="store all")
+    parser.add_argument("--list", action="store_true", help="run nothing")
+    parser.add_argument("chapters", nargs="*", help="default: all in _toc.yml")
+    arguments = parser.parse_args(argv)
+    root = arguments.root.resolve()
+    prepare_environment()
+    try:
+        paths = [_inside(root, name) for name in arguments.chapters] or chapters(root)
+        if arguments.stale or arguments.list:
+            found = made_by.stale(root, paths)
+            print(made_by.report(found) if found else "no chapter is stale")
+            if arguments.list:
+                return 1 if found else 0
+            paths = list(found)
+        rerun(root, paths, arguments.timeout, arguments.fresh)
+    except KeyboardInterrupt:
+        print("\nStopped. Finished chapters are stored.", file=sys.stderr)
+        return 130
+    except (ChapterError, FileNotFoundError) as error:
+        print(f"\n{error}\n\nThis chapter was left as it was.", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
