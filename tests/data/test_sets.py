@@ -279,11 +279,6 @@ def test_the_data_card_says_what_scikit_learn_holds(digits):
     assert f"classes of {counts.min()} to {counts.max()} images" in card
 
 
-def test_no_fashion_mnist_mirror_holds_the_release_with_duplicates():
-    """MXNet's mirror does, in another order; its checksums would never hold."""
-    assert not [m for m in data.SETS["fashion_mnist"].mirrors if "mxnet" in m]
-
-
 # ---- Minibatches ----
 
 

@@ -25,16 +25,10 @@ def test_four_rows_on_two_devices_are_two_and_two():
     assert [s.ctx for s in X_shards] == devices
 
 
-def test_what_is_left_over_goes_to_the_first_devices():
-    assert shard_sizes(10, 4) == [3, 3, 2, 2]
-
-
-def test_three_to_one():
+def test_shard_sizes_by_eye():
+    assert shard_sizes(10, 4) == [3, 3, 2, 2]  # what is left over: to the first
     assert shard_sizes(80, 2, [3, 1]) == [60, 20]
-
-
-def test_nobody_gets_nothing():
-    assert shard_sizes(4, 2, [1000, 1]) == [3, 1]
+    assert shard_sizes(4, 2, [1000, 1]) == [3, 1]  # never nothing
 
 
 @given(st.integers(1, 9), st.integers(0, 300))

@@ -128,7 +128,7 @@ print(devices.describe(devices.try_all_devices(2)))
     ran = subprocess.run(
         [sys.executable, "-c", code],
         cwd=Path(__file__).parents[1] / "helpers", capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=600, check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stderr) == (0, "")
     *refusals, described = ran.stdout.splitlines()

@@ -17,7 +17,7 @@ CLEAN = {k: v for k, v in os.environ.items() if k not in SET}
 def run(code, **environ):
     return subprocess.run(
         [sys.executable, "-c", code], env={**CLEAN, **environ},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
 

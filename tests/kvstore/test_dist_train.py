@@ -21,7 +21,7 @@ from d2l_ext.devices import try_all_devices
 from d2l_ext.kvstore.staleness import Tickets, staleness
 
 npx.set_np()
-DEADLINE = 120.0
+DEADLINE = 600.0
 
 
 def examples(n, seed=0):

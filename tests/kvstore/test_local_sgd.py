@@ -24,7 +24,7 @@ def gradient(rank, step, params):
 
 def run(num_workers, steps, local_steps, **outer):
     """Final arrays of each worker, and its `LocalSGD`; workers are threads."""
-    given, barrier = [None] * num_workers, Barrier(num_workers, timeout=20)
+    given, barrier = [None] * num_workers, Barrier(num_workers, timeout=300)
     params = [[numpy.ones(s) for s in SHAPES] for _ in range(num_workers)]
     local = [None] * num_workers
 
@@ -139,7 +139,7 @@ def shifted(kv, shifts, local_steps):
 def test_a_job_moves_the_bytes_of_an_exchange_only_when_it_exchanges(local_steps):
     rng = numpy.random.RandomState(0)
     shifts = [[rng.randn(8, *s).astype("float32") for s in SHAPES] for _ in range(2)]
-    job = launch.call_job(shifted, shifts, local_steps, verbose=2, deadline=90)
+    job = launch.call_job(shifted, shifts, local_steps, verbose=2, deadline=600)
     right, velocity = [numpy.ones(s) for s in SHAPES], [0, 0]
     for i, (a, b) in enumerate(zip(*shifts)):
         for drift in (a + b).reshape(-1, local_steps, *SHAPES[i]).sum(axis=1) / 2:

@@ -100,7 +100,7 @@ def test_four_lengths_take_less_than_a_fifth_more_memory_than_the_longest(k):
         f"print([t.held(lengths, {k}) for lengths in ([20], [20], [20, 15, 11, 8])])"
     )
     ran = subprocess.run([sys.executable, "-c", asked], cwd=Path(__file__).parent,
-                         env=env, timeout=100, capture_output=True, text=True,
+                         env=env, timeout=600, capture_output=True, text=True,
                          check=True)  # fmt: skip
     _, longest, shared = json.loads(ran.stdout)  # the first makes the scratch space
     for alone, together in zip(longest, shared):

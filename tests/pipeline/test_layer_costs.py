@@ -82,17 +82,12 @@ def test_activation_bytes_are_those_of_all_results_of_the_operators():
     assert counted == 4 * T * N * H * (3 * 4 + 4 + 4 + 3 + 1 + 1)
 
 
-def test_every_group_has_a_time_forward_and_backward():
-    costs = measured(network(), rounds=2)
-    assert [c.name for c in costs] == groups(network())
-    assert all(c.forward > 0 and c.backward > 0 and c.crossing > 0 for c in costs)
-
-
 def test_the_first_round_warms_up_and_medians_are_of_the_others(monkeypatch):
     rounds = iter([[1000, 1000, 1000], [3, 30, 300], [1, 10, 100], [2, 20, 200]])
     times = (row for row in rounds for _ in groups(network()))
     monkeypatch.setattr(layer_costs, "_time", lambda *_: next(times))
     costs = measured(network(), rounds=3)
+    assert [c.name for c in costs] == groups(network())
     assert [(c.forward, c.backward, c.crossing) for c in costs] == [(2, 20, 200)] * 4
 
 

@@ -148,10 +148,6 @@ def test_labels_to_ignore_have_no_gradient():
         numpy.testing.assert_allclose(ours[name], grad, rtol=0, atol=2e-6)
 
 
-def test_groups_are_named_in_the_order_of_the_data():
-    assert lstm.groups(2) == ["embed", "layer0", "layer1", "decode"]
-
-
 def test_parameters_are_the_same_for_a_seed_and_keep_to_the_scale():
     symbol, shapes = lstm.lstm_unroll(1, 2, D, H, 7), lstm.input_shapes(1, 2, N, H)
     first, again, other = (

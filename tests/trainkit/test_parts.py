@@ -52,10 +52,10 @@ def test_workers_of_a_ring_write_a_part_each_and_another_number_goes_on(
     flags = ["--save-shards", "--save-prefix", str(tmp_path / "ring")]
     for epochs in (1, 2):
         job = launch.run([*RING, *flags, "--num-epochs", str(epochs), "--resume"],
-                         num_workers=2, deadline=60)  # fmt: skip
+                         num_workers=2, deadline=600)  # fmt: skip
         assert job.returncode == 0, job.cause
     file = ["--save-prefix", str(tmp_path / "file"), "--num-epochs"]
-    one = launch.run([*RING, *file, "2"], num_workers=2, deadline=60)
+    one = launch.run([*RING, *file, "2"], num_workers=2, deadline=600)
     assert one.returncode == 0
     assert_bit_equal(state(tmp_path / "ring")[0], last(tmp_path / "file")[0])
     assert run(*SMALL, *THREE, *flags, "--num-epochs", 3, "--resume")[0] == 0
@@ -67,12 +67,12 @@ def test_a_worker_of_a_ring_is_killed_and_the_job_ends_with_the_bits_of_another(
     nothing_left, tmp_path  # noqa: F811
 ):  # fmt: skip
     command = [*RING, "--num-epochs", "40", "--save-shards", "--save-prefix"]
-    assert launch.run([*command, tmp_path / "whole"], deadline=60).returncode == 0
+    assert launch.run([*command, tmp_path / "whole"], deadline=600).returncode == 0
     rank, cut = random.randrange(2), Parts(tmp_path / "cut")
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(launch.run, [*command, tmp_path / "cut"], deadline=60,
+        future = pool.submit(launch.run, [*command, tmp_path / "cut"], deadline=600,
                              max_restarts=1)  # fmt: skip
-        wait_for(lambda: max(cut.files.steps(), default=0) > 3, 30)
+        wait_for(lambda: max(cut.files.steps(), default=0) > 3, 300)
         time.sleep(random.random() / 5)
         os.kill(nodes_of(nothing_left)["worker", rank], signal.SIGKILL)
         job = future.result()

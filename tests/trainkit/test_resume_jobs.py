@@ -23,7 +23,7 @@ STEPS = ["--num-epochs", "12", "--save-every", "4", "--disp-batches", "1"]
 
 def job(prefix, *lose):
     """The story of a job of two workers and a server that loses these processes."""
-    words = ["-n", 2, "-s", 1, "--deadline", 90, "--max-restarts", 2, *TRAIN, *STEPS]
+    words = ["-n", 2, "-s", 1, "--deadline", 600, "--max-restarts", 2, *TRAIN, *STEPS]
     return story.run(story.Local(), [*words, "--save-prefix", prefix], lose)
 
 
