@@ -263,23 +263,26 @@ def stop_at(monkeypatch):
     return arrange
 
 
+#: Flags of runs that are stopped, each after one of three steps: within an epoch, at its
+#: end, in the next.
+STOPPED = [
+    ((), 2), ((), 4), ((), 7),
+    ((*TWO, "--kv-store", "local", "--network", "lenet", "--num-examples", 80,
+      "--batch-size", 16), 4),
+    ((*TWO, "--kv-store", "device", "--optimizer", "adam", "--lr", 0.01), 2),
+    ((*TWO, "--kv-store", "none", "--optimizer", "adam", "--lr", 0.01), 7),
+    ((*TWO, "--optimizer", "nag", "--lr-step-epochs", "1"), 4),
+    ((*TWO, "--optimizer", "nag", "--lr-step-epochs", "1"), 7),
+    ((*TWO, "--network", "dropout", "--mom", 0), 2),
+    (("--network", "dropout", "--optimizer", "rmsprop", "--lr", 0.001), 7),
+    (("--optimizer", "signum", "--lr", 0.001), 2),
+    (("--optimizer", "adagrad",), 7),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "flags",
-    [
-        (),
-        (*TWO, "--kv-store", "local", "--network", "lenet", "--num-examples", 80,
-         "--batch-size", 16),
-        (*TWO, "--kv-store", "device", "--optimizer", "adam", "--lr", 0.01),
-        (*TWO, "--kv-store", "none", "--optimizer", "adam", "--lr", 0.01),
-        (*TWO, "--optimizer", "nag", "--lr-step-epochs", "1"),
-        (*TWO, "--network", "dropout", "--mom", 0),
-        ("--network", "dropout", "--optimizer", "rmsprop", "--lr", 0.001),
-        ("--optimizer", "signum", "--lr", 0.001),
-        ("--optimizer", "adagrad",),
-    ],
-    ids=lambda flags: " ".join(map(str, flags)) or "defaults",
-)  # fmt: skip
-@pytest.mark.parametrize("step", [2, 4, 7])  # within an epoch, at its end, in the next
+    "flags, step", STOPPED, ids=[" ".join(map(str, [*f, at])) for f, at in STOPPED]
+)
 def test_a_run_that_was_stopped_ends_with_the_same_bits(
     run, tmp_path, monkeypatch, stop_at, flags, step
 ):
