@@ -281,8 +281,9 @@ STOPPED = [
 
 
 @pytest.mark.parametrize(
-    "flags, step", STOPPED, ids=[" ".join(map(str, [*f, at])) for f, at in STOPPED]
-)
+    "flags, step", STOPPED,
+    ids=[" ".join(map(str, [*flags, at])) for flags, at in STOPPED],
+)  # fmt: skip
 def test_a_run_that_was_stopped_ends_with_the_same_bits(
     run, tmp_path, monkeypatch, stop_at, flags, step
 ):
