@@ -263,8 +263,8 @@ def stop_at(monkeypatch):
     return arrange
 
 
-#: Flags of runs that are stopped, each after one of three steps: within an epoch, at its
-#: end, in the next.
+#: Flags of runs, and the step after which each is stopped: 2 is within an epoch, 4 at
+#: its end, 7 in the next.
 STOPPED = [
     ((), 2), ((), 4), ((), 7),
     ((*TWO, "--kv-store", "local", "--network", "lenet", "--num-examples", 80,
