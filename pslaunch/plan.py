@@ -28,7 +28,7 @@ class Settings:
     env_worker: dict = None
     env_server: dict = None
     env_scheduler: dict = None
-    deadline: float = 60.0
+    deadline: float = 900.0
     log_dir: str = None
     stream: bool = False
     attempts: int = 3

@@ -25,13 +25,14 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
     `command`: a list of strings; no shell reads it. `num_servers`: servers; they and
     the scheduler run MXNet's own code. `env`: variables for all, as a dict;
     `env_worker`, `env_server`, `env_scheduler`: for a role. `deadline`: seconds for
-    everything, None for no limit. `log_dir`: a folder for the logs; default one that
-    is removed with the job. `stream`: also print every line on standard output,
-    with its process in front. `attempts`, `ready_timeout`: how often the job may be
-    started, when its nodes all listen and have not found each other after so many
-    seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2. `max_restarts`: how often a job
-    that failed is started again; the variable `D2L_EXT_START` tells its processes
-    which start it is, from 1. `check`: raise `LaunchError` when the job failed.
+    everything, None for no limit; default 900, which no slow machine meets. `log_dir`:
+    a folder for the logs; default one that is removed with the job. `stream`: also
+    print every line on standard output, with its process in front. `attempts`,
+    `ready_timeout`: how often the job may be started, when its nodes all listen and
+    have not found each other after so many seconds. `verbose`: `PS_VERBOSE` of all, 0
+    to 2. `max_restarts`: how often a job that failed is started again; the variable
+    `D2L_EXT_START` tells its processes which start it is, from 1. `check`: raise
+    `LaunchError` when the job failed.
 
     `launcher`: default 'ssh' with `hosts`, else 'local'. `hosts`: the path of a hosts
     file, or a list of its lines; servers and workers are placed on them in turn.
