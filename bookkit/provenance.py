@@ -10,11 +10,6 @@ from pathlib import Path
 
 from d2l_ext.runtime import SETTINGS, cores
 
-#: What a chapter's figures come from.
-PACKAGES = (
-    "d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox", "benchmarks",
-)  # fmt: skip
-
 
 class Provenance(dict):
     """What `provenance()` returns: a `dict` that prints as one line of text."""
@@ -42,9 +37,12 @@ def provenance():
     """
     import mxnet
 
+    root = Path(__file__).resolve().parents[1]
+    # What figures come from; in a folder that pip fills, git knows nothing anyway.
+    packages = [path.parent.name for path in root.glob("*/__init__.py")]
     return Provenance({
         "date": datetime.now(timezone.utc).date().isoformat(),
-        "commit": commit(Path(__file__).resolve().parents[1], *PACKAGES),
+        "commit": commit(root, "benchmarks", *packages),
         "mxnet": mxnet.__version__,
         "python": platform.python_version(),
         "processor": _processor(),

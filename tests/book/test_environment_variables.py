@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from notebook_cells import ROOT, chapters, read
 
+from packages import PACKAGES
+
 PAGE = ROOT / "reference/environment_variables.md"
 NAME = r"(?:DMLC|PS|MXNET|OMP|D2L_EXT|MALLOC|GLIBC|XDG|NCCL|CUDA)_[A-Z0-9_]+"
 MXNET_READS = re.compile(r"(?:DMLC|PS|MXNET)_")
@@ -43,9 +45,8 @@ def named():
 
 def sources():
     """The code that readers run."""
-    folders = ("d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox",
-               "benchmarks/*")  # fmt: skip
-    return [path for each in folders for path in ROOT.glob(f"{each}/**/*.py")]
+    own = [path for each in PACKAGES for path in ROOT.glob(f"{each}/**/*.py")]
+    return [*own, *ROOT.glob("benchmarks/*/**/*.py")]
 
 
 @cache

@@ -14,13 +14,11 @@ from docutils import nodes, utils
 from notebook_cells import ROOT, chapters
 from sphinx import addnodes
 
+from packages import PACKAGES
+
 #: Words in the names of modules and classes that mean what they mean everywhere:
 #: English, and computers in general.
 PLAIN = (ROOT / "tests/book/plain_words.txt").read_text(encoding="utf-8").split()
-
-
-#: Whose names are explained.
-PACKAGES = ("d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox")
 
 
 #: Files of exercises have their names.

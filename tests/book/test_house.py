@@ -9,8 +9,8 @@ import pytest
 from notebook_cells import ROOT, chapters, code_cells, read
 
 import house
+from packages import PACKAGES
 
-PACKAGES = ("d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox")
 TITLES = house.titles()
 #: The first half of a title is enough in a docstring.
 SHORT = {title.partition(":")[0]: title for title in TITLES}

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from packages import PACKAGES
+
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("d2l_ext", "trainkit", "bookkit", "exercisekit", "pslaunch", "netbox")
 BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
 #: Every module is asked where it comes from: the checkout may be installed as well.
 FROM_THE_WHEEL = """
