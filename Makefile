@@ -80,6 +80,9 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 check: venv  ## at every change: style, imports, and the tests that it can reach
 	@$(RUN) tools/check.py $(ARGS)
 
+chapter: venv  ## the skeleton of a new one: PART=data_parallel NAME=gossip, and LESSON=1
+	@$(RUN) tools/new_chapter.py $(PART) $(NAME) $(if $(LESSON),--lesson)
+
 rerun: venv  ## store what changes in outputs: CHAPTERS=chapters/….ipynb, or STALE=1; FRESH=1: all
 	@$(RUN) tools/rerun.py $(if $(STALE),--stale) $(if $(FRESH),--fresh) $(CHAPTERS)
 
