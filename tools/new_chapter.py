@@ -71,8 +71,8 @@ EXERCISES = '''"""Exercises of the chapter *TITLE {name}*."""
 from ..question import Question
 
 QUESTIONS = {{
-    1: Question(2, {{1: "WHAT a usual mistake suggests."}}),
-    2: Question(2, {{0: "WHAT another one suggests."}}),
+    1: Question("the number", 2, [(1, "WHAT a usual mistake suggests.")]),
+    2: Question("the number", 2, [(0, "WHAT another one suggests.")]),
 }}
 '''
 LESSON = '''"""WHAT this file teaches."""
@@ -144,7 +144,7 @@ def write(root, part, name, lesson):
     if lesson:
         texts[root / f"d2l_ext/{part}/{name}.py"] = LESSON
         texts[root / f"tests/{part}/test_{name}.py"] = TEST
-    for path, text in texts.items():
+    for path in texts:
         if path.exists():
             raise ValueError(f"{path.relative_to(root)} is there already")
     for path, text in texts.items():

@@ -84,7 +84,8 @@ def compared(nb, root):
     for cell in code_cells(nb):
         compares = IGNORED not in cell.metadata.get("tags", ())
         for output in cell.outputs if compares else ():
-            data = {kind: sanitized(str(value))
+            # A listing of the library is stored with its comments of today.
+            data = {kind: value if kind == "text/markdown" else sanitized(str(value))
                     for kind, value in output.get("data", {}).items()
                     if kind not in IMAGES}  # fmt: skip
             said = [sanitized(output.get(name, ""))

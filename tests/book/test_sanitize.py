@@ -25,6 +25,8 @@ EXAMPLES = [
     ("gpu/1 worked", "device/1 worked"),
     ("cpu(0) (profile: no GPU found)", "device(0) (profile)"),
     ("<Block at 0x7f3a2c1d9e50>", "<Block at 0xADDRESS>"),
+    ("<summary>Library source: f</summary>\n# a comment\n</details>\nb",
+     "<summary>Library source</summary></details>\nb"),
     ("Source: recorded on 2026-11-21\nb", "Source: (measured or recorded)\nb"),
 ]
 
