@@ -1,65 +1,15 @@
-"""The glossary has the terms of the library's names; pages link to what they use.
+"""The glossary has each term once; pages link to what they use.
 
 That it has every bold term of the chapters is a rule in `rules_learning`.
 """
 
-import ast
-import re
 from types import SimpleNamespace
 
 import glossary  # it finds the extensions
 import glossary_terms as ext
 import pytest
 from docutils import nodes, utils
-from notebook_cells import ROOT, chapters
 from sphinx import addnodes
-
-from packages import PACKAGES
-
-#: Words in the names of modules and classes that mean what they mean everywhere:
-#: English, and computers in general.
-PLAIN = (ROOT / "tests/book/plain_words.txt").read_text(encoding="utf-8").split()
-
-
-#: Files of exercises have their names.
-CHAPTERS = {path.stem for path in chapters().values()}
-
-
-def library_words():
-    """Words in the names of public modules and classes, and where each occurs."""
-    found = {}
-    for path in [path for p in PACKAGES for path in sorted((ROOT / p).rglob("*.py"))]:
-        module = path.relative_to(ROOT).with_suffix("")
-        classes = [
-            node.name
-            for node in ast.parse(path.read_text(encoding="utf-8")).body
-            if isinstance(node, ast.ClassDef)
-        ]
-        for name in [*module.parts[1:], *classes]:
-            is_chapters = module.parts[0] == "exercisekit" and name in CHAPTERS
-            if not name.startswith("_") and not is_chapters:
-                for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name):
-                    found.setdefault(glossary.stem(word), f"{module}: {name}")
-    return found
-
-
-def test_every_word_in_the_librarys_names_is_explained_or_plain():
-    terms = [glossary.stem(term).split() for term in glossary.terms()]
-    explained = {word for term in terms for word in [*term, "".join(term)]}
-    plain = {glossary.stem(word) for word in PLAIN}
-    unknown = {w: at for w, at in library_words().items() if w not in explained | plain}
-    assert not unknown
-    assert not plain - set(library_words()), "words that no name has any more"
-
-
-def test_the_two_meanings_of_layerwise_are_told_apart():
-    text = (ROOT / "reference/glossary.md").read_text(encoding="utf-8")
-    entry = text.split("\nlayer-wise\n")[1].split("\n\n")[0]
-    first, second = entry.split(";")
-    assert "layerwise" in first and "inside the layers" in first
-    assert "tensor parallelism" in first and glossary.defines("tensor parallelism")
-    assert "layer-wise" in second and "whole layers" in second
-    assert "network partitioning" in second and glossary.defines("network partitioning")
 
 
 def test_no_term_is_listed_twice():

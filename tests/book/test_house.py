@@ -21,15 +21,6 @@ DEVELOPED = re.compile(r"Developed in the chapter \*(.+?)\*")
 FILES = [(part, *row) for part in house.PARTS for row in house.rows(part)[1]]
 
 
-def lines(*patterns):
-    """How many lines the files have that match `patterns`, together."""
-    return sum(
-        len(path.read_text(encoding="utf-8").splitlines())
-        for pattern in patterns
-        for path in ROOT.glob(pattern)
-    )
-
-
 def test_no_module_imports_itself_by_a_detour():
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     direct = {m: graph.find_modules_directly_imported_by(m) for m in graph.modules}
@@ -99,18 +90,3 @@ def test_a_chapter_in_which_something_was_developed_names_it(path, name, title):
 def test_the_root_holds_what_a_reader_looks_for_there():
     pages = {path.name for path in ROOT.glob("*.md")}
     assert pages == {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "intro.md"}
-    modules = list((ROOT / "d2l_ext").glob("*.py"))
-    assert len(modules) <= 10, "a file belongs into the folder of its part"
-
-
-def test_the_packages_are_small():
-    assert len(list((ROOT / "d2l_ext").rglob("*.py"))) <= 70
-    assert lines("d2l_ext/**/*.py") <= 9500
-    assert lines("trainkit/**/*.py") <= 1800
-    assert lines("pslaunch/**/*.py") <= 3600
-    assert lines("netbox/**/*.py") <= 1100
-    assert lines(*(f"bookkit/**/*.{end}" for end in ("py", "js", "css"))) <= 4450
-    # They grow with the exercises; a file holds those of a chapter.
-    assert lines("exercisekit/**/*.py") <= 6650
-    each = [path.relative_to(ROOT) for path in ROOT.glob("exercisekit/**/*.py")]
-    assert max(lines(str(path)) for path in each) <= 400
