@@ -31,7 +31,7 @@ OPENING = """# TITLE {name}
 
 **After this chapter you can** SAY AND DO WHAT.
 
-**You need** WHICH CHAPTERS. It runs in less than half a minute."""
+**You need** WHICH CHAPTERS. It runs in less than twenty seconds."""
 IMPORTS = """import d2l_ext  # first: it prepares MXNet's engine
 
 from mxnet import np, npx
