@@ -256,3 +256,19 @@ def test_states_are_what_an_optimizer_of_mxnet_holds(optimizer, half_precision):
     expected = sum(states(100_000, optimizer, half_precision).values())
     assert abs(memory.held["cpu/0"] / expected - 1) < 0.001
     assert expected == 100_000 * {"sgd": 8, "momentum": 12, "adam": 16}[optimizer]
+
+
+@pytest.mark.parametrize("shard", STAGES)
+def test_a_step_divides_by_the_number_given_and_splits_by_the_loads(shard):
+    X, y = minibatch((4, 5), 6, "float64")
+    layers, moved, first = network((4, 5), "float64"), [], []
+    start = layers[0][1][0]
+    for how in ({}, {"n": 12}, {"work_load_list": [2, 1]}):
+        shards = Shards(layers, try_all_devices(2), shard, "sgd")
+        losses = shards.train_batch(X, y, squares, **how)
+        moved.append(shards.pack()["param.0"] - start)
+        first.append(float(losses[0]))
+    assert numpy.allclose(moved[1], moved[0] / 2, rtol=1e-9, atol=0)
+    assert numpy.allclose(moved[2], moved[0], rtol=1e-9, atol=1e-15)
+    assert abs(moved[0]).max() > 1e-4
+    assert first[2] > first[0] == first[1]  # of four examples, and of three
