@@ -34,7 +34,7 @@ TESTS_BESIDE = $(if $(SIDE_BY_SIDE),-n 4 --dist loadfile --no-loadscope-reorder)
 RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
-.PHONY: help book html test check rerun stale chapter stress bench bench-pipeline bench-peers lint-workflows
+.PHONY: help book html test check rerun stale chapter stress result bench bench-pipeline bench-peers lint-workflows
 .PHONY: pdf release course slides a11y box map lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
@@ -101,10 +101,13 @@ stress: venv  ## 200 jobs of the launcher, 120 with a killed or stopped process,
 	@$(RUN) tests/helpers/stress_ring.py 30
 
 bench: venv  ## measure two devices against one (options: ARGS=…)
-	@$(RUN) benchmarks/data_parallel.py $(ARGS)
+	@$(RUN) -m benchmarks.data_parallel.lenet $(ARGS)
 
 bench-pipeline: venv  ## measure the LSTM on one device and as a pipeline on two
-	@$(RUN) benchmarks/pipeline.py $(ARGS)
+	@$(RUN) -m benchmarks.pipeline.lstm_pipeline $(ARGS)
+
+result: venv  ## measure anew what the book quotes as NAME=seldom_10, and store it
+	@$(RUN) -m bookkit.stored $(NAME)
 
 bench-peers:  ## PyTorch and JAX in .venv-bench, for the comparison (Python 3.11)
 	@python3.11 -m venv .venv-bench

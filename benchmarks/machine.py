@@ -1,15 +1,14 @@
 """The machine: which cores to use, whether they are free, and what it is."""
 
 import os
-import platform
-from datetime import datetime, timezone
+import sys
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from time import perf_counter, sleep
 
-from measure import paired_ratios
-
-from bookkit import provenance
+from .measure import paired_ratios
+from .worker import Worker
 
 #: Cores that other work may keep busy, of all, before a result carries a warning.
 BUSY = 0.05
@@ -103,6 +102,39 @@ def quietness(start_spinner, seconds=1.0):
             "warnings": warnings}  # fmt: skip
 
 
+@contextmanager
+def watched():
+    """What else the machine does, before the body and while it runs.
+
+        with machine.watched() as quiet:
+            …
+
+    `quiet` is what `quietness` returns; at the end it has `cores_busy_by_others`,
+    `cores_stolen` and the warnings about the run itself, too. Nothing should have been
+    started before.
+    """
+    quiet = quietness(_start_spinner)
+    print(*warning_lines(quiet["warnings"]), sep="\n", file=sys.stderr)
+    clock, own = CpuClock(), own_core_seconds()
+    yield quiet
+    others = clock.cores_busy(own_core_seconds() - own)
+    stolen = clock.cores_stolen()
+    quiet.update(cores_busy_by_others=others, cores_stolen=stolen)
+    quiet["warnings"] += run_warnings(others, stolen)
+
+
+def _start_spinner():
+    return Worker([sys.executable, "-m", "benchmarks.spin"], cores(2))
+
+
+def warning_lines(warnings):
+    """Lines that say why the figures are not to be trusted; none if they are."""
+    if not warnings:
+        return []
+    return ["", f"WARNING: not a quiet machine: {'; '.join(warnings)}.",
+            "Do not quote these figures."]
+
+
 def run_warnings(others, stolen):
     """Warnings about the run itself. `others`, `stolen`: cores, or None."""
     warnings = []
@@ -117,22 +149,6 @@ def own_core_seconds():
     """Core-seconds of this process and of all children that have ended."""
     t = os.times()
     return t.user + t.system + t.children_user + t.children_system
-
-
-def commit(folder):
-    """`{"describe", "dirty"}` of the checkout that `folder` lies in; None outside."""
-    text = provenance.commit(folder)
-    return {"describe": text, "dirty": text and text.endswith("-dirty")}
-
-
-def now():
-    """The present time, UTC, to the second, as ISO 8601."""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
-
-
-def system():
-    """Name of the operating system and the architecture."""
-    return f"{platform.system()} {platform.release()} {platform.machine()}"
 
 
 def _cpu_seconds():

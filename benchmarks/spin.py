@@ -2,7 +2,7 @@
 
 import sys
 
-from worker import serve
+from .worker import serve
 
 
 class Spin:

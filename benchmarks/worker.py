@@ -14,8 +14,10 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 
+ROOT = Path(__file__).resolve().parents[1]
 #: Settings of the caller's shell that would change what is measured.
 FOREIGN = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "ONEDNN_", "DNNL_",
            "MXNET_", "D2L_EXT_", "XLA_", "JAX_", "TORCH_", "NPROC",
@@ -43,6 +45,7 @@ class Worker:
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                     stderr=self._errors, env={**inherited, **(environ or {})},
+                    cwd=ROOT,  # so that `python -m benchmarks.…` is this checkout's
                     start_new_session=True,  # so that `close` ends its children too
                 )  # fmt: skip
         except OSError as error:

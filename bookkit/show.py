@@ -24,8 +24,8 @@ def show(*objects):
 def show_from(module, *names):
     """The same for a module that cannot be imported here, read from its file.
 
-    `module`: as in `"benchmarks.rosetta.torch_steps"`, which needs PyTorch. Raises
-    `ValueError` for a name that the module does not define.
+    `module`: as in `"benchmarks.scale.rosetta.torch_steps"`, which needs PyTorch.
+    Raises `ValueError` for a name that the module does not define.
     """
     text = Path(find_spec(module).origin).read_text(encoding="utf-8")
     defined = {getattr(node, "name", None): node for node in ast.parse(text).body}

@@ -1,39 +1,80 @@
 """Results of runs that not every machine can do: measured here, or read from a file.
 
     python -m bookkit.stored                        what is stored, and from where
-    python -m bookkit.stored loss                   measure `loss` anew, and store it
-    python -m bookkit.stored loss module:function   the same, for a new name
+    python -m bookkit.stored seldom_10              measure it anew, and store it
+    python -m bookkit.stored seldom_10 module:function      the same, for a new name
+    python -m bookkit.stored --stale                what was measured by other code
+
+`make result NAME=seldom_10` is the second of them.
 """
 
 import argparse
+import ast
 import hashlib
 import importlib
+import inspect
 import json
 import os
+import platform
 import sys
 import time
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
+from types import ModuleType
 
-#: Where the chapters keep them: in the checkout that holds this library, or, for one
-#: that is installed elsewhere, beside the chapter that runs.
-FOLDER = Path(__file__).resolve().parents[1] / "chapters" / "results"
+#: Where they are: in the checkout that holds this library, or, for one that is
+#: installed elsewhere, in the checkout whose chapter runs.
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 if not FOLDER.is_dir():
-    FOLDER = Path("../results")
+    FOLDER = Path("../../benchmarks/results")
 #: Set to 1 to read stored results even where they could be measured.
 ONLY_STORED = "D2L_EXT_STORED"
 BOX = "in a cluster in a box on this machine"
 
 
+@dataclass
+class Record:
+    """A result and its origin: what a file of `FOLDER` holds.
+
+    `what`: a line that says what was measured. `measure`: by which function, as
+    MODULE:FUNCTION, called with `args` and `options`. `date`: when it ended, in UTC.
+    `machine`: its `processor`, `cores` and `system`. `versions`: of Python and of
+    packages; none for those in requirements/locks/cpu.txt. `seconds`: how long it took,
+    None where nobody looked. `data`: what the function returned. `code`: a digest of
+    the function, and `digest` one of the result, which an edit by hand makes wrong.
+    """
+
+    what: str
+    measure: str
+    date: str
+    commit: str
+    machine: dict
+    versions: dict
+    seconds: float
+    data: object
+    args: list = field(default_factory=list)
+    options: dict = field(default_factory=dict)
+    code: str = ""
+    digest: str = ""
+
+    def origin(self):
+        """When and where it was measured, in a few words."""
+        return (
+            f"{self.date[:10]} at commit {self.commit}, "
+            f"{self.machine['processor']}, {self.machine['cores']} cores"
+        )
+
+
 def result(name, measure, *args, why_not=None, folder=None, where=BOX):
     """What `measure(*args)` returns if it can run here, else the stored `name`.
 
-        rows = stored.result("loss", networks.loss_series)
+        rows = stored.result("networks_live", trials.live)
 
     `measure`: a function whose result is made of numbers, texts, lists and dicts; it
     is returned as JSON gives it back, so that both ways have the same types.
     `why_not`: a function that returns None where `measure` can run, else a sentence;
-    default `netbox.why_not`. `folder`: default `chapters/results`. `where`: ends
+    default `netbox.why_not`. `folder`: default `benchmarks/results`. `where`: ends
     the line that is printed when it was measured.
 
     Prints one line: where the result comes from. Nothing is written.
@@ -56,19 +97,13 @@ def recorded(name, reason="too long for a chapter", folder=None):
 def several(names, reason="too long for a chapter", folder=None):
     """The stored results `names`, a list; prints each place that they are from once."""
     records = [read(name, folder) for name in names]
-    for line in dict.fromkeys(map(_origin, records)):
+    for line in dict.fromkeys(record.origin() for record in records):
         print(f"Source: recorded on {line} ({reason})")
-    return [record["result"] for record in records]
+    return [record.data for record in records]
 
 
-def _origin(record):
-    machine = record["machine"]
-    return (f"{record['date'][:10]} at commit {record['commit']}, "
-            f"{machine['processor']}, {machine['cores']} cores")  # fmt: skip
-
-
-def record(name, measure, *args, folder=None):
-    """Measure, store the result with its origin under `name`; return the record.
+def record(name, measure, *args, folder=None, **options):
+    """Measure, store the result with its origin under `name`; return the `Record`.
 
     `measure` must be a function of a module, so that a later run can find it.
     Raises `ValueError` when it is not. A file of that name is replaced at the end.
@@ -79,46 +114,134 @@ def record(name, measure, *args, folder=None):
     from .provenance import provenance
 
     here, begin = provenance(), time.monotonic()
-    machine = {key: here[key] for key in ("processor", "cores", "python", "mxnet")}
-    kept = {
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "commit": here["commit"],
-        "machine": {**machine, "system": f"{os.uname().sysname} {os.uname().release}"},
-        "measure": home,
-        "args": list(args),
-        "command": f"python -m bookkit.stored {name}",
-        "result": measure(*args),
-        "seconds": round(time.monotonic() - begin, 1),
-    }
-    kept = json.loads(json.dumps(kept))
-    kept["digest"] = digest(kept)
-    path, text = _path(name, folder), json.dumps(kept, indent=1) + "\n"
+    data = json.loads(json.dumps(measure(*args, **options)))
+    kept = Record(
+        what=summary(measure),
+        measure=home,
+        args=list(args),
+        options=options,
+        date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        commit=here["commit"],
+        machine={
+            "processor": here["processor"],
+            "cores": here["cores"],
+            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        },
+        versions={"MXNet": here["mxnet"], "Python": here["python"]},
+        seconds=round(time.monotonic() - begin, 1),
+        data=data,
+        code=code_digest(measure),
+    )
+    write(name, kept, folder)
+    return read(name, folder)
+
+
+def write(name, record, folder=None):
+    """Store `record` under `name`, with its digest."""
+    record.digest = digest(record)
+    path = _path(name, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".new").write_text(text, encoding="utf-8")
+    path.with_suffix(".new").write_text(_text(asdict(record)) + "\n", encoding="utf-8")
     path.with_suffix(".new").replace(path)
-    return json.loads(text)
 
 
 def read(name, folder=None):
-    """The record of `name`, as `record` made it: a dictionary."""
+    """The `Record` of `name`."""
     path = _path(name, folder)
     if not path.is_file():
         raise FileNotFoundError(
             f"there is no stored result {name!r} in {path.parent}; where it can be "
             f"measured, `python -m bookkit.stored {name} MODULE:FUNCTION` stores it"
         )
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def digest(record):
-    """Binds a result to what measured it: of the file's text, a change is noticed."""
-    bound = [record[key] for key in ("measure", "args", "result", "seconds")]
-    return hashlib.sha256(json.dumps(bound, sort_keys=True).encode()).hexdigest()[:16]
+    return Record(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def names(folder=None):
     """The names of all stored results."""
     return sorted(path.stem for path in Path(folder or FOLDER).glob("*.json"))
+
+
+def digest(record):
+    """A digest of a result and its origin: an edit of the file by hand is noticed."""
+    bound = {key: value for key, value in asdict(record).items() if key != "digest"}
+    return _digest(json.dumps(bound, sort_keys=True))
+
+
+def stale(folder=None):
+    """The names of the results whose function has changed since, or has gone."""
+    found = {name: read(name, folder) for name in names(folder)}
+    return [name for name, record in found.items()
+            if code_digest(_find(record.measure)) != record.code]
+
+
+def code_digest(function):
+    """A digest of `function` and of what it uses of its own package; "" for None.
+
+    Comments, docstrings and the form of the text do not count.
+    """
+    if function is None:
+        return ""
+    begin, seen, left = function.__module__.split(".")[0], {}, [function]
+    while left:
+        used = left.pop()
+        key = f"{used.__module__}.{used.__qualname__}"
+        if key in seen:
+            continue
+        tree = ast.parse(inspect.cleandoc(f"\n{inspect.getsource(used)}"))
+        seen[key] = _code(tree)
+        scope, words = vars(sys.modules[used.__module__]), _words(tree)
+        modules = [value for word, value in scope.items()
+                   if word in words and isinstance(value, ModuleType)
+                   and value.__name__.split(".")[0] == begin]
+        for space in [scope, *map(vars, modules)]:
+            for word in words & space.keys():
+                value = space[word]
+                if isinstance(value, (int, float, str, tuple)):
+                    seen[f"{space['__name__']}.{word}"] = repr(value)
+                elif (inspect.isfunction(value) or inspect.isclass(value)) and (
+                    value.__module__.split(".")[0] == begin
+                ):
+                    left.append(value)
+    return _digest(json.dumps(seen, sort_keys=True))
+
+
+def _words(tree):
+    """Every name and attribute in the code."""
+    return {getattr(node, "id", getattr(node, "attr", None)) for node in ast.walk(tree)}
+
+
+def _code(tree):
+    """The code as text, without comments and docstrings."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and (
+            isinstance(getattr(body[0].value, "value", None), str)
+        ):
+            body[0] = ast.Pass()
+    return ast.dump(tree)
+
+
+def _digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def summary(function):
+    """The first sentence of its docstring, which says what it measures."""
+    first = (inspect.getdoc(function) or function.__name__).partition("\n\n")[0]
+    return " ".join(first.split()).partition(". ")[0].rstrip(".") + "."
+
+
+def _text(value, indent=""):
+    """`value` as JSON: a line per entry, and one for a list of plain values."""
+    deeper = indent + " "
+    if isinstance(value, dict) and value:
+        lines = [f"{json.dumps(str(k))}: {_text(v, deeper)}" for k, v in value.items()]
+    elif isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value):
+        lines = [_text(v, deeper) for v in value]
+    else:
+        return json.dumps(value, ensure_ascii=False)
+    left, right = "{}" if isinstance(value, dict) else "[]"
+    return f"{left}\n" + ",\n".join(deeper + ln for ln in lines) + f"\n{indent}{right}"
 
 
 def _path(name, folder):
@@ -147,26 +270,30 @@ def main(argv=None):
     )
     parser.add_argument("name", nargs="?", help="measure and store this one")
     parser.add_argument("function", nargs="?", help="MODULE:FUNCTION, for a new name")
+    parser.add_argument("--stale", action="store_true",
+                        help="name those whose function has changed since")
     given = parser.parse_args(argv)
+    if given.stale:
+        for name in stale():
+            print(f"stale: result {name} (make result NAME={name})")
+        return 0
     if given.name is None:
         for name in names():
             row = read(name)
-            machine = row["machine"]
-            print(f"{name:24} {row['date'][:10]}  {row['commit']}  "
-                  f"{row['seconds']:6.1f} s  "
-                  f"{row['measure']}  {machine['processor']}, "
-                  f"{machine['cores']} cores")  # fmt: skip
+            print(f"{name:24} {row.origin()}, {row.measure}")
         return 0
-    try:
-        old = read(given.name) if given.function is None else {}
-    except FileNotFoundError as error:
-        parser.error(str(error))
-    home = given.function or old["measure"]
-    measure = _find(home)
+    args, options = [], {}
+    if given.function is None:
+        try:
+            old = read(given.name)
+        except FileNotFoundError as error:
+            parser.error(str(error))
+        given.function, args, options = old.measure, old.args, old.options
+    measure = _find(given.function)
     if measure is None:
-        parser.error(f"{home}: there is no such function")
-    kept = record(given.name, measure, *old.get("args", []))
-    print(f"stored {given.name}: {kept['seconds']} s")
+        parser.error(f"{given.function}: there is no such function")
+    kept = record(given.name, measure, *args, **options)
+    print(f"stored {given.name}: {kept.seconds} s")
     return 0
 
 

@@ -21,7 +21,6 @@ An entry of a list is named by its `id` or by its number. Figures have as many d
 as the option or role says: ``{result}`data_parallel bars.0.value 2` ``.
 """
 
-import json
 import os
 import re
 from datetime import datetime
@@ -32,13 +31,14 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from bookkit import stored
+
 
 def load(env, name):
-    """The result `name` as a dictionary; the page is read again when it changes."""
-    path = os.path.join(env.srcdir, "benchmarks", "results", f"{name}.json")
-    env.note_dependency(path)
-    with open(path, encoding="utf-8") as stream:
-        return json.load(stream)
+    """The `Record` of the result `name`; the page is read again when it changes."""
+    folder = os.path.join(env.srcdir, "benchmarks", "results")
+    env.note_dependency(os.path.join(folder, f"{name}.json"))
+    return stored.read(name, folder)
 
 
 def look_up(value, path):
@@ -75,13 +75,13 @@ def text_of(value, digits):
 
 def provenance(result):
     """One line: processor, cores, versions, date, commit."""
-    machine, day = result["machine"], datetime.fromisoformat(result["date"]).date()
+    machine, day = result.machine, datetime.fromisoformat(result.date).date()
     # Results without versions come from an environment that the lock made.
-    versions = ", ".join(" ".join(pair) for pair in result.get("versions", {}).items())
+    versions = ", ".join(" ".join(pair) for pair in result.versions.items())
     return (
         f"Measured on {machine['cores']} cores ({machine['processor']}) with "
         f"{versions or 'the versions in requirements/locks/cpu.txt'}, "
-        f"{day:%d %B %Y}, commit {result['commit']['describe']}."
+        f"{day:%d %B %Y}, commit {result.commit}."
     )
 
 
@@ -110,7 +110,7 @@ class ResultsTable(SphinxDirective):
         if len(columns) != len(headings):
             raise self.error(f"{len(columns)} columns have {len(headings)} headings")
         try:
-            entries = numbered(look_up(result, path))
+            entries = numbered(look_up(result.data, path))
             rows = [self.row(e, columns) for e in entries]
         except KeyError as problem:
             raise self.error(f"{name}.json: {problem.args[0]}") from None
@@ -277,7 +277,7 @@ class ResultRole(SphinxRole):
     def run(self):
         name, path, *digits = self.text.split()
         try:
-            value = look_up(load(self.env, name), path)
+            value = look_up(load(self.env, name).data, path)
         except (KeyError, OSError) as problem:
             message = f"result {self.text!r}: {problem.args[0]}"
             return [], [self.inliner.reporter.error(message, line=self.lineno)]

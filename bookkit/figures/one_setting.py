@@ -10,13 +10,12 @@ CONTROLS = (frame.Clock("ms", unit="millisecond"),)
 def figure(name="one-setting"):
     """The figure for a page: both timelines as recorded, on one clock.
 
-    `name`: its id in the page. What is shown is stored, as `benchmarks.one_setting`
-    measured it. On the first page; the cause is found in the chapter *Why is there no
-    speed-up?*
+    `name`: its id in the page. What is shown is the stored result `one_setting`.
+    On the first page; the cause is found in the chapter *Why is there no speed-up?*
     """
     return frame.figure("one_setting", name, "Clock of both", CONTROLS, {}, data())
 
 
 def data():
-    """What was recorded, for JSON: see `benchmarks.one_setting.measured`."""
-    return stored.read("one_setting")["result"]
+    """The stored result `one_setting`."""
+    return stored.read("one_setting").data

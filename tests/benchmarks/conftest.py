@@ -1,30 +1,26 @@
-"""What tests of several benchmarks share: a run of a few steps."""
+"""What tests of several benchmarks share: a run of a few steps, on no quiet machine."""
 
 import io
-import json
 from contextlib import redirect_stdout
-from importlib import import_module
-from pathlib import Path
 
-import jsonschema
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+from benchmarks import command, machine
+from bookkit import stored
 
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory):
-    """A function: runs a benchmark, in this process; its result, which follows the
-    schema if there is one of its own, and what it printed."""
+    """A function: runs a benchmark's command; what it stores, and what it prints."""
 
-    def ran(name, *options, schema=None):
-        output = tmp_path_factory.mktemp("bench") / "out" / "result.json"
-        words = [*map(str, options), "--output", str(output)]
-        with redirect_stdout(io.StringIO()) as printed:
-            assert not import_module(name).main(words)
-        result = json.loads(output.read_text())
-        if schema:
-            jsonschema.validate(result, json.loads((BENCHMARKS / schema).read_text()))
-        return result, printed.getvalue()
+    def ran(module, name, *options):
+        folder = tmp_path_factory.mktemp("bench")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(command, "OUTPUT", folder)
+            # Whether the machine is quiet takes seconds to find out.
+            patch.setattr(machine, "quietness", lambda start: {"warnings": []})
+            with redirect_stdout(io.StringIO()) as printed:
+                assert not module.main([*map(str, options)])
+        return stored.read(name, folder).data, printed.getvalue()
 
     return ran

@@ -7,7 +7,7 @@ import matplotlib
 import pytest
 
 from bookkit.figures import recovery_chart as chart
-from benchmarks.recovery import story, trials
+from benchmarks.clusters.recovery import story, trials
 
 matplotlib.use("Agg")
 

@@ -1,17 +1,15 @@
 """What a recorded result says of its samples follows from its samples, row by row."""
 
-import json
 from statistics import median
 
 import pytest
-import report
-from notebook_cells import ROOT
 
-FOLDER = ROOT / "benchmarks" / "results"
+from benchmarks.data_parallel import report
+from bookkit import stored
 
 
 def recorded(name, key):
-    return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))[key]
+    return stored.read(name).data[key]
 
 
 def rows(name):
@@ -89,7 +87,7 @@ def test_pipeline_its_medians_and_speed_ups():
             assert row["of_bound"] == pytest.approx(median(ratios) / bound, abs=1e-3)
 
 
-def test_every_recorded_benchmark_is_computed_again():
-    names = {path.stem for path in FOLDER.glob("*.json")}
-    tested = {name for name in names if any(f"test_{name}_" in n for n in globals())}
-    assert tested == names
+@pytest.mark.parametrize("name", [
+    name for name in stored.names() if "quiet" in (stored.read(name).data or {})])
+def test_what_the_page_compares_was_measured_on_a_quiet_machine(name):
+    assert stored.read(name).data["quiet"]["warnings"] == []

@@ -48,8 +48,8 @@ def test_docstrings_are_left_out_and_nothing_else():
 
 
 def test_a_function_is_shown_from_a_file_that_cannot_be_imported():
-    text = show_from("benchmarks.rosetta.torch_steps", "ddp").data
-    assert "<code>benchmarks/rosetta/torch_steps.py</code>" in text
+    text = show_from("benchmarks.scale.rosetta.torch_steps", "ddp").data
+    assert "<code>benchmarks/scale/rosetta/torch_steps.py</code>" in text
     assert "```python\ndef ddp(problem, rank):" in text
     with pytest.raises(ValueError, match="defines no dpd"):
-        show_from("benchmarks.rosetta.torch_steps", "dpd")
+        show_from("benchmarks.scale.rosetta.torch_steps", "dpd")

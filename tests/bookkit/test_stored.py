@@ -1,10 +1,9 @@
 """Results that are measured where that is possible, and read where it is not."""
 
 import importlib
-import json
 import re
-import subprocess
 import sys
+from dataclasses import fields
 
 import pytest
 from sanitizer import sanitize
@@ -102,21 +101,19 @@ def test_a_function_that_no_later_run_could_find_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", stored.names())
-def test_a_stored_result_says_where_it_comes_from_and_can_be_measured_again(name):
-    row = stored.read(name)
-    assert {"date", "machine", "seconds", "result"} <= row.keys()
-    assert re.fullmatch("[0-9a-f]{7,}", row["commit"])  # not "-dirty"
-    assert row["command"] == f"python -m bookkit.stored {name}"
-    assert row["digest"] == stored.digest(row)  # what was measured, and nothing else
-    module, _, function = row["measure"].partition(":")
+def test_a_stored_result_was_not_edited_by_hand_and_can_be_measured_again(name):
+    record = stored.read(name)
+    assert record.digest == stored.digest(record)
+    assert re.fullmatch("[0-9a-f]{7,}", record.commit)  # not "-dirty"
+    assert record.date and record.machine["processor"] and record.what
+    module, _, function = record.measure.partition(":")
     assert callable(getattr(importlib.import_module(module), function))
-    assert json.loads(json.dumps(row["result"])) == row["result"]
 
 
-def test_the_command_lists_what_is_stored():
-    done = subprocess.run([sys.executable, "-m", "bookkit.stored"], text=True,
-                          capture_output=True, check=True)  # fmt: skip
-    assert [line.split()[0] for line in done.stdout.splitlines()] == stored.names()
+def test_the_command_lists_what_is_stored(capsys):
+    assert stored.main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == stored.names()
 
 
 def test_a_name_that_is_not_stored_is_an_error_of_the_command(capsys):
@@ -125,10 +122,46 @@ def test_a_name_that_is_not_stored_is_an_error_of_the_command(capsys):
     assert "there is no stored result" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("key", ["measure", "args", "result", "seconds"])
-def test_a_figure_changed_by_hand_is_noticed(tmp_path, key):
-    stored.record("x", measured, 7, folder=tmp_path)
-    record = stored.read("x", folder=tmp_path)
-    assert record["digest"] == stored.digest(record)
-    record[key] = "something else"
-    assert record["digest"] != stored.digest(record)
+@pytest.mark.parametrize("key", [f.name for f in fields(stored.Record)][:-1])
+def test_whatever_is_changed_by_hand_in_a_record_is_noticed(tmp_path, key):
+    record = stored.record("x", measured, 7, folder=tmp_path)
+    assert record.digest == stored.digest(record)
+    setattr(record, key, "something else")
+    assert record.digest != stored.digest(record)
+
+
+TRIAL = """
+SIZE = 4  # a comment
+def job(n):
+    "How long."
+    return n + helper(n)
+def helper(n):
+    return SIZE
+def other(n):
+    return 0
+"""
+
+
+@pytest.mark.parametrize("old, new, differs", [
+    ("return SIZE", "return SIZE + 1", True),  # a function that it calls
+    ("SIZE = 4", "SIZE = 5", True),
+    ("return 0", "return 1", False),  # of another function
+    ("a comment", "another", False),
+    ("How long.", "How long it takes.", False),
+])
+def test_a_result_is_stale_when_what_measured_it_has_changed(
+    tmp_path, monkeypatch, old, new, differs
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = []
+    for name, text in (("one", TRIAL), ("two", TRIAL.replace(old, new))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "trial_of_a_test.py").write_text(text)
+        monkeypatch.syspath_prepend(tmp_path / name)
+        monkeypatch.delitem(sys.modules, "trial_of_a_test", raising=False)
+        module = importlib.import_module("trial_of_a_test")
+        digests.append(stored.code_digest(module.job))
+        kept = stored.record("x", module.job, 1, folder=tmp_path / name)
+        assert kept.code == digests[-1] and stored.stale(tmp_path / name) == []
+    assert stored.stale(tmp_path / "one") == (["x"] if differs else [])
+    monkeypatch.delitem(sys.modules, "trial_of_a_test")

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from job_checks import nothing_left  # noqa: F401
 
 import pslaunch as launch
-from benchmarks.unreliable import deaf, job, trials, wire, work
+from benchmarks.clusters.bad_networks import deaf, job, trials, wire, work
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from job_checks import wait_for
 
 import netbox as box
-from benchmarks.unreliable import job
+from benchmarks.clusters.bad_networks import job
 from bookkit.findings import tell
 from netbox import cluster as making
 from netbox import machine

@@ -7,13 +7,13 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 
 
-from benchmarks.recovery import story, trials
+from benchmarks.clusters.recovery import story, trials
 
 
 def test_a_job_that_loses_a_host_ends_with_the_same_bits(cluster, tmp_path):
     """In the middle of its steps; the host stays off, and the job does without it.
 
-    Many more, at any moment: `benchmarks.recovery.trials.lost_hosts(20)`.
+    Many more, at any moment: `benchmarks.clusters.recovery.trials.lost_hosts(20)`.
     """
     place, draw = story.Hosts(cluster), random.Random(secrets.randbits(32))
     step, name = draw.randint(10, 90), draw.choice

@@ -7,7 +7,7 @@ import numpy
 import pytest
 from notebook_cells import chapters, code_cells, read, tree
 
-from benchmarks.unreliable import wire
+from benchmarks.clusters.bad_networks import wire
 from d2l_ext.data_parallel import traffic
 from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.kvstore import keys

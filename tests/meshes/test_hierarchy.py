@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mxnet import np, npx
 from notebook_cells import ROOT
 
-from benchmarks.two_links import trials
+from benchmarks.meshes.two_links import trials
 from d2l_ext.data_parallel import traffic
 from d2l_ext.data_parallel.diagnose import blocking_calls
 from d2l_ext.devices import try_all_devices

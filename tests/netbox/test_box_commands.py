@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.launching import ctrl_c, jobs
+from benchmarks.clusters.launching import ctrl_c, jobs
 from netbox import __main__ as command_line
 from netbox import keys
 

@@ -95,7 +95,7 @@ def test_a_chapter_finds_the_stored_results_beside_it(site):
     code = "from bookkit import stored; print(*stored.names())"
     told = run([sys.executable, "-c", script(code, site)], ROOT / "chapters/clusters",
                PYTHONPATH=site)  # fmt: skip
-    names = sorted(path.stem for path in (ROOT / "chapters/results").glob("*.json"))
+    names = sorted(path.stem for path in (ROOT / "benchmarks/results").glob("*.json"))
     assert told.split() == names
 
 

@@ -8,7 +8,7 @@ from job_checks import PYTHON, nothing_left  # noqa: F401
 from trained import assert_bit_equal, last
 
 import pslaunch as launch
-from benchmarks.recovery import story
+from benchmarks.clusters.recovery import story
 from d2l_ext.clusters.checkpoint import Checkpoints
 
 TRAIN = [PYTHON, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples", "321",

@@ -1,0 +1,120 @@
+"""The result as a dictionary for JSON, and as a table to read."""
+
+from statistics import median
+
+from benchmarks.measure import median_of_ratios, paired_ratios, round_medians, spread
+
+from .rows import GLUON, ROWS, SCRATCH
+
+#: Pages that the system may hand out in a step before they count as a cause.
+MOST_FAULTS = 50
+
+
+def row_entries(run):
+    """One entry per row of `rows.ROWS`, measured or missing with its reason.
+
+    `run`: a `run.Run` that has measured.
+    """
+    figures = {id: round_medians(rounds) for id, rounds in run.turns.items()}
+    entries = []
+    for row in ROWS:
+        entry = {"id": row.id, "name": row.name, "devices": row.devices,
+                 "threads": row.threads, "cores": row.cores,
+                 "baseline": row.baseline}  # fmt: skip
+        if row.id in run.missing:
+            entries.append({**entry, "missing": run.missing[row.id]})
+            continue
+        speed_up = None
+        if row.baseline in figures:
+            ratios = paired_ratios(figures[row.baseline], figures[row.id])
+            speed_up = _rounded(spread(ratios))
+        entries.append({
+            **entry, "step_ms": _rounded(spread(figures[row.id])),
+            "speed_up": speed_up, "page_faults": round(median(run.faults[row.id])),
+            "loss": run.losses[row.id], "about": run.about[row.id],
+            "rounds_ms": [[round(1e3 * s, 3) for s in turn]
+                          for turn in run.turns[row.id]],
+        })  # fmt: skip
+    return entries
+
+
+def bars(turns, faults):
+    """What was aimed at, what was reached: a list of `dict`.
+
+    `turns`, `faults`: of a `run.Run` that has measured. A bar whose rows were not all
+    measured has `value` and `reached` None.
+    """
+    figures = {id: round_medians(rounds) for id, rounds in turns.items()}
+    scratch, gluon = fastest(figures, SCRATCH), fastest(figures, GLUON)
+    alone = {row.id: row.baseline for row in ROWS}
+    best = fastest(figures, SCRATCH + GLUON)
+    wanted = (
+        ("the best step from scratch: its one device's time over two devices'", ">=",
+         1.85, alone.get(scratch), scratch),
+        ("Gluon hybridised: one device's time over two devices'", ">=", 1.88,
+         "gluon-1", gluon),
+        ("our best step on two devices, over PyTorch's DDP", "<=", 0.95, best, "ddp-2"),
+        ("our best step on two devices, over JAX's", "<=", 0.8, best, "jax-2"),
+    )  # fmt: skip
+    entries = []
+    for what, relation, bar, above, below in wanted:
+        value = reached = None
+        if above in figures and below in figures:
+            value = median_of_ratios(figures[above], figures[below])
+            reached = value >= bar if relation == ">=" else value <= bar
+            value = round(value, 4)
+        entries.append({"what": what, "rows": [above, below], "relation": relation,
+                        "bar": bar, "value": value, "reached": reached})  # fmt: skip
+    ours = {row.id: round(median(faults[row.id])) for row in ROWS
+            if row.id in figures and not row.peer}  # fmt: skip
+    most = max(ours, key=ours.get, default=None)
+    entries.append({"what": "the most page faults in a step of ours, with memory kept",
+                    "rows": [most, None], "relation": "<=", "bar": MOST_FAULTS,
+                    "value": ours.get(most),
+                    "reached": most and ours[most] <= MOST_FAULTS})  # fmt: skip
+    return entries
+
+
+def fastest(figures, ids):
+    """The id among `ids` with the smallest median in `figures`; None without any."""
+    measured = [id for id in ids if id in figures]
+    return min(measured, key=lambda id: spread(figures[id])["median"], default=None)
+
+
+def table(result):
+    """The result as text: a line per row, then the bars."""
+    title = "LeNet, batch {batch_size}: ms per step, {rounds} rounds of {steps} steps"
+    title += ", memory kept" if result["settings"]["keep_memory"] else ", given back"
+    lines = [
+        title.format(**result["settings"]),
+        "",
+        "{:34}{:>8}{:>8}{:>8}{:>8}{:>10}{:>8}".format(
+            "", "threads", "median", "min", "max", "one/this", "faults"),
+    ]
+    lines += [_line(entry) for entry in result["rows"]]
+    lines += ["", "one/this: the median of the ratios within each round",
+              "faults: pages of memory handed out by the system in a step", ""]
+    for bar in result["bars"]:
+        value = "not measured" if bar["value"] is None else f"{bar['value']:.2f}"
+        verdict = {True: "reached", False: "MISSED", None: ""}[bar["reached"]]
+        aim = f"(aim {bar['relation']} {bar['bar']})"
+        lines.append(f"{bar['what']}: {value} {aim} {verdict}".rstrip())
+    if result["agreement"]["apart"] is not None:
+        said = "Losses after the same {steps} steps differ by {apart:.0e} at most."
+        lines += ["", said.format(**result["agreement"])]
+    return "\n".join(lines)
+
+
+def _line(entry):
+    if "missing" in entry:
+        why = entry["missing"]
+        return f"{entry['name']:34}{entry['threads']:8}  not measured: {why}"
+    ms, speed_up = entry["step_ms"], entry["speed_up"]
+    ratio = f"{speed_up['median']:10.2f}" if speed_up else f"{'—':>10}"
+    times = f"{ms['median']:8.1f}{ms['min']:8.1f}{ms['max']:8.1f}"
+    faults = entry["page_faults"]
+    return f"{entry['name']:34}{entry['threads']:8}{times}{ratio}{faults:8}"
+
+
+def _rounded(values):
+    return {k: round(v, 4) for k, v in values.items()}

@@ -1,0 +1,111 @@
+"""The same training step in PyTorch: one process, or two with DistributedDataParallel.
+
+    steps_torch torch-1 FILE.npz   one process, one thread
+    steps_torch torch-2 FILE.npz   one process, two threads
+    steps_torch ddp-2 FILE.npz   two processes of one thread, gloo
+
+The shards lie on their process before the clock starts.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from benchmarks.worker import serve
+
+
+class Plain:
+    """One process, `threads` threads for each operator."""
+
+    def __init__(self, problem, threads, rank=0, ranks=1):
+        torch.set_num_threads(threads)
+        self.net = self.model = torch_lenet(problem)
+        self.all_X = torch.from_numpy(problem["X"])
+        self.all_y = torch.from_numpy(problem["y"]).long()
+        size = len(self.all_X) // ranks
+        self.X = self.all_X[rank * size : (rank + 1) * size].contiguous()
+        self.y = self.all_y[rank * size : (rank + 1) * size].contiguous()
+        self.sgd = torch.optim.SGD(self.net.parameters(), lr=float(problem["lr"]))
+        self.about = {"torch": torch.__version__, "numpy": numpy.__version__,
+                      "python": sys.version.split()[0], "threads": threads}  # fmt: skip
+
+    def step(self):
+        self.sgd.zero_grad(set_to_none=True)
+        F.cross_entropy(self.model(self.X), self.y).backward()
+        self.sgd.step()
+
+    def loss(self):
+        with torch.no_grad():
+            return float(F.cross_entropy(self.net(self.all_X), self.all_y))
+
+
+class Distributed(Plain):
+    """One of `ranks` processes. Rank 0 starts the others and tells them to step."""
+
+    def __init__(self, problem, argv, rank, ranks, meeting):
+        super().__init__(problem, 1, rank, ranks)
+        self.others = [
+            subprocess.Popen([*argv, str(other), meeting], stdin=subprocess.PIPE)
+            for other in range(1, ranks if rank == 0 else 0)
+        ]
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        torch.distributed.init_process_group(
+            "gloo", init_method=f"file://{meeting}", rank=rank, world_size=ranks
+        )
+        self.model = nn.parallel.DistributedDataParallel(
+            self.net, gradient_as_bucket_view=True)  # fmt: skip
+        self.about.update(processes=ranks, backend="gloo")
+
+    def expect(self, count):
+        for other in self.others:
+            other.stdin.write(b"%d\n" % count)
+            other.stdin.flush()
+
+    def follow(self):
+        """The life of a rank other than 0."""
+        for line in sys.stdin:
+            for _ in range(int(line)):
+                self.step()
+
+    def close(self):
+        for other in self.others:
+            other.stdin.close()
+            other.wait()
+
+
+def torch_lenet(problem):
+    """The network of `d2l_ext.lenet` as modules, with the weights of `problem`."""
+    net = nn.Sequential(
+        nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2),
+        nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2, 2),
+        nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10),
+    )  # fmt: skip
+    with torch.no_grad():
+        for i, p in enumerate(net.parameters()):
+            value = problem[f"p{i}"]  # Linear stores (out, in), the text (in, out)
+            p.copy_(torch.from_numpy(value.T if value.ndim == 2 else value))
+    return net
+
+
+def main(row, path, rank="0", meeting=None):
+    problem, (kind, count) = numpy.load(path), row.split("-")
+    if kind == "torch":
+        return serve(Plain(problem, int(count)))
+    argv = [sys.executable, "-m", "benchmarks.data_parallel.steps_torch", row, path]
+    if meeting:
+        return Distributed(problem, argv, int(rank), int(count), meeting).follow()
+    with tempfile.TemporaryDirectory() as folder:
+        meeting = os.path.join(folder, "meeting")
+        job = Distributed(problem, argv, 0, int(count), meeting)
+        serve(job)
+        job.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,122 @@
+"""Does the cost model predict steps that it was not fitted to? Measured, and compared.
+
+    python -m benchmarks.scale.fitting
+    python -m benchmarks.scale.fitting --passes 1 --only local ring
+
+Cases of `benchmarks.scale.study`, all of them in each of several passes: those that
+give the constants, and those that are predicted. How far two passes lie apart is the
+noise, which no model can beat.
+"""
+
+import sys
+from statistics import median
+
+from benchmarks import command, machine
+from d2l_ext import runtime
+
+from . import cases, study
+
+#: What was aimed at: the relative error of the unseen cases.
+MEDIAN, WORST = 0.10, 0.25
+
+
+def entries(passes, cores):
+    """A row per case: measured, predicted, how far apart; and the constants.
+
+    `passes`: a list of dicts from case to seconds. Constants and measured times are
+    those of the medians over the passes.
+    """
+    measured = {case: median(p[case] for p in passes) for case in passes[0]}
+    known = {c: t for c, t in measured.items() if c not in study.UNSEEN}
+    model = cases.calibrate(known, cores)
+    rows = []
+    for case, seconds in measured.items():
+        ms = [1e3 * p[case] for p in passes]
+        predicted = 1e3 * model.seconds(case)
+        rows.append({
+            "id": name(case), "use": "unseen" if case in study.UNSEEN else "fitted",
+            "measured_ms": round(1e3 * seconds, 3),
+            "predicted_ms": round(predicted, 3),
+            "error": round(predicted / (1e3 * seconds) - 1, 4),
+            "noise": round(max(ms) / min(ms) - 1, 4) if len(ms) > 1 else None,
+            "passes_ms": [round(x, 3) for x in ms],
+        })  # fmt: skip
+    constants = {kind: list(found) for kind, found in model.constants.items()}
+    return rows, constants
+
+
+def name(case):
+    """A case in words that fit a table: 'ring, 4, 5 MB'."""
+    def word(x):
+        if isinstance(x, int) and x >= 10**5:
+            return f"{x / 10**6:g} MB"
+        return "+".join(map(str, x)) if isinstance(x, tuple) else str(x)
+
+    return ", ".join(map(word, case))
+
+
+def bars(rows):
+    """What was aimed at, and what came out of the unseen cases; and the noise."""
+    unseen = [abs(row["error"]) for row in rows if row["use"] == "unseen"]
+    noise = [row["noise"] for row in rows if row["noise"] is not None]
+    found = [
+        ("median error of the unseen cases", MEDIAN, median(unseen)),
+        ("worst error of the unseen cases", WORST, max(unseen)),
+    ]
+    listed = [{"what": what, "relation": "<=", "bar": bar, "value": round(value, 4),
+               "reached": value <= bar} for what, bar, value in found]  # fmt: skip
+    return listed, round(median(noise), 4) if noise else None
+
+
+def table(result):
+    lines = ["{:36}{:8}{:>10}{:>10}{:>8}{:>8}".format(
+        "case, ms", "", "measured", "predicted", "error", "noise")]
+    for row in result["rows"]:
+        noise = "" if row["noise"] is None else f"{row['noise']:8.1%}"
+        lines.append(f"{row['id']:36}{row['use']:8}{row['measured_ms']:10.2f}"
+                     f"{row['predicted_ms']:10.2f}{row['error']:+8.1%}{noise}")
+    for bar in result["bars"]:
+        verdict = "reached" if bar["reached"] else "MISSED"
+        lines.append(f"{bar['what']}: {bar['value']:.1%} "
+                     f"(aim <= {bar['bar']:.0%}) {verdict}")  # fmt: skip
+    if result["noise"] is not None:
+        lines.append(f"median distance of passes: {result['noise']:.1%}")
+    return "\n".join(lines)
+
+
+def measured(passes=3, rounds=7, steps=12, only=("",)):
+    """Steps that a cost model was fitted to, and steps that it predicts."""
+    chosen = [case for case in study.FITTED + study.UNSEEN
+              if case[0].startswith(tuple(only))]
+    if not any(case in study.UNSEEN for case in chosen):
+        raise ValueError(f"--only {' '.join(only)} leaves nothing to predict")
+    found = []
+    with machine.watched() as quiet:
+        for turn in range(passes):
+            print(f"pass {turn + 1} of {passes}", file=sys.stderr)
+            found.append(study.measure(chosen, rounds, steps))
+    rows, constants = entries(found, runtime.cores())
+    reached, noise = bars(rows)
+    return {
+        "quiet": quiet,
+        "settings": {"passes": passes, "rounds": rounds, "steps": steps},
+        "constants": constants,
+        "rows": rows,
+        "bars": reached,
+        "noise": noise,
+    }
+
+
+def main(argv=None):
+    p = command.parser(__doc__)
+    add = p.add_argument
+    add("--passes", type=int, default=3, help="times that everything is measured (3)")
+    add("--rounds", type=int, default=7, help="turns of a case in a pass (7)")
+    add("--steps", type=int, default=12, help="steps of a case over a dist store (12)")
+    add("--only", nargs="+", default=[""], metavar="KIND",
+        help="cases whose first word begins so, such as ring")
+    return command.run("cost_model", measured, p.parse_args(argv), table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Does a decoder over its heads learn, and as on one device: stored for its chapter.
+
+    make result NAME=transformer
+"""
+
+import d2l_ext  # noqa: F401, I001  first: it prepares MXNet's engine
+
+from time import perf_counter
+
+import numpy
+from mxnet import npx, optimizer
+
+from d2l_ext.data import text
+from d2l_ext.devices import try_all_devices
+from d2l_ext.tensor_parallel import transformer
+
+BATCH, T, RATE, STEPS = 32, 64, 2e-3, 210
+
+
+def learning(most=STEPS):
+    """Train so many steps on one device, then on two; the loss on held-out text.
+
+    Returns the `bigrams`' loss there, nats per character, and for each number of
+    devices the losses of the first ten steps, the steps done, the seconds, and the
+    held-out loss at the end. The clock has training alone.
+    """
+    npx.set_np()
+    ids, held_out, vocab = the_text()
+    return {"bigrams": bigrams(ids, held_out, vocab), "vocab": vocab,
+            "batch": BATCH, "T": T,
+            "runs": [train(ids, held_out, vocab, k, most)
+                     for k in (1, 2)]}  # fmt: skip
+
+
+def the_text():
+    """The book's text as numbers: nine tenths to learn from, one tenth held out."""
+    whole = text.load_text()
+    characters = text.Vocab(whole)
+    ids = characters.encode(whole)
+    border = len(ids) * 9 // 10
+    return ids[:border], ids[border:], len(characters)
+
+
+def bigrams(ids, held_out, vocab):
+    """What a table of pairs, each counted once more, loses on the held-out text."""
+    counts = numpy.ones((vocab, vocab))
+    numpy.add.at(counts, (ids[:-1], ids[1:]), 1)
+    shares = counts / counts.sum(1, keepdims=True)
+    return float(-numpy.log(shares[held_out[:-1], held_out[1:]]).mean())
+
+
+def train(ids, held_out, vocab, k, most):
+    decoder = transformer.Decoder(vocab, width=128, heads=4, layers=3)
+    parts = transformer.split(transformer.init_params(decoder), try_all_devices(k),
+                              decoder)  # fmt: skip
+    updaters = [optimizer.get_updater(optimizer.Adam(learning_rate=RATE))
+                for _ in parts]  # fmt: skip
+    losses, clock, steps = [], perf_counter(), 0
+    while steps < most:
+        for X, y in text.batches(ids, BATCH, T):
+            found, backward = transformer.loss(X, y, parts, decoder)
+            backward()
+            for part, updater in zip(parts, updaters):
+                for i, param in enumerate(part.values()):
+                    updater(i, param.grad, param)
+            npx.waitall()
+            steps += 1
+            if steps <= 10:
+                losses.append(float(found[0].mean()))
+            if steps == most:
+                break
+    spent = perf_counter() - clock
+    return {"devices": k, "first": losses, "steps": steps, "seconds": round(spent, 1),
+            "held_out": evaluate(held_out, parts, decoder)}  # fmt: skip
+
+
+def evaluate(held_out, parts, decoder):
+    """The loss per character of the held-out text."""
+    found = [float(transformer.loss(X, y, parts, decoder)[0][0].mean())
+             for X, y in text.batches(held_out, BATCH, T)]  # fmt: skip
+    return float(numpy.mean(found))

@@ -1,0 +1,53 @@
+"""The benchmark of compressed pushes: its model, its result, and one small run."""
+
+import json
+import subprocess
+
+import pytest
+
+from benchmarks.kvstore import compression as benchmark
+
+LINKS = {link.id: link for link in benchmark.LINKS}
+
+
+def test_on_a_shared_link_the_bytes_of_the_pull_stay():
+    plain, small = (benchmark.predicted_seconds(LINKS["shared-100"], c) for c in (0, 1))
+    assert plain == 2 * 2 * 4e6 * 8 / 100e6  # two workers, both ways, 4 MB
+    assert plain / small == pytest.approx(2 / (1 + 1 / 16))
+
+
+def test_where_only_the_way_up_is_slow_all_bytes_but_a_sixteenth_go():
+    plain, small = (benchmark.predicted_seconds(LINKS["uplink-100"], c) for c in (0, 1))
+    assert plain / small == pytest.approx(16)
+
+
+def test_without_a_limit_nothing_is_predicted():
+    assert benchmark.predicted_seconds(LINKS["loopback"], True) is None
+
+
+def test_a_link_that_cannot_be_measured_is_a_row_that_says_so(monkeypatch):
+    def no_permission(link, steps):
+        raise RuntimeError(f"{link.name}: unshare failed: Operation not permitted")
+
+    monkeypatch.setattr(benchmark, "measure", no_permission)
+    row = benchmark.entry(LINKS["shared-100"], 2)
+    assert row["missing"].endswith("Operation not permitted")
+    text = benchmark.table({"rows": [row], "quiet": {"warnings": []}})
+    assert "not measured: " in text
+
+
+def test_a_step_is_as_long_as_that_of_the_slower_worker(monkeypatch):
+    answer = [{"plain": [9, 1, 2], "compressed": [9, 1, 1]},
+              {"plain": [9, 3, 1], "compressed": [9, 2, 1]}]  # fmt: skip
+
+    def run(*_, **__):
+        return subprocess.CompletedProcess([], 0, f"a line\n{json.dumps(answer)}\n", "")
+
+    monkeypatch.setattr(benchmark.subprocess, "run", run)
+    seconds = benchmark.measure(LINKS["loopback"], 3)
+    assert seconds == {"plain": [3, 2], "compressed": [2, 1]}  # less the warm-up
+
+
+def test_a_small_run_on_loopback_measures_both_ways():
+    row = benchmark.entry(LINKS["loopback"], 2)
+    assert len(row["plain"]["seconds"]) == len(row["compressed"]["seconds"]) == 1
