@@ -7,6 +7,7 @@ Every row of the table has a process of its own, which waits while others work.
 In each round all take their turn, so that a drift of the machine hits all alike.
 """
 
+import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import argparse
 import sys
 import tempfile

@@ -6,12 +6,12 @@
     python -m benchmarks.data_parallel.steps_mxnet gluon-2-local problem.npz
 """
 
+import d2l_ext  # noqa: F401, I001  (before MXNet's engine)
 import sys
 
 import numpy
 from mxnet import autograd, gluon, np, npx
 
-import d2l_ext  # noqa: F401  (before mxnet, see d2l_ext.runtime)
 from benchmarks.scale.rosetta.mxnet_steps import gluon_lenet
 from benchmarks.worker import serve
 from bookkit.provenance import provenance

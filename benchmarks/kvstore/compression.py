@@ -8,6 +8,7 @@ are not touched, and the namespace ends with the job. Needs Linux, `unshare`, `i
 `tc` and `iptables`, and root or the permission to make user namespaces.
 """
 
+import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import json
 import os
 import subprocess
@@ -17,7 +18,6 @@ from statistics import median
 
 import mxnet as mx
 
-import d2l_ext  # noqa: F401  (before numpy's threads start)
 import pslaunch as launch
 from benchmarks import command, machine
 from benchmarks.worker import ROOT

@@ -7,6 +7,7 @@ All rows are bound in this process and take turns. They train the same network, 
 for bit, which is checked before any clock starts.
 """
 
+import d2l_ext  # noqa: F401, I001  (before MXNet's engine)
 import resource
 import sys
 from statistics import median
@@ -15,7 +16,6 @@ from time import perf_counter
 import mxnet as mx
 import numpy
 
-import d2l_ext  # noqa: F401  (before MXNet)
 from benchmarks import command, machine, measure
 from bookkit.provenance import provenance
 from d2l_ext import pipeline

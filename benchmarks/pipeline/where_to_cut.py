@@ -9,6 +9,7 @@ the one measured, and compares each with the placement that the partitioner chos
 Rounds alternate: in each, every placement takes a step, so a drift meets all alike.
 """
 
+import d2l_ext  # noqa: F401, I001  (before MXNet's engine)
 import sys
 from argparse import Namespace
 from statistics import median
@@ -17,7 +18,6 @@ from time import perf_counter
 import mxnet as mx
 import numpy
 
-import d2l_ext  # noqa: F401  (before MXNet)
 from benchmarks import command, machine
 from d2l_ext import pipeline
 from d2l_ext.pipeline import layer_costs, lstm
