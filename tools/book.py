@@ -56,9 +56,10 @@ class Pages:
     def begin(self, left, seconds):
         """Show the book, and say so; return the first page.
 
-        `left`: how many chapters are to be executed, which takes `seconds`.
+        `left`: how many chapters are to be executed, which takes `seconds`. The pages
+        of the library's reference come with the first of them.
         """
-        page = self.end()
+        page = self.end(**({"BOOK_REFERENCE_LATER": "yes"} if left else {}))
         print(
             f"The book can be read: {page}\n"
             "Open it in a browser. From another machine: "
@@ -79,10 +80,11 @@ class Pages:
         if time.monotonic() > self.next:
             self.end()
 
-    def end(self):
-        """Show what has changed; return the first page."""
+    def end(self, **variables):
+        """Show what has changed; return the first page. `variables`: see `build`."""
         begin = time.monotonic()
-        page = publish(self.root, build(self.work, "html", strict=False))
+        pages = build(self.work, "html", strict=False, **variables)
+        page = publish(self.root, pages)
         end = time.monotonic()
         self.next = end + self.PATIENCE * (end - begin)
         return page

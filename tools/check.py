@@ -36,7 +36,7 @@ READERS = {
     "chapters/": ["tests/book"], "reference/": ["tests/book"],
     "README.md": ["tests/book"], "_toc.yml": ["tests/book"],
     "requirements": ["tests/tools/test_setup.py", "tests/tools/test_licences.py"],
-    "tools/": ["tests/tools"], ".github/": ["tests/tools/test_workflows.py"],
+    "tools/": ["tests/tools"],
     "bookkit/figures/": ["tests/bookkit"], "exercisekit/": ["tests/exercisekit"],
 }  # fmt: skip
 

@@ -123,6 +123,7 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT, variables=None):
         nb,
         km=AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs),
         timeout=timeout,
+        startup_timeout=TIMEOUT,  # nbclient gives a kernel a minute to start
         record_timing=False,
         store_widget_state=False,
         resources={"metadata": {"path": str(folder)}},

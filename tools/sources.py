@@ -132,11 +132,12 @@ def link_pdf(root):
             page.write_text(text.replace(PLACE, f'<p class="pdf">{link}</p>'), "utf-8")
 
 
-def build(work, builder, strict):
+def build(work, builder, strict, **variables):
     """Have Jupyter Book build what lies in `work`; return the folder of the result.
 
     `builder`: `html`, or `singlehtml` for one page. Nothing is executed. With
-    `strict`, a warning raises `RenderError`; without, it is printed.
+    `strict`, a warning raises `RenderError`; without, it is printed. `variables`: more
+    of the environment, such as `BOOK_REFERENCE_LATER` of `_sphinx/ext/api_pages.py`.
     """
     config = work / "_config.yml"
     settings = yaml.safe_load(config.read_text())
@@ -157,7 +158,7 @@ def build(work, builder, strict):
         [sys.executable, "-c", program, *command],
         check=False,
         cwd=work,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

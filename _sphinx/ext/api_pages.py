@@ -5,11 +5,15 @@ read: each file with its chapters, and autodoc's entries of its public names. Do
 are the plain text that `help` prints, so they are made reStructuredText first. An entry
 links to the chapters that develop and show it, and a chapter that shows a source to its
 entry.
+
+Where `BOOK_REFERENCE_LATER` is set, a page says that this comes later, and nothing
+leads to entries: they take as long as all chapters together, which a reader waits for.
 """
 
 import ast
 import inspect
 import json
+import os
 import re
 import sys
 from functools import cache
@@ -169,9 +173,18 @@ def contents():
 def fill(app, docname, source):
     if docname.startswith(FOLDER):
         package = docname[len(FOLDER) + 1 :]
-        on_paper = "On paper they are left out."
-        made = markdown(package) if package else contents()
-        source[0] += f"\n{made if app.builder.name == 'html' else on_paper}\n"
+        if app.config.reference_later:
+            made = "This page follows when the first chapter has run here."
+        elif app.builder.name != "html":
+            made = "On paper they are left out."
+        else:
+            made = markdown(package) if package else contents()
+        source[0] += f"\n{made}\n"
+
+
+def has_entries(app):
+    """Whether a link to an entry leads anywhere."""
+    return app.builder.name == "html" and not app.config.reference_later
 
 
 def keep(app, what, name, obj, skip, options):
@@ -293,7 +306,7 @@ class LinkSources(SphinxTransform):
     default_priority = 400
 
     def apply(self):
-        if self.app.builder.name != "html":
+        if not has_entries(self.app):
             return
         for raw in list(self.document.findall(nodes.raw)):
             links = [xref(full, name, self.env.docname, "obj")
@@ -316,13 +329,16 @@ def xref(target, words, docname, kind):
 def file_link(env, name):
     """The name of a library's file, which leads to its entries where there are any."""
     module = name[: -len(".py")].replace("/", ".")
-    if env.app.builder.name != "html" or not public(module):
+    if not has_entries(env.app) or not public(module):
         return nodes.literal("", name)
     return xref(module, name, env.docname, "mod")
 
 
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
+    # A change has every page read anew.
+    is_later = bool(os.environ.get("BOOK_REFERENCE_LATER"))
+    app.add_config_value("reference_later", is_later, "env")
     app.connect("source-read", fill)
     app.connect("autodoc-skip-member", keep)
     app.connect("autodoc-process-signature", sign)

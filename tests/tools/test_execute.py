@@ -74,7 +74,7 @@ class Book:
             command, stdout=pipe, stderr=pipe, text=True, env=environ
         )
 
-    def execute(self, timeout=60):
+    def execute(self, timeout=600):
         """Execute without rendering; return the outputs of the code cells."""
         sources.copy_sources(self.root, self.work)
         none = SimpleNamespace(begin=lambda *_: None, follow=lambda: None)
@@ -142,12 +142,12 @@ def happened(tmp_path_factory):
     # What a shell may have is for an author's run, and not for this one.
     elsewhere = {"D2L_EXT_RECORDING": "1", "D2L_EXT_FINDINGS": str(folder / "other")}
     process = book.start("execute", **elsewhere)
-    first = (*process.communicate(timeout=100), process.returncode)
+    first = (*process.communicate(timeout=600), process.returncode)
     log = (book.root / "_build/one.log").read_text()
     shown = {page.stem: page.read_text() for page in pages.glob("*.html")}
     book.set("one", ["# One", "'well'"])
     process = book.start("execute")
-    again = (*process.communicate(timeout=100), process.returncode)
+    again = (*process.communicate(timeout=600), process.returncode)
     return SimpleNamespace(book=book, first=first, again=again, pages=shown, log=log,
                            other=folder / "other")  # fmt: skip
 
@@ -218,16 +218,17 @@ def story(tmp_path_factory):
     when it was run again."""
     folder = tmp_path_factory.mktemp("story")
     note = f"open({str(folder / 'pid')!r}, 'w').write(str(os.getpid()))"
-    waits = f"import os, time\n{note}\ntime.sleep(60)"
+    waits = f"import os, time\n{note}\ntime.sleep(600)"
     book = Book(folder / "book", one=["# One", "print(6 * 7, 'so')"],
                 two=["# Two", waits])  # fmt: skip
     page = book.root / "_build/html/chapters/one.html"
     stored = (book.root / "chapters/one.ipynb").read_bytes()
     process = book.start("execute")
-    wait_for(lambda: page.exists() and "stored with the book" in page.read_text())
-    wait_for(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
+    is_shown = "stored with the book"
+    wait_for(lambda: page.exists() and is_shown in page.read_text(), 600)
+    wait_for(lambda: (folder / "pid").exists() and (folder / "pid").read_text(), 600)
     process.send_signal(signal.SIGINT)
-    stopped = (*process.communicate(timeout=30), process.returncode)
+    stopped = (*process.communicate(timeout=600), process.returncode)
     was_there = page.exists()
     book.set("two", ["# Two", "2 + 2"])
     process = book.start("execute")
@@ -298,7 +299,7 @@ def test_a_chapter_says_from_which_machine_its_stored_outputs_are():
 def test_a_chapter_that_writes_into_the_checkout_is_noticed(make, monkeypatch, capsys):
     writes = "_ = open('../../../intro.md', 'a').write('x')"
     book = make(one=[writes])
-    monkeypatch.setattr(tool.Pages, "end", lambda self: "page")
+    monkeypatch.setattr(tool.Pages, "end", lambda self, **_: "page")
     assert book.call("execute") == 1
     assert "These files changed while the book was made: intro.md." in (
         capsys.readouterr().err

@@ -29,21 +29,6 @@ def test_the_packages_installed_here_declare_what_the_list_says():
     }
 
 
-def test_packages_of_other_systems_and_pythons_are_told_apart(tmp_path):
-    (tmp_path / "requirements/locks").mkdir(parents=True)
-    for lock in licences.LOCKS:
-        (tmp_path / "requirements/locks" / f"{lock}.txt").touch()
-    (tmp_path / "requirements/locks" / "common.txt").write_text(
-        "# a comment\n"
-        "always==1.0 \\\n    --hash=sha256:00\n"
-        "old-python==1.0 ; python_full_version < '3.10' \\\n    --hash=sha256:00\n"
-        "new-python==1.0 ; python_full_version >= '3.12'\n"
-        "patch==1.0 ; python_full_version >= '3.11.5'\n"
-        "elsewhere==1.0 ; sys_platform == 'win32'\n"
-    )
-    assert licences.locked(tmp_path) == {"always", "old-python", "patch"}
-
-
 def test_the_table_of_known_defects_is_about_the_locked_versions():
     page = (licences.ROOT / "reference/supply_chain.md").read_text()
     locks = "".join(

@@ -1,7 +1,6 @@
 """A book of three pages as a PDF, and what readers expect of one."""
 
 import re
-import shutil
 import subprocess
 import sys
 
@@ -243,36 +242,3 @@ def test_pages_have_a_link_if_and_only_if_there_is_a_pdf(tmp_path):
     for name in ("index.html", "chapters/one/a.html"):
         (link,) = re.findall('href="(.*?)"', (shown / name).read_text())
         assert ((shown / name).parent / link).read_bytes() == b"%PDF"
-
-
-def test_of_equal_pictures_one_is_kept_unless_their_masks_differ():
-    pdf = pikepdf.new()
-
-    def picture(content, **more):
-        return pdf.make_indirect(pikepdf.Stream(
-            pdf, content, Type=pikepdf.Name.XObject, Subtype=pikepdf.Name.Image,
-            Width=2, Height=1, **more,
-        ))  # fmt: skip
-
-    drawn = [picture(b"ab", SMask=picture(mask)) for mask in (b"12", b"12", b"34")]
-    used = pikepdf.Dictionary({f"/X{i}": one for i, one in enumerate(drawn)})
-    resources = pikepdf.Dictionary(XObject=used)
-    holder = pdf.make_indirect(pikepdf.Stream(pdf, b"", Resources=resources))
-    tool.share_pictures(pdf)
-    first, second, third = (holder.Resources.XObject[f"/X{i}"] for i in range(3))
-    assert first.objgen == second.objgen != third.objgen
-    assert third.SMask.read_bytes() == b"34"
-
-
-def test_too_large_a_book_is_refused(root, printed, monkeypatch, capsys):
-    monkeypatch.setattr(tool, "LARGEST", 1000)
-    monkeypatch.setattr(sys, "argv", ["pdf.py", "--root", str(root)])
-    monkeypatch.setattr(tool, "build", lambda *_a, **_k: root / "_build/kept")
-    shutil.copytree(root / "_build/paper/_build/singlehtml", root / "_build/kept")
-    assert tool.main() == 1
-    assert "more than" in capsys.readouterr().err
-
-
-def test_letters_and_roman_numbers():
-    assert [paper._letter(n) for n in (1, 26, 27, 53)] == ["A", "Z", "AA", "BA"]
-    assert [paper._roman(n) for n in (1, 4, 9, 14)] == ["I", "IV", "IX", "XIV"]

@@ -159,18 +159,6 @@ esac"""
     assert "Tesla V100-SXM2-16GB, 7.0" in found.stderr
 
 
-def test_the_reader_may_choose_the_other_set(machine):
-    machine.add_gpus("NVIDIA A10, 8.6")
-    assert machine.find_device(DEVICE="cpu").stdout == "cpu\n"
-    assert machine.find_device(DEVICE="gpu").stdout == "gpu\n"
-
-
-def test_an_unknown_set_is_refused(machine):
-    found = machine.find_device(DEVICE="tpu")
-    assert (found.returncode, found.stdout) == (1, "")
-    assert "DEVICE=tpu: write cpu or gpu" in found.stderr
-
-
 # The environment
 
 
@@ -274,15 +262,6 @@ def test_where_uv_may_not_bring_a_python_the_message_says_what_to_do(checkout):
     assert "It needs Python 3.11, 3.10 or 3.9" in made.stderr
 
 
-def test_uv_does_not_replace_the_python_that_the_reader_names(checkout):
-    checkout.add_uv()
-    checkout.machine.add_python("python3.12", "3.12")
-    made = checkout.make(PYTHON="python3.12")
-    assert made.returncode == 1
-    assert "PYTHON=python3.12 cannot run this book" in made.stderr
-    assert checkout.installations() == []
-
-
 def test_a_second_call_does_nothing_and_says_nothing(checkout):
     checkout.make()
     again = checkout.make()
@@ -384,12 +363,6 @@ def locked(name):
     }
 
 
-@pytest.mark.parametrize("file", [*REQUIRED, "requirements/bench.txt"])
-def test_every_package_that_is_required_is_required_in_one_version(file):
-    for line in lines_of(ROOT / file):
-        assert "==" in line.split(";")[0], line
-
-
 @pytest.mark.parametrize(("file", "lock"), REQUIRED.items())
 def test_what_is_required_is_locked_in_that_version(file, lock):
     pins = {pin.split(" ;")[0] for pin in locked(lock)}
@@ -402,19 +375,3 @@ def test_every_locked_package_has_a_version_and_hashes(lock):
     for pin, hashes in locked(lock).items():
         assert "==" in pin
         assert hashes, pin
-
-
-def test_the_locks_of_both_mxnets_share_all_other_packages():
-    for name in ("cpu", "gpu"):
-        first = (ROOT / f"requirements/locks/{name}.txt").read_text().splitlines()[1]
-        assert first == "-r common.txt"
-    assert {pin.split("==")[0] for pin in locked("cpu")} == {"mxnet"}
-    assert "mxnet-cu112==1.9.1" in locked("gpu")
-
-
-def test_the_library_requires_what_the_book_requires():
-    required = (ROOT / "requirements.txt").read_text().splitlines()
-    project = (ROOT / "pyproject.toml").read_text()
-    listed = project.split("dependencies = [")[1].split("]")[0]
-    for line in listed.split():
-        assert line.strip('",') in required

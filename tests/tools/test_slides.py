@@ -165,15 +165,6 @@ def test_long_and_wide_code_is_made_to_fit_in_any_window(page, folder):
 
 
 @in_browser
-def test_a_slide_that_is_too_small_or_too_full_is_found(page, folder):
-    full = folder.with_name("full.html")
-    full.write_text(folder.read_text().replace("slides.js", "reveal.js").replace(
-        "</head>", "<script>onload = () => Reveal.initialize({width: 1280, height: "
-        "720, margin: 0, center: false})</script></head>"))  # fmt: skip
-    assert any("line_0" in fault for fault in faults(page, full))
-
-
-@in_browser
 def test_keys_lead_on_and_back(page, folder):
     assert [*faults(page, folder)] == []
     page.evaluate("Reveal.slide(2)")
