@@ -96,6 +96,12 @@ def test_what_a_chapter_calls_makes_it_stale(tmp_path, old, new, module):
     assert module in {name for name in after if before.get(name) != after[name]}
 
 
+def test_a_call_of_another_function_that_is_called_anyway_is_a_change(tmp_path):
+    cell = f"{CELL}\ntraffic.other(1)\ntraffic._rounds(1)"
+    changed = {"old": "total = _rounds(x)", "new": "total = other(x)"}
+    assert digests(tmp_path, cell) != digests(tmp_path, cell, **changed)
+
+
 @pytest.mark.parametrize("cell, is_stale", [
     (f"# A comment.\n{CELL}", False),
     (CELL.replace("traffic\n", "traffic as t\n").replace("traffic.", "t."), False),
