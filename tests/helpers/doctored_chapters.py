@@ -5,7 +5,7 @@ function that breaks the chapter so.
 """
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from rules_form import MOST_CELLS, MOST_LINES, MOST_WORDS, SET_UP
+from rules_form import SET_UP
 from rules_learning import FOLDED
 
 LAST_LINE = "style.use()"
@@ -156,11 +156,6 @@ def add(cell):
     return doctor
 
 
-def many(nb, cell, count):
-    nb.cells[3:3] = [code(cell.source) for _ in range(count)]
-    number(nb)
-
-
 def stderr(nb):
     nb.cells[3].outputs = [new_output("stream", name="stderr", text="warning")]
 
@@ -259,13 +254,6 @@ BROKEN = {
         "imports that are open": lambda nb: nb.cells[1].metadata.pop("tags"),
         "a fold without a name": lambda nb: nb.cells[1].metadata.pop("mystnb"),
         "a set-up that prints": lambda nb: nb.cells[1].update(outputs=[text("1")]),
-    },
-    "has_a_short_main_path": {
-        "too many cells": lambda nb: many(nb, code("X.sum()"), MOST_CELLS),
-        "too many words": replace("## First", "## First\n" + "so " * MOST_WORDS, i=2),
-    },
-    "has_short_cells": {
-        "a long cell": source("X.sum()" + "\n" * MOST_LINES + "X.sum()"),
     },
     "shows_source_at_the_end_of_a_cell": {
         "source that is not displayed": source("show(f)\nX.sum()"),

@@ -1,24 +1,15 @@
-"""Rules about the form of a chapter: how it opens, how long its main path is.
+"""Rules about the form of a chapter: its set-up, and what its cells print and show.
 
 A rule takes a notebook and the name of its page, and gives messages, none when all is
-well. The main path is what a reader sees without unfolding anything,
-up to the exercises.
+well.
 """
 
 import ast
 import re
 
-from nbformat import from_dict
 from notebook_cells import code_cells, label, printed, tags, tree
 
-#: Tags of cells whose code a reader does not see at first.
-FOLDED = {"hide-cell", "hide-input", "remove-input"}
-MOST_CELLS, MOST_WORDS, MOST_LINES = 15, 1800, 25
 SET_UP = {"code_prompt_show": "Set-up", "code_prompt_hide": "Set-up"}
-NO_WORDS = [
-    re.compile(r"(?ms)^(```|~~~).*?^\1\s*$"),
-    re.compile(r"(?s)<details>.*?</details>"),
-]
 #: A line that ends by saying that something is so, instead of by how much.
 BARE = re.compile(r"(?m)^.*\b(?:True|False)$")
 
@@ -33,35 +24,6 @@ def folds_its_set_up(nb, page):
         yield f"the first code cell does not have mystnb {SET_UP}"
     if first.outputs:
         yield "the first code cell prints something"
-
-
-def has_a_short_main_path(nb, page):
-    path = _main_path(nb)
-    cells = sum(c.cell_type == "code" and not FOLDED & {*tags(c)} for c in path)
-    text = "\n\n".join(c.source for c in path if c.cell_type == "markdown")
-    for pattern in NO_WORDS:
-        text = pattern.sub("", text)
-    words = len(text.split())
-    if cells > MOST_CELLS:
-        yield f"{cells} code cells on the main path, more than {MOST_CELLS}"
-    if words > MOST_WORDS:
-        yield f"{words} words on the main path, more than {MOST_WORDS}"
-
-
-def _main_path(nb):
-    for i, cell in enumerate(nb.cells):
-        if cell.cell_type == "markdown":
-            before, *found = re.split("## (?:Exercises|Puzzles)", cell.source)
-            if found:
-                return [*nb.cells[:i], from_dict({**cell, "source": before})]
-    return nb.cells
-
-
-def has_short_cells(nb, page):
-    for cell in code_cells(nb):
-        lines = len(cell.source.splitlines())
-        if lines > MOST_LINES:
-            yield f"{label(cell)} has {lines} lines, more than {MOST_LINES}"
 
 
 def prints_figures_with_what_it_asserts(nb, page):
