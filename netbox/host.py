@@ -10,7 +10,7 @@ from . import keys, links
 from .machine import Machine
 
 #: Seconds for a host to accept connections after it was switched on.
-BOOT = 20
+BOOT = 120
 
 
 class Host:

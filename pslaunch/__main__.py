@@ -145,7 +145,7 @@ def parser():
             + (f"each {role}" if role else "all; VAR alone passes on its value here"),
             )  # fmt: skip
     add("--deadline", type=float, metavar="SECONDS",
-        help="end the job after this time; default: no limit")  # fmt: skip
+        help="end the job after this time; default, and 0: no limit")  # fmt: skip
     add("--log-dir", metavar="DIR", help="keep a log of each process there")
     add("--ps-verbose", dest="verbose", type=int, choices=(0, 1, 2), default=0,
         help="1: log connections, 2: all messages")  # fmt: skip

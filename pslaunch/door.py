@@ -35,7 +35,7 @@ from .channel import Channel, Forged
 
 #: The variable with the invitation: 'ADDRESS:PORT:SECRET', the secret in hex.
 DOOR = "D2L_EXT_DOOR"
-PATIENCE = 10.0  # seconds for the other side to answer
+PATIENCE = 30.0  # seconds for the other side to answer
 #: Strangers who are heard at a time; the others wait.
 AT_ONCE = 100
 NONCE, SIZE, SIGNATURE = 16, 4, 32  # bytes

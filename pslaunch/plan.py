@@ -32,7 +32,7 @@ class Settings:
     log_dir: str = None
     stream: bool = False
     attempts: int = 3
-    ready_timeout: float = 15.0
+    ready_timeout: float = 60.0  # takes less than a second on an idle machine
     launcher: str = None
     verbose: int = 0
     max_restarts: int = 0

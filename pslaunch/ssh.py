@@ -24,7 +24,7 @@ BECOME = ("f=open(0,'rb',0,closefd=False);"
 PARTS = ("processes", "ports", "channel", "agent")
 #: No questions, no unknown hosts, nothing for others to use, and no waiting.
 OPTIONS = {
-    "BatchMode": "yes", "StrictHostKeyChecking": "yes", "ConnectTimeout": "8",
+    "BatchMode": "yes", "StrictHostKeyChecking": "yes", "ConnectTimeout": "30",
     "ServerAliveInterval": "3", "ServerAliveCountMax": "3", "ControlPath": "none",
     "ForwardAgent": "no", "ForwardX11": "no", "ClearAllForwardings": "yes",
     "PermitLocalCommand": "no", "RemoteCommand": "none", "RequestTTY": "no",

@@ -13,9 +13,12 @@ import time
 from .job import DEADLINE, Failed, NotReady, how
 
 PAUSE = 0.03  # seconds between two looks at the processes
-#: Seconds for servers and scheduler to end after the last worker: ten retries with
-#: the default time-out of a second, and some.
-LEAVE = 15.0
+#: Seconds for servers and scheduler to end after the last worker. They take less than
+#: one on an idle machine, and ten retries of a second each with `PS_RESEND`.
+LEAVE = 60.0
+#: Seconds after which those are given up that wait for a scheduler that has left, all
+#: work done: ten retries with the default time-out of a second, and some.
+DESERTED = 15.0
 #: Seconds until it is said that a process is stopped, and until the job is ended.
 SAID, ENDED = 2.0, 30.0
 STEP = 1.0  # what counts of the time between two looks for those, at most
@@ -142,12 +145,13 @@ class Watch:
         return False
 
     def _wait_for_the_rest(self):
-        end = time.monotonic() + LEAVE
+        begun = time.monotonic()
+        end, given_up = begun + LEAVE, begun + DESERTED
 
         def ended():
             left = self.start.running
             now = time.monotonic()
-            if left and self._is_deserted() and now > min(end, self.until or end):
+            if left and self._is_deserted() and now > min(given_up, self.until or given_up):
                 for role, rank in left:
                     self.start.say(f"{role} {rank} waited for the scheduler, which had "
                                    "left")  # fmt: skip

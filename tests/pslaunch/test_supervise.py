@@ -122,6 +122,7 @@ def watched(ends, done=(), seconds=5.0, **played):
 @pytest.fixture
 def short(monkeypatch):
     monkeypatch.setattr(supervise, "LEAVE", 0.2)
+    monkeypatch.setattr(supervise, "DESERTED", 0.2)
 
 
 SCHEDULER, SERVER, *WORKERS = Played({}).running
