@@ -17,6 +17,7 @@ from . import lazy, runtime
 from .devices import gpus
 
 runtime.check_python()
+runtime.refuse_a_role_in_a_notebook()
 runtime.prepare()
 runtime.keep_memory()
 if runtime.preload_cuda():

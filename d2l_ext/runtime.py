@@ -6,8 +6,12 @@ change nothing.
 
 import ctypes
 import os
+import re
+import socket
 import sys
 import sysconfig
+import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -150,6 +154,110 @@ def leave(code, environ=os.environ):
             with suppress(AttributeError, OSError):  # closed, or full
                 stream.flush()
         os._exit(code)
+
+
+# ---- Variables that a shell still has ----
+
+ROLES = ("worker", "server", "scheduler")
+#: What a number of threads or buffers may be, and an engine, and a port.
+_COUNT = re.compile("[1-9][0-9]{0,8}")
+_COUNTS = re.compile("[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*")
+_ENGINES = ("NaiveEngine", "ThreadedEngine", "ThreadedEnginePerDevice")
+
+
+def check_variables(environ=os.environ):
+    """Raise `ValueError` for a variable that MXNet or a job would choke on.
+
+    MXNet does so while it is imported: by a traceback, an abort, or a wait without end.
+    """
+    rules = {
+        "OMP_NUM_THREADS": (_COUNTS.fullmatch, "a whole number from 1"),
+        "MXNET_CPU_WORKER_NTHREADS": (_COUNT.fullmatch, "a whole number from 1"),
+        "MXNET_CPU_TEMP_COPY": (_COUNT.fullmatch, "a whole number from 1"),
+        "MXNET_ENGINE_TYPE": (_ENGINES.__contains__, f"one of {', '.join(_ENGINES)}"),
+        "DMLC_ROLE": (ROLES.__contains__, f"one of {', '.join(ROLES)}"),
+    }
+    if "DMLC_ROLE" in environ:
+        rules.update(_rules_of_a_job(environ))
+    for name, (is_right, expected) in rules.items():
+        value = environ.get(name)
+        if value is None and name in ROOT and "DMLC_ROLE" in environ:
+            raise ValueError(
+                f"DMLC_ROLE={environ['DMLC_ROLE']} is set, and {name} is not: if it is "
+                "left from another job, `unset DMLC_ROLE`")
+        if value is not None and not is_right(value):
+            raise ValueError(f"{name}={value}: expected {expected}. Set it so, or "
+                             f"`unset {name}`")
+
+
+#: What each process of a job has.
+ROOT = ("DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER")
+
+
+def _rules_of_a_job(environ):
+    def is_port(text):
+        return _COUNT.fullmatch(text) and int(text) < 65536
+
+    def is_ring(text):
+        _, *places = text.split()
+        return (environ.get("DMLC_WORKER_ID", "").isdecimal() and places
+                and all(is_port(place.rpartition(":")[2]) for place in places))
+
+    return {
+        "DMLC_PS_ROOT_URI": (bool, "the address of the scheduler"),
+        "DMLC_PS_ROOT_PORT": (is_port, "a port, 1 to 65535"),
+        "DMLC_NUM_WORKER": (_COUNT.fullmatch, "a whole number from 1"),
+        "DMLC_NUM_SERVER": (str.isdecimal, "a whole number from 0"),
+        "D2L_EXT_RING": (is_ring, "what pslaunch writes there, with DMLC_WORKER_ID"),
+    }
+
+
+def refuse_a_role_in_a_notebook(environ=os.environ, modules=sys.modules):
+    """A kernel that became a server or scheduler, as MXNet is imported, would never
+    answer again. Raises `RuntimeError`."""
+    role = environ.get("DMLC_ROLE")
+    if role and "ipykernel" in modules:
+        raise RuntimeError(
+            f"DMLC_ROLE={role} is set in this notebook, which would make it a process "
+            "of a job: `unset DMLC_ROLE` in the shell from which Jupyter is started, "
+            "or begin with `import os; del os.environ['DMLC_ROLE']`"
+        )
+
+
+def tell_of_a_role(environ=os.environ, seconds=10.0):
+    """Say what a process waits for to which a shell gave a role, not `pslaunch`: in a
+    role other than a worker's it trains nothing, and without a scheduler that answers
+    it waits for ever. Returns the thread that says so every so many `seconds`."""
+    role, where = environ.get("DMLC_ROLE"), [environ.get(name) for name in ROOT]
+    if not role or "D2L_EXT_JOB" in environ:
+        return None
+    address, port, workers, servers = where
+    line = f"DMLC_ROLE={role} is set: this process is "
+    if role == "worker":
+        line += "a worker"
+    else:
+        line += f"no training, but the {role}" if role == "scheduler" else "a server"
+    print(f"d2l-ext-train: {line} of a job of {workers} workers and {servers} servers "
+          f"at {address}:{port}; if that is left from another job, `unset DMLC_ROLE`",
+          file=sys.stderr, flush=True)
+    if role == "scheduler":
+        return None
+
+    def watch():
+        while not _answers(address, int(port), seconds):
+            print(f"d2l-ext-train: the scheduler at {address}:{port} does not answer; "
+                  f"waiting for it", file=sys.stderr, flush=True)
+            time.sleep(seconds)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
+
+
+def _answers(address, port, seconds):
+    with suppress(OSError), socket.create_connection((address, port), seconds):
+        return True
+    return False
 
 
 def cores():

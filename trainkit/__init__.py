@@ -34,7 +34,9 @@ def without(*packages):
             del sys.modules[name]
 
 
-# In half of its import MXNet looks for these two, and it can do without: `FeedForward`
-# is no estimator of scikit-learn's then, quantization can't calibrate by entropy.
-with without("sklearn", "scipy"):
-    import mxnet  # noqa: F401
+def load_mxnet():
+    """Import MXNet in half the time: for the other half it looks for two packages that
+    it can do without. `FeedForward` is no estimator of scikit-learn's then, and
+    quantization can't calibrate by entropy."""
+    with without("sklearn", "scipy"):
+        import mxnet  # noqa: F401

@@ -17,9 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from d2l_ext import runtime
 from d2l_ext.kvstore.ring import RingError
 
-from . import flags
-from .fit import Stopped
-from .preparation import prepare
+from . import flags, load_mxnet
 
 
 def command():
@@ -49,6 +47,12 @@ def main(argv=None):
     args, held = flags.parser().parse_args(argv), ExitStack()
     try:
         with _answered(_interrupt, signal.SIGINT):
+            runtime.check_variables()
+            runtime.tell_of_a_role()
+            load_mxnet()  # not for --help, nor for a flag that is wrong
+            from .fit import Stopped
+            from .preparation import prepare
+
             fit, describe = prepare(args, held)
     except (ValueError, OSError, RingError) as error:
         return _failed(error, 2, held)

@@ -3,7 +3,6 @@
 import argparse
 
 from d2l_ext.checks import suggestion
-from d2l_ext.memory.shards import STAGES
 
 #: Optimizers whose whole state is arrays and counts, and whether `--mom` is theirs.
 OPTIMIZERS = {
@@ -77,7 +76,7 @@ def _add_devices(group):
     add("--tensor", type=count, default=1, metavar="K",
         help="of a transformer: K devices divide each layer, and groups of K the "
         "minibatch (--work-load-list is theirs then); default 1")  # fmt: skip
-    add("--shard", type=one_of(STAGES), default="none", metavar="WHAT",
+    add("--shard", type=filled, default="none", metavar="WHAT",
         help="what the devices divide among them: none (default), states (ZeRO 1), "
         "gradients (2) or parameters (3, as FSDP). The gradients go around in this "
         "library's ring then, on the devices of one process; a checkpoint can be "
@@ -89,7 +88,7 @@ def _add_devices(group):
     add("--outer-mom", type=below_one, help="their momentum, Nesterov's; default 0")
     add("--gc-type", type=one_of(GC_TYPES), default="none", metavar="TYPE",
         help="gradient compression: 2bit or none (default)")  # fmt: skip
-    add("--gc-threshold", type=positive, default=0.5, metavar="T",
+    add("--gc-threshold", type=positive, metavar="T",
         help="of 2bit compression; default 0.5")  # fmt: skip
 
 
@@ -121,11 +120,11 @@ def _add_training(group):
     add("--lr-factor", type=share, default=0.1, metavar="F",
         help="multiplies the rate at each of --lr-step-epochs, 1 at most; "
         "default 0.1")  # fmt: skip
-    add("--lr-step-epochs", type=numbers, default=[], metavar="LIST",
+    add("--lr-step-epochs", type=ascending, default=[], metavar="LIST",
         help="epochs after which the rate falls, as in 30,60; "
         "default: none")  # fmt: skip
-    add("--mom", "--momentum", type=not_negative, default=0.9,
-        help="momentum, of sgd, nag and signum; default 0.9")  # fmt: skip
+    add("--mom", "--momentum", type=below_one,
+        help="momentum, of sgd, nag and signum, below 1; default 0.9")  # fmt: skip
     add("--wd", type=not_negative, default=0.0001, help="weight decay; default 0.0001")
     add("--seed", type=seed, default=0, metavar="N",
         help="of initial weights, order and dropout; default 0")  # fmt: skip
@@ -196,6 +195,14 @@ def numbers(text):
     if not all(word.isdecimal() for word in words(text)):
         _fail(text, "numbers with commas between them, as in 0,2")
     return [int(word) for word in words(text)]
+
+
+def ascending(text):
+    """Whole numbers from 1, each larger than the one before, as a list."""
+    found = numbers(text)
+    if sorted({*found, 0}) != [0, *found]:
+        _fail(text, "numbers from 1 that ascend, as in 30,60")
+    return found
 
 
 def loads(text):

@@ -12,6 +12,7 @@ from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.devices.timeline import borrowed_slots
 from d2l_ext.kvstore import ring
+from d2l_ext.memory.shards import STAGES
 
 from . import flags, language, networks, resume
 from .fit import Fit, Report, StepProfiler
@@ -29,9 +30,12 @@ def prepare(args, held):
     `held`: an `ExitStack`, to be closed when no checkpoint will be written any more.
     Raises `ValueError` or `OSError` that says what does not fit.
     """
+    known_name("shard", args.shard, STAGES)
     known_name("network", args.network, (*networks.NETWORKS, "transformer"))
     places = _places(args)
     _check_together(args, places)
+    args.gc_threshold = args.gc_threshold or 0.5
+    args.mom = 0.9 if args.mom is None else args.mom
     if args.network == "transformer":
         dataset = language.load(args.dataset)
     else:
@@ -197,9 +201,17 @@ def _check_together(args, places):
             f"--tensor {args.tensor}: {len(places)} devices are no groups of that size"
         )
     if args.shard != "none":
+        other_steps[store] = of_a_job or args.kv_store == "local"
         _refuse(other_steps, shard, "which takes a minibatch in one piece, and goes "
                 "through this library's ring, among the devices of one process: the "
                 "servers of a job hold a part each already")  # fmt: skip
+    if args.mom is not None and not flags.OPTIMIZERS[args.optimizer]:
+        raise ValueError(f"--mom {args.mom:g}: {args.optimizer} has no such momentum")
+    if args.gc_threshold and args.gc_type == "none":
+        raise ValueError(f"--gc-threshold {args.gc_threshold:g} needs --gc-type 2bit")
+    if args.save_prefix and os.path.isdir(args.save_prefix):
+        raise ValueError(f"--save-prefix {args.save_prefix} is a folder: give the "
+                         f"beginning of a name, as in {args.save_prefix}/run")
     if not args.save_prefix:
         for flag in ("--resume", "--save-every", "--save-shards"):
             if getattr(args, flag[2:].replace("-", "_")):
@@ -218,10 +230,13 @@ def _check_together(args, places):
                 "at different steps, and whose servers apply the rate, which they are "
                 "told once: take dist_sync")  # fmt: skip
     if of_a_job and os.environ.get("DMLC_ROLE") != "worker":
+        servers = "" if args.kv_store == "ring" else " and servers"
         raise ValueError(
-            f"{store} needs a job of workers and servers: python -m pslaunch -n 2 -s 1 "
-            f"python -m d2l_ext.train {store} …"
+            f"{store} needs a job of workers{servers}: python -m pslaunch -n 2 "
+            f"-s {1 if servers else 0} python -m d2l_ext.train {store} …"
         )
+    if of_a_job and args.kv_store != "ring" and os.environ["DMLC_NUM_SERVER"] == "0":
+        raise ValueError(f"{store} needs servers: pslaunch -s 1 or more")
     if args.gc_type != "none" and (args.kv_store != "device" or len(places) < 2):
         raise ValueError(
             f"--gc-type {args.gc_type} needs two devices or more and --kv-store "
