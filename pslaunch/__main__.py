@@ -4,6 +4,7 @@
 """
 
 import argparse
+import errno
 import json
 import os
 import shlex
@@ -14,7 +15,7 @@ from contextlib import suppress
 
 from . import processes
 from .plan import LAUNCHERS, Settings, make
-from .runner import carry_out
+from .runner import OutputLost, carry_out
 
 EXAMPLES = """\
 examples:
@@ -48,13 +49,24 @@ def main(argv=None):
         processes.adopt()
         for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(signum, _stop)
+    if sys.stdout is None:
+        _say("error: standard output is closed, and what the processes print would be "
+             "lost: redirect it, as in > /dev/null")
+        return 1
     try:
         plan = make(command, **settings)
         if dry_run:
-            print(*plan.launcher.describe(plan), sep="\n")
+            _print(*plan.launcher.describe(plan), sep="\n")
             return 0
         job = carry_out(plan)
+    except OutputLost as error:
+        _forget_output()
+        _say(f"error: standard output: {error.strerror}: the job was ended")
+        return 128 + signal.SIGPIPE if error.errno == errno.EPIPE else 1
     except (ValueError, OSError) as error:
+        if getattr(error, "errno", None) == errno.ENOSPC:
+            _say(f"error: {error}")
+            return 1
         _say(f"error: {error}")
         return 2
     workers = plan.settings.num_workers
@@ -67,8 +79,26 @@ def main(argv=None):
         _say(f"{workers} workers and {plan.settings.num_servers} servers ended well, "
              f"{job.seconds:.1f} s, {job.attempts} start(s)")  # fmt: skip
     if wants_json:
-        print(json.dumps(summary(job, workers)), flush=True)
+        try:
+            _print(json.dumps(summary(job, workers)))
+        except OutputLost as error:
+            _forget_output()
+            _say(f"error: standard output: {error.strerror}: the summary is lost")
+            return job.returncode or 1
     return job.returncode
+
+
+def _print(*lines, **options):
+    try:
+        print(*lines, **options, flush=True)
+    except OSError as error:
+        raise OutputLost(error.errno, error.strerror) from None
+
+
+def _forget_output():
+    """What Python still has for standard output would be tried again at its end."""
+    if sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def summary(job, num_workers):
@@ -124,9 +154,10 @@ def parser():
         epilog=textwrap.fill("Every line that a process prints goes to standard "
         "output, with its process in front. Exit code: 0 when all ended well, else "
         "that of the process that failed first (128 and the signal's number, when a "
-        "signal ended it, 147 when one stopped it); 2: a flag is wrong; 124: the "
-        "deadline passed; 125: not ready; 127: no such command; 255: a host cannot be "
-        "reached.", 79)
+        "signal ended it, 147 when one stopped it); 1: standard output, or the disk of "
+        "the logs, is full or closed (141: nobody reads any more); 2: a flag is "
+        "wrong; 124: the deadline passed; 125: not ready; 126: no program; 127: no "
+        "such command; 255: a host cannot be reached.", 79)
         + "\n\n" + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -134,7 +165,7 @@ def parser():
     add = flags.add_argument
     add("-n", "--num-workers", type=int, required=True, metavar="N", help="workers")
     add("-s", "--num-servers", type=int, metavar="N",
-        help="servers; default as many as workers")  # fmt: skip
+        help="servers, 0 for --kv-store ring; default as many as workers")  # fmt: skip
     add("--launcher", choices=LAUNCHERS, metavar="NAME",
         help=f"{', '.join(LAUNCHERS)} (the last was tried against a stand-in only); "
         "default ssh with -H, else local")  # fmt: skip
@@ -146,7 +177,9 @@ def parser():
             )  # fmt: skip
     add("--deadline", type=float, metavar="SECONDS",
         help="end the job after this time; default, and 0: no limit")  # fmt: skip
-    add("--log-dir", metavar="DIR", help="keep a log of each process there")
+    add("--log-dir", metavar="DIR",
+        help="keep a log of each process there, whole, however long; default: "
+        "temporary logs, of which the end is kept")
     add("--ps-verbose", dest="verbose", type=int, choices=(0, 1, 2), default=0,
         help="1: log connections, 2: all messages")  # fmt: skip
     add("--attempts", type=int, default=Settings.attempts, metavar="N",

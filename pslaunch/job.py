@@ -1,11 +1,16 @@
 """What became of a job: how it failed, its codes, and its logs."""
 
+import os
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 #: Exit codes of a job, besides those of its processes.
 DEADLINE, NOT_READY, NO_COMMAND = 124, 125, 127
+#: Bytes of a log that are read at a time, and looked through for its last lines.
+AT_ONCE = 1 << 20
+#: Bytes of a temporary log at which it is begun anew, and of those what is kept.
+LONGEST, KEPT = 64 << 20, 16 << 20
 #: The code of a process that cannot be reached any more, as of ssh.
 LOST = 255
 
@@ -36,18 +41,27 @@ class Job:
     culprit: str = None  # whose log tells more, as in 'worker-0'
 
     def output(self, role="worker", rank=0):
-        """All that this process printed, standard error included."""
+        """All that this process printed, standard error included; of more than 64 MiB
+        in a temporary log, the end."""
         return self._read(name_of((role, rank)))
 
-    def _read(self, name):
-        path = self.logs[name]  # not there, if the job failed before it was started
-        return path.read_text("utf-8", errors="replace") if path.exists() else ""
+    def _read(self, name, most=None):
+        """The text of a log, or the last `most` bytes of each of its files."""
+        path, text = self.logs[name], b""
+        for part in (earlier(path), path):
+            with suppress(FileNotFoundError), open(part, "rb") as file:
+                if most:
+                    file.seek(max(os.fstat(file.fileno()).st_size - most, 0))
+                text += file.read()
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return text.decode("utf-8", errors="replace")
 
     def last_lines(self, count=20):
         """The end of the log of the process that failed; empty when none did."""
         if self.culprit not in self.logs:
             return ""
-        return "\n".join(self._read(self.culprit).splitlines()[-count:])
+        text = self._read(self.culprit, AT_ONCE)
+        return "\n".join(text.splitlines()[-count:])
 
     def check(self):
         """Return this job, or raise `LaunchError` when it failed."""
@@ -111,19 +125,56 @@ class Tail:
     def __init__(self, path):
         self.path, self.place = path, 0
 
-    def lines(self, last=False):
+    def lines(self, last=False, most=AT_ONCE):
         """Lines that are complete since the last call; with `last`, what is left too.
 
-        A part of a line that a process has not ended waits for the next call.
+        A part of a line that a process has not ended waits for the next call, unless it
+        is longer than the `most` bytes that are read at a time.
         """
         complete = []
         with suppress(FileNotFoundError), open(self.path, "rb") as file:
             file.seek(self.place)
-            *complete, rest = file.read().split(b"\n")
-            if last and rest:
+            text = file.read(most)
+            *complete, rest = text.split(b"\n")
+            is_whole = last and len(text) < most
+            if rest and (is_whole or not complete and len(text) == most):
                 complete, rest = [*complete, rest], b""
             self.place = file.tell() - len(rest)
         return [line.decode("utf-8", errors="replace") for line in complete]
+
+    @property
+    def left(self):
+        """How many bytes have not been read."""
+        with suppress(FileNotFoundError):
+            return max(os.stat(self.path).st_size - self.place, 0)
+        return 0
+
+    def skip(self):
+        """Go on at the first line within the last `AT_ONCE` bytes."""
+        if self.left > AT_ONCE:
+            self.place += self.left - AT_ONCE
+            with open(self.path, "rb") as file:
+                file.seek(self.place)
+                self.place += file.read(AT_ONCE).find(b"\n") + 1
+
+
+def shorten(path):
+    """Begin a log anew that has become longer than `LONGEST`. Its end is kept, in a
+    file beside it; what is printed meanwhile is lost. Whether it was so."""
+    with suppress(FileNotFoundError):
+        if os.stat(path).st_size > LONGEST:
+            with open(path, "r+b") as file:
+                file.seek(-KEPT, os.SEEK_END)
+                _, _, kept = file.read(KEPT).partition(b"\n")
+                earlier(path).write_bytes(kept)
+                file.truncate(0)  # its process appends
+            return True
+    return False
+
+
+def earlier(path):
+    """Where the end of a log is that was begun anew."""
+    return path.with_name(f"{path.name}.earlier")
 
 
 class Process:

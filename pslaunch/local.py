@@ -33,5 +33,8 @@ class Local(crew.Crew):
         """At once, if there is such a command."""
         path = self.plan.env["worker"].get("PATH", os.environ.get("PATH"))
         if not shutil.which(self.plan.command[0], path=path):
+            if os.path.exists(self.plan.command[0]) and "/" in self.plan.command[0]:
+                what = f"{self.plan.command[0]!r} cannot be run: it is no program, or "
+                raise Failed(what + "not executable (chmod +x)", 126)
             raise Failed(f"no such command: {self.plan.command[0]!r}", NO_COMMAND)
         return True

@@ -95,7 +95,7 @@ def make(command, *counts, **given):
 
 
 def _check(settings, launcher):
-    least = {"num_workers": 1, "num_servers": 1, "attempts": 1, "max_restarts": 0}
+    least = {"num_workers": 1, "num_servers": 0, "attempts": 1, "max_restarts": 0}
     for name, smallest in least.items():
         number = getattr(settings, name)
         if not isinstance(number, int) or number < smallest:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from .environment import START
-from .job import DEADLINE, NO_COMMAND, Failed, Job, NotReady, name_of
+from .job import DEADLINE, NO_COMMAND, Failed, Job, NotReady, earlier, name_of
 from .plan import make
 from .start import Start
 from .supervise import Watch
@@ -25,14 +25,14 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
     `command`: a list of strings; no shell reads it. `num_servers`: servers; they and
     the scheduler run MXNet's own code. `env`: variables for all, as a dict;
     `env_worker`, `env_server`, `env_scheduler`: for a role. `deadline`: seconds for
-    everything, None for no limit; default 900, which no slow machine meets. `log_dir`:
-    a folder for the logs; default one that is removed with the job. `stream`: also
-    print every line on standard output, with its process in front. `attempts`,
-    `ready_timeout`: how often the job may be started, when its nodes all listen and
-    have not found each other after so many seconds. `verbose`: `PS_VERBOSE` of all, 0
-    to 2. `max_restarts`: how often a job that failed is started again; the variable
-    `D2L_EXT_START` tells its processes which start it is, from 1. `check`: raise
-    `LaunchError` when the job failed.
+    everything, default 900, None or 0 for no limit. `log_dir`: a folder for the
+    logs, which are kept whole; default one that is removed with the job, and has the
+    end of each log, 16 MiB or more. `stream`: also print lines on standard output,
+    with its process in front. `attempts`, `ready_timeout`: how often the job may be
+    started, when its nodes all listen and have not found each other after so many
+    seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2. `max_restarts`: how often a job
+    that failed is started again; the variable `D2L_EXT_START` tells its processes
+    which start it is, from 1. `check`: raise `LaunchError` when the job failed.
 
     `launcher`: default 'ssh' with `hosts`, else 'local'. `hosts`: the path of a hosts
     file, or a list of its lines; servers and workers are placed on them in turn.
@@ -41,10 +41,13 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
     share it. `ssh_config`: the file that ssh reads. `python`: on the hosts.
     `submit_args`: words for the command that submits a job. Defaults: `plan.Settings`.
 
-    When one process fails, or the caller is interrupted or killed, all are ended
-    within seconds, on other hosts within 15: what they have started too, even without
-    variables and in a session of its own. *Setting up a cluster* says what is beyond
-    that. A process that a signal has stopped ends the job after 30 s, with code 147.
+    When one process ends with a code, or by a signal, or the caller is interrupted or
+    killed, all are ended within seconds, on other hosts within 15: what they have
+    started too, even without variables and in a session of its own. A Python worker
+    that raises ends only if it has imported `d2l_ext`, or caught the exception to leave
+    by `os._exit`: else MXNet keeps it until the others close the store, too.
+    *Setting up a cluster* says what is beyond that. A process that a signal has stopped
+    ends the job after 30 s, with code 147.
 
     Without hosts, every process listens on 127.0.0.1 only; with hosts, on the address
     by which its host reaches the others: servers run what they are sent, so let nobody
@@ -105,6 +108,7 @@ def _make_room(job):
     """For the logs of a start: those of the one before are renamed,
     `worker-0.log.start-1`, …, and those of another job removed."""
     for path in job.logs.values():
+        earlier(path).unlink(missing_ok=True)
         if not job.attempts:
             path.unlink(missing_ok=True)
         elif path.exists():
@@ -114,14 +118,28 @@ def _make_room(job):
 def _once(start, until, is_done, job):
     """Note in `job` what became of a start; whether it became ready, or failed."""
     job.returncode, job.cause, job.culprit = 0, None, None
+    folder = next(iter(job.logs.values())).parent
     try:
         with start:
             Watch(start, until, is_done).run()
     except Failed as error:
         job.returncode, job.cause = error.code, str(error)
+        if is_full(folder):
+            job.cause += f"; no space is left on the disk of {folder}"
         job.culprit = error.culprit and name_of(error.culprit)
         return not isinstance(error, NotReady)
+    if is_full(folder):  # no process need have noticed
+        job.returncode = 1
+        job.cause = (f"no space is left on the disk of {folder}: what the processes "
+                     "printed is not all there")
     return True
+
+
+def is_full(folder):
+    """Whether nothing more can be written to files in `folder`."""
+    found = os.statvfs(folder)
+    left = found.f_bavail if os.geteuid() else found.f_bfree
+    return bool(found.f_blocks) and left == 0
 
 
 def numbered(plan, start):
@@ -144,8 +162,14 @@ def again(job, max_restarts, until=None):
     return bool(failed and in_time and job.restarts < max_restarts)
 
 
+class OutputLost(OSError):
+    """Standard output takes no more lines."""
+
+
 class Shown:
     """What is printed of a job while it runs, when that is wanted."""
+
+    is_lost = False  # nobody can read it any more
 
     def __init__(self, plan, job):
         self.job, self.stream = job, plan.settings.stream
@@ -153,10 +177,16 @@ class Shown:
         self.hidden = () if "PS_VERBOSE" in plan.env["scheduler"] else ("scheduler",)
         self.width = max(map(len, job.logs))
 
-    def line(self, node, line):
-        """A line of a process, with its name in front."""
-        if self.stream and node[0] not in self.hidden:
-            print(f"{name_of(node).ljust(self.width)} | {line}", flush=True)
+    def lines(self, node, lines):
+        """Lines of a process, each with its name in front. Raises `OutputLost`."""
+        is_wanted = self.stream and node[0] not in self.hidden
+        if lines and is_wanted and not self.is_lost:
+            name = name_of(node).ljust(self.width)
+            try:
+                print(*(f"{name} | {line}" for line in lines), sep="\n", flush=True)
+            except OSError as error:
+                self.is_lost = True
+                raise OutputLost(error.errno, error.strerror) from None
 
     def note(self, line):
         """A line of the launcher's own."""

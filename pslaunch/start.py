@@ -2,12 +2,16 @@
 
 import re
 import secrets
+import time
 from contextlib import ExitStack
 from uuid import uuid4
 
 from . import environment, ports
 from .crew import Guard
-from .job import Tail
+from .job import LONGEST, Tail, shorten
+
+#: Seconds for lines that are left when a job is ended.
+SHOW = 2.0
 
 
 class Start:
@@ -23,6 +27,7 @@ class Start:
         self.running, self.ended = {}, {}  # (role, rank) to `Process`
         self.logs = dict(zip(plan.nodes, shown.job.logs.values()))
         self.tails = {node: Tail(path) for node, path in self.logs.items()}
+        self.told = set()  # whose lines were left out
         self.passed, self.count = 0, 0  # barriers of all; nodes at the next one
 
     def __enter__(self):
@@ -94,13 +99,42 @@ class Start:
         for node in ended:
             del self.running[node]
         for node, tail in self.tails.items():
-            wanted = node[0] == "scheduler" and (ended or not self.is_ready)
-            if self.plan.settings.stream or wanted:
-                for line in tail.lines(last=node in self.ended):
-                    self.shown.line(node, line)
-                    if node[0] == "scheduler":
+            if node[0] == "scheduler":
+                if self.plan.settings.stream or ended or not self.is_ready:
+                    self._show(node, LONGEST)
+                    for line in self.shown_last:
                         self._note_barrier(line)
+                continue
+            if self.plan.settings.stream:
+                self._show(node)
+            self._shorten(node, tail)
         return list(ended)
+
+    def _show(self, node, *most):
+        """Show what is new of a node, a piece of it at a time."""
+        self.shown_last = self.tails[node].lines(node in self.ended, *most)
+        self.shown.lines(node, self.shown_last)
+
+    def _shorten(self, node, tail):
+        """Keep up with a process that prints faster than its lines can be shown, and
+        keep a log that nobody asked for from filling the disk."""
+        is_kept = self.plan.settings.log_dir is not None
+        fell_behind = self.plan.settings.stream and tail.left > LONGEST // 2
+        if fell_behind:
+            tail.skip()
+        if not is_kept and shorten(self.logs[node]):
+            tail.place, fell_behind = 0, True
+        if fell_behind and node not in self.told:
+            self.told.add(node)
+            self.say(f"{self.describe(node)} prints more than can be shown or kept: "
+                     "earlier lines are left out, again and again" +
+                     (", and are in its log" if is_kept else ""))
+
+    @property
+    def is_behind(self):
+        """Whether more was printed than was shown."""
+        return self.plan.settings.stream and any(
+            self.tails[node].left for node in self.ended if node[0] == "worker")
 
     def _note_barrier(self, line):
         """Notice, in the scheduler's log, that all have passed a barrier of all.
@@ -132,5 +166,10 @@ class Start:
         finally:
             if "DMLC_LOCAL" in self.plan.env["scheduler"]:
                 ports.remove_files(self.ports)
+            until = time.monotonic() + SHOW
             self._poll()
+            while self.is_behind and time.monotonic() < until:
+                self._poll()
+            if self.is_behind:
+                self.say("the rest of what was printed is not shown")
 

@@ -46,7 +46,9 @@ class Watch:
         self.start.begin("server", "worker")
         self._wait(self._is_ready_or_over)
         if not self.start.is_ready:
-            self.start.say("no worker opened a distributed store")
+            if self.start.plan.settings.num_servers:
+                self.start.say("no worker opened a distributed store")
+            self._wait(lambda: not self.start.is_behind)
             return
         self._wait(lambda: not self._workers_run() or self._is_deserted())
         self._wait_for_the_rest()
@@ -64,7 +66,8 @@ class Watch:
                 return value
             if is_late:
                 self._fail_late("the deadline passed, still running", DEADLINE)
-            time.sleep(PAUSE)
+            if not self.start.is_behind:
+                time.sleep(PAUSE)
 
     def _look(self):
         """Raise when a process ended as it should not, or was stopped for long."""
@@ -151,7 +154,8 @@ class Watch:
         def ended():
             left = self.start.running
             now = time.monotonic()
-            if left and self._is_deserted() and now > min(given_up, self.until or given_up):
+            waited = now > min(given_up, self.until or given_up)
+            if left and waited and self._is_deserted():
                 for role, rank in left:
                     self.start.say(f"{role} {rank} waited for the scheduler, which had "
                                    "left")  # fmt: skip
@@ -161,6 +165,7 @@ class Watch:
             return not left
 
         self._wait(ended)
+        self._wait(lambda: not self.start.is_behind)
 
     def _look_for_stopped(self):
         """Have patience with processes that are stopped, not dead: by SIGSTOP, or as by
