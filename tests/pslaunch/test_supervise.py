@@ -94,6 +94,7 @@ class Played:
     """
 
     is_ready = is_closed = True
+    is_behind = False  # nothing is left to be shown
     describe = start.Start.describe
 
     def __init__(self, ends, log="", later=()):
