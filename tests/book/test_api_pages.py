@@ -113,8 +113,9 @@ def test_a_default_of_this_machine_is_not_printed():
 
 
 def test_a_file_without_entries_is_no_link():
-    env = SimpleNamespace(app=SimpleNamespace(builder=SimpleNamespace(name="html")),
-                          docname="reference/techniques")  # fmt: skip
+    app = SimpleNamespace(builder=SimpleNamespace(name="html"),
+                          config=SimpleNamespace(reference_later=False))  # fmt: skip
+    env = SimpleNamespace(app=app, docname="reference/techniques")
     kinds = [type(api_pages.file_link(env, f"d2l_ext/{name}.py")).__name__
              for name in ("allreduce", "data_parallel/allreduce")]  # fmt: skip
     assert kinds == ["literal", "pending_xref"]

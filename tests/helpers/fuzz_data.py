@@ -31,6 +31,7 @@ from idx_files import bomb, idx_bytes, make_arrays, write_folder
 
 from d2l_ext import train
 from d2l_ext.data import formats, text
+from trainkit import preparation  # noqa: F401  (the forks shall find it loaded)
 
 FORMATS = ("idx", "idx unpacked", "cifar", "cifar unpacked", "text")
 SIZES = (-(2**33), -512, -1, 0, 1, 511, 3073, 2**31 - 1, 2**32 - 1, 5_000_000_000,

@@ -87,7 +87,7 @@ def test_a_flag_of_the_command_reaches_the_replicas(flags, kind, of, value):
 
 def of_flags(flags):
     """What the command trains with these flags, on two devices."""
-    args = parser().parse_args(["--network", "mlp", *flags.split()])
+    args = parser().parse_args(["--network", "mlp", "--mom", "0.9", *flags.split()])
     dataset = SimpleNamespace(train_X=numpy.zeros((8, 1, 28, 28)), classes="abc")
     kv = RecordedStore() if "dist" in args.kv_store else None
     return preparation._replicas(args, [mx.cpu(0), mx.cpu(1)], dataset, kv)
