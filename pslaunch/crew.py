@@ -169,7 +169,7 @@ class Crew:
             finally:
                 channel.close()
         elif member:
-            what = f"not heard of for {SILENCE:g} s" if silent else self.reason(channel)
+            what = f"not heard from for {SILENCE:g} s" if silent else self.reason(channel)
             member.set(LOST, what)
         else:
             raise Failed(f"{channel.host} was lost: {self.reason(channel)}", LOST)
@@ -259,8 +259,8 @@ class Member(Process):
         self.log = open(log, "wb", buffering=0)  # noqa: SIM115, closed at the end
 
     def close(self):
-        """Nothing more is heard of it; it is lost, if it was not seen to end."""
-        self.set(LOST, "not heard of at the end")
+        """Nothing more is heard from it; it is lost, if it was not seen to end."""
+        self.set(LOST, "not heard from at the end")
         self.log.close()
 
 

@@ -53,7 +53,7 @@ def watch_heartbeats(library, handle, environ=os.environ):
     """Watch from a thread, when both variables are set; end this process for the lost.
 
     With `PS_HEARTBEAT_INTERVAL` every node reports to the scheduler each so many
-    seconds. ps-lite counts those that it has not heard of for `PS_HEARTBEAT_TIMEOUT`,
+    seconds. ps-lite counts those that it has not heard from for `PS_HEARTBEAT_TIMEOUT`,
     and does nothing about it: `MXKVStoreGetNumDeadNode` answers, but only in the
     scheduler's own process, where no user's code runs. So the scheduler ends itself
     here, and the launcher the job. A process that is killed is noticed without, and so

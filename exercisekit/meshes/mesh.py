@@ -77,7 +77,7 @@ QUESTIONS = {
         [(36_864, "That is for whole layers: eight devices share them.")],
     ),
     3: Task(
-        "your function groups",
+        "your function line_groups",
         groups,
         [
             ("axis):", "axis):\n    axis = len(lengths) - 1 - axis",
@@ -97,13 +97,13 @@ QUESTIONS = {
               "ones, too.")),
             ("range(size)", "range(size - 1)", "The last partner of each is missing."),
         ],
-        judge=by_cases(_judge_groups, "groups({}, {})", [
+        judge=by_cases(_judge_groups, "line_groups({}, {})", [
             ((3,), 0), ((2, 3), 0), ((2, 3), 1), ((2, 3, 4), 0), ((2, 3, 4), 1),
             ((2, 3, 4), 2),
         ]),
     ),
     4: Task(
-        "your function step",
+        "your function two_sums",
         step,
         [
             ("in groups[axis]", "in [[*range(len(x))]]",
