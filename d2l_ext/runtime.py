@@ -199,7 +199,7 @@ def _rules_of_a_job(environ):
         return _COUNT.fullmatch(text) and int(text) < 65536
 
     def is_ring(text):
-        _, *places = text.split()
+        places = text.split()[1:]  # after the word that lets a worker in
         return (environ.get("DMLC_WORKER_ID", "").isdecimal() and places
                 and all(is_port(place.rpartition(":")[2]) for place in places))
 
@@ -225,9 +225,11 @@ def refuse_a_role_in_a_notebook(environ=os.environ, modules=sys.modules):
 
 
 def tell_of_a_role(environ=os.environ, seconds=10.0):
-    """Say what a process waits for to which a shell gave a role, not `pslaunch`: in a
-    role other than a worker's it trains nothing, and without a scheduler that answers
-    it waits for ever. Returns the thread that says so every so many `seconds`."""
+    """Say which role a shell gave this process, if `pslaunch` did not.
+
+    A scheduler or a server trains nothing, and a worker or a server waits for ever if
+    no scheduler answers. Returns the thread that says so every `seconds` seconds.
+    """
     role, where = environ.get("DMLC_ROLE"), [environ.get(name) for name in ROOT]
     if not role or "D2L_EXT_JOB" in environ:
         return None

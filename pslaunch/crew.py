@@ -169,7 +169,8 @@ class Crew:
             finally:
                 channel.close()
         elif member:
-            what = f"not heard from for {SILENCE:g} s" if silent else self.reason(channel)
+            silence = f"not heard from for {SILENCE:g} s"
+            what = silence if silent else self.reason(channel)
             member.set(LOST, what)
         else:
             raise Failed(f"{channel.host} was lost: {self.reason(channel)}", LOST)
