@@ -184,9 +184,9 @@ def check_variables(environ=os.environ):
         if value is None and name in ROOT and "DMLC_ROLE" in environ:
             raise ValueError(
                 f"DMLC_ROLE={environ['DMLC_ROLE']} is set, and {name} is not: if it is "
-                "left from another job, `unset DMLC_ROLE`")
+                "left over from another job, `unset DMLC_ROLE`")
         if value is not None and not is_right(value):
-            raise ValueError(f"{name}={value}: expected {expected}. Set it so, or "
+            raise ValueError(f"{name}={value}: expected {expected}. Correct it, or "
                              f"`unset {name}`")
 
 
@@ -234,14 +234,11 @@ def tell_of_a_role(environ=os.environ, seconds=10.0):
     if not role or "D2L_EXT_JOB" in environ:
         return None
     address, port, workers, servers = where
-    line = f"DMLC_ROLE={role} is set: this process is "
-    if role == "worker":
-        line += "a worker"
-    else:
-        line += f"no training, but the {role}" if role == "scheduler" else "a server"
+    one = "the scheduler, which trains nothing," if role == "scheduler" else f"a {role}"
+    line = f"DMLC_ROLE={role} is set: this process is {one}"
     print(f"d2l-ext-train: {line} of a job of {workers} workers and {servers} servers "
-          f"at {address}:{port}; if that is left from another job, `unset DMLC_ROLE`",
-          file=sys.stderr, flush=True)
+          f"at {address}:{port}; if that is left over from another job, "
+          "`unset DMLC_ROLE`", file=sys.stderr, flush=True)
     if role == "scheduler":
         return None
 

@@ -27,12 +27,27 @@ def load(path):
     """Read the ledger from the YAML file at `path`.
 
     Raises `ValueError`, with the claim's id and the key, when a claim lacks
-    `id`, `statement`, `source` or `verdict`, or has a key that is not known.
+    `id`, `statement`, `source` or `verdict`, or has a key that is not known; and with
+    the line, when a key stands twice in one mapping, of which YAML keeps only the last.
     """
     with open(path, encoding="utf-8") as stream:
-        data = yaml.safe_load(stream)
+        data = yaml.load(stream, _OnceLoader)
     sources = {name: Source(name, **fields) for name, fields in data["sources"].items()}
     return Ledger(sources, [_claim(fields) for fields in data["claims"]])
+
+
+class _OnceLoader(yaml.SafeLoader):
+    """YAML's safe loader, for which a key that stands twice is an error."""
+
+    def construct_mapping(self, node, deep=False):
+        found = super().construct_mapping(node, deep)
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                line = key.start_mark.line + 1
+                raise ValueError(f"claims.yml, line {line}: {key.value} stands twice")
+            seen.add(key.value)
+        return found
 
 
 def _claim(fields):

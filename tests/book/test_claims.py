@@ -20,3 +20,12 @@ def test_a_claim_with_a_wrong_or_missing_key_is_refused_by_name(tmp_path, wrong)
     )
     with pytest.raises(ValueError, match="S4.*missing.*verdict"):
         claims_data.load(path)
+
+
+def test_a_source_that_stands_twice_is_refused(tmp_path):
+    """YAML would keep the last one, and the other would be gone from the ledger."""
+    path = tmp_path / "claims.yml"
+    source = "  Ring: {title: x, what: y, url: z}\n"
+    path.write_text(f"sources:\n{source}{source}claims: []\n")
+    with pytest.raises(ValueError, match="line 3: Ring stands twice"):
+        claims_data.load(path)
