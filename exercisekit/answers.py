@@ -36,6 +36,8 @@ def check(chapter, exercise, answer):
     Raises `KeyError` for an exercise that has no short answer.
     """
     asked = questions(chapter)
+    if isinstance(exercise, str) and exercise.strip().isdigit():
+        exercise = int(exercise)
     if (chapter, exercise) not in asked:
         known = [number for _, number in asked]
         raise KeyError(f"{chapter!r}, exercise {exercise}: only {known} can be checked")

@@ -15,8 +15,13 @@ from pathlib import Path
 import numpy
 
 NOT_YET = "no answer yet."
-#: What the learner's code may take: seconds, and bytes beside what is there already.
-SECONDS, ROOM = 10, 4 << 30
+#: What the learner's code may take: seconds of the processor, and bytes beside what is
+#: there already. What waits, for a lock or a disk, may take `PATIENCE` times as long.
+SECONDS, ROOM, PATIENCE = 10, 4 << 30, 10
+
+
+#: Entries of a list that are shown in a sentence.
+LONGEST = 20
 
 
 class Note(str):
@@ -124,6 +129,9 @@ def compared(right, cases, tolerance=0.0):
         expected, found = right(*copy.deepcopy(given)), function(*given)
         if same(plain(found), plain(expected), tolerance):
             return ""
+        if inspect.isgenerator(found) or inspect.iscoroutine(found):
+            kind = type(found).__name__
+            return f"it gives a {kind}: return {shown(expected)} itself."
         return f"it gives {shown(found)}, and not {shown(expected)}."
 
     call = f"{right.__name__}({', '.join(['{}'] * len(cases[0]))})"
@@ -143,7 +151,8 @@ def shown(value):
     if isinstance(value, float):
         return f"{value:.6g}"
     if _is_list(value):
-        inside = ", ".join(map(shown, value))
+        inside = ", ".join(map(shown, value[:LONGEST]))
+        inside += f", … {len(value):,} entries" if len(value) > LONGEST else ""
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
     return repr(value)
 
@@ -179,7 +188,7 @@ def says(question, answer):
     """What to tell the reader who answered `question` with `answer`."""
     answer = plain(answer)
     if answer is None:
-        return f"{NOT_YET} Asked is {question.asked}."
+        return f"{NOT_YET} Expected: {question.asked}."
     if isinstance(question, Task):
         return _judged(question, answer)
     if same(answer, question.right, question.tolerance):
@@ -187,21 +196,21 @@ def says(question, answer):
     for typical, suggestion in question.wrong:
         if same(answer, typical, question.tolerance):
             return f"not yet. {suggestion}"
-    return f"not yet{_direction(answer, question.right)} Asked is {question.asked}."
+    return f"not yet{_direction(answer, question.right)} Expected: {question.asked}."
 
 
 def _judged(task, answer):
     """What to tell the reader who wrote the function `answer`."""
     if not callable(answer):
-        return f"not yet. Asked is {task.asked}."
+        return f"not yet. Expected: {task.asked}."
     names, verdict = dict(getattr(answer, "__globals__", {})), []
     try:
         with _limits():
             verdict = _verdict(task, answer)
         problems = _problems(verdict)
         problem = f"{problems[0]} {_meant(task, problems)}".rstrip() if problems else ""
-    except TooLong:
-        problem = f"It has not ended after {SECONDS} seconds: does a loop never end?"
+    except TooLong as error:
+        problem = f"It has not ended after {error}: does a loop never end?"
     except MemoryError:
         problem = f"It asks for more than {ROOM >> 30} GiB of memory."
     changed = _put_back(names, getattr(answer, "__globals__", {}))
@@ -237,28 +246,55 @@ def _problems(verdict):
 
 @contextmanager
 def _limits():
-    """Time and memory are bounded, where the system can: not in another thread."""
+    """Time and memory are bounded, where the system can: not in another thread.
+
+    Time is the processor's, because a slow or a busy machine is no fault of the code.
+    An import that a judge needs is let end, and time begins anew: half a module in
+    memory would fail every later answer.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def too_long(*_):
-        raise TooLong
+    limits = {signal.ITIMER_PROF: SECONDS, signal.ITIMER_REAL: PATIENCE * SECONDS}
 
-    timer = signal.getitimer(signal.ITIMER_REAL)
-    before = signal.signal(signal.SIGALRM, too_long)
+    def too_long(number, frame):
+        if not _imports(frame):
+            computed = number == signal.SIGPROF
+            raise TooLong(f"{SECONDS} seconds of computing" if computed
+                          else f"{PATIENCE * SECONDS} seconds")  # fmt: skip
+        for timer, seconds in limits.items():
+            signal.setitimer(timer, seconds, 1)
+
+    numbers = signal.SIGPROF, signal.SIGALRM
+    timers = {timer: signal.getitimer(timer) for timer in limits}
+    before = {number: signal.signal(number, too_long) for number in numbers}
     most = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text("ascii").split()[0])
     limit = used * resource.getpagesize() + ROOM
     try:
         if most[0] == resource.RLIM_INFINITY:
             resource.setrlimit(resource.RLIMIT_AS, (limit, most[1]))
-        signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)  # again, if it was caught
+        for timer, seconds in limits.items():
+            signal.setitimer(timer, seconds, 1)  # again, if it was caught
         yield
     finally:
-        signal.signal(signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, *timer)
+        for timer in limits:
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for timer, old in timers.items():
+            signal.setitimer(timer, *old)
         resource.setrlimit(resource.RLIMIT_AS, most)
+
+
+def _imports(frame):
+    """Whether an import is under way in `frame` or above it."""
+    while frame:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _put_back(names, now):

@@ -71,7 +71,7 @@ QUESTIONS = {
             ("i : i + b", "i : i + b + 1",
              "A slice ends before its end: that is one example too many."),
             (lambda *given: list(zip(*shares(*given))),
-             "That is a list for each worker. Asked is one for each step."),
+             "That is a list for each worker. Expected: one for each step."),
             (lambda numbers, num_workers, b:
              shares([*range(len(numbers))], num_workers, b),
              "These are places in the list, and not the examples themselves."),
@@ -99,7 +99,7 @@ QUESTIONS = {
             ("zip(*pushed)", "zip(*filter(None, pushed))",
              "Who has not pushed at all is waited for, too."),
             ("zip(*pushed)", "pushed",
-             "That adds up what a worker has pushed. Asked is a sum over workers."),
+             "That adds up what a worker has pushed. Expected: a sum over workers."),
             ("sum(step)", "sum(step) / num_workers", "That is a mean."),
             ("pushed[worker].append(number)", "pushed[worker][:] = [number]",
              "An early push for the next step takes the place of the one before."),

@@ -109,7 +109,7 @@ QUESTIONS = {
              + "first."),
             (") / scale", ")", "The gradients are those of a scaled loss."),
             (") / scale", ") / scale / len(gradients)",
-             "Asked is a step by the sum of the gradients, and not by their mean."),
+             "Expected: a step by the sum of the gradients, and not by their mean."),
             ("in masters:", "in masters[:1]:",
              "The masters of the other devices need the same step."),
             ("master -= ", "master = master - ",

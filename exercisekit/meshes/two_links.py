@@ -72,7 +72,7 @@ QUESTIONS = {
                             for h in sorted({*hosts})],
              "A list of lists is no ring: put them behind each other."),
             (lambda hosts: [ring_order(hosts).index(i) for i in range(len(hosts))],
-             ("That says for each device its place in the ring. Asked is, for each "
+             ("That says for each device its place in the ring. Expected, for each "
               "place, its device.")),
         ],
         judge=by_cases(_judge_ring_order, "Hosts {}", [

@@ -57,7 +57,7 @@ QUESTIONS = {
             ("for c in (0, 1)", "for c in (0,)", "Second choices can be late, too."),
             ("for c in (0, 1)", "for c in (1, 0)", "First choices go first."),
             ("late.append((t, c))", "late.append((t, both[c]))",
-             "Asked is which choice it was, 0 or 1, and not its expert."),
+             "Expected: which choice it was, 0 or 1, and not its expert."),
         ],
         judge=compared(dropped, [
             ([(0, 1)], 2, 1), ([(0, 1), (2, 1)], 3, 1), ([(0, 1), (1, 0)], 2, 1),

@@ -133,7 +133,7 @@ QUESTIONS = {
              "How do the devices learn of each other's numbers?"),
             ("log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)",
              "(log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)).mean()",
-             "Asked is the loss of each position, and not their mean."),
+             "Expected: the loss of each position, and not their mean."),
             ("log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)",
              "found[:, 1].sum(0) - log_sum_exp(found[:, 0].T)",
              "That is the logarithm of a probability; a loss is not below 0."),

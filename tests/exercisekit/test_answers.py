@@ -202,20 +202,20 @@ WHETHER, ONE, WORD = Question("", True), Question("", 1), Question("a word", "da
 
 
 @pytest.mark.parametrize("question, answer, said", [
-    (NUMBER, 2, "not yet, too small. Asked is a number."),
-    (NUMBER, 4, "not yet, too large. Asked is a number."),
+    (NUMBER, 2, "not yet, too small. Expected: a number."),
+    (NUMBER, 4, "not yet, too large. Expected: a number."),
     (NUMBER, numpy.float32(3), "right."),
     (NUMBER, numpy.array(3), "right."),
-    (ONE, True, "not yet. Asked is ."),  # a truth is no number
-    (WHETHER, 1, "not yet. Asked is ."),
+    (ONE, True, "not yet. Expected: ."),  # a truth is no number
+    (WHETHER, 1, "not yet. Expected: ."),
     (WHETHER, numpy.bool_(True), "right."),
     (SHARE, 0.54, "right."),
-    (SHARE, 0.56, "not yet, too large. Asked is a share."),
+    (SHARE, 0.56, "not yet, too large. Expected: a share."),
     (FRACTION, 0.1 + 0.2, "right."),  # rounding is forgiven
     (PAIR, (1, 2), "right."),
     (PAIR, numpy.array([1.0, 2.0]), "right."),
-    (PAIR, [1], "not yet: 2 numbers are needed. Asked is two numbers."),
-    (PAIR, [2, 1], "not yet. Asked is two numbers."),
+    (PAIR, [1], "not yet: 2 numbers are needed. Expected: two numbers."),
+    (PAIR, [2, 1], "not yet. Expected: two numbers."),
     (WORD, " Data ", "right."),
 ])  # fmt: skip
 def test_an_answer_is_told_whether_it_is_right_and_what_it_lacks(
@@ -233,6 +233,8 @@ def in_place(values):
     (sorted, "right."),
     (in_place, "not yet. sorted([2, 1]): it changes what it is given."),
     (reversed, "not yet. sorted([2, 1]): it gives <"),
+    (lambda x: (y for y in x), "not yet. sorted([2, 1]): it gives a generator: return"),
+    (lambda x: [*range(10**5)], "not yet. sorted([2, 1]): it gives [0, 1, 2, 3, 4, 5"),
     (max, "not yet. sorted([2, 1]): it gives 2, and not [1, 2]."),
     (lambda: 0, "not yet. sorted([2, 1]): it raises TypeError: "),
 ])  # fmt: skip

@@ -63,7 +63,8 @@ def calls_itself(n):
 @pytest.mark.parametrize(
     "function, words",
     [
-        (endless, "It has not ended after 0.3 seconds: does a loop never end?"),
+        (endless, "It has not ended after 0.3 seconds of computing: does a loop never"),
+        (lambda n: time.sleep(999), "It has not ended after 0.6 seconds: does a loop"),
         (stubborn, "It raises ValueError"),
         (raises, "It raises IndexError: list index out of range"),
         (leaves, "It raises SystemExit: away"),
@@ -72,13 +73,14 @@ def calls_itself(n):
         (calls_itself, "It raises RecursionError"),
         (lambda n: n + 3, "Of 2 it makes 5, not 4."),
         (lambda n: numpy.exp(n * 1e4), "Of 2 it makes inf, not 4."),  # and no warning
-        (7, "Asked is your function double."),
+        (7, "Expected: your function double."),
     ],
 )
 def test_an_answer_that_harms_is_named_and_the_next_one_counts(
     function, words, monkeypatch
 ):
     monkeypatch.setattr(question, "SECONDS", 0.3)
+    monkeypatch.setattr(question, "PATIENCE", 2)
     clock = time.monotonic()
     assert says(TASK, function).startswith(f"not yet. {words}")
     assert time.monotonic() - clock < 5
@@ -97,3 +99,22 @@ def test_every_answer_is_a_line_in_the_grade_book(tmp_path, monkeypatch, capsys)
     ]  # fmt: skip
     assert {(row["chapter"], row["exercise"]) for row in found} == {("sharded", 1)}
     assert all(row["says"] in capsys.readouterr().out for row in found[:1])
+
+
+def test_an_import_of_the_judge_takes_none_of_the_learners_time(monkeypatch, tmp_path):
+    """And is never cut off: half a module would fail every later answer."""
+    (tmp_path / "slow_to_import.py").write_text(
+        "import time\nend = time.process_time() + 1\n"
+        "while time.process_time() < end: pass\nanswer = 4\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(question, "SECONDS", 0.3)
+
+    def imports_first(function):
+        from slow_to_import import answer
+
+        return "" if function(2) == answer else "no"
+
+    task = Task("your function", right=None, judge=imports_first)
+    assert says(task, lambda n: 2 * n) == "right."
+    assert says(task, endless).startswith("not yet. It has not ended after 0.3 seconds")

@@ -233,7 +233,7 @@ QUESTIONS = {
             (lambda sizes, servers: [0, 0, 0, 1, 1, 1, 2, 2],
              "Neighbours together: nothing says that the best shares are intervals."),
             (lambda sizes, servers: loads(sizes, place(sizes, servers), servers),
-             "These are megabytes. Asked is a server for each key."),
+             "These are megabytes. Expected: a server for each key."),
         ],
     ),
     7: Puzzle.of(
