@@ -99,7 +99,7 @@ def quietness(start_spinner, seconds=1.0):
     load = list(os.getloadavg()) if hasattr(os, "getloadavg") else None
     return {"load_average": load, "cores_busy_before": busy,
             "cores_stolen_before": stolen, "spin_ratio": ratio,
-            "warnings": warnings}  # fmt: skip
+            "warnings": warnings}
 
 
 @contextmanager

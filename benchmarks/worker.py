@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Settings of the caller's shell that would change what is measured.
 FOREIGN = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "ONEDNN_", "DNNL_",
            "MXNET_", "D2L_EXT_", "XLA_", "JAX_", "TORCH_", "NPROC",
-           "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD")  # fmt: skip
+           "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD")
 #: Seconds after which a silent worker is given up: it compiles for far less.
 PATIENCE = 600
 
@@ -47,7 +47,7 @@ class Worker:
                     stderr=self._errors, env={**inherited, **(environ or {})},
                     cwd=ROOT,  # so that `python -m benchmarks.…` is this checkout's
                     start_new_session=True,  # so that `close` ends its children too
-                )  # fmt: skip
+                )
         except OSError as error:
             self._errors.close()
             raise WorkerFailed(f"{command[0]}: {error.strerror}") from error

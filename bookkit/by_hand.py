@@ -54,7 +54,7 @@ class Processes:
             self.started[name] = subprocess.Popen(
                 [*command, *args], env={**env, **variables, "PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+            )
 
     def output(self, name):
         """What the process has printed up to now, standard error included."""
@@ -93,7 +93,7 @@ def marked(variable, value):
     """
     found = {pid: processes.environ(pid) for pid in processes.ids()}
     return {pid: env.get("DMLC_ROLE") for pid, env in found.items()
-            if env.get(variable) == value and pid != os.getpid()}  # fmt: skip
+            if env.get(variable) == value and pid != os.getpid()}
 
 
 def end(ids, seconds=10):

@@ -53,14 +53,14 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
     said = ("Not as on the machine that recorded this page: "
             f"{what} {'; '.join(map(str, figures))} "
             f"(measured {len(figures)} times, while other programs took {busy:.0%} of "
-            "the processors' time)")  # fmt: skip
+            "the processors' time)")
     if os.environ.get(RECORDING) == "1":
         raise AssertionError(said)
     print(said)
     if COLLECTED_IN in os.environ:
         with open(os.environ[COLLECTED_IN], "a", encoding="utf-8") as file:
             file.write(json.dumps({"what": what, "measured": [*map(str, figures)],
-                                   "busy": round(busy, 2)}) + "\n")  # fmt: skip
+                                   "busy": round(busy, 2)}) + "\n")
     return found
 
 

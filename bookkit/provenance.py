@@ -49,7 +49,7 @@ def provenance():
         "cores": cores(),
         "gpus": mxnet.context.num_gpus(),
         "settings": {k: os.environ.get(k) for k in SETTINGS},
-    })  # fmt: skip
+    })
 
 
 def commit(folder, *parts):

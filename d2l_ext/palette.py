@@ -9,7 +9,7 @@ told by colour alone: devices are also named, and kinds differ without any colou
 DEVICE_COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7",
     "#E69F00", "#56B4E9", "#F0E442", "#999999",
-)  # fmt: skip
+)
 #: Colours of what is no device: ways, settings, kinds of memory. After Paul Tol's muted
 #: scheme; each is told from the page, and from every device. On a dark page the first
 #: three are lighter.
@@ -52,7 +52,7 @@ def bar(device, kind):
         known = ", ".join(KIND_HATCHES)
         raise ValueError(f"unknown kind of work {kind!r}: choose one of {known}")
     return {"facecolor": colour(device), "hatch": KIND_HATCHES[kind],
-            "edgecolor": "white", "linewidth": 0.2}  # fmt: skip
+            "edgecolor": "white", "linewidth": 0.2}
 
 
 def patterns(name):

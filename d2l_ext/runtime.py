@@ -35,7 +35,7 @@ QUIET = {"MXNET_SUBGRAPH_VERBOSE": "0"}
 #: threads use as well; they go back whole unless more than that is to stay on top.
 KEPT = ((-3, "MALLOC_MMAP_THRESHOLD_", 1 << 30), (-8, "MALLOC_ARENA_MAX", 1),
         (-1, "MALLOC_TRIM_THRESHOLD_", (1 << 31) - 1),
-        (-2, "MALLOC_TOP_PAD_", 1 << 27))  # fmt: skip
+        (-2, "MALLOC_TOP_PAD_", 1 << 27))
 #: Set to 0, the C library does with freed memory what it always does.
 KEEP_MEMORY = "D2L_EXT_KEEP_MEMORY"
 #: Set to 1 to get a warning instead of an error when MXNet was loaded first.

@@ -45,12 +45,12 @@ def check(chapter, exercise, answer):
     if os.environ.get(GRADES):
         result = re.match("[a-z ]+", said)[0]  # "right", "not yet", "no answer yet"
         line = {"chapter": chapter, "exercise": exercise, "result": result,
-                "says": said}  # fmt: skip
+                "says": said}
         with Path(os.environ[GRADES]).open("a", encoding="utf-8") as book:
             book.write(json.dumps(line) + "\n")
     kind = "Puzzle" if chapter == "puzzles" else "Exercise"
     print(textwrap.fill(f"{kind} {exercise}: {said}", 80, break_on_hyphens=False,
-                        break_long_words=False))  # fmt: skip
+                        break_long_words=False))
 
 
 def questions(chapter=None):
@@ -75,4 +75,4 @@ def _files():
         chapter.name: f"{__package__}.{part.name}.{chapter.name}"
         for part in iter_modules([str(folder)]) if part.ispkg
         for chapter in iter_modules([str(folder / part.name)])
-    }  # fmt: skip
+    }

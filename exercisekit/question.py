@@ -262,7 +262,7 @@ def _limits():
         if not _imports(frame):
             computed = number == signal.SIGPROF
             raise TooLong(f"{SECONDS} seconds of computing" if computed
-                          else f"{PATIENCE * SECONDS} seconds")  # fmt: skip
+                          else f"{PATIENCE * SECONDS} seconds")
         for timer, seconds in limits.items():
             signal.setitimer(timer, seconds, 1)
 

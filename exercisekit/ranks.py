@@ -44,7 +44,7 @@ class Ranks:
             self._go[rank].acquire()
             try:
                 ends[rank] = work(rank, lambda to, data: self._give(rank, to, data),
-                                  lambda frm: self._take(rank, frm))  # fmt: skip
+                                  lambda frm: self._take(rank, frm))
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's
                 ends[rank] = error
             except Stopped:
@@ -52,7 +52,7 @@ class Ranks:
             self._back.release()
 
         threads = [threading.Thread(target=rank_of, args=[rank], daemon=True)
-                   for rank in self.living]  # fmt: skip
+                   for rank in self.living]
         for thread in threads:
             thread.start()
         try:

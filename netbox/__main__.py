@@ -30,7 +30,7 @@ def parser():
         prog="python -m netbox", description=__doc__.partition("\n")[0],
         epilog=__doc__.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     commands = flags.add_subparsers(dest="do", required=True, metavar="COMMAND")
 
     def add(name, help):
@@ -73,7 +73,7 @@ def up(args):
     words = [sys.executable, "-m", "netbox", "hold", "--hosts", str(args.hosts)]
     words += ["--second-interface"] if args.second_interface else []
     holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True,
-                              stdout=subprocess.PIPE, text=True)  # fmt: skip
+                              stdout=subprocess.PIPE, text=True)
     if not holder.stdout.readline():
         return holder.wait()
     return show(args)
@@ -88,7 +88,7 @@ def hold(args):
             "switch": cluster.switch.pid, "hosts_file": cluster.hosts_file,
             "hosts": {host.name: [host.machine.pid, host.address,
                                   host.second_address] for host in hosts},
-        }  # fmt: skip
+        }
         (cluster.folder / STATE).write_text(json.dumps(state))
         print("ready", flush=True)
         sys.stdout.close()
@@ -122,7 +122,7 @@ def shape(args):
     switch = Machine.of_pid("switch", _state()["switch"], machine.user)
     others = [_machine(name)[0] for name in _state()["hosts"] if name != args.host]
     links.shape(switch, machine, others, int(args.interface[-1]), args.rate,
-                args.delay, args.loss)  # fmt: skip
+                args.delay, args.loss)
 
 
 def down(_):

@@ -84,7 +84,7 @@ class Cluster:
             host.disk.mkdir(parents=True)
         # In a user namespace nothing belongs to root, not even the folder "/".
         keys.write(self.folder, everybody, self.user, self.port,
-                   strict=not self.user_namespace)  # fmt: skip
+                   strict=not self.user_namespace)
         at = "" if self.port == 22 else f":{self.port}"
         lines = [f"{host.name}{at}\n" for host in self.hosts]
         Path(self.hosts_file).write_text("".join(lines))
@@ -92,7 +92,7 @@ class Cluster:
         self.switch.wait()
         for number in range(1 + self.second_interface):
             self.switch.ip(f"link add br{number} type bridge",
-                           f"link set br{number} up")  # fmt: skip
+                           f"link set br{number} up")
         for host in everybody:
             host.power_on(wait=False)  # all at a time
         for host in everybody:

@@ -49,7 +49,7 @@ class Host:
         shared = self.cluster.folder
         # Without a password, but not locked, as accounts without one may be.
         binds = [(self.disk, self.private), (shared / "etc_hosts", "/etc/hosts"),
-                 (shared / "shadow", "/etc/shadow")]  # fmt: skip
+                 (shared / "shadow", "/etc/shadow")]
         if Path("/etc/ssh/ssh_config").exists():  # so that `ssh h2` works
             binds.append((shared / "ssh_config", "/etc/ssh/ssh_config"))
         # What the caller's shells do at each start, some for a second or more.
@@ -66,7 +66,7 @@ class Host:
         with open(own / "sshd.log", "ab") as log:
             self.sshd = self.popen(["sh", "-c", script], stdin=subprocess.DEVNULL,
                                    stdout=log, stderr=log, env={"PATH": os.defpath},
-                                   cwd="/")  # fmt: skip
+                                   cwd="/")
 
     def _wait_for_sshd(self):
         end = time.monotonic() + BOOT
@@ -81,7 +81,7 @@ class Host:
         rows = Path(f"/proc/{self.machine.pid}/net/tcp").read_text().splitlines()[1:]
         port = f":{self.cluster.port:04X}"
         return sum(row.split()[3] == "0A" and row.split()[1].endswith(port)
-                   for row in rows)  # fmt: skip
+                   for row in rows)
 
     def power_off(self):
         """Switch the host off at once: its cables are cut first, so that no other host
@@ -147,7 +147,7 @@ class Host:
         """Shape a link, as `links.shape` does; without values, undo it."""
         number, others = int(interface[-1]), [host.machine for host in self._others()]
         links.shape(self.cluster.switch, self.machine, others, number, rate, delay,
-                    loss)  # fmt: skip
+                    loss)
         self.losses[number] = loss or 0
 
     def _others(self):

@@ -28,11 +28,11 @@ import time
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NEWNS, NEWUTS, NEWUSER, NEWPID, NEWNET = (
-    0x00020000, 0x04000000, 0x10000000, 0x20000000, 0x40000000)  # fmt: skip
+    0x00020000, 0x04000000, 0x10000000, 0x20000000, 0x40000000)
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG = 1
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
-             signal.SIGUSR1, signal.SIGUSR2)  # fmt: skip
+             signal.SIGUSR1, signal.SIGUSR2)
 #: Seconds in which others may still write into a folder that is to go.
 PATIENCE = 60
 
@@ -62,7 +62,7 @@ def become_root():
 def map_ids(uid, parent_uid, gid, parent_gid):
     """Say who the process is in its new user namespace."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {parent_uid} 1"),
-                       ("gid_map", f"{gid} {parent_gid} 1")):  # fmt: skip
+                       ("gid_map", f"{gid} {parent_gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
 
@@ -181,7 +181,7 @@ def enter(pid, user, *command):
     for signum in PASSED_ON:
         ignored = interactive and signum in (signal.SIGINT, signal.SIGQUIT)
         signal.signal(signum, signal.SIG_IGN if ignored else
-                      lambda number, _: os.kill(child, number))  # fmt: skip
+                      lambda number, _: os.kill(child, number))
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         signum = os.WTERMSIG(status)

@@ -48,7 +48,7 @@ def make_key(path, comment):
     subprocess.run(
         ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path],
         check=True, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     return Path(f"{path}.pub").read_text()
 
 
@@ -69,7 +69,7 @@ def write(folder, hosts, user, port, strict):
         known.append(f"{','.join(shown)} {key}\n")
         listen = "\n".join(f"ListenAddress {address}" for address in names[1:])
         text = SSHD.format(port=port, listen=listen, own=OWN, user=user,
-                           strict="yes" if strict else "no")  # fmt: skip
+                           strict="yes" if strict else "no")
         (own / "sshd_config").write_text(text)
         (own / "authorized_keys").write_text(public)
     (folder / "known_hosts").write_text("".join(known))

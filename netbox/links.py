@@ -25,7 +25,7 @@ def plug(switch, host, number, place):
     # and what is lost, or waits in a queue, would be that much.
     host.ip("link set lo up", f"link set eth{number} gso_max_segs 1",
             f"addr add {address}/24 dev eth{number}",
-            f"link set eth{number} up")  # fmt: skip
+            f"link set eth{number} up")
 
 
 def cut(switch, name, number):
@@ -64,7 +64,7 @@ def shape(switch, host, others, number, rate=None, delay=None, loss=0.0):
         if rate:
             machine.tool(["tc", "qdisc", "add", "dev", port, "root", "handle", "1:",
                           "tbf", "rate", rate, "burst", BURST, "latency",
-                          QUEUE])  # fmt: skip
+                          QUEUE])
     if delay:
         _delay(host, f"eth{number}", delay, below="1:1" if rate else None)
     lose([host, *others], host.name, number, address(host, number), loss or 0)
@@ -76,7 +76,7 @@ def _delay(host, port, delay, below):
         host.tool(["tc", "qdisc", "add", "dev", port, *place, "netem", "delay", delay])
     except OSError as error:
         raise OSError(f"this kernel delays no packets, it has no netem ({error}): "
-                      "leave delay out") from None  # fmt: skip
+                      "leave delay out") from None
 
 
 def address(host, number):
@@ -102,7 +102,7 @@ def lose(machines, name, number, source, loss):
             rules.append(f"-A INPUT -i eth{number} {whose} -j {chain}")
         if loss:
             rules.append(f"-A {chain} -m statistic --mode random "
-                         f"--probability {loss} -j DROP")  # fmt: skip
+                         f"--probability {loss} -j DROP")
         text = "\n".join(["*filter", *rules, "COMMIT", ""])
         machine.tool(["iptables-restore", "-w", "--noflush"], text)
 

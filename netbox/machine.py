@@ -17,7 +17,7 @@ COMMANDS = {
     "ip": "iproute2", "tc": "iproute2", "iptables": "iptables",
     "nsenter": "util-linux", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
     "sshd": "openssh-server",
-}  # fmt: skip
+}
 
 
 class NoMachine(OSError):
@@ -44,7 +44,7 @@ class Machine:
         self.holder = subprocess.Popen(
             [*INSIDE, "hold"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, cwd="/", start_new_session=True, env=env,
-        )  # fmt: skip
+        )
         self.holder.stdin.write(json.dumps(told).encode() + b"\n")
         self.holder.stdin.flush()
 
@@ -82,7 +82,7 @@ class Machine:
         done = subprocess.run(
             ["nsenter", "--target", str(self.pid), *user, "--net", *command],
             check=False, input=text, capture_output=True, text=True,
-        )  # fmt: skip
+        )
         if done.returncode:
             said = (done.stderr or done.stdout).strip()
             raise OSError(f"{' '.join(command)} in {self.name}: {said}")
@@ -99,7 +99,7 @@ class Machine:
         """Ids of all that runs in it but its process 1, as the caller sees them."""
         own = os.readlink(f"/proc/{self.pid}/ns/pid")
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
-                if pid != self.pid and _namespace(pid) == own]  # fmt: skip
+                if pid != self.pid and _namespace(pid) == own]
 
 
 def _namespace(pid):
@@ -126,7 +126,7 @@ def why_not():
         packages = sorted(set(missing.values()))
         them = "them" if packages[1:] else "it"
         return (f"A cluster in a box needs {', '.join(missing)}: install Debian's "
-                f"{', '.join(packages)}, or what corresponds to {them}.")  # fmt: skip
+                f"{', '.join(packages)}, or what corresponds to {them}.")
     try:
         _try()
     except OSError as error:

@@ -26,7 +26,7 @@ from importlib import import_module
 _FILES = {
     "call": "calls", "call_job": "calls", "run": "runner",
     "Job": "job", "LaunchError": "job",
-}  # fmt: skip
+}
 
 
 def __getattr__(name):

@@ -77,7 +77,7 @@ def main(argv=None):
             print(job.last_lines(10), file=sys.stderr)
     else:
         _say(f"{workers} workers and {plan.settings.num_servers} servers ended well, "
-             f"{job.seconds:.1f} s, {job.attempts} start(s)")  # fmt: skip
+             f"{job.seconds:.1f} s, {job.attempts} start(s)")
     if wants_json:
         try:
             _print(json.dumps(summary(job, workers)))
@@ -112,7 +112,7 @@ def summary(job, num_workers):
         "restarts": job.restarts,
         "seconds": round(job.seconds, 2), "notes": job.notes,
         "workers": [_last_said(job.output("worker", i)) for i in range(num_workers)],
-    }  # fmt: skip
+    }
 
 
 def _last_said(text):
@@ -165,36 +165,36 @@ def parser():
     add = flags.add_argument
     add("-n", "--num-workers", type=int, required=True, metavar="N", help="workers")
     add("-s", "--num-servers", type=int, metavar="N",
-        help="servers, 0 for --kv-store ring; default as many as workers")  # fmt: skip
+        help="servers, 0 for --kv-store ring; default as many as workers")
     add("--launcher", choices=LAUNCHERS, metavar="NAME",
         help=f"{', '.join(LAUNCHERS)} (the last was tried against a stand-in only); "
-        "default ssh with -H, else local")  # fmt: skip
+        "default ssh with -H, else local")
     _add_where(flags)
     for role in ("", "worker", "server"):
         add(f"--env-{role}" if role else "--env", type=_variable, action="append",
             default=[], metavar="VAR:VALUE", help="set a variable for "
             + (f"each {role}" if role else "all; VAR alone passes on its value here"),
-            )  # fmt: skip
+            )
     add("--deadline", type=float, metavar="SECONDS",
-        help="end the job after this time; default, and 0: no limit")  # fmt: skip
+        help="end the job after this time; default, and 0: no limit")
     add("--log-dir", metavar="DIR",
         help="keep a log of each process there, whole, however long; default: "
         "temporary logs, of which the end is kept")
     add("--ps-verbose", dest="verbose", type=int, choices=(0, 1, 2), default=0,
-        help="1: log connections, 2: all messages")  # fmt: skip
+        help="1: log connections, 2: all messages")
     add("--attempts", type=int, default=Settings.attempts, metavar="N",
         help="starts, at most, of a job that does not become ready; default 3. What "
-        "COMMAND does before it opens the store may be done again.")  # fmt: skip
+        "COMMAND does before it opens the store may be done again.")
     add("--ready-timeout", type=float, default=Settings.ready_timeout,
         metavar="SECONDS", help="for nodes that all listen to find each other; default "
-        f"{Settings.ready_timeout:g}")  # fmt: skip
+        f"{Settings.ready_timeout:g}")
     add("--max-restarts", type=int, default=0, metavar="N",
         help="start a job that failed again, at most N times; COMMAND learns from "
         "D2L_EXT_START, 1, 2, ..., which start it is, and should go on from a "
-        "checkpoint; default 0")  # fmt: skip
+        "checkpoint; default 0")
     add("--json", action="store_true",
         help="as the last line, on standard output: what became of the job, and the "
-        "last line of each worker, in JSON")  # fmt: skip
+        "last line of each worker, in JSON")
     add("--dry-run", action="store_true", help="show what would be started")
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     return flags
@@ -203,16 +203,16 @@ def parser():
 def _add_where(flags):
     add = flags.add_argument
     add("-H", "--hostfile", dest="hosts", metavar="FILE",
-        help="the hosts; servers and workers are placed on them in turn")  # fmt: skip
+        help="the hosts; servers and workers are placed on them in turn")
     add("--sync-dst-dir", metavar="DIR", help="copy the working directory there, on "
-        "each host, by rsync; default: hosts share it")  # fmt: skip
+        "each host, by rsync; default: hosts share it")
     add("--interface", metavar="NAME", help="the network interface, of every host, "
-        "that the job uses; default: by which hosts reach each other")  # fmt: skip
+        "that the job uses; default: by which hosts reach each other")
     add("--ssh-config", metavar="FILE", help="that ssh reads; default its own")
     add("--python", default=sys.executable, metavar="PATH",
-        help="Python on the hosts; default the path of this one")  # fmt: skip
+        help="Python on the hosts; default the path of this one")
     add("--submit-args", type=shlex.split, default=(), metavar="WORDS", help="for the "
-        "command that submits the job, as in '-p short'")  # fmt: skip
+        "command that submits the job, as in '-p short'")
 
 
 def parse(argv=None):
@@ -241,7 +241,7 @@ def _variable(text):
     if cut == len(text):
         if name not in os.environ:
             raise argparse.ArgumentTypeError(f"{name} has no value here: give one, as "
-                                             "in OMP_NUM_THREADS:3")  # fmt: skip
+                                             "in OMP_NUM_THREADS:3")
         value = os.environ[name]
     return name, value
 

@@ -88,7 +88,7 @@ class Agent:
         link, pipes = self.link, {}
         if len(link.outbox) < FULL:
             pipes = {process.stdout: number for number, process in self.running.values()
-                     if process.stdout and not process.stdout.closed}  # fmt: skip
+                     if process.stdout and not process.stdout.closed}
         sends = [link.write] if link.outbox else []
         ready, _, _ = select.select([link.read, self.woken, *pipes], sends, [], seconds)
         if self.woken in ready:
@@ -133,12 +133,12 @@ class Agent:
         self.ports[number] = own[0]
         command = [sys.executable if word is None else word for word in command]
         here = {name: value for name, value in os.environ.items()
-                if not name.startswith(("DMLC_", "PS_"))}  # fmt: skip
+                if not name.startswith(("DMLC_", "PS_"))}
         here["PATH"] = f"{os.path.dirname(sys.executable)}:" + here.get("PATH", "")
         try:
             with open(log, "ab") if log else contextlib.nullcontext() as file:
                 process = processes.popen(command, env={**here, **env}, cwd=folder,
-                                          stdout=file or subprocess.PIPE)  # fmt: skip
+                                          stdout=file or subprocess.PIPE)
         except OSError as error:
             code = 127 if isinstance(error, FileNotFoundError) else 126
             text = f"{error.filename or command[0]}: {error.strerror}"

@@ -81,7 +81,7 @@ def write(folder, function, kv_type, args, uses_np):
     sent = _pickled((function, args), f"{name}, what it uses, or an argument")
     # The lines of cells are in no file, and tracebacks of workers should show them.
     cells = {name: known for name, known in linecache.cache.items()
-             if known[1:2] == (None,)}  # fmt: skip
+             if known[1:2] == (None,)}
     call = {"kv_type": kv_type, "np": uses_np, "cells": cells, "sent": sent}
     Path(folder, "call").write_bytes(pickle.dumps(call))
 
@@ -147,7 +147,7 @@ def _pickled(value, what):
         _Pickler(file).dump(value)
     except Exception as error:
         raise TypeError(f"{what} cannot go to another process: {error}. Send what is "
-                        "in it, or make it in the function") from error  # fmt: skip
+                        "in it, or make it in the function") from error
     return file.getvalue()
 
 

@@ -86,7 +86,7 @@ class Crew:
         """Greet a new agent. `folder`: one that it makes unless it is there."""
         self.channels.append(channel)
         channel.send(do="hello", root=self.root, interface=self.plan.settings.interface,
-                     make_folder=folder)  # fmt: skip
+                     make_folder=folder)
 
     def gathered(self):
         """Whether all agents are here; each has its (role, rank) then."""
@@ -137,7 +137,7 @@ class Crew:
         """
         self.members[node] = Member(log)
         request = {"number": self.plan.nodes.index(node), "command": command,
-                   "env": env, "folder": os.getcwd(), "own": own}  # fmt: skip
+                   "env": env, "folder": os.getcwd(), "own": own}
         if node not in self.placed:
             self.guard.channel.send(do="start", **request, log=str(log))
         else:
@@ -200,7 +200,7 @@ class Crew:
                 member.set(said["code"])
             text = f"{channel.host}: {said['text']}"
             self.errors.append(NotReady(text) if said["code"] == TAKEN
-                               else Failed(text, said["code"]))  # fmt: skip
+                               else Failed(text, said["code"]))
 
     def joined(self):
         """The nodes that have opened the store: each listens on its port."""
@@ -250,7 +250,7 @@ class Crew:
     def _here(self):
         """The processes of this host that run."""
         return [member for node, member in self.members.items()
-                if node not in self.placed and member.returncode is None]  # fmt: skip
+                if node not in self.placed and member.returncode is None]
 
 
 class Member(Process):
@@ -267,7 +267,7 @@ class Member(Process):
 
 #: The watchdog begins in a moment: it looks for no package but this one.
 WATCH = ("import sys; sys.path.insert(0, sys.argv.pop(1));"
-         "from pslaunch.agent import watch; watch(*sys.argv[1:])")  # fmt: skip
+         "from pslaunch.agent import watch; watch(*sys.argv[1:])")
 
 
 class Guard:
@@ -286,7 +286,7 @@ class Guard:
                 [sys.executable, "-I", "-S", "-X", utf8, "-c", WATCH, *words],
                 stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 start_new_session=True, cwd="/", env=environment.inherited(),
-            )  # fmt: skip
+            )
             fd = ours.detach()
         self.channel = Channel(fd, fd, "here")
         self.say, self.was_stopped = say, False
@@ -346,7 +346,7 @@ class Program(subprocess.Popen):
             words, **{"stdout": self.file, **options}, stderr=self.file,
             start_new_session=True,
             env={**os.environ, processes.MARK: job, **(env or {})},
-        )  # fmt: skip
+        )
 
     def printed(self):
         """All that it has printed up to now."""

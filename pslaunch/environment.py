@@ -12,7 +12,7 @@ RING = "D2L_EXT_RING"
 #: What the launcher decides itself.
 OWN = ("DMLC_ROLE", "DMLC_RANK", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
        "DMLC_NODE_HOST", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_WORKER_ID",
-       "DMLC_SERVER_ID", "PORT", START, RING, processes.MARK)  # fmt: skip
+       "DMLC_SERVER_ID", "PORT", START, RING, processes.MARK)
 LOOPBACK = "127.0.0.1"
 #: What other hosts get of the launcher's variables: what MXNet and this library read.
 PASSED_ON = ("MXNET_", "OMP_", "KMP_", "D2L_EXT_")
@@ -65,11 +65,11 @@ def inherited(environ=os.environ):
 def passed_on(environ=os.environ):
     """What a process on another host takes from the one that starts the job."""
     return {name: value for name, value in inherited(environ).items()
-            if name.startswith(PASSED_ON)}  # fmt: skip
+            if name.startswith(PASSED_ON)}
 
 
 def of_node(role, rank, nodes, ports, job, given=(), root=LOOPBACK,
-            address=LOOPBACK):  # fmt: skip
+            address=LOOPBACK):
     """The variables that make a process `role` number `rank` of a job.
 
     `nodes`: the (role, rank) of all. `ports`: as many, ascending; the scheduler's

@@ -50,7 +50,7 @@ def read(source):
             lines = Path(source).read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError as error:
             raise ValueError(f"{where} is no hosts file, a text in UTF-8: {error}"
-                             ) from None  # fmt: skip
+                             ) from None
     else:
         lines, where = [str(line) for line in source], "hosts"
     found = {}
@@ -60,7 +60,7 @@ def read(source):
             host = _host(text, f"{where}, line {number}")
             if host.name in found:
                 raise ValueError(f"{where}, line {number}: {host.name} is there twice, "
-                                 f"first in line {found[host.name][0]}")  # fmt: skip
+                                 f"first in line {found[host.name][0]}")
             found[host.name] = number, host
     if not found:
         raise ValueError(f"{where}: there is no host in it")
@@ -71,7 +71,7 @@ def _host(text, where):
     match = _LINE.fullmatch(text)
     if not match:
         raise ValueError(f"{where}: {text!r} is no host: write NAME, NAME:PORT or "
-                         "USER@NAME, and perhaps slots=N")  # fmt: skip
+                         "USER@NAME, and perhaps slots=N")
     user, name, port, slots = match.groups()
     if port and not 0 < int(port) < 65536:
         raise ValueError(f"{where}: {text!r}: there is no port {port}")
@@ -109,14 +109,14 @@ def scheduler_address(plan):
         return address("192.0.2.1")  # no host has this address
     except Refused as error:
         raise Failed(f"here: {error}; name an interface that the hosts of the job can "
-                     "reach") from None  # fmt: skip
+                     "reach") from None
 
 
 def configured(settings, host):
     """How ssh is configured for `host`: a dict of texts, by names in small letters."""
     words = ["ssh", *(["-F", settings.ssh_config] if settings.ssh_config else [])]
     done = subprocess.run([*words, "-G", host.name], check=False, text=True,
-                          capture_output=True, stdin=subprocess.DEVNULL)  # fmt: skip
+                          capture_output=True, stdin=subprocess.DEVNULL)
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
 
@@ -127,4 +127,4 @@ def _resolve(settings, host):
         return socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0]
     except OSError as error:
         raise Failed(f"{host} cannot be used: no such name, {name}: "
-                     f"{error.strerror}", LOST) from None  # fmt: skip
+                     f"{error.strerror}", LOST) from None

@@ -47,7 +47,7 @@ def options(plan):
             raise TypeError
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise ValueError(f"template {given.template}: give a file in JSON, a pod "
-                         "template with spec.containers") from None  # fmt: skip
+                         "template with spec.containers") from None
     given.template = template
     return given
 
@@ -77,14 +77,14 @@ def manifest(plan, job, invitation):
             "completions": count, "parallelism": count, "completionMode": "Indexed",
             "backoffLimit": 0, "ttlSecondsAfterFinished": 3600,
             "template": template}},
-    ]}  # fmt: skip
+    ]}
 
 
 def kubectl(plan, *words):
     """A call of kubectl in the namespace of the job."""
     given = vars(options(plan))
     flags = [f"--{name}={given[name]}" for name in ("context", "namespace")
-             if given[name]]  # fmt: skip
+             if given[name]]
     return ["kubectl", *flags, *words]
 
 
@@ -135,4 +135,4 @@ class Crew(submitted.Crew):
     @staticmethod
     def cancel(plan, job):
         return kubectl(plan, "delete", "job,secret", "-l", f"{LABEL}={job}",
-                       "--wait=false")  # fmt: skip
+                       "--wait=false")

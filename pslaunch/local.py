@@ -19,7 +19,7 @@ class Local(crew.Crew):
         for name in ("hosts", "interface", "sync_dst_dir", "ssh_config", "submit_args"):
             if getattr(plan.settings, name):
                 raise ValueError(f"{name}: the launcher local knows this machine "
-                                 "alone, name another one")  # fmt: skip
+                                 "alone, name another one")
 
     @classmethod
     def describe(cls, plan):

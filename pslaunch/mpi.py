@@ -25,7 +25,7 @@ KNOWN = {"(Open MPI)": OPEN_MPI, "Intel(R) MPI": "Intel MPI", "HYDRA": "MPICH"}
 #: Variables by which mpirun knows that it runs in a job of a scheduler's.
 ALLOCATIONS = ("SLURM_JOB_ID", "PE_HOSTFILE", "PBS_NODEFILE", "LSB_HOSTS")
 TOO_FEW = ("there are not enough slots for so many processes: write a hosts file, or "
-           "--submit-args=--oversubscribe")  # fmt: skip
+           "--submit-args=--oversubscribe")
 
 
 def implementation(mpirun="mpirun"):
@@ -44,7 +44,7 @@ class Crew(submitted.Crew):
     """Agents that `mpirun` starts, on the hosts in turn, and stays while they do."""
 
     tool, package, queue = "mpirun", "Open MPI (Debian: openmpi-bin)", (
-        "ps -C mpirun,orted")  # fmt: skip
+        "ps -C mpirun,orted")
     refused = ("sync_dst_dir",)
 
     @classmethod
@@ -59,16 +59,16 @@ class Crew(submitted.Crew):
         if config and config.split() != [config]:
             raise ValueError(f"ssh_config={config!r}: mpirun divides ssh's options at "
                              "each space, whatever the quotes: name a link without "
-                             "spaces to it")  # fmt: skip
+                             "spaces to it")
         given, wanted = plan.settings.hosts or [], submitted.copies(plan)
         for host in given:
             if host.port or host.user:
                 raise ValueError(f"{host}: mpirun takes names alone; write port and "
-                                 "user into the configuration of ssh")  # fmt: skip
+                                 "user into the configuration of ssh")
         slots = sum(host.slots or wanted for host in given)
         if given and slots < wanted:
             raise ValueError(f"{wanted} servers and workers, but {slots} slots in the "
-                             "hosts file: write more there, or none")  # fmt: skip
+                             "hosts file: write more there, or none")
 
     @staticmethod
     def scheduler_address(plan):
@@ -76,7 +76,7 @@ class Crew(submitted.Crew):
         settings = plan.settings
         away = (settings.hosts or settings.interface
                 or any("host" in word for word in settings.submit_args)
-                or any(name in os.environ for name in ALLOCATIONS))  # fmt: skip
+                or any(name in os.environ for name in ALLOCATIONS))
         return hosts.scheduler_address(plan) if away else LOOPBACK
 
     @staticmethod

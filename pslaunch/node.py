@@ -71,7 +71,7 @@ def watch_heartbeats(library, handle, environ=os.environ):
         return
     if timeout <= interval:
         raise ValueError(f"PS_HEARTBEAT_TIMEOUT={timeout}: take more than the interval "
-                         f"between two heartbeats, {interval} s")  # fmt: skip
+                         f"between two heartbeats, {interval} s")
     counts = int(environ["DMLC_NUM_WORKER"]), int(environ["DMLC_NUM_SERVER"])
     nodes = environment.names(*counts)[1:]
 
@@ -89,7 +89,7 @@ def watch_heartbeats(library, handle, environ=os.environ):
             time.sleep(0.5)
             gone = ["{} {}".format(*node) for node in nodes if is_dead(node)]
         print(f"no heartbeat for {timeout} s: {', '.join(gone)}", file=sys.stderr,
-              flush=True)  # fmt: skip
+              flush=True)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -12,7 +12,7 @@ from .hosts import read as read_hosts
 LAUNCHERS = {
     "local": local.Local, "ssh": ssh.Crew, "mpi": mpi.Crew, "slurm": slurm.Crew,
     "sge": sge.Crew, "yarn": yarn.Crew, "kubernetes": kubernetes.Crew,
-}  # fmt: skip
+}
 #: What runs a server or the scheduler, by this Python or that of another host.
 NODE = ["-m", "pslaunch.node"]
 
@@ -76,7 +76,7 @@ def make(command, *counts, **given):
     launcher = settings.launcher or ("ssh" if settings.hosts else "local")
     if isinstance(command, (str, bytes)) or not command:
         raise ValueError(f"command={command!r}: give a list of words, as in ['python', "
-                         "'train.py']")  # fmt: skip
+                         "'train.py']")
     command = [os.fspath(word) for word in command]
     if any("\0" in word for word in command):
         raise ValueError("a word of the command has a null character in it")
@@ -85,7 +85,7 @@ def make(command, *counts, **given):
     common.update(environment.check(settings.env))
     roles = ("worker", "server", "scheduler")
     env = {role: {**common, **environment.check(getattr(settings, f"env_{role}"))}
-           for role in roles}  # fmt: skip
+           for role in roles}
     nodes = environment.names(settings.num_workers, settings.num_servers)
     settings = replace(settings, python=settings.python or sys.executable,
                        hosts=read_hosts(settings.hosts) if settings.hosts else None)
@@ -101,7 +101,7 @@ def _check(settings, launcher):
         if not isinstance(number, int) or number < smallest:
             raise ValueError(f"{name}={number!r}: give a whole number from {smallest}")
     seconds = {"deadline": settings.deadline or 0,
-               "ready_timeout": settings.ready_timeout}  # fmt: skip
+               "ready_timeout": settings.ready_timeout}
     for name, number in seconds.items():
         if not 0 <= number < math.inf:
             raise ValueError(f"{name}={number!r}: give a number of seconds from 0")

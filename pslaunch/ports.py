@@ -96,4 +96,4 @@ def address(root, interface=None):
                 raise Refused(f"there is no way to {root}: {error.strerror}") from None
             there = ", ".join(name for _, name in socket.if_nameindex())
             raise Refused(f"no address on interface {interface!r}; there is {there}"
-                          ) from None  # fmt: skip
+                          ) from None

@@ -43,7 +43,7 @@ def tree(root, rows=None):
     rows, found, new = table() if rows is None else rows, {}, [root]
     while new:
         new = [pid for pid, (_, parent) in rows.items()
-               if parent in new and pid not in found]  # fmt: skip
+               if parent in new and pid not in found]
         found.update(dict.fromkeys(new))
     return [pid for pid in found if rows[pid][0] != "Z"]
 
@@ -135,7 +135,7 @@ def popen(command, **options):
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
         start_new_session=True, preexec_fn=die_with_parent, **options,  # noqa: PLW1509
-    )  # fmt: skip
+    )
 
 
 def reap():
@@ -156,5 +156,5 @@ def cancel(words, seconds=20):
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         if words:
             subprocess.run(words, check=False, stdin=subprocess.DEVNULL,
-                           timeout=seconds, capture_output=True)  # fmt: skip
+                           timeout=seconds, capture_output=True)
 

@@ -101,7 +101,7 @@ def _logs(job, plan):
         folder = job.temporary.name
     os.makedirs(folder, exist_ok=True)
     return {name: Path(folder).resolve() / f"{name}.log"
-            for name in map(name_of, plan.nodes)}  # fmt: skip
+            for name in map(name_of, plan.nodes)}
 
 
 def _make_room(job):

@@ -36,7 +36,7 @@ class Crew(submitted.Crew):
                 submitted.name(job), "-wd", os.getcwd(), "-j", "y", "-o",
                 f"{door}.$TASK_ID", "-b", "y", "-shell", "n", "-r", "n",
                 *plan.settings.submit_args,
-                *submitted.agent(plan, "SGE_TASK_ID", door)]  # fmt: skip
+                *submitted.agent(plan, "SGE_TASK_ID", door)]
 
     def hand_over(self):
         return self.door.invitation

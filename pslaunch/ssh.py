@@ -19,7 +19,7 @@ from .job import LOST, Failed
 
 #: Reads a program from its standard input, of so many bytes, and becomes it.
 BECOME = ("f=open(0,'rb',0,closefd=False);"
-          "exec(b''.join(f.read(1)for _ in range(int(f.readline()))))")  # fmt: skip
+          "exec(b''.join(f.read(1)for _ in range(int(f.readline()))))")
 #: What the agent is made of.
 PARTS = ("processes", "ports", "channel", "agent")
 #: No questions, no unknown hosts, nothing for others to use, and no waiting.
@@ -29,7 +29,7 @@ OPTIONS = {
     "ForwardAgent": "no", "ForwardX11": "no", "ClearAllForwardings": "yes",
     "PermitLocalCommand": "no", "RemoteCommand": "none", "RequestTTY": "no",
     "LogLevel": "ERROR",
-}  # fmt: skip
+}
 
 
 def placed(settings):
@@ -58,7 +58,7 @@ def program():
     """The text of the agent, with its length in front."""
     texts = [(f"pslaunch.{name}",
               Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))
-             for name in PARTS]  # fmt: skip
+             for name in PARTS]
     text = f"""\
 import sys, types
 for name, text in {texts!r}:
@@ -86,7 +86,7 @@ class Crew(crew.Crew):
             raise ValueError("submit_args: ssh submits nothing to a scheduler")
         if plan.settings.sync_dst_dir and not shutil.which("rsync"):
             raise ValueError("there is no command rsync: install it, here and on the "
-                             "hosts")  # fmt: skip
+                             "hosts")
 
     @classmethod
     def describe(cls, plan):
@@ -97,7 +97,7 @@ class Crew(crew.Crew):
             if folder:
                 lines.append(f"  copy: {os.getcwd()} to {folder}")
             lines += [f"  {role}: {plan.shown(role)}" for role, at in there
-                      if at == host]  # fmt: skip
+                      if at == host]
         return lines
 
     def open(self):
@@ -143,15 +143,15 @@ class Crew(crew.Crew):
             used = sorted({self.clients[link][1] for link in self.channels}, key=str)
             self.copies = {host: crew.Program(rsync(settings, host), self.job,
                                               stdin=subprocess.DEVNULL)
-                           for host in used}  # fmt: skip
+                           for host in used}
         for host, copy in list(self.copies.items()):
             if copy.poll() is not None:
                 del self.copies[host]
                 if copy.returncode:
                     raise Failed(f"{host}: the folder could not be copied: "
-                                 f"{' '.join(copy.printed().split())}")  # fmt: skip
+                                 f"{' '.join(copy.printed().split())}")
                 self.say(f"copied {os.getcwd()} to {host}:{settings.sync_dst_dir}, "
-                         f"without {', '.join(LEFT_OUT)}")  # fmt: skip
+                         f"without {', '.join(LEFT_OUT)}")
         return not self.copies
 
     def close(self):
@@ -174,7 +174,7 @@ def rsync(settings, host):
     shell = shlex.join(client(settings, host))
     return ["rsync", "--archive", "--compress", "--secluded-args",
             *(f"--exclude={name}" for name in LEFT_OUT), f"--rsh={shell}", "--",
-            "./", f"{target}:{settings.sync_dst_dir.rstrip('/')}/"]  # fmt: skip
+            "./", f"{target}:{settings.sync_dst_dir.rstrip('/')}/"]
 
 
 # ---- What ssh says when it does not get through, and what to do about it ----
@@ -202,7 +202,7 @@ def explain(text, host, settings):
     said = " ".join(text.split()) or "the connection ended without a word"
     config = settings.ssh_config
     options = "".join([f" -F {shlex.quote(config)}" if config else "",
-                       f" -p {host.port}" if host.port else ""])  # fmt: skip
+                       f" -p {host.port}" if host.port else ""])
     target = f"{host.user}@{host.name}" if host.user else host.name
     words = {
         "name": f"[{host.name}]:{host.port}" if host.port else host.name,
@@ -210,7 +210,7 @@ def explain(text, host, settings):
         "target": target, "said": said,
         "accept": f"ssh{options} -o BatchMode=no -o StrictHostKeyChecking=ask "
         f"{target} true",
-    }  # fmt: skip
+    }
     for part, advice in KNOWN.items():
         if part in text:
             return advice.format(**words)

@@ -39,7 +39,7 @@ class Start:
             # Before all others, or they could outlive the launcher unseen.
             guard = stack.enter_context(Guard(
                 self.job, launcher.cancel(plan, self.job), launcher.files(self.job),
-                self.say))  # fmt: skip
+                self.say))
             root = launcher.scheduler_address(plan)
             self.crew = launcher(plan, self.job, root, self.say, guard)
             stack.callback(self.end)
@@ -59,7 +59,7 @@ class Start:
     def _start(self, node):
         own = environment.of_node(*node, self.plan.nodes, self.ports, self.job,
                                   self.plan.env[node[0]], self.crew.root,
-                                  self._address(node))  # fmt: skip
+                                  self._address(node))
         places = [int(own["PORT"])]
         if node[0] == "worker":
             own[environment.RING] = self._ring()
@@ -67,7 +67,7 @@ class Start:
         is_here = node not in self.crew.placed
         taken = environment.inherited() if is_here else environment.passed_on()
         return self.crew.start(node, self.plan.command_of(node[0]), {**taken, **own},
-                               places, self.logs[node])  # fmt: skip
+                               places, self.logs[node])
 
     def _address(self, node):
         there = self.crew.placed.get(node)
@@ -94,7 +94,7 @@ class Start:
 
     def _poll(self):
         ended = {node: process for node, process in self.running.items()
-                 if process.returncode is not None}  # fmt: skip
+                 if process.returncode is not None}
         self.ended.update(ended)
         for node in ended:
             del self.running[node]

@@ -45,13 +45,13 @@ class Crew(crew.Crew):
         if not shutil.which(cls.tool):
             raise ValueError(f"there is no command {cls.tool} here: install "
                              f"{cls.package}, or run this on a computer that submits "
-                             "jobs")  # fmt: skip
+                             "jobs")
         for flag in cls.refused:
             if getattr(plan.settings, flag):
                 why = {"hosts": "the scheduler chooses the hosts; --submit-args can "
                        "tell it which"}.get(flag, "only the launcher ssh does that")
                 raise ValueError(f"{flag}: not with the launcher "
-                                 f"{plan.settings.launcher}: {why}")  # fmt: skip
+                                 f"{plan.settings.launcher}: {why}")
 
     @classmethod
     def describe(cls, plan):
@@ -89,7 +89,7 @@ class Crew(crew.Crew):
             write_private(path, text)
         self.process = crew.Program(self.words(self.plan, self.job), self.job,
                                     {DOOR: self.door.invitation},
-                                    stdin=subprocess.PIPE)  # fmt: skip
+                                    stdin=subprocess.PIPE)
         self.tail = Tail(f"/proc/self/fd/{self.process.file.fileno()}")
         with suppress(BrokenPipeError), self.process.stdin:
             self.process.stdin.write(b"" if path else text.encode())
@@ -185,7 +185,7 @@ def agent(plan, variable, *file):
 def answer(words):
     """What a command answers, on its standard output."""
     return subprocess.run(words, check=False, text=True, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=20).stdout  # fmt: skip
+                          capture_output=True, timeout=20).stdout
 
 
 def write_private(path, text):

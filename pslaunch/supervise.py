@@ -121,7 +121,7 @@ class Watch:
         running = self.start.running
         left = [node for node in running if node[0] == "worker"] or list(running)
         names = [self.start.describe(node) + " (stopped)" * bool(running[node].halted)
-                 for node in left]  # fmt: skip
+                 for node in left]
         names = ", ".join(names) or "the search for hosts"
         if ("scheduler", 0) in self.start.ended:
             names += "; the scheduler had left before"
@@ -139,12 +139,12 @@ class Watch:
             raise Failed(
                 f"worker {gone[0][1]} ended without opening the store, and worker "
                 f"{waiting[0][1]} would wait for it for ever", 1, gone[0],
-            )  # fmt: skip
+            )
         if len(joined) == len(self.start.plan.nodes):
             self.all_joined = self.all_joined or time.monotonic()
             if time.monotonic() - self.all_joined > patience:
                 raise NotReady(f"all {len(joined)} nodes listen, but have not passed "
-                               f"the first barrier for {patience:g} s")  # fmt: skip
+                               f"the first barrier for {patience:g} s")
         return False
 
     def _wait_for_the_rest(self):
@@ -158,7 +158,7 @@ class Watch:
             if left and waited and self._is_deserted():
                 for role, rank in left:
                     self.start.say(f"{role} {rank} waited for the scheduler, which had "
-                                   "left")  # fmt: skip
+                                   "left")
                 return True
             if left and now > end:
                 self._fail_late(f"{LEAVE:g} s after the last worker still running", 1)
@@ -183,11 +183,11 @@ class Watch:
             seconds = process.patience = before + step if process.halted else 0
             if seconds >= ENDED:
                 raise Failed(f"{who} was stopped for {ENDED:g} s (process "
-                             f"{process.halted})", -signal.SIGSTOP, node)  # fmt: skip
+                             f"{process.halted})", -signal.SIGSTOP, node)
             if seconds >= SAID > before:
                 self.start.say(f"{who} is stopped, and the job waits for it: continue "
                                f"it with `kill -CONT {process.halted}`, or the job "
-                               f"ends after {ENDED:g} s")  # fmt: skip
+                               f"ends after {ENDED:g} s")
 
 
 # ---- Who aborts when all is done ----

@@ -60,7 +60,7 @@ def _start_sweepers():
                 ["/bin/sh", "-c", SWEEP, name], stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 start_new_session=True, cwd="/", env={"PATH": os.defpath},
-            )  # fmt: skip
+            )
 
 
 def _remove(name):

@@ -34,13 +34,13 @@ LONGEST = 2**31 - 1
 def jar():
     """The path of the distributed shell. Raises `ValueError` when it isn't found."""
     homes = [os.environ.get("HADOOP_YARN_HOME"), os.environ.get("HADOOP_HOME"),
-             Path(shutil.which("yarn")).resolve().parents[1]]  # fmt: skip
+             Path(shutil.which("yarn")).resolve().parents[1]]
     for home in filter(None, homes):
         for path in sorted(Path(home).glob(JAR)):
             if not path.stem.endswith(("-tests", "-sources", "-javadoc")):
                 return str(path)
     raise ValueError(f"there is no {JAR} in {homes[-1]}: set HADOOP_HOME to the folder "
-                     "of Hadoop")  # fmt: skip
+                     "of Hadoop")
 
 
 class Crew(submitted.Crew):

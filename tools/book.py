@@ -194,7 +194,7 @@ COMMANDS = {
         "The book was not made."
     ),
     "render": (show, "The book was not rendered.", "The book was not rendered."),
-}  # fmt: skip
+}
 
 
 def main(argv=None):

@@ -19,7 +19,7 @@ from pslaunch.temporary import Folder
 #: Names of Chromium and its kin, which .ci/run looks for as well.
 PROGRAMS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
-)  # fmt: skip
+)
 _FLAGS = (
     "--headless",
     "--no-sandbox",  # a container's root has none; only our own pages are opened

@@ -25,12 +25,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PLACES = {
     **{name: f"{name}." for name in SOURCES},
     "tools": "", "_sphinx/ext": "", "tests/helpers": "",
-}  # fmt: skip
+}
 SIDE_BY_SIDE = ("-q", "-x", "-n", "3", "--dist", "loadfile")
 NBVAL = (
     "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300",
     "--nbval-sanitize-with=tests/book/nbval_sanitize.cfg",
-)  # fmt: skip
+)
 #: Tests that read files instead of importing them, by what they read.
 READERS = {
     "chapters/": ["tests/book"], "reference/": ["tests/book"],
@@ -38,18 +38,18 @@ READERS = {
     "requirements": ["tests/tools/test_setup.py", "tests/tools/test_licences.py"],
     "tools/": ["tests/tools"],
     "bookkit/figures/": ["tests/bookkit"], "exercisekit/": ["tests/exercisekit"],
-}  # fmt: skip
+}
 
 
 def changed(since="HEAD", root=ROOT):
     """The files that differ from the commit `since`, and new ones, as texts."""
     asked = (["diff", "--name-only", "--diff-filter=d", since, "--"],
-             ["ls-files", "--others", "--exclude-standard"])  # fmt: skip
+             ["ls-files", "--others", "--exclude-standard"])
     said = [
         subprocess.run(["git", *words], cwd=root, capture_output=True, text=True,
                        check=True).stdout
         for words in asked
-    ]  # fmt: skip
+    ]
     return sorted({line for text in said for line in text.splitlines()})
 
 
@@ -94,14 +94,14 @@ def reached(files, root=ROOT):
         for module in imported(name, path, known):
             users.setdefault(module, set()).add(name)
     touched = {name for name, path in known.items()
-               if path.relative_to(root).as_posix() in files}  # fmt: skip
+               if path.relative_to(root).as_posix() in files}
     seen, levels = set(), []
     while touched:
         seen |= touched
         levels.append(sorted(name for name in touched if "/test_" in name))
         touched = {user for name in touched for user in users.get(name, ())} - seen
     read = {test for file in files for begin, tests in READERS.items()
-            if file.startswith(begin) for test in tests}  # fmt: skip
+            if file.startswith(begin) for test in tests}
     levels[1:1] = [sorted(read)] if read else []
     return [level for level in levels if level]
 
@@ -109,13 +109,13 @@ def reached(files, root=ROOT):
 def code_changed(file, since="HEAD", root=ROOT):
     """Whether the code or the outputs of a chapter differ, not its text alone."""
     said = subprocess.run(["git", "show", f"{since}:{file}"], cwd=root,
-                          capture_output=True, text=True, check=False)  # fmt: skip
+                          capture_output=True, text=True, check=False)
     if said.returncode:  # a new chapter
         return True
     new = (root / file).read_text(encoding="utf-8")
     before, now = ([cell for cell in json.loads(text)["cells"]
                     if cell["cell_type"] == "code"] for text in (said.stdout, new)
-                   )  # fmt: skip
+                   )
     return before != now
 
 
@@ -147,7 +147,7 @@ def main(argv=None):
     flags = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     flags.add_argument("--since", default="HEAD", help="a commit; default: the last")
     flags.add_argument("--seconds", type=float, default=75, metavar="S",
-                       help="end the tests after this; default 75")  # fmt: skip
+                       help="end the tests after this; default 75")
     args = flags.parse_args(argv)
     files, begin = changed(args.since), time.monotonic()
     style = ["ruff", "check", "--quiet", "."]
@@ -165,7 +165,7 @@ def main(argv=None):
             break
         del levels[0]
     ran = [file for file in files if file.endswith(".ipynb")
-           and code_changed(file, args.since)]  # fmt: skip
+           and code_changed(file, args.since)]
     if ran and fails("pytest", *SIDE_BY_SIDE, *NBVAL, *ran):
         return 1
     stale = made_by.stale(ROOT, notebooks.chapters(ROOT))

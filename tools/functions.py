@@ -68,7 +68,7 @@ def _lazy(tree, name):
             for word in call.keywords:
                 if word.arg is None:
                     given.update(zip(map(ast.literal_eval, word.value.keys),
-                                     word.value.values))  # fmt: skip
+                                     word.value.values))
             for file, names in given.items():
                 for each in ast.literal_eval(names).split():
                     found[each] = f"{name}.{file}.{each}"
@@ -93,7 +93,7 @@ def _units(node):
             yield name, node
     elif not (isinstance(node, (ast.Import, ast.ImportFrom)) or _is_main(node)
               or isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-        yield "", node  # fmt: skip
+        yield "", node
 
 
 def _is_stored(node):
@@ -189,7 +189,7 @@ class Library:
             names.update(imports(tree))
         forms = [Form([tree], names, self) for tree in trees]
         waiting = {each for name in names.values() if (found := self.find(name))
-                   for each in self._around(found[0][0])}  # fmt: skip
+                   for each in self._around(found[0][0])}
         seen, attributes = set(), set()
         # A method is reached when its name is, which a form found later may do.
         while forms or waiting:
@@ -200,7 +200,7 @@ class Library:
             waiting = {each for form in forms for each in form.found}
             waiting |= {each for key in waiting for each in self._around(key[0])}
             waiting |= {each for key in seen | waiting
-                        for each in self._methods(*key, attributes)}  # fmt: skip
+                        for each in self._methods(*key, attributes)}
             waiting -= seen
             forms = []
         found = {}
@@ -213,7 +213,7 @@ class Library:
         words = name.split(".")
         above = [".".join(words[: i + 1]) for i in range(len(words))]
         return {(each, "") for each in above
-                if (module := self.module(each)) and module.units[""]}  # fmt: skip
+                if (module := self.module(each)) and module.units[""]}
 
     def _methods(self, name, unit, attributes):
         found = set()
@@ -245,7 +245,7 @@ class Form:
     def text(self, content):
         """All of it, with `content(key)` for a unit that is named."""
         return "".join(part if isinstance(part, str) else content(part)
-                       for part in self.parts)  # fmt: skip
+                       for part in self.parts)
 
     def _write(self, node):
         if isinstance(node, list):

@@ -64,7 +64,7 @@ def main():
     chosen = subprocess.run(
         ["tools/find_device.sh"], env={**os.environ, "DEVICE": ""},
         capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    )
     print(f"here, make book takes the set: {chosen.stdout}  {chosen.stderr}", end="")
     return 0
 

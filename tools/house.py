@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PARTS = (
     "devices", "data", "data_parallel", "memory", "tensor_parallel", "pipeline",
     "meshes", "kvstore", "clusters", "scale",
-)  # fmt: skip
+)
 BEGIN, END = "<!-- The map: `make map` writes it. -->", "<!-- The map ends. -->"
 
 

@@ -68,7 +68,7 @@ def edited(nb):
     now = outputs(nb)
     return [f"cell [{cell['execution_count']}] {''.join(cell['source'])[:60]!r}"
             for cell in _code_cells(nb) if made.get(cell["id"]) != now[cell["id"]]
-            ]  # fmt: skip
+            ]
 
 
 def stale(root, paths):
@@ -88,7 +88,7 @@ def report(found):
     several = "s" if len(found) > 1 else ""
     lines = [f"stale: {len(found)} chapter{several} (make rerun STALE=1)"]
     return "\n".join([*lines, *(f"  {path}: {', '.join(names)} changed"
-                                for path, names in found.items())])  # fmt: skip
+                                for path, names in found.items())])
 
 
 def durations(root):

@@ -113,13 +113,13 @@ def notebook(part, name, lesson):
         _code(LESSON_USED.format(part=part, name=name) if lesson else
               "print(8 * 4, 'bytes')\nassert np.zeros(8).nbytes == 8 * 4"),
         v4.new_markdown_cell(SUMMARY),
-    ]  # fmt: skip
+    ]
     for number, level in enumerate(("Warm-up", "Standard", "Standard", "Deeper"), 1):
         cells.append(v4.new_markdown_cell(EXERCISE.format(number=number, level=level)))
         if number < 3:
             cells.append(_code(f'check("{name}", {number}, None)  # your answer'))
         cells.append(_code("assert 1 + 1 == 2\nprint(1 + 1)", tags=["hide-cell"],
-                           jupyter=FOLDED, mystnb=SOLUTION))  # fmt: skip
+                           jupyter=FOLDED, mystnb=SOLUTION))
     origin = ["remove-input", "nbval-ignore-output"]
     cells.append(_code("provenance()", tags=origin))
     return notebooks.normalise(v4.new_notebook(cells=cells))

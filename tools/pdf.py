@@ -196,7 +196,7 @@ def finished(raw, target, said, entries):
         pdf.Root.ViewerPreferences = pikepdf.Dictionary(DisplayDocTitle=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         pdf.save(target, object_stream_mode=pikepdf.ObjectStreamMode.generate,
-                 recompress_flate=True)  # fmt: skip
+                 recompress_flate=True)
         return len(pdf.pages)
 
 
@@ -232,7 +232,7 @@ def main():
     size = target.stat().st_size
     if size > LARGEST:
         print(f"{target} has {size / 1e6:.1f} MB, more than {LARGEST / 1e6:.0f}.",
-              file=sys.stderr)  # fmt: skip
+              file=sys.stderr)
         return 1
     if not only:
         link_pdf(root)

@@ -36,7 +36,7 @@ def pack(folder, root=ROOT):
         ["git", "archive", "--format=zip", f"--prefix={name}/", "-o", str(target),
          "HEAD", "--", ".", *leave],
         cwd=root, check=True,
-    )  # fmt: skip
+    )
     if (root / PDF).is_file():
         with zipfile.ZipFile(target, "a") as packed:
             packed.write(root / PDF, f"{name}/{Path(PDF).name}")

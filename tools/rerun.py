@@ -87,9 +87,9 @@ def compared(nb, root):
             # A listing of the library is stored with its comments of today.
             data = {kind: value if kind == "text/markdown" else sanitized(str(value))
                     for kind, value in output.get("data", {}).items()
-                    if kind not in IMAGES}  # fmt: skip
+                    if kind not in IMAGES}
             said = [sanitized(output.get(name, ""))
-                    for name in ("name", "text", "ename", "evalue")]  # fmt: skip
+                    for name in ("name", "text", "ename", "evalue")]
             seen.append((cell.id, data, said))
     sources = [(cell.id, cell.source, cell.execution_count) for cell in code_cells(nb)]
     return nb.metadata.get("made_by", {}).get("code"), sources, seen

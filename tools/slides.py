@@ -28,7 +28,7 @@ import first_page
 SLIDES, TAKEN = Path("_build/slides"), ("_images", "mathjax", "_static/pygments.css")
 OWN = Path(__file__).with_name("slides")
 FOLDS = ".headerlink, .copybtn, .claim-badges, .only-dark, .tag_hide-cell, "\
-    "details:not(.d2l-figure *), script:not(.d2l-figure *)"  # fmt: skip
+    "details:not(.d2l-figure *), script:not(.d2l-figure *)"
 PICTURE = "img, svg, .d2l-figure"
 #: On one slide: lines of code and output, for which a picture counts; rows of a
 #: table; and letters of a line that is not wrapped.
@@ -50,7 +50,7 @@ class Slide:
         body = "\n".join(map(str, self.shown))
         notes = "".join(f"<p>{html.escape(p.get_text())}</p>" for p in self.notes)
         return (f"<section>\n{''.join(parts)}\n<div class=\"body\">{body}</div>\n"
-                f'<aside class="notes">{notes}</aside>\n</section>')  # fmt: skip
+                f'<aside class="notes">{notes}</aside>\n</section>')
 
 
 def slides_of(page, question):
@@ -115,11 +115,11 @@ def shown(heading, said, node):
         for i, row in enumerate(rows):
             (row if i >= ROWS else rest.select("tbody tr")[0]).extract()
         return [Slide(heading, lead, [node], said, count(node)),
-                *shown(heading, (), rest)]  # fmt: skip
+                *shown(heading, (), rest)]
     if len(pieces) == 2 and sum(counts) > LINES:
         output["class"] = [name for name in output["class"] if name != "fragment"]
         return [Slide(heading, lead, [code], said, counts[0]),
-                Slide(heading, "", [output], (), counts[1])]  # fmt: skip
+                Slide(heading, "", [output], (), counts[1])]
     return [Slide(heading, lead, pieces, said, sum(counts))]
 
 
@@ -127,7 +127,7 @@ def exercises(section):
     """The last slide: what each exercise asks for, in its first sentences."""
     asked = [s.find("p") for s in section.find_all("section", recursive=False)]
     return Slide(section.find("h2"), "", [f"<p>{i}. {' '.join(sentences(p)[:2])}</p>"
-                 for i, p in enumerate(asked, 1)])  # fmt: skip
+                 for i, p in enumerate(asked, 1)])
 
 
 def count(node):
@@ -164,10 +164,10 @@ def _nodes(tag):
 def written(page, made, title):
     """The page of slides as HTML, two folders below that of all slides."""
     mathematics = "".join(str(s) for s in page.head.find_all("script")
-                          if "mathjax" in str(s).lower())  # fmt: skip
+                          if "mathjax" in str(s).lower())
     text = (OWN / "page.html").read_text("utf-8")
     for name, value in (("TITLE", html.escape(title)), ("MATHEMATICS", mathematics),
-                        ("SLIDES", "\n".join(s.html() for s in made))):  # fmt: skip
+                        ("SLIDES", "\n".join(s.html() for s in made))):
         text = text.replace(f"<!-- {name} -->", value)
     return text
 
@@ -206,11 +206,11 @@ def write(pages, folder, root=ROOT):
             target.write_text(written(page, made, title), "utf-8")
             counts[name] = len(made)
             index.append(f'<p><a href="{name}.html">{html.escape(title)}</a>, '
-                         f"{len(made)} slides</p>")  # fmt: skip
+                         f"{len(made)} slides</p>")
     (folder / "index.html").write_text(
         '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Slides</title>'
         '<link rel="stylesheet" href="slides.css"><body class="index"><h1>Slides</h1>'
-        f"{''.join(index)}</body></html>\n", "utf-8")  # fmt: skip
+        f"{''.join(index)}</body></html>\n", "utf-8")
     return counts
 
 
@@ -228,7 +228,7 @@ def main():
         return 1
     counts = write(pages, ROOT / SLIDES)
     print(f"{sum(counts.values())} slides of {len(counts)} chapters: "
-          f"{ROOT / SLIDES}/index.html")  # fmt: skip
+          f"{ROOT / SLIDES}/index.html")
     return 0
 
 

@@ -99,7 +99,7 @@ def _tell(result):
         sys.stdout = None  # Python would try again at its end, and complain again
         raise OSError(
             error.errno, f"{error.strerror}: the result is not on standard output: "
-            f"{json.dumps(result)}") from None  # fmt: skip
+            f"{json.dumps(result)}") from None
 
 
 def _failed(error, code, held):

@@ -15,7 +15,7 @@ OPTIMIZERS = {
 }
 #: The stores that need a job; MXNet reads `dist_device_sync` as `dist_sync_device`.
 DIST_KV_STORES = ("dist_sync", "dist_sync_device", "dist_device_sync", "dist_async",
-                  "dist_async_device", "dist_device_async")  # fmt: skip
+                  "dist_async_device", "dist_device_async")
 JOB_KV_STORES = (*DIST_KV_STORES, "ring")
 KV_STORES = ("local", "device", "none", *JOB_KV_STORES)
 GC_TYPES = ("none", "2bit")
@@ -70,26 +70,26 @@ def _add_devices(group):
         help="where gradients are summed: local (in CPU memory), device (default), "
         "or none (by this library's allreduce); with several workers, under "
         "pslaunch, dist_sync, dist_async, dist_sync_device, "
-        "dist_async_device, or ring, without servers")  # fmt: skip
+        "dist_async_device, or ring, without servers")
     add("--work-load-list", type=loads, metavar="LIST",
-        help="relative speeds of the devices, as in 3,1; default: equal")  # fmt: skip
+        help="relative speeds of the devices, as in 3,1; default: equal")
     add("--tensor", type=count, default=1, metavar="K",
         help="of a transformer: K devices divide each layer, and groups of K the "
-        "minibatch (--work-load-list is theirs then); default 1")  # fmt: skip
+        "minibatch (--work-load-list is theirs then); default 1")
     add("--shard", type=filled, default="none", metavar="WHAT",
         help="what the devices divide among them: none (default), states (ZeRO 1), "
         "gradients (2) or parameters (3, as FSDP). The gradients go around in this "
         "library's ring then, on the devices of one process; a checkpoint can be "
-        "resumed on another number of devices, and with another WHAT")  # fmt: skip
+        "resumed on another number of devices, and with another WHAT")
     add("--local-steps", type=count, metavar="H",
         help="with dist_sync: each worker takes H steps alone, then all exchange; "
-        "default: gradients are exchanged in every step")  # fmt: skip
+        "default: gradients are exchanged in every step")
     add("--outer-lr", type=positive, help="of these exchanges; default 1")
     add("--outer-mom", type=below_one, help="their momentum, Nesterov's; default 0")
     add("--gc-type", type=one_of(GC_TYPES), default="none", metavar="TYPE",
-        help="gradient compression: 2bit or none (default)")  # fmt: skip
+        help="gradient compression: 2bit or none (default)")
     add("--gc-threshold", type=positive, metavar="T",
-        help="of 2bit compression; default 0.5")  # fmt: skip
+        help="of 2bit compression; default 0.5")
 
 
 def _kv_store(text):
@@ -104,49 +104,49 @@ def _kv_store(text):
 def _add_training(group):
     add = group.add_argument
     add("--batch-size", type=count, default=64, metavar="N",
-        help="examples per step, over all devices of a worker; default 64")  # fmt: skip
+        help="examples per step, over all devices of a worker; default 64")
     add("--accumulate", type=count, default=1, metavar="N",
         help="each device takes its examples in N pieces, one after the other, and "
-        "adds up their gradients: less memory, the same step; default 1")  # fmt: skip
+        "adds up their gradients: less memory, the same step; default 1")
     add("--recompute", action="store_true",
         help="keep few activations in forward, compute the others again in backward: "
         "the same step, in more time and, where many layers are alike, as in mlp, less "
-        "memory; not lenet and vgg11, for which MXNet plans less ahead")  # fmt: skip
+        "memory; not lenet and vgg11, for which MXNet plans less ahead")
     add("--num-epochs", "--epochs", type=count, default=10, metavar="N",
-        help="in all, those before a --resume included; default 10")  # fmt: skip
+        help="in all, those before a --resume included; default 10")
     add("--optimizer", type=one_of(OPTIMIZERS), default="sgd", metavar="NAME",
-        help=f"{', '.join(OPTIMIZERS)}; default sgd")  # fmt: skip
+        help=f"{', '.join(OPTIMIZERS)}; default sgd")
     add("--lr", type=positive, default=0.1, help="learning rate; default 0.1")
     add("--lr-factor", type=share, default=0.1, metavar="F",
         help="multiplies the rate at each of --lr-step-epochs, 1 at most; "
-        "default 0.1")  # fmt: skip
+        "default 0.1")
     add("--lr-step-epochs", type=ascending, default=[], metavar="LIST",
         help="epochs after which the rate falls, as in 30,60; "
-        "default: none")  # fmt: skip
+        "default: none")
     add("--mom", "--momentum", type=below_one,
-        help="momentum, of sgd, nag and signum, below 1; default 0.9")  # fmt: skip
+        help="momentum, of sgd, nag and signum, below 1; default 0.9")
     add("--wd", type=not_negative, default=0.0001, help="weight decay; default 0.0001")
     add("--seed", type=seed, default=0, metavar="N",
-        help="of initial weights, order and dropout; default 0")  # fmt: skip
+        help="of initial weights, order and dropout; default 0")
 
 
 def _add_output(group):
     add = group.add_argument
     add("--save-prefix", type=filled, metavar="P",
         help="keep the last two checkpoints as P-00000123.ckpt; "
-        "default: none")  # fmt: skip
+        "default: none")
     add("--save-every", type=count, default=0, metavar="STEPS",
-        help="also within an epoch; default: at the end of each")  # fmt: skip
+        help="also within an epoch; default: at the end of each")
     add("--save-shards", action="store_true",
         help="as folders P-00000123.shards, in parts that are written side by side "
         "while training goes on: one by each worker, or for each device of a single "
         "process. Complete or absent as a whole, for any number of either to resume")
     add("--resume", action="store_true",
-        help="go on from the last whole checkpoint of --save-prefix")  # fmt: skip
+        help="go on from the last whole checkpoint of --save-prefix")
     add("--disp-batches", type=count, default=0, metavar="N",
-        help="without a terminal: a line every N steps; default: none")  # fmt: skip
+        help="without a terminal: a line every N steps; default: none")
     add("--profile", type=filled, metavar="FILE",
-        help="write the timeline of three steps, for chrome://tracing")  # fmt: skip
+        help="write the timeline of three steps, for chrome://tracing")
 
 
 # ---- What a flag's text may be ----
@@ -173,9 +173,9 @@ count = number(int, lambda n: n >= 1, "a whole number from 1")
 seed = number(int, lambda n: 0 <= n < 2**31, "a whole number, 0 to 2^31 - 1")
 #: As float32 has them.
 positive = number(float, lambda x: 0 < x <= LARGEST,
-                  f"a positive number, {LARGEST:g} at most")  # fmt: skip
+                  f"a positive number, {LARGEST:g} at most")
 not_negative = number(float, lambda x: 0 <= x <= LARGEST,
-                      f"a number from 0 to {LARGEST:g}")  # fmt: skip
+                      f"a number from 0 to {LARGEST:g}")
 below_one = number(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
 share = number(float, lambda x: 0 < x <= 1, "a positive number, 1 at most")
 

@@ -39,7 +39,7 @@ def load(path=None):
     X, y = (ids[i : i + n * LENGTH].reshape(n, LENGTH) for i in (0, 1))
     name = Path(path).name if path else "pydoc_data.topics"
     return Dataset(name, X[:border], y[:border], X[border:], y[border:],
-                   characters.characters)  # fmt: skip
+                   characters.characters)
 
 
 class Decoders(Replicas):
@@ -53,7 +53,7 @@ class Decoders(Replicas):
     measure = "held_out_loss"
 
     def __init__(self, vocab, tensor, devices, optimizer="sgd", optimizer_params=None,
-                 kv_store="device", work_load_list=None, seed=0):  # fmt: skip
+                 kv_store="device", work_load_list=None, seed=0):
         self.decoder = transformer.Decoder(vocab, **SIZES)
         self.work_load_list, self.trainer = work_load_list, self
         self.sums_itself = kv_store is None and len(devices) > tensor
@@ -102,7 +102,7 @@ class Decoders(Replicas):
         for stop, size, parts in zip(numpy.cumsum(sizes).tolist(), sizes, self.groups):
             losses, backward = transformer.loss(
                 X[stop - size : stop].T, y[stop - size : stop].T, parts, self.decoder,
-                count=len(y) * LENGTH)  # fmt: skip
+                count=len(y) * LENGTH)
             yield losses[0].sum() / LENGTH, backward
 
     def evaluate(self, batches, between=lambda: None):

@@ -49,7 +49,7 @@ class Parts(Checkpoints):
             prefix = self.folder / self.name
             self.layout = layout
             self.writers = [ShardedCheckpoints(prefix, layout, part, self.n)
-                            for part in self.own]  # fmt: skip
+                            for part in self.own]
         for writer in self.writers:
             own = {name: x.reshape(-1)[writer.own(name)] for name, x in arrays.items()}
             writer.save(step, own, record)
@@ -63,7 +63,7 @@ class Parts(Checkpoints):
                 writer.wait()
         except OSError as error:
             raise OSError(error.errno, f"{error.strerror or error}: {self.last} was not"
-                          " written; those before it are there") from None  # fmt: skip
+                          " written; those before it are there") from None
 
     def whole(self):
         """As of `Checkpoints`; several workers share the reading."""
@@ -74,12 +74,12 @@ class Parts(Checkpoints):
         usable = self.files.whole(warn) if steps is None else steps
         if not usable and self.paths():
             raise CheckpointError(f"no checkpoint can be used, {self.paths()[-1]} is "
-                                  "damaged: remove them to start anew")  # fmt: skip
+                                  "damaged: remove them to start anew")
         if not usable:
             return None
         told = self.files._read(max(usable), MANIFEST)[1]["layout"]
         layout = {name: (json.loads(kind.split(" ", 1)[1]), kind.split()[0])
-                  for name, kind in told.items()}  # fmt: skip
+                  for name, kind in told.items()}
         files = ShardedCheckpoints(self.folder / self.name, layout, *self.who)
         arrays, record = files.load(max(usable), whole=layout)
         arrays = {name: x.reshape(layout[name][0]) for name, x in arrays.items()}

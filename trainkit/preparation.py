@@ -46,17 +46,17 @@ def prepare(args, held):
     kv = _store(args, held)
     rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
     train_iter = Batches(X, y, args.batch_size, shuffle=True, seed=args.seed,
-                         num_parts=num_workers, part_index=rank)  # fmt: skip
+                         num_parts=num_workers, part_index=rank)
     _check_shards(args, train_iter, len(places) // args.tensor)
     test_iter = Batches(dataset.test_X, dataset.test_y, args.batch_size)
     replicas = _replicas(args, places, dataset, kv)
     report = Report(args.num_epochs, train_iter.num_steps, replicas.measure,
-                    args.disp_batches)  # fmt: skip
+                    args.disp_batches)
     fit = Fit(replicas, train_iter, test_iter if rank == 0 else None, args.num_epochs,
               partial(learning_rate, args), report, args.save_every,
-              saves=rank == 0 or args.save_shards)  # fmt: skip
+              saves=rank == 0 or args.save_shards)
     fit.settings = resume.settings(args, dataset.name, _names(places), X, y,
-                                   num_workers)  # fmt: skip
+                                   num_workers)
     if args.save_prefix:
         need = resume.num_bytes(fit.replicas.params)
         # What an optimizer keeps is a few times the weights, and a record is small.
@@ -78,12 +78,12 @@ def prepare(args, held):
 def _checkpoints(args, most, *who):
     """One file each, or in parts. `ValueError` when some of the other kind exist."""
     kinds = [checkpoint.Checkpoints(args.save_prefix, most),
-             Parts(args.save_prefix, *who)]  # fmt: skip
+             Parts(args.save_prefix, *who)]
     own, other = kinds[:: -1 if args.save_shards else 1]
     if other.paths():
         how = "without" if args.save_shards else "with"
         raise ValueError(f"{other.paths()[-1]} is of a run {how} --save-shards: go on "
-                         "as it did, or choose another --save-prefix")  # fmt: skip
+                         "as it did, or choose another --save-prefix")
     return own
 
 
@@ -128,7 +128,7 @@ def _replicas(args, places, dataset, kv):
     store = None if args.kv_store == "none" else args.kv_store
     if args.network == "transformer":
         return language.Decoders(len(dataset.classes), args.tensor, *own, store,
-                                 **options)  # fmt: skip
+                                 **options)
     net = networks.build(args.network, dataset.train_X.shape[1:], places, args.seed)
     if args.shard != "none":
         return ShardedReplicas(args.shard, net, *own, **options)
@@ -165,7 +165,7 @@ def _result(fit, args, dataset, places, kv):
 def _agreed(kv, fit):
     """The steps whose checkpoints all workers have, when they are alike."""
     alike = {name: value for name, value in fit.settings.items()
-             if name not in resume.MAY_CHANGE}  # fmt: skip
+             if name not in resume.MAY_CHANGE}
     alike.update(kv_store=fit.settings["kv_store"], num_epochs=fit.num_epochs,
                  save_prefix=bool(fit.checkpoints),
                  save_shards=isinstance(fit.checkpoints, Parts))
@@ -185,12 +185,12 @@ def _check_together(args, places):
     store, shard = f"--kv-store {args.kv_store}", f"--shard {args.shard}"
     of_a_job = args.kv_store in flags.JOB_KV_STORES
     other_steps = {"--accumulate": args.accumulate > 1, "--recompute": args.recompute,
-                   "--gc-type": args.gc_type != "none", store: of_a_job}  # fmt: skip
+                   "--gc-type": args.gc_type != "none", store: of_a_job}
     if args.network == "transformer":
         alone = {shard: args.shard != "none", "--data-dir": args.data_dir}
         _refuse({**alone, **other_steps}, "--network transformer", "whose groups are "
                 "whole replicas in one process, take a minibatch in one piece, and "
-                "read one text (--dataset FILE)")  # fmt: skip
+                "read one text (--dataset FILE)")
     elif args.tensor > 1:
         raise ValueError(
             f"--tensor {args.tensor} divides the heads of attention, and "
@@ -204,7 +204,7 @@ def _check_together(args, places):
         other_steps[store] = of_a_job or args.kv_store == "local"
         _refuse(other_steps, shard, "which takes a minibatch in one piece, and goes "
                 "through this library's ring, among the devices of one process: the "
-                "servers of a job hold a part each already")  # fmt: skip
+                "servers of a job hold a part each already")
     if args.mom is not None and not flags.OPTIMIZERS[args.optimizer]:
         raise ValueError(f"--mom {args.mom:g}: {args.optimizer} has no such momentum")
     if args.gc_threshold and args.gc_type == "none":
@@ -221,14 +221,14 @@ def _check_together(args, places):
         _refuse({"--save-prefix": args.save_prefix, store: not in_step},
                 f"--local-steps {args.local_steps}", "which is for the workers of a "
                 "synchronous job, each with weights of its own: take dist_sync, and "
-                "save nothing, as those of one would be saved")  # fmt: skip
+                "save nothing, as those of one would be saved")
     elif args.outer_lr or args.outer_mom:
         raise ValueError("--outer-lr and --outer-mom need --local-steps")
     if "async" in store:
         _refuse({"--save-shards": args.save_shards,
                  "--lr-step-epochs": args.lr_step_epochs}, store, "whose workers are "
                 "at different steps, and whose servers apply the rate, which they are "
-                "told once: take dist_sync")  # fmt: skip
+                "told once: take dist_sync")
     if of_a_job and os.environ.get("DMLC_ROLE") != "worker":
         servers = "" if args.kv_store == "ring" else " and servers"
         raise ValueError(
@@ -245,7 +245,7 @@ def _check_together(args, places):
         )
     if args.dataset == "digits":
         _refuse({"--data-dir": args.data_dir}, "--dataset digits",
-                "which come with scikit-learn, not in files")  # fmt: skip
+                "which come with scikit-learn, not in files")
     if args.profile:
         _check_profile(args.profile, places)
 

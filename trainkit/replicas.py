@@ -34,13 +34,13 @@ class Replicas:
     def __init__(self, net, devices, optimizer="sgd", optimizer_params=None,
                  kv_store="device", compression=None, work_load_list=None,
                  seed=0, update_on_kvstore=None, accumulate=1,
-                 recompute=False):  # fmt: skip
+                 recompute=False):
         self.net, self.devices, self.work_load_list = net, devices, work_load_list
         self.params = list(net.collect_params().values())
         self.trainer = gluon.Trainer(self.params, optimizer, optimizer_params or {},
                                      kvstore=kv_store,
                                      compression_params=compression,
-                                     update_on_kvstore=update_on_kvstore)  # fmt: skip
+                                     update_on_kvstore=update_on_kvstore)
         self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self.sums_itself = kv_store is None and len(devices) > 1
         self.seed, self.is_random = seed, is_random(net)
@@ -154,14 +154,14 @@ class DistReplicas(Replicas):
     """
 
     def __init__(self, kv, batch_size, net, devices, optimizer="sgd",
-                 optimizer_params=None, seed=0, **options):  # fmt: skip
+                 optimizer_params=None, seed=0, **options):
         self.kv, self.on_servers = kv, "async" in kv.type
         params = dict(optimizer_params or {})
         if self.on_servers:  # they are told once, so the divisor can't change
             params["rescale_grad"] = 1 / batch_size
         super().__init__(net, devices, optimizer, params,
                          None if kv.type == "ring" else kv, seed=seed + 7919 * kv.rank,
-                         update_on_kvstore=self.on_servers, **options)  # fmt: skip
+                         update_on_kvstore=self.on_servers, **options)
 
     def begin(self):
         """Give all workers the weights of rank 0. Waits for all of them.
@@ -186,7 +186,7 @@ class DistReplicas(Replicas):
         if not self.on_servers:  # the others wait for this worker's gradients
             with autograd.record():  # of a loss that depends on no weight: zeros
                 losses = [sum((0 * p.data(device)).sum() for p in self.params)
-                          for device in self.devices]  # fmt: skip
+                          for device in self.devices]
             autograd.backward(losses)
             self._sum()
             self.trainer.step(n)
@@ -231,7 +231,7 @@ class RingReplicas(DistReplicas):
             part[:] = x.asnumpy().reshape(-1)
         do(self.flat)
         return [mx.np.array(part.reshape(x.shape), dtype=x.dtype, ctx=mx.cpu(0))
-                for x, part in zip(arrays, self.parts_of_flat)]  # fmt: skip
+                for x, part in zip(arrays, self.parts_of_flat)]
 
 
 class LocalReplicas(Replicas):
@@ -243,7 +243,7 @@ class LocalReplicas(Replicas):
     def __init__(self, kv, outer, *args, seed=0, **options):
         self.kv, self.outer = kv, outer
         super().__init__(*args, seed=seed + 7919 * kv.rank, update_on_kvstore=False,
-                         **options)  # fmt: skip
+                         **options)
 
     def begin(self):
         """Give all workers the weights of rank 0. Waits for all of them."""
@@ -253,7 +253,7 @@ class LocalReplicas(Replicas):
         replicas = [[p.data(device) for p in self.params] for device in self.devices]
         share(self.kv, replicas)
         self.local = LocalSGD(replicas[0], sum_over(self.kv), self.kv.num_workers,
-                              *self.outer)  # fmt: skip
+                              *self.outer)
 
     def train_batch(self, X, y, step=0, n=None):
         """One step of this worker, as that of `Replicas`; `y` may be empty."""

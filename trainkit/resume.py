@@ -17,10 +17,10 @@ START = "D2L_EXT_START"
 #: Flags that a run that goes on has as before.
 MUST_STAY = ("network", "batch_size", "optimizer", "lr", "lr_factor", "lr_step_epochs",
              "mom", "wd", "seed", "gc_type", "gc_threshold", "local_steps", "outer_lr",
-             "outer_mom")  # fmt: skip
+             "outer_mom")
 #: Those that it may change. Its sums are then rounded in another order.
 MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "shard", "accumulate",
-              "recompute")  # fmt: skip
+              "recompute")
 
 
 def settings(args, dataset, devices, X, y, num_workers=1):
@@ -90,7 +90,7 @@ def begin(fit, go_on, steps=None):
 
 def _compare(path, before, now, note):
     lines = {k: f"{k} was {_show(before.get(k))} and is {_show(value)}"
-             for k, value in now.items() if before.get(k) != value}  # fmt: skip
+             for k, value in now.items() if before.get(k) != value}
     wrong = [line for k, line in lines.items() if k not in MAY_CHANGE]
     if wrong:
         raise ValueError(f"{path} was made with other settings: {'; '.join(wrong)}")

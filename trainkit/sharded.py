@@ -15,11 +15,11 @@ class ShardedReplicas(Replicas):
     """
 
     def __init__(self, shard, net, devices, optimizer="sgd", optimizer_params=None,
-                 **options):  # fmt: skip
+                 **options):
         super().__init__(net, devices, optimizer, optimizer_params, None, **options)
         net.hybridize(False)  # a plan would keep the weights of its first step
         self.shards = Shards(_layers(net, devices), devices, shard, optimizer,
-                             optimizer_params)  # fmt: skip
+                             optimizer_params)
         for p in self.params:
             p._data, p._grad = [None] * len(devices), None
         self.trainer = self

@@ -42,7 +42,7 @@ OTHERS = {
     + " ".join(
         f"figures.{path.stem}" for path in sorted(ROOT.glob("bookkit/figures/[!_]*.py"))
     ),
-}  # fmt: skip
+}
 SHOWN = re.compile(r"<summary>Library source: (.+?) in (.+?)</summary>")
 CODE = re.compile(r"<code>(.+?)</code>")
 #: In running text: code, strong, emphasis.
@@ -310,7 +310,7 @@ class LinkSources(SphinxTransform):
             return
         for raw in list(self.document.findall(nodes.raw)):
             links = [xref(full, name, self.env.docname, "obj")
-                     for name, full in entries_of(raw.astext())]  # fmt: skip
+                     for name, full in entries_of(raw.astext())]
             if links:
                 line = nodes.paragraph("", "In the reference: ", classes=["api-links"])
                 for i, link in enumerate(links):
@@ -323,7 +323,7 @@ def xref(target, words, docname, kind):
     return addnodes.pending_xref(
         "", nodes.literal("", words), refdomain="py", reftype=kind, reftarget=target,
         refexplicit=True, refwarn=True, refdoc=docname,
-    )  # fmt: skip
+    )
 
 
 def file_link(env, name):

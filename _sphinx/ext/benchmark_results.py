@@ -199,7 +199,7 @@ def numbered(entries):
     rows = {e["id"]: number for number, e in enumerate(entries, 1) if "id" in e}
     return [{"name": name_of(entry), "job": job_of(entry), **entry, "row": number,
              "against": rows.get(entry.get("against"))}
-            for number, entry in enumerate(entries, 1)]  # fmt: skip
+            for number, entry in enumerate(entries, 1)]
 
 
 #: What variables of MXNet do in a row, in words.
@@ -246,7 +246,7 @@ def job_of(entry):
     """The store of a row, how many took part, and what is special about it."""
     words = [entry.get("kind") or "without a store"]
     for key, unit, usual in (("workers", "worker", 0), ("servers", "server", 1),
-                             ("devices", "device", 1)):  # fmt: skip
+                             ("devices", "device", 1)):
         if entry.get(key, usual) > usual:
             words.append(counted(str(entry[key]), unit))
     return ", ".join(words + special_of(entry))
@@ -268,7 +268,7 @@ def row_of(texts, right):
     """A row of a table; `right`: for each of its cells, whether it is aligned right."""
     kinds = [["figure-right"] if is_right else [] for is_right in right]
     return nodes.row("", *[nodes.entry("", nodes.paragraph("", t), classes=kind)
-                           for t, kind in zip(texts, kinds)])  # fmt: skip
+                           for t, kind in zip(texts, kinds)])
 
 
 class ResultRole(SphinxRole):

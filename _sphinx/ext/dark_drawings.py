@@ -20,7 +20,7 @@ DARK = {
     "#ddd": "#3d4248", "#dddddd": "#3d4248", "#DCEBF5": "#12324a",
     "#FBE9DC": "#4a2812", "#00704F": "#4fd0a5", "#B00020": "#ff7d88",
     **dict(zip(SERIES_COLOURS, SERIES_ON_DARK)),
-}  # fmt: skip
+}
 #: The ground; a plate behind a word, on a device's colour or its hatch; and words in
 #: device 0's colour, which is too dark for them.
 GROUND, PLATE = '"#ffffff"', '"#fff"'

@@ -59,12 +59,12 @@ def write(app, error):
     counts = counted(chapters, stem)
     spoken = {word for text in chapters.values() for word in words(text)}
     stems = {word: stem(word) for word in sorted(spoken)
-             if stem(word) != word and stem(word) in counts}  # fmt: skip
+             if stem(word) != word and stem(word) in counts}
     held = {
         "pages": list(chapters), "counts": counts, "stems": stems,
         "titles": [app.env.titles[page].astext() for page in chapters],
         "excerpts": {page: first for page, (_, first) in sorted(said.items())},
-    }  # fmt: skip
+    }
     text = json.dumps(held, separators=(",", ":"), ensure_ascii=False)
     (Path(app.outdir) / "_static" / FILE).write_text(
         f"window.SEARCH_WORDS={text};", encoding="utf-8"
@@ -83,7 +83,7 @@ def purge(app, env, docname):
 def merge(app, env, docnames, other):
     env.said_on_pages = {
         **getattr(env, "said_on_pages", {}), **getattr(other, "said_on_pages", {})
-    }  # fmt: skip
+    }
 
 
 def setup(app):

@@ -63,7 +63,7 @@ def link(page, title, docname):
     return addnodes.pending_xref(
         "", nodes.inline("", title), reftype="doc", refdomain="std",
         reftarget=f"/{page}", refexplicit=True, refdoc=docname,
-    )  # fmt: skip
+    )
 
 
 class BookContents(SphinxDirective):

@@ -25,7 +25,7 @@ ALSO_OTHER_WORDS = {
     "distributed", "efficiency", "heartbeat", "host", "key", "link", "node", "pull",
     "push", "restart", "role", "schedule", "span", "step", "straggler", "trace", "tree",
     "trial", "view",
-}  # fmt: skip
+}
 #: Where no term is looked for.
 CLOSED = (
     nodes.Titular,

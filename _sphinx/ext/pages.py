@@ -109,7 +109,7 @@ def with_badges(body):
     def badged(found):
         said = dict.fromkeys(RECORDED.findall(found[0]))
         badges = (f'<p class="recorded"><b>{how.title()}</b>{where}</p>'
-                  for how, where in said)  # fmt: skip
+                  for how, where in said)
         return "".join([*badges, RECORDED.sub("", found[0])])
 
     return STREAM.sub(badged, body)
@@ -126,7 +126,7 @@ def complete(app, pagename, templatename, context, doctree):
     context["metatags"] = context.get("metatags", "") + metatags(
         title, app.config.project, description, f"{pagename}.html",
         app.config.html_baseurl,
-    )  # fmt: skip
+    )
     for pattern, replacement in MENDED:
         context["body"] = pattern.sub(replacement, context.get("body", ""))
     context["body"] = with_badges(with_prose(context.get("body", "")))

@@ -32,7 +32,7 @@ def exact():
     for name, (k, scale, epochs) in runs.items():
         history = train(k, BATCH, RATE, num_epochs=epochs,
                         data=load_data(BATCH, "fashion_mnist"),
-                        params=lenet.init_params(scale))  # fmt: skip
+                        params=lenet.init_params(scale))
         accuracy[name] = [round(float(a), 4) for a in history.accuracy]
     return {
         "images": len(images.train_y),

@@ -72,7 +72,7 @@ def each(sgd):
     ways = [("sgd", 0, False)] + [(rule, 0.2, falls) for rule in large_batch.RULES
                                   if rule != "adam" for falls in (False, True)]
     return [(*way, rate) for way in ways
-            for rate in rates(sgd if way[0] == "sgd" else 0.003125)]  # fmt: skip
+            for rate in rates(sgd if way[0] == "sgd" else 0.003125)]
 
 
 def rows(settings, batch, scale=1.0):
@@ -84,7 +84,7 @@ def rows(settings, batch, scale=1.0):
          "accuracy": [accuracy(data, rule, (share, falls), rate, batch, seed, scale)
                       for seed in range(SEEDS)]}
         for rule, share, falls, rate in settings
-    ]  # fmt: skip
+    ]
 
 
 def accuracy(data, rule, way, rate, batch, seed, scale):
@@ -113,10 +113,10 @@ def steps():
         first = min(0.0025 * batch / 8, 0.02)
         taken = {rate: median(steps_to(data, batch, rate, seed)
                               for seed in range(SEEDS))
-                 for rate in rates(first, 4)}  # fmt: skip
+                 for rate in rates(first, 4)}
         found.append({"batch": batch, "steps": [
             {"rate": rate, "steps": None if math.isinf(n) else n}
-            for rate, n in taken.items()]})  # fmt: skip
+            for rate, n in taken.items()]})
     return found
 
 

@@ -77,7 +77,7 @@ def write_problem(path, batch_size):
     params = {f"p{i}": p.asnumpy() for i, p in enumerate(lenet.init_params())}
     numpy.savez(path, X=rng.rand(batch_size, 1, 28, 28).astype("float32"),
                 y=rng.randint(0, 10, batch_size).astype("int32"),
-                lr=LEARNING_RATE, **params)  # fmt: skip
+                lr=LEARNING_RATE, **params)
 
 
 def options(argv=None):

@@ -40,7 +40,7 @@ def measured():
         "batch": BATCH, "lines": LINES, "ms": ms, "times": times,
         "says": {name: f"{ratio:.1f} times" for name, ratio in times.items()},
         "spans": {name: spans(quickest(steps[name])) for name in LINES},
-    }  # fmt: skip
+    }
 
 
 def keep(loss):

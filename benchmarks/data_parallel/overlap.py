@@ -39,7 +39,7 @@ def main():
         net.hybridize(forward_bulk_size=1, backward_bulk_size=bulk)
         params, limit = net.collect_params().values(), 4 * WIDTH * (WIDTH + 1)
         replicas = [overlap.attach_buckets([p.data(d) for p in params], limit)
-                    for d in devices]  # fmt: skip
+                    for d in devices]
 
         def run():
             with link.between():
@@ -61,9 +61,9 @@ def main():
     exchange = alone * 2 / 3 / 3  # a third of backward, which is two thirds of a step
     bandwidth = 2 * 4 * WIDTH * (WIDTH + 1) * LAYERS / exchange * 1e3
     cases = {"no link": (during, 1e15), "after": (after, bandwidth),
-             "during": (during, bandwidth)}  # fmt: skip
+             "during": (during, bandwidth)}
     turns = [{name: milliseconds(*case) for name, case in cases.items()}
-             for _ in range(TURNS)]  # fmt: skip
+             for _ in range(TURNS)]
     found = {name: round(median(turn[name] for turn in turns), 1) for name in cases}
     shares = []
     for _ in range(3):

@@ -20,7 +20,7 @@ def row_entries(run):
     for row in ROWS:
         entry = {"id": row.id, "name": row.name, "devices": row.devices,
                  "threads": row.threads, "cores": row.cores,
-                 "baseline": row.baseline}  # fmt: skip
+                 "baseline": row.baseline}
         if row.id in run.missing:
             entries.append({**entry, "missing": run.missing[row.id]})
             continue
@@ -34,7 +34,7 @@ def row_entries(run):
             "loss": run.losses[row.id], "about": run.about[row.id],
             "rounds_ms": [[round(1e3 * s, 3) for s in turn]
                           for turn in run.turns[row.id]],
-        })  # fmt: skip
+        })
     return entries
 
 
@@ -55,7 +55,7 @@ def bars(turns, faults):
          "gluon-1", gluon),
         ("our best step on two devices, over PyTorch's DDP", "<=", 0.95, best, "ddp-2"),
         ("our best step on two devices, over JAX's", "<=", 0.8, best, "jax-2"),
-    )  # fmt: skip
+    )
     entries = []
     for what, relation, bar, above, below in wanted:
         value = reached = None
@@ -64,14 +64,14 @@ def bars(turns, faults):
             reached = value >= bar if relation == ">=" else value <= bar
             value = round(value, 4)
         entries.append({"what": what, "rows": [above, below], "relation": relation,
-                        "bar": bar, "value": value, "reached": reached})  # fmt: skip
+                        "bar": bar, "value": value, "reached": reached})
     ours = {row.id: round(median(faults[row.id])) for row in ROWS
-            if row.id in figures and not row.peer}  # fmt: skip
+            if row.id in figures and not row.peer}
     most = max(ours, key=ours.get, default=None)
     entries.append({"what": "the most page faults in a step of ours, with memory kept",
                     "rows": [most, None], "relation": "<=", "bar": MOST_FAULTS,
                     "value": ours.get(most),
-                    "reached": most and ours[most] <= MOST_FAULTS})  # fmt: skip
+                    "reached": most and ours[most] <= MOST_FAULTS})
     return entries
 
 

@@ -35,7 +35,7 @@ ROWS = (
     _row("jax-1-core", "JAX, 1 host device, 1 core", "jax-1-core", 1, 1, 1),
     _row("jax-1", "JAX, 1 host device, 2 cores", "jax-1-core", 1, 2, 2),
     _row("jax-2", "JAX, 2 host devices", "jax-1-core", 2, 2, 2),
-)  # fmt: skip
+)
 
 #: Rows that the bars compare: data-parallel on two devices.
 SCRATCH = ("scratch-2", "flat-2", "replay-2")

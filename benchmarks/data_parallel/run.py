@@ -46,7 +46,7 @@ class Run:
             try:
                 self.workers[row.id] = Worker(
                     rows.command(row, sys.executable, peer_python, problem),
-                    machine.cores(row.cores), environ)  # fmt: skip
+                    machine.cores(row.cores), environ)
             except WorkerFailed as error:
                 self._lose(row.id, error)
         self.about = self.each(lambda worker: worker.about())

@@ -37,7 +37,7 @@ def lenet(params, X):
 
 def _convolve(X, W):
     return jax.lax.conv_general_dilated(
-        X, W, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))  # fmt: skip
+        X, W, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
 def _pool(h):
@@ -75,7 +75,7 @@ class Sharded:
         self.about = {"jax": jax.__version__, "jaxlib": jaxlib.__version__,
                       "numpy": numpy.__version__, "python": sys.version.split()[0],
                       "devices": str(jax.devices()),
-                      "XLA_FLAGS": os.environ["XLA_FLAGS"]}  # fmt: skip
+                      "XLA_FLAGS": os.environ["XLA_FLAGS"]}
 
     def step(self):
         self.params = self.update(self.params, self.X, self.y)

@@ -96,9 +96,9 @@ class Gluon:
         self.loss_of.hybridize(**STATIC)
         self.trainer = gluon.Trainer(
             self.net.collect_params(), "sgd", {"learning_rate": float(problem["lr"])},
-            kvstore=kvstore)  # fmt: skip
+            kvstore=kvstore)
         self.about = {**provenance(), "devices": str(self.devices),
-                      "kvstore": kvstore, **STATIC}  # fmt: skip
+                      "kvstore": kvstore, **STATIC}
 
     def step(self):
         shards = minibatch.split_batch(self.X, self.y, self.devices)

@@ -33,7 +33,7 @@ class Plain:
         self.y = self.all_y[rank * size : (rank + 1) * size].contiguous()
         self.sgd = torch.optim.SGD(self.net.parameters(), lr=float(problem["lr"]))
         self.about = {"torch": torch.__version__, "numpy": numpy.__version__,
-                      "python": sys.version.split()[0], "threads": threads}  # fmt: skip
+                      "python": sys.version.split()[0], "threads": threads}
 
     def step(self):
         self.sgd.zero_grad(set_to_none=True)
@@ -59,7 +59,7 @@ class Distributed(Plain):
             "gloo", init_method=f"file://{meeting}", rank=rank, world_size=ranks
         )
         self.model = nn.parallel.DistributedDataParallel(
-            self.net, gradient_as_bucket_view=True)  # fmt: skip
+            self.net, gradient_as_bucket_view=True)
         self.about.update(processes=ranks, backend="gloo")
 
     def expect(self, count):
@@ -85,7 +85,7 @@ def torch_lenet(problem):
         nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2),
         nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2, 2),
         nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10),
-    )  # fmt: skip
+    )
     with torch.no_grad():
         for i, p in enumerate(net.parameters()):
             value = problem[f"p{i}"]  # Linear stores (out, in), the text (in, out)

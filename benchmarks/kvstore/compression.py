@@ -113,12 +113,12 @@ def measure(link, steps):
         user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
         words = ["unshare", "--net", *user, *words]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600,
-                          cwd=ROOT, check=False)  # fmt: skip
+                          cwd=ROOT, check=False)
     if done.returncode:
         raise RuntimeError(f"{link.name}: {done.stderr.strip().splitlines()[-1]}")
     by_rank = json.loads(done.stdout.splitlines()[-1])
     return {way: [max(pair) for pair in zip(*(r[way] for r in by_rank))][WARM_UP:]
-            for way in by_rank[0]}  # fmt: skip
+            for way in by_rank[0]}
 
 
 def entry(link, steps):
@@ -133,14 +133,14 @@ def entry(link, steps):
               "predicted_s": predicted_seconds(link, way == "compressed"),
               "seconds": [round(t, 4) for t in times]}
         for way, times in seconds.items()
-    }  # fmt: skip
+    }
     ratio = ways["plain"]["median_s"] / ways["compressed"]["median_s"]
     return {**about, **ways, "ratio": round(ratio, 3)}
 
 
 def table(result):
     head = "{:42}{:>10}{:>12}{:>16}".format("seconds per step", "plain", "compressed",
-                                            "plain / compr.")  # fmt: skip
+                                            "plain / compr.")
     lines = [head]
     for row in result["rows"]:
         if "missing" in row:

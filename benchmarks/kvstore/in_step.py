@@ -53,9 +53,9 @@ def _rows():
     for n in (1, 2):
         yield Row(f"lenet-sync-{n}", "lenet", workers=n, against="lenet-one-machine")
     for kind, on_store in (("dist_sync", True), ("dist_sync_device", False),
-                           ("dist_async", True)):  # fmt: skip
+                           ("dist_async", True)):
         yield Row(f"lenet-{kind[5:]}-2{'-on-store' * on_store}", "lenet", kind,
-                  on_store=on_store, against="lenet-one-machine")  # fmt: skip
+                  on_store=on_store, against="lenet-one-machine")
     for name in MODELS:
         size, base = name.split()[0], f"{name.split()[0]}-sync-2"
         for n in (2, 1, 3):
@@ -70,11 +70,11 @@ def _rows():
     yield Row("20-unix-sockets", "20 MB", env=local, against="20-sync-2")
     for kind in ("dist_sync", "dist_sync_device"):
         yield Row(f"20-{kind[5:]}-4-devices", "20 MB", kind, devices=4,
-                  against="20-sync-4-devices")  # fmt: skip
+                  against="20-sync-4-devices")
     for n in (1, 2):
         env = {"MXNET_KVSTORE_REDUCTION_NTHREADS": str(n)}
         yield Row(f"20-sync-4-devices-{n}-threads", "20 MB", devices=4, env=env,
-                  against="20-sync-4-devices")  # fmt: skip
+                  against="20-sync-4-devices")
 
 
 ROWS = list(_rows())
@@ -85,21 +85,21 @@ def seconds_of(row, steps, peer_python):
     steps += WARM_UP
     if row.kind == "gloo":
         command = [peer_python, HERE / "gloo_step.py", row.workers, steps,
-                   sum(MODELS[row.what])]  # fmt: skip
+                   sum(MODELS[row.what])]
         done = subprocess.run([*map(str, command)], capture_output=True, text=True,
-                              timeout=DEADLINE, check=False)  # fmt: skip
+                              timeout=DEADLINE, check=False)
         if done.returncode:
             raise RuntimeError(done.stderr.strip().splitlines()[-1])
         return json.loads(done.stdout.splitlines()[-1])[WARM_UP:]
     if not row.workers:
         return in_step_work.train(None, IMAGES, steps, False)[WARM_UP:]
     options = {"num_workers": row.workers, "num_servers": row.servers,
-               "kv_type": row.kind, "env": row.env, "deadline": DEADLINE}  # fmt: skip
+               "kv_type": row.kind, "env": row.env, "deadline": DEADLINE}
     if row.what == "lenet":
         found = launch.call(in_step_work.train, IMAGES, steps, row.on_store, **options)
     else:
         found = launch.call(in_step_work.exchange, MODELS[row.what], steps, row.devices,
-                            row.on_store, **options)  # fmt: skip
+                            row.on_store, **options)
     return [max(step) for step in zip(*found)][WARM_UP:]
 
 
@@ -128,7 +128,7 @@ def entries(rows, ms, missing):
         about = {"id": row.id, "what": row.what, "kind": row.kind,
                  "workers": row.workers, "servers": row.servers,
                  "devices": row.devices, "on_store": row.on_store, "env": row.env,
-                 "against": row.against}  # fmt: skip
+                 "against": row.against}
         if row.id in missing:
             found.append({**about, "missing": missing[row.id]})
             continue
@@ -136,7 +136,7 @@ def entries(rows, ms, missing):
         ratios = [a / b for a, b in pairs if row.against not in missing]
         ratio = round(median(ratios), 3) if ratios else None
         found.append({**about, "rounds_ms": ms[row.id],
-                      "median_ms": median(ms[row.id]), "ratio": ratio})  # fmt: skip
+                      "median_ms": median(ms[row.id]), "ratio": ratio})
     return found
 
 

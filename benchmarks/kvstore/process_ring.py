@@ -42,7 +42,7 @@ def exchanges(kv, elements, arrays, steps):
     with ring.join(60, shared=True) as r:
         own, seen = numpy.zeros(elements, "float32"), r.zeros(elements)
         ways = {"store": store, "ring": lambda r: r.allreduce(own),
-                "memory": lambda r: r.allreduce(seen)}  # fmt: skip
+                "memory": lambda r: r.allreduce(seen)}
         for _ in range(steps):
             for name, way in ways.items():
                 dist_train.finish(kv)
@@ -57,7 +57,7 @@ def by_gloo(workers):
     """Seconds of each step of PyTorch's gloo, of the slower process."""
     command = [peers.DEFAULT, HERE / "gloo_step.py", workers, STEPS, ELEMENTS]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True,
-                          timeout=600, check=True)  # fmt: skip
+                          timeout=600, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -69,7 +69,7 @@ def measure(rounds=2):
             row = found.setdefault(f"{workers} workers, {servers} servers", {})
             results = launch.call(exchanges, ELEMENTS, ARRAYS, STEPS,
                                   num_workers=workers, num_servers=servers,
-                                  deadline=600)  # fmt: skip
+                                  deadline=600)
             for name in results[0]:
                 steps = [max(step) for step in zip(*(r[name] for r in results))]
                 row.setdefault(name, []).append(_ms(steps))

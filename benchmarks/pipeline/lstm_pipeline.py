@@ -32,7 +32,7 @@ ROWS = [
      pipeline.split(lstm.groups(LAYERS), [3])),
     ("interleaved", "two, layers 0 2 | 1 3",
      [["embed", "layer0", "layer2"], ["layer1", "layer3", "decode"]]),
-]  # fmt: skip
+]
 
 
 def bind_all(T, H):
@@ -88,7 +88,7 @@ def entries(turns, seq_len):
             "of_bound": round(share, 3) if len(parts) > 1 else None,
             "page_faults": int(median(faults for _, faults in turns[row])),
             "steps_ms": [round(t, 1) for t in ms[row]],
-        }  # fmt: skip
+        }
 
 
 def _rounded(spread, digits):
@@ -103,10 +103,10 @@ def table(result):
         share = "—" if row["of_bound"] is None else f"{row['of_bound']:.2f}"
         times = "".join(f"{row['step_ms'][k]:9.1f}" for k in ("median", "min", "max"))
         lines.append(f"{row['name']:24}{times}{row['speed_up']['median']:10.2f}"
-                     f"{share:>10}{row['page_faults']:8}")  # fmt: skip
+                     f"{share:>10}{row['page_faults']:8}")
     verdict = "reached" if result["bar"]["reached"] else "MISSED"
     lines += ["", "bound 2T/(T + 1) = {bound:.2f}; aim {share:.2f} of it: ".format(
-        **result["bar"]) + verdict]  # fmt: skip
+        **result["bar"]) + verdict]
     return "\n".join(lines)
 
 

@@ -40,7 +40,7 @@ def entries(passes, cores):
             "error": round(predicted / (1e3 * seconds) - 1, 4),
             "noise": round(max(ms) / min(ms) - 1, 4) if len(ms) > 1 else None,
             "passes_ms": [round(x, 3) for x in ms],
-        })  # fmt: skip
+        })
     constants = {kind: list(found) for kind, found in model.constants.items()}
     return rows, constants
 
@@ -64,7 +64,7 @@ def bars(rows):
         ("worst error of the unseen cases", WORST, max(unseen)),
     ]
     listed = [{"what": what, "relation": "<=", "bar": bar, "value": round(value, 4),
-               "reached": value <= bar} for what, bar, value in found]  # fmt: skip
+               "reached": value <= bar} for what, bar, value in found]
     return listed, round(median(noise), 4) if noise else None
 
 
@@ -78,7 +78,7 @@ def table(result):
     for bar in result["bars"]:
         verdict = "reached" if bar["reached"] else "MISSED"
         lines.append(f"{bar['what']}: {bar['value']:.1%} "
-                     f"(aim <= {bar['bar']:.0%}) {verdict}")  # fmt: skip
+                     f"(aim <= {bar['bar']:.0%}) {verdict}")
     if result["noise"] is not None:
         lines.append(f"median distance of passes: {result['noise']:.1%}")
     return "\n".join(lines)

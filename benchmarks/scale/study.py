@@ -27,7 +27,7 @@ FITTED = [
       for a, b in ((8, MB // 2), (12, 12 * MB))],
     *[("dist lenet", n, 1, batch)
       for n, batch in ((1, 96), (2, 96), (2, 384), (3, 192))],
-]  # fmt: skip
+]
 
 #: These were never looked at when the constants were made.
 UNSEEN = [
@@ -43,7 +43,7 @@ UNSEEN = [
     ("dist", 2, 2, 8, 8 * MB),
     ("dist lenet", 2, 1, 192), ("dist lenet", 3, 1, 384),
     ("dist compressed", 3, 1, 8, 8 * MB),
-]  # fmt: skip
+]
 
 
 def action(case):
@@ -89,7 +89,7 @@ def measure(chosen, rounds=7, steps=12, passes=1):
 def _groups(chosen):
     """Lists of cases that are measured together."""
     families = {"step": "gradient", "pipeline": "stage", "layerwise": "block",
-                "device": "local"}  # fmt: skip
+                "device": "local"}
     groups = {}
     for case in chosen:
         key = families.get(case[0], case[0])
@@ -111,7 +111,7 @@ def _job(group, steps):
     found = call(_work, [list(case[3:]) for case in others],
                  [case[3] for case in lenet], steps + WARM_UP,
                  "compressed" in group[0][0], num_workers=workers,
-                 num_servers=servers, deadline=600)  # fmt: skip
+                 num_servers=servers, deadline=600)
     return {
         case: [max(step) for step in zip(*(seconds[i] for seconds in found))][WARM_UP:]
         for i, case in enumerate(others + lenet)

@@ -29,7 +29,7 @@ def learning(most=STEPS):
     return {"bigrams": bigrams(ids, held_out, vocab), "vocab": vocab,
             "batch": BATCH, "T": T,
             "runs": [train(ids, held_out, vocab, k, most)
-                     for k in (1, 2)]}  # fmt: skip
+                     for k in (1, 2)]}
 
 
 def the_text():
@@ -52,9 +52,9 @@ def bigrams(ids, held_out, vocab):
 def train(ids, held_out, vocab, k, most):
     decoder = transformer.Decoder(vocab, width=128, heads=4, layers=3)
     parts = transformer.split(transformer.init_params(decoder), try_all_devices(k),
-                              decoder)  # fmt: skip
+                              decoder)
     updaters = [optimizer.get_updater(optimizer.Adam(learning_rate=RATE))
-                for _ in parts]  # fmt: skip
+                for _ in parts]
     losses, clock, steps = [], perf_counter(), 0
     while steps < most:
         for X, y in text.batches(ids, BATCH, T):
@@ -71,11 +71,11 @@ def train(ids, held_out, vocab, k, most):
                 break
     spent = perf_counter() - clock
     return {"devices": k, "first": losses, "steps": steps, "seconds": round(spent, 1),
-            "held_out": evaluate(held_out, parts, decoder)}  # fmt: skip
+            "held_out": evaluate(held_out, parts, decoder)}
 
 
 def evaluate(held_out, parts, decoder):
     """The loss per character of the held-out text."""
     found = [float(transformer.loss(X, y, parts, decoder)[0][0].mean())
-             for X, y in text.batches(held_out, BATCH, T)]  # fmt: skip
+             for X, y in text.batches(held_out, BATCH, T)]
     return float(numpy.mean(found))

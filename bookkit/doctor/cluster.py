@@ -45,7 +45,7 @@ def _mpi(mpirun):
     if found in (None, OPEN_MPI):
         return _tool("MPI", found and f"mpirun of {found}", advice)
     return Finding("MPI", f"mpirun of {found}, which the launcher mpi refuses: it is "
-                   "for Open MPI", NOTE, advice)  # fmt: skip
+                   "for Open MPI", NOTE, advice)
 
 
 def _why_no_box():

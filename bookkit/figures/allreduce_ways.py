@@ -24,7 +24,7 @@ CODE = frame.listing(
        "ring =": ("sums = pass_on(", "write(sums, arr"), "fold =": "send(x, other)",
        "halving +": ("send(partial[j]", "half +="), "ring last": "send(sums[i - 1]",
        "halving =": ("x.copyto(wholes", "send(sums[j]")},
-)  # fmt: skip
+)
 
 
 def figure(devices=6, name="allreduce-ways"):
@@ -34,7 +34,7 @@ def figure(devices=6, name="allreduce-ways"):
     figure cannot show. Developed in the chapter *Halving and doubling*.
     """
     return frame.figure("allreduce_ways", name, "Devices to show", CONTROLS,
-                        {"devices": devices}, data())  # fmt: skip
+                        {"devices": devices}, data())
 
 
 def data():
@@ -59,7 +59,7 @@ def _tree(k):
 
 def _ring(k):
     rows = [[[(i - 1) % k, i, c, 1] for i, c in enumerate(row)]
-            for row in allreduce.ring(k)]  # fmt: skip
+            for row in allreduce.ring(k)]
     return _way(k, rows[: k - 1], rows[k - 1 :])
 
 
@@ -68,7 +68,7 @@ def _halving(k):
     fold = [[[i + p, i, 0, p] for i in range(k - p)]] if k > p else []
     # With a partner at distance d, a device keeps the d chunks among which its own is.
     halves = [[[j, i, i // abs(i - j) * abs(i - j), abs(i - j)]
-               for i, j in enumerate(row)] for row in halving.partners(p)]  # fmt: skip
+               for i, j in enumerate(row)] for row in halving.partners(p)]
     return _way(p, fold + halves, _back(halves) + _back(fold))
 
 

@@ -17,7 +17,7 @@ from . import frame
 #: The words to choose from, the first of which is chosen at first.
 SCALING = ("each device", "all devices")
 SENT = ("array by array, during backward", "array by array, after it",
-        "in one array, after it")  # fmt: skip
+        "in one array, after it")
 OWN = "own numbers"
 #: A link inside a host: 450 GB/s.
 FAST = Link(5e-6, 1 / 450e9)
@@ -31,7 +31,7 @@ DECODER = Model("large decoder", _count, len(_shapes), 6.0 * _count * TOKENS)
 #: For a mesh, of an example: the numbers that go from stage to stage, and how often
 #: they are summed along the axis tensor, forward and backward.
 MODELS = {LENET: (800, 8), VGG11: (4096, 22), LSTM: (35 * 1500, 4),
-          DECODER: (TOKENS * _LARGE.width, 4 * _LARGE.layers)}  # fmt: skip
+          DECODER: (TOKENS * _LARGE.width, 4 * _LARGE.layers)}
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Number:
     def check(self, value):
         if not self.low <= value <= self.high:
             raise ValueError(f"the figure shows {self.role} from {self.low:g} to "
-                             f"{self.high:g}, not {value!r}")  # fmt: skip
+                             f"{self.high:g}, not {value!r}")
 
     def html(self, value):
         base, by = (2, "1") if self.whole else (10, "0.1")
@@ -105,14 +105,14 @@ CONTROLS = (
         frame.Select("compression", "Two-bit push to servers", ("no", "yes")),
         _OF["packing"],
     ),
-)  # fmt: skip
+)
 #: Devices for which the curve has points.
 DEVICES = [2**n for n in range(13)]
 
 
 def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
            packing=1e-9, per_host=8, inner=FAST, tensor=1, pipeline=1,
-           chunks=8, name="cost-calculator"):  # fmt: skip
+           chunks=8, name="cost-calculator"):
     """The figure for a notebook: numbers to choose, a step's time and its efficiency.
 
     `model`: one of `MODELS`. `device`: a `step.Device`, whose speed gives the
@@ -134,9 +134,9 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
         "per_host": per_host, "inside": 8e-9 / inner.beta, "nearby": 1e6 * inner.alpha,
         "tensor": tensor, "pipeline": pipeline, "chunks": chunks,
         **dict(zip(("border", "sums"), MODELS.get(model, (1, 1)))),
-    }  # fmt: skip
+    }
     words = {"model": model.name, "scaling": SCALING[0], "way": way, "sent": SENT[0],
-             "compression": "no"}  # fmt: skip
+             "compression": "no"}
     rounded = {role: float(f"{x:.6g}") for role, x in numbers.items()}
     choice = {**rounded, "parameters": model.parameters, **words}
     held = data(device.flops)
@@ -157,8 +157,8 @@ def data(flops):
                  "example": float(f"{1e6 * m.flops / flops:.6g}"),
                  "border": border, "sums": sums}
         for m, (border, sums) in MODELS.items()
-    }  # fmt: skip
+    }
     limits = {n.role: [n.low, n.high, n.whole] for n in NUMBERS}
     return {"models": models, "limits": limits, "ways": WAYS,
             "devices": DEVICES, "backward": step.BACKWARD,
-            "two_bit": step.TWO_BIT, "sent": SENT}  # fmt: skip
+            "two_bit": step.TWO_BIT, "sent": SENT}

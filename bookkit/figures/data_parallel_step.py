@@ -22,7 +22,7 @@ CODE = frame.listing(
     a3=("forward_backward(X_shards, y_shards, device_params)", "model.loss(net("),
     a4="device_loss.backward()", a5=("allreduce([params", "data[0][:] +="),
     a6=("allreduce([params", "send(data[0], "), a7="d2l.sgd(",
-)  # fmt: skip
+)
 CONTROLS = (
     frame.Slider("devices", "Devices k", 1, MAX_DEVICES),
     frame.Slider("batch", "Minibatch n", BATCHES[0], BATCHES[-1], BATCHES.step),

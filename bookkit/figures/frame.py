@@ -36,7 +36,7 @@ class Slider:
         if value not in range(self.low, self.high + 1, self.step):
             by = f" in steps of {self.step}" if self.step > 1 else ""
             raise ValueError(f"the figure shows {self.role} from {self.low} to "
-                             f"{self.high}{by}, not {value!r}")  # fmt: skip
+                             f"{self.high}{by}, not {value!r}")
 
     def html(self, value):
         return (
@@ -204,11 +204,11 @@ def listing(*functions, excerpt=False, since="", **marks):
     for the script's `d.code`: `lines`, and `marks`, name -> numbers of lines. Raises
     `ValueError` for a mark that is in no line.
     """
-    lines = [line.replace("  # fmt: skip", "") for f in functions
+    lines = [line for f in functions
              for line in without_docstrings(inspect.getsource(f)).splitlines()
-             if line and not line.startswith("@")]  # fmt: skip
+             if line and not line.startswith("@")]
     parts = {name: (part,) if isinstance(part, str) else part
-             for name, part in marks.items()}  # fmt: skip
+             for name, part in marks.items()}
     wanted = [part for of_one in parts.values() for part in of_one]
     first = next((n for n, line in enumerate(lines) if since in line), 0)
     lines = textwrap.dedent("\n".join(lines[first:])).splitlines()
@@ -242,7 +242,7 @@ def _control(control, choice):
     if isinstance(control, Fold):
         inside = "\n".join(_control(one, choice) for one in control.controls)
         return (f"<details><summary>{control.label}</summary>\n"
-                f'<div class="fold">{inside}</div></details>')  # fmt: skip
+                f'<div class="fold">{inside}</div></details>')
     if isinstance(control, Clock):
         return control.html(choice["now"], choice["last"])
     return control.html(choice[control.role])

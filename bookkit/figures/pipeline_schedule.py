@@ -26,7 +26,7 @@ def _slots(schedule, **lengths):
     """Slots by `op_clock`. Work of a device's second stage is numbered 0′, 1′, …"""
     times, p = op_clock(schedule, **lengths), len(schedule)
     return [Slot(d, op.kind, f"{op.chunk}" + "′" * (op.stage // p), start, end)
-            for op, (d, start, end) in times.items()]  # fmt: skip
+            for op, (d, start, end) in times.items()]
 
 
 #: What can be chosen: name -> a function of p and m, which returns all `Slot`.
@@ -62,7 +62,7 @@ def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
     """
     choice = {"schedule": schedule, "stages": stages, "chunks": chunks}
     return frame.figure("pipeline_schedule", name, "Schedule to show", CONTROLS, choice,
-                        data())  # fmt: skip
+                        data())
 
 
 def plot(slots, ax):
@@ -71,7 +71,7 @@ def plot(slots, ax):
         span, lane = [(start, end - start)], (stage - 0.4, 0.8)
         ax.broken_barh(span, lane, **{**bar(stage, kind), "linewidth": 1})
         ax.text((start + end) / 2, stage, chunk, ha="center", va="center", fontsize=8,
-                bbox={"facecolor": "white", "lw": 0, "pad": 1})  # fmt: skip
+                bbox={"facecolor": "white", "lw": 0, "pad": 1})
     stages = sorted({slot.stage for slot in slots})
     ax.set_yticks(stages, [f"stage {s}" for s in stages])
     ax.invert_yaxis()
@@ -91,7 +91,7 @@ def data():
     counts = list(product(range(1, MAX_STAGES + 1), range(1, MAX_CHUNKS + 1)))
     lanes = {title: {f"{p},{m}": _packed(make(p, m)) for p, m in counts
                      if "interleaved" not in title or m % p == 0}
-             for title, make in SCHEDULES.items()}  # fmt: skip
+             for title, make in SCHEDULES.items()}
     return {"code": CODE, **lanes}
 
 
@@ -101,7 +101,7 @@ def _packed(slots):
         if slot.stage == 0:
             order.setdefault(slot.kind[0].upper(), []).append(str(slot.chunk))
     order = {letter: " ".join(found) for letter, found in order.items()
-             if found != [str(i) for i in range(len(found))]}  # fmt: skip
+             if found != [str(i) for i in range(len(found))]}
     return {"lanes": " ".join(map(pack, lanes_of(slots))), "order": order}
 
 

@@ -95,4 +95,4 @@ def _arrow(ax, start, stop, y, message):
         place, text = max(start, stop) - 0.28, f"{message.values} bytes"
         white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         ax.text(place, y, text, color=colour, ha="center", va="center", fontsize=8,
-                bbox=white)  # fmt: skip
+                bbox=white)

@@ -16,7 +16,7 @@ def draw(story, num_workers=2):
     recovery*.
     """
     figure, panels = plt.subplots(num_workers, sharex=True, sharey=True,
-                                  figsize=(7, 1.9 * num_workers))  # fmt: skip
+                                  figsize=(7, 1.9 * num_workers))
     for rank, panel in enumerate(panels):
         _steps(panel, story, rank)
         for at, name in story.losses:
@@ -26,12 +26,12 @@ def draw(story, num_workers=2):
                                xycoords=("data", "axes fraction"), ha="center")
         for number, at in enumerate(story.restarts):
             panel.axvline(at, color="0.5", linewidth=1, linestyle=":",
-                          label="started again" if not number else None)  # fmt: skip
+                          label="started again" if not number else None)
         panel.set_ylabel(f"worker {rank}\nstep")
     panels[-1].set_xlabel("seconds since the job began")
     # Outside: wherever it stood inside, some job has its steps there.
     figure.legend(*panels[-1].get_legend_handles_labels(), loc="upper center",
-                  bbox_to_anchor=(0.5, 0), ncol=3)  # fmt: skip
+                  bbox_to_anchor=(0.5, 0), ncol=3)
     return figure
 
 
@@ -43,6 +43,6 @@ def _steps(panel, story, rank):
             (new if step > best else again).append((at, step))
             best = max(best, step)
     for points, colour, label in ((new, DEVICE_COLOURS[rank], "a new step"),
-                                  (again, AGAIN, "a step done again")):  # fmt: skip
+                                  (again, AGAIN, "a step done again")):
         panel.plot(*zip(*points or [((), ())]), ".", color=colour, label=label,
-                   markersize=4)  # fmt: skip
+                   markersize=4)

@@ -16,7 +16,7 @@ CODE = frame.listing(
     allreduce.reduce_scatter, allreduce.allgather, start="partial = [chunks",
     add=("partial = pass_on(", "partial[i] +="), own="write(sums, [(i + 1)",
     copy=("sums = pass_on(", "write(sums, arriving"), last="send(sums[i - 1]",
-)  # fmt: skip
+)
 CONTROLS = (
     frame.Slider("devices", "Devices k", MIN_DEVICES, MAX_DEVICES),
     frame.Select("size", "Numbers in the array", SIZES),

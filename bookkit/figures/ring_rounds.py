@@ -12,7 +12,7 @@ COUNTS = range(2, 9)  # of devices
 CODE = frame.listing(
     ring_attention.forward, start="k, messages =", end="Os = [",
     round=("arriving = pass_on(", "state[a] = attend(", "messages = arriving"),
-)  # fmt: skip
+)
 CONTROLS = (
     frame.Select("order", "Order", tuple(ORDERS)),
     frame.Slider("devices", "Devices k", COUNTS[0], COUNTS[-1]),
@@ -37,7 +37,7 @@ def data():
     For each round, of each device: whose keys and values it has, how many it computes.
     """
     orders = {name: {str(k): _rounds(make(k)) for k in COUNTS}
-              for name, make in ORDERS.items()}  # fmt: skip
+              for name, make in ORDERS.items()}
     return {"code": CODE, **orders}
 
 

@@ -24,7 +24,7 @@ CODE = digits + ascii_letters
 
 
 def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
-           name="server-traffic"):  # fmt: skip
+           name="server-traffic"):
     """The figure for a notebook: a drawing with controls below which it is explained.
 
     `mode`: `'dist_sync'` or `'dist_async'`. `workers`: 1 to 4, `servers`: 1 to 3,
@@ -36,7 +36,7 @@ def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
     Developed in the chapter *Out of step*.
     """
     choice = {"mode": mode, "workers": workers, "servers": servers, "keys": keys,
-              "slow": slow, "clock": clock}  # fmt: skip
+              "slow": slow, "clock": clock}
     return frame.figure(
         "server_traffic", name, "Job to show", CONTROLS, choice, data()
     )
@@ -62,7 +62,7 @@ def data():
     values = {str(n): ps_run.values_bytes(n) for n in range(1, MAX_SERVERS + 1)}
     return {"runs": runs, "fields": FIELDS, "code": CODE, "values": values,
             "compute": ps_run.COMPUTE, "flight": ps_run.FLIGHT,
-            "end": ps_run.END}  # fmt: skip
+            "end": ps_run.END}
 
 
 def pack(run):

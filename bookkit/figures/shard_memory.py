@@ -20,7 +20,7 @@ NETWORKS = {
     "7.5 billion parameters": [7_500_000_000],
 }
 OPTIMIZERS = {"SGD": ("sgd", {}), "momentum": ("sgd", {"momentum": 0.9}),
-              "Adam": ("adam", {})}  # fmt: skip
+              "Adam": ("adam", {})}
 #: Bytes of a weight, and of a gradient.
 NUMBERS = {"mixed precision": 2, "float32": 4}
 #: Weights, gradients and states are no devices: on light pages, and on dark ones.
@@ -35,7 +35,7 @@ CONTROLS = (
 
 
 def figure(network="six layers of 128 × 128", devices=4, optimizer="Adam",
-           numbers="mixed precision", name="shard-memory"):  # fmt: skip
+           numbers="mixed precision", name="shard-memory"):
     """The figure for a notebook: a bar for each device, a clock over ZeRO's stages.
 
     `network`, `optimizer`, `numbers`: one of `NETWORKS`, `OPTIMIZERS`, `NUMBERS`.
@@ -43,9 +43,9 @@ def figure(network="six layers of 128 × 128", devices=4, optimizer="Adam",
     figure cannot show. Developed in the chapter *Sharded data parallelism*.
     """
     choice = {"network": network, "optimizer": optimizer, "numbers": numbers,
-              "devices": devices}  # fmt: skip
+              "devices": devices}
     return frame.figure("shard_memory", name, "Replicas to show", CONTROLS, choice,
-                        data())  # fmt: skip
+                        data())
 
 
 def data():
@@ -55,9 +55,9 @@ def data():
     """
     states = {f"{name},{numbers}": _kept(*made, itemsize)
               for name, made in OPTIMIZERS.items()
-              for numbers, itemsize in NUMBERS.items()}  # fmt: skip
+              for numbers, itemsize in NUMBERS.items()}
     return {"stages": STAGES, "networks": NETWORKS, "numbers": NUMBERS,
-            "states": states, "colours": COLOURS}  # fmt: skip
+            "states": states, "colours": COLOURS}
 
 
 def _kept(optimizer, options, itemsize):

@@ -9,7 +9,7 @@ import numpy
 
 #: Variables that decide how workers send and servers take: name, and the default.
 WIRE = {"MXNET_KVSTORE_BIGARRAY_BOUND": "1000000", "PS_RESEND": "0",
-        "DMLC_PS_VAN_TYPE": "zmq"}  # fmt: skip
+        "DMLC_PS_VAN_TYPE": "zmq"}
 #: Beyond the numbers of a network's parameters.
 FIRST_KEY = 2**30
 LENGTH = 4096  # bytes of a text, at most
@@ -104,7 +104,7 @@ def common_steps(names, checkpoints):
     common = set.intersection(*(set(own.items()) for own in checkpoints))
     if any(checkpoints) and not common:
         seen = (f"{name}: {', '.join(sorted(own)) or 'none'}"
-                for name, own in zip(names, checkpoints))  # fmt: skip
+                for name, own in zip(names, checkpoints))
         raise ValueError(
             "the workers have no whole checkpoint in common, by steps: "
             f"{'; '.join(seen)}. --save-prefix must name a folder that all hosts share"

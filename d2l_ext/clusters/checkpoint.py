@@ -181,7 +181,7 @@ class Checkpoints:
             raise OSError(
                 error.errno, f"{error.strerror or error}: no checkpoint can be written "
                 f"as {self.folder / self.name}-00000000.ckpt",
-            ) from None  # fmt: skip
+            ) from None
 
     def end(self):
         """Let others save with this prefix."""
@@ -210,7 +210,7 @@ class Checkpoints:
             raise OSError(
                 error.errno, f"{error.strerror or error}: {path} was not written; "
                 f"{left[0] if left else 'no earlier one'} is there",
-            ) from None  # fmt: skip
+            ) from None
         # Later ones are damaged, or this run would have gone on from there.
         for old in [p for p in self.paths() if p <= path and os.path.isfile(p)][:-KEEP]:
             old.unlink()

@@ -46,7 +46,7 @@ class ShardedCheckpoints:
         self.folder, self.name = Path(prefix).parent, Path(prefix).name
         self.sizes = {name: prod(shape) for name, (shape, _) in layout.items()}
         self.layout = {name: f"{numpy.dtype(dtype)} {list(shape)}"
-                       for name, (shape, dtype) in layout.items()}  # fmt: skip
+                       for name, (shape, dtype) in layout.items()}
         self.rank, self.n = rank, n
         self._writer, self._last = ThreadPoolExecutor(1), None
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ class ShardedCheckpoints:
         _compare(f"to save on worker {self.rank} of {self.n}",
                  {name: f"{x.dtype} {[x.size]}" for name, x in chunks.items()},
                  {name: f"{self.layout[name].split()[0]} {[x.stop - x.start]}"
-                  for name, x in own.items()})  # fmt: skip
+                  for name, x in own.items()})
         copies = {name: numpy.array(chunk) for name, chunk in chunks.items()}
         self._last = self._writer.submit(self.write, step, copies, record)
 
@@ -171,4 +171,4 @@ def _compare(where, found, right):
     for name in {**found, **right}:
         if found.get(name) != right.get(name):
             raise CheckpointError(f"{name!r} {where}: {found.get(name)}, and expected "
-                                  f"is {right.get(name)}")  # fmt: skip
+                                  f"is {right.get(name)}")

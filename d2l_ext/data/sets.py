@@ -130,7 +130,7 @@ class Batches:
     """
 
     def __init__(self, X, y, batch_size, shuffle=False, seed=0, num_parts=1,
-                 part_index=0):  # fmt: skip
+                 part_index=0):
         if len(X) != len(y):
             raise ValueError(
                 f"X has {len(X)} examples and y has {len(y)}: "
@@ -286,5 +286,5 @@ SETS = {
         sizes=(170_052_171,),
         sha256=("c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",),
     ),
-}  # fmt: skip
+}
 NAMES = ("digits", *SETS)

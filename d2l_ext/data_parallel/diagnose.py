@@ -43,7 +43,7 @@ def diagnose(step, devices, steps=5):
 
 
 def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
-          environ=os.environ):  # fmt: skip
+          environ=os.environ):
     """The `Verdict` on a `Timeline` of `steps` steps of `seconds` each.
 
     `waits`: for each blocking call of these steps (its line, its seconds, whether the

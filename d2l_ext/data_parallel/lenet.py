@@ -11,7 +11,7 @@ SHAPES = (
     (50, 20, 5, 5), (50,),
     (800, 128), (128,),
     (128, 10), (10,),
-)  # fmt: skip
+)
 
 #: Cross-entropy of the softmax, one value per example.
 loss = gluon.loss.SoftmaxCrossEntropyLoss()

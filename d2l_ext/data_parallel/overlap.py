@@ -122,7 +122,7 @@ class SlowLink:
         check_call(_LIB.MXEnginePushSyncND(
             _deliver, ctypes.c_void_p(number), None, ctypes.byref(context),
             read, 1, written, 1, None, 0, MESSAGE.encode(),
-        ))  # fmt: skip
+        ))
         return to
 
     @contextmanager

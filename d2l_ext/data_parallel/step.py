@@ -70,7 +70,7 @@ class History:
 
 
 def train(num_gpus, batch_size, lr, *, num_epochs=10, data=None, params=None,
-          devices=None, work_load_list=None):  # fmt: skip
+          devices=None, work_load_list=None):
     """Train LeNet on `num_gpus` devices and return a `History`.
 
     `batch_size`: examples per step, over all devices. `lr`: learning rate.

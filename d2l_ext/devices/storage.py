@@ -46,7 +46,7 @@ def record(devices):
         memory.peak, memory.held, memory.over_time = _read(path, slots)
 
     with profiled(take, profile_memory=True, profile_imperative=False,
-                  profile_symbolic=False):  # fmt: skip
+                  profile_symbolic=False):
         probes = _probe(devices)
         try:
             yield memory

@@ -133,7 +133,7 @@ def write(trace, path):
         {"ph": "X", "name": e.name, "cat": e.kind, "pid": lanes[e.device], "tid": 0,
          "ts": round(e.start * 1e3, 3), "dur": round((e.end - e.start) * 1e3, 3)}
         for e in trace.events
-    ]  # fmt: skip
+    ]
     with open(path, "w") as file:
         json.dump({"traceEvents": events, "displayTimeUnit": "ms"}, file)
 
@@ -143,7 +143,7 @@ def write(trace, path):
 _UPDATES = {"_npi_multiply_scalar", "_npi_true_divide_scalar", "_npi_subtract"}
 _BOOKKEEPING = {
     "DeleteVariable", "SetupExec", "ResourceParallelRandomSetSeed", "WaitForVar",
-}  # fmt: skip
+}
 #: Names of the profiler's slots by number. MXNet writes them once in a process.
 _slots = {}
 

@@ -12,7 +12,7 @@ from ..checks import whole_number
 
 #: The calls that move arrays, and the one that moves the optimizer.
 METHODS = ("init", "broadcast", "push", "pull", "pushpull", "row_sparse_pull",
-           "set_optimizer")  # fmt: skip
+           "set_optimizer")
 #: The variable that moves the bound; each worker reads its own.
 VARIABLE = "MXNET_KVSTORE_BIGARRAY_BOUND"
 #: Elements from which an array is cut, unless the variable says otherwise.

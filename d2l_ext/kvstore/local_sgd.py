@@ -38,7 +38,7 @@ class LocalSGD:
     """
 
     def __init__(self, params, total, num_workers, local_steps, outer_lr=1.0,
-                 outer_mom=0.0):  # fmt: skip
+                 outer_mom=0.0):
         whole_number("num_workers", num_workers)
         whole_number("local_steps", local_steps)
         if not 0 < outer_lr < math.inf:

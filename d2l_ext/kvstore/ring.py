@@ -132,7 +132,7 @@ class Ring:
             self.barrier()
         except OSError as error:
             self._fail(f"rank {self.rank} cannot see the others' memory ({error}): "
-                       "make a ring that is not shared")  # fmt: skip
+                       "make a ring that is not shared")
         finally:
             os.close(fd)
         self.segments.append(seen)
@@ -323,7 +323,7 @@ def join(deadline=30.0, shared=None, environ=os.environ):
     """
     if PLACES not in environ:
         raise RingError(f"{PLACES} is not set: a ring needs a job, as of `python -m "
-                        "pslaunch -n 2 python train.py`, or `connect`")  # fmt: skip
+                        "pslaunch -n 2 python train.py`, or `connect`")
     token, *places = environ[PLACES].split()
     addresses = [place.rsplit(":", 1) for place in places]
     if shared is None:
@@ -348,7 +348,7 @@ def connect(rank, addresses, token, deadline=30.0, shared=False):
         # Who dials waits for an answer. If all dialled first, all would wait.
         for to_dial in (rank > 0, rank == 0):
             link = (_dial(addresses[after], key, rank, after, until) if to_dial else
-                    _admit(server, key, rank, before, until))  # fmt: skip
+                    _admit(server, key, rank, before, until))
             found[to_dial] = links.enter_context(link)
         links.pop_all()
     ring = Ring(rank, n, (found[False], found[True]), deadline, shared)
@@ -366,7 +366,7 @@ def _admit(server, key, rank, who, until):
             link, _ = server.accept()
         except OSError:
             raise RingError(f"rank {rank}: rank {who} did not come in time; {strangers}"
-                            " without the token were sent away") from None  # fmt: skip
+                            " without the token were sent away") from None
         if _knows(link, key, [proof.deliver_challenge, proof.answer_challenge]):
             return link
         strangers += 1
@@ -383,7 +383,7 @@ def _dial(address, key, rank, who, until):
             if _knows(link, key, steps, left):
                 return link
             raise RingError(f"rank {rank}: who listens at {where} is not rank {who}, "
-                            "has another token, or has left")  # fmt: skip
+                            "has another token, or has left")
         time.sleep(0.01)
     raise RingError(f"rank {rank}: rank {who} does not listen at {where}")
 

@@ -55,7 +55,7 @@ class Shards:
     """
 
     def __init__(self, layers, devices, shard="parameters", optimizer="adam",
-                 optimizer_params=None, ahead=1, limit=None):  # fmt: skip
+                 optimizer_params=None, ahead=1, limit=None):
         known_name("shard", shard, STAGES)
         known_name("optimizer", optimizer, ELEMENTWISE)
         self.devices, self.stage, self.slots = devices, STAGES.index(shard), 1 + ahead
@@ -214,7 +214,7 @@ class Shards:
             kind: [[np.empty(largest, dtype=self.dtype, ctx=d) for d in self.devices]
                    for _ in range(self.slots)]
             for kind in kinds if self.stage >= kind
-        }  # fmt: skip
+        }
 
     def _check_limit(self, limit, state):
         k, itemsize = len(self.devices), self.dtype.itemsize
@@ -342,7 +342,7 @@ def bytes_held(sizes, k, shard, itemsize=4, state=8):
         sum(nbytes * (own if stage >= first else sum(sizes))
             for nbytes, first in divided_from)
         for own in _shares(sizes, k, 1)
-    ]  # fmt: skip
+    ]
 
 
 def bytes_sent(sizes, k, shard, itemsize=4):
@@ -369,7 +369,7 @@ def state_bytes(optimizer, options=None, dtype="float32"):
 def _shares(sizes, k, offset):
     """Of each device i, the sizes of the layers' chunks i + offset, added up."""
     chunks = [sum(b - a for a, b in of_all)
-              for of_all in zip(*(spans(size, k) for size in sizes))]  # fmt: skip
+              for of_all in zip(*(spans(size, k) for size in sizes))]
     return [chunks[(i + offset) % k] for i in range(k)]
 
 
@@ -385,4 +385,4 @@ def arrays_in(state):
 def _end_to_end(params):
     return numpy.concatenate([
         (p if isinstance(p, numpy.ndarray) else p.asnumpy()).reshape(-1) for p in params
-    ])  # fmt: skip
+    ])

@@ -59,10 +59,10 @@ class MeshDecoder(InTurn):
     def __init__(self, decoder, mesh, params, optimizer="sgd", options=None):
         if {*mesh.sizes} != {*AXES}:
             raise ValueError(f"a mesh with the axes {', '.join(mesh.sizes)}: name all "
-                             f"of {', '.join(AXES)}, if need be 1")  # fmt: skip
+                             f"of {', '.join(AXES)}, if need be 1")
         if decoder.tied:
             raise ValueError("a table that is the scores', too, is on two stages: "
-                             "use a decoder with tied=False")  # fmt: skip
+                             "use a decoder with tied=False")
         self.decoder, self.mesh = decoder, mesh
         self.p, self.d, self.t = (mesh.sizes[axis] for axis in AXES)
         self.stages, self.shards = stages_of(decoder, self.p), {}
@@ -80,7 +80,7 @@ class MeshDecoder(InTurn):
         self.shards[s, i] = held
         for r in range(self.d):
             weights, gradients = (views_of(x[0][r], held.shapes[0])
-                                  for x in (held.weights, held.gradients))  # fmt: skip
+                                  for x in (held.weights, held.gradients))
             autograd.mark_variables(weights, gradients, "add")  # micro-batches add up
             self.parts[s, r].append(dict(zip(part, weights)))
 
@@ -124,7 +124,7 @@ class MeshDecoder(InTurn):
             given = self._arrived.pop((s, r, i)), None, None
         self._wait_in_line(*given[0])
         xs, ys, self._back[s, r, i] = transformer.through(
-            self.stages[s], given, parts, decoder, self._batch)  # fmt: skip
+            self.stages[s], given, parts, decoder, self._batch)
         if s < self.p - 1:  # the sum goes on, from each device to the next stage's
             ys = divided_layers.allreduce(ys)
             self._send(s, r, i, [x + y for x, y in zip(xs, ys)], s + 1)
@@ -202,11 +202,11 @@ def rounds(decoder, sizes, chunks=1):
     *others, last = _exchanges(stages_of(decoder, p))
     exchanges = max([*others, last + 0.5])
     found = {"pipeline": 2 * chunks * (p > 1), "data": 2 * (d - 1),
-             "tensor": int(chunks * exchanges * 2 * (t - 1))}  # fmt: skip
+             "tensor": int(chunks * exchanges * 2 * (t - 1))}
     return {axis: found[axis] for axis in sizes}
 
 
 def _exchanges(stages):
     """Sums of a micro-batch, of each stage: a layer's there and back, and the ends'."""
     return [2 * len(halves) - ("end" in halves) + (halves[0] == "0.attend")
-            for halves in stages]  # fmt: skip
+            for halves in stages]

@@ -62,7 +62,7 @@ def flat(order, size):
     """The same of one ring through the devices in this `order`."""
     edges = traffic.cuts(size, len(order))
     return [[(order[i - 1], order[i], edges[c + 1] - edges[c])
-             for i, c in enumerate(row)] for row in ring.ring(len(order))]  # fmt: skip
+             for i, c in enumerate(row)] for row in ring.ring(len(order))]
 
 
 def _merge(rings):

@@ -46,7 +46,7 @@ class Mesh:
         known_name("axis", axis, self.sizes)
         lines = numpy.moveaxis(self._box, list(self.sizes).index(axis), -1)
         return [[self.devices[i] for i in line]
-                for line in lines.reshape(-1, self.sizes[axis])]  # fmt: skip
+                for line in lines.reshape(-1, self.sizes[axis])]
 
     def where(self, device):
         """The coordinates of `device`: a dict by axis."""

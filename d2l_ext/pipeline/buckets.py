@@ -95,7 +95,7 @@ class BucketIter(DataIter):
         describe_data, describe_label = self._describe(T)
         batch = DataBatch([X, *zeros], [y], pad=N - len(rows), bucket_key=T,
                           provide_data=describe_data,
-                          provide_label=describe_label)  # fmt: skip
+                          provide_label=describe_label)
         batch.count = sum(len(row) - 1 for row in rows)
         return batch
 

@@ -79,7 +79,7 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None):
             shared_exec=shared.executor if shared else None,
             shared_buffer={} if shared else None,  # without it nothing is shared
             **shapes,
-        )  # fmt: skip
+        )
     pipeline = Pipeline(executor, symbol, group2ctx, names)
     for name in names if params else []:
         params[name].copyto(pipeline.params[name])

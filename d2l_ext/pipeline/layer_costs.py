@@ -94,7 +94,7 @@ def subgraph(symbol, group, shapes):
             [place[source], output, 0] if source in place
             else [variable(source, output), 0, 0]
             for source, output, *_ in node["inputs"]
-        ]  # fmt: skip
+        ]
         place[i] = len(kept)
         kept.append({**node, "inputs": reads})
         if node["op"] == "null" and node["name"] in shapes:

@@ -44,7 +44,7 @@ def groups(num_layers):
 def lstm_unroll(
     num_layers, seq_len, num_embed, num_hidden, vocab_size, *,
     concat_decode=True, fused=True, ignore_label=None,
-):  # fmt: skip
+):
     """Language model of `num_layers` LSTM layers, unrolled for `seq_len` steps.
 
     Inputs: `data` and `softmax_label`, (T, N), time first, and for each layer i the
@@ -74,9 +74,9 @@ def lstm_unroll(
 def _fused(x, h, weights, num_hidden, name):
     rows = 4 * num_hidden
     i2h = mx.sym.FullyConnected(x, weights.i2h_weight, weights.i2h_bias,
-                                num_hidden=rows, name=f"{name}_i2h")  # fmt: skip
+                                num_hidden=rows, name=f"{name}_i2h")
     h2h = mx.sym.FullyConnected(h, weights.h2h_weight, weights.h2h_bias,
-                                num_hidden=rows, name=f"{name}_h2h")  # fmt: skip
+                                num_hidden=rows, name=f"{name}_h2h")
     return mx.sym.SliceChannel(i2h + h2h, num_outputs=4, name=f"{name}_gates")
 
 
@@ -85,9 +85,9 @@ def _eight(x, h, weights, num_hidden, name):
     for k, gate in enumerate(GATES):
         i2h_weight, i2h_bias, h2h_weight, h2h_bias = (rows[k] for rows in gates)
         i2h = mx.sym.FullyConnected(x, i2h_weight, i2h_bias, num_hidden=num_hidden,
-                                    name=f"{name}_i2h_{gate}")  # fmt: skip
+                                    name=f"{name}_i2h_{gate}")
         h2h = mx.sym.FullyConnected(h, h2h_weight, h2h_bias, num_hidden=num_hidden,
-                                    name=f"{name}_h2h_{gate}")  # fmt: skip
+                                    name=f"{name}_h2h_{gate}")
         yield i2h + h2h
 
 
@@ -98,9 +98,9 @@ def _embed(seq_len, num_embed, vocab_size):
     last_first = mx.sym.reverse(mx.sym.var("data"), axis=0)
     vectors = mx.sym.Embedding(last_first, mx.sym.var("embed_weight"),
                                input_dim=vocab_size, output_dim=num_embed,
-                               name="embed")  # (T, N, num_embed)  # fmt: skip
+                               name="embed")  # (T, N, num_embed)
     return list(mx.sym.SliceChannel(vectors, num_outputs=seq_len, axis=0,
-                                    squeeze_axis=True, name="steps"))[::-1]  # fmt: skip
+                                    squeeze_axis=True, name="steps"))[::-1]
 
 
 def _weights(i, num_inputs, num_hidden):
@@ -109,7 +109,7 @@ def _weights(i, num_inputs, num_hidden):
     return Weights(*[
         mx.sym.var(f"l{i}_{name}", shape=shape)
         for name, shape in zip(Weights._fields, shapes)
-    ])  # fmt: skip
+    ])
 
 
 def _layer(i, steps, weights, num_hidden, fused):
@@ -128,16 +128,16 @@ def _decode(steps, vocab_size, ignore_label, together):
         labels, names = [mx.sym.reshape(label, shape=(-1,))], [""]  # (T·N,)
     else:
         labels = mx.sym.SliceChannel(label, num_outputs=len(steps), axis=0,
-                                     squeeze_axis=True, name="labels")  # fmt: skip
+                                     squeeze_axis=True, name="labels")
         names = [f"_t{t}" for t in range(len(steps))]
     weight, bias = mx.sym.var("decode_weight"), mx.sym.var("decode_bias")
     ignore = {} if ignore_label is None else {"ignore_label": ignore_label}
     losses = []
     for h, label, name in zip(steps, labels, names):
         scores = mx.sym.FullyConnected(h, weight, bias, num_hidden=vocab_size,
-                                       name=f"decode{name}")  # fmt: skip
+                                       name=f"decode{name}")
         loss = mx.sym.SoftmaxOutput(scores, label, name=f"softmax{name}",
-                                    use_ignore=bool(ignore), **ignore)  # fmt: skip
+                                    use_ignore=bool(ignore), **ignore)
         losses.append(loss)
     return losses[0] if together else mx.sym.Group(losses)
 
@@ -147,7 +147,7 @@ def input_shapes(num_layers, seq_len, batch_size, num_hidden):
     states = [f"l{i}_init_{s}" for i in range(num_layers) for s in "hc"]
     steps = (seq_len, batch_size)
     return {"data": steps, "softmax_label": steps,
-            **{state: (batch_size, num_hidden) for state in states}}  # fmt: skip
+            **{state: (batch_size, num_hidden) for state in states}}
 
 
 def init_params(symbol, shapes, scale=0.1, seed=0):

@@ -212,7 +212,7 @@ def init_dense(blocks, width, seed=0, dtype="float32"):
         np.random.normal(0, scale, shape).astype(dtype) if len(shape) > 1
         else np.zeros(shape, dtype=dtype)
         for shape in [(width, width), (width,)] * blocks
-    ]  # fmt: skip
+    ]
 
 
 def dense_stages(params, devices):

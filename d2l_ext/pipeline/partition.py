@@ -92,7 +92,7 @@ def all_placements(n, k, contiguous=True):
     return [
         p for p in everything
         if all(d <= max(p[:i], default=-1) + 1 for i, d in enumerate(p))
-    ]  # fmt: skip
+    ]
 
 
 def device_times(placement, times, k=None, crossing=None):

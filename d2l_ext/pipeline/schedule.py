@@ -158,7 +158,7 @@ def op_clock(schedule, forward=1, inputs=1, weights=1):
     takes that of its two parts.
     """
     length = {"forward": forward, "input": inputs, "weights": weights,
-              "backward": inputs + weights}  # fmt: skip
+              "backward": inputs + weights}
     return _when(schedule, lambda op: length[op.kind])
 
 

@@ -157,7 +157,7 @@ class Run(NamedTuple):
 
 
 def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
-          pushed=1.0):  # fmt: skip
+          pushed=1.0):
     """Workers that compute, push `nbytes` to all servers alike, and pull as many.
 
     `compute`: seconds, a row per step with an entry per worker: jitter and stragglers

@@ -339,7 +339,7 @@ def model_of(name, layers, free=0, arrays=None):
 #: `d2l_ext.lenet`, for images of 28×28 pixels.
 LENET = model_of("LeNet", [
     convolution(1, 20, 3, 26), convolution(20, 50, 5, 9), dense(800, 128),
-    dense(128, 10)])  # fmt: skip
+    dense(128, 10)])
 
 #: VGG-11 as in `trainkit.networks`, for images of 32×32 pixels.
 VGG11 = model_of("VGG-11", [
@@ -347,13 +347,13 @@ VGG11 = model_of("VGG-11", [
     convolution(128, 256, 3, 8), convolution(256, 256, 3, 8),
     convolution(256, 512, 3, 4), convolution(512, 512, 3, 4),
     convolution(512, 512, 3, 2), convolution(512, 512, 3, 2),
-    dense(512, 4096), dense(4096, 4096), dense(4096, 10)])  # fmt: skip
+    dense(512, 4096), dense(4096, 4096), dense(4096, 10)])
 
 #: Two layers of 1,500 units over 35 words of 10,000: "large" in Zaremba, Sutskever and
 #: Vinyals, "Recurrent Neural Network Regularization" (2014). An example is a sequence.
 LSTM = model_of("large LSTM", [
     lstm(1500, 1500, 35), lstm(1500, 1500, 35),
     (1500 * 10_000 + 10_000, 35 * 1500 * 10_000)],
-    free=1500 * 10_000, arrays=4 + 4 + 2 + 1)  # fmt: skip
+    free=1500 * 10_000, arrays=4 + 4 + 2 + 1)
 
 MODELS = (LENET, VGG11, LSTM)

@@ -110,7 +110,7 @@ def embed(tokens, table, first):
     own = tokens - first
     here = ((own >= 0) * (own < size)).astype(table.dtype)
     rows = npx.embedding(np.clip(own, 0, size - 1), table, input_dim=size,
-                         output_dim=width, dtype=table.dtype)  # fmt: skip
+                         output_dim=width, dtype=table.dtype)
     return rows * np.expand_dims(here, 1)
 
 

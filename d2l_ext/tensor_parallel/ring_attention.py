@@ -78,7 +78,7 @@ def forward(Qs, Ks, Vs, causal=False):
     chapter *Long sequences*.
     """
     running = [{c: (np.full_like(q[:, :, :1], -np.inf), 0, 0) for c, q in Q.items()}
-               for Q in Qs]  # fmt: skip
+               for Q in Qs]
     k, messages = len(Qs), _together(Ks, Vs)
     free = [places(messages) for _ in range(min(2, k - 1))]
     for r in range(k):
@@ -119,12 +119,12 @@ def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
     Sends (4k − 2)/k of an array from each device.
     """
     weights = [{c: (dO[c] * O[c]).sum(axis=2, keepdims=True) for c in dO}
-               for dO, O in zip(dOs, Os)]  # fmt: skip
+               for dO, O in zip(dOs, Os)]
     dQs = [{c: np.zeros_like(q) for c, q in Q.items()} for Q in Qs]
     k, messages = len(Qs), _together(Ks, Vs)
     free = [places(messages) for _ in range(min(2, k - 1))]
     sums = [{c: [np.zeros_like(x) for x in pair] for c, pair in own.items()}
-            for own in messages]  # fmt: skip
+            for own in messages]
     free_sums = [places(sums), [list(own.values()) for own in sums]]
     for r in range(k):
         arriving = pass_on(messages, free[r % 2]) if r < k - 1 else None
@@ -152,7 +152,7 @@ def pass_on(messages, free):
         {c: [send(x, place) for x, place in zip(pair, there)]
          for (c, pair), there in zip(messages[i - 1].items(), own)}
         for i, own in enumerate(free)
-    ]  # fmt: skip
+    ]
 
 
 def places(messages):
@@ -162,7 +162,7 @@ def places(messages):
         [[np.empty(x.shape, dtype=x.dtype, ctx=x.ctx) for x in pair]
          for pair in own.values()]
         for own in messages
-    ]  # fmt: skip
+    ]
 
 
 def sent(k, nbytes):

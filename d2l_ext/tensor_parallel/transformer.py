@@ -43,7 +43,7 @@ class Decoder:
         d, shapes = self.width, {"table": (self.vocab, self.width)}
         weights = {"attend": {"qkv": (3 * d, d), "out": (d, d)},
                    "mlp": {"up": (4 * d, d), "down": (d, 4 * d)},
-                   "end": {}}  # fmt: skip
+                   "end": {}}
         for half in self.halves():
             own = {"gain": (d,), "shift": (d,), **weights[half.split(".")[-1]]}
             shapes.update({f"{half}.{name}": shape for name, shape in own.items()})
@@ -86,7 +86,7 @@ def scores(params, tokens, decoder, masks=None):
     """
     batch = tokens.shape[1]
     x = np.array(positions(*tokens.shape, decoder.width), dtype=params["table"].dtype,
-                 ctx=tokens.ctx)  # fmt: skip
+                 ctx=tokens.ctx)
     y = layers.embed(tokens.reshape(-1), params["table"], 0)
     for half, mask in zip(decoder.halves(), masks or repeat(None)):
         x, h = between(params, half, mask, x, y)
@@ -249,11 +249,11 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
         given = (xs,) if ys is None else (xs, way.collect(ys))
         (xs, hs), back_between = recorded(
             k, lambda i, x, y=0, half=half, left=left:
-            between(parts[i], half, left[i], x, y), *given)  # fmt: skip
+            between(parts[i], half, left[i], x, y), *given)
         (ys,), back_inside = recorded(
             k, lambda i, h, half=half:
             (inside(parts[i], half, h, batch, int(heads[i])),), way.spread(hs)
-        )  # fmt: skip
+        )
         ways_back.append((back_between, back_inside))
 
     def back(dxs, dys):

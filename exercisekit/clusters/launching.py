@@ -25,7 +25,7 @@ _judge_placed = compared(place, [
     ([("a", 1)], ["worker"]), ([("a", 5), ("b", 5)], _ROLES),
     ([("a", 1), ("b", 3)], _ROLES), ([("a", 0), ("b", 3)], _ROLES),
     ([("a", 2), ("b", 1)], _ROLES), ([("a", 3), ("b", 1), ("c", 3)], _ROLES * 2),
-])  # fmt: skip
+])
 
 
 def _judge_place(function):

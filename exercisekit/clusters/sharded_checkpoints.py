@@ -78,7 +78,7 @@ def _judge_saver(kind):
     for calls in ("save", "wait", "wait"), ("save", "save"):
         saver, right = kind(fail), ["nothing", "OSError", "nothing"][: len(calls)]
         found = [tried(saver.wait) if call == "wait" else tried(saver.save, state)
-                 for call in calls]  # fmt: skip
+                 for call in calls]
         if found != right:
             raised, not_ = ", ".join(found), ", ".join(right)
             called = ", ".join(calls)

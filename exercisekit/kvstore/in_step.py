@@ -29,7 +29,7 @@ def _judge_shares(function, numbers, num_workers, b):
     if len(steps) > enough:
         return f"{shown(steps)} has more steps than needed."
     return Note(f"{len(numbers)} examples, {num_workers} workers, b = {b}: "
-                f"{len(steps)} steps ({enough} are enough).")  # fmt: skip
+                f"{len(steps)} steps ({enough} are enough).")
 
 
 def sums(pushes, num_workers):

@@ -56,7 +56,7 @@ def _judge_rows(function, gradient):
     if len(values) and values.nbytes > least:
         return f"{values.nbytes} bytes of values, and {least} are enough."
     return Note(f"{len(rows)} of {len(kept)} rows matter: {values.nbytes} bytes "
-                f"({least} are enough).")  # fmt: skip
+                f"({least} are enough).")
 
 
 QUESTIONS = {

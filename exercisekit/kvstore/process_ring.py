@@ -29,7 +29,7 @@ def _judge_messages(function):
         if found != sent:
             tail = f", and of the beginning of another one ({rest})" if rest else ""
             yield (f"Of {_short(sent)} in pieces of {cut} bytes{tail}, it makes "
-                   f"{_short(found)}.")  # fmt: skip
+                   f"{_short(found)}.")
 
 
 def _short(found):
@@ -49,7 +49,7 @@ def _judge_barrier(function, n, late):
     def work(rank, give, take):
         log.append("comes")
         function(rank, n, lambda data: give((rank + 1) % n, data),
-                 lambda: take((rank - 1) % n))  # fmt: skip
+                 lambda: take((rank - 1) % n))
         log.append(rank)
 
     problem = _ends(ranks, ranks.run(work))
@@ -63,7 +63,7 @@ def _judge_barrier(function, n, late):
     if n == 4 and max(counts) > 3:
         return f"they send {counts} times; {n - 1} each will do."
     return Note(f"{n} ranks: each sends at most {max(counts)} times ({n - 1} are "
-                "enough).")  # fmt: skip
+                "enough).")
 
 
 def _ends(ranks, ends):
@@ -115,7 +115,7 @@ def _judge_living(function, numbers, dead):
             return f"rank {rank} gives {len(given)} times, not {most}."
     busiest = max(map(len, ranks.given.values()))
     return Note(f"{most} of {n} alive: each gives at most {busiest} times "
-                f"({most} are enough).")  # fmt: skip
+                f"({most} are enough).")
 
 
 QUESTIONS = {

@@ -30,11 +30,11 @@ def _judge_place(function, sizes, num_servers):
         max(sum(n for n, at in zip(sizes, servers) if at == s)
             for s in range(num_servers))
         for servers in (placed, place(sizes, num_servers))
-    )  # fmt: skip
+    )
     if most > enough:
         return f"the fullest holds {most:,}, and {enough:,} will do."
     return Note(f"Of {sum(sizes):,} numbers, the fullest of {num_servers} servers "
-                f"holds {most:,} ({enough:,} are enough).")  # fmt: skip
+                f"holds {most:,} ({enough:,} are enough).")
 
 
 QUESTIONS = {

@@ -17,7 +17,7 @@ def fewest(step, exchange, share):
 def due(step, local_steps, parts):
     """Each part has its own first step, and comes again."""
     return [p for p in range(parts)
-            if (step - p * local_steps // parts) % local_steps == 0]  # fmt: skip
+            if (step - p * local_steps // parts) % local_steps == 0]
 
 
 def _judge_due(function, local_steps, parts):

@@ -91,7 +91,7 @@ def _judge_recomputed(function, n, every, most_arrays=10, most_runs=32):
         return f"it runs forward {_Layer.runs} times; {most_runs} are enough."
     return Note(f"{n} layers, segments of {every}: {_Array.most} arrays at a time "
                 f"({most_arrays} are enough), {_Layer.runs} runs forward "
-                f"({most_runs} are enough).")  # fmt: skip
+                f"({most_runs} are enough).")
 
 
 

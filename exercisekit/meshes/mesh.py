@@ -23,7 +23,7 @@ def _judge_groups(function, lengths, axis):
         return ""
     first = next((f for f in found if f not in right), found[0])
     return (f"it gives {len(found)}, as {first}, and not {len(right)}, as "
-            f"{right[0]}.")  # fmt: skip
+            f"{right[0]}.")
 
 
 def step(x, dy, w, groups):
@@ -134,4 +134,4 @@ QUESTIONS = {
             (1, 1), (1, 2), (2, 1), (2, 3),
         ]),
     ),
-}  # fmt: skip
+}

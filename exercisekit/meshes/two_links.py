@@ -16,7 +16,7 @@ def _judge_ring_order(function, hosts):
     if crossed > enough:
         return f"{shown(found)} crosses {crossed} times; {enough} are enough."
     return Note(f"{len(hosts)} devices of {enough} hosts: it crosses {crossed} times "
-                f"({enough} are enough).")  # fmt: skip
+                f"({enough} are enough).")
 
 
 def quicker(hosts, devices, cards, inner, outer):
@@ -128,4 +128,4 @@ QUESTIONS = {
             (3200.0, [_HOST, _RACK, _HALL]), (3200.0, [(1, 5.0, 1.0), _HALL]),
         ], tolerance=1e-6),
     ),
-}  # fmt: skip
+}

@@ -72,7 +72,7 @@ def filled(p, m, most):
             if i.chunk < f.chunk and (s == p - 1 or i._replace(stage=s + 1) in done):
                 now.append(i)
             elif (f.chunk < m and f.chunk - w.chunk < most
-                  and (s == 0 or f._replace(stage=s - 1) in done)):  # fmt: skip
+                  and (s == 0 or f._replace(stage=s - 1) in done)):
                 now.append(f)
             elif w.chunk < i.chunk:
                 now.append(w)

@@ -26,7 +26,7 @@ def _judge_best_interval(function, write, mtbf):
     if over <= 1.002 * least:
         return ""
     return (f"with {found:,.0f} s training takes {over:.3f} times as long as without; "
-            f"{least:.3f} is possible.")  # fmt: skip
+            f"{least:.3f} is possible.")
 
 
 QUESTIONS = {

@@ -20,7 +20,7 @@ def _token_by_token(choices, E, most):
     return [
         (t, c) for t, both in enumerate(choices) for c in (0, 1)
         if [*chain(*choices[:t])].count(both[c]) >= most
-    ]  # fmt: skip
+    ]
 
 
 def send_counts(wants, E):

@@ -53,10 +53,10 @@ def test_a_row_leaves_the_first_step_out_and_takes_the_slower_worker(asked):
         "finished": True, "weights": ["w"], "seconds_per_step": 3.0,
         "slowest_step": 5.0, "seconds": 12.3, "tcp": {"probes": 3}, "aborted": [],
         "said": {"dropped": 0, "sent again": 0, "came twice": 0}, "codes": {},
-    }  # fmt: skip
+    }
     failed = trials.row_of(Outcome(None, {"worker-0": 3}, logs={"server-0": "x"}))
     assert (failed["finished"], failed["weights"], failed["codes"]) == (
-        False, [], {"worker-0": 3})  # fmt: skip
+        False, [], {"worker-0": 3})
     assert failed["seconds_per_step"] is failed["slowest_step"] is None
 
 
@@ -82,7 +82,7 @@ def test_the_first_hosts_are_for_servers_and_the_others_for_workers():
     cluster = SimpleNamespace(hosts=hosts)
     assert job._nodes(cluster, 1) == [
         ("scheduler", 0, hosts[0]), ("server", 0, hosts[0]), ("worker", 0, hosts[1]),
-        ("worker", 1, hosts[2])]  # fmt: skip
+        ("worker", 1, hosts[2])]
     with pytest.raises(ValueError, match="3 hosts: 3 are for servers, so one more"):
         job._nodes(cluster, 3)
 
@@ -115,7 +115,7 @@ def test_a_job_is_started_again_only_while_its_workers_have_not_met(monkeypatch)
 def test_an_outcome_counts_what_ps_lite_says_and_names_who_gave_up():
     logs = {"scheduler-0": MET, "server-0": "Drop message\nDrop message",
             "worker-0": "Timeout to get the ACK message\nDuplicated message",
-            "worker-1": "x.cc:9: Check failed: entry.num_retry < 10"}  # fmt: skip
+            "worker-1": "x.cc:9: Check failed: entry.num_retry < 10"}
     outcome = Outcome(None, {"worker-1": 134}, 7.6, logs)
     assert outcome.said() == {"dropped": 2, "sent again": 1, "came twice": 1}
     assert outcome.aborted() == ["worker-1"] and outcome.began()

@@ -38,7 +38,7 @@ def test_a_link_that_cannot_be_measured_is_a_row_that_says_so(monkeypatch):
 
 def test_a_step_is_as_long_as_that_of_the_slower_worker(monkeypatch):
     answer = [{"plain": [9, 1, 2], "compressed": [9, 1, 1]},
-              {"plain": [9, 3, 1], "compressed": [9, 2, 1]}]  # fmt: skip
+              {"plain": [9, 3, 1], "compressed": [9, 2, 1]}]
 
     def run(*_, **__):
         return subprocess.CompletedProcess([], 0, f"a line\n{json.dumps(answer)}\n", "")

@@ -14,7 +14,7 @@ def test_a_case_is_named_in_words():
 
 def test_an_unseen_case_has_no_part_in_the_constants():
     fitted = {("local", k, n): 1e-3 + k * n * 1e-9 for k in (2, 3) for n in (10**6,
-              3 * 10**6)}  # fmt: skip
+              3 * 10**6)}
     honest, wrong = 1e-3 + 4 * 5e6 * 1e-9, 1.0
     results = []
     for unseen in (honest, wrong):

@@ -23,7 +23,7 @@ def test_every_row_is_compared_with_a_row_on_one_device():
 @pytest.mark.parametrize("peers, python, reason", [
     (False, "python", "left out by --no-peers"),
     (True, None, "not installed: make bench-peers"),
-])  # fmt: skip
+])
 def test_a_peer_that_is_not_measured_has_a_reason(peers, python, reason):
     ours, missing = rows.chosen([], peers, python)
     assert missing == {row.id: reason for row in rows.ROWS if row.peer}
@@ -45,10 +45,10 @@ def verdicts(**ms):
 def test_the_best_step_is_judged_against_its_own_one_device_and_each_peer():
     compared, judged = verdicts(
         scratch_1=60, scratch_2=30, replay_1=50, replay_2=25, gluon_1=48,
-        gluon_2_local=40, gluon_2_device=24, ddp_2=30, jax_2=32)  # fmt: skip
+        gluon_2_local=40, gluon_2_device=24, ddp_2=30, jax_2=32)
     assert compared == [["replay-1", "replay-2"], ["gluon-1", "gluon-2-device"],
                         ["gluon-2-device", "ddp-2"], ["gluon-2-device", "jax-2"],
-                        ["scratch-1", None]]  # fmt: skip
+                        ["scratch-1", None]]
     assert judged == [(2.0, True), (2.0, True), (0.8, True), (0.75, True), (51, False)]
 
 

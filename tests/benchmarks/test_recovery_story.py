@@ -36,7 +36,7 @@ def told():
 
 def test_each_line_is_a_step_of_a_worker_in_a_start_of_the_job(told):
     assert told.steps[:4] == [(1.0, 1, 0, 9), (1.1, 1, 1, 9), (1.2, 1, 0, 10),
-                              (1.3, 1, 0, 11)]  # fmt: skip
+                              (1.3, 1, 0, 11)]
     assert told.steps[4:] == [(6.5, 2, 0, 9), (7.0, 2, 1, 9)]
     assert (told.restarts, told.job["restarts"]) == ([4.0], 1)
     assert told.first_steps() == [1.0, 6.5]
@@ -68,7 +68,7 @@ def test_a_job_that_loses_a_server_goes_on_and_ends_alike(tmp_path):
     place = story.Local()
     whole = trials.job(place, tmp_path / "whole")
     cut = trials.job(place, tmp_path / "cut",
-                     [(lambda s: s.reached(1, 30), "server 1")])  # fmt: skip
+                     [(lambda s: s.reached(1, 30), "server 1")])
     for one in (whole, cut):
         assert one.job["returncode"] == 0, one.said
     assert cut.losses[0][1] == "server 1" and cut.job["restarts"] == 1

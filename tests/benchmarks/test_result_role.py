@@ -36,7 +36,7 @@ def test_a_path_that_is_not_there_is_an_error_that_names_what_is():
     "value, text",
     [(1234.567, "1,234.57"), (1.8449, "1.84"), (31562, "31,562"), (True, "yes"),
      (False, "no"), ("≥", "≥"), (-0.0004, "0.00"), (-0.0, "0.00"), (-0.12, "-0.12"),],
-)  # fmt: skip
+)
 def test_a_figure_is_rounded_for_the_reader(value, text):
     assert ext.text_of(value, 2) == text
 
@@ -107,7 +107,7 @@ def test_a_page_that_takes_figures_from_a_result_says_where_it_comes_from(page):
     ("step, naive, 2, 96", "LeNet's step, allreduce: naive, 2 devices, 96 images"),
     ("pipeline, 4+4, 64, 4", "a pipeline: 4+4 blocks, 64 rows, 4 micro-batches"),
     ("dist, 2, 1, 8, 8 MB", "dist_sync: 2 workers, 1 server, 8 arrays, 8 MB"),
-])  # fmt: skip
+])
 def test_a_case_of_the_cost_model_has_a_name(case, name):
     assert ext.name_of({"id": case}) == name
 
@@ -127,10 +127,10 @@ def bars(html):
 def test_bars_begin_at_zero_and_share_a_scale():
     html = ext.chart([("<a>", 1.0, 0.5, 2.0), ("b", 4.0, 3.0, 5.0)], "ms")
     assert bars(html) == [("bar", 0, 20), ("range", 10, 30),
-                          ("bar", 0, 80), ("range", 60, 40)]  # fmt: skip
+                          ("bar", 0, 80), ("range", 60, 40)]
     assert "&lt;a&gt;" in html and ">4.00<" in html
 
 
 def test_figures_below_zero_go_to_the_left_of_it():
     assert bars(ext.chart([("a", -0.1), ("b", 0.05)], "error")) == [
-        ("bar", 0, 50), ("bar", 50, 25)]  # fmt: skip
+        ("bar", 0, 50), ("bar", 50, 25)]

@@ -21,7 +21,7 @@ def rows(name):
 def spread(values, digits):
     what = {"median": median(values), "min": min(values), "max": max(values)}
     return {key: pytest.approx(value, abs=0.6 * 10**-digits)
-            for key, value in what.items()}  # fmt: skip
+            for key, value in what.items()}
 
 
 def test_compression_its_medians_and_ratios():
@@ -69,7 +69,7 @@ def test_data_parallel_its_medians_and_speed_ups():
         ratios = [a / b for a, b in zip(medians[row["baseline"]], medians[id])]
         assert row["speed_up"] == spread(ratios, 3)
     turns = {id: [[ms / 1e3 for ms in turn] for turn in row["rounds_ms"]]
-             for id, row in found.items()}  # fmt: skip
+             for id, row in found.items()}
     faults = {id: [row["page_faults"]] for id, row in found.items()}
     bars = recorded("data_parallel", "bars")
     for bar, again in zip(bars, report.bars(turns, faults)):

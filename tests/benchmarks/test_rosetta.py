@@ -103,7 +103,7 @@ def test_the_block_over_heads_is_the_one_computed_by_hand():
         way = gradient / numpy.linalg.norm(gradient) + (
             rng.normal(size=gradient.shape) / gradient.size**0.5)
         ahead, behind = ([*arrays[:i], arrays[i] + sign * way, *arrays[i + 1 :]]
-                         for sign in (1e-5, -1e-5))  # fmt: skip
+                         for sign in (1e-5, -1e-5))
         slope = (loss(ahead) - loss(behind)) / 2e-5
         assert slope == pytest.approx((gradient * way).sum(), rel=BAR)
     steps = [p - problem["lr"] * g for p, g in zip(arrays[1:], gradients[1:])]

@@ -51,7 +51,7 @@ CONSTANTS = {
     "stage": (1e-3, 3e-4, 1.8e-5), "block": (1e-3, 1e-5, 1.7e-7),
     "dist": (4e-4, 1e-4, 1e-10, 1.4e-9), "dist compressed": (4e-4, 1e-4, 2e-10, 2e-9),
     "dist lenet": (1.2, 1.1),
-}  # fmt: skip
+}
 
 
 def made_up():
@@ -116,7 +116,7 @@ def test_jobs_take_turns_and_all_their_steps_count(monkeypatch):
 def test_what_follows_from_other_cases_by_eye():
     known = cases.Machine(2, gradient={0: 0.0, 100: 100.0}, constants={
         "block": (1, 0.5, 0.25), "naive": (10, 0, 0), "stage": (1, 0, 0),
-        "dist": (5, 0, 0, 0), "dist lenet": (2, 3)})  # fmt: skip
+        "dist": (5, 0, 0, 0), "dist lenet": (2, 3)})
     assert known.seconds(("layerwise", 2, 4, 8)) == (1 + 0.5 * 4 + 0.25 * 4 * 4) + 20
     assert known.seconds(("dist lenet", 4, 1, 40)) == 2 * (10 * 2) + 3 * 5
     assert known.seconds(("pipeline", (1, 1), 4, 3)) == pytest.approx(2 + 2)

@@ -89,7 +89,7 @@ def start(tmp_path):
 def test_a_worker_times_the_steps_after_the_warm_up(start):
     worker = start("    n = 0\n"
                    "    def step(self): self.n += 1\n"
-                   "    def loss(self): return self.n")  # fmt: skip
+                   "    def loss(self): return self.n")
     worker.about()
     assert len(worker.steps(3, warm_up=2)) == 3
     assert worker.loss() == 5
@@ -108,7 +108,7 @@ def test_settings_of_the_shell_do_not_reach_a_worker(start, monkeypatch):
     body += "'MXNET_CPU_TEMP_COPY', 'D2L_EXT_DEVICES')}"
     assert start(body, environ={"D2L_EXT_DEVICES": "cpu"}).about() == {
         "OMP_NUM_THREADS": None, "MXNET_CPU_TEMP_COPY": None,
-        "D2L_EXT_DEVICES": "cpu"}  # fmt: skip
+        "D2L_EXT_DEVICES": "cpu"}
 
 
 def test_a_worker_that_cannot_start_says_why():
@@ -157,7 +157,7 @@ def test_work_of_others_during_the_run_is_a_warning():
     assert machine.run_warnings(others=0.01, stolen=None) == []
     assert machine.run_warnings(others=0.50, stolen=0.25) == [
         "other work kept 0.50 cores busy during the run",
-        "the hypervisor took away 0.25 cores during the run"]  # fmt: skip
+        "the hypervisor took away 0.25 cores during the run"]
 
 
 def test_our_own_work_is_not_taken_for_work_of_others(monkeypatch):

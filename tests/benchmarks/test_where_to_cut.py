@@ -13,7 +13,7 @@ SMALL = "--layers 1 --seq-len 2 --batch-size 2 --hidden 4 --vocabulary 9 --round
     ("--interleaved --apart", {"000", "010"}),
     ("--interleaved --part 2/2", {"000"}),
     ("--placements 011 010", {"000", "011", "010"}),
-])  # fmt: skip
+])
 def test_all_placements_asked_for_are_measured(options, expected, run):
     result, _ = run(where_to_cut, "where_to_cut", *SMALL.split(), *options.split())
     rows = {row["placement"]: row for row in result["rows"]}

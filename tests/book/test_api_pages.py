@@ -64,7 +64,7 @@ def test_what_chapters_import_of_the_other_packages_has_a_place():
     used = {m for m in used if m.split(".")[0] in api_pages.OTHERS}
     assert used > {"bookkit.show", "pslaunch.hosts"}
     folders = {*api_pages.OTHERS, "bookkit.figures", "exercisekit.scale",
-               "exercisekit.scale.puzzles"}  # fmt: skip
+               "exercisekit.scale.puzzles"}
     assert used - folders <= api_pages.documented()
 
 
@@ -114,10 +114,10 @@ def test_a_default_of_this_machine_is_not_printed():
 
 def test_a_file_without_entries_is_no_link():
     app = SimpleNamespace(builder=SimpleNamespace(name="html"),
-                          config=SimpleNamespace(reference_later=False))  # fmt: skip
+                          config=SimpleNamespace(reference_later=False))
     env = SimpleNamespace(app=app, docname="reference/techniques")
     kinds = [type(api_pages.file_link(env, f"d2l_ext/{name}.py")).__name__
-             for name in ("allreduce", "data_parallel/allreduce")]  # fmt: skip
+             for name in ("allreduce", "data_parallel/allreduce")]
     assert kinds == ["literal", "pending_xref"]
 
 

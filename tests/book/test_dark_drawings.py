@@ -40,7 +40,7 @@ def test_an_image_is_there_for_light_pages_and_for_dark_ones():
     body = dark_drawings.both(image, {})
     assert re.findall(r'class="(.*?)".*?src="(.*?)"', body) == [
         ("only-light", "_images/ring.svg"), ("only-dark", "_images/ring.dark.svg"),
-    ]  # fmt: skip
+    ]
     assert body.count('alt="A"') == 2
     assert dark_drawings.both("<p>x.svg</p>", {}) == "<p>x.svg</p>"
 
@@ -67,5 +67,5 @@ def test_on_a_phone_a_drawing_has_its_own_form_or_a_box_that_scrolls():
     assert 'viewBox="0 0 390 180"' in form and "data-rows" not in form
     assert re.findall(r'<svg x="(\d+)" y="(\d+)" .*?viewBox="(\d+) 0 (\d+) ', form) == [
         ("20", "0", "0", "350"), ("0", "90", "0", "40"), ("40", "90", "350", "350"),
-    ]  # fmt: skip
+    ]
     assert form.count("#ffffff") == form.count("<title>") == form.count(">B<") == 1

@@ -9,7 +9,7 @@ from made_by import durations
 RECORDED = durations(ROOT)
 #: How a chapter says that it runs in less than so many seconds.
 BOUNDS = {"ten seconds": 10, "twenty seconds": 20, "half a minute": 30,
-          "a minute": 60, "two minutes": 120, "five minutes": 300}  # fmt: skip
+          "a minute": 60, "two minutes": 120, "five minutes": 300}
 
 
 def says(page):

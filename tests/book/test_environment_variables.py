@@ -18,7 +18,7 @@ MXNET_READS = re.compile(r"(?:DMLC|PS|MXNET)_")
 
 #: A term, what it does, who reads it when, and what shows it.
 ENTRY = re.compile(r"(?m)^(`[A-Z].*)\n: (.+)\n\n  "
-                   r"\*Read\*: (.+)\. \*Shown by\*: (.+)\.$")  # fmt: skip
+                   r"\*Read\*: (.+)\. \*Shown by\*: (.+)\.$")
 ON_GPUS = "nothing here, GPUs only"
 
 
@@ -96,7 +96,7 @@ def test_mxnet_holds_the_name_of_each_variable_that_it_is_said_to_read():
     """In its library, or in its Python files; the GPU build has some more."""
     package = Path(find_spec("mxnet").submodule_search_locations[0])
     texts = [package / "libmxnet.so", package / "model.py", package / "optimizer"
-             / "optimizer.py"]  # fmt: skip
+             / "optimizer.py"]
     held = b"".join(path.read_bytes() for path in texts)
     of_launchers = ("DMLC_WORKER_ID", "DMLC_SERVER_ID")
     wrong = [
@@ -105,5 +105,5 @@ def test_mxnet_holds_the_name_of_each_variable_that_it_is_said_to_read():
         for name in names
         if MXNET_READS.match(name) and name not in of_launchers
         and not shown.startswith(ON_GPUS) and name.encode() not in held
-    ]  # fmt: skip
+    ]
     assert not wrong, f"MXNet does not know {wrong}"

@@ -21,7 +21,7 @@ def test_no_term_is_listed_twice():
     ("words", "known"),
     [("engine", True), ("Micro-batches", True), ("key-value store", True),
      ("carburettor", False), ("`engine`", True)],
-)  # fmt: skip
+)
 def test_a_term_is_known_in_the_plural_and_in_capitals(words, known):
     assert glossary.defines(words) is known
 
@@ -81,7 +81,7 @@ LINKED = {
         "By data\nparallelism.", [("data\nparallelism", "data parallelism")]),
     "no part of a word": ("A multi-device, a devicer, lstm.", []),
     "no word with other meanings": ("The cell below.", []),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text, links", LINKED.values(), ids=LINKED)
@@ -99,7 +99,7 @@ def test_a_word_with_other_meanings_is_linked_in_bold(tmp_path):
      nodes.title("", "device"), nodes.math("", "device"),
      nodes.inline("", "device", classes=["cell"])],
     ids=lambda node: type(node).__name__,
-)  # fmt: skip
+)
 def test_code_links_headings_formulas_and_cells_are_left_alone(tmp_path, closed):
     assert linked(tmp_path, closed, " A device.") == [("device", "device")]
     assert linked(tmp_path, closed) == []

@@ -60,11 +60,11 @@ def test_the_readme_has_the_map():
 def test_exercises_lie_in_the_folder_and_file_of_their_chapter():
     folder = ROOT / "exercisekit"
     there = {path.relative_to(folder).with_suffix("").as_posix()
-             for path in folder.glob("[!_]*/[!_]*")}  # fmt: skip
+             for path in folder.glob("[!_]*/[!_]*")}
     checking = {
         page.partition("/")[2] for page, path in chapters().items()
         if any("check(" in cell.source for cell in code_cells(read(path)))
-    }  # fmt: skip
+    }
     assert there == checking
 
 

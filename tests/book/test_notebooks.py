@@ -15,11 +15,11 @@ PAGE = "chapters/example"
 TEACHING = {
     rules_chapter.ends_with_summary_and_exercises, rules_learning.asks_to_predict,
     rules_learning.sums_up_in_points,
-}  # fmt: skip
+}
 ASKED = [
     (page, rule) for page in chapters() for rule in RULES
     if not (page == PUZZLES and rule in TEACHING)
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

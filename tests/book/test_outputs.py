@@ -75,7 +75,7 @@ def digests(tmp_path, cell=CELL, old="", new=""):
     ("_weights", "_params"), ("total", "both"), ("a comment", "another"),
     ("A docstring", "Another"), ("A module", "Another"), ("x - 1", "x - 2"),
     ("return 5", "return 6"), ("\n\n\n", "\n\n"), ("send", "give"),
-])  # fmt: skip
+])
 def test_a_name_a_comment_or_what_a_chapter_does_not_call_makes_none_stale(
     tmp_path, old, new
 ):
@@ -90,7 +90,7 @@ def test_a_name_a_comment_or_what_a_chapter_does_not_call_makes_none_stale(
     ("self._weights = 1", "self._weights = 2", "d2l_ext.traffic"),
     ("return self._step()", "return self.unused()", "d2l_ext.traffic"),
     ("LIMIT = 3", "LIMIT = 3\nprint(LIMIT)", "d2l_ext.traffic"),
-])  # fmt: skip
+])
 def test_what_a_chapter_calls_makes_it_stale(tmp_path, old, new, module):
     before, after = digests(tmp_path), digests(tmp_path, old=old, new=new)
     assert module in {name for name in after if before.get(name) != after[name]}
@@ -108,7 +108,7 @@ def test_a_call_of_another_function_that_is_called_anyway_is_a_change(tmp_path):
     (CELL.replace("send(2)", "send(3)"), True),
     (CELL.replace("send", "other"), True),
     (f"{CELL}\n'python -m d2l_ext.sizes'", True),
-])  # fmt: skip
+])
 def test_a_cell_is_its_code(tmp_path, cell, is_stale):
     assert (digests(tmp_path) != digests(tmp_path, cell)) == is_stale
 
@@ -139,7 +139,7 @@ def run(tmp_path):
             ("time()", new_output("stream", name="stdout", text="2.5 s")),
             ("plot()", new_output("display_data", {"image/png": "iVBORw0KGgo="})),
             ("show(f)", new_output("display_data", {"text/markdown": LISTING}))])
-    )]  # fmt: skip
+    )]
     nb = bind(new_notebook(cells=cells), Library(tmp_path, ["d2l_ext"]), seconds=2.04)
     assert edited(nb) == [] and nb.metadata["made_by"]["seconds"] == 2.0
     return copy.deepcopy(nb)
@@ -161,7 +161,7 @@ CHANGES = {
     "a cell that was never run": (
         lambda cells: cells.append(new_code_cell("2", execution_count=9)), [9]),
     "no text, which may change": (lambda cells: cells[0].update(source="Other."), []),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("change, found", CHANGES.values(), ids=CHANGES)
@@ -174,6 +174,6 @@ def test_chapters_are_bound_to_functions_of_this_library():
     """The way from a name in a cell to what that calls leads through real files."""
     made = read(chapters()["chapters/data_parallel/allreduce"]).metadata["made_by"]
     assert {"d2l_ext.data_parallel.traffic", "d2l_ext.data_parallel.minibatch",
-            "bookkit.figures.frame"} <= set(made["code"])  # fmt: skip
+            "bookkit.figures.frame"} <= set(made["code"])
     assert not any(name.startswith("exercisekit") for name in made["code"])
     assert (ROOT / "d2l_ext/data_parallel/traffic.py").is_file()

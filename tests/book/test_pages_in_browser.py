@@ -115,7 +115,7 @@ TAUGHT = {
     "timeline": ["devices", "overlap"], "accumulation": ["half_precision"],
     "overlap": ["overlap"], "PyTorch": ["rosetta"], "straggler": ["out_of_step",
     "simulating"], "cost model": ["fitting"], "packet loss": ["bad_networks"],
-}  # fmt: skip
+}
 
 
 @built
@@ -125,7 +125,7 @@ def test_search_puts_the_chapter_that_teaches_it_first_or_second(page, words, ta
     page.resize(page_checks.WIDE)
     page.open(f"{(PAGES / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
     page.until("/finished|did not/.test(document.querySelector('.search-summary,"
-               "#search-results p')?.textContent)")  # fmt: skip
+               "#search-results p')?.textContent)")
     first = page.evaluate(
         "[...document.querySelectorAll('#search-results li')].slice(0, 2).map((e) => "
         "[e.querySelector('a').pathname, e.querySelector('p.context')?.textContent])"
@@ -240,7 +240,7 @@ class Site(SimpleHTTPRequestHandler):
 def test_a_wrong_address_at_any_depth_leads_back_into_the_book(page, address):
     server = ThreadingHTTPServer(
         ("127.0.0.1", 0), partial(Site, directory=str(PAGES))
-    )  # fmt: skip
+    )
     thread = Thread(target=server.serve_forever)
     thread.start()
     try:

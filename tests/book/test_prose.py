@@ -41,7 +41,7 @@ def chapter(text, code="print(f(2**20), 0.05)", printed="1.72"):
     ("*Elsewhere*: PyTorch has 25 MB.", []),
     ("```\n31 ms\n```\n\n<details>\n\nMXNet takes 15.\n\n</details>", []),
     ("## Exercises\n\nTake 17 devices.", []),
-])  # fmt: skip
+])
 def test_a_number_that_no_cell_shows_is_found_in_whatever_unit(text, strange):
     problems = [*prose.strange_numbers(chapter(text), "page")]
     assert [p.split(" says ")[1].split(",")[0] for p in problems] == strange
@@ -62,6 +62,6 @@ def test_a_comparison_without_a_cell_that_asserts_or_prints_is_found():
     ("That is 1.9 times as fast, a speed-up of 1.9.",
      ["1.9 times as fast", "speed-up of 1"]),
     ("It was {result}`distributed rows.ratio`, `5 ms`, and ends after 30 s.", []),
-])  # fmt: skip
+])
 def test_a_time_or_a_speed_up_that_was_typed_is_found(text, typed):
     assert prose.typed_times(text) == typed

@@ -70,7 +70,7 @@ def test_without_nvml_there_is_no_driver():
     (9, "its kernel module is not loaded"),
     (18, "different versions, as after an update: reboot"),
     (999, "nvmlInit_v2 answered with error 999"),
-])  # fmt: skip
+])
 def test_a_driver_that_does_not_answer_says_why(code, said):
     answers = ask(Machine([A10], init=code))
     assert answers.gpus == ()
@@ -94,7 +94,7 @@ def test_an_old_driver_that_knows_no_capability_is_named_too_old():
     (Machine([V100], driver="440.33.01"), 1, 0),
     (Machine([]), 1, 0),
     (Machine([A10], init=9), 1, 0),
-])  # fmt: skip
+])
 def test_gpus_are_listed_for_the_set_up_where_the_driver_will_do(
     machine, code, lines, capsys
 ):
@@ -132,7 +132,7 @@ def test_other_capabilities_are_not_usable_and_say_why(card):
     ("470.256.02", True, "fused operators are switched off"),
     ("520.61.05", True, "up to CUDA"),
     ("580.95.05", True, "up to CUDA"),
-])  # fmt: skip
+])
 def test_the_driver_must_be_new_enough_for_cuda_11(driver, usable, said):
     answers = ask(Machine([V100], driver=driver))
     found = hardware.cards(answers)[0]
@@ -170,7 +170,7 @@ def test_a_card_without_a_driver_is_seen_on_the_bus(tmp_path):
     ({"nvlink": 0}, "by NVLink, peer-to-peer"),
     ({"path": Error(3)}, "by an unknown path"),
     ({"path": 50, "peers": Error(3)}, "across NUMA nodes, no peer-to-peer"),
-])  # fmt: skip
+])
 def test_how_two_gpus_are_connected_is_said(settings, said):
     found = texts(hardware.cards(ask(Machine([A10, A10], **settings))))
     assert found[-1].startswith("GPUs 0–1: ") and said in found[-1]
@@ -210,7 +210,7 @@ NOT_YET = [
     (Machine(), {"error": "libgomp.so.1: x"}, "libgomp",
      "sudo apt-get install libgomp1"),
     (Machine(), {"error": "libodd.so: x"}, "libodd.so: x", "make distclean book"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("machine", "probed", "verdict", "command"), RUNS + NOT_YET)
@@ -261,7 +261,7 @@ def versions(**others):
     (versions(numpy=None), (3, 11, 7), [("NumPy", BAD)]),
     (versions(d2l=None), (3, 11, 7), [("packages", BAD)]),
     (versions(nbval=None), (3, 11, 7), [("packages", NOTE)]),  # for tests alone
-])  # fmt: skip
+])
 def test_a_python_or_a_package_that_does_not_fit_is_named(version_of, running, faults):
     found = software.python(version_of, running)
     assert [(f.topic, f.state) for f in found if f.state != OK] == faults
@@ -274,7 +274,7 @@ def test_a_python_or_a_package_that_does_not_fit_is_named(version_of, running, f
     ({}, 2, []),
     ({"OMP_NUM_THREADS": "8"}, 2, ["OMP_NUM_THREADS"]),
     ({}, 1, ["cores"]),
-])  # fmt: skip
+])
 def test_settings_that_cost_the_speed_up_are_notes(environ, cores, notes):
     found = hardware.machine(environ, cores, shared="/nowhere")
     assert [f.topic for f in found if f.state == NOTE] == notes
@@ -320,7 +320,7 @@ def run(*arguments, options=(), **settings):
     return subprocess.run(
         [sys.executable, *options, "-m", "bookkit.doctor", *arguments],
         cwd=ROOT, capture_output=True, text=True, timeout=180, check=False, **settings,
-    )  # fmt: skip
+    )
 
 
 def test_here_the_book_can_run_and_that_takes_less_than_two_seconds_of_work():

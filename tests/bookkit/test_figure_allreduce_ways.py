@@ -11,7 +11,7 @@ from d2l_ext.devices import try_all_devices
 SCRIPT = frame.Script("allreduce_ways", "ways", allreduce_ways.data())
 RUNS = {"star": allreduce.allreduce, "tree": allreduce.allreduce_tree,
         "ring": allreduce.allreduce_ring,
-        "halving": halving.allreduce_halving}  # fmt: skip
+        "halving": halving.allreduce_halving}
 COUNTS = range(2, 17)
 
 
@@ -51,7 +51,7 @@ def test_messages_and_the_sums_in_them_are_those_of_the_running_code(
     index = {device: i for i, device in enumerate(devices)}
     monkeypatch.setattr(traffic, "_open", [(index, log)])
     RUNS[name]([np.full(size, 2**i, dtype="int32", ctx=d)
-                for i, d in enumerate(devices)])  # fmt: skip
+                for i, d in enumerate(devices)])
 
     d = made(k)
     way, shown = d["ways"][name], []

@@ -34,7 +34,7 @@ def settings(n):
     for _ in range(n):
         choice = {"model": OWN, "scaling": random.choice(SCALING),
                   "way": random.choice(WAYS), "sent": random.choice(SENT),
-                  "compression": random.choice(("yes", "no"))}  # fmt: skip
+                  "compression": random.choice(("yes", "no"))}
         for number in NUMBERS:
             low, high = log(number.least or number.low), log(number.high)
             value = exp(random.uniform(low, high))
@@ -56,7 +56,7 @@ def from_the_model(choice, devices, way):
         compressed=way == "servers" and choice["compression"] == "yes",
         packing=choice["packing"] * 1e-9, overlap=choice["sent"] == SENT[0],
         flat=choice["sent"] == SENT[2],
-    )  # fmt: skip
+    )
     weak = choice["scaling"] == SCALING[0]
     batch = choice["batch"] * (devices if weak else 1)
     inner = network(choice["inside"], choice["nearby"] * 1e-6)
@@ -66,14 +66,14 @@ def from_the_model(choice, devices, way):
     if way == "mesh":
         sizes, sent, rounds = on_mesh(choice, devices, batch)
         over = {"tensor": sizes["tensor"], "data": devices // sizes["pipeline"],
-                "pipeline": devices}  # fmt: skip
+                "pipeline": devices}
         links = {a: link if host % span else inner for a, span in over.items()}
         seconds = step.mesh_seconds(compute, sizes, choice["chunks"], sent, rounds,
-                                    links)  # fmt: skip
+                                    links)
         one = device.seconds(model, choice["batch"])
         efficiency = one / seconds / (1 if weak else devices)
         return [seconds, compute, seconds - compute, efficiency, devices * efficiency,
-                batch / seconds]  # fmt: skip
+                batch / seconds]
     if way == "hierarchy":
         plan = dataclasses.replace(plan, way=way, per_host=host, inner=inner)
     seconds = step.seconds(model, batch, devices, device, link, plan)
@@ -92,9 +92,9 @@ def on_mesh(choice, devices, batch):
     n = 4 * batch / d * choice["border"]
     sums = choice["sums"] / p
     sent = {"pipeline": 2 * n * (p > 1), "tensor": sums * 2 * (t - 1) / t * n,
-            "data": 2 * (d - 1) / d * 4 * choice["parameters"] / (p * t)}  # fmt: skip
+            "data": 2 * (d - 1) / d * 4 * choice["parameters"] / (p * t)}
     rounds = {"pipeline": 2 * m * (p > 1), "data": 2 * (d - 1),
-              "tensor": m * sums * 2 * (t - 1)}  # fmt: skip
+              "tensor": m * sums * 2 * (t - 1)}
     return {"pipeline": p, "data": d, "tensor": t}, sent, rounds
 
 
@@ -103,7 +103,7 @@ def test_the_meshs_bytes_are_those_of_a_decoders_stage_in_the_middle(t, d, m):
     net, p = Decoder(vocab=64, width=32, heads=8, layers=8, tied=False), 4
     sizes, tokens = {"pipeline": p, "data": d, "tensor": t}, 8 * 16
     choice = {"tensor": t, "pipeline": p, "chunks": m, "border": net.width,
-              "sums": 4 * net.layers, "parameters": 0}  # fmt: skip
+              "sums": 4 * net.layers, "parameters": 0}
     found, sent, rounds = on_mesh(choice, p * d * t, tokens)
     known = decoder.expected(net, sizes, (8, 16), m)
     assert found == sizes
@@ -135,7 +135,7 @@ def test_the_state_is_what_the_cost_model_says():
 def test_the_rounds_are_right_for_every_number_of_devices(way):
     every = f"range(4096).map((k) => communication(d, '{way}', k + 1))"
     expected = [step.exchange_seconds(way, k, VGG11.nbytes, LINK, arrays=22)
-                for k in range(1, 4097)]  # fmt: skip
+                for k in range(1, 4097)]
     assert close(SCRIPT.ask(COST, every), expected)
 
 
@@ -172,7 +172,7 @@ def test_the_summary_and_the_labels_say_the_choice_and_the_curve():
     seconds, waiting, efficiency, speed_up, per_second = SCRIPT.ask(
         choice, "[time(d.seconds), percent(d.waiting), decimal(d.efficiency), "
         "digits(d.speed_up), digits(d.per_second)]",
-    )  # fmt: skip
+    )
     assert [words for words in labels(d.drawing(0)) if words] == [
         "computing", "exchange", seconds, seconds, "step", waiting,
         "waiting for the exchange", efficiency, "efficiency", speed_up, "speed-up",
@@ -180,20 +180,20 @@ def test_the_summary_and_the_labels_say_the_choice_and_the_curve():
         *(f"{k:,}" for k in DEVICES[::2]), "devices",
         "naive", "tree", "ring", "halving", "4 servers", "hierarchy", "mesh",
         efficiency,
-    ]  # fmt: skip
+    ]
 
 
 def test_the_lanes_and_the_curves_are_as_long_and_as_high_as_the_numbers():
     for choice in [COST, *GRID[:40]]:
         d, drawing = SCRIPT.ask(choice, "d"), soup(SCRIPT.view(choice)["drawing"])
         bars = [(int(bar.rect["x"]) - 90, int(bar.rect["width"]))
-                for bar in drawing.find_all("g", class_="work")]  # fmt: skip
+                for bar in drawing.find_all("g", class_="work")]
         ends = [(begin / d["seconds"], (begin + long) / d["seconds"]) for begin, long in
                 ((0, d["compute"]), (d["compute"] - d["hidden"], d["moved"]))]
         expected = [[floor(560 * x + 0.5) for x in bar] for bar in ends]
         assert bars == [(x, end - x) for x, end in expected if end > x]
         curves = [path["d"][1:].split("L") for path in drawing.find_all("path")
-                  if "L" in path["d"]]  # fmt: skip
+                  if "L" in path["d"]]
         for points, efficiencies in zip(curves, d["curves"]):
             xs, ys = zip(*(map(int, point.split()) for point in points))
             assert list(xs) == [90 + 40 * n for n in range(len(DEVICES))]
@@ -207,10 +207,10 @@ def test_every_number_has_its_unit_and_its_limits():
     assert {role for role, unit in units.items() if not unit} == {
         "parameters", "arrays", "devices", "servers", "per_host", "tensor", "pipeline",
         "chunks", "sums",
-    }  # fmt: skip
+    }
     for role, value, shown in (
         ("bandwidth", -5, 0.01), ("devices", 1e9, 4096), ("batch", 3.7, 3),
-    ):  # fmt: skip
+    ):
         assert State(SCRIPT, {**COST, role: value})[role] == shown
 
 
@@ -221,7 +221,7 @@ def test_every_number_has_its_unit_and_its_limits():
      ("digits(1234.5)", "1,235"), ("digits(28144010)", "28,144,010"),
      ("time(2.5)", "2.50 s"), ("time(0.25)", "250 ms"), ("time(2.5e-5)", "25.0 µs"),
      ("percent(0.125)", "13%"), ("decimal(0.0004)", "0.000")],
-)  # fmt: skip
+)
 def test_numbers_have_three_digits_and_times_the_unit_that_suits_them(call, shown):
     assert SCRIPT.ask(COST, call) == shown
 
@@ -242,5 +242,5 @@ def test_the_words_of_a_mesh_and_of_hosts_say_what_fits_the_devices():
 def test_a_mesh_along_data_alone_is_a_ring_of_one_array():
     choice = {**COST, "per_host": 1, "sent": SENT[2]}
     ring, mesh = (State(SCRIPT, {**choice, "way": way})["seconds"]
-                  for way in ("ring", "mesh"))  # fmt: skip
+                  for way in ("ring", "mesh"))
     assert ring == pytest.approx(mesh, rel=1e-12)

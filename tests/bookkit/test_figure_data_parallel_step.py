@@ -66,7 +66,7 @@ def test_the_acts_have_their_names_in_the_order_in_which_they_run():
     """That the library's lines run so is seen in test_figure_listings."""
     acts = [made(2).moment(now).split(", ")[1].split(":")[0] for now in range(1, 8)]
     assert acts == ["copy", "split", "forward", "backward", "allreduce", "allreduce",
-                    "update"]  # fmt: skip
+                    "update"]
 
 
 def test_a_device_holds_more_with_every_act_and_only_what_was_made():
@@ -87,7 +87,7 @@ def test_a_device_holds_more_with_every_act_and_only_what_was_made():
 def test_messages_go_to_device_0_and_back(k):
     d = made(k)
     arrows = [soup(d.drawing(now)).find_all("path", class_="arrow")
-              for now in range(8)]  # fmt: skip
+              for now in range(8)]
     assert [len(a) for a in arrows] == [0, k, k, 0, 0, k - 1, k - 1, k - 1]
     for to, back in zip(arrows[5], arrows[6]):
         start, end = to["d"][1:].split("L")
@@ -121,8 +121,8 @@ def test_the_labels_say_what_is_on_its_way_and_what_has_crossed():
         *("18,840 B", "device 0", "516,272 B", "6 images"),
         *("18,840 B", "device 1", "516,272 B", "6 images"),
         "allreduce", "bytes in", "bytes out", f"{came:,}", "0", f"{came:,}", "0",
-    ]  # fmt: skip
+    ]
     assert labels(d.drawing(5))[-8:] == [
         "allreduce", "516,272 B", "bytes in", "bytes out",
         f"{came + sent:,}", "0", f"{came:,}", "516,272",
-    ]  # fmt: skip
+    ]

@@ -30,6 +30,6 @@ def test_no_device_leaves_the_drawing_on_any_turn(name):
     choice = {"mesh": name, "device": 0}
     height = SCRIPT.ask(choice, "height(d)")
     spots = SCRIPT.ask(choice, "range(12).map((now) => range(8).map((i) => "
-                               "spot(d, i, now)))")  # fmt: skip
+                               "spot(d, i, now)))")
     for x, y, _ in (spot for turn in spots for spot in turn):
         assert 22 <= x <= 678 and 70 + 12 <= y <= height - 12

@@ -32,7 +32,7 @@ def traced(code, functions, run):
     for f in functions:
         source, first = inspect.getsourcelines(f)
         for n, line in enumerate(source, first):
-            text = line.strip().replace("  # fmt: skip", "")
+            text = line.strip()
             if text in marked:
                 where[inspect.getsourcefile(inspect.unwrap(f)), n] = marked[text]
     assert set(where.values()) == set(marked.values()), "a line is not the library's"
@@ -70,21 +70,21 @@ def arrays(k, size=16):
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_the_ring_marks_what_runs_round_by_round(k):
     d = State(frame.Script("ring_allreduce", "x", ring_allreduce.data()),
-              {"devices": k, "size": "840"})  # fmt: skip
+              {"devices": k, "size": "840"})
     ran = traced(ring_allreduce.CODE, (allreduce.reduce_scatter, allreduce.allgather),
-                 lambda: allreduce.allreduce_ring(arrays(k)))  # fmt: skip
+                 lambda: allreduce.allreduce_ring(arrays(k)))
     assert [n for n, _ in groupby(ran)] == flat(shown(d))
 
 
 @pytest.mark.parametrize("order", ring_rounds.ORDERS)
 def test_ring_attention_marks_what_runs_round_by_round(order):
     d = State(frame.Script("ring_rounds", "x", ring_rounds.data()),
-              {"order": order, "devices": 3})  # fmt: skip
+              {"order": order, "devices": 3})
     chunks = ring_rounds.ORDERS[order](3)
     x = ring_attention.split(numpy.ones((1, 6, 1), "float32"), chunks,
-                             try_all_devices(3))  # fmt: skip
+                             try_all_devices(3))
     ran = traced(ring_rounds.CODE, (ring_attention.forward,),
-                 lambda: ring_attention.forward(x, x, x, causal=True))  # fmt: skip
+                 lambda: ring_attention.forward(x, x, x, causal=True))
     assert [n for n, _ in groupby(ran)] == flat(shown(d))
 
 
@@ -97,10 +97,10 @@ def test_each_of_the_four_ways_marks_what_runs_round_by_round(k):
         "star": (allreduce.allreduce,), "tree": (allreduce.allreduce_tree,),
         "ring": (allreduce.reduce_scatter, allreduce.allgather),
         "halving": (halving.fold, halving.halve, halving.double),
-    }  # fmt: skip
+    }
     functions = [f for of_one in ways.values() for f in of_one]
     runs = (allreduce.allreduce, allreduce.allreduce_tree, allreduce.allreduce_ring,
-            halving.allreduce_halving)  # fmt: skip
+            halving.allreduce_halving)
     for name, run in zip(ways, runs):
         own = {n for mark, lines in code["marks"].items() for n in lines
                if mark.split()[0] in (name, "fold" if name == "halving" else name)}
@@ -116,7 +116,7 @@ def test_a_pipeline_marks_each_work_that_runs(title):
     from d2l_ext.pipeline.schedule import gpipe, interleaved, one_f_one_b, zero_bubble
 
     make = {"GPipe": gpipe, "1F1B": one_f_one_b, "ZB-H1": zero_bubble,
-            "interleaved 1F1B": lambda p, m: interleaved(p, m, 2)}[title]  # fmt: skip
+            "interleaved 1F1B": lambda p, m: interleaved(p, m, 2)}[title]
     params, X = microbatch.init_dense(4, 3), np.ones((4, 3))
     if title in ("GPipe", "1F1B"):
         stages = microbatch.dense_stages(params, try_all_devices(2))
@@ -127,9 +127,9 @@ def test_a_pipeline_marks_each_work_that_runs(title):
         stages = [microbatch.SplitStage(*x) for x in zip(layers, places)]
     ran = traced(pipeline_schedule.CODE, (microbatch.gradients,),
                  lambda: microbatch.gradients(stages, make(2, 4), X, X,
-                                              lambda out, y: out - y))  # fmt: skip
+                                              lambda out, y: out - y))
     d = State(frame.Script("pipeline_schedule", "x", pipeline_schedule.data()),
-              {"schedule": title, "stages": 2, "chunks": 4})  # fmt: skip
+              {"schedule": title, "stages": 2, "chunks": 4})
     assert Counter(ran) == Counter(n for numbers in shown(d) for n in numbers)
 
 
@@ -142,10 +142,10 @@ def test_the_step_of_data_parallelism_marks_its_acts_in_their_order():
         step.train_batch(np.ones((4, 1, 28, 28)), np.zeros(4), replicas, devices, 0.1)
 
     functions = (step.get_params, step.train_batch, step.forward_backward,
-                 allreduce.allreduce)  # fmt: skip
+                 allreduce.allreduce)
     ran = traced(data_parallel_step.CODE, functions, run)
     d = State(frame.Script("data_parallel_step", "x", data_parallel_step.data()),
-              {"devices": 2, "batch": 8})  # fmt: skip
+              {"devices": 2, "batch": 8})
     assert list(dict.fromkeys(ran)) == list(dict.fromkeys(flat(shown(d))))
 
 

@@ -44,7 +44,7 @@ def drawn(svg):
 
 #: How a kind of work is drawn, beside its colour.
 HATCH = {"forward": (), "backward": ("backward",), "input": ("backward",),
-         "weights": ("update",)}  # fmt: skip
+         "weights": ("update",)}
 
 
 def sizes(title):
@@ -80,10 +80,10 @@ def test_work_is_drawn_in_its_slot_with_its_hatch(title):
 def test_the_numbers_of_the_two_new_schedules_are_the_librarys():
     """Of the library's own clock, not of what the figure makes of it."""
     for p, m, times in [(4, 8, op_clock(interleaved(4, 8, 2), weights=0)),
-                        (3, 7, op_clock(zero_bubble(3, 7)))]:  # fmt: skip
+                        (3, 7, op_clock(zero_bubble(3, 7)))]:
         title = "interleaved 1F1B" if m == 8 else "ZB-H1"
         wanted = {(device, start): (op.kind, f"{op.chunk}{'′' * (op.stage // p)}")
-                  for op, (device, start, _) in times.items()}  # fmt: skip
+                  for op, (device, start, _) in times.items()}
         found = {(x.stage, x.start): (x.kind, x.chunk) for x in SCHEDULES[title](p, m)}
         assert found == wanted
 
@@ -91,7 +91,7 @@ def test_the_numbers_of_the_two_new_schedules_are_the_librarys():
 def test_the_clock_divides_what_is_done_from_what_is_to_do():
     d = made("GPipe", 2, 2)
     for now, states in [(0, {"todo": 8}), (2, {"done": 1, "now": 2, "todo": 5}),
-                        (6, {"done": 7, "now": 1})]:  # fmt: skip
+                        (6, {"done": 7, "now": 1})]:
         cells = soup(d.drawing(now)).find_all("g")
         found = [cell["class"][1] for cell in cells]
         assert {state: found.count(state) for state in set(found)} == states
@@ -143,7 +143,7 @@ def test_the_moment_says_what_each_stage_does_and_holds():
     assert d.moment(5) == "Slot 5 of 8: stage 0 forward 2, stage 1 backward 1."
     assert made("GPipe", 1, 3).moment(4) == "Slot 4 of 6: stage 0 backward 2."
     assert made("ZB-H1", 2, 4).moment(7) == (
-        "Slot 7 of 13: stage 0 input 1, stage 1 forward 2.")  # fmt: skip
+        "Slot 7 of 13: stage 0 input 1, stage 1 forward 2.")
     held = [SCRIPT.ask(d.choice, f"held(d.lanes[0], {now})") for now in range(9)]
     assert held == [0, 1, 2, 2, 1, 2, 1, 1, 0]
 

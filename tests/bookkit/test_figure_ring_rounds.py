@@ -62,13 +62,13 @@ def test_the_time_and_the_scores_of_the_drawing_are_the_pairs(order, k):
         assert bars == {
             (i, sum(most[:r]) * quarter): row[i] * quarter
             for r, row in enumerate(pairs) for i in range(k) if row[i]
-        }  # fmt: skip
+        }
 
 
 def test_both_orders_have_one_scale_of_time():
     for k in range(2, 9):
         length = {order: sum(made(order, k)["most"]) * made(order, k)["size"]
-                  for order in ORDERS}  # fmt: skip
+                  for order in ORDERS}
         assert made("zigzag", k)["unit"] == made("contiguous", k)["unit"]
         assert length["contiguous"] / length["zigzag"] == 4 * k / (2 * k + 1)
 
@@ -94,4 +94,4 @@ def test_the_rows_say_the_queries_and_the_keys():
     words = labels(made("zigzag", 3).drawing(2))
     rows = [words[i : i + 2] for i, w in enumerate(words) if " and " in w][::2]
     assert rows == [["0 and 5", "2 and 3"], ["1 and 4", "0 and 5"],
-                    ["2 and 3", "1 and 4"]]  # fmt: skip
+                    ["2 and 3", "1 and 4"]]

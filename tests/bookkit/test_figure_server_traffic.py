@@ -69,7 +69,7 @@ def test_a_worker_sends_one_request_per_tick_and_computes_in_between():
             first = sorted({e.pushed for e in own if e.key == 0})
             assert first == [end for end in ends if end < ps_run.END]
             backs = [max(e.given for e in own if first[i] <= e.pushed < begin) + FLIGHT
-                     for i, begin in enumerate(begins[1:])]  # fmt: skip
+                     for i, begin in enumerate(begins[1:])]
             assert backs == begins[1:]
         assert run.compute[-1] == choice["slow"] * ps_run.COMPUTE
 
@@ -105,7 +105,7 @@ def test_staleness_is_the_number_of_updates_between_weights_and_gradient():
         for e in done:
             same = [o for o in done if (o.key, o.server) == (e.key, e.server)]
             own = [o.given for o in same
-                   if o.worker == e.worker and o.pushed < e.pushed]  # fmt: skip
+                   if o.worker == e.worker and o.pushed < e.pushed]
             weights = max(own, default=-1)
             assert e.stale == sum(weights < o.handled < e.handled for o in same)
             stale.add(e.stale)
@@ -115,10 +115,10 @@ def test_staleness_is_the_number_of_updates_between_weights_and_gradient():
 def test_staleness_by_tickets_counts_the_updates_before_the_pull_as_well():
     for choice, run in of("dist_async"):
         place = [e for e in run.exchanges
-                 if (e.key, e.server) == (0, 0) and e.handled is not None]  # fmt: skip
+                 if (e.key, e.server) == (0, 0) and e.handled is not None]
         order = sorted(place, key=lambda e: e.handled)
         drawn = [[i for i, e in enumerate(order, start=1) if e.worker == w]
-                 for w in range(choice["workers"])]  # fmt: skip
+                 for w in range(choice["workers"])]
         for w, by_tickets in enumerate(staleness(drawn)):
             mine = [e for e in order if e.worker == w]
             early = [
@@ -214,7 +214,7 @@ def test_the_words_say_what_every_run_came_to():
         done = [e for e in run.exchanges if e.handled is not None]
         made = [len({(e.key, e.answered) if choice["mode"] == "dist_sync" else id(e)
                      for e in done if e.server == s and e.answered is not None})
-                for s in range(choice["servers"])]  # fmt: skip
+                for s in range(choice["servers"])]
         finished = ", ".join(str(len(begins) - 1) for begins in run.begins)
         words = State(SCRIPT, choice).summary()
         assert f"finished by each worker: {finished}; updates made by each server: " + (
@@ -233,12 +233,12 @@ def test_the_labels_say_who_holds_keeps_and_computes_what():
         *("a push updates; its gradient missed 3 others", "a pull is answered"),
         "worker 0", "0", "1", "2", "worker 1", "0", "1", "2",
         "server 0", "0", "0", "0", "tick 13",
-    ]  # fmt: skip
+    ]
     held = State(SCRIPT, {**SMALL, "servers": 3, "keys": 3})
     assert [held.held(s) for s in range(3)] == [
         "holds key 0, a third of key 1", "holds a third of key 1",
         "holds a third of key 1, key 2",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_message_flies_between_its_ends():

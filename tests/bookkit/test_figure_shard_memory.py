@@ -16,7 +16,7 @@ EACH = "range(4).map((stage) => range(d.k).map((i) => {}(d, i, stage)))"
 
 def made(network, optimizer="Adam", numbers="mixed precision", k=4):
     return State(SCRIPT, {"network": network, "optimizer": optimizer,
-                          "numbers": numbers, "devices": k})  # fmt: skip
+                          "numbers": numbers, "devices": k})
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 33, 64])
@@ -39,7 +39,7 @@ def test_states_are_what_optimizers_keep():
         "SGD,mixed precision": 4, "momentum,mixed precision": 8,
         "Adam,mixed precision": 12, "SGD,float32": 0, "momentum,float32": 4,
         "Adam,float32": 8,
-    }  # fmt: skip
+    }
 
 
 def test_lenet_is_cut_as_the_library_cuts_it():

@@ -86,7 +86,7 @@ FIGURES = {
          for mode in ("dist_sync", "dist_async") for w in (1, 2, 3)
          for now in (0, 13, 60)],
     ),
-}  # fmt: skip
+}
 every = pytest.mark.parametrize("kind", FIGURES)
 
 
@@ -130,7 +130,7 @@ def test_the_controls_have_names_and_show_the_first_choice(kind):
         assert not control.get("tabindex")  # the keyboard reaches them in their order
         chosen = control.find("option", selected=True)
         roles[control.get("data-role")] = chosen.string if chosen else (
-            control.get("value"))  # fmt: skip
+            control.get("value"))
     asked = [control.role for control in frame.flat(module.CONTROLS)]
     assert [role for role in roles if role in first] == asked
     for role, value in first.items():
@@ -169,12 +169,12 @@ def test_no_data_can_end_the_script_of_the_page():
 
 def test_a_script_that_throws_says_which_figure_and_in_what(monkeypatch):
     with pytest.raises(RuntimeError, match=r"figure 'ring_allreduce' fails in view\(d\)"
-                       ".*TypeError: cannot read property"):  # fmt: skip
+                       ".*TypeError: cannot read property"):
         frame.Script("ring_allreduce", "x", {}).view({"devices": 2, "size": "840"})
     read = frame._read
     monkeypatch.setattr(frame, "_read", lambda file: read(file) + "function (")
     with pytest.raises(RuntimeError, match=r"'ring_allreduce' fails in shapes\.js"
-                       ".*SyntaxError"):  # fmt: skip
+                       ".*SyntaxError"):
         ring_allreduce.figure()
 
 
@@ -216,7 +216,7 @@ def test_a_script_that_throws_says_which_figure_and_in_what(monkeypatch):
         ("server_traffic", ("dist_sync", 3, 2, 2, 4), "slow from 1 to 3, not 4"),
         ("server_traffic", ("dist_sync", 3, 2, 2, 3, 61), "clock from 0 to 60, not 61"),
     ],
-)  # fmt: skip
+)
 def test_what_a_figure_cannot_show_is_refused(kind, arguments, message):
     with pytest.raises(ValueError, match=message):
         FIGURES[kind][0].figure(*arguments)
@@ -251,7 +251,7 @@ def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(tmp_path):
     assert [shown["clock"] for shown in seen] == [
         *(f"{now}/22" for now in (0, 22, 21, 22, 0, 0, 1)),
         "14/14", "12/14", "8/8", "22/22",
-    ]  # fmt: skip
+    ]
     assert seen[6]["moment"].startswith("Slot 1 of 22: stage 0 forward 0, stage 1 wait")
 
 
@@ -312,7 +312,7 @@ def test_in_a_browser_models_numbers_and_sliders_move_together(tmp_path):
     choices = [
         {**COST, "bandwidth": 0.01}, {**COST, "bandwidth": 0.01}, lenet,
         {**lenet, "devices": 32, "bandwidth": 100}, lstm, {**lstm, "latency": 0},
-    ]  # fmt: skip
+    ]
     assert_shown(seen[:6], choices, script("cost_calculator"))
     # Of sliders, logarithms in their steps.
     assert seen[6:] == ["5.1", "LeNet", "own numbers", "1000", "3"]

@@ -32,7 +32,7 @@ WITHOUT = {
     "blue": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602),
              (0.004733, 0.691367, 0.303900)),
     "nothing": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-}  # fmt: skip
+}
 
 
 def lab(colour, missing):
@@ -42,7 +42,7 @@ def lab(colour, missing):
     xyz = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
     X, Y, Z = (sum(w * x for w, x in zip(row, seen)) for row in xyz)
     x, y, z = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116
-               for t in (X / 0.9505, Y, Z / 1.089))  # fmt: skip
+               for t in (X / 0.9505, Y, Z / 1.089))
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
@@ -83,7 +83,7 @@ def test_the_first_axes_of_a_figure_say_which_hatch_is_which():
 
     trace = timeline.Timeline()
     trace.events = [timeline.Event("cpu/0", "dot", "forward", 0, 1),
-                    timeline.Event("cpu/0", "back", "backward", 1, 2)]  # fmt: skip
+                    timeline.Event("cpu/0", "back", "backward", 1, 2)]
     _, axes = plt.subplots(2)
     for ax in axes:
         timeline.plot(trace, ax=ax)

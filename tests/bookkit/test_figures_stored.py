@@ -45,7 +45,7 @@ def test_every_stored_figure_is_what_its_script_draws_of_its_data(chapter, html)
         if "data-role" in control.attrs:
             option = control.find("option", selected=True)
             choice[control["data-role"]] = option.string if option else (
-                float(control["value"]))  # fmt: skip
+                float(control["value"]))
     figure = page.find(class_="d2l-figure")
     data = json.loads(page.find("script", class_="data").string)["data"]
     view = frame.Script(figure["data-kind"], figure["id"], data).view(choice)

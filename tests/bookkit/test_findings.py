@@ -67,7 +67,7 @@ def test_an_author_who_records_outputs_is_stopped(others, monkeypatch, busy):
     monkeypatch.setenv(findings.RECORDING, "1")
     with pytest.raises(AssertionError, match="large: 0 s; 1 s; 2 s; 3 s; 4 s "):
         findings.tell("large:", large, measurements(1, 2, 3, 4, 9), first=0,
-                      figure=lambda value: f"{value} s")  # fmt: skip
+                      figure=lambda value: f"{value} s")
 
 
 def test_what_another_program_does_is_counted():
@@ -93,5 +93,5 @@ def test_what_this_program_and_its_children_do_is_not(monkeypatch):
     while time.process_time() < end:
         pass
     subprocess.run([sys.executable, "-c", BURN], input="\n", text=True, check=True,
-                   stdout=subprocess.PIPE)  # fmt: skip
+                   stdout=subprocess.PIPE)
     assert apart() - before > 0.3 + 0.5

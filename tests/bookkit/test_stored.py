@@ -48,7 +48,7 @@ def test_where_it_cannot_the_stored_result_is_the_same_and_says_from_where(
     assert found == stored.result("x", measured, 7, why_not=a_box, folder=tmp_path)
     line = capsys.readouterr().out.splitlines()[0]
     pattern = (r"Source: recorded on 20\d\d-\d\d-\d\d at commit \S+, .+, \d+ cores "
-               r"\(no network .+\)")  # fmt: skip
+               r"\(no network .+\)")
     assert re.fullmatch(pattern, line)
 
 

@@ -33,7 +33,7 @@ STEPS_OF = st.dictionaries(st.sampled_from("369"), st.sampled_from("ab"))
 def test_the_steps_agreed_on_are_whole_and_the_same_everywhere(workers):
     names = [f"w{i}" for i in range(len(workers))]
     same = [step for step in "369" if all(
-        step in own and own[step] == workers[0][step] for own in workers)]  # fmt: skip
+        step in own and own[step] == workers[0][step] for own in workers)]
     if same or not any(workers):
         assert agreement.common_steps(names, workers) == [int(step) for step in same]
     else:

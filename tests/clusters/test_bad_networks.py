@@ -77,7 +77,7 @@ def drop_seconds(text):
     today = time.strftime("%Y-%m-%d ")
     clocks = re.findall(r"\[(\d\d:\d\d:\d\d)\].*Drop message", text)
     return {int(time.mktime(time.strptime(today + clock, "%Y-%m-%d %H:%M:%S")))
-            for clock in clocks}  # fmt: skip
+            for clock in clocks}
 
 
 def test_a_push_that_is_dropped_hangs_a_job_that_does_not_resend(outages):

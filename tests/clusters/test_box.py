@@ -127,7 +127,7 @@ def share_lost(sender, address, receiver, packets=4000):
 
 def test_packets_are_lost_on_their_way_to_and_from_a_lossy_host_and_nowhere_else(
     cluster
-):  # fmt: skip
+):
     one, two, three = cluster.hosts
     one.shape(loss=0.08)
     assert share_lost(one, two.address, two) == pytest.approx(0.08, abs=0.025)
@@ -281,7 +281,7 @@ def test_of_the_folders_that_are_there_those_in_use_are_boxes(monkeypatch, tmp_p
 def test_what_is_missing_is_named_with_the_package_that_has_it(monkeypatch):
     monkeypatch.setattr(machine, "find", lambda name: None if name == "sshd" else name)
     assert box.why_not() == ("A cluster in a box needs sshd: install Debian's openssh-"
-                             "server, or what corresponds to it.")  # fmt: skip
+                             "server, or what corresponds to it.")
     with pytest.raises(OSError, match="needs sshd"):
         box.Cluster(hosts=1)
 

@@ -120,7 +120,7 @@ FORGED = {
     "no type": (told([3]), "'x'"),
     "nested lists": (packed({}, b"[" * 10**5), "recursion"),
     "a long number": (packed({}, b"\xff9"), "utf-8"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("payload, message", FORGED.values(), ids=FORGED)
@@ -213,7 +213,7 @@ def test_a_second_run_with_the_same_prefix_is_refused(tmp_path):
 
 def test_a_killed_run_holds_no_lock(tmp_path):
     code = ("import os, sys; from d2l_ext.clusters.checkpoint import Checkpoints; "
-            "Checkpoints(sys.argv[1]).begin(); os.kill(os.getpid(), 9)")  # fmt: skip
+            "Checkpoints(sys.argv[1]).begin(); os.kill(os.getpid(), 9)")
     words = [sys.executable, "-c", code, tmp_path / "run"]
     assert subprocess.run(words, check=False).returncode == -9
     assert names(tmp_path) == [".run.lock"]
@@ -247,7 +247,7 @@ def test_a_folder_that_knows_no_locks_is_told_of(tmp_path, monkeypatch):
     run.end()
     (line,) = lines
     assert line == (f"warning: {tmp_path} knows no locks (Function not implemented): "
-                    "nothing will stop a second run with this prefix")  # fmt: skip
+                    "nothing will stop a second run with this prefix")
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
@@ -265,7 +265,7 @@ def begun_in(folder, mount):
     """What `begin` raises in a folder with a file system of its own."""
     code = ("import sys; from d2l_ext.clusters.checkpoint import Checkpoints\n"
             "try: Checkpoints(sys.argv[1]).begin(10**5)\n"
-            "except OSError as error: print(error)")  # fmt: skip
+            "except OSError as error: print(error)")
     mounted = f"mount -t tmpfs {mount} none {folder}"
     script = f"{mounted} && exec {sys.executable} -c '{code}' {folder}/p"
     words = ["unshare", "-m", "bash", "-c", script]
@@ -279,13 +279,13 @@ def begun_in(folder, mount):
     or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
                       check=False, capture_output=True).returncode,
     reason="to mount a file system takes root",
-)  # fmt: skip
+)
 @pytest.mark.parametrize("mount, message", [
     ("-o ro", "Read-only file system: no"),
     ("-o size=4k", "No space left on device: no"),
     ("-o size=64k", "only 61,440 of 100,000 bytes are free: no"),
     ("-o size=1m", ""),
-])  # fmt: skip
+])
 def test_a_folder_that_takes_no_checkpoint_is_refused(tmp_path, mount, message):
     told = f"checkpoint can be written as {tmp_path}/p-00000000.ckpt\n"
     found = begun_in(tmp_path, mount)
@@ -348,7 +348,7 @@ def test_what_is_no_file_is_passed_over_and_named(tmp_path, make, message):
     for step in (3, 4):
         run.save(step, *numbered(step))
     assert [p for p in run.paths() if p != path] == [
-        tmp_path / f"run-0000000{step}.ckpt" for step in (3, 4)]  # fmt: skip
+        tmp_path / f"run-0000000{step}.ckpt" for step in (3, 4)]
 
 
 def test_a_folder_where_a_checkpoint_comes_is_moved_aside(tmp_path):

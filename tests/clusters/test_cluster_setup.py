@@ -14,9 +14,9 @@ import netbox as box
 
 ROOT = Path(__file__).parents[2]
 MISSING = [tool for tool in ("curl", "ssh-keyscan", "rsync", "bash")
-           if not shutil.which(tool)]  # fmt: skip
+           if not shutil.which(tool)]
 REASON = (box.why_not() or (os.geteuid() and "sshd listens on another port for users")
-          or (MISSING and f"not here: {', '.join(MISSING)}"))  # fmt: skip
+          or (MISSING and f"not here: {', '.join(MISSING)}"))
 in_a_box = pytest.mark.skipif(bool(REASON), reason=str(REASON))
 JOB = "import d2l_ext, mxnet as mx; print(mx.kv.create('dist_sync').num_workers)"
 
@@ -61,10 +61,10 @@ def on_head(cluster, own, scripts):
     start = f"set -euo pipefail\ncd {cluster.head.private}\n{agent}\n{ssh}\n"
     env = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, "LC_ALL": "C",
            "DATA": f"{cluster.head.private}/data", "SSH_ASKPASS": str(ask),
-           "SSH_ASKPASS_REQUIRE": "force"}  # fmt: skip
+           "SSH_ASKPASS_REQUIRE": "force"}
     text = "\n".join(scripts).replace("~/.ssh", own)
     done = cluster.head.run(["bash", "-c", start + text], env=env, timeout=60,
-                            stderr=subprocess.STDOUT)  # fmt: skip
+                            stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
@@ -79,11 +79,11 @@ def said(cluster, own):
         host.run(["sh", "-c", "cat > /run/box/authorized_keys"], input=public)
     store = cluster.hosts[2]
     make = ("mkdir www && cd www && echo data > part-1.rec && "
-            "sha256sum part-1.rec > SHA256SUMS")  # fmt: skip
+            "sha256sum part-1.rec > SHA256SUMS")
     store.run(["sh", "-c", f"cd {store.private} && {make}"])
     server = store.popen([sys.executable, "-m", "http.server", "8000", "--directory",
                           f"{store.private}/www"], stdout=subprocess.DEVNULL,
-                         stderr=subprocess.DEVNULL)  # fmt: skip
+                         stderr=subprocess.DEVNULL)
     until = time.monotonic() + 20
     while store.run(["sh", "-c", "grep -q :1F40 /proc/net/tcp"]).returncode:
         assert time.monotonic() < until, "no server"
@@ -142,10 +142,10 @@ def test_behind_the_firewall_a_job_runs_and_other_ports_are_closed(said, own, cl
     assert "BatchMode" not in config  # the launcher adds that itself
     add = f"eval $(ssh-agent -s) > /dev/null; ssh-add -q {own}/id_cluster; "
     launch = (f"{sys.executable} -m pslaunch -n 2 -s 1 -H {cluster.hosts_file} "
-              f"--ssh-config {own}/config --deadline 40 {sys.executable}")  # fmt: skip
+              f"--ssh-config {own}/config --deadline 40 {sys.executable}")
     out = on_head(cluster, own, [f'{add} cd {ROOT}; {launch} -c "{JOB}"'])
     assert out.count("| 2\n") == 2, out
     try_it = "import socket; socket.create_connection(('h3', {}), 2).close()"
     ports = {port: cluster.head.run([sys.executable, "-c", try_it.format(port)])
-             .returncode for port in (22, 8000)}  # fmt: skip
+             .returncode for port in (22, 8000)}
     assert ports[22] == 0 and ports[8000] != 0  # the web server's

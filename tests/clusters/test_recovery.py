@@ -20,7 +20,7 @@ def test_a_job_that_loses_a_host_ends_with_the_same_bits(cluster, tmp_path):
     with ThreadPoolExecutor() as pool:  # a loss is noticed after ten seconds
         whole = pool.submit(trials.job, story.Local(), tmp_path / "whole", epochs=5)
         cut = trials.job(place, tmp_path / "cut",
-                         [(lambda s: s.reached(1, step), name)], epochs=5)  # fmt: skip
+                         [(lambda s: s.reached(1, step), name)], epochs=5)
     assert whole.result().job["returncode"] == 0, whole.result().said
     assert cut.job["returncode"] == 0, (step, cut.losses, cut.said)
     assert cut.job["restarts"] == 1 and cut.done_again()[2] <= 5, (step, cut.losses)

@@ -41,7 +41,7 @@ def test_its_token_is_on_no_command_line_and_a_killed_worker_ends_the_job(cluste
         wait_for(lambda: len([n for n in nodes(cluster) if n[0] == "worker"]) == 3, 20)
         begun = [process.stdout.readline() for _ in range(3)]
         pids = [pid for host in cluster.hosts for pid in host.processes()
-                if (processes.node_of(pid) or " ")[0] == "worker"]  # fmt: skip
+                if (processes.node_of(pid) or " ")[0] == "worker"]
         tokens = {processes.environ(pid)["D2L_EXT_RING"].split()[0] for pid in pids}
         lines = b"".join(p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline"))
         os.kill(pids[0], signal.SIGKILL)

@@ -37,7 +37,7 @@ def save(folder, n, step, arrays=PLAIN, record=None, ranks=None):
 
 def equal(found, arrays=PLAIN):
     return all(found[name].dtype == x.dtype and (found[name] == x).all()
-               for name, x in arrays.items())  # fmt: skip
+               for name, x in arrays.items())
 
 
 @pytest.mark.parametrize("n", range(1, 7))
@@ -47,7 +47,7 @@ def test_what_m_workers_saved_n_workers_load_bit_for_bit(tmp_path, m, n):
     loaded = [worker.load(4) for worker in workers(tmp_path, n)]
     assert all(record == {"epoch": 2} for _, record in loaded)
     assert equal({name: numpy.concatenate([arrays[name] for arrays, _ in loaded])
-                  for name in PLAIN})  # fmt: skip
+                  for name in PLAIN})
 
 
 def test_what_is_needed_whole_is_whole(tmp_path):
@@ -113,7 +113,7 @@ def test_a_spoiled_shard_is_named_and_the_one_before_taken(tmp_path, spoiled, me
     spoiled(path, older.read_bytes())
     two, lines = workers(tmp_path, 2), []
     seen = [{str(step): digest for step, digest in worker.whole(lines.append).items()}
-            for worker in two]  # fmt: skip
+            for worker in two]
     assert [list(steps) for steps in seen] == [["1", "2"], ["1"]]
     assert agreement.common_steps(["worker 0", "worker 1"], seen) == [1]
     assert len(lines) == 1 and message in lines[0]
@@ -138,7 +138,7 @@ def test_a_damaged_manifest_is_named(tmp_path):
         ({"w": ((5, 7), "float64")}, r"float32 \[5, 7\], and .* float64 \[5, 7\]"),
         ({"v": ((3,), "float32")}, r"'v' in .*: None, and expected is float32 \[3\]"),
     ],
-)  # fmt: skip
+)
 def test_a_checkpoint_of_another_layout_is_refused(tmp_path, other, message):
     save(tmp_path, 3, 1)
     with pytest.raises(CheckpointError, match=message):
@@ -199,7 +199,7 @@ def test_killed_at_any_moment_it_leaves_the_last_finished_one(tmp_path):
     for trial in range(20):
         folder, began = tmp_path / str(trial), fork.Barrier(3)
         three = [fork.Process(target=forever, args=(folder, i, 3, began), daemon=True)
-                 for i in range(3)]  # fmt: skip
+                 for i in range(3)]
         for process in three:
             process.start()
         time.sleep(draw.uniform(0.05, 0.2))
@@ -212,7 +212,7 @@ def test_killed_at_any_moment_it_leaves_the_last_finished_one(tmp_path):
         two = workers(folder, 2, layout)
         step = max(two[0].steps(), default=0)
         assert all(list(worker.whole(pytest.fail))[-1:] == [step] * (step > 0)
-                   for worker in two)  # fmt: skip
+                   for worker in two)
         if step:
             parts = [worker.load(step)[0]["w"] for worker in two]
             assert (numpy.concatenate(parts) == step).all()

@@ -24,7 +24,7 @@ from pslaunch.hosts import Host
 
 NASTY = ["a;touch x", "$(touch x)", "`touch x`", "a b", "'", '"', "line\nline", "",
          "ä→日本", "*", "\\", "| touch x", "&& touch x", "~", "\t", "-s",
-         "$HOME"]  # fmt: skip
+         "$HOME"]
 #: The name of a file.
 ODD = "-e a b;*'$(x)\n\"ä"
 #: Folders that a host should have of its own, or need not have.
@@ -85,7 +85,7 @@ def test_hostile_arguments_and_values_arrive_unchanged(cluster, tmp_path):
 
 def test_variables_reach_other_hosts_and_stand_on_no_command_line(
     cluster, monkeypatch, tmp_path
-):  # fmt: skip
+):
     passed_on = ["D2L_EXT_X", "KMP_TEST", "MXNET_TEST", "OMP_TEST"]
     for name in (*passed_on, "T_NOT_PASSED", "PS_DROP_MSG"):
         monkeypatch.setenv(name, "5ecret")
@@ -99,7 +99,7 @@ print(json.dumps({{k: v for k, v in os.environ.items() if v[::-1] == "terce5"}})
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     given = {line.split(" | ")[0].strip(): json.loads(line.split(" | ")[1])
-             for line in out.splitlines()}  # fmt: skip
+             for line in out.splitlines()}
     assert given["worker-0"] == given["worker-1"]
     assert sorted(given["worker-0"]) == [*passed_on, "T_W"]
     ours = [line for line in lines if b"pslaunch" in line and b"T_W" in line]
@@ -115,7 +115,7 @@ def test_everybody_listens_on_the_hosts_network_or_that_which_was_chosen(cluster
         assert {env["DMLC_PS_ROOT_URI"] for env in envs} == {f"{subnet}1"}
         # Servers take h1; workers h2, h3, h1. ps-lite ranks by address, descending.
         assert [env["DMLC_NODE_HOST"] for env in envs] == [
-            f"{subnet}{last}" for last in (13, 12, 11)]  # fmt: skip
+            f"{subnet}{last}" for last in (13, 12, 11)]
         assert [env["DMLC_WORKER_ID"] for env in envs] == ["0", "1", "2"]
         assert [env["PS_VERBOSE"] for env in envs] == ["1"] * 3
 
@@ -153,7 +153,7 @@ def test_a_function_is_called_on_other_hosts_and_its_bytes_take_the_chosen_inter
 
 def test_a_dry_run_says_what_would_run_on_each_host_and_starts_nothing(cluster):
     done = launch(cluster, "--dry-run", "--env", "T_TOKEN:5ecret", "--sync-dst-dir",
-                  "/tmp/there", "echo", "a b", workers=3, cwd="/")  # fmt: skip
+                  "/tmp/there", "echo", "a b", workers=3, cwd="/")
     assert done.stdout.splitlines() == [
         "here: scheduler-0",
         "h1:", "  copy: / to /tmp/there",
@@ -163,7 +163,7 @@ def test_a_dry_run_says_what_would_run_on_each_host_and_starts_nothing(cluster):
         "  worker: DMLC_ROLE=worker T_TOKEN=… echo 'a b'",
         "h3:", "  copy: / to /tmp/there",
         "  worker: DMLC_ROLE=worker T_TOKEN=… echo 'a b'",
-    ]  # fmt: skip
+    ]
     assert command(cluster)[0] == PYTHON
 
 
@@ -172,7 +172,7 @@ SET = {"ForwardAgent": ("yes", "no"), "ForwardX11": ("yes", "no"),
        "ClearAllForwardings": ("no", "yes"), "PermitLocalCommand": ("yes", "no"),
        "RemoteCommand": ("ls", None), "ControlPath": ("/tmp/control", None),
        "StrictHostKeyChecking": ("no", "true"), "BatchMode": ("no", "yes"),
-       "RequestTTY": ("force", "false")}  # fmt: skip
+       "RequestTTY": ("force", "false")}
 
 
 def test_a_users_configuration_of_ssh_opens_nothing_and_asks_nothing(tmp_path):
@@ -180,7 +180,7 @@ def test_a_users_configuration_of_ssh_opens_nothing_and_asks_nothing(tmp_path):
     config.write_text("".join(f"{name} {own}\n" for name, (own, _) in SET.items()))
     words = ssh.client(plan.Settings(ssh_config=config), Host("h1"))
     told = subprocess.run([*words, "-G", "h1"], check=True, capture_output=True,
-                          text=True).stdout  # fmt: skip
+                          text=True).stdout
     found = dict(line.split(" ", 1) for line in told.splitlines())
     for name, (_, in_a_job) in SET.items():
         assert found.get(name.lower()) == in_a_job, name

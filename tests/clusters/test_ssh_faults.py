@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_copied_is_named_with_the_reason(cluster, tmp_pa
     host = cluster.hosts[1]
     (host.disk / "there" / "here" / "a folder").mkdir(parents=True)
     done = launch(cluster, "--sync-dst-dir", f"{host.private}/there", "true",
-                  cwd=tmp_path / "work")  # fmt: skip
+                  cwd=tmp_path / "work")
     assert done.returncode == 1
     assert "h2: the folder could not be copied: " in done.stderr
     assert "could not make way for new regular file: here" in done.stderr
@@ -162,7 +162,7 @@ def test_a_wrong_key_is_refused_and_named(cluster, tmp_path):
 
 def test_nobody_is_asked_for_a_passphrase_whatever_the_users_settings(
     cluster, tmp_path, monkeypatch
-):  # fmt: skip
+):
     locked = tmp_path / "locked"
     shutil.copy(cluster.key, locked)
     lock = ["ssh-keygen", "-q", "-p", "-P", "", "-N", "a passphrase", "-f", locked]
@@ -183,7 +183,7 @@ def test_nobody_is_asked_for_a_passphrase_whatever_the_users_settings(
     ("10.77.0.99", "10.77.0.99 cannot be used: it does not answer: "),
     ("h2:23", "h2:23 cannot be used: it runs no sshd on that port: "),
     ("nobody", "nobody cannot be used: no such name, nobody"),
-])  # fmt: skip
+])
 def test_a_host_that_does_not_answer_is_named(cluster, tmp_path, line, text):
     (tmp_path / "hosts").write_text(f"h1\n{line}\n")
     clock = time.monotonic()

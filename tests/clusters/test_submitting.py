@@ -33,18 +33,18 @@ def mpi():
 def slurm():
     with box.Cluster(hosts=2) as cluster, slurm_daemons.running(cluster) as env:
         yield Submitting("slurm", cluster, env, ["--submit-args=-N 2"],
-                         lambda: slurm_daemons.jobs(cluster, env))  # fmt: skip
+                         lambda: slurm_daemons.jobs(cluster, env))
 
 
 @contextmanager
 def sge():
     with box.Cluster(hosts=2) as cluster, sge_daemons.running(cluster) as env:
         yield Submitting("sge", cluster, env,
-                         jobs=lambda: sge_daemons.jobs(cluster, env))  # fmt: skip
+                         jobs=lambda: sge_daemons.jobs(cluster, env))
 
 
 MISSING = {mpi: lambda: NO_MPI, slurm: slurm_daemons.why_not,
-           sge: sge_daemons.why_not}  # fmt: skip
+           sge: sge_daemons.why_not}
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ each = pytest.mark.parametrize("launcher", [mpi, slurm, sge])
 @each
 def test_a_job_of_several_hosts_ends_with_the_weights_of_this_machine(
     up, launcher, tmp_path
-):  # fmt: skip
+):
     job, prefix = up(launcher), tmp_path / "net"
     done = job.run("-n", "2", "-s", "1", "--json", *TRAIN, "--save-prefix", str(prefix))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -88,7 +88,7 @@ def test_a_killed_worker_ends_the_job_and_its_place_in_the_queue(up, launcher):
     process = job.start()
     (victim,) = (pid for pid in set(job.processes()) - job.before
                  if "steps.py" in command(pid)
-                 and processes.node_of(pid) == ("worker", 1))  # fmt: skip
+                 and processes.node_of(pid) == ("worker", 1))
     os.kill(victim, signal.SIGKILL)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGKILL, out

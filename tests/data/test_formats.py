@@ -51,7 +51,7 @@ def test_what_is_no_folder_with_files_is_refused(read, tmp_path):
     (tmp_path / "empty").mkdir()
     for name, found in (("nowhere", "there is no such folder"),
                         ("f", "there is no such folder"),
-                        ("empty", "it holds nothing")):  # fmt: skip
+                        ("empty", "it holds nothing")):
         assert f"{found}. Put the files there" in refusal(
             read, tmp_path / name, FileNotFoundError
         )
@@ -164,7 +164,7 @@ def test_a_web_page_is_refused_as_no_idx_file(folder):
     ((500_000, 28, 28), "that is 392,000,000 bytes, and holds only 1."),
     ((0, 28, 28), "declares 0 images; expected 1 to 500,000."),
     ((7, 32, 32), "expected images of 28×28, found 32×32."),
-])  # fmt: skip
+])
 def test_a_header_that_declares_another_shape_is_refused(
     folder, shape, message, zipped
 ):
@@ -176,7 +176,7 @@ def test_a_header_that_declares_another_shape_is_refused(
     ((6_400_000, 28, 28), "declares 6,400,000 images; expected 1 to 500,000."),
     ((1, 2**31, 2), "expected images of 28×28, found 2147483648×2."),
     ((3, 28, 28), "declares 3 images, that is 2,352 bytes, and holds more."),
-])  # fmt: skip
+])
 def test_a_stream_of_gigabytes_is_refused_before_it_is_unpacked(folder, shape, message):
     """23 MB, and 5 GB unpacked."""
     (folder / IMAGES).write_bytes(bomb(struct.pack(">4I", 0x803, *shape), 5000))
@@ -291,7 +291,7 @@ def test_the_pickled_version_is_not_read(tmp_path):
     (bytes(3072), "holds 3,072 bytes; expected whole records of 3,073"),
     (bytes(3074), "holds 3,074 bytes"),
     (b"\x0a" + bytes(3072), "label 10 at position 0, expected 0 to 9"),
-])  # fmt: skip
+])
 def test_a_corrupt_file_is_refused_by_name(tmp_path, write, content, message):
     write(tmp_path, {**make_files(), "data_batch_2.bin": content})
     said = refusal(read_cifar, tmp_path)

@@ -33,7 +33,7 @@ for number, read in enumerate([
 
 def run(*command):
     done = subprocess.run([sys.executable, *command], cwd=TESTS, capture_output=True,
-                          text=True, check=True, timeout=500)  # fmt: skip
+                          text=True, check=True, timeout=500)
     return done.stdout.splitlines()
 
 
@@ -47,4 +47,4 @@ def test_what_no_file_may_do_is_noticed(tmp_path):
     assert run("-c", PLAYED, tmp_path) == [
         "read", "refused in one line", "ENDED with code 2", "ENDED with code 2",
         "TRACEBACK", "TRACEBACK", "NOT DONE after 10 s", "EXECUTED",
-    ]  # fmt: skip
+    ]

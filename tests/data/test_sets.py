@@ -223,7 +223,7 @@ def test_only_the_official_files_are_accepted_in_the_default_folder(default_fold
 @pytest.mark.parametrize(("name", "write", "sizes"), [
     ("fashion_mnist", write_folder, [26_421_880, 29_515, 4_422_102, 5_148]),
     ("cifar10", write_archive, [170_052_171]),
-])  # fmt: skip
+])
 def test_the_default_folder_is_filled_by_a_download(
     default_folder, monkeypatch, name, write, sizes
 ):
@@ -380,7 +380,7 @@ def test_n_workers_of_batch_b_see_what_one_of_batch_n_b_sees(shuffle):
     ({"num_parts": 2, "part_index": -1}, "part_index=-1: 2 parts"),
     ({"num_parts": 2, "part_index": 0.5}, "part_index=0.5: 2 parts"),
     ({"num_parts": 9, "part_index": 5}, "part 5 of 9 would be empty.* 5 examples"),
-])  # fmt: skip
+])
 def test_unusable_arguments_are_refused_with_their_values(options, message):
     with pytest.raises(ValueError, match=message):
         Batches(*numbered(5), **{"batch_size": 2, **options})

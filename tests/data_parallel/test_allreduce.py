@@ -195,7 +195,7 @@ def test_in_a_round_a_device_sends_once_and_receives_once_at_most(k):
 @pytest.mark.parametrize("half, copies", [
     (lambda sums, chunks: module.reduce_scatter(chunks), 1),
     (module.allgather, 2),  # each writes its own chunk, and sends it
-], ids=["reduce_scatter", "allgather"])  # fmt: skip
+], ids=["reduce_scatter", "allgather"])
 def test_a_device_sends_its_first_message_while_the_others_stand_still(half, copies):
     # The engine orders work by array, and all chunks of a device are one array to it.
     # Were they sent from there, 1 → 2 would wait for 0 → 1, which would wait for 0.
@@ -229,7 +229,7 @@ def test_a_slice_of_an_array_is_written_in_place():
     ([np.ones(2), numpy.ones(2)], TypeError, "array 1 is a .*numpy.ndarray"),
     ([nd.ones(2)], TypeError, "array 0 is a .*NDArray.*mxnet.np"),
     ([np.ones(2)] * 2, ValueError, "array 1 is in the list twice"),
-])  # fmt: skip
+])
 def test_a_list_that_cannot_be_summed_is_refused(algorithm, arrays, error, message):
     before = [x.asnumpy().tolist() if hasattr(x, "asnumpy") else x for x in arrays]
     with pytest.raises(error, match=message):

@@ -56,7 +56,7 @@ def test_taking_turns_while_python_waits_is_a_blocking_call():
     [],
     [("waitall()", 0.09, False)],  # at the end of the step, after all was asked
     [("float(loss)", 0.001, True)],  # the value was there already
-])  # fmt: skip
+])
 def test_taking_turns_while_python_does_not_wait_is_a_shared_resource(waits):
     assert judge(*TURNS, waits=waits).cause == "shared resource"
 
@@ -77,7 +77,7 @@ def test_less_than_half_of_what_is_possible_together_is_too_little(together, cau
 
 @pytest.mark.parametrize("seconds, cause", [
     (0.009, "shared resource"), (0.011, "blocking call"),
-])  # fmt: skip
+])
 def test_waits_inside_count_from_a_tenth_of_the_step_on(seconds, cause):
     assert judge(*TURNS, waits=[("float(loss)", seconds, True)]).cause == cause
 
@@ -168,7 +168,7 @@ def test_a_step_that_does_nothing_gets_a_verdict():
     ({"MXNET_CPU_TEMP_COPY": "4"}, "MXNET_CPU_TEMP_COPY=256"),
     ({"MXNET_ENGINE_TYPE": "NaiveEngine"},
      "MXNET_ENGINE_TYPE=ThreadedEnginePerDevice"),
-])  # fmt: skip
+])
 def test_a_setting_that_stands_in_the_way_is_named(change, missing):
     environ = {**SETTINGS, **change}
     assert diagnose.missing_settings(DEVICES, environ) == missing
@@ -306,7 +306,7 @@ def test_one_context_for_both_devices_is_named():
     (DEVICES[:1], 5, "1 devices, 5 steps"),
     (DEVICES, 0, "2 devices, 0 steps"),
     ([cpu(0), cpu((os.cpu_count() or 1) + 2)], 5, "cannot be recorded"),
-])  # fmt: skip
+])
 def test_what_cannot_be_diagnosed_is_refused(devices, steps, message):
     with pytest.raises(ValueError, match=message):
         diagnose.diagnose(work_on_both, devices, steps)

@@ -124,7 +124,7 @@ def test_a_gradient_is_a_view_of_the_array_or_of_its_bucket(way):
 @pytest.mark.parametrize("make", [
     lambda params: flat.get_flat_params(params, *try_all_devices(1)),
     partial(overlap.attach_buckets, limit=100),
-], ids=["one array", "buckets"])  # fmt: skip
+], ids=["one array", "buckets"])
 def test_parameters_of_two_dtypes_are_refused(make):
     params = [np.zeros(3, dtype="float32"), np.zeros(3, dtype="float64")]
     with pytest.raises(ValueError, match="float32.*float64"):

@@ -57,7 +57,7 @@ def test_replicas_go_where_one_device_goes(rule, k, rng):
 
 @pytest.mark.parametrize("rule, options", [
     ("sgd", {}), ("lars", {"eta": 1.0}), ("lamb", {}),
-])  # fmt: skip
+])
 def test_a_layer_moves_as_with_the_optimizer_of_mxnet(rule, options, rng):
     (device,) = try_all_devices(1)
     if rule in ("sgd", "lars"):
@@ -65,7 +65,7 @@ def test_a_layer_moves_as_with_the_optimizer_of_mxnet(rule, options, rng):
     params = [p for p in arrays(rng) if len(p.shape) > 1]
     ours = Replica(params, device, rule, decay=0.01)
     theirs = mx.optimizer.create(rule, learning_rate=0.1, wd=0.01, rescale_grad=1 / 8,
-                                 **options)  # fmt: skip
+                                 **options)
     update = mx.optimizer.get_updater(theirs)
     weights = [mx.nd.array(p.asnumpy()) for p in params]
     for _ in range(5):
@@ -87,7 +87,7 @@ def test_a_layer_moves_by_a_share_of_its_length_but_a_bias_does_not(rule, by, rn
     replica.gradients[:] = by * np.array(rng.randn(replica.gradients.size))
     replica.update(0.25, 1)
     share = [numpy.linalg.norm((a - b).asnumpy()) / numpy.linalg.norm(b.asnumpy())
-             for a, b in zip(replica.params, params)]  # fmt: skip
+             for a, b in zip(replica.params, params)]
     assert abs(numpy.array(share)[[0, 2]] - 0.25).max() < 1e-6
     assert abs(share[1] - 0.25) > 0.01
 
@@ -152,7 +152,7 @@ def test_the_rate_grows_evenly_and_stays_or_falls():
     (lambda: warmed_up(0.1, 6, 4, 6), "last must be a whole number from 7, not 6"),
     (lambda: noise_and_signal(2, 1, 8, 8), "batches of 8 and 8 examples"),
     (lambda: noise_and_signal(float("nan"), 1, 4, 8), "nan and 1: take a lower"),
-])  # fmt: skip
+])
 def test_bad_input_is_refused_with_its_values(call, message):
     with pytest.raises(ValueError, match=message):
         call()

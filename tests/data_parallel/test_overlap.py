@@ -20,7 +20,7 @@ npx.set_np()
     ([1, 9, 1], 5, [[2], [1], [0]]),
     ([1, 1, 1], 3, [[0, 1, 2]]),
     ([], 3, []),
-])  # fmt: skip
+])
 def test_a_bucket_takes_what_fits_from_the_last_parameter_on(sizes, limit, buckets):
     assert overlap.fill_buckets(sizes, limit) == buckets
 
@@ -29,7 +29,7 @@ def test_the_last_buckets_leave_before_backward_has_reached_the_first_layers(dev
     """MXNet's backward of six layers is two bulks: the messages go between them."""
     X, y = np.ones((8, 6)), np.zeros(8, dtype="int32")
     replicas = [overlap.attach_buckets(get_params(init_dense(6, 6), d), limit=200)
-                for d in devices]  # fmt: skip
+                for d in devices]
     sent = []
     for lane in order_on(
         devices, lambda: overlap.train_batch(X, y, replicas, devices, 0.1, dense)
@@ -46,9 +46,9 @@ def test_the_drawing_hides_the_messages_that_it_says():
     group = re.compile(r'<g fill="url\(#(back|copy)\)">(.*?)</g>', re.DOTALL)
     ends = [[(int(x) + int(width) + 1 - 96) / 24
              for x, width in re.findall(r'x="(\d+)" y="\d+" width="(\d+)"', boxes)]
-            for _, boxes in group.findall(text)]  # fmt: skip
+            for _, boxes in group.findall(text)]
     hidden = [sum(end <= max(back) for end in messages)
-              for back, _, messages in (ends[:3], ends[3:])]  # fmt: skip
+              for back, _, messages in (ends[:3], ends[3:])]
     assert hidden == [0, 3] and len(ends[2]) == len(ends[5]) == 4
     assert "three of four messages are hidden" in text
 
@@ -65,7 +65,7 @@ def test_every_allreduce_takes_the_link_and_sums_as_without(devices):
     waited = []
     link = overlap.SlowLink(1e6, 0.5, devices, wait=waited.append)
     for reduce in (allreduce.allreduce, allreduce.allreduce_tree,
-                   allreduce.allreduce_ring):  # fmt: skip
+                   allreduce.allreduce_ring):
         data = [np.arange(6, ctx=d, dtype="float32") + i for i, d in enumerate(devices)]
         waited.clear()
         with link.between(), traffic.count(devices) as moved:

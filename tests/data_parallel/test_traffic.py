@@ -209,7 +209,7 @@ def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
     (traffic.expected, ("ring", 2, -8), "-8 bytes are no array of 4-byte elements"),
     (traffic.seconds, ("butterfly", 2, 8, 1, 1), "unknown algorithm"),
     (traffic.seconds, ("tree", 0, 8, 1, 1), "k must be a whole number from 1, not 0"),
-])  # fmt: skip
+])
 def test_what_cannot_be_is_refused(ask, arguments, message):
     with pytest.raises(ValueError, match=message):
         ask(*arguments)

@@ -32,7 +32,7 @@ def here(monkeypatch):
     ([H200, H200], "0", ""),
     ([B200, A10], None, "GPU-a10"),
     ([B200, A10], "GPU-b200", "GPU-b200"),
-])  # fmt: skip
+])
 def test_cuda_is_shown_the_gpus_that_mxnet_can_use(here, cards, before, after):
     here(Machine(cards))
     environ = {} if before is None else {gpus.VISIBLE: before}
@@ -44,7 +44,7 @@ def test_cuda_is_shown_the_gpus_that_mxnet_can_use(here, cards, before, after):
     ("470.256.02", {}, {"MXNET_USE_FUSION": "0"}),
     ("470.256.02", {"MXNET_USE_FUSION": "1"}, {"MXNET_USE_FUSION": "1"}),
     ("520.61.05", {}, {}),
-])  # fmt: skip
+])
 def test_fusion_is_left_off_where_the_driver_cannot_read_its_code(
     here, driver, before, after
 ):
@@ -129,7 +129,7 @@ print(devices.describe(devices.try_all_devices(2)))
         [sys.executable, "-c", code],
         cwd=Path(__file__).parents[1] / "helpers", capture_output=True, text=True,
         timeout=600, check=False,
-    )  # fmt: skip
+    )
     assert (ran.returncode, ran.stderr) == (0, "")
     *refusals, described = ran.stdout.splitlines()
     assert len(refusals) == 3

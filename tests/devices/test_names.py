@@ -80,7 +80,7 @@ for name in ("allreduce", "train_batch"):
 
 def run(*words):
     ran = subprocess.run([sys.executable, *words], capture_output=True, text=True,
-                         check=False, timeout=300, cwd=ROOT)  # fmt: skip
+                         check=False, timeout=300, cwd=ROOT)
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
@@ -95,7 +95,7 @@ def test_what_is_put_in_the_place_of_one_is_called_until_it_is_put_back():
 @pytest.mark.parametrize("options", [[], ["-S"]])
 def test_the_library_alone_needs_neither_numpy_nor_mxnet(options):
     code = ("import sys; sys.path.insert(0, sys.argv[1]); import d2l_ext; "
-            "assert not {'numpy', 'mxnet'} & {*sys.modules}")  # fmt: skip
+            "assert not {'numpy', 'mxnet'} & {*sys.modules}")
     run(*options, "-c", code, os.fspath(ROOT))
 
 

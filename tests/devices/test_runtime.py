@@ -18,7 +18,7 @@ def run(code, **environ):
     return subprocess.run(
         [sys.executable, "-c", code], env={**CLEAN, **environ},
         capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+    )
 
 
 def test_missing_settings_are_filled_in():
@@ -43,7 +43,7 @@ BIND = "; import mxnet as mx; (mx.sym.var('x') + 1).simple_bind(mx.cpu(0), x=(2,
 
 @pytest.mark.parametrize("code, environ", [
     ("import d2l_ext" + BIND, {}), ("import mxnet, d2l_ext" + BIND, runtime.SETTINGS),
-], ids=["in the right order", "mxnet first, with its settings"])  # fmt: skip
+], ids=["in the right order", "mxnet first, with its settings"])
 def test_to_import_both_and_to_bind_a_symbol_is_silent(code, environ):
     ran = run(code, **environ)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

@@ -39,7 +39,7 @@ def work(device, times=3):
     ([("cpu/0", 0, 5), ("cpu/0", 3, 9)], 9, {"cpu/0": 9}, 0),  # of one device
     ([("cpu/0", 0, 4), ("cpu/1", 0, 4), ("cpu/2", 0, 4)], 4, {None: 4}, 4),  # three
     ([], 0, {None: 0}, 0),
-])  # fmt: skip
+])
 def test_time_is_counted_once_however_many_work(events, span, busy, overlap):
     trace = trace_of(*events)
     assert (trace.span(), trace.overlap()) == (span, overlap)
@@ -63,12 +63,12 @@ def test_the_engines_own_marks_are_no_work():
 def test_a_file_for_chrome_has_a_process_for_each_device_and_microseconds(tmp_path):
     trace = trace_of(("cpu/0", 0.25, 8), ("cpu/1", 4, 12.5))
     names = [{"ph": "M", "name": "process_name", "pid": i, "tid": 0,
-              "args": {"name": f"cpu/{i}"}} for i in (0, 1)]  # fmt: skip
+              "args": {"name": f"cpu/{i}"}} for i in (0, 1)]
     work = {"ph": "X", "name": "dot", "cat": "forward", "tid": 0}
     timeline.write(trace, tmp_path / "trace")
     assert json.loads((tmp_path / "trace").read_text())["traceEvents"] == [
         *names, {**work, "pid": 0, "ts": 250.0, "dur": 7750.0},
-        {**work, "pid": 1, "ts": 4000.0, "dur": 8500.0}]  # fmt: skip
+        {**work, "pid": 1, "ts": 4000.0, "dur": 8500.0}]
 
 
 def test_a_record_holds_the_work_of_its_block_on_its_devices():
@@ -143,7 +143,7 @@ def test_an_error_inside_the_block_ends_the_record():
     ("CopyGPU2GPU", "copy"),
     ("_npi_subtract", "update"),
     ("sgd_update", "update"),
-])  # fmt: skip
+])
 def test_the_kind_of_work_is_told_by_the_operator(name, kind):
     assert timeline.kind_of(name) == kind
 

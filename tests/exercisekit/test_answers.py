@@ -177,7 +177,7 @@ MISTAKEN = {
     ("simulating", 1): [(7 + 1.3) / 8, 8 / (7 + 1 / 1.3)],
     ("scale", 1): [300 / 30, (30 / 300) ** 0.5],
     ("rosetta", 1): [2 / 2, 1 / 2, 64],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("key", MISTAKEN, ids=lambda key: f"{key[0]}-{key[1]}")
@@ -217,7 +217,7 @@ WHETHER, ONE, WORD = Question("", True), Question("", 1), Question("a word", "da
     (PAIR, [1], "not yet: 2 numbers are needed. Expected: two numbers."),
     (PAIR, [2, 1], "not yet. Expected: two numbers."),
     (WORD, " Data ", "right."),
-])  # fmt: skip
+])
 def test_an_answer_is_told_whether_it_is_right_and_what_it_lacks(
     question, answer, said
 ):
@@ -237,7 +237,7 @@ def in_place(values):
     (lambda x: [*range(10**5)], "not yet. sorted([2, 1]): it gives [0, 1, 2, 3, 4, 5"),
     (max, "not yet. sorted([2, 1]): it gives 2, and not [1, 2]."),
     (lambda: 0, "not yet. sorted([2, 1]): it raises TypeError: "),
-])  # fmt: skip
+])
 def test_the_first_case_that_fails_is_told_and_a_write_into_it(function, said):
     judge = compared(sorted, [([2, 1],), ([1.0, math.nan],)])
     assert says(Task("", sorted, judge=judge), function).startswith(said)

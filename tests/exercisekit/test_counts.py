@@ -53,7 +53,7 @@ RAISES = "not yet. 2 devices: it raises ValueError: "
      f"{RAISES}two messages in one round: [(0, 1), (2, 1)]."),
     (lambda values, exchange: exchange({(0, 0): 7}), [],
      f"{RAISES}a message to oneself: [(0, 0)]."),
-])  # fmt: skip
+])
 def test_what_is_used_is_told_beside_what_is_enough(function, about, said):
     assert says(task(about), function) == said
 

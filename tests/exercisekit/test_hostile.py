@@ -96,7 +96,7 @@ def test_every_answer_is_a_line_in_the_grade_book(tmp_path, monkeypatch, capsys)
     found = [json.loads(line) for line in lines]
     assert [row["result"] for row in found] == [
         "no answer yet", "right", "not yet", "not yet",
-    ]  # fmt: skip
+    ]
     assert {(row["chapter"], row["exercise"]) for row in found} == {("sharded", 1)}
     assert all(row["says"] in capsys.readouterr().out for row in found[:1])
 

@@ -61,7 +61,7 @@ def reads_six(data, exchange):
 @pytest.mark.parametrize("n, function", [
     (4, reads_four), (5, reads_eight), (12, reads_six),
     (6, lambda parts, y, gather: messages.split_loss(parts, y, lambda values: values)),
-])  # fmt: skip
+])
 def test_arrays_that_were_not_sent_are_not_read(n, function):
     said = says(TWELVE[n], function)
     assert f"{TWELVE[n].unit}: 0, and {TWELVE[n].least} is the least" in said
@@ -77,7 +77,7 @@ def test_arrays_that_were_not_sent_are_not_read(n, function):
     (10, lambda: [["B0"]], "not all of F0 to W3"),
     (12, lambda data, exchange: exchange({(0, 1): data[0], (0, 2): data[0]}),
      "two messages in one round: [(0, 1), (0, 2)]"),
-])  # fmt: skip
+])
 def test_what_cannot_be_done_is_named(n, function, words):
     assert words in says(TWELVE[n], function)
 
@@ -118,7 +118,7 @@ def soonest(stages, batches, held):
             for after in itertools.product(*(
                 choices(before, s, batches, held) for s in range(stages)
             ))
-        }  # fmt: skip
+        }
         now += 1
     return now
 
@@ -147,7 +147,7 @@ def least_exposed():
             ends = [0, *cuts, 8]
             way = [order[a:b] for a, b in zip(ends, ends[1:])]
             found.append(plans.exposed(
-                way, plans.BACKWARD, plans.GRADIENTS, plans.LATENCY))  # fmt: skip
+                way, plans.BACKWARD, plans.GRADIENTS, plans.LATENCY))
     assert len(found) == 2**7
     return min(found)
 
@@ -174,7 +174,7 @@ def slowest_stage():
     (2, fullest), (7, least_exposed), (8, lambda: fewest_steps(12, 2)),
     (10, lambda: soonest(plans.STAGES, plans.BATCHES, plans.HELD)),
     (11, slowest_stage),
-])  # fmt: skip
+])
 def test_the_best_known_is_what_a_search_of_all_ways_finds(n, search):
     assert TWELVE[n].best == search()
 

@@ -64,6 +64,6 @@ def means_added():
     (("lstm_pipeline", 1), steps_for_a_speed_up),
     (("micro_batches", 1), micro_batches_for_a_tenth),
     (("micro_batches", 5), means_added),
-])  # fmt: skip
+])
 def test_the_numbers_of_the_text_give_the_answer_that_is_right(key, answer):
     assert says(questions()[key], answer()) == "right."

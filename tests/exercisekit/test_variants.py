@@ -23,7 +23,7 @@ CHAPTERS = {page.split("/")[-1]: path for page, path in chapters().items()}
 TASKS = {
     key: question
     for key, question in questions().items() if hasattr(question, "judge")
-}  # fmt: skip
+}
 
 
 def written():
@@ -80,7 +80,7 @@ def solution(chapter, number):
             node.args[2].id for node in nodes
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check"
             and node.args[1].value == number and isinstance(node.args[2], ast.Name)
-        }  # fmt: skip
+        }
         for node in nodes:
             if getattr(node, "name", None) in handed:
                 said = "".join("".join(out.get("text", "")) for out in cell.outputs)

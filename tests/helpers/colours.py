@@ -10,7 +10,7 @@ def rgb(colour):
 
 def linear(colour):
     return [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
-            for x in rgb(colour)]  # fmt: skip
+            for x in rgb(colour)]
 
 
 def contrast(one, other):
@@ -18,5 +18,5 @@ def contrast(one, other):
     bright, dark = sorted(
         (sum(w * x for w, x in zip((0.2126, 0.7152, 0.0722), linear(c))) + 0.05
          for c in (one, other)), reverse=True,
-    )  # fmt: skip
+    )
     return bright / dark

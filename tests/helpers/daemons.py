@@ -16,7 +16,7 @@ def starting(folder, env):
         name = words[0].rpartition("/")[2]
         with open(folder / f"{name}-{host.name}.log", "w") as log:
             started.append(host.popen(words, env=env, stdout=log, stderr=log,
-                                      cwd=folder))  # fmt: skip
+                                      cwd=folder))
 
     try:
         yield start

@@ -310,4 +310,4 @@ BROKEN = {
         "a term that the glossary lacks": replace("**engine**", "**carburettor**", i=2),
         "bold type to stress": replace("An", "**An**", i=2),
     },
-}  # fmt: skip
+}

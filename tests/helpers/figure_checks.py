@@ -18,7 +18,7 @@ COST = {
     "pipeline": 1, "chunks": 8, "border": 4096, "sums": 22,
     "model": "VGG-11", "scaling": "each device", "way": "ring",
     "sent": "array by array, during backward", "compression": "no",
-}  # fmt: skip
+}
 #: Moves the controls as a reader would, and writes down what the figure then shows.
 READER = """
 const root = document.querySelector(".d2l-figure"), seen = [];

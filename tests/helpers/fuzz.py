@@ -23,7 +23,7 @@ from pathlib import Path
 
 FORBIDDEN = ("pickle.find_class", "subprocess.", "os.system", "os.exec", "os.spawn",
              "os.posix_spawn", "os.fork", "pty.", "socket.connect",
-             "ctypes.dlopen")  # fmt: skip
+             "ctypes.dlopen")
 
 
 class Executed:
@@ -49,7 +49,7 @@ def damaged(data, rng):
         data[at:at] = rng.randbytes(rng.choice([1, 100]))
     elif how == "more":
         data = data + rng.choice([data, data[at:], data[:at], bytes(at),
-                                  rng.randbytes(at)])  # fmt: skip
+                                  rng.randbytes(at)])
     else:  # sizes and offsets, in the headers at the beginning and at the end
         at, width = rng.choice([at, rng.randrange(near)]), rng.choice([2, 4, 8])
         data[at : at + width] = rng.choice([b"\xff", b"\x7f", b"\0"]) * width
@@ -57,7 +57,7 @@ def damaged(data, rng):
 
 
 LINKS = {"dangling": "nowhere", "linked": "own", "zeros": "/dev/zero",
-         "long link": "x" * 300}  # fmt: skip
+         "long link": "x" * 300}
 
 
 def no_file(path, rng):
@@ -67,7 +67,7 @@ def no_file(path, rng):
     """
     own = path.rename(path.with_name("own"))
     how = rng.choice(["folder", "full folder", "pipe", "socket", "loop", *LINKS,
-                      "empty", "sparse", "longer"])  # fmt: skip
+                      "empty", "sparse", "longer"])
     if "folder" in how:
         path.mkdir()
         if how == "full folder":

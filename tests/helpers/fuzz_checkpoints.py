@@ -26,7 +26,7 @@ from fuzz import Executed
 from d2l_ext.clusters import checkpoint
 
 FLAGS = ["--network", "mlp", "--num-examples", "64", "--batch-size", "16",
-         "--optimizer", "adam", "--save-prefix", "p"]  # fmt: skip
+         "--optimizer", "adam", "--save-prefix", "p"]
 
 
 # ---- What can be in a file ----
@@ -53,7 +53,7 @@ def value(draw, depth=0):
     """Something of JSON's types that does not belong there."""
     kinds = [None, True, -1, 0, 1, 2**31, 2**63, 10**400, 0.5, 1e308, float("nan"),
              float("-inf"), "", "x", "\x1b[2J\n\r", "ü\ud800", "x" * 100_000, [], {},
-             [0] * 1000]  # fmt: skip
+             [0] * 1000]
     if depth < 3 and draw.random() < 0.2:
         return {str(i): value(draw, depth + 1) for i in range(draw.randrange(3))}
     return draw.choice(kinds)
@@ -66,7 +66,7 @@ def other_record(record, draw):
         record[how][draw.choice(list(record[how]))] = value(draw)
     elif how == "top":
         record = draw.choice([value(draw), {**record, "state": value(draw)},
-                              {**record, "settings": value(draw)}])  # fmt: skip
+                              {**record, "settings": value(draw)}])
     elif how == "gone":
         part = draw.choice([record, record["state"], record["settings"]])
         del part[draw.choice(list(part))]
@@ -76,7 +76,7 @@ def other_record(record, draw):
         deep = draw.choice([900, 990, 10_000, 1_000_000])
         record = draw.choice([b"", b"{", b"\xff\xfe", b"9" * 10**5, b"[" * deep,
                               b"[" * deep + b"]" * deep,
-                              json.dumps(record).encode("utf-16")])  # fmt: skip
+                              json.dumps(record).encode("utf-16")])
     return "record: " + how, record
 
 
@@ -118,7 +118,7 @@ def made_up(arrays, record, draw):
             "|O", "<f3", "|V1000000000", "<U6", "f4,f4", "float32", [["a", "<f4"]], 4,
             "__import__('os').system('mkdir EXECUTED')"]), [6]],
         "words": lambda: value(draw),
-    }[how]()  # fmt: skip
+    }[how]()
     name = draw.choice(["x", "../../x", "record", "param.0", "state.0.0", "ü" * 99])
     rest = draw.choice([b"", bytes(24), pickle.dumps(Executed())])
     return f"told: {how}", packed(arrays, record, {name: told}, rest)
@@ -133,7 +133,7 @@ def foreign(draw):
              gzip.compress(own), b"\x89PNG\r\n\x1a\n" + bytes(99),
              b"PK\5\6" + bytes(18), signed(b""), signed(pickle.dumps(Executed())),
              signed(b"PK\5\6" + bytes(18)),
-             checkpoint.MAGIC * 50, signed(own)]  # fmt: skip
+             checkpoint.MAGIC * 50, signed(own)]
     with tempfile.NamedTemporaryFile() as file:
         mx.nd.save(file.name, [mx.nd.ones(9)])
         files += [Path(file.name).read_bytes(), signed(Path(file.name).read_bytes())]
@@ -145,7 +145,7 @@ def beside(path, draw):
     name = draw.choice([".p.lock", f".p-00000001.ckpt.{'0' * 32}.part"])
     other = path.with_name(name)
     draw.choice([other.mkdir, lambda: os.mkfifo(other), lambda: other.symlink_to(
-        "/dev/zero"), lambda: other.write_bytes(bytes(99))])()  # fmt: skip
+        "/dev/zero"), lambda: other.write_bytes(bytes(99))])()
     return "no file: lock or part"
 
 
@@ -202,7 +202,7 @@ def outcome(code, lines, folder):
     *before, last = lines.splitlines() or [""]
     told = ("warning: ", "notice: ", "going on from", "epoch ")
     if code == 2 and last.startswith("d2l-ext-train: error: ") and all(
-            line.startswith(told) for line in before):  # fmt: skip
+            line.startswith(told) for line in before):
         return "refused in one line"
     return f"ENDED with code {code}"
 

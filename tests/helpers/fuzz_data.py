@@ -35,9 +35,9 @@ from trainkit import preparation  # noqa: F401  (the forks shall find it loaded)
 
 FORMATS = ("idx", "idx unpacked", "cifar", "cifar unpacked", "text")
 SIZES = (-(2**33), -512, -1, 0, 1, 511, 3073, 2**31 - 1, 2**32 - 1, 5_000_000_000,
-         2**40, 2**63 - 1)  # fmt: skip
+         2**40, 2**63 - 1)
 MAIN = ["--network", "mlp", "--num-epochs", "1", "--batch-size", "4",
-        "--num-examples", "4"]  # fmt: skip
+        "--num-examples", "4"]
 
 
 # ---- Good files ----
@@ -72,7 +72,7 @@ def foreign(data, rng):
         bz2.compress(data), b"\xff\xfet\0e\0x\0t\0", "\N{SNOWMAN}".encode() * 99,
         header(formats.CIFAR_FILES[0], 3073) + rng.randbytes(9000),
         idx_bytes(numpy.zeros((2, 32, 32))), idx_bytes(numpy.full(8, 11)),
-    ))  # fmt: skip
+    ))
 
 
 def nested(data, rng):
@@ -101,7 +101,7 @@ def huge(data, rng):
         head = unpacked[:4] + struct.pack(">3I", *sizes)
     else:
         head = header(rng.choice((*formats.CIFAR_FILES, "x")), rng.choice(SIZES),
-                      rng.choice((b"0", b"x", b"g", b"L", b"S")))  # fmt: skip
+                      rng.choice((b"0", b"x", b"g", b"L", b"S")))
         head = rng.choice((b"", header("first", 0))) + head
     many = rng.choice((0, 1, 300, 5000))
     packed = unpacked is not data and rng.random() < 0.9
@@ -125,7 +125,7 @@ def inside(mutate):
 
 
 MUTATIONS = (damaged, inside(damaged), damaged, inside(damaged), foreign,
-             inside(foreign), nested, huge, fuzz.no_file)  # fmt: skip
+             inside(foreign), nested, huge, fuzz.no_file)
 
 
 # ---- One trial ----

@@ -98,5 +98,5 @@ def _push(device, function, name):
     check_call(_LIB.MXEnginePushSyncND(
         callback, None, None, ctypes.byref(context), None, 0, None, 0, None, 0,
         name.encode(),
-    ))  # fmt: skip
+    ))
     return callback

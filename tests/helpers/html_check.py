@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 #: Attributes by which an element loads something while the page is shown.
 LOADING = {"object": "data", "link": "href", **dict.fromkeys(
     ("script", "img", "iframe", "source", "video", "audio", "embed"), "src",
-)}  # fmt: skip
+)}
 #: Relations of a <link> that only point somewhere.
 POINTING = {"author", "canonical", "index", "license", "next", "prev", "search"}
 OUTSIDE_CSS = re.compile(r"""(?:url\(|@import)\s*['"]?\s*((?:https?:)?//[^'")\s]+)""")

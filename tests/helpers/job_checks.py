@@ -82,10 +82,10 @@ def no_guard():
 def claims():
     """Claims on ports by this process."""
     mine = {os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")
-            if os.path.islink(f"/proc/self/fd/{fd}")}  # fmt: skip
+            if os.path.islink(f"/proc/self/fd/{fd}")}
     lines = Path("/proc/net/unix").read_text().splitlines()
     return [x for x in lines if "@pslaunch:" in x
-            and f"socket:[{x.split()[6]}]" in mine]  # fmt: skip
+            and f"socket:[{x.split()[6]}]" in mine]
 
 
 def free_port():

@@ -21,7 +21,7 @@ def taking(module, *names):
         f for f in vars(module).values()
         if inspect.isfunction(f) and f.__module__ == module.__name__
         and (*inspect.signature(f).parameters,) == names
-    ]  # fmt: skip
+    ]
 
 
 def chapters():

@@ -137,7 +137,7 @@ class Library:
             "nvmlDeviceGetP2PStatus": of(INT, HANDLE, HANDLE, ENUM, to(ENUM))(
                 lambda one, other, what, target: put(
                     {0: here.peers, 2: here.nvlink}[what], target)),
-        }  # fmt: skip
+        }
 
 
 def no_library(name):

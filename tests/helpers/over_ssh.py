@@ -48,9 +48,9 @@ def left(cluster):
     long is a setting of the host's.
     """
     found = [(host.name, command_line(pid)) for host in (cluster.head, *cluster.hosts)
-             for pid in host.processes()]  # fmt: skip
+             for pid in host.processes()]
     return [(name, line) for name, line in found
-            if not line.startswith("sshd:")]  # fmt: skip
+            if not line.startswith("sshd:")]
 
 
 @pytest.fixture(autouse=True)
@@ -65,4 +65,4 @@ def start(cluster, *argv, **options):
     return cluster.head.popen(
         command(cluster, *argv, **options), stdout=subprocess.PIPE, text=True,
         stderr=subprocess.PIPE, start_new_session=True, env=dict(os.environ),
-    )  # fmt: skip
+    )

@@ -33,7 +33,7 @@ NAMED = {
     "sixteen": "16", "twenty": "20", "thirty": "30", "fifty": "50", "third": "3",
     "quarter": "4", "fifth": "5", "sixth": "6", "eighth": "8", "ninth": "9",
     "tenth": "10", "thirds": "3", "quarters": "4",
-}  # fmt: skip
+}
 #: What is no sentence of the main path: blocks of code, comments, what is folded.
 CUT = [
     re.compile(r"(?ms)^(```|~~~)(?!\{figure).*?^\1\s*$"),

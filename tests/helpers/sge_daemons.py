@@ -14,7 +14,7 @@ LIBRARY = Path("/usr/lib/gridengine")
 SHARE = Path("/usr/share/gridengine")
 NEEDED = {LIBRARY / "sge_qmaster": "gridengine-master",
           LIBRARY / "sge_execd": "gridengine-exec",
-          LIBRARY / "qsub": "gridengine-client"}  # fmt: skip
+          LIBRARY / "qsub": "gridengine-client"}
 BOOTSTRAP = """\
 admin_user none
 default_domain none
@@ -74,10 +74,10 @@ def running(cluster, slots=3):
     (folder / "configuration").write_text(changed(
         (SHARE / "default-configuration").read_text(), min_uid=0, min_gid=0,
         execd_spool_dir=cluster.head.private, load_report_time="00:00:01",
-        mailer="none"))  # fmt: skip
+        mailer="none"))
     env = {"PATH": f"{os.environ['PATH']}:/usr/sbin", "SGE_ROOT": str(folder),
            "SGE_CELL": "default", "SGE_ND": "1", "SGE_QMASTER_PORT": "6444",
-           "SGE_EXECD_PORT": "6445"}  # fmt: skip
+           "SGE_EXECD_PORT": "6445"}
     def tell(*command):
         told = cluster.head.run([str(word) for word in command], env=env, timeout=30)
         assert told.returncode == 0, (command, told.stdout, told.stderr)
@@ -89,7 +89,7 @@ def running(cluster, slots=3):
             "configuration": folder / "configuration", "managers": "root",
             "complexes": SHARE / "util/resources/centry",
             "usersets": SHARE / "util/resources/usersets",
-        }.items():  # fmt: skip
+        }.items():
             tell(LIBRARY / "spooldefaults", kind, what)
         start(cluster.head, LIBRARY / "sge_qmaster")
         wait_for(lambda: cluster.head.run(["qconf", "-sh"], env=env).returncode == 0)
@@ -110,7 +110,7 @@ def _configure(cluster, folder, env, tell, slots):
         tell("qconf", "-Ae", folder / "host")
     (folder / "scheduler").write_text(changed(
         tell("qconf", "-ssconf"), schedule_interval="0:0:1", flush_submit_sec=1,
-        flush_finish_sec=1))  # fmt: skip
+        flush_finish_sec=1))
     tell("qconf", "-Msconf", folder / "scheduler")
     names = " ".join(host.name for host in cluster.hosts)
     values = {"hostlist": names, "slots": slots, "pe_list": "NONE",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from daemons import starting
 
 NEEDED = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd",
-          "srun": "slurm-client"}  # fmt: skip
+          "srun": "slurm-client"}
 PLACES = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 #: Sizes are overridden: a host of the box says that it has all processors.
 CONFIGURATION = """\
@@ -41,7 +41,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 def why_not():
     """None, or why Slurm can't be brought up here."""
     missing = [package for command, package in NEEDED.items()
-               if not shutil.which(command, path=PLACES)]  # fmt: skip
+               if not shutil.which(command, path=PLACES)]
     if missing:
         return f"Slurm needs Debian's {', '.join(missing)}"
     return "Slurm's daemons need root" if os.geteuid() else None
@@ -57,10 +57,10 @@ def running(cluster, slots=3):
     (folder / "munge.key").write_bytes(os.urandom(128))
     (folder / "munge.key").chmod(0o600)
     nodes = [f"NodeName={host.name} NodeAddr={host.address} CPUs={slots} State=UNKNOWN"
-             for host in cluster.hosts]  # fmt: skip
+             for host in cluster.hosts]
     (folder / "slurm.conf").write_text(CONFIGURATION.format(
         head=cluster.head.address, folder=folder, private=cluster.head.private,
-        nodes="\n".join(nodes)))  # fmt: skip
+        nodes="\n".join(nodes)))
     env = {**os.environ, "PATH": PLACES, "SLURM_CONF": str(folder / "slurm.conf")}
     with starting(folder, env) as start:
         for host in (cluster.head, *cluster.hosts):
@@ -84,7 +84,7 @@ def _wait_until_idle(cluster, env, folder):
         time.sleep(0.1)
     logs = [f"{log.name}: {log.read_text()[-600:]}" for log in folder.glob("*.log")]
     raise AssertionError(f"Slurm is not up: {told.stdout}{told.stderr}\n"
-                         + "\n".join(logs))  # fmt: skip
+                         + "\n".join(logs))
 
 
 def jobs(cluster, env):

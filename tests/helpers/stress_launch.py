@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from job_checks import (
     JOBS, MARK, PYTHON, alive, claims, command, nodes_of, sleeping, wait_for,
-)  # fmt: skip
+)
 
 import pslaunch as launch
 from pslaunch import processes
@@ -50,13 +50,13 @@ def one_job(resend):
     env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": 1000} if resend else {}
     clock = time.monotonic()
     job = launch.call_job(small, 3.0, num_servers=random.choice([1, 2]), env=env,
-                          deadline=SECONDS, check=False)  # fmt: skip
+                          deadline=SECONDS, check=False)
     sums = [found.tolist() for found in job.results or []]
     return {
         "right": sums == [[15.0] * 10] * 2, "cause": job.cause, "notes": job.notes,
         "sums": sums,
         "attempts": job.attempts, "seconds": time.monotonic() - clock,
-    }  # fmt: skip
+    }
 
 
 #: A launcher that has less patience with processes that were stopped.
@@ -70,12 +70,12 @@ sys.exit(__main__.main())
 HIDES = "setsid env -i sleep {} & exec {} {} dist_sync 200"
 NODES = [("scheduler", 0), ("server", 0), ("worker", 0), ("worker", 1)]
 CUTS = [(victim, signum, None) for victim in (*NODES, ("watchdog", 0))
-        for signum in (signal.SIGKILL, signal.SIGSTOP)]  # fmt: skip
+        for signum in (signal.SIGKILL, signal.SIGSTOP)]
 CUTS += [(("launcher", 0), signal.SIGKILL, None),
          (("launcher", 0), signal.SIGSTOP, signal.SIGCONT),
          (("launcher", 0), signal.SIGSTOP, signal.SIGKILL),
          (("watchdog", 0), signal.SIGKILL, signal.SIGKILL),
-         (("watchdog", 0), signal.SIGSTOP, signal.SIGKILL)]  # fmt: skip
+         (("watchdog", 0), signal.SIGSTOP, signal.SIGKILL)]
 
 
 def expected(victim, signum, then):
@@ -87,7 +87,7 @@ def expected(victim, signum, then):
         return ({-9}, "") if killed else ({0}, "ended well")
     if victim[0] == "watchdog":
         return ({137}, "the job failed: the watchdog was ended by SIGKILL") if killed \
-            else ({0}, "was stopped, and goes on")  # fmt: skip
+            else ({0}, "was stopped, and goes on")
     why = "was ended by SIGKILL" if killed else "was stopped for 4 s"
     return {137 if killed else 147}, f"the job failed: {name} {why}"
 
@@ -98,7 +98,7 @@ def one_cut(chance, mark, hidden, folder):
     """
     victim, signum, then = chance.choice(CUTS)
     at_work, delay, later = (chance.random() < 0.6, chance.uniform(0, 2),
-                             chance.uniform(0.5, 3))  # fmt: skip
+                             chance.uniform(0.5, 3))
     work = HIDES.format(hidden, PYTHON, JOBS / "steps.py")
     words = [PYTHON, "-c", LAUNCHER, "-n", "2", "-s", "1", "--deadline", str(SECONDS)]
     with open(folder / "out", "w") as out, open(folder / "err", "w") as err:
@@ -134,7 +134,7 @@ def one_cut(chance, mark, hidden, folder):
         and (seconds < BOUND or not node_killed),
         "what": [*victim, signum.name, then and then.name, at_work, round(delay, 2)],
         "cause": text, "code": code, "notes": [], "attempts": 1, "seconds": seconds,
-    }  # fmt: skip
+    }
 
 
 def sockets():
@@ -151,7 +151,7 @@ def left_behind(mark, temporary, before):
         "processes": alive(mark), "claims": claims(),
         "files": [path.name for path in Path(temporary).iterdir()],
         "nodes' files": sorted(sockets() - before),
-    }  # fmt: skip
+    }
 
 
 def main():
@@ -160,9 +160,9 @@ def main():
     flags.add_argument("count", type=int)
     flags.add_argument("--resend", action="store_true")
     flags.add_argument("--limit", type=float, default=1e9, metavar="SECONDS",
-                       help="begin no more after this time")  # fmt: skip
+                       help="begin no more after this time")
     flags.add_argument("--seed", type=int, default=random.randrange(10**6),
-                       help="of the cuts: who, how and when")  # fmt: skip
+                       help="of the cuts: who, how and when")
     args = flags.parse_args()
     chance = random.Random(args.seed)
     mark, end = uuid4().hex, time.monotonic() + args.limit
@@ -173,7 +173,7 @@ def main():
         while len(found) < args.count and time.monotonic() < end:
             hidden = f"{10**6 + os.getpid()}.{len(found)}"
             found.append(one_job(args.resend) if args.what == "jobs" else
-                         one_cut(chance, mark, hidden, Path(logs)))  # fmt: skip
+                         one_cut(chance, mark, hidden, Path(logs)))
             now = left_behind(mark, own, before)
             if any(now.values()):
                 left.append(now)
@@ -187,7 +187,7 @@ def main():
         "longest": round(max(one["seconds"] for one in found), 2),
         "wrong": [one for one in found if not one["right"]], "left behind": left,
         "notes": [note for one in found for note in one["notes"]],
-    }))  # fmt: skip
+    }))
     return int(right < len(found) or bool(left))
 
 

@@ -29,7 +29,7 @@ LONGER = 6.0
 #: Between the fault and the end of all others: a killed process is seen at once, one
 #: that is silent by the deadline; joining is a connection, then a barrier.
 BOUND = {"kill": 1.5, "stop": DEADLINE + 1.5, "slow": DEADLINE + 1.5,
-         "token": 2 * DEADLINE + 1.5, "stranger": 1.5}  # fmt: skip
+         "token": 2 * DEADLINE + 1.5, "stranger": 1.5}
 WORK = """
 import json, signal, sys, time
 import d2l_ext, numpy
@@ -54,9 +54,9 @@ class Strangers:
     def __init__(self, places, chance):
         self.told, self.over = [], False
         self.words = [chance.choice([b"", b"GET / HTTP/1.0\r\n\r\n", bytes(100), None])
-                      for _ in places]  # fmt: skip
+                      for _ in places]
         self.threads = [threading.Thread(target=self.visit, args=pair)
-                        for pair in zip(places, self.words)]  # fmt: skip
+                        for pair in zip(places, self.words)]
         for thread in self.threads:
             thread.start()
 
@@ -89,7 +89,7 @@ def trial(fault, chance, shared=(False, True)):
     deadline = LONGER if strangers else DEADLINE
     ranks = [subprocess.Popen([sys.executable, "-c", WORK, json.dumps(
         [rank, places, tokens[rank], shared, deadline])], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True) for rank in range(n)]  # fmt: skip
+        stderr=subprocess.PIPE, text=True) for rank in range(n)]
     try:
         begun = [rank.stdout.readline() for rank in ranks] == ["joins\n"] * n
         clock = time.monotonic()
@@ -110,20 +110,20 @@ def trial(fault, chance, shared=(False, True)):
     errors = [(err.splitlines() or [""])[-1] for _, err in ends.values()]
     clear = all(f"ring.RingError: rank {i}: " in line for i, line in zip(ends, errors))
     named = fault not in ("kill", "stranger") or all(
-        f"rank {victim} has left the ring" in line for line in errors)  # fmt: skip
+        f"rank {victim} has left the ring" in line for line in errors)
     # Whoever said anything more has begun with a wrong token, or has a wrong sum.
     silent = not any(out for out, _ in ends.values())
     # A challenge, and that the answer to it was wrong.
     apart = all(b"#WELCOME#" not in told and len(told) <= 120
-                for told in (strangers.told if strangers else ()))  # fmt: skip
+                for told in (strangers.told if strangers else ()))
     left = sorted({path.name for path in Path("/dev/shm").iterdir()} -
-                  {path.name for path in before})  # fmt: skip
+                  {path.name for path in before})
     facts = {"begun": begun, "clear": clear, "named": named, "silent": silent,
              "apart": apart, "in time": seconds < BOUND[fault],
-             "no memory left": not left}  # fmt: skip
+             "no memory left": not left}
     return {"fault": fault, "n": n, "shared": shared, "victim": victim,
             "seconds": round(seconds, 2), "right": all(facts.values()), **facts,
-            "errors": errors}  # fmt: skip
+            "errors": errors}
 
 
 def main():
@@ -138,11 +138,11 @@ def main():
         wait_for(lambda: not alive(mark), 5)
     right = sum(one["right"] for one in found)
     longest = {fault: max([one["seconds"] for one in found if one["fault"] == fault],
-                          default=None) for fault in faults}  # fmt: skip
+                          default=None) for fault in faults}
     print(json.dumps({
         "seed": args.seed, "done": len(found), "right": right, "longest": longest,
         "wrong": [one for one in found if not one["right"]],
-    }))  # fmt: skip
+    }))
     return int(right < len(found))
 
 

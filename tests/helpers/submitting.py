@@ -26,27 +26,27 @@ class Submitting:
     def processes(self):
         """Of all hosts: daemons too."""
         return [pid for host in (self.cluster.head, *self.cluster.hosts)
-                for pid in host.processes()]  # fmt: skip
+                for pid in host.processes()]
 
     def words(self, *flags):
         return [sys.executable, "-m", "pslaunch", "--launcher", self.name,
-                "--deadline", "60", *self.flags, *flags]  # fmt: skip
+                "--deadline", "60", *self.flags, *flags]
 
     def run(self, *flags):
         """Run a job on the head, to its end."""
         return self.cluster.head.run(self.words(*flags), env=self.env, cwd=ROOT,
-                                     timeout=90)  # fmt: skip
+                                     timeout=90)
 
     def popen(self, *flags):
         """Start a launcher on the head."""
         return self.cluster.head.popen(
             self.words(*flags), env=self.env, cwd=ROOT, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)  # fmt: skip
+            stderr=subprocess.STDOUT, text=True)
 
     def kill(self):
         """Kill the launcher itself, not what entered the head."""
         (pid,) = (pid for pid in self.cluster.head.processes() if command(pid)
-                  .startswith(f"{sys.executable} -m pslaunch --l"))  # fmt: skip
+                  .startswith(f"{sys.executable} -m pslaunch --l"))
         os.kill(pid, signal.SIGKILL)
 
     def start(self, workers=2):
@@ -75,4 +75,4 @@ def no_mpi():
     """Why the launcher mpi cannot be tested here; None if it can."""
     found = mpi.implementation()
     return None if found == mpi.OPEN_MPI else (
-        f"mpi needs Debian's openmpi-bin; mpirun here: {found}")  # fmt: skip
+        f"mpi needs Debian's openmpi-bin; mpirun here: {found}")

@@ -9,7 +9,7 @@ from d2l_ext.clusters import checkpoint
 
 TRAIN = [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples",
          "321", "--batch-size", "32", "--num-epochs", "2", "--kv-store",
-         "dist_sync"]  # fmt: skip
+         "dist_sync"]
 _LOCAL = []
 
 

@@ -22,7 +22,7 @@ from d2l_ext.kvstore.compression import (
     packed_size,
     quantize,
     unpack,
-)  # fmt: skip
+)
 
 random_cases = settings(max_examples=60)
 codes = st.lists(st.sampled_from([ZERO, MINUS, PLUS]), max_size=70).map(
@@ -144,7 +144,7 @@ def push_and_pull(kv, gradients, threshold):
     kv.pull("tiny", out=(tiny := mx.nd.ones(1)))
     return {"sums": numpy.array(sums), "message": theirs.holds(message),
             "residual": theirs.holds(sender.residual), "complaint": complaint,
-            "tiny": float(tiny.asscalar())}  # fmt: skip
+            "tiny": float(tiny.asscalar())}
 
 
 @pytest.fixture(scope="module")
@@ -273,7 +273,7 @@ def test_over_time_nothing_is_lost(eighths, threshold):
 @pytest.mark.parametrize("gradients, messages", [
     ([0.25] * 6, [0, 0.5, 0, 0.5, 0, 0.5]),  # when enough has gathered
     ([2, 0, 0, 0, 0], [0.5, 0.5, 0.5, 0.5, 0]),  # by one threshold at most
-])  # fmt: skip
+])
 def test_an_element_moves_by_a_threshold_or_not_at_all(gradients, messages):
     sender = Sender(0.5)
     sent = [float(decompress(sender.compress(array(g)), (1,))) for g in gradients]
@@ -304,7 +304,7 @@ def test_a_threshold_that_is_not_positive_is_refused(threshold):
     (numpy.zeros(3, dtype="float16"), "float16"),
     ([0.0], "list"),
     (nd.zeros(3), "NDArray"),
-])  # fmt: skip
+])
 def test_anything_but_a_float32_numpy_array_is_refused(gradient, kind):
     with pytest.raises(TypeError, match=f"takes a float32 NumPy array, not .*{kind}"):
         Sender().compress(gradient)

@@ -173,7 +173,7 @@ def count_to(kv, times):
 
 def test_asynchronous_updates_are_all_counted_and_each_has_its_number():
     results = launch.call(count_to, 1000, num_workers=4, kv_type="dist_async",
-                          deadline=DEADLINE)  # fmt: skip
+                          deadline=DEADLINE)
     assert [total for total, _ in results] == [[4000.0] * 5] * 4
     behind = staleness([numbers for _, numbers in results])
     assert sum(map(len, behind)) == 4 * 99

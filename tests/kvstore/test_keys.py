@@ -99,7 +99,7 @@ def init_all(kv, sizes):
 def test_a_real_job_stores_arrays_where_the_rule_says():
     sizes = [7, 99, 100, 101, 102, 3, 1000]
     job = launch.call_job(init_all, sizes, num_workers=1, num_servers=3, verbose=2,
-                          env_worker={VARIABLE: 100})  # fmt: skip
+                          env_worker={VARIABLE: 100})
     log = ps_log.messages(job.output("worker", 0))
     pushes = [m for m in log if m.kind == "push" and m.sent]
     first = min(m.timestamp for m in pushes)
@@ -123,7 +123,7 @@ def calls_of_a_step(kv, on_store):
     block = net(devices)
     with record(kv) as calls:
         trainer = gluon.Trainer(block.collect_params(), "sgd", kvstore=kv,
-                                update_on_kvstore=on_store)  # fmt: skip
+                                update_on_kvstore=on_store)
         with autograd.record():
             losses = [block(np.ones((1, 2), ctx=d)).sum() for d in devices]
         for loss in losses:
@@ -139,7 +139,7 @@ def test_a_trainer_broadcasts_once_and_then_pushes_and_pulls_each_key(kind, on_s
     calls = calls_of_a_step(mx.kv.create(kind), on_store)
     assert calls[:on_store] == ["set_optimizer"] * on_store
     assert calls[on_store:] == ["broadcast 0", "broadcast 1", "pushpull 0",
-                                "pushpull 1"]  # fmt: skip
+                                "pushpull 1"]
 
 
 def test_the_recorded_calls_reach_the_store():

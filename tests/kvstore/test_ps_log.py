@@ -49,7 +49,7 @@ def test_nodes_have_the_numbers_that_the_scheduler_gave_them():
     assert set(ends(of_kind("scheduler-0", "add_node"))) == {
         (8, 1), (9, 1), (11, 1),
         (1, 8), (1, 9), (1, 11),
-    }  # fmt: skip
+    }
     assert sorted(ends(of_kind("worker-1", "add_node"))) == [(1, 11), (11, 1)]
 
 
@@ -121,7 +121,7 @@ def test_an_empty_log_has_no_messages():
 def test_ids_tell_role_and_rank():
     assert [role(i) for i in (1, 8, 9, 10, 11)] == [
         "scheduler", "server", "worker", "server", "worker",
-    ]  # fmt: skip
+    ]
     assert [rank(i) for i in (8, 10, 12)] == [rank(i) for i in (9, 11, 13)] == [0, 1, 2]
 
 

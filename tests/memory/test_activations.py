@@ -67,7 +67,7 @@ def test_activations_are_what_stays_after_forward():
     ran = subprocess.run(
         [sys.executable, "-c", STAYS], cwd=Path(__file__).parent, env=env,
         capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    )
     layer = 64 * 16 * 4
     assert ran.stdout == f"{[layer] * 5} {5 * layer}\n"
 
@@ -110,7 +110,7 @@ def test_recomputation_runs_each_layer_twice_and_waits_for_every_part_but_the_la
 def test_what_is_recomputed_draws_the_same_dropout():
     """The loss is linear in each layer, so weight times gradient adds up to it."""
     layers = [nn.Dense(8, use_bias=False, in_units=8), nn.Dropout(0.5),
-              nn.Dense(8, use_bias=False, in_units=8)]  # fmt: skip
+              nn.Dense(8, use_bias=False, in_units=8)]
     for layer in layers:
         layer.initialize(mx.init.Constant(1), ctx=try_all_devices(1))
     X, parts = random(4, 8), activations.segments(layers, 1)

@@ -60,9 +60,9 @@ def plain(devices, optimizer, dtype, steps=6):
     name, options = OPTIMIZERS[optimizer]
     layers = network(UNEVEN, dtype)
     updaters = [mx.optimizer.get_updater(mx.optimizer.create(name, **options))
-                for _ in devices]  # fmt: skip
+                for _ in devices]
     replicas = [[np.array(p, dtype=dtype, ctx=d) for _, ps in layers for p in ps]
-                for d in devices]  # fmt: skip
+                for d in devices]
     X, y = minibatch(UNEVEN, dtype=dtype)
     for params in replicas:
         for p in params:
@@ -92,7 +92,7 @@ UNEVEN = (13, 37, 11, 29, 5)  # layers of 518, 418, 348 and 150 parameters
 #: other, so each k meets one optimizer, and an odd one Adam.
 @pytest.mark.parametrize("k, optimizer", [
     (1, "adam"), (2, "adam"), (2, "momentum"), (3, "adam"), (4, "sgd"), (7, "momentum"),
-])  # fmt: skip
+])
 def test_every_stage_trains_as_plain_data_parallelism(k, optimizer):
     """Bit by bit where the ring adds; the star's order of adding differs from it."""
     devices = try_all_devices(k)
@@ -122,7 +122,7 @@ def test_what_is_held_and_sent_is_the_formula(shard):
     for found, expected in zip(memory.held.values(), held):
         assert expected <= found <= 1.05 * expected
     of_one = {"none": 16, "states": 8 + 8 / 4, "gradients": 4 + 12 / 4,
-              "parameters": 16 / 4}[shard]  # fmt: skip
+              "parameters": 16 / 4}[shard]
     assert held == [of_one * sum(shards.sizes)] * k
     times = 3 if shard == "parameters" else 2
     assert moved.sent == [times * 3 / 4 * 4 * sum(shards.sizes)] * k
@@ -147,7 +147,7 @@ def test_half_precision_keeps_a_whole_precision_copy_among_the_states(shard):
     state = state_bytes("adam", options, "float16")
     held = bytes_held([1024], 4, shard, itemsize=2, state=state)
     of_one = {"none": 16, "states": 4 + 12 / 4, "gradients": 2 + 14 / 4,
-              "parameters": 16 / 4}  # fmt: skip
+              "parameters": 16 / 4}
     assert (state, held) == (12, [1024 * of_one[shard]] * 4)
     found = []
     for k in (1, 4):
@@ -216,7 +216,7 @@ def test_what_does_not_fit_the_limit_is_refused_before_it_is_made():
     ({"optimizer": "lamb"}, "unknown optimizer 'lamb'"),
     ({"layers": network((2, 1, 1))}, "layer 1 has 2 parameters, which 3 devices"),
     ({"layers": network((4, 4)) + network((4, 4), "float64")}, "cast them"),
-])  # fmt: skip
+])
 def test_what_cannot_be_shared_is_refused(what, message):
     given = {"layers": network((4, 4)), **what}
     with pytest.raises(ValueError, match=message):
@@ -247,7 +247,7 @@ def test_states_are_what_an_optimizer_of_mxnet_holds(optimizer, half_precision):
     device = try_all_devices(1)[0]
     settings = {"momentum": {"momentum": 0.9}}.get(optimizer, {})
     made = mx.optimizer.create("adam" if optimizer == "adam" else "sgd",
-                               multi_precision=True, **settings)  # fmt: skip
+                               multi_precision=True, **settings)
     update, dtype = mx.optimizer.get_updater(made), "float16"
     dtype = dtype if half_precision else "float32"
     with storage.record([device]) as memory:

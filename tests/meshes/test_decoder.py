@@ -68,7 +68,7 @@ def test_adams_states_are_shared_and_change_nothing():
 
 
 @pytest.mark.parametrize("order", [("pipeline", "data", "tensor"),
-                                   ("tensor", "pipeline", "data")])  # fmt: skip
+                                   ("tensor", "pipeline", "data")])
 @pytest.mark.parametrize("lengths", [(2, 2, 2), (1, 4, 2), (3, 2, 1), (8, 1, 1)])
 def test_each_axis_sends_the_bytes_of_its_formula(lengths, order):
     sizes = dict(zip(order, lengths))

@@ -143,7 +143,7 @@ def test_processes_over_sockets_send_what_the_formula_says():
     here = [["127.0.0.1"] * 2] * 4
     found = trials.run(2, 2, here, 4000, 1, [subprocess.Popen] * 4)
     assert {way: row["sums"] for way, row in found.items()} == {
-        "flat": [10.0], "hierarchy": [10.0]}  # fmt: skip
+        "flat": [10.0], "hierarchy": [10.0]}
     assert found["flat"]["sent"] == [{"flat": 24000, "inside": 0, "between": 0}] * 4
     ours = {"flat": 0, "inside": 16000, "between": 8000}
     assert found["hierarchy"]["sent"] == [ours] * 4

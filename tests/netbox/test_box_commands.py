@@ -34,7 +34,7 @@ def written(tmp_path, monkeypatch):
             (tmp_path / one.name).mkdir()
         keys.write(tmp_path, hosts, "ann", port, strict)
         return {path.relative_to(tmp_path).as_posix(): path.read_text()
-                for path in tmp_path.rglob("*") if path.is_file()}  # fmt: skip
+                for path in tmp_path.rglob("*") if path.is_file()}
 
     return write
 
@@ -43,17 +43,17 @@ def test_each_host_has_its_files_and_all_share_the_others(written):
     files = written(22, strict=True)
     assert sorted(files) == ["etc_hosts", "h1/authorized_keys", "h1/sshd_config",
                              "head/authorized_keys", "head/sshd_config", "known_hosts",
-                             "ssh_config"]  # fmt: skip
+                             "ssh_config"]
     assert files["h1/authorized_keys"] == "key-of ann@box c\n"
     assert files["etc_hosts"] == ("127.0.0.1 localhost\n10.77.0.1 head\n"
-                                  "10.77.0.11 h1\n")  # fmt: skip
+                                  "10.77.0.11 h1\n")
 
 
 @pytest.mark.parametrize("port, strict, second, known, listens", [
     (22, True, False, "h1,10.77.0.11", ["10.77.0.11"]),
     (22, True, True, "h1,10.77.0.11,10.78.0.11", ["10.77.0.11", "10.78.0.11"]),
     (2222, False, False, "[h1]:2222,[10.77.0.11]:2222", ["10.77.0.11"]),
-])  # fmt: skip
+])
 def test_a_host_is_known_and_listens_by_all_its_addresses_at_the_boxs_port(
     written, port, strict, second, known, listens
 ):
@@ -64,7 +64,7 @@ def test_a_host_is_known_and_listens_by_all_its_addresses_at_the_boxs_port(
     begins = [f"Port {port}", *(f"ListenAddress {address}" for address in listens)]
     assert sshd[: len(begins)] == begins
     assert {f"HostKey {keys.OWN}/ssh_host_key", "AllowUsers ann",
-            f"StrictModes {'yes' if strict else 'no'}"} <= set(sshd)  # fmt: skip
+            f"StrictModes {'yes' if strict else 'no'}"} <= set(sshd)
     assert f"    User ann\n    Port {port}\n" in files["ssh_config"]
 
 
@@ -73,7 +73,7 @@ def test_a_host_is_known_and_listens_by_all_its_addresses_at_the_boxs_port(
 STATE = {"holder": 4000, "user": [1000, 1001], "switch": 4001, "hosts_file": "/b/hosts",
          "hosts": {"head": [4010, "10.77.0.1", None],
                    "h1": [4011, "10.77.0.11", "10.78.0.11"],
-                   "h2": [4012, "10.77.0.12", "10.78.0.12"]}}  # fmt: skip
+                   "h2": [4012, "10.77.0.12", "10.78.0.12"]}}
 
 
 @pytest.fixture
@@ -102,9 +102,9 @@ def test_the_flags_of_a_box_and_of_a_shape():
     flags = {"do": "up", "hosts": 3, "second_interface": False}
     assert vars(read(["up"])) == flags
     assert vars(read(["hold", "--hosts", "5", "--second-interface"])) == {
-        "do": "hold", "hosts": 5, "second_interface": True}  # fmt: skip
+        "do": "hold", "hosts": 5, "second_interface": True}
     undone = {"do": "shape", "host": "h2", "rate": None, "delay": None, "loss": 0.0,
-              "interface": "eth0"}  # fmt: skip
+              "interface": "eth0"}
     assert vars(read(["shape", "h2"])) == undone
     words = "shape h2 --rate 1mbit --delay 20ms --loss 0.05 --interface eth1"
     shaped = {"rate": "1mbit", "delay": "20ms", "loss": 0.05, "interface": "eth1"}
@@ -118,7 +118,7 @@ def test_show_names_hosts_their_addresses_and_the_hosts_file(box, capsys):
     assert command_line.main(["show"]) == 0
     assert capsys.readouterr().out == ("head  10.77.0.1\nh1    10.77.0.11 10.78.0.11\n"
                                        "h2    10.77.0.12 10.78.0.12\n"
-                                       "hosts file: /b/hosts\n")  # fmt: skip
+                                       "hosts file: /b/hosts\n")
 
 
 @pytest.mark.parametrize("words", [["echo", "-n", "a b"], ["--", "echo", "-n", "a b"]])
@@ -150,7 +150,7 @@ def test_a_shape_is_for_one_host_and_the_others_drop_what_it_sends(box, monkeypa
     ((switch, machine, others, *values),) = asked
     assert [(m.name, m.pid, m.user) for m in (switch, machine, *others)] == [
         ("switch", 4001, True), ("h1", 4011, True), ("head", 4010, True),
-        ("h2", 4012, True)]  # fmt: skip
+        ("h2", 4012, True)]
     assert values == [1, "1mbit", "20ms", 0.05]
 
 
@@ -177,11 +177,11 @@ def refused(capsys, *words):
 
 def test_what_cannot_be_done_is_refused_in_one_line(box, tmp_path, monkeypatch, capsys):
     assert refused(capsys, "run", "h3", "ls") == (
-        "box: no host 'h3': there is head, h1, h2\n")  # fmt: skip
+        "box: no host 'h3': there is head, h1, h2\n")
     assert refused(capsys, "run", "h1") == (
-        "box: which command? Give it after the host\n")  # fmt: skip
+        "box: which command? Give it after the host\n")
     assert refused(capsys, "up") == (
-        "box: there is a box already: `show` shows it, `down` ends it\n")  # fmt: skip
+        "box: there is a box already: `show` shows it, `down` ends it\n")
     (tmp_path / command_line.STATE).unlink()
     nothing = "box: there is no box: start one with `python -m netbox up`\n"
     for words in (["show"], ["run", "h1", "ls"], ["shell"], ["shape", "h1"], ["down"]):
@@ -214,7 +214,7 @@ def test_up_leaves_a_holder_behind_and_shows_the_box_once_it_is_ready(
     monkeypatch.setattr(command_line.subprocess, "Popen", popen)
     assert command_line.main(["up", "--hosts", "2", "--second-interface"]) == code
     assert started[0].words[1:] == ["-m", "netbox", "hold", "--hosts", "2",
-                                    "--second-interface"]  # fmt: skip
+                                    "--second-interface"]
     assert started[0].options["start_new_session"]
     assert ("hosts file: /b/hosts" in capsys.readouterr().out) is shown
 
@@ -239,7 +239,7 @@ class PlayedCluster:
         disk.mkdir()
         return SimpleNamespace(
             name=name, address=f"10.77.0.{place}", disk=disk, private="/b/private",
-            processes=list)  # fmt: skip
+            processes=list)
 
     def __enter__(self):
         return self
@@ -258,7 +258,7 @@ def test_a_launched_job_is_told_by_process_file_and_host(tmp_path, monkeypatch):
         cluster.hosts[1].processes = lambda: [7, 8]
         return subprocess.CompletedProcess(
             command, 3, "worker-0    | a | b\nserver-0    | in /b/private/job\n"
-            "worker-0    | c\n", "job: /b/private/work\n")  # fmt: skip
+            "worker-0    | c\n", "job: /b/private/work\n")
 
     cluster = PlayedCluster(tmp_path, 2, {"run": run})
     monkeypatch.setattr(jobs, "Cluster", lambda hosts: cluster)
@@ -273,7 +273,7 @@ def test_a_launched_job_is_told_by_process_file_and_host(tmp_path, monkeypatch):
     ((command, options),) = ran
     assert command[:2] == ["sh", "-c"] and command[3:] == [
         "/b/private/work", sys.executable, "-m", "pslaunch", "--deadline", "5",
-        "-n", "2", "--dir", "/b/private/job", sys.executable, "-m", "x"]  # fmt: skip
+        "-n", "2", "--dir", "/b/private/job", sys.executable, "-m", "x"]
     assert options["timeout"] == 35
     work = tmp_path / "head" / "work"
     assert (work / "notes.txt").read_text() == "text"
@@ -284,7 +284,7 @@ def test_a_launched_job_is_told_by_process_file_and_host(tmp_path, monkeypatch):
 def test_files_of_a_job_are_as_those_of_cifar_10_with_labels_in_turn():
     files = jobs.cifar_files(images=12)
     assert sorted(files) == [f"cifar/data_batch_{i}.bin" for i in range(1, 6)] + [
-        "cifar/test_batch.bin"]  # fmt: skip
+        "cifar/test_batch.bin"]
     for content in files.values():
         assert len(content) == 12 * 3073
         assert list(content[::3073]) == [*range(10), 0, 1]
@@ -303,9 +303,9 @@ def test_ctrl_c_is_pressed_when_both_workers_work_and_roles_are_told_three_times
         for rank in (0, 1):
             (work / f"step-{rank}").touch()
         roles.update({"head": ["scheduler"], "h1": ["server", "worker"],
-                      "h2": ["worker"]})  # fmt: skip
+                      "h2": ["worker"]})
         return SimpleNamespace(pid=4000, poll=lambda: ended and 0, kill=lambda: None,
-                               wait=lambda: None)  # fmt: skip
+                               wait=lambda: None)
 
     def killpg(pid, signum):
         ended.append((pid, signum))
@@ -325,14 +325,14 @@ def test_ctrl_c_is_pressed_when_both_workers_work_and_roles_are_told_three_times
     launcher = ["-c", ctrl_c.STOCK] if stock else ["-m", "pslaunch"]
     assert started[0][3:] == [
         str(tmp_path / "work"), sys.executable, *launcher, "-H", "hosts", "--launcher",
-        "ssh", "-n", "2", "-s", "1", sys.executable, "worker.py"]  # fmt: skip
+        "ssh", "-n", "2", "-s", "1", sys.executable, "worker.py"]
 
 
 def test_the_role_of_a_python_process_is_read_from_its_variables():
     hold = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
     for variables, role in (({"DMLC_ROLE": "server"}, "server"), ({}, None)):
         with subprocess.Popen(hold, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              env={**os.environ, **variables}) as process:  # fmt: skip
+                              env={**os.environ, **variables}) as process:
             process.stdout.readline()
             assert ctrl_c._role(process.pid) == role
             process.stdin.close()

@@ -58,7 +58,7 @@ def hosts(tmp_path, monkeypatch, calls, switch):
     )
     cluster = SimpleNamespace(folder=tmp_path, second_interface=True, switch=switch,
                               inner_user=None, outer_user=(1000, 1001), port=22,
-                              sshd="/sshd")  # fmt: skip
+                              sshd="/sshd")
     cluster.hosts = [host.Host(cluster, "h1", 11), host.Host(cluster, "h2", 12)]
     cluster.head = host.Host(cluster, "head", 1)
     for one in (cluster.head, *cluster.hosts):
@@ -84,7 +84,7 @@ def test_a_host_that_is_switched_on_is_plugged_in_before_its_sshd_starts(hosts, 
     steps = [call for call in calls if " ip " not in call]
     assert steps == ["h1 waits", "h1 starts sshd"]
     cards = [re.search(r"eth\d address \S+", call)[0] for call in calls
-             if "type veth" in call]  # fmt: skip
+             if "type veth" in call]
     assert cards == ["eth0 address 02:00:00:00:00:0b", "eth1 address 02:00:00:00:01:0b"]
     assert calls.index("h1 ip link set eth1 up") < calls.index("h1 starts sshd")
     binds = [(str(what), where) for what, where in hosts[0].machine.binds]
@@ -112,7 +112,7 @@ def test_a_link_has_an_end_in_the_host_and_one_in_the_switch(switch, calls):
         "address 02:00:00:00:01:0b netns 4011"),
         "switch ip link set h1.1 master br1 up", "h1 ip link set lo up",
         "h1 ip link set eth1 gso_max_segs 1", "h1 ip addr add 10.78.0.11/24 dev eth1",
-        "h1 ip link set eth1 up"]  # fmt: skip
+        "h1 ip link set eth1 up"]
 
 
 def shaped(calls, switch, before="qdisc noqueue 0:", **how):
@@ -129,23 +129,23 @@ def shaped(calls, switch, before="qdisc noqueue 0:", **how):
 def test_a_rate_holds_at_both_ends_and_a_delay_at_the_hosts(switch, calls):
     tbf = "root handle 1: tbf rate 1mbit burst 64kb latency 200ms"
     ends = [f"{name} tc qdisc add dev {port} {tbf}"
-            for name, port in (("h1", "eth0"), ("switch", "h1.0"))]  # fmt: skip
+            for name, port in (("h1", "eth0"), ("switch", "h1.0"))]
     assert shaped(calls, switch, rate="1mbit") == ends
     assert shaped(calls, switch, rate="1mbit", delay="20ms") == [
-        *ends, "h1 tc qdisc add dev eth0 parent 1:1 netem delay 20ms"]  # fmt: skip
+        *ends, "h1 tc qdisc add dev eth0 parent 1:1 netem delay 20ms"]
     assert shaped(calls, switch, delay="20ms") == [
-        "h1 tc qdisc add dev eth0 root netem delay 20ms"]  # fmt: skip
+        "h1 tc qdisc add dev eth0 root netem delay 20ms"]
 
 
 def test_a_shape_that_is_there_is_taken_off_first(switch, calls):
     assert shaped(calls, switch, before="qdisc tbf 1:") == [
         "h1 tc qdisc del dev eth0 root", "switch tc qdisc del dev h1.0 root",
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("wrong", [
     {"rate": "fast"}, {"rate": "fast; reboot"}, {"delay": "20"}, {"loss": 1.0},
-    {"loss": 1.5}, {"loss": -0.1}])  # fmt: skip
+    {"loss": 1.5}, {"loss": -0.1}])
 def test_a_wrong_shape_is_refused_before_a_tool_is_called(wrong, switch, calls):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
         shaped(calls, switch, **wrong)
@@ -164,7 +164,7 @@ def program(monkeypatch, calls):
 
 def test_in_a_users_box_a_command_is_the_user_again_in_a_namespace_below_roots(
     program, calls
-):  # fmt: skip
+):
     inside.become("1000:1001")
     assert calls == [("unshare", 0x10000000), (1000, 0, 1001, 0)]
 
@@ -177,7 +177,7 @@ def test_in_a_users_box_the_user_is_root_of_a_machine(program, calls):
 
 def test_a_holder_tells_the_id_of_process_1_and_ends_it_and_the_folder_with_its_caller(
     program, calls, monkeypatch, capsys, tmp_path
-):  # fmt: skip
+):
     folder = tmp_path / "box"
     (folder / "h1" / "disk").mkdir(parents=True)
     text = json.dumps({"name": "switch", "user": None, "folder": str(folder)})
@@ -195,7 +195,7 @@ def test_a_holder_tells_the_id_of_process_1_and_ends_it_and_the_folder_with_its_
 
 
 @pytest.mark.parametrize("user, as_user, word", [
-    (None, (1, 2), "-"), (True, (1, 2), "1:2"), (True, None, "root")])  # fmt: skip
+    (None, (1, 2), "-"), (True, (1, 2), "1:2"), (True, None, "root")])
 def test_a_command_enters_a_machine_as_root_the_caller_or_a_user(user, as_user, word):
     words = Machine.of_pid("h1", 4011, user).command(["ls", "-l"], as_user)
     assert words[0] == sys.executable and os.path.basename(words[-6]) == "inside.py"

@@ -101,7 +101,7 @@ def test_four_lengths_take_less_than_a_fifth_more_memory_than_the_longest():
     )
     ran = subprocess.run([sys.executable, "-c", asked], cwd=Path(__file__).parent,
                          env=env, timeout=600, capture_output=True, text=True,
-                         check=True)  # fmt: skip
+                         check=True)
     # The first of each three makes the scratch space.
     for _, longest, shared in json.loads(ran.stdout):
         for alone, together in zip(longest, shared):
@@ -113,10 +113,10 @@ def test_rows_are_time_steps_and_columns_are_sequences():
     (batch,) = BucketIter(rows, [4], batch_size=3)
     assert batch.data[0].asnumpy().tolist() == [
         [1, 5, 8], [2, 6, 9], [3, 0, 0], [0, 0, 0],
-    ]  # fmt: skip
+    ]
     assert batch.label[0].asnumpy().tolist() == [
         [2, 6, 9], [3, 7, 10], [4, PAD, PAD], [PAD] * 3,
-    ]  # fmt: skip
+    ]
     assert (batch.bucket_key, batch.count, batch.pad) == (4, 7, 0)
     (described,) = batch.provide_data
     assert (described.name, described.shape, described.layout) == ("data", (4, 3), "TN")
@@ -178,7 +178,7 @@ def test_sentences_end_at_full_stops_and_lines():
     (lambda: BucketIter([[1, 2]], [], N), "shortest bucket must be .* from 1, not 0"),
     (lambda: BucketIter([[1, 2]], [0, 3], N), "bucket must be a whole number from 1"),
     (lambda: BucketIter([[1, 2]], LENGTHS, 0), "batch_size must be .* not 0"),
-])  # fmt: skip
+])
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
@@ -197,7 +197,7 @@ def test_mxnets_bucketing_module_ends_there_too(without_numpy_semantics):
     module = mx.mod.BucketingModule(
         generate, it.default_bucket_key, context=[try_all_devices(2)[0]],
         group2ctxs=placed(2),
-    )  # fmt: skip
+    )
     module.bind(it.provide_data, it.provide_label)
     module.init_params(arg_params=params())
     module.init_optimizer(

@@ -141,7 +141,7 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
     group2ctx = {name: mx.gpu(1) for name in lstm.groups(1)}
     with pytest.raises(ValueError, match=r"there is no gpu\(1\): MXNet sees 0 GPUs"):
         pipeline.bind(lstm.lstm_unroll(1, 2, 5, H, V), group2ctx,
-                      lstm.input_shapes(1, 2, N, H))  # fmt: skip
+                      lstm.input_shapes(1, 2, N, H))
 
 
 def test_a_node_without_a_group_is_refused_by_name():
@@ -177,7 +177,7 @@ def count(parts, devices=TWO, **options):
     (CONTIGUOUS, [(*TWO, T * HIDDEN, T * HIDDEN, 2 * T)]),
     (INTERLEAVED, [(*TWO, 2 * T * HIDDEN, 2 * T * HIDDEN, 4 * T),
                    (*TWO[::-1], T * HIDDEN, T * HIDDEN, 2 * T)]),
-])  # fmt: skip
+])
 @pytest.mark.parametrize("options", [{}, {"fused": False}, {"concat_decode": False}])
 def test_a_hidden_state_crosses_per_step_once_and_its_gradient(
     parts, expected, options

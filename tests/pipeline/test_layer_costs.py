@@ -139,9 +139,9 @@ def test_the_graph_of_the_whole_has_the_order_that_predictions_assume(concat_dec
     symbol, (device, _) = network(concat_decode), try_all_devices(2)
     bound = pipeline.bind(symbol, dict.fromkeys(groups(symbol), device), SHAPES)
     nodes = [line.split("Name=")[1] for line in bound.executor.debug_str().splitlines()
-             if line.startswith("Op:")]  # fmt: skip
+             if line.startswith("Op:")]
     layers = [Layer(g, 0, 0, whole=layer_costs.is_whole(symbol, g))
-              for g in groups(symbol)]  # fmt: skip
+              for g in groups(symbol)]
     expected = [
         product(*cell, whole=layers[cell[1]].whole) for cell in cells(layers, T)
     ]

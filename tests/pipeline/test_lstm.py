@@ -11,7 +11,7 @@ from d2l_ext import pipeline
 
 N, D, H = 3, 5, 4  # batch, inputs, hidden units
 SHAPES = {"i2h_weight": (4 * H, D), "i2h_bias": (4 * H,),
-          "h2h_weight": (4 * H, H), "h2h_bias": (4 * H,)}  # fmt: skip
+          "h2h_weight": (4 * H, H), "h2h_bias": (4 * H,)}
 
 
 def random(*shape, seed=0):
@@ -68,10 +68,10 @@ def test_the_unrolled_layers_equal_mxnets_symbolic_cells():
     for i in range(2):
         stack.add(mx.rnn.LSTMCell(H, prefix=f"l{i}_", forget_bias=0.0))
     vectors = mx.sym.Embedding(mx.sym.var("data"), mx.sym.var("embed_weight"),
-                               input_dim=7, output_dim=D)  # fmt: skip
+                               input_dim=7, output_dim=D)
     states = [mx.sym.var(f"l{i}_init_{s}") for i in range(2) for s in "hc"]
     theirs, _ = stack.unroll(steps, vectors, begin_state=states, layout="TNC",
-                             merge_outputs=True)  # fmt: skip
+                             merge_outputs=True)
     shapes = lstm.input_shapes(2, steps, N, H)
     params = lstm.init_params(own, shapes, scale=0.5)
     X = mx.nd.array(numpy.random.RandomState(1).randint(0, 7, (steps, N)))

@@ -122,7 +122,7 @@ def test_training_by_micro_batches_takes_the_steps_of_the_whole_minibatch(make):
             for p, g in zip(stage.params, stage.grads):
                 p -= 0.01 / 9 * g
     assert_close([p.asnumpy() for s in stages for p in s.params],
-                 [p.asnumpy() for p in params], 1e-10)  # fmt: skip
+                 [p.asnumpy() for p in params], 1e-10)
 
 
 # ---- The order on the devices ----
@@ -194,7 +194,7 @@ def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():
     (gpipe(3, 2), 6, 6, "a schedule for 3 stages, but 2"),
     (gpipe(2, 2), 6, 4, "X has 6 examples, y has 4"),
     ([order[::-1] for order in gpipe(2, 2)], 4, 4, "the schedule is stuck"),
-])  # fmt: skip
+])
 def test_what_does_not_fit_is_refused_before_anything_runs(
     schedule, n, targets, message
 ):
@@ -221,7 +221,7 @@ def split_stages(params, devices, parts):
     p = len(devices)
     per = len(layers) // (p * parts)
     return [SplitStage(layers[s * per : (s + 1) * per], devices[s % p])
-            for s in range(p * parts)]  # fmt: skip
+            for s in range(p * parts)]
 
 
 @pytest.mark.parametrize("p", [1, 2, 4])
@@ -234,7 +234,7 @@ def test_every_schedule_gives_the_gradients_of_the_whole_minibatch(p, dtype, tol
     gradients([whole], one_f_one_b(1, 1), X, y, loss)
     expected = of([whole])
     ways = [(zero_bubble(p, 8), 1), (zero_bubble(p, 8, 2), 1),
-            (interleaved(p, 8, 2), 2), (interleaved(p, 4, 1), 1)]  # fmt: skip
+            (interleaved(p, 8, 2), 2), (interleaved(p, 4, 1), 1)]
     for orders, parts in ways:
         stages = split_stages(params, devices, parts)
         losses = gradients(stages, orders, X, y, loss)
@@ -279,7 +279,7 @@ def test_a_gradient_that_nobody_needs_is_not_computed(first, asked, monkeypatch)
     (stage,) = split_stages(init_dense(2, 3), try_all_devices(1), 1)
     real, found = microbatch._gradients, []
     monkeypatch.setattr(microbatch, "_gradients",
-                        lambda *args: found.append(args) or real(*args))  # fmt: skip
+                        lambda *args: found.append(args) or real(*args))
     X = np.ones((4, 3))
     stage.begin({})
     if not first:

@@ -89,7 +89,7 @@ def test_cuts_that_one_can_check_by_eye():
     ({"times": [1], "k": 1, "limits": [9]}, "0 memory sizes, but 1 layers"),
     ({"times": [1], "k": 1, "memory": [1], "limits": [math.nan]},
      "limit of device 0 is nan"),
-])  # fmt: skip
+])
 def test_what_cannot_be_placed_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         balance(**arguments)
@@ -98,7 +98,7 @@ def test_what_cannot_be_placed_is_refused(arguments, message):
 def test_layers_too_large_alone_or_together_are_named_with_the_bytes_missing():
     with pytest.raises(ValueError, match="layer decode needs 1,500 bytes, 500 more"):
         balance([1, 1], 2, memory=[10, 1500], limits=[1000, 900],
-                names=["embed", "decode"])  # fmt: skip
+                names=["embed", "decode"])
     message = "device 0 has a, b: 1,200 bytes, 200 over its limit of 1,000"
     with pytest.raises(ValueError, match=message):
         balance([1] * 3, 2, memory=[600] * 3, limits=[1000, 600], names="abc")
@@ -107,7 +107,7 @@ def test_layers_too_large_alone_or_together_are_named_with_the_bytes_missing():
 def test_the_placements_are_all_there_and_once():
     assert all_placements(3, 2) == [(0, 0, 0), (0, 0, 1), (0, 1, 1), (1, 1, 1)]
     assert all_placements(3, 2, contiguous=False) == [
-        (0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1)]  # fmt: skip
+        (0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1)]
     # Groupings of six layers into at most three parts: Stirling numbers 1 + 31 + 90.
     assert len(set(all_placements(6, 3, contiguous=False))) == 122
 
@@ -229,7 +229,7 @@ def test_the_best_placement_has_the_smallest_prediction():
     ((0, 0), lstm(2), 0, "seq_len must be a whole number from 1, not 0"),
     ((0,), [Layer("a", -1, 0)], 3, "forward of layer 0 is -1"),
     ((0, 1), [*lstm(1), Layer("a", 1, 1, crossing=-2)], 3, "crossing of layer 1 is -2"),
-])  # fmt: skip
+])
 def test_a_step_that_makes_no_sense_is_refused(placement, layers, seq_len, message):
     with pytest.raises(ValueError, match=message):
         simulate(placement, layers, seq_len)

@@ -41,7 +41,7 @@ def test_longer_work_fills_more_slots():
     assert [(x.stage, x.start, x.end) for x in slots] == [
         (0, 0, 1), (0, 1, 2), (1, 6, 8), (1, 8, 10), (1, 10, 14), (1, 14, 18),
         (0, 19, 22), (0, 23, 26),
-    ]  # fmt: skip
+    ]
 
 
 def test_the_clock_takes_schedules_of_several_stages_a_device_and_parts_of_backward():
@@ -138,7 +138,7 @@ def test_a_stage_that_leaves_out_a_micro_batch_is_noticed_by_its_neighbour():
     (0, 4, "stages must be a whole number from 1, not 0"),
     (2, 0, "chunks must be a whole number from 1, not 0"),
     (2, 2.5, "chunks must be a whole number from 1, not 2.5"),
-])  # fmt: skip
+])
 def test_counts_that_are_none_are_refused(make, p, m, message):
     for function in (make, bubble_formula):
         with pytest.raises(ValueError, match=message):
@@ -162,7 +162,7 @@ def valid(orders, stages, chunks, kinds):
             kind, [(s, "forward"), (s + 1, kind)]
         )
         assert all(times[op][2] <= start for stage, k in needs
-                   for op in [Op(stage, k, i)] if op in times)  # fmt: skip
+                   for op in [Op(stage, k, i)] if op in times)
     return times
 
 
@@ -172,7 +172,7 @@ def test_interleaved_waits_a_vth_and_holds_what_the_formula_says():
         times = valid(orders, p * v, m, ("forward", "backward"))
         assert waiting(times) == [3 * (p - 1)] * p
         ahead = [p - 1 - d if v == 1 else 2 * (p - 1 - d) + (v - 1) * p
-                 for d in range(p)]  # fmt: skip
+                 for d in range(p)]
         assert peak_held(orders) == [min(n + 1, m * v) for n in ahead]
 
 
@@ -208,7 +208,7 @@ def test_zb_h2_does_not_wait_inside_its_work_and_holds_twice_as_many():
     (lambda: zero_bubble(2, 1.5), "chunks must be a whole number from 1, not 1.5"),
     (lambda: op_clock([[Op(0, "input", 0), Op(0, "forward", 0)]]), "is stuck: stage 0"),
     (lambda: op_clock([[Op(0, "weights", 0), Op(0, "input", 0)]]), "to go weights"),
-])  # fmt: skip
+])
 def test_what_cannot_be_scheduled_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()

@@ -22,7 +22,7 @@ def test_the_schedule_is_the_drawing():
         [(0, 3), (1, 2), (2, 1)],
         [        (1, 3), (2, 2)],
         [                (2, 3)],
-    ]  # fmt: skip
+    ]
 
 
 @given(st.integers(1, 6), st.integers(1, 20))

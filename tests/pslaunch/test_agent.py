@@ -65,7 +65,7 @@ def run(channel, *command, folder="/", **env):
     channel.send(do="hello", root="127.0.0.1")
     env[processes.MARK] = f"test-{os.getpid()}"
     channel.send(do="start", number=0, command=command, env=env, folder=folder,
-                 own=[PORT])  # fmt: skip
+                 own=[PORT])
 
 
 def test_output_and_code_of_a_process_come_back_in_order(agents):
@@ -84,7 +84,7 @@ def test_a_process_is_given_this_python_and_no_variables_of_another_job(agents,
     monkeypatch.setenv("PS_DROP_MSG", "50")
     _, channel = agents()
     run(channel, None, "-c", "import os, sys; print(sys.executable, [k for k in "
-        "os.environ if k[:3] in ('DML', 'PS_')])")  # fmt: skip
+        "os.environ if k[:3] in ('DML', 'PS_')])")
     said = b"".join(text for _, text in heard(channel))  # it may come in pieces
     assert said == f"{sys.executable} []\n".encode()
 
@@ -152,25 +152,25 @@ def test_a_process_does_not_outlive_a_killed_agent(agents, nothing_left):  # noq
 def test_a_listening_process_is_told_of_and_its_port_kept_from_others(agents):
     _, channel = agents()
     run(channel, None, "-c", "import socket, time; s = socket.create_server("
-        f"('127.0.0.1', {PORT})); time.sleep(1000)")  # fmt: skip
+        f"('127.0.0.1', {PORT})); time.sleep(1000)")
     assert [m["is"] for m, _ in heard(channel, "listening")] == ["here", "listening"]
     _, other = agents()
     run(other, "true")
     assert heard(other)[-1][0] == {"is": "error", "number": 0, "code": 98,
-                                   "text": f"port {PORT} is taken"}  # fmt: skip
+                                   "text": f"port {PORT} is taken"}
 
 
 @pytest.mark.parametrize("command, folder, text, code", [
     (["no-such"], "/", "no-such: No such file or directory", 127),
     (["/etc/passwd"], "/", "/etc/passwd: Permission denied", 126),
     (["true"], "/no/such", "there is no folder /no/such", 126),
-])  # fmt: skip
+])
 def test_what_cannot_be_started_is_told_with_its_reason(agents, command, folder, text,
                                                         code):
     _, channel = agents()
     run(channel, *command, folder=folder)
     assert heard(channel)[-1][0] == {"is": "error", "number": 0, "text": text,
-                                     "code": code}  # fmt: skip
+                                     "code": code}
 
 
 def test_what_a_shell_prints_before_the_agent_is_no_message(agents):

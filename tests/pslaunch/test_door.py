@@ -76,7 +76,7 @@ def test_what_somebody_else_has_said_once_lets_nobody_in_again(opened):
 def test_strangers_disturb_nobody(opened, monkeypatch):
     strangers = [knock(opened), knock(opened, b"GET / HTTP/1.1\r\n\r\n"),
                  knock(opened, b"\xff\xfe\n"), knock(opened, b"x" * 5000),
-                 knock(opened, b"x" * NONCE)]  # fmt: skip
+                 knock(opened, b"x" * NONCE)]
     knock(opened).close()
     line, words = arrive(opened)
     with line:
@@ -110,9 +110,9 @@ def test_the_door_is_open_on_one_address_alone(opened):
 
 @pytest.mark.parametrize("answers, why", [
     (False, r"\[Errno 111\]"), (True, "it hung up"),
-])  # fmt: skip
+])
 def test_an_agent_without_a_launcher_ends_at_once_and_keeps_the_secret(
-        tmp_path, answers, why):  # fmt: skip
+        tmp_path, answers, why):
     with socket.create_server(("127.0.0.1", 0)) as server:
         host, port = server.getsockname()
         path = tmp_path / "private" / "door"
@@ -188,7 +188,7 @@ def test_nobody_can_be_told_what_they_said_themselves():
 @pytest.mark.parametrize("secret, nonces", [
     ("cd" * 32, NONCES), (SECRET, (b"x" * NONCE, NONCES[1])),
     (SECRET, (NONCES[0], b"x" * NONCE)), (SECRET, NONCES[::-1]),
-])  # fmt: skip
+])
 def test_no_other_channel_has_these_keys(secret, nonces):
     sent = pair(secret, nonces)[0].seal(b"message")
     with pytest.raises(Forged, match=FORGED):
@@ -202,7 +202,7 @@ def test_no_other_channel_has_these_keys(secret, nonces):
     (lambda a, b: a + b[:-1] + bytes([b[-1] ^ 1]), FORGED),
     (lambda a, b: a + a, FORGED), (lambda a, b: b + a, FORGED),
     (lambda a, b: a + b[:-1], CUT), (lambda a, b: a + said({"is": "ended"}), CUT),
-])  # fmt: skip
+])
 def test_the_launcher_loses_an_agent_whose_messages_were_spoilt_and_says_why(spoil,
                                                                              why):
     one, other = pair()
@@ -242,7 +242,7 @@ def obeying():
     opened = door.Door("127.0.0.1")
     env = {**os.environ, door.DOOR: opened.invitation}
     process = subprocess.Popen([sys.executable, "-m", "pslaunch.door", "-"],
-                               env=env, stderr=subprocess.PIPE, text=True)  # fmt: skip
+                               env=env, stderr=subprocess.PIPE, text=True)
     ((link, number),) = wait_for(opened.admitted)
     assert (number, link.host) == (-1, socket.gethostname())
     with process:
@@ -266,7 +266,7 @@ def test_an_agent_does_what_its_launcher_says(obeying, tmp_path):
     (lambda order, sealed: pair()[1].seal(order), FORGED),  # with another secret
     (lambda order, sealed: sealed.replace(b"touch", b"Touch"), FORGED),
     (lambda order, sealed: sealed[:-1], CUT),
-])  # fmt: skip
+])
 def test_an_agent_does_nothing_of_what_others_say(obeying, tmp_path, spoil, why):
     process, link = obeying
     order = said(start(tmp_path / "made"))

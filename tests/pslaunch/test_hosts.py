@@ -17,9 +17,9 @@ def test_each_line_is_a_host_with_perhaps_a_port_a_user_and_slots(tmp_path):
     path = tmp_path / "hosts"
     path.write_text("# all\nh1\n\n 10.0.0.12:2222 # 2\nalice@h-3.example slots=4\n")
     assert read(path) == [Host("h1"), Host("10.0.0.12", 2222),
-                          Host("h-3.example", None, "alice", 4)]  # fmt: skip
+                          Host("h-3.example", None, "alice", 4)]
     assert [str(host) for host in read(path)] == [
-        "h1", "10.0.0.12:2222", "alice@h-3.example"]  # fmt: skip
+        "h1", "10.0.0.12:2222", "alice@h-3.example"]
 
 
 @pytest.mark.parametrize("lines, message", [
@@ -36,7 +36,7 @@ def test_each_line_is_a_host_with_perhaps_a_port_a_user_and_slots(tmp_path):
     (["h1 slots=0"], "is no host"),
     (["-l@h1"], "is no host"),
     (["[::1]:22"], "is no host"),
-])  # fmt: skip
+])
 def test_a_line_that_is_no_host_is_named_with_its_number(lines, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         read(lines)
@@ -66,7 +66,7 @@ def test_servers_then_workers_take_turns_on_the_hosts():
     assert [(role, host.name) for role, host in place(five, 3, 3)] == [
         ("server", "h1"), ("server", "h2"), ("server", "h3"),
         ("worker", "h4"), ("worker", "h5"), ("worker", "h1"),
-    ]  # fmt: skip
+    ]
 
 
 def test_nodes_are_numbered_as_ps_lite_ranks_them(monkeypatch):
@@ -77,7 +77,7 @@ def test_nodes_are_numbered_as_ps_lite_ranks_them(monkeypatch):
     team.channels = []
     addresses = [("server", "10.0.0.9"), ("worker", "10.0.0.10"),
                  ("worker", "10.0.0.9"), ("worker", "10.0.0.10"),
-                 ("worker", "10.0.0.2")]  # fmt: skip
+                 ("worker", "10.0.0.2")]
     for number, (role, address) in enumerate(addresses):
         channel = Channel()
         channel.role, channel.address, channel.number = role, address, number
@@ -86,7 +86,7 @@ def test_nodes_are_numbered_as_ps_lite_ranks_them(monkeypatch):
     assert {node: channel.number for node, channel in team.placed.items()} == {
         ("server", 0): 0, ("worker", 0): 2, ("worker", 1): 4,
         ("worker", 2): 1, ("worker", 3): 3,
-    }  # fmt: skip
+    }
 
 
 def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
@@ -100,7 +100,7 @@ def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
 
 
 def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
-        monkeypatch):  # fmt: skip
+        monkeypatch):
     """Debian gives a computer's own name to 127.0.1.1."""
     monkeypatch.setattr(hosts, "address", lambda root: "10.0.0.5")
     for own, expected in (("127.0.1.1", "10.0.0.5"), ("10.0.0.7", "10.0.0.7")):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from job_checks import (  # noqa: F401
     CLI, JOBS, PYTHON, claims, free_port, nothing_left, wait_for,
-)  # fmt: skip
+)
 
 import pslaunch as launch
 from pslaunch import __main__ as command_line
@@ -21,7 +21,7 @@ from pslaunch.job import Job, Tail
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 NASTY = ["a b", "'", '"', ";", "$(touch x)", "`id`", "line\nline", "ä→日本", "", "-s",
-         "*", "\\", "--env", "A:1", "| cat", "&&", "~", "\t"]  # fmt: skip
+         "*", "\\", "--env", "A:1", "| cat", "&&", "~", "\t"]
 
 
 def words_of(job, rank=0):
@@ -43,7 +43,7 @@ def test_hostile_arguments_arrive_unchanged(tmp_path, monkeypatch):
 def test_the_command_lines_words_after_the_first_belong_to_the_command():
     argv = ["-n", "1", "-s", "1", "--json", *WORDS, "-n", "7", "--env", "--", *NASTY]
     done = subprocess.run([*CLI, *argv], check=False, capture_output=True, text=True,
-                          timeout=60)  # fmt: skip
+                          timeout=60)
     assert done.returncode == 0, done.stderr
     of_worker, of_job = done.stdout.splitlines()
     assert re.match(r"worker-0    \| {", of_worker)
@@ -57,17 +57,17 @@ def test_a_worker_leads_a_process_group_and_reads_nothing_of_its_launchers():
     work = "import os, sys; print(os.getpgrp() == os.getpid(), [sys.stdin.read()])"
     argv = ["-n", "1", "-s", "1", PYTHON, "-c", work]
     done = subprocess.run([*CLI, *argv], check=True, capture_output=True, text=True,
-                          timeout=60, input="for the launcher")  # fmt: skip
+                          timeout=60, input="for the launcher")
     assert done.stdout == "worker-0    | True ['']\n"
 
 
 def test_variables_reach_their_role_and_those_of_another_job_reach_none(monkeypatch):
     for name, value in {"DMLC_RANK": "3", "DMLC_ROLE": "server", "PS_VERBOSE": "2",
-                        "PS_DROP_MSG": "50", "PORT": "8080"}.items():  # fmt: skip
+                        "PS_DROP_MSG": "50", "PORT": "8080"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("T_OUTER", "kept")
     job = launch.run(WORDS, num_workers=2, env={"T_ALL": 1}, env_worker={"T_W": "w"},
-                     env_server={"T_S": "s"}, env_scheduler={"T_C": "c"})  # fmt: skip
+                     env_server={"T_S": "s"}, env_scheduler={"T_C": "c"})
     first, second = words_of(job)["env"], words_of(job, 1)["env"]
     assert (first["T_OUTER"], first["T_ALL"], first["T_W"]) == ("kept", "1", "w")
     assert not {"T_S", "T_C", "DMLC_RANK", "PS_VERBOSE", "PS_DROP_MSG"} & set(first)
@@ -121,13 +121,13 @@ def test_a_job_whose_workers_open_no_store_ends_well_and_says_so():
     assert job.notes == ["no worker opened a distributed store"]
     assert [job.output("worker", i) for i in (0, 1)] == ["done\n"] * 2
     assert sorted(job.logs) == ["scheduler-0", "server-0", "server-1", "worker-0",
-                                "worker-1"]  # fmt: skip
+                                "worker-1"]
 
 
 @pytest.mark.parametrize("script, code, cause", [
     ("exit 3", 3, "worker 1 ended with code 3 before the job was ready"),
     ("kill -SEGV $$", 139, "worker 1 was ended by SIGSEGV"),
-])  # fmt: skip
+])
 def test_the_code_of_the_worker_that_failed_is_the_jobs(script, code, cause):
     lines = f"echo before; [ $DMLC_WORKER_ID = 0 ] && sleep 100; echo last; {script}"
     job = launch.run(["bash", "-c", lines], num_workers=2)
@@ -156,7 +156,7 @@ def test_the_deadline_ends_a_job_and_names_who_was_still_there():
 @pytest.mark.parametrize("left", [
     "sleep 100", "setsid sleep 100",
     """setsid bash -c 'trap "" TERM; while :; do sleep 1; done'""",
-])  # fmt: skip
+])
 def test_what_a_worker_leaves_behind_is_ended_even_in_a_session_of_its_own(left):
     """The fixture sees to the assertion."""
     job = launch.run(["bash", "-c", f"{left} & sleep 0.2"])
@@ -279,7 +279,7 @@ def test_a_start_whose_port_was_taken_meanwhile_is_repeated_on_another(monkeypat
         job = launch.run(["echo", "hi"], num_workers=1)
     assert (job.returncode, job.attempts) == (0, 2)
     assert job.notes[0] == (
-        f"start 1 did not become ready: here: port {port} is taken")  # fmt: skip
+        f"start 1 did not become ready: here: port {port} is taken")
 
 
 # ---- A start that does not become ready ----
@@ -329,14 +329,14 @@ def listening_if(condition, folder, **options):
     """A job whose workers listen as if they had opened the store, and say no more."""
     folder.mkdir()
     return launch.run([PYTHON, "-c", LISTEN, folder, condition], num_workers=2,
-                      ready_timeout=0.5, **options)  # fmt: skip
+                      ready_timeout=0.5, **options)
 
 
 def test_a_job_that_does_not_become_ready_is_started_again(tmp_path):
     job = listening_if("starts == 1", tmp_path / "n", log_dir=tmp_path / "logs")
     assert (job.returncode, job.attempts) == (0, 2), job.cause
     assert job.notes[0] == ("start 1 did not become ready: all 4 nodes listen, but "
-                            "have not passed the first barrier for 0.5 s")  # fmt: skip
+                            "have not passed the first barrier for 0.5 s")
     assert (tmp_path / "n" / "1").read_text() == "xx"
     assert (tmp_path / "logs" / "scheduler-0.log.start-1").exists()
 
@@ -352,7 +352,7 @@ def test_a_worker_that_does_not_join_ends_those_that_wait_for_it(tmp_path):
     job = listening_if("os.environ['DMLC_WORKER_ID'] == '0'", tmp_path / "n")
     assert (job.returncode, job.attempts) == (1, 1)
     assert job.cause == ("worker 1 ended without opening the store, and worker 0 "
-                         "would wait for it for ever")  # fmt: skip
+                         "would wait for it for ever")
 
 
 def test_a_worker_that_takes_its_time_before_it_opens_the_store_is_waited_for(tmp_path):
@@ -379,7 +379,7 @@ def test_a_dry_run_starts_nothing_and_shows_no_values_but_its_own(capsys, monkey
     assert command_line.main([*argv.split(), "a b"]) == 0
     out = capsys.readouterr().out
     assert [line.split(":")[0] for line in out.splitlines()] == [
-        "scheduler-0", "server-0", "worker-0"]  # fmt: skip
+        "scheduler-0", "server-0", "worker-0"]
     assert "DMLC_ROLE=worker" in out and out.endswith("echo 'a b'\n")
     assert "T_TOKEN=…" in out and "secret" not in out and "hidden" not in out
 
@@ -395,7 +395,7 @@ def test_a_dry_run_starts_nothing_and_shows_no_values_but_its_own(capsys, monkey
     ("-n 2 --env T_NOT_HERE echo", "T_NOT_HERE has no value here"),
     ("-n 2 --log-dir /dev/null/x echo", "/dev/null"),
     ("-n 2 --frobnicate echo", "unrecognized arguments: --frobnicate"),
-])  # fmt: skip
+])
 def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
     try:
         code = command_line.main(argv.split())
@@ -425,7 +425,7 @@ def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
     ({"env": {"PORT": 1}}, "PORT is set by the launcher"),
     ({"env_worker": {"A=B": 1}}, "'A=B' is not the name of a variable"),
     ({"env_server": ["A:1"]}, "list: give variables as a dict"),
-])  # fmt: skip
+])
 def test_a_wrong_argument_is_named_with_its_value(given, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         launch.run(**{"command": ["echo"], **given})

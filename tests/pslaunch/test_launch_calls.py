@@ -32,12 +32,12 @@ def adds_up(kv, value, arrays):
     print("rank", kv.rank, "has", out)
     return {"rank": kv.rank, "type": kv.type, "sum": out, "root": math.sqrt(value),
             "shards": shard_sizes(10, 2), "scalar": np.zeros(()).shape,
-            "array": arrays["x"] * 2}  # fmt: skip
+            "array": arrays["x"] * 2}
 
 
 @pytest.mark.parametrize("env", [
     {}, {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": 1000}, {"DMLC_LOCAL": 1},
-])  # fmt: skip
+])
 def test_every_worker_runs_the_function_and_results_come_in_order_of_rank(env):
     job = launch.call_job(adds_up, 4, {"x": numpy.arange(3)}, num_servers=2, env=env)
     assert [found["rank"] for found in job.results] == [0, 1]
@@ -133,7 +133,7 @@ def test_a_function_brings_along_what_it_uses_of_its_own_file_and_imports_the_re
         all_of, around(5), lambda kv: FIVE, uses_a_constant, uses_a_function,
         uses_a_class, uses_an_impostor, uses_modules, loads, lambda kv: Own,
         kv_type=None, num_workers=1,
-    )[0]  # fmt: skip
+    )[0]
     assert found == [5] * 6 + [[5] * 3, set(), Own]
 
 
@@ -152,7 +152,7 @@ def returns_a_generator(kv):
 @pytest.mark.parametrize("function, message", [
     (uses_nothing_known, "NameError: name 'unheard_of' is not defined"),
     (returns_a_generator, "TypeError: the result, a generator, cannot go to"),
-])  # fmt: skip
+])
 def test_what_fails_in_the_worker_is_told_there(function, message):
     job = launch.call_job(function, kv_type=None, num_workers=1, check=False)
     assert job.returncode == 1 and job.results is None
@@ -172,7 +172,7 @@ def uses_a_lock(kv):
     (around(LOCK), [], "worker, what .*_thread.lock. object. Send what is in it, or"),
     (makes_its_own, [1, [LOCK]], "^makes_its_own, what it uses, or an argument cannot"),
     (5, [], "^5: give a function$"),
-])  # fmt: skip
+])
 def test_what_cannot_be_sent_is_refused_by_name(function, args, message):
     with pytest.raises(TypeError, match=message):
         launch.call(function, *args)
@@ -202,7 +202,7 @@ import sys
 print("mxnet" in sys.modules)
 job = launch.call_job(worker, 0, num_workers=1, check=False)
 print(job.last_lines(20))
-"""]  # fmt: skip
+"""]
 
 NOTEBOOK = """
 import sys
@@ -216,7 +216,7 @@ for cell in sys.argv[1:]:
 def test_functions_of_cells_run_there_and_a_traceback_shows_their_lines():
     """The notebook needs no MXNet for it, also when arrays of MXNet come back."""
     said = subprocess.run([PYTHON, "-c", NOTEBOOK, *CELLS], capture_output=True,
-                          text=True, check=True).stdout  # fmt: skip
+                          text=True, check=True).stdout
     first, second, *log = said.splitlines()
     assert (first, second) == ("ndarray [1.0, 1.0] ndarray [6.0]", "False")
     assert "    return helper(kv, value)  # in another" in log

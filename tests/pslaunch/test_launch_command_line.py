@@ -28,7 +28,7 @@ def given(monkeypatch, tmp_path):
     def carry_out(plan):
         made.append(plan)
         return Job(returncode=3, cause="worker 0 ended with code 3", restarts=2,
-                   logs={"worker-0": log}, culprit="worker-0")  # fmt: skip
+                   logs={"worker-0": log}, culprit="worker-0")
 
     monkeypatch.setattr(command_line, "carry_out", carry_out)
     return made
@@ -55,7 +55,7 @@ def test_every_flag_reaches_the_job(given, tmp_path):
         "hosts": [Host("h1")], "sync_dst_dir": "copy", "interface": "eth1",
         "ssh_config": "conf", "python": "python9",
         "stream": True,
-    }  # fmt: skip
+    }
     settings = vars(made.settings)
     assert {name: settings[name] for name in expected} == expected
     assert made.command == ["python", "x.py"]
@@ -82,7 +82,7 @@ def test_a_failed_job_gives_its_code_its_cause_and_its_last_ten_lines(given, cap
     ('{"epoch": 1}\n{"rank": 0}\n[00:30:47] van.cc:45: W[9] is stopped\n', {"rank": 0}),
     ('{"rank": 0}\nterminate called recursively\n\n', {"rank": 0}),
     ("{'rank': 0}\ndone\n", "done"), ("", ""),
-])  # fmt: skip
+])
 def test_the_summary_has_of_each_worker_its_last_object_or_line(tmp_path, said, told):
     log = tmp_path / "worker-0.log"
     log.write_text(said)
@@ -92,10 +92,10 @@ def test_the_summary_has_of_each_worker_its_last_object_or_line(tmp_path, said, 
 
 def test_ps_lites_own_last_messages_do_not_hide_a_workers_result():
     work = ("import d2l_ext, mxnet as mx; kv = mx.kv.create('dist_sync');"
-            "kv._barrier(); print('{\"rank\":', kv.rank, '}')")  # fmt: skip
+            "kv._barrier(); print('{\"rank\":', kv.rank, '}')")
     argv = ["-n", "2", "-s", "1", "--json", "--ps-verbose", "1", PYTHON, "-c", work]
     done = subprocess.run([*CLI, *argv], check=False, capture_output=True, text=True,
-                          timeout=60)  # fmt: skip
+                          timeout=60)
     assert done.returncode == 0 and "is stopped" in done.stdout
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["workers"] == [{"rank": 0}, {"rank": 1}]
@@ -106,7 +106,7 @@ def test_every_flag_has_a_line_in_the_help(capsys):
         command_line.parse(["--help"])
     told = capsys.readouterr().out
     flags = [text for action in command_line.parser()._actions
-             for text in action.option_strings]  # fmt: skip
+             for text in action.option_strings]
     assert all(flag in told for flag in flags) and "examples" in told
 
 
@@ -117,9 +117,9 @@ def test_ports_come_from_below_those_that_the_system_gives_to_connections():
 
 def test_the_logs_that_were_wanted_stay_when_the_launcher_is_killed(
     nothing_left, tmp_path  # noqa: F811
-):  # fmt: skip
+):
     process = subprocess.Popen([*CLI, "-n", "1", "--log-dir", str(tmp_path / "logs"),
-                                "sleep", "100"])  # fmt: skip
+                                "sleep", "100"])
     wait_for(lambda: len(nodes_of(nothing_left)) == 3)
     process.kill()
     process.wait()
@@ -133,7 +133,7 @@ def test_a_scheduler_that_cannot_start_ends_with_an_error():
         processes.start("scheduler", code, DMLC_ROLE="scheduler",
                         DMLC_PS_ROOT_URI="127.0.0.1", DMLC_PS_ROOT_PORT="9",
                         DMLC_NUM_WORKER="1", DMLC_NUM_SERVER="1",
-                        DMLC_PS_VAN_TYPE="pigeon")  # fmt: skip
+                        DMLC_PS_VAN_TYPE="pigeon")
         assert processes.wait_for(lambda: not processes.running())
         assert processes.codes() == {"scheduler": 1}
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from job_checks import (  # noqa: F401
     CLI, JOBS, PYTHON, alive, nodes_of, nothing_left, wait_for,
-)  # fmt: skip
+)
 
 import pslaunch as launch
 from d2l_ext import runtime
@@ -28,7 +28,7 @@ def training(nothing_left, tmp_path):  # noqa: F811
     """A job in the middle of its steps: (future of the `Job`, ids of its processes)."""
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(launch.run, [PYTHON, str(JOBS / "steps.py")], num_workers=2,
-                          deadline=80, log_dir=tmp_path / "logs")  # fmt: skip
+                          deadline=80, log_dir=tmp_path / "logs")
         logs = [tmp_path / "logs" / f"worker-{i}.log" for i in (0, 1)]
         wait_for(lambda: all(f.exists() and b"step 5" in f.read_bytes() for f in logs))
         yield job, nodes_of(nothing_left)
@@ -58,10 +58,10 @@ def listening(pids):
     "signum, code",
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129),
      (signal.SIGKILL, -9)],
-)  # fmt: skip
+)
 def test_a_launcher_that_is_stopped_leaves_nothing(nothing_left, signum, code):  # noqa: F811
     process = subprocess.Popen([*CLI, "-n", "2", "-s", "1", "sleep", "100"],
-                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+                               stderr=subprocess.PIPE, text=True)
     wait_for(lambda: len(nodes_of(nothing_left)) == 4)
     process.send_signal(signum)
     _, err = process.communicate(timeout=BOUND)
@@ -78,7 +78,7 @@ def calling(mark, folder):
     """A process in the middle of `launch.call`; it leads a process group."""
     (folder / "caller.py").write_text(CALLER)
     process = subprocess.Popen([PYTHON, str(folder / "caller.py")],
-                               start_new_session=True)  # fmt: skip
+                               start_new_session=True)
     wait_for(lambda: len(nodes_of(mark)) == 4)
     return process
 

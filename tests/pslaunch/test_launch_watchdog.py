@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from job_checks import (  # noqa: F401
     CLI, PYTHON, alive, command, nodes_of, nothing_left, sleeping, wait_for,
-)  # fmt: skip
+)
 
 import pslaunch as launch
 from pslaunch import processes, supervise
@@ -32,7 +32,7 @@ def hidden():
 def watchdog_of(launcher):
     """The process id of a launcher's watchdog, once there is one."""
     return wait_for(lambda: [pid for pid in processes.tree(launcher) if
-                             "pslaunch.agent" in command(pid)])[0]  # fmt: skip
+                             "pslaunch.agent" in command(pid)])[0]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def start(nothing_left):  # noqa: F811
     def begin(script):
         words = [*CLI, "-n", "2", "-s", "1", "--json", "bash", "-c", script]
         begun.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True,
-                                      stderr=subprocess.PIPE))  # fmt: skip
+                                      stderr=subprocess.PIPE))
         wait_for(lambda: len(nodes_of(nothing_left)) == 4)
         wait_for(lambda: len(hidden()) == 2 * script.count(HIDE))
         return begun[0], watchdog_of(begun[0].pid)
@@ -80,7 +80,7 @@ def test_a_restart_after_that_has_a_watchdog_of_its_own():
     job = launch.run(["bash", "-c", script], max_restarts=1)
     assert (job.returncode, job.restarts) == (0, 1)
     assert job.notes[0] == ("the watchdog was ended by SIGKILL, and its job with it; "
-                            "restart 1 of 1")  # fmt: skip
+                            "restart 1 of 1")
 
 
 def test_and_what_a_process_left_in_its_group_without_variables_ends_with_it():
@@ -232,7 +232,7 @@ STOPS = "[ $DMLC_WORKER_ID = 1 ] && {}; sleep 100"
 
 @pytest.mark.parametrize("how", [
     "kill -STOP $$", "bash -c 'kill -STOP $$'",  # itself, and its child
-])  # fmt: skip
+])
 def test_a_process_that_is_stopped_is_named_and_ends_the_job(impatient, how):
     job = launch.run(["bash", "-c", STOPS.format(how)])
     assert (job.returncode, job.culprit) == (128 + signal.SIGSTOP, "worker-1")
@@ -241,7 +241,7 @@ def test_a_process_that_is_stopped_is_named_and_ends_the_job(impatient, how):
     assert job.notes == [(
         "worker 1 is stopped, and the job waits for it: continue it with `kill -CONT "
         f"{pid[:-1]}`, or the job ends after 2 s"
-    )]  # fmt: skip
+    )]
 
 
 def test_a_process_that_goes_on_in_time_ends_nothing(impatient):
@@ -295,6 +295,6 @@ def test_who_is_held_by_a_debugger_is_not_stopped():
 
 def test_descendants_are_found_the_nearest_first_without_those_that_ended():
     rows = {1: ("S", 0), 4: ("S", 3), 3: ("S", 2), 2: ("S", 1), 5: ("Z", 1),
-            6: ("S", 7), 7: ("S", 6)}  # fmt: skip
+            6: ("S", 7), 7: ("S", 6)}
     assert processes.tree(1, rows) == [2, 3, 4]
     assert processes.tree(6, rows) == [7, 6]  # ids were taken anew while it looked

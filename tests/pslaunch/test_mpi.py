@@ -36,7 +36,7 @@ def examined(mpirun):
 @pytest.mark.parametrize("says, name", [
     (OPEN_MPI, "Open MPI"), (MPICH, "MPICH"), (INTEL, "Intel MPI"),
     ("mpirun 1.0\nof mine", "mpirun 1.0"), ("", "unknown origin"),
-])  # fmt: skip
+])
 def test_an_mpirun_is_known_by_what_it_says(say, says, name):
     assert mpi.implementation(say(says)) == name
 
@@ -55,7 +55,7 @@ def test_open_mpi_is_taken(say):
 def test_another_one_is_refused_by_name_before_it_is_run(say, says, name):
     found = examined(say(says))
     assert found.text == f"mpirun of {name}, which the launcher mpi refuses: it is " \
-                         "for Open MPI"  # fmt: skip
+                         "for Open MPI"
     assert (found.state, found.advice) == ("note", "sudo apt-get install openmpi-bin")
     with pytest.raises(ValueError, match=f"mpirun here is of {name}, .*openmpi-bin"):
         plan.make(["x"], 1, 1, launcher="mpi")

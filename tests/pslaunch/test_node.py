@@ -22,7 +22,7 @@ BOUND = 20
 def test_a_frozen_process_ends_the_job_and_is_named(role, rank, nothing_left, tmp_path):  # noqa: F811
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(launch.run, [PYTHON, str(JOBS / "steps.py")], env=BEATS,
-                          deadline=80, log_dir=tmp_path)  # fmt: skip
+                          deadline=80, log_dir=tmp_path)
         log = tmp_path / "worker-1.log"
         wait_for(lambda: log.exists() and b"step 5" in log.read_bytes())
         os.kill(nodes_of(nothing_left)[role, rank], signal.SIGSTOP)
@@ -42,7 +42,7 @@ def test_a_job_slower_to_start_than_the_time_out_is_not_lost():
 
 def test_nodes_have_the_numbers_that_ps_lite_gives_them():
     nodes = {"{} {}".format(*node): environment.node_id(*node)
-             for node in environment.names(2, 1)}  # fmt: skip
+             for node in environment.names(2, 1)}
     assert nodes == {"scheduler 0": 1, "server 0": 8, "worker 0": 9, "worker 1": 11}
 
 

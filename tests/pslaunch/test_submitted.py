@@ -25,7 +25,7 @@ from job_checks import (  # noqa: F401
     nodes_of,
     nothing_left,
     wait_for,
-)  # fmt: skip
+)
 from trained import TRAIN, local_weights, weights
 
 import pslaunch as launch
@@ -59,7 +59,7 @@ def run(command, launcher="slurm", **options):
     """All on this machine, and not on its network."""
     image = ["--image", "book"] if launcher == "kubernetes" else []
     return launch.run(command, launcher=launcher, interface="lo", submit_args=image,
-                      **options)  # fmt: skip
+                      **options)
 
 
 def test_copies_become_servers_and_workers_with_all_that_they_were_given(stand_ins):
@@ -103,12 +103,12 @@ def between(monkeypatch):
             agent, launcher = server.accept()[0], socket.create_connection(address)
             for pair in ((agent, launcher), (launcher, agent)):
                 threading.Thread(target=_quietly, args=[relay, *pair],
-                                 daemon=True).start()  # fmt: skip
+                                 daemon=True).start()
 
     def redirected(address):
         one = door.Door(address)
         threading.Thread(target=_quietly, args=[serve, one.socket.getsockname()],
-                         daemon=True).start()  # fmt: skip
+                         daemon=True).start()
         one.invitation = "{}:{}:{}".format(*server.getsockname(), one.secret)
         return one
 
@@ -128,9 +128,9 @@ def _quietly(function, *args):
     # The first is changed on the way back, the second with the command.
     ("'we' 'll'", 255, "worker 0 on .* was lost: a message was changed, .*"),
     ("'well'", 255, "worker 0 on .*; agent: a message was changed, .*"),
-])  # fmt: skip
+])
 def test_a_job_ends_when_somebody_between_changes_a_word_and_says_so(
-        stand_ins, between, word, code, cause):  # fmt: skip
+        stand_ins, between, word, code, cause):
     job = run([PYTHON, "-c", f"print({word})"], num_workers=1)
     assert job.returncode == code, job.cause
     assert re.fullmatch(cause, str(job.cause))
@@ -143,12 +143,12 @@ def test_a_copy_that_comes_twice_has_one_part_in_the_job(stand_ins, monkeypatch)
     job = run(WORDS)
     assert job.returncode == 0, job.cause
     assert [json.loads(job.output("worker", rank))["env"]["DMLC_WORKER_ID"]
-            for rank in (0, 1)] == ["0", "1"]  # fmt: skip
+            for rank in (0, 1)] == ["0", "1"]
 
 
 @pytest.mark.parametrize("code, of_job", [(3, 3), (0, 1)])
 def test_a_submission_that_ends_before_all_agents_are_there_fails_the_job(
-        stand_ins, monkeypatch, code, of_job):  # fmt: skip
+        stand_ins, monkeypatch, code, of_job):
     monkeypatch.setenv("T_COPIES", "")
     monkeypatch.setenv("T_CODE", str(code))
     job = run(WORDS)
@@ -184,9 +184,9 @@ def test_the_folder_of_an_array_job_goes_after_its_submission(monkeypatch, tmp_p
 @pytest.mark.parametrize("command, code, cause, last", [
     (["sh", "-c", "echo oh; exit 5"], 5, r"worker [01] .*ended with code 5", "oh"),
     (["no-such-command"], 127, "no-such-command: No such file or directory", ""),
-])  # fmt: skip
+])
 def test_a_worker_that_fails_or_cannot_begin_gives_the_job_its_code(
-        stand_ins, command, code, cause, last):  # fmt: skip
+        stand_ins, command, code, cause, last):
     job = run(command)
     assert job.returncode == code and re.search(cause, job.cause)
     assert job.last_lines() == last
@@ -197,7 +197,7 @@ def test_a_worker_that_fails_or_cannot_begin_gives_the_job_its_code(
     [("mpi", "mpirun", ".*Debian"), ("slurm", "srun", ".*Debian"),
      ("sge", "qsub", ".*Debian"), ("kubernetes", "kubectl", ".*Debian"),
      ("yarn", "yarn", "Hadoop")],
-)  # fmt: skip
+)
 def test_a_missing_tool_is_named(name, tool, package, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ValueError, match=f"no command {tool} here: install {package}"):
@@ -206,7 +206,7 @@ def test_a_missing_tool_is_named(name, tool, package, monkeypatch):
 
 @pytest.mark.parametrize("flag, value", [
     ("hosts", ["h1"]), ("ssh_config", "f"), ("sync_dst_dir", "/d"),
-])  # fmt: skip
+])
 def test_what_only_ssh_can_do_is_refused(flag, value, stand_ins):
     with pytest.raises(ValueError, match=f"{flag}: not with the launcher slurm"):
         plan.make(["x"], 1, 1, launcher="slurm", **{flag: value})
@@ -239,7 +239,7 @@ def test_a_job_ends_with_the_weights_of_this_machine(stand_ins, tmp_path, launch
 
 @pytest.mark.parametrize("launcher, trace", [
     ("yarn", "killed"), ("kubernetes", "deleted"),
-])  # fmt: skip
+])
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
 def test_a_launcher_that_is_ended_ends_what_it_has_submitted(
     signum, launcher, trace, stand_ins, nothing_left  # noqa: F811
@@ -248,7 +248,7 @@ def test_a_launcher_that_is_ended_ends_what_it_has_submitted(
     words += ["--submit-args=--image a"] if launcher == "kubernetes" else []
     process = subprocess.Popen([*words, PYTHON, str(JOBS / "steps.py")],
                                stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)  # fmt: skip
+                               stderr=subprocess.DEVNULL)
     wait_for(lambda: ("worker", 0) in nodes_of(nothing_left))
     process.send_signal(signum)
     process.wait(30)
@@ -263,7 +263,7 @@ def test_a_launcher_that_is_ended_ends_what_it_has_submitted(
 
 def test_the_submission_is_one_of_the_distributed_shell(stand_ins):
     made = plan.make(["x"], 5, 2, launcher="yarn",
-                     submit_args=["-queue", "gpu"])  # fmt: skip
+                     submit_args=["-queue", "gpu"])
     command = yarn.Crew.words(made, "JOB")
     assert command[:2] == ["yarn", yarn.CLIENT]
     given = dict(zip(command[2::2], command[3::2]))
@@ -306,7 +306,7 @@ TEMPLATE = {"metadata": {"labels": {"team": "a"}}, "spec": {
     "volumes": [{"name": "work", "persistentVolumeClaim": {"claimName": "work"}}],
     "containers": [{"env": [{"name": "T_OWN", "value": "1"}], "args": ["dropped"],
                     "volumeMounts": [{"name": "work", "mountPath": "/work"}],
-                    "resources": {"limits": {"cpu": "2"}}}]}}  # fmt: skip
+                    "resources": {"limits": {"cpu": "2"}}}]}}
 
 
 @pytest.fixture
@@ -319,7 +319,7 @@ def template(tmp_path):
 
 def manifest(*submit_args, workers=2, servers=1):
     made = plan.make(["x"], workers, servers, launcher="kubernetes",
-                     submit_args=["--image", "r/b:1", *submit_args])  # fmt: skip
+                     submit_args=["--image", "r/b:1", *submit_args])
     return kubernetes.manifest(made, JOB, "10.0.0.1:99:secret")
 
 
@@ -369,7 +369,7 @@ def test_a_template_keeps_what_it_says_of_pods(stand_ins, template):
     ([], "required: --image"),
     (["--image", "a", "--gpus", "2"], "unrecognized arguments: --gpus 2"),
     (["--image", "a", "--template", "/none"], "template /none: give a file in JSON"),
-])  # fmt: skip
+])
 def test_wrong_submit_args_are_named(submit_args, text, stand_ins):
     with pytest.raises(ValueError, match=text):
         plan.make(["x"], 1, 1, launcher="kubernetes", submit_args=submit_args)
@@ -378,7 +378,7 @@ def test_wrong_submit_args_are_named(submit_args, text, stand_ins):
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, "{}", '{"spec": {"containers": {}}}'],
     ids=["nested", "empty", "no list"],
-)  # fmt: skip
+)
 def test_a_template_that_is_none_is_named(text, stand_ins, template):
     Path(template[1]).write_text(text)
     with pytest.raises(ValueError, match="late.json: give a file in JSON, a pod temp"):
@@ -387,7 +387,7 @@ def test_a_template_that_is_none_is_named(text, stand_ins, template):
 
 def test_a_dry_run_prints_the_manifest_without_the_secret(stand_ins):
     argv = ["-n", "2", "--launcher", "kubernetes", "--dry-run", "--submit-args",
-            "--image a:1 --namespace n --context c", "x"]  # fmt: skip
+            "--image a:1 --namespace n --context c", "x"]
     done = subprocess.run([*CLI, *argv], check=True, capture_output=True, text=True)
     assert "  kubectl --context=c --namespace=n create -f -\n" in done.stdout
     document = json.loads(done.stdout[done.stdout.index("\n{") :])

@@ -16,10 +16,10 @@ from pslaunch import environment, plan, runner, start, supervise
 from pslaunch.job import Failed, Process
 
 TRIED = ("[21:25:56] resender.h:121: W[9]: Timeout to get the ACK message. Resend "
-         "(retry={}) ? => {}. Meta: request=1, timestamp={}, {}\n")  # fmt: skip
+         "(retry={}) ? => {}. Meta: request=1, timestamp={}, {}\n")
 GAVE_UP = ("terminate called after throwing an instance of 'dmlc::Error'\n  what():  "
            "resender.h:124: Check failed: it.second.num_retry < max_num_retry_ "
-           "(10 vs. 10)\n")  # fmt: skip
+           "(10 vs. 10)\n")
 LAST, OF_WORKERS = (f"control={{ cmd=BARRIER, barrier_group={i} }}" for i in (7, 4))
 PUSH = "app_id=0, customer_id=0, simple_app=0, push=1, head=0"
 
@@ -36,7 +36,7 @@ def gave_up(*message):
     ((1, 1, LAST), False),  # the first barrier, at which the store is opened
     ((1, 5, OF_WORKERS), False),  # the program's own, perhaps
     ((8, 5, PUSH), False),
-])  # fmt: skip
+])
 def test_a_worker_that_gave_up_was_done_if_it_wanted_to_leave(message, closed):
     log = gave_up(*message)
     assert supervise.had_closed("worker", log) == closed
@@ -190,7 +190,7 @@ def test_a_job_that_fails_is_started_again_until_it_ends_well(tmp_path):
     cause = "worker 0 ended with code 3 before the job was ready"
     assert job.notes[:2] == [f"{cause}; restart {n} of 5" for n in (1, 2)]
     texts = [(tmp_path / f"worker-0.log{end}").read_text()
-             for end in (".start-1", ".start-2", "")]  # fmt: skip
+             for end in (".start-1", ".start-2", "")]
     assert texts == ["start 1\n", "start 2\n", "start 3\n"]
 
 
@@ -198,7 +198,7 @@ def test_a_job_that_fails_is_started_again_until_it_ends_well(tmp_path):
     "code, told",
     [(0, False), (1, True), (2, False), (125, True), (126, False), (127, False),
      (137, True)],
-)  # fmt: skip
+)
 def test_only_a_failure_that_may_pass_is_tried_again(code, told):
     job = SimpleNamespace(returncode=code, restarts=0)
     assert runner.again(job, 1) == told

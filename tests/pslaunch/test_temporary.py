@@ -64,7 +64,7 @@ def test_a_folder_is_its_owners_alone_and_goes_with_its_block_or_its_object():
     *[(SAY + "sys.stderr.close()\n" + end, None)
       for end in ("", "os._exit(3)", "raise ValueError('oh')")],
     (SAY + TELL_ALL, None), (KILL_ONE + SAY + WAIT, "SIGKILL"),
-])  # fmt: skip
+])
 def test_a_process_leaves_no_folder_however_it_ends(code, signum):
     """Nor when its sweepers are told to end too, or one of them was killed before."""
     names = ended(code, signum and getattr(signal, signum))
@@ -85,7 +85,7 @@ def test_a_folder_into_which_somebody_writes_for_a_while_goes_too(tmp_path):
     write = ("import sys, time, pathlib\nfor i in range(50):\n"
              "    pathlib.Path(sys.argv[1], str(i)).touch(); time.sleep(0.01)")
     with subprocess.Popen([sys.executable, "-c", write, folder],
-                          stderr=subprocess.DEVNULL):  # fmt: skip
+                          stderr=subprocess.DEVNULL):
         subprocess.run(["/bin/sh", "-c", SWEEP, folder], check=False, input=b"")
     assert not folder.exists()
 

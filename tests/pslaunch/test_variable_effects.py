@@ -36,9 +36,9 @@ def facts(folder, changed):
     environ["PYTHONPATH"] = str(Path(d2l_ext.__file__).parents[1])
     done = subprocess.run([PYTHON, str(JOBS / "variables.py")], check=True, cwd=folder,
                           env={**environ, **changed}, capture_output=True, text=True,
-                          timeout=60)  # fmt: skip
+                          timeout=60)
     return {**json.loads(done.stdout), "says": done.stderr,
-            "profile": (folder / "profile.json").exists()}  # fmt: skip
+            "profile": (folder / "profile.json").exists()}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def default_and_changed(tmp_path_factory):
     ("MXNET_OPTIMIZER_AGGREGATION_SIZE", "arrays in one update", 4, 7),
     ("MXNET_CPU_WORKER_NTHREADS", "threads of a second device", 1, 5),
     ("MXNET_PROFILER_AUTOSTART", "profile", False, True),
-])  # fmt: skip
+])
 def test_a_variable_changes_what_the_page_says(
     default_and_changed, variable, fact, default, changed
 ):
@@ -90,15 +90,15 @@ def listens(role, **variables):
     with by_hand.Processes(20) as processes:
         usual = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(root),
                  "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "1", "PS_VERBOSE": "1",
-                 "DMLC_NODE_HOST": "127.0.0.1"}  # fmt: skip
+                 "DMLC_NODE_HOST": "127.0.0.1"}
         env = {k: v.format(port=second) for k, v in {**usual, **variables}.items() if v}
         processes.start("node", NODE, DMLC_ROLE=role, **env)
         processes.wait_for(lambda: "Bind to" in processes.output("node")
-                           or not processes.running())  # fmt: skip
+                           or not processes.running())
         said = processes.output("node")
         names = {root: "root", second: "second"}
         places = [x.laddr for x in psutil.net_connections("tcp4")
-                  if x.status == psutil.CONN_LISTEN]  # fmt: skip
+                  if x.status == psutil.CONN_LISTEN]
         return said, {(ip, names[port]) for ip, port in places if port in names}
 
 
@@ -163,7 +163,7 @@ def adds_up(kv, seconds):
 def control_messages(seconds=0, check=True, **env):
     """Kinds of control messages in the logs of a job, which adds up as it should."""
     job = launch.call_job(adds_up, seconds, num_workers=2, env=env, verbose=2,
-                          check=check)  # fmt: skip
+                          check=check)
     assert job.results == [4000, 4000] or not check
     return set(re.findall(r"cmd=(\w+)", "".join(map(job._read, job.logs))))
 
@@ -184,5 +184,5 @@ def test_heartbeats_and_receipts_are_sent_when_they_are_asked_for():
 def test_messages_can_be_dropped_on_purpose():
     """PS_DROP_MSG: with all of them dropped, not even the first barrier is passed."""
     job = launch.call_job(adds_up, 0, num_workers=1, env={"PS_DROP_MSG": 100},
-                          attempts=1, ready_timeout=1, check=False)  # fmt: skip
+                          attempts=1, ready_timeout=1, check=False)
     assert job.returncode == 125 and "Drop message" in job.output("scheduler")

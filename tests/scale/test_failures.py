@@ -66,7 +66,7 @@ def test_ten_times_the_devices_fail_ten_times_as_often():
 
 @pytest.mark.parametrize("asked", [
     young, daly, lambda write, mtbf: expected(9, 9, write, 1, mtbf),
-])  # fmt: skip
+])
 def test_failures_without_time_between_them_and_negative_writes_are_refused(asked):
     with pytest.raises(ValueError, match="between failures must be above 0, not 0"):
         asked(1, 0)
@@ -104,7 +104,7 @@ def test_a_rounding_error_is_no_work_that_needs_a_checkpoint():
     (10, 2, 0, [11], 23),
     # One in the moment in which a checkpoint is complete costs the restart alone.
     (20, 1, 3, [11], 11 + 3 + 11),
-])  # fmt: skip
+])
 def test_a_failure_costs_what_was_not_saved_and_the_restart(
     work, write, restart, times, seconds
 ):
@@ -117,6 +117,6 @@ def test_simulated_jobs_take_the_expected_time_on_average(interval):
     """420 s of work, a multiple of each interval; failures in restarts as well."""
     random, args, mtbf = Random(1), (420, interval, 1.0, 30.0), 100.0
     jobs = [failures.simulate(*args, failures.at_random(mtbf, random)).seconds
-            for _ in range(4000)]  # fmt: skip
+            for _ in range(4000)]
     error = stdev(jobs) / len(jobs) ** 0.5
     assert abs(mean(jobs) - expected(*args, mtbf)) < 4 * error

@@ -93,10 +93,10 @@ def test_a_straggler_delays_everybody_by_its_delay():
 
 @quick
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), times, bytes_, links,
-       st.sampled_from([1.0, 1 / 16]))  # fmt: skip
+       st.sampled_from([1.0, 1 / 16]))
 def test_workers_in_step_end_as_the_formula_says(n, s, steps, t, nbytes, link, pushed):
     run = simulator.serve(numpy.full((steps, n), t), nbytes, link, s,
-                              barrier=True, pushed=pushed)  # fmt: skip
+                              barrier=True, pushed=pushed)
     each = t + step.exchange_seconds("servers", n, nbytes, link, s, pushed=pushed)
     assert close(run.ends[-1], steps * each)
     assert len(run.ends) == steps and len(run.updates) == steps * n
@@ -107,7 +107,7 @@ def test_workers_in_step_end_as_the_formula_says(n, s, steps, t, nbytes, link, p
 def test_without_a_barrier_workers_are_never_later(n, s, t, nbytes, link):
     compute = numpy.full((4, n), t)
     loose, strict = (simulator.serve(compute, nbytes, link, s, barrier=b).ends[-1]
-                     for b in (False, True))  # fmt: skip
+                     for b in (False, True))
     assert loose <= strict * (1 + 1e-9)
 
 
@@ -137,7 +137,7 @@ def test_a_slow_worker_is_stale_and_holds_nobody_up_if_nobody_waits():
 def test_an_asynchronous_server_link_is_the_limit_when_workers_are_many():
     link = Link(0, 1e-6)
     run = simulator.serve(numpy.full((20, 16), 1e-3), 10**4, link,
-                              asynchronous=True)  # fmt: skip
+                              asynchronous=True)
     assert run.ends[-1] >= 20 * 16 * 1e-2  # the pushes of all, one after another
 
 

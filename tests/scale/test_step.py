@@ -35,7 +35,7 @@ def test_a_gigabit_link_moves_125_megabytes_per_second():
 
 @pytest.mark.parametrize("make", [
     lambda: Link(-1, 0), lambda: Link(0, float("nan")), lambda: network(0),
-])  # fmt: skip
+])
 def test_a_link_of_impossible_numbers_is_refused(make):
     with pytest.raises(ValueError, match="must be a number from 0|bandwidth above 0"):
         make()
@@ -61,7 +61,7 @@ def test_servers_are_the_bottleneck_while_they_are_fewer_than_workers(n, s):
 def test_compression_makes_the_push_a_sixteenth_and_leaves_the_pull():
     link = Link(0, 1.0)
     plain, small = (step.exchange_seconds("servers", 4, 32, link, pushed=p)
-                    for p in (1, step.TWO_BIT))  # fmt: skip
+                    for p in (1, step.TWO_BIT))
     assert (plain, small) == (4 * 64, 4 * 34)
 
 
@@ -99,7 +99,7 @@ def plans():
         lambda way, servers, sent: step.Plan(way[0], servers, way[1], 1e-10, *sent),
         st.sampled_from(ways), st.integers(1, 64),
         st.sampled_from([(False, False), (True, False), (False, True)]),
-    )  # fmt: skip
+    )
 
 
 @quick
@@ -144,7 +144,7 @@ def test_one_array_of_all_gradients_cannot_overlap():
         step.Plan("ring", overlap=True, flat=True)
     alone = replace(LENET, arrays=1)  # a network that has no more
     one, other = (step.seconds(alone, 64, 8, GPU, network(1), step.Plan(overlap=o))
-                  for o in (True, False))  # fmt: skip
+                  for o in (True, False))
     assert one == other
 
 
@@ -181,7 +181,7 @@ def test_compression_pays_below_the_bandwidth_that_it_says_and_not_above():
             step.communication(VGG11, n, network(rate, 0),
                                step.Plan("servers", s, compressed, packing))
             for compressed in (False, True)
-        )  # fmt: skip
+        )
         assert (small < plain) == pays
     assert step.compression_pays_below(0) == inf
 

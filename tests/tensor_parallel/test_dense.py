@@ -117,7 +117,7 @@ def test_a_device_is_given_its_part_and_no_more(k):
     with storage.record(devices) as memory:
         parts = tp.split_block(params, devices)
     assert {(*(p.size * k for p in part[:3]), part[3].size) for part in parts} == {
-        tuple(p.size for p in params)}  # fmt: skip
+        tuple(p.size for p in params)}
     counted = tp.bytes_per_device(params, k)
     assert list(memory.held.values()) == counted
     assert list(memory.peak.values()) == counted  # not even for a moment
@@ -159,7 +159,7 @@ def test_numpy_and_mxnet_arrays_are_cut_alike_and_keep_their_type(dtype):
      r"\(8, 4\), \(5,\)\]: they must be \(in, hidden\)"),
     (lambda d: tp.split_block([numpy.ones((4, 9)), *block(4, 8, 4)[1:]], d),
      r"\[\(4, 9\), \(8,\), \(8, 4\), \(4,\)\]: they must be"),
-])  # fmt: skip
+])
 def test_what_cannot_be_divided_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(try_all_devices(4))

@@ -55,7 +55,7 @@ def test_attention_is_the_softmax_over_earlier_positions_by_numpy(dtype):
     ways = [divided_layers.plain] + [divided_layers.fused] * (dtype == "float32")
     for way in ways:
         assert_close(way(np.array(x, dtype=dtype), heads).asnumpy(),
-                     expected.reshape(6, 2, -1))  # fmt: skip
+                     expected.reshape(6, 2, -1))
 
 
 def test_what_a_reduce_scatter_leaves_an_allgather_joins_to_the_sum():

@@ -143,7 +143,7 @@ def test_capacity_is_rounded_up():
 def test_all_to_all_turns_rows_into_columns(k):
     devices = try_all_devices(k)
     parts = [[np.full((i + j, 1), 10 * i + j, ctx=d) for j in range(k)]
-             for i, d in enumerate(devices)]  # fmt: skip
+             for i, d in enumerate(devices)]
     found = ep.all_to_all(parts)
     for j, device in enumerate(devices):
         assert [x.ctx for x in found[j]] == [device] * k
@@ -184,7 +184,7 @@ def test_the_balance_loss_is_1_when_even_and_E_when_one_expert_has_all():
     (lambda: ep.capacity(8, 4, 0.0), "factor=0.0: a capacity factor is above 0"),
     (lambda: ep.forward([np.ones((5, D))], [np.ones((D, 4))], layer(3)[1]),
      "the router knows 4 experts, and there are 3"),
-])  # fmt: skip
+])
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -131,7 +131,7 @@ def test_zigzag_is_the_same_work_for_all_and_half_of_it(k):
     (8, ring.contiguous(4), "lists of one length for 2 devices"),
     (8, [[0], [1, 2]], "lists of one length for 2 devices"),
     (8, [[0], [2]], r"the order \[\[0\], \[2\]\] must have each chunk once"),
-])  # fmt: skip
+])
 def test_what_cannot_be_cut_is_refused(n, order, message):
     with pytest.raises(ValueError, match=message):
         ring.split(numpy.zeros((1, n, 2)), order, try_all_devices(2))

@@ -38,7 +38,7 @@ def by_autograd(sizes, dtype, masks=None):
     tokens, targets = (np.array(v, dtype="int32") for v in text())
     with autograd.record():
         scores = transformer.scores(params, tokens, sizes, masks and [
-            np.array(m, dtype=dtype) for m in masks])  # fmt: skip
+            np.array(m, dtype=dtype) for m in masks])
         losses = -npx.pick(npx.log_softmax(scores, axis=-1), targets.reshape(-1))
         mean = losses.mean()
     mean.backward()
@@ -77,7 +77,7 @@ def test_losses_and_all_gradients_equal_those_of_one_device(k, way, dtype, tied)
     for name, found in joined.items():
         assert_close(found, gradients[name], times=2)
     assert_close(*(numpy.concatenate([g[name].ravel() for name in gradients])
-                   for g in (joined, gradients)))  # fmt: skip
+                   for g in (joined, gradients)))
     for name in ("end.gain", "0.mlp.shift"):  # whole on each device, with the same bits
         assert len({part[name].asnumpy().tobytes() for part in grads}) == 1
 

@@ -27,7 +27,7 @@ def test_a_lesson_reaches_its_own_tests_first_and_then_those_of_its_users():
     later = {test for level in far for test in level}
     # Through the step, whose names the part gives away when they are asked for.
     assert {"tests/data_parallel/test_step.py",
-            "tests/trainkit/test_replicas.py"} <= later  # fmt: skip
+            "tests/trainkit/test_replicas.py"} <= later
     assert not {"tests/data/test_text.py", "tests/pslaunch/test_door.py"} & later
 
 
@@ -37,7 +37,7 @@ def test_a_lesson_reaches_its_own_tests_first_and_then_those_of_its_users():
     ("tools/house.py", "tests/book/test_house.py"),
     ("chapters/devices/devices.ipynb", "tests/book"),
     ("requirements/cpu.txt", "tests/tools/test_setup.py"),
-])  # fmt: skip
+])
 def test_files_that_no_module_imports_reach_the_tests_that_read_them(file, test):
     assert any(test in level for level in check.reached([file]))
 
@@ -68,7 +68,7 @@ def ran(monkeypatch):
 def test_a_chapter_of_which_only_the_text_was_changed_is_not_run(tmp_path):
     def write(text, code):
         cells = [{"cell_type": "markdown", "source": text},
-                 {"cell_type": "code", "source": code, "outputs": []}]  # fmt: skip
+                 {"cell_type": "code", "source": code, "outputs": []}]
         (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
 
     write("Typo", "1")
@@ -92,7 +92,7 @@ def test_style_comes_first_then_near_tests_then_far_ones_then_chapters(ran):
     assert check.main([]) == 0
     assert [words[-1] for words in ran[0]] == [
         ".", "codespell_lib", "near", "far", "chapters/a.ipynb", "--stale"
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("word", ["ruff", "codespell_lib", "near", "chapters/a.ipynb"])

@@ -23,7 +23,7 @@ CHAPTER = {
             ("code", ["hide-cell"], "assert 2 + 14 / 8 == 3.75"),
         ])
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", chapters())

@@ -149,7 +149,7 @@ def happened(tmp_path_factory):
     process = book.start("execute")
     again = (*process.communicate(timeout=600), process.returncode)
     return SimpleNamespace(book=book, first=first, again=again, pages=shown, log=log,
-                           other=folder / "other")  # fmt: skip
+                           other=folder / "other")
 
 
 def test_a_chapter_that_fails_keeps_its_stored_page_which_says_what_happened(happened):
@@ -207,7 +207,7 @@ def test_no_character_of_an_error_ends_its_block_on_the_page(text):
 
 def test_a_cell_that_takes_too_long_or_dies_suggests_what_helps(make):
     for first_line, helps in (("It ran for more than 1 seconds.", "--timeout 3600"),
-                              ("The kernel died. Its", "out of memory")):  # fmt: skip
+                              ("The kernel died. Its", "out of memory")):
         error = notebooks.ChapterError("", first_line, 1)
         assert helps in outcome.Outcome(Path("one.ipynb"), error).what_to_do()
 
@@ -220,7 +220,7 @@ def story(tmp_path_factory):
     note = f"open({str(folder / 'pid')!r}, 'w').write(str(os.getpid()))"
     waits = f"import os, time\n{note}\ntime.sleep(600)"
     book = Book(folder / "book", one=["# One", "print(6 * 7, 'so')"],
-                two=["# Two", waits])  # fmt: skip
+                two=["# Two", waits])
     page = book.root / "_build/html/chapters/one.html"
     stored = (book.root / "chapters/one.ipynb").read_bytes()
     process = book.start("execute")
@@ -235,7 +235,7 @@ def story(tmp_path_factory):
     again = (*process.communicate(), process.returncode)
     return SimpleNamespace(book=book, page=page, stored=stored, stopped=stopped,
                            was_there=was_there, again=again,
-                           pid=int((folder / "pid").read_text()))  # fmt: skip
+                           pid=int((folder / "pid").read_text()))
 
 
 def test_the_book_can_be_read_before_its_chapters_run(story):
@@ -427,7 +427,7 @@ DIES = "import os\n_ = os.system('echo lib${NO}gomp is missing >&2')\nos._exit(3
     [(DIES, 60, ["The kernel died", "libgomp is missing"]),
      ("import time\ntime.sleep(60)", 1, ["It ran for more than 1 seconds."])],
     ids=["dies", "does not end"],
-)  # fmt: skip
+)
 def test_a_cell_that_ends_its_kernel_or_never_ends_is_named_with_what_is_known(
     make, cell, timeout, said
 ):

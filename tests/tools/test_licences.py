@@ -55,7 +55,7 @@ def test_the_table_of_known_defects_is_about_the_locked_versions():
      "A licence of a hundred lines"),
     ([("License", "x" * 100)], "not declared"),
     ([], "not declared"),
-])  # fmt: skip
+])
 def test_a_licence_is_what_the_package_declares(fields, licence):
     about = Message()
     for name, value in fields:

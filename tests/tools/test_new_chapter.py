@@ -35,7 +35,7 @@ def test_the_files_it_names_are_there_and_with_the_map_they_are_seven(book):
             compile((book / name).read_text("utf-8"), name, "exec")
     assert [path.as_posix() for path in chapters(book)] == [
         "chapters/memory/old.ipynb", written[0], "chapters/scale/old.ipynb"
-    ]  # fmt: skip
+    ]
     nb = nbformat.read(book / written[0], as_version=4)
     nbformat.validate(nb)
     assert nb.cells[0].source.startswith("# TITLE offload")

@@ -13,7 +13,7 @@ TOOL = [sys.executable, ROOT / "tools" / "on_machine.py"]
 def on(profile, code):
     """What the Python `code` prints under `profile`; skips if it cannot be played."""
     ran = subprocess.run([*TOOL, profile, sys.executable, "-c", code],
-                         capture_output=True, text=True, check=False)  # fmt: skip
+                         capture_output=True, text=True, check=False)
     if ran.returncode == 2:
         pytest.skip(ran.stderr)
     assert ran.returncode == 0, ran.stderr
@@ -48,6 +48,6 @@ def test_neighbours_run_beside_the_command_and_end_with_it(profile, count):
 
 def test_the_exit_status_is_the_commands():
     for code, status in (("raise SystemExit(7)", 7),
-                         ("import os; os.kill(os.getpid(), 9)", 137)):  # fmt: skip
+                         ("import os; os.kill(os.getpid(), 9)", 137)):
         command = [*TOOL, "plain", sys.executable, "-c", code]
         assert subprocess.run(command, check=False).returncode == status

@@ -60,10 +60,10 @@ def root(tmp_path_factory):
     for folder in ("chapters/one", "chapters/two", "reference"):
         (root / folder).mkdir(parents=True)
     parts = [("First part", "chapters/one/a"), ("Second part", "chapters/two/b"),
-             ("Reference", "reference/notes")]  # fmt: skip
+             ("Reference", "reference/notes")]
     toc = {"format": "jb-book", "root": "intro", "parts": [
         {"caption": part, "chapters": [{"file": name}]}
-            for part, name in parts]}  # fmt: skip
+            for part, name in parts]}
     (root / "_toc.yml").write_text(yaml.safe_dump(toc))
     (root / "_config.yml").write_text(
         "title: Small\nonly_build_toc_files: true\n"
@@ -101,7 +101,7 @@ def run(root, *words):
     return subprocess.run(
         [sys.executable, ROOT / "tools/pdf.py", "--root", root, *words],
         check=False, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    )
 
 
 def page_with(pages, *words):
@@ -125,7 +125,7 @@ def test_the_contents_name_the_page_on_which_a_part_and_a_chapter_begin(pages):
         "I First part": ("Part I\n",), "1 Ants": ("Does Ants work?", "import\njson"),
         "II Second part": ("Part II\n",), "2 Bees": ("Does Bees work?", "import\njson"),
         "A Notes": ("Some.",), "Solutions": ("Solutions", "answer =", "1 Ants"),
-    }  # fmt: skip
+    }
     assert "Summary" not in contents and "Exercises" not in contents
     for words, there in begins.items():
         assert int(found[words]) == page_with(pages, *there)
@@ -172,7 +172,7 @@ def test_bookmarks_and_metadata(printed):
     assert under == {
         "About this book": [], "I First part": ["1 Ants"], "II Second part": ["2 Bees"],
         "III Reference": ["A Notes"], "Solutions": ["1 Ants", "2 Bees"],
-    }  # fmt: skip
+    }
     assert [section.title for section in ants.children] == ["Two ways"]
     assert printed.docinfo["/Author"] == "Ada L., Alan T."
     with printed.open_metadata() as metadata:
@@ -199,7 +199,7 @@ def test_a_selection_keeps_the_numbers_of_the_book(joined):
     book = paper.Paper(*joined, only=["chapters/two/b"])
     assert book.entries[:2] == [
         (0, "II Second part", "bees"), (1, "2 Bees", "bees")
-    ]  # fmt: skip
+    ]
     text = book.soup.get_text(" ")
     assert "2 Bees" in " ".join(text.split()) and "Ants" not in text
     with pytest.raises(ValueError, match="No such page: chapters/c"):

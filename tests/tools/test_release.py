@@ -23,7 +23,7 @@ def test_it_has_every_chapter_the_locks_and_the_commands(names):
     wanted = {f"{name}.ipynb" for name in chapters()} | {
         "README.md", "LICENSE", "CITATION.cff", "Makefile",
         "requirements/locks/cpu.txt",
-    }  # fmt: skip
+    }
     assert {home + name for name in wanted} <= set(names)
     assert not any(name.startswith(f"{home}.github") for name in names)
 

@@ -35,7 +35,7 @@ TAKEN = {
         {"python3.11": ["3.11", "no-venv"]}, {"NEED_VENV": "no"}, "python3.11"),
     "the one that the reader names": (
         {"python3.11": ["3.11"], "mine": ["3.9"]}, {"PYTHON": "mine"}, "mine"),
-}  # fmt: skip
+}
 #: The same, and what is said.
 REFUSED = {
     "3.12 alone": (
@@ -55,7 +55,7 @@ REFUSED = {
     "none of the name that the reader gives": (
         {"python3.11": ["3.11"]}, {"PYTHON": "nowhere"},
         ["PYTHON=nowhere cannot run this book", "no such program"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("pythons, settings, taken", TAKEN.values(), ids=TAKEN)
@@ -108,7 +108,7 @@ def test_the_probe_understands_a_real_python(machine):
     (["Tesla K80, 3.7"], "cpu", "is within 5.0 to 8.9: Tesla K80, 3.7"),
     (["Some GPU, [N/A]"], "cpu", "is within 5.0 to 8.9"),
     ([], "cpu", "nvidia-smi lists no GPU"),
-])  # fmt: skip
+])
 def test_the_gpu_set_is_for_gpus_that_its_machine_code_fits(
     machine, gpus, chosen, reason
 ):
@@ -132,7 +132,7 @@ def test_the_set_is_chosen_by_the_rule_that_the_doctor_has(machine, card):
     ("Linux x86_64", None, "there is no NVIDIA driver"),
     ("Linux x86_64", "echo 'NVIDIA-SMI has failed'; exit 9", "finds no GPU"),
     ("Linux aarch64", "echo 'NVIDIA A10, 8.6'", "Linux aarch64"),
-])  # fmt: skip
+])
 def test_without_a_driver_that_works_or_a_wheel_the_cpu_set_is_chosen_and_says_why(
     machine, system, smi, reason
 ):
@@ -273,7 +273,7 @@ def test_a_second_call_does_nothing_and_says_nothing(checkout):
     "file, line, installations",
     [("requirements/locks/common.txt", "another==1.0\n", 4),
      ("pyproject.toml", "# more\n", 2)],
-)  # fmt: skip
+)
 def test_a_changed_lock_is_noticed_and_changed_settings_of_tests_install_nothing(
     checkout, file, line, installations
 ):
@@ -305,7 +305,7 @@ def test_an_installation_that_failed_is_made_anew(checkout):
     [("libquadmath.so.0", {}, "sudo apt-get install libgomp1 libquadmath0"),
      ("libgomp.so.1", {}, "sudo apt-get install libgomp1 libquadmath0"),
      ("libcuda.so.1", {"DEVICE": "gpu"}, "make book DEVICE=cpu")],
-)  # fmt: skip
+)
 def test_a_missing_library_is_named_with_what_to_do_and_nothing_is_installed_again(
     checkout, library, settings, said
 ):

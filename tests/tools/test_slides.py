@@ -61,7 +61,7 @@ def text(slide):
 def test_a_chapter_becomes_its_main_path(made):
     assert [slide.heading.get_text() for slide in made] == [
         "A chapter", "A chapter", *6 * ["A part & more"], "Summary", "Exercises"
-    ]  # fmt: skip
+    ]
     everything = " ".join(map(text, made))
     for word in ("the set-up", "hidden", "history", "claim S1", "check", "You need"):
         assert word not in everything

@@ -32,7 +32,7 @@ def copy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package,
-                        ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+                        ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 
@@ -53,7 +53,7 @@ def run(command, cwd, **env):
     """What `command` prints on standard output."""
     env = {**os.environ, **env}
     ran = subprocess.run([*map(str, command)], cwd=cwd, env=env, timeout=300,
-                         capture_output=True, text=True, check=False)  # fmt: skip
+                         capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
@@ -76,7 +76,7 @@ def test_the_wheel_holds_every_file_of_the_library_and_the_command(copy, site):
 def test_a_chapter_finds_the_stored_results_beside_it(site):
     code = "from bookkit import stored; print(*stored.names())"
     told = run([sys.executable, "-c", script(code, site)], ROOT / "chapters/clusters",
-               PYTHONPATH=site)  # fmt: skip
+               PYTHONPATH=site)
     names = sorted(path.stem for path in (ROOT / "benchmarks/results").glob("*.json"))
     assert told.split() == names
 

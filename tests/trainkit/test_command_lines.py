@@ -30,7 +30,7 @@ LAUNCHERS = [
 ]
 #: What the trainer's own flags call the same.
 OWN = {"--model": "--network", "--epochs": "--num-epochs", "--kvstore": "--kv-store",
-       "--momentum": "--mom"}  # fmt: skip
+       "--momentum": "--mom"}
 
 
 def flags_of(line):

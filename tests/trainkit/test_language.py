@@ -18,7 +18,7 @@ from mxnet import np
 
 WAYS = [(1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (6, 2)]  # devices, in groups of
 DECODER = ("--network", "transformer", "--batch-size", "8", "--optimizer", "adam",
-           "--lr", "0.003", "--num-epochs")  # fmt: skip
+           "--lr", "0.003", "--num-epochs")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def trained(num_devices, tensor, dtype="float32", **how):
 
 @pytest.mark.parametrize(
     "how", [{}, {"work_load_list": [2, 1]}, {"kv_store": None}, {"kv_store": "local"}],
-    ids=str)  # fmt: skip
+    ids=str)
 def test_whatever_the_devices_divide_the_losses_are_those_of_one(how):
     losses, arrays, held_out = trained(1, 1)
     assert losses[0] / 12 == pytest.approx(numpy.log(9), rel=0.1)
@@ -76,7 +76,7 @@ def test_on_the_books_text_four_ways_begin_with_the_same_losses(monkeypatch):
 
 def test_the_command_learns_and_says_the_held_out_loss(run, poem):
     code, out, said = run(*DECODER, 4, "--dataset", poem, "--devices",
-                          "cpu:0,cpu:1,cpu:2,cpu:3", "--tensor", 2)  # fmt: skip
+                          "cpu:0,cpu:1,cpu:2,cpu:3", "--tensor", 2)
     result, lines = json.loads(out), said.splitlines()
     assert code == 0 and len(lines) == 4
     assert (result["dataset"], result["tensor"], result["steps"]) == ("poem.txt", 2, 16)
@@ -87,7 +87,7 @@ def test_the_command_learns_and_says_the_held_out_loss(run, poem):
 
 def test_a_stopped_run_goes_on_with_the_same_bits(run, poem, tmp_path, monkeypatch):
     flags = (*DECODER, 2, "--dataset", poem, "--devices", "cpu:0,cpu:1", "--tensor", 2,
-             "--save-prefix")  # fmt: skip
+             "--save-prefix")
     assert run(*flags, tmp_path / "whole")[0] == 0
     step = Decoders.train_batch
 
@@ -113,7 +113,7 @@ def test_other_groups_go_on_from_a_checkpoint(run, refused, poem, tmp_path):
     assert code == 0 and "tensor was 1 and is 2" in said
     assert_near(last(tmp_path / "whole")[0], last(tmp_path / "cut")[0], 1e-3, 1e-4)
     refused(*cut, "--num-epochs", 3, "--resume", "--optimizer", "sgd",
-            why="optimizer was adam and is sgd")  # fmt: skip
+            why="optimizer was adam and is sgd")
 
 
 def test_arrays_of_another_text_are_refused_with_the_shapes():

@@ -42,7 +42,7 @@ def passes(monkeypatch):
 
 
 @pytest.mark.parametrize("name, k, kv_store", [
-    ("lenet", 1, "device"), ("lenet", 2, None), ("mlp", 2, "device")])  # fmt: skip
+    ("lenet", 1, "device"), ("lenet", 2, None), ("mlp", 2, "device")])
 def test_pieces_and_recomputation_train_as_the_plain_step_does(
     name, k, kv_store, passes
 ):
@@ -66,4 +66,4 @@ def test_more_pieces_than_examples_are_refused(run, refused):
     flags = ["--devices", "cpu:0,cpu:1", "--batch-size", 16]
     refused("--accumulate", 9, *flags, why="--accumulate 9: a device has 8 examples")
     assert run("--accumulate", 8, "--recompute", "--num-examples", 32,
-               "--num-epochs", 1, *flags)[0] == 0  # fmt: skip
+               "--num-epochs", 1, *flags)[0] == 0

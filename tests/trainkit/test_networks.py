@@ -51,7 +51,7 @@ def test_vgg11_takes_small_images_and_learns_in_a_step():
     net = networks.build("vgg11", (1, 28, 28), TWO[:1])
     assert shapes(net)[-6:] == [
         (4096, 512), (4096,), (4096, 4096), (4096,), (10, 4096), (10,)
-    ]  # fmt: skip
+    ]
     X = np.array(numpy.random.RandomState(0).rand(2, 1, 28, 28), dtype="float32")
     padded = np.zeros((2, 1, 32, 32))
     padded[:, :, 2:30, 2:30] = X

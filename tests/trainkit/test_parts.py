@@ -18,7 +18,7 @@ from d2l_ext.clusters.checkpoint import CheckpointError
 from trainkit.parts import Parts
 
 SMALL = ("--network", "mlp", "--num-examples", "96", "--optimizer", "adam",
-         "--lr", "0.003", "--save-every", "2")  # fmt: skip
+         "--lr", "0.003", "--save-every", "2")
 TWO = ("--devices", "cpu:0,cpu:1", "--shard", "states", "--batch-size", "32")
 THREE = ("--devices", "cpu:0,cpu:1,cpu:2", "--batch-size", "32")
 TRAIN = [PYTHON, "-m", "d2l_ext.train", *SMALL]
@@ -36,7 +36,7 @@ def test_parts_hold_what_a_file_holds_and_any_number_of_devices_goes_on(run, tmp
     cut = (*SMALL, "--save-shards", "--save-prefix", tmp_path / "cut", "--num-epochs")
     assert run(*cut, 1, *TWO)[0] == 0
     assert sorted(p.name for p in (tmp_path / "cut-00000003.shards").iterdir()) == [
-        "0-of-2.ckpt", "1-of-2.ckpt", "manifest.ckpt"]  # fmt: skip
+        "0-of-2.ckpt", "1-of-2.ckpt", "manifest.ckpt"]
     assert run(*cut, 2, *TWO, "--resume")[0] == 0
     whole, _ = last(tmp_path / "file")
     assert_bit_equal(state(tmp_path / "cut")[0], whole)
@@ -48,11 +48,11 @@ def test_parts_hold_what_a_file_holds_and_any_number_of_devices_goes_on(run, tmp
 
 def test_workers_of_a_ring_write_a_part_each_and_another_number_goes_on(
     nothing_left, run, tmp_path  # noqa: F811
-):  # fmt: skip
+):
     flags = ["--save-shards", "--save-prefix", str(tmp_path / "ring")]
     for epochs in (1, 2):
         job = launch.run([*RING, *flags, "--num-epochs", str(epochs), "--resume"],
-                         num_workers=2, deadline=600)  # fmt: skip
+                         num_workers=2, deadline=600)
         assert job.returncode == 0, job.cause
     file = ["--save-prefix", str(tmp_path / "file"), "--num-epochs"]
     one = launch.run([*RING, *file, "2"], num_workers=2, deadline=600)
@@ -65,13 +65,13 @@ def test_workers_of_a_ring_write_a_part_each_and_another_number_goes_on(
 
 def test_a_worker_of_a_ring_is_killed_and_the_job_ends_with_the_bits_of_another(
     nothing_left, tmp_path  # noqa: F811
-):  # fmt: skip
+):
     command = [*RING, "--num-epochs", "40", "--save-shards", "--save-prefix"]
     assert launch.run([*command, tmp_path / "whole"], deadline=600).returncode == 0
     rank, cut = random.randrange(2), Parts(tmp_path / "cut")
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(launch.run, [*command, tmp_path / "cut"], deadline=600,
-                             max_restarts=1)  # fmt: skip
+                             max_restarts=1)
         wait_for(lambda: max(cut.files.steps(), default=0) > 3, 300)
         time.sleep(random.random() / 5)
         os.kill(nodes_of(nothing_left)["worker", rank], signal.SIGKILL)

@@ -37,7 +37,7 @@ def numpy_scores(X, params):
 
 @pytest.mark.parametrize("loads", [None, [3, 1, 1]])
 @pytest.mark.parametrize("num_examples, batch_size, batches", [
-    (48, 16, 3), (37, 16, 3), (50, 16, 4), (2, 16, 1)])  # fmt: skip
+    (48, 16, 3), (37, 16, 3), (50, 16, 4), (2, 16, 1)])
 def test_the_accuracy_is_numpys_whatever_is_left_for_the_last_minibatch(
     num_examples, batch_size, batches, loads
 ):
@@ -78,7 +78,7 @@ def store(made):
     ("--kv-store dist_sync", DistReplicas, lambda m: store(m).type, "dist_sync"),
     ("--kv-store dist_sync --local-steps 5 --outer-lr 0.7 --outer-mom 0.9",
      LocalReplicas, lambda m: m.outer, (5, 0.7, 0.9)),
-])  # fmt: skip
+])
 def test_a_flag_of_the_command_reaches_the_replicas(flags, kind, of, value):
     made = of_flags(flags)
     assert type(made) is kind
@@ -97,12 +97,12 @@ def of_flags(flags):
     "--network mlp", "--network lenet", "--shard parameters", "--kv-store dist_sync",
     "--kv-store dist_sync --local-steps 2", "--network transformer",
     "--network transformer --tensor 2",
-])  # fmt: skip
+])
 def test_the_seed_of_the_command_draws_the_first_weights(flags):
     first, again, other = (
         {name: x for name, x in of_flags(f"{flags} --seed {seed}").pack().items()
          if name.startswith("param")} for seed in (3, 3, 4)
-    )  # fmt: skip
+    )
     assert_bit_equal(first, again)
     assert any((first[name] != other[name]).any() for name in first)
 

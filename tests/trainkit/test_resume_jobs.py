@@ -12,7 +12,7 @@ from benchmarks.clusters.recovery import story
 from d2l_ext.clusters.checkpoint import Checkpoints
 
 TRAIN = [PYTHON, "-m", "d2l_ext.train", "--network", "mlp", "--num-examples", "321",
-         "--batch-size", "32", "--kv-store", "dist_sync"]  # fmt: skip
+         "--batch-size", "32", "--kv-store", "dist_sync"]
 #: 6 steps an epoch, enough for two kills on a busy machine; a line and a checkpoint
 #: where a test can see them.
 STEPS = ["--num-epochs", "12", "--save-every", "4", "--disp-batches", "1"]
@@ -33,7 +33,7 @@ def after_five_steps(start):
 
 def test_whoever_is_killed_the_final_state_is_that_of_an_undisturbed_job(
     nothing_left, tmp_path  # noqa: F811
-):  # fmt: skip
+):
     """Weights, momentum, counts: bit by bit, whichever of the roles was killed."""
     whole = job(tmp_path / "whole")
     assert whole.job["returncode"] == 0, whole.said
@@ -41,7 +41,7 @@ def test_whoever_is_killed_the_final_state_is_that_of_an_undisturbed_job(
     cut = job(tmp_path / "cut", *killed)
     assert (cut.job["returncode"], cut.job["restarts"]) == (0, 2), cut.said
     assert [note.split(";")[0] for note in cut.job["notes"]] == [
-        f"{name} was ended by SIGKILL" for _, name in killed]  # fmt: skip
+        f"{name} was ended by SIGKILL" for _, name in killed]
     arrays, record = last(tmp_path / "whole")
     assert abs(arrays["state.0.0"]).max() > 0  # there is momentum to lose
     assert_bit_equal(arrays, last(tmp_path / "cut")[0])
@@ -68,7 +68,7 @@ sys.exit(train.main())
 
 def test_workers_that_are_not_alike_are_refused_before_the_first_step():
     job = launch.run([PYTHON, "-c", OTHER, *TRAIN[3:], "--disp-batches", "1"],
-                     num_servers=2, max_restarts=2)  # fmt: skip
+                     num_servers=2, max_restarts=2)
     assert (job.returncode, job.restarts) == (2, 0)
     message = job.last_lines()
     for part in (
@@ -107,7 +107,7 @@ def test_a_newer_checkpoint_that_others_do_not_have_is_passed_over(tmp_path):
 
 def test_a_full_disk_leaves_the_old_checkpoint_from_which_the_run_goes_on(
     run, tmp_path
-):  # fmt: skip
+):
     """Files may not grow beyond 50 kB for a while; the checkpoint has 70 or more."""
     flags = ["--network", "mlp", "--num-examples", "321", "--save-prefix"]
     assert run(*flags, tmp_path / "whole", "--num-epochs", 2)[0] == 0
@@ -133,9 +133,9 @@ def test_a_full_disk_leaves_the_old_checkpoint_from_which_the_run_goes_on(
 
 def test_only_a_start_after_the_first_goes_on_unasked(run, tmp_path, monkeypatch):
     flags = ["--network", "mlp", "--num-examples", "64", "--num-epochs", "1",
-             "--save-prefix", tmp_path / "p"]  # fmt: skip
+             "--save-prefix", tmp_path / "p"]
     for start, code, word in (("1", 0, "epoch 1/1"), ("2", 0, "going on from"),
-                              ("1", 2, "there are checkpoints already")):  # fmt: skip
+                              ("1", 2, "there are checkpoints already")):
         monkeypatch.setenv("D2L_EXT_START", start)
         found, _, err = run(*flags)
         assert found == code and word in err

@@ -16,7 +16,7 @@ from d2l_ext.devices import try_all_devices
 from mxnet import np
 
 SMALL = ("--network", "mlp", "--num-examples", "96", "--batch-size", "32",
-         "--optimizer", "adam", "--lr", "0.003")  # fmt: skip
+         "--optimizer", "adam", "--lr", "0.003")
 TWO = ("--devices", "cpu:0,cpu:1")
 THREE = ("--devices", "cpu:0,cpu:1,cpu:2", "--shard", "parameters")
 
@@ -51,6 +51,6 @@ def test_each_network_is_a_chain_of_layers(name):
 def test_a_checkpoint_of_another_network_is_refused_with_the_shapes():
     devices = try_all_devices(2)
     mlp, lenet = (ShardedReplicas("states", build(name, (1, 28, 28), devices), devices)
-                  for name in ("mlp", "lenet"))  # fmt: skip
+                  for name in ("mlp", "lenet"))
     with pytest.raises(ValueError, match=r"param.0 is float32 \(20, 1, 3, 3\) in the"):
         mlp.unpack(lenet.pack())

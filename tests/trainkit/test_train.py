@@ -62,7 +62,7 @@ def test_the_last_line_is_json(run):
     assert result == {
         "devices": ["cpu:0", "cpu:1"], "network": "mlp", "dataset": "digits",
         "kv_store": "local", "epochs": 2, "steps": 10,
-    }  # fmt: skip
+    }
 
 
 def test_without_a_terminal_there_is_a_plain_line_per_epoch(run):
@@ -77,7 +77,7 @@ def test_lines_within_an_epoch_come_when_asked_for(run):
     assert [re.sub(r"loss.*", "", x) for x in lines] == [
         "epoch 1/2  step 2/5  ", "epoch 1/2  step 4/5  ", "epoch 1/2  ",
         "epoch 2/2  step 2/5  ", "epoch 2/2  step 4/5  ", "epoch 2/2  ",
-    ]  # fmt: skip
+    ]
 
 
 def test_on_a_terminal_there_is_a_bar_that_the_epochs_line_replaces(run, monkeypatch):
@@ -148,7 +148,7 @@ def test_progress_that_cannot_be_written_is_no_reason_to_end(run, monkeypatch):
 def test_images_are_read_from_a_folder(run, tmp_path):
     write_folder(tmp_path)
     code, out, _ = run("--dataset", "fashion_mnist", "--data-dir", tmp_path,
-                       "--num-epochs", 1, "--batch-size", 10)  # fmt: skip
+                       "--num-epochs", 1, "--batch-size", 10)
     assert code == 0 and json.loads(out)["steps"] == 2
 
 
@@ -162,7 +162,7 @@ def weights(run, tmp_path):
     def train_with(*flags):
         prefix = tmp_path / "-".join(map(str, flags or ["one"]))
         code, _, err = run("--num-examples", 256, "--num-epochs", 1, "--save-prefix",
-                           prefix, *flags)  # fmt: skip
+                           prefix, *flags)
         assert code == 0, err
         return trained.weights(prefix)
 
@@ -176,7 +176,7 @@ def test_devices_and_stores_do_not_change_the_weights(weights):
         ("--kv-store", "local"), ("--kv-store", "device"), ("--kv-store", "none"),
         ("--work-load-list", "3,1"),
         ("--kv-store", "none", "--work-load-list", "1,2.5"),
-    ):  # fmt: skip
+    ):
         two = weights(*TWO, *flags)
         assert abs(two - one).max() < 1e-5 * abs(one).max(), flags
     assert abs(weights("--seed", 1) - one).max() > 0.01
@@ -277,13 +277,13 @@ STOPPED = [
     (("--network", "dropout", "--optimizer", "rmsprop", "--lr", 0.001), 7),
     (("--optimizer", "signum", "--lr", 0.001), 2),
     (("--optimizer", "adagrad",), 7),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
     "flags, step", STOPPED,
     ids=[" ".join(map(str, [*flags, at])) for flags, at in STOPPED],
-)  # fmt: skip
+)
 def test_a_run_that_was_stopped_ends_with_the_same_bits(
     run, tmp_path, monkeypatch, stop_at, flags, step
 ):
@@ -354,7 +354,7 @@ def begun(*flags):
         [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--num-epochs",
          "200", "--disp-batches", "5", *flags],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    )
     try:
         assert "step 5/24" in process.stderr.readline()
         yield process
@@ -405,7 +405,7 @@ def test_runs_killed_at_random_moments_end_with_the_same_bits(
     write_folder(tmp_path, make_arrays(train=320))
     flags = ["--dataset", "mnist", "--data-dir", str(tmp_path), "--network", "mlp",
              "--num-epochs", "12", "--optimizer", "adam", "--lr", "0.01", *TWO,
-             *more, "--save-every", "1", "--save-prefix"]  # fmt: skip
+             *more, "--save-every", "1", "--save-prefix"]
     assert run(*flags, tmp_path / "whole")[0] == 0
     argv = [*flags, str(tmp_path / "cut"), "--resume"]
     reached = [0]
@@ -426,7 +426,7 @@ def test_runs_killed_at_random_moments_end_with_the_same_bits(
     assert code == 0, err
     kind = Parts if more else checkpoint.Checkpoints
     (_, found, record), (_, right, _) = (kind(tmp_path / name).load()
-                                         for name in ("cut", "whole"))  # fmt: skip
+                                         for name in ("cut", "whole"))
     assert_bit_equal(found, right)
     assert record["state"]["epoch"] == 12
     # Neither a lock nor a half-written file.
@@ -486,7 +486,7 @@ def test_other_data_are_refused(run, refused, tmp_path):
         (tmp_path / str(seed)).mkdir()
         write_folder(tmp_path / str(seed), make_arrays(seed=seed))
     flags = ["--dataset", "mnist", "--network", "mlp", "--num-epochs", 1,
-             "--save-prefix", tmp_path / "p", "--data-dir"]  # fmt: skip
+             "--save-prefix", tmp_path / "p", "--data-dir"]
     assert run(*flags, tmp_path / "0")[0] == 0
     assert run(*flags, tmp_path / "0", "--resume")[0] == 0
     refused(*flags, tmp_path / "1", "--resume", why="checksum of the data was")
@@ -586,7 +586,7 @@ CONTENTS = {
     "no momentum": (lambda arrays, _: arrays.pop("state.0.0"), "state.0.0 is missing"),
     "no counts": (lambda arrays, _: arrays.pop("counts"), "counts is missing"),
     "counts below": (lambda arrays, _: arrays["counts"].fill(-1), "counts of updates"),
-}  # fmt: skip
+}
 
 
 def test_content_that_no_training_wrote_is_an_error_in_one_line(run, half, tmp_path):
@@ -683,7 +683,7 @@ def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
         ("--network transformer --data-dir /tmp", "one text .--dataset FILE"),
         ("--network transformer --dataset /no/text", "no text file '/no/text'"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_flag_is_an_error_in_one_line(refused, flags, message):
     refused(*flags.split(), why=message)
 

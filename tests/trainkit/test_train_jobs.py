@@ -44,7 +44,7 @@ def test_two_workers_end_with_the_weights_of_one(kind, servers, runs, tmp_path, 
     for epochs, resume in runs:
         more = ["--num-epochs", str(epochs)]
         job = launch.run([*TRAIN, *flags, *more, *resume], num_servers=servers,
-                         deadline=600)  # fmt: skip
+                         deadline=600)
         assert job.returncode == 0, job.cause
         own = tmp_path / f"one-{epochs}"
         assert run(*OF_ONE, *more, "--save-prefix", own)[0] == 0
@@ -62,7 +62,7 @@ def test_two_workers_end_with_the_weights_of_one(kind, servers, runs, tmp_path, 
 def test_asynchronous_workers_train_and_one_of_them_saves(kind, tmp_path):
     # Long and slow: on a busy machine a worker may be many steps behind.
     flags = ["--kv-store", kind, "--num-epochs", "16", "--lr", "0.02", "--save-prefix",
-             str(tmp_path / "p")]  # fmt: skip
+             str(tmp_path / "p")]
     job = launch.run([*TRAIN, *OF_TWO, *flags], deadline=600)
     assert job.returncode == 0, job.cause
     first, second = results(job)
@@ -79,7 +79,7 @@ def trained(kv, X, y, batch_size, *outer):
     """
     num_workers, rank = (kv.num_workers, kv.rank) if kv else (1, 0)
     name, devices, mom = ("mlp", [mx.cpu(0), mx.cpu(1)], 0) if outer else (
-        "lenet", [mx.cpu(0)], 0.9)  # fmt: skip
+        "lenet", [mx.cpu(0)], 0.9)
     net = networks.build(name, X.shape[1:], devices, seed=rank if outer else 0)
     net.cast("float64")
     own = net, devices, "sgd", {"learning_rate": 0.1, "momentum": mom}

@@ -53,7 +53,7 @@ def prepare(host, algorithm, *options):
     """Set up the route of `host` on eth0; `options`: more words of `ip route`."""
     network = host.address.rpartition(".")[0] + ".0/24"
     host.machine.tool(["ip", "route", "change", network, "dev", "eth0", "src",
-                       host.address, "congctl", algorithm, *options])  # fmt: skip
+                       host.address, "congctl", algorithm, *options])
 
 
 def limit(cluster, mbit):
@@ -94,7 +94,7 @@ class Outcome:
         if self.results is None:
             ends = "\n".join(f"{n}: {t[-300:]}" for n, t in self.logs.items() if t)
             raise RuntimeError(f"no results after {self.seconds:.0f} s, exit codes "
-                               f"{self.codes}\n{ends}")  # fmt: skip
+                               f"{self.codes}\n{ends}")
         return self
 
     def began(self):
@@ -113,7 +113,7 @@ class Outcome:
 
 
 def run(cluster, function, *args, num_servers=1, env=None, deadline=900,
-        kv_type="dist_sync", node_host=True, leave=4):  # fmt: skip
+        kv_type="dist_sync", node_host=True, leave=4):
     """Run `function(kv, *args)` in a worker on each free host; return an `Outcome`.
 
     The scheduler and server 0 are on the first host of `cluster`, a `box.Cluster`;
@@ -133,7 +133,7 @@ def run(cluster, function, *args, num_servers=1, env=None, deadline=900,
 
 
 def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_host,
-          leave):  # fmt: skip
+          leave):
     begin = time.monotonic()
     with Folder("d2l_ext-unreliable-") as folder:
         folder = Path(folder)
@@ -149,12 +149,12 @@ def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_hos
         try:
             for role, number, host in nodes:
                 running[f"{role}-{number}"] = _start(
-                    role, number, host, nodes, folder, env, node_host)  # fmt: skip
+                    role, number, host, nodes, folder, env, node_host)
             _wait(over, begin + deadline)
             seconds, after = time.monotonic() - begin, _counted(cluster)
             if _all_there(folder, workers):
                 _wait(lambda: all(p.poll() is not None for p in running.values()),
-                      time.monotonic() + leave)  # fmt: skip
+                      time.monotonic() + leave)
         finally:
             codes = _end(running)
         found = Outcome(codes=codes, seconds=seconds)
@@ -184,7 +184,7 @@ def _nodes(cluster, num_servers):
     workers = [("worker", i, host) for i, host in enumerate(hosts[num_servers:])]
     if not workers:
         raise ValueError(f"{len(hosts)} hosts: {num_servers} are for servers, so one "
-                         "more is needed for each worker")  # fmt: skip
+                         "more is needed for each worker")
     return [("scheduler", 0, hosts[0]), *servers, *workers]
 
 
@@ -207,19 +207,19 @@ def _start(role, number, host, nodes, folder, env, node_host):
         return host.popen(command, env={**environment.inherited(), **variables},
                           stdin=subprocess.DEVNULL, stdout=log,
                           stderr=subprocess.STDOUT,
-                          cwd=os.fspath(Path(__file__).parents[3]))  # fmt: skip
+                          cwd=os.fspath(Path(__file__).parents[3]))
 
 
 def _moved(cluster):
     cards = ["eth0", "eth1"] if cluster.second_interface else ["eth0"]
     return {host.name: {card: list(host.bytes(card)) for card in cards}
-            for host in cluster.hosts}  # fmt: skip
+            for host in cluster.hosts}
 
 
 def _difference(now, before):
     return {name: {card: [new - old for new, old in zip(pair, before[name][card])]
                    for card, pair in cards.items()}
-            for name, cards in now.items()}  # fmt: skip
+            for name, cards in now.items()}
 
 
 def _all_there(folder, workers):
@@ -265,4 +265,4 @@ def grown(before, after):
     """By how much the counters of several hosts have grown, all together."""
     pairs = [(new, old) for new, old in zip(after, before)]
     return {name: sum(new[name] - old[name] for new, old in pairs)
-            for name in pairs[0][0]}  # fmt: skip
+            for name in pairs[0][0]}

@@ -72,7 +72,7 @@ def one_slow_worker(fast=100, slow=10, size=100_000, seconds=10):
             job.limit(cluster, fast)
             cluster.hosts[2].shape(rate=f"{slow}mbit")
             found = job.run(cluster, work.for_a_while, size, seconds,
-                            kv_type=kv_type).check()  # fmt: skip
+                            kv_type=kv_type).check()
         rows.append({"type": kv_type, "steps": sorted(found.results, reverse=True)})
     return rows
 
@@ -84,11 +84,11 @@ def exchanges(mbit, sizes, steps, ways):
         job.limit(cluster, mbit)
         for name, servers, kv_type, compress in ways:
             found = job.run(cluster, work.exchange, sizes, steps, compress,
-                            num_servers=servers, kv_type=kv_type)  # fmt: skip
+                            num_servers=servers, kv_type=kv_type)
             rows.append({
                 "name": name, "mbit": mbit, "measured": exchange_seconds(found),
                 "predicted": wire.predicted(sizes, mbit, 2, servers, compress),
-            })  # fmt: skip
+            })
     return rows
 
 
@@ -101,7 +101,7 @@ def batches(mbit, examples=256, sizes=(32, 64, 128)):
             found = job.run(cluster, work.train, 1 + examples // size, size).check()
             steps = [max(pair) for pair in zip(*(r["seconds"] for r in found.results))]
             rows.append({"batch_size": size, "exchanges": examples // size,
-                         "seconds": sum(steps[1:])})  # fmt: skip
+                         "seconds": sum(steps[1:])})
     return rows
 
 
@@ -170,11 +170,11 @@ def _outage(resend, second, percent):
 def _heard(ran):
     words = re.compile("Drop message|Timeout to get|Duplicated")
     lines = [line for node in ran.logs for line in ran.output(*node.split("-"))
-             .splitlines() if words.search(line)]  # fmt: skip
+             .splitlines() if words.search(line)]
     results = ran.results or []
     return {"cause": ran.cause, "said": sorted(lines), "returncode": ran.returncode,
             "got": [r["got"] for r in results],
-            "seconds": [r["seconds"] for r in results]}  # fmt: skip
+            "seconds": [r["seconds"] for r in results]}
 
 
 def slow_link():
@@ -189,7 +189,7 @@ def _exchange(cluster, mbit):
     sizes = [250_000] * 4
     found = job.run(cluster, work.exchange, sizes, 3)
     return {"measured": exchange_seconds(found),
-            "predicted": wire.predicted(sizes, mbit)}  # fmt: skip
+            "predicted": wire.predicted(sizes, mbit)}
 
 
 # What `stored` keeps. Each takes less than two minutes.
@@ -225,7 +225,7 @@ def loss_why():
     kinds = [("cubic", ()), ("cubic", ("rto_min", "10ms")), ("bbr", ())]
     return [{"algorithm": name, "options": " ".join(options),
              **loss(None, [0.05], 6, name, options)[0]}
-            for name, options in kinds]  # fmt: skip
+            for name, options in kinds]
 
 
 def impatient():
@@ -236,10 +236,10 @@ def impatient():
         for timeout in (30, 200, 1000):
             env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": timeout}
             found = job.run(cluster, work.exchange, [1_000_000], 3, env=env,
-                            deadline=150)  # fmt: skip
+                            deadline=150)
             rows.append({"timeout": timeout, "finished": found.results is not None,
                          "said": found.said(), "aborted": found.aborted(),
-                         "moved": found.moved["h1"]["eth0"]})  # fmt: skip
+                         "moved": found.moved["h1"]["eth0"]})
     return rows
 
 

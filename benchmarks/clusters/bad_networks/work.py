@@ -21,7 +21,7 @@ def train(kv, steps, batch_size=32, lr=0.1, pause=0.0):
     """
     data, devices = load_arrays("digits"), try_all_devices(1)
     batches = Batches(data.train_X, data.train_y, batch_size,
-                      num_parts=kv.num_workers, part_index=kv.rank)  # fmt: skip
+                      num_parts=kv.num_workers, part_index=kv.rank)
     params = get_params(lenet.init_params(), devices[0])
     dist_train.share(kv, [params])
     seconds = []
@@ -33,7 +33,7 @@ def train(kv, steps, batch_size=32, lr=0.1, pause=0.0):
         time.sleep(pause)
     text = b"".join(p.asnumpy().tobytes() for p in params)
     return {"rank": kv.rank, "weights": hashlib.sha256(text).hexdigest()[:16],
-            "seconds": seconds}  # fmt: skip
+            "seconds": seconds}
 
 
 def exchange(kv, sizes, steps, compress=False):

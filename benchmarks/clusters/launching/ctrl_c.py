@@ -64,7 +64,7 @@ def interrupted(stock=False, hosts=2, seconds=15):
              "--launcher", "ssh", "-n", "2", "-s", "1", sys.executable, "worker.py"],
             env=environ(), start_new_session=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         _wait(lambda: len(list(work.glob("step-*"))) == 2, 60)
         found["during"] = roles(cluster)
         os.killpg(process.pid, signal.SIGINT)

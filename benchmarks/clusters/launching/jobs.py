@@ -65,12 +65,12 @@ def launched(words, files, hosts=3, deadline=600):
         work = _working_directory(cluster, files)
         own = cluster.head.private
         command = [sys.executable if word == "python" else word.replace(OWN, own)
-                   for word in words.split()]  # fmt: skip
+                   for word in words.split()]
         done = cluster.head.run(
             ["sh", "-c", IN_FOLDER, work, sys.executable, "-m", "pslaunch",
              "--deadline", str(deadline), *command],
             timeout=deadline + 30, env=environ(),
-        )  # fmt: skip
+        )
         lines = {}
         for line in done.stdout.replace(own, OWN).splitlines():
             name, _, text = line.partition(" | ")

@@ -33,7 +33,7 @@ def table():
     hosts. Those that are not installed have a reason in place of a result."""
     return [_row("ssh", _nothing), _row("mpi", _as_root, no_mpi),
             _row("slurm", slurm_daemons.running, slurm_daemons.why_not),
-            _row("sge", sge_daemons.running, sge_daemons.why_not)]  # fmt: skip
+            _row("sge", sge_daemons.running, sge_daemons.why_not)]
 
 
 def _row(name, running, why_not=lambda: None):
@@ -48,7 +48,7 @@ def _row(name, running, why_not=lambda: None):
         lines = [line.partition("| ")[2] for line in done.stdout.splitlines()]
         return {"launcher": name, "returncode": done.returncode,
                 "lines": sorted(line for line in lines if line.startswith("rank")),
-                "left": len(job.left())}  # fmt: skip
+                "left": len(job.left())}
 
 
 @contextmanager
@@ -59,4 +59,4 @@ def _nothing(cluster):
 @contextmanager
 def _as_root(cluster):
     yield {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
-           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # fmt: skip
+           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

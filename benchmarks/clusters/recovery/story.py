@@ -44,7 +44,7 @@ class Story:
     def reached(self, start, step, rank=0):
         """Whether this worker has done a step, in this start."""
         return any(s == start and r == rank and n >= step
-                   for _, s, r, n in reversed(self.steps))  # fmt: skip
+                   for _, s, r, n in reversed(self.steps))
 
     def last_step(self, start, rank=0):
         """The last step of a worker in a start, 0 without any."""
@@ -54,7 +54,7 @@ class Story:
     def done_again(self):
         """Per start, how many steps of worker 0 were done before, and are again."""
         return {start: max(max(map(self.last_step, range(1, start))) - step, 0)
-                for start, step in self.went_on.items() if start > 1}  # fmt: skip
+                for start, step in self.went_on.items() if start > 1}
 
     def first_steps(self):
         """When worker 0 did its first step, per start that came so far."""

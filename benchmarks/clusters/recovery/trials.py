@@ -14,7 +14,7 @@ from .story import Hosts, run
 
 TRAIN = [sys.executable, "-m", "d2l_ext.train", "--network", "mlp", "--batch-size",
          "32", "--kv-store", "dist_sync", "--save-every", "5", "--disp-batches",
-         "1"]  # fmt: skip
+         "1"]
 FLAGS = ["-n", "2", "-s", "2", "--deadline", 600, "--max-restarts", 3]
 
 
@@ -33,7 +33,7 @@ def state(folder):
 def same(these, those):
     """Whether two states are equal, bit by bit."""
     return bool(these and those) and these.keys() == those.keys() and all(
-        numpy.array_equal(these[name], those[name]) for name in these)  # fmt: skip
+        numpy.array_equal(these[name], those[name]) for name in these)
 
 
 def disturbed(place, folder, seconds, whole, draw):
@@ -45,7 +45,7 @@ def disturbed(place, folder, seconds, whole, draw):
     wait, name = draw.uniform(0, 0.9 * seconds), draw.choice  # not when it is over
     back = draw.uniform(0, 20) if draw.random() < 0.5 else float("inf")
     story = job(place, folder, [(lambda s: s.seconds > wait, name)],
-                lambda s: s.seconds > s.losses[0][0] + back)  # fmt: skip
+                lambda s: s.seconds > s.losses[0][0] + back)
     told = story.job or {}
     lost = story.losses[0][1] if story.losses else None
     late = story.restarts and story.restarts[0] - story.losses[0][0]
@@ -55,7 +55,7 @@ def disturbed(place, folder, seconds, whole, draw):
         "noticed": round(late, 1) if late else None,
         "again": max(story.done_again().values(), default=0),
         "seconds": round(story.seconds, 1), "notes": told.get("notes"),
-    }  # fmt: skip
+    }
     if not found["right"]:
         found.update(cause=told.get("cause"), said=story.said[-5:])
     return found

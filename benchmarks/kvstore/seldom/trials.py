@@ -18,7 +18,7 @@ def run(cluster, exchanges, local_steps, *options):
     """
     each = [local_steps] * 2 if isinstance(local_steps, int) else local_steps
     found = job.run(cluster, worker.train, exchanges, each if local_steps else 0,
-                    *options, env={"PS_VERBOSE": 2}).check()  # fmt: skip
+                    *options, env={"PS_VERBOSE": 2}).check()
     row = min(found.results, key=lambda result: result["rank"])
     logs = [ps_log.messages(found.logs[f"worker-{i}"]) for i in (0, 1)]
     up = [sum(m.values for m in log if m.kind == "push" and m.sent) for log in logs]
@@ -28,7 +28,7 @@ def run(cluster, exchanges, local_steps, *options):
         "moved": min(sum(found.moved[h.name]["eth0"]) for h in cluster.hosts[1:]),
         "seconds": [round(s, 4) for s in row["seconds"]],
         "losses": [round(x, 4) for x in row["losses"]],
-    }  # fmt: skip
+    }
 
 
 def ways(mbit, jobs):

@@ -17,7 +17,7 @@ def init_params():
     mx.random.seed(0)
     shapes = (784, HIDDEN), (HIDDEN,), (HIDDEN, 10), (10,)
     return [np.random.normal(scale=0.05, size=s) if len(s) > 1 else np.zeros(s)
-            for s in shapes]  # fmt: skip
+            for s in shapes]
 
 
 def net(X, params):
@@ -36,7 +36,7 @@ def shares(num_workers, batch_size=32, by_class=False):
     X, y = data.train_X, data.train_y
     if not by_class:
         return [Batches(X, y, batch_size, shuffle=True, num_parts=num_workers,
-                        part_index=rank) for rank in range(num_workers)]  # fmt: skip
+                        part_index=rank) for rank in range(num_workers)]
     own = [y * num_workers // 10 == rank for rank in range(num_workers)]
     return [Batches(X[rows], y[rows], batch_size, shuffle=True) for rows in own]
 

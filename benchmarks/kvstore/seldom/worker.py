@@ -13,7 +13,7 @@ from . import work
 
 
 def train(kv, exchanges, local_steps, outer_lr=1.0, outer_mom=0.0, lr=0.1,
-          pauses=(0, 0)):  # fmt: skip
+          pauses=(0, 0)):
     """So many exchanges of a job, and what they reach.
 
     `local_steps`: those of each worker, a list; 0 instead: gradients are exchanged,
@@ -38,7 +38,7 @@ def train(kv, exchanges, local_steps, outer_lr=1.0, outer_mom=0.0, lr=0.1,
             else:
                 n = kv.num_workers * len(y)
                 dist_train.train_batch(kv, X, y, n, [params], [device], lr,
-                                       work.net)  # fmt: skip
+                                       work.net)
             npx.waitall()
             time.sleep(pauses[rank])
         seen.append([time.perf_counter() - begin, [p.copy() for p in params]])

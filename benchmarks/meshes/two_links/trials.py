@@ -25,7 +25,7 @@ def in_a_box(hosts=2, devices=4, size=500_000, outer=20, ratio=10, repeats=3):
                                         ("eth1", host.second_address, outer)):
                 network = address.rpartition(".")[0] + ".0/24"
                 host.machine.tool(["ip", "route", "change", network, "dev", card,
-                                   "src", address, "congctl", "cubic"])  # fmt: skip
+                                   "src", address, "congctl", "cubic"])
                 host.shape(rate=f"{rate}mbit", interface=card)
         addresses = [[host.address, host.second_address] for host in cluster.hosts]
         starts = [host.popen for host in cluster.hosts]
@@ -41,13 +41,13 @@ def run(hosts, devices, addresses, size, repeats, starts):
     gave to each ring, and `cards`, those that left by each interface.
     """
     told = {"hosts": hosts, "devices": devices, "addresses": addresses, "size": size,
-            "repeats": repeats, "token": secrets.token_hex()}  # fmt: skip
+            "repeats": repeats, "token": secrets.token_hex()}
     running = [
         start([sys.executable, "-m", "benchmarks.meshes.two_links.node",
                json.dumps({**told, "rank": rank})],
               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
         for rank, start in enumerate(starts)
-    ]  # fmt: skip
+    ]
     try:
         said = [process.communicate(timeout=600) for process in running]
     finally:

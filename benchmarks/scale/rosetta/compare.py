@@ -23,10 +23,10 @@ TECHNIQUES = {
               {"one device": partial(mxnet_steps.heads, num_devices=1)},
               [("torch_heads", "parallelize_module"), ("jax_heads", "sharded"),
                ("jax_heads", "summed")]),
-}  # fmt: skip
+}
 NAMES = {"torch": "PyTorch", "jax": "JAX", "torch_sharded": "PyTorch",
          "jax_sharded": "JAX", "torch_heads": "PyTorch",
-         "jax_heads": "JAX"}  # fmt: skip
+         "jax_heads": "JAX"}
 
 
 def with_peers(technique):
@@ -50,4 +50,4 @@ def with_peers(technique):
     differences = {k: largest_difference(weights, w) for k, w in found.items()}
     return {"differences": differences, "versions": versions(),
             "code": {f: digest(f) for f in dict(peers)},
-            "moved": largest_difference(before, weights[: len(before)])}  # fmt: skip
+            "moved": largest_difference(before, weights[: len(before)])}

@@ -34,7 +34,7 @@ def summed(problem):
     """The same with the two sums written out: `psum` over the devices."""
     X, y, params, lr = jax_steps._prepare(problem)
     own = partial(block, d=_columns_of_a_head(problem),
-                  collect=lambda part: jax.lax.psum(part, "model"))  # fmt: skip
+                  collect=lambda part: jax.lax.psum(part, "model"))
     mesh = Mesh(jax.devices(), ("model",))
     divided = jax.shard_map(own, mesh=mesh, in_specs=(CUT, WHOLE), out_specs=WHOLE)
     return _step(divided, params, X, y, lr)

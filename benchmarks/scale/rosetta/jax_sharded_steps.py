@@ -39,7 +39,7 @@ def adam(params, means, squares, X, y, lr, t):
     squares = [0.999 * v + 0.001 * g * g for v, g in zip(squares, gradients)]
     rate = lr * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
     params = [p - rate * m / (jnp.sqrt(v) + EPSILON)
-              for p, m, v in zip(params, means, squares)]  # fmt: skip
+              for p, m, v in zip(params, means, squares)]
     return params, means, squares
 
 

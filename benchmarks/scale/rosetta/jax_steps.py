@@ -62,7 +62,7 @@ def summed(problem):
 
     shares, whole = PartitionSpec("batch"), PartitionSpec()
     step = jax.shard_map(step, mesh=mesh, in_specs=(whole, shares, shares),
-                         out_specs=whole, check_vma=False)  # fmt: skip
+                         out_specs=whole, check_vma=False)
     return jax.jit(step)(params, X, y)
 
 
@@ -76,7 +76,7 @@ def pipeline(problem):
     X, y, params, lr = _prepare(problem)
     devices, half = jax.devices(), len(params) // 2
     stages = [jax.device_put(part, d) for part, d in
-              zip((params[:half], params[half:]), devices)]  # fmt: skip
+              zip((params[:half], params[half:]), devices)]
     totals = [jax.tree.map(jnp.zeros_like, part) for part in stages]
     for x, t in zip(jnp.split(X, MICRO_BATCHES), jnp.split(y, MICRO_BATCHES)):
         h, back = jax.vjp(blocks, stages[0], jax.device_put(x, devices[0]))
@@ -105,7 +105,7 @@ def tensor_parallel(problem):
     mesh = Mesh(jax.devices(), ("model",))
     X, y, params, lr = _prepare(problem)
     cut = [PartitionSpec(None, "model"), PartitionSpec("model"),
-           PartitionSpec("model", None), PartitionSpec()]  # fmt: skip
+           PartitionSpec("model", None), PartitionSpec()]
     params = [jax.device_put(p, NamedSharding(mesh, c)) for p, c in zip(params, cut)]
     return jax.jit(update, static_argnums=0)(block_loss, params, X, y, lr)
 
@@ -133,7 +133,7 @@ def _prepare(problem):
 
 
 STEPS = {"plain": plain, "sharded": sharded, "summed": summed, "pipeline": pipeline,
-         "tensor_parallel": tensor_parallel}  # fmt: skip
+         "tensor_parallel": tensor_parallel}
 
 
 def main(step, source, target):

@@ -22,7 +22,7 @@ from .problems import count
 MICRO_BATCHES = 4
 #: The parameters of `problems.heads`, as a decoder calls them.
 BLOCK = ["attend.gain", "attend.shift", "attend.qkv", "attend.out",
-         "mlp.gain", "mlp.shift", "mlp.up", "mlp.down"]  # fmt: skip
+         "mlp.gain", "mlp.shift", "mlp.up", "mlp.down"]
 
 
 def scratch(problem, num_devices=2):
@@ -40,7 +40,7 @@ def trainer(problem, num_devices=2):
     devices = try_all_devices(num_devices)
     net, loss = gluon_lenet(params, devices), gluon.loss.SoftmaxCrossEntropyLoss()
     trainer = gluon.Trainer(net.collect_params(), "sgd",
-                            {"learning_rate": float(problem["lr"])})  # fmt: skip
+                            {"learning_rate": float(problem["lr"])})
     with autograd.record():
         losses = [loss(net(Xs), ys) for Xs, ys in zip(*split_batch(X, y, devices))]
     for device_loss in losses:
@@ -84,7 +84,7 @@ def tensor_split(problem):
     _, gradients = tensor_parallel.backward(errors, Xs, hidden, parts)
     step = float(problem["lr"]) / len(X)
     after = [[p - step * g for p, g in zip(*of_device)]
-             for of_device in zip(parts, gradients)]  # fmt: skip
+             for of_device in zip(parts, gradients)]
     return tensor_parallel.join_block(after)
 
 
@@ -111,7 +111,7 @@ def heads(problem, num_devices=2):
     decoder = transformer.Decoder(num_devices, X.shape[-1], int(problem["heads"]), 1)
     names = [f"0.{name}" for name in BLOCK]
     whole = {name: p.asnumpy().T if p.ndim == 2 else p.asnumpy()
-             for name, p in zip(names, params)}  # fmt: skip
+             for name, p in zip(names, params)}
     parts = transformer.split(whole, devices, decoder)
     n = X.size // X.shape[-1]
     given = [X.reshape(n, -1).copyto(device) for device in devices], None, None

@@ -46,7 +46,7 @@ def versions():
     """The versions of PyTorch and JAX in the peers' interpreter, as far as there."""
     try:
         run = subprocess.run([python(), "-I", "-c", LOOK], capture_output=True,
-                             text=True, timeout=DEADLINE, check=True)  # fmt: skip
+                             text=True, timeout=DEADLINE, check=True)
     except (OSError, subprocess.SubprocessError):
         return {}
     return dict(line.split() for line in run.stdout.splitlines())
@@ -86,7 +86,7 @@ def _run(command, folder):
     env["TMPDIR"] = folder  # what it leaves behind, if it is killed, goes as well
     run = subprocess.run(command, env=env, stdin=subprocess.DEVNULL,
                          capture_output=True, text=True, timeout=DEADLINE,
-                         check=False)  # fmt: skip
+                         check=False)
     if run.returncode:
         last = "\n".join(run.stderr.splitlines()[-5:])
         raise RuntimeError(f"{' '.join(command[1:3])} failed:\n{last}")

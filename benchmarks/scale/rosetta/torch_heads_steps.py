@@ -53,7 +53,7 @@ def heads(problem, rank):
     X, y, net, _ = torch_steps._prepare(net, problem)
     mesh = init_device_mesh("cpu", (PROCESSES,))
     plan = {"qkv": ColwiseParallel(), "out": RowwiseParallel(),
-            "up": ColwiseParallel(), "down": RowwiseParallel()}  # fmt: skip
+            "up": ColwiseParallel(), "down": RowwiseParallel()}
     parallelize_module(net, mesh, plan)
     sgd = torch.optim.SGD(net.parameters(), lr=float(problem["lr"]))
     X.requires_grad_()

@@ -33,7 +33,7 @@ def zero1(problem, rank):
     """Whole replicas, and the states of Adam divided: by whole parameters."""
     net, X, y = _part(problem, rank)
     adam = ZeroRedundancyOptimizer(net.parameters(), torch.optim.Adam,
-                                   lr=float(problem["lr"]), eps=EPSILON)  # fmt: skip
+                                   lr=float(problem["lr"]), eps=EPSILON)
     _train(nn.parallel.DistributedDataParallel(net), adam, X, y)
     return list(net.parameters())
 

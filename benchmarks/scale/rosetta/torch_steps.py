@@ -34,7 +34,7 @@ def lenet():
         nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2),
         nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2, 2),
         nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10),
-    )  # fmt: skip
+    )
 
 
 def plain(problem):
@@ -77,7 +77,7 @@ def tensor_parallel(problem, rank):
     )
     X, y, net, sgd = _prepare(net, problem)
     parallelize_module(net, init_device_mesh("cpu", (PROCESSES,)),
-                       {"0": ColwiseParallel(), "2": RowwiseParallel()})  # fmt: skip
+                       {"0": ColwiseParallel(), "2": RowwiseParallel()})
     sgd = torch.optim.SGD(net.parameters(), lr=float(problem["lr"]))
     half_squares(net(X), y).backward()
     sgd.step()
@@ -119,7 +119,7 @@ def _save(path, params):
 def _process(rank, step, source, target, meeting):
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     distributed.init_process_group("gloo", init_method=f"file://{meeting}",
-                                   rank=rank, world_size=PROCESSES)  # fmt: skip
+                                   rank=rank, world_size=PROCESSES)
     params = STEPS[step](dict(numpy.load(source)), rank)
     if rank == 0:
         _save(target, params)
@@ -127,7 +127,7 @@ def _process(rank, step, source, target, meeting):
 
 
 STEPS = {"plain": plain, "ddp": ddp, "pipeline": pipeline,
-         "tensor_parallel": tensor_parallel}  # fmt: skip
+         "tensor_parallel": tensor_parallel}
 
 
 def main(step, source, target):
@@ -137,7 +137,7 @@ def main(step, source, target):
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(
             _process, (step, source, target, os.path.join(folder, "meeting")),
-            nprocs=PROCESSES)  # fmt: skip
+            nprocs=PROCESSES)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from .steps import TRAINER
 __all__ = [
     "BACKWARD", "CAP", "GRADIENTS", "KEYS", "LATENCY", "LAYERS", "TRAINER",
     "exposed", "loads", "stage", "ticks",
-]  # fmt: skip
+]
 
 QUESTIONS = dict(
     sorted({**steps.QUESTIONS, **messages.QUESTIONS, **plans.QUESTIONS}.items())

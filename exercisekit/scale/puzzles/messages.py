@@ -40,7 +40,7 @@ def _unlike(found, right):
         if not numpy.allclose(x, y):
             at = int(numpy.argmax(~numpy.isclose(x, y)))
             return (f"On device {i}, number {at} is {shown(float(x[at]))}, and not "
-                    f"{shown(float(y[at]))}.")  # fmt: skip
+                    f"{shown(float(y[at]))}.")
     return ""
 
 
@@ -174,7 +174,7 @@ def six(data, exchange):
         return exchange({
             (h + i, h + (i + 1) % 3): data[h + i][part[(i + shift) % 3]]
             for h in (0, 3) for i in range(3)
-        }).items()  # fmt: skip
+        }).items()
 
     for step in range(2):
         for (i, j), x in around(-step):

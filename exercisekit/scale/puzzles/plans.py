@@ -108,7 +108,7 @@ def schedule():
             "F0 F1 B0 W0 B1 W1 F2 F3 B2 W2 B3 W3",
             "F0 B0 F1 B1 W0 W1 F2 B2 F3 B3 W2 W3",
         )
-    ]  # fmt: skip
+    ]
 
 
 def ticks(plan):
@@ -123,7 +123,7 @@ def ticks(plan):
         for s, row in enumerate(plan):
             kind, m = row[at.get(s, 0)] if at.get(s, 0) < len(row) else " 0"
             needs = {"F": [(s - 1, "F")], "B": [(s, "F"), (s + 1, "B")],
-                     "W": [(s, "B")], " ": [(-9, "F")]}[kind]  # fmt: skip
+                     "W": [(s, "B")], " ": [(-9, "F")]}[kind]
             if all(done.get(other, 0) > int(m) for other in needs):
                 ready.append((s, kind))
         if not ready:
@@ -164,7 +164,7 @@ def _measure_schedule(function):
 
 #: Of each layer: ticks of its forward, gigabytes of its states, and of its activations.
 LAYERS = ((4, 1, 1), (1, 3, 1), (4, 3, 2), (2, 4, 1), (3, 1, 3),
-          (1, 1, 3), (1, 2, 3), (4, 4, 1), (1, 3, 1), (2, 1, 1))  # fmt: skip
+          (1, 1, 3), (1, 2, 3), (4, 4, 1), (1, 3, 1), (2, 1, 1))
 #: Gigabytes of each device.
 CAP = 16
 
@@ -176,7 +176,7 @@ def fit(layers, cap):
     def best(first, last, held):
         inside = range(first, last)
         ways = [w for r in range(len(inside) + 1)
-                for w in itertools.combinations(inside, r)]  # fmt: skip
+                for w in itertools.combinations(inside, r)]
         costs = [(*stage(layers, inside, way, held), way) for way in ways]
         return min(
             ((t, way) for t, gb, way in costs if gb <= cap), default=(numpy.inf, ())

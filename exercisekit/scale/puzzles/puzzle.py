@@ -35,11 +35,11 @@ class Puzzle(Task):
                     yield found
                 elif found < least:
                     yield (f"{unit}: {found}, and {least} is the least that there is: "
-                           "does it read what it was not sent?")  # fmt: skip
+                           "does it read what it was not sent?")
                 elif found > target:
                     yield f"Right so far. {unit}: {found}; the target is {target}."
                 else:
                     yield Note(f"{unit}: {found}; the target was {target}, "
-                               f"the best known is {best}.")  # fmt: skip
+                               f"the best known is {best}.")
 
         return cls(asked, right, wrong, 0.0, judge, title, *counts)

@@ -34,7 +34,7 @@ def _measure_epoch_loss(function):
 
     made = [[np.array([float(b * (i + 1))], ctx=device)
              for i, device in enumerate(try_all_devices(2))]
-            for b in range(8)]  # fmt: skip
+            for b in range(8)]
     with blocking_calls() as waits:
         found = function(lambda batch: made[batch], range(8))
     if not isinstance(found, float):
@@ -93,11 +93,11 @@ def _measure_mend(function):
             right = False
             yield (f"{len(ends)} shards, 3 steps: the copies are "
                    f"{shown([numpy.round(c, 3).tolist() for c in found])}, and one "
-                   f"device has {shown(w.round(3).tolist())}.")  # fmt: skip
+                   f"device has {shown(w.round(3).tolist())}.")
     if right:
         codes = difflib.SequenceMatcher(None, lines, mended, autojunk=False)
         yield sum(max(b - a, d - c) for op, a, b, c, d in codes.get_opcodes()
-                  if op != "equal")  # fmt: skip
+                  if op != "equal")
 
 
 class Tape:

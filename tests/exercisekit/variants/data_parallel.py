@@ -107,7 +107,7 @@ def halving_3_a(k, nbytes, alpha, beta):
             return traffic.seconds(way, k, nbytes, alpha, beta)
         chunks = [2**e for e in range(14)]
         return min(traffic.seconds(way, k, nbytes, alpha, beta, chunks=c)
-                   for c in chunks)  # fmt: skip
+                   for c in chunks)
 
     return min(("tree", "ring", "halving", "double tree"), key=seconds)
 
@@ -137,7 +137,7 @@ def halving_4_a(data, exchange):
         path.append((d, own))
         middle = [(a + b) // 2 for a, b in own]
         parts = [(m, b) if i & d else (a, m)
-                 for i, ((a, b), m) in enumerate(zip(own, middle))]  # fmt: skip
+                 for i, ((a, b), m) in enumerate(zip(own, middle))]
         messages = {(i, i ^ d): data[i][slice(*parts[i ^ d])].copy() for i in range(p)}
         for (_, j), x in exchange(messages).items():
             data[j][slice(*parts[j])] += x

@@ -85,7 +85,7 @@ def in_step_2_a(numbers, num_workers, b):
         [numbers[rank * size + i : rank * size + min(i + b, size)]
          for rank in range(num_workers)]
         for i in range(0, size, b)
-    ]  # fmt: skip
+    ]
 
 
 def in_step_2_b(numbers, num_workers, b):

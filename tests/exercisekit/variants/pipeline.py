@@ -44,7 +44,7 @@ def lstm_pipeline_4_b(x, h, Wx, Wh, product):
 def where_to_cut_3_a(times, k):
     """The smallest limit with which filling the devices in order works."""
     for limit in sorted({sum(times[a:b]) for b in range(len(times) + 1)
-                         for a in range(b)}):  # fmt: skip
+                         for a in range(b)}):
         placement, device, so_far = [], 0, 0
         for time in times:
             if so_far + time > limit:
@@ -100,7 +100,7 @@ def where_to_cut_4_b(placement, work, T):
 def buckets_2_a(rows, T):
     data = [[row[t] if t + 1 < len(row) else 0 for row in rows] for t in range(T)]
     labels = [[row[t + 1] if t + 1 < len(row) else -1 for row in rows]
-              for t in range(T)]  # fmt: skip
+              for t in range(T)]
     return numpy.array(data), numpy.array(labels)
 
 
@@ -125,7 +125,7 @@ def buckets_3_a(lengths, number):
             if len(chosen) < number:
                 best[(*chosen, size)] = empty + more
     return min((chosen for chosen in best if chosen and chosen[-1] == sizes[-1]),
-               key=best.get)  # fmt: skip
+               key=best.get)
 
 
 def buckets_3_b(lengths, number):

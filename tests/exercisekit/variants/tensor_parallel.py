@@ -111,13 +111,13 @@ def transformer_3_a(scores, targets, firsts, allgather):
 def transformer_3_b(scores, targets, firsts, allgather):
     """Two calls, of one number each."""
     hits = [(numpy.arange(z.shape[1]) + f)[None] == targets[:, None]
-            for z, f in zip(scores, firsts)]  # fmt: skip
+            for z, f in zip(scores, firsts)]
     correct = allgather([(z * hit).sum(1) for z, hit in zip(scores, hits)]).sum(0)
     tops = [z.max(1) for z in scores]
     logs = allgather([
         top + numpy.log(numpy.exp(z - top[:, None]).sum(1))
         for z, top in zip(scores, tops)
-    ])  # fmt: skip
+    ])
     largest = logs.max(0)
     return largest + numpy.log(numpy.exp(logs - largest).sum(0)) - correct
 

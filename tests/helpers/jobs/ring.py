@@ -14,6 +14,6 @@ with ring.join(20) as r:
     print(json.dumps({"rank": r.rank, "host": platform.node(), "shared": r.shared,
                       "sums": sorted({*x.tolist()}), "sent": r.sent,
                       "from": [link.getsockname()[0] for link in r.links]}),
-          flush=True)  # fmt: skip
+          flush=True)
     while sys.argv[1:]:
         r.allreduce(x)

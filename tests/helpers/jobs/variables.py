@@ -34,4 +34,4 @@ print(json.dumps({
     "arrays in one update": mx.optimizer.SGD().aggregate_num,
     "threads": one,
     "threads of a second device": two - one,
-}))  # fmt: skip
+}))

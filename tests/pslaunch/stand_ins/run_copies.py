@@ -20,11 +20,11 @@ def start(folder, command, envs):
     spec = {"command": command, "envs": envs}
     (folder / "copies.json").write_text(json.dumps(spec))
     env = {n: v for n, v in os.environ.items() if n not in ("D2L_EXT_DOOR",
-                                                            "D2L_EXT_JOB")}  # fmt: skip
+                                                            "D2L_EXT_JOB")}
     process = subprocess.Popen(
         [sys.executable, __file__, str(folder)], env=env, start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     (folder / "group").write_text(str(process.pid))
     return process
 
@@ -51,7 +51,7 @@ def main(folder):
     for number, env in enumerate(spec["envs"]):
         with open(log(folder, number), "w") as file:
             copies.append(subprocess.Popen(spec["command"], env={**os.environ, **env},
-                                           stdout=file, stderr=file))  # fmt: skip
+                                           stdout=file, stderr=file))
     for number, copy in enumerate(copies):
         (folder / f"code-{number}").write_text(str(copy.wait()))
 
