@@ -5,8 +5,9 @@ import matplotlib.pyplot as plt
 from d2l_ext.palette import ALARM as LOST
 from d2l_ext.palette import DEVICE_COLOURS
 
-#: No worker's colour: stories have two.
-AGAIN = DEVICE_COLOURS[4]
+#: Neither is a worker's colour, because each worker has a panel of its own. They differ
+#: in shape as well.
+NEW, AGAIN = "0.3", DEVICE_COLOURS[4]
 
 
 def draw(story, num_workers=2):
@@ -36,13 +37,13 @@ def draw(story, num_workers=2):
 
 
 def _steps(panel, story, rank):
-    """New steps in the worker's colour, those done again in another."""
+    """New steps as grey dots, those done again as amber rings."""
     best, new, again = 0, [], []
     for at, _, who, step in story.steps:
         if who == rank:
             (new if step > best else again).append((at, step))
             best = max(best, step)
-    for points, colour, label in ((new, DEVICE_COLOURS[rank], "a new step"),
-                                  (again, AGAIN, "a step done again")):
-        panel.plot(*zip(*points or [((), ())]), ".", color=colour, label=label,
-                   markersize=4)
+    for points, colour, marker, label in ((new, NEW, ".", "a new step"),
+                                          (again, AGAIN, "o", "a step done again")):
+        panel.plot(*zip(*points or [((), ())]), marker, color=colour, label=label,
+                   markersize=4, fillstyle="none" if marker == "o" else "full")
