@@ -3,6 +3,7 @@
 import hashlib
 import os
 import subprocess
+import tokenize
 from pathlib import Path
 
 import numpy
@@ -70,10 +71,13 @@ def step(framework, name, problem):
 def digest(framework):
     """SHA-256 of the program that takes the steps of `framework`, in hexadecimal.
 
-    Stored beside its results, it tells whether they are of this program: most machines
-    cannot run it.
+    Without its comments, which are no part of what runs. Stored beside its results, it
+    tells whether they are of this program: most machines cannot run it.
     """
-    return hashlib.sha256(_program(framework).read_bytes()).hexdigest()
+    with _program(framework).open("rb") as file:
+        words = [token.string for token in tokenize.tokenize(file.readline)
+                 if token.type not in (tokenize.COMMENT, tokenize.NL)]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
 def _program(framework):
