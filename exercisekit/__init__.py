@@ -4,6 +4,7 @@
 |---|---|
 | `answers` | `check`, and what is asked in a chapter, or in all |
 | `question` | a question: its right answer, which may be code, and typical mistakes |
+| `solutions` | `solution`, which shows a reference solution and tries it |
 | `counts` | what code uses, counted beside what is enough |
 | `ranks` | stand-ins for processes, which code for them is tried with |
 
@@ -13,5 +14,6 @@ The questions of a chapter are in the file of its name, in the folder of its par
 import d2l_ext  # noqa: F401 - before mxnet, which some judges load
 
 from .answers import check, questions
+from .solutions import solution
 
-__all__ = ["check", "questions"]
+__all__ = ["check", "questions", "solution"]

@@ -26,7 +26,9 @@ CELLS = "the chapter"
 #: What a check of an answer prints is compared by nbval.
 LEFT_OUT = {"exercisekit"}
 #: A listing of the library, as `bookkit.show` makes it.
-LISTING = re.compile(r"<summary>Library source: .*?```python\n(.*)\n```", re.DOTALL)
+LISTING = re.compile(
+    r"<summary>(?:Library source|Solution): .*?```python\n(.*)\n```", re.DOTALL
+)
 
 
 def library(root):

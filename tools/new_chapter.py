@@ -37,7 +37,7 @@ IMPORTS = """import d2l_ext  # first: it prepares MXNet's engine
 from mxnet import np, npx
 
 from bookkit.provenance import provenance
-from exercisekit import check
+from exercisekit import check, solution
 
 npx.set_np()"""
 IDEA = """## THE IDEA
@@ -68,11 +68,22 @@ COUNT.
 </details>"""
 EXERCISES = '''"""Exercises of the chapter *TITLE {name}*."""
 
-from ..question import Question
+from ..question import Question, Task, compared
+
+
+def total(values):
+    return sum(values)
+
+
+def _forgets_the_last(values):
+    return sum(values[:-1])
+
 
 QUESTIONS = {{
     1: Question("the number", 2, [(1, "WHAT a usual mistake suggests.")]),
-    2: Question("the number", 2, [(0, "WHAT another one suggests.")]),
+    2: Task("a function `total(values)`", total,
+            [(_forgets_the_last, "WHAT it forgets.")],
+            judge=compared(total, [([],), ([1, 2],)])),
 }}
 '''
 LESSON = '''"""WHAT this file teaches."""
@@ -118,8 +129,10 @@ def notebook(part, name, lesson):
         cells.append(v4.new_markdown_cell(EXERCISE.format(number=number, level=level)))
         if number < 3:
             cells.append(_code(f'check("{name}", {number}, None)  # your answer'))
-        cells.append(_code("assert 1 + 1 == 2\nprint(1 + 1)", tags=["hide-cell"],
-                           jupyter=FOLDED, mystnb=SOLUTION))
+        solved = "assert 1 + 1 == 2\nprint(1 + 1)"
+        if number == 2:
+            solved = f'total = solution("{name}", 2)'
+        cells.append(_code(solved, tags=["hide-cell"], jupyter=FOLDED, mystnb=SOLUTION))
     origin = ["remove-input", "nbval-ignore-output"]
     cells.append(_code("provenance()", tags=origin))
     return notebooks.normalise(v4.new_notebook(cells=cells))

@@ -13,6 +13,8 @@ EXAMPLES = [
     ("<Block at 0x7f3a2c1d9e50>", "<Block at 0xADDRESS>"),
     ("<summary>Library source: f</summary>\n# a comment\n</details>\nb",
      "<summary>Library source</summary></details>\nb"),
+    ("<summary>Solution: g</summary>\n# a comment\n</details>\nb",
+     "<summary>Solution</summary></details>\nb"),
     ("Source: recorded on 2026-11-21\nb", "Source: (measured or recorded)\nb"),
 ]
 

@@ -81,18 +81,12 @@ def asked(name):
 TASKS = {
     key: question for key, question in QUESTIONS.items() if hasattr(question, "judge")
 }
-
-
-#: Typical mistakes of each exercise that takes code.
-FEWEST = 5
 task = pytest.mark.parametrize("key", TASKS, ids=lambda key: f"{key[0]}-{key[1]}")
 
 
 @task
 def test_a_typical_mistake_in_code_is_refused_and_named(key):
-    mistakes = [*TASKS[key].mistakes()]
-    assert len(mistakes) >= FEWEST
-    for function, words in mistakes:
+    for function, words in TASKS[key].mistakes():
         said = says(TASKS[key], function)
         assert said.startswith("not yet. ") and said.endswith(f" {words}"), said
 
@@ -140,52 +134,6 @@ COMPUTED = {
 @pytest.mark.parametrize("key", COMPUTED, ids=lambda key: f"{key[0]}-{key[1]}")
 def test_the_library_computes_the_right_answer(key):
     assert says(QUESTIONS[key], COMPUTED[key]()) == "right."
-
-
-# What somebody gets who makes a typical mistake, in the order of the suggestions.
-MISTAKEN = {
-    ("data_parallel_scratch", 1): [64, shard_sizes(64, 2)[0]],
-    ("allreduce", 1): [8 - 1, 2 * 8, traffic.expected("tree", 8, 40).steps, 8],
-    ("halving", 1): [2 * 11, 11 + 1, 11, traffic.expected("ring", 3000, 4).steps],
-    ("concise", 1): [2 / 2, 1 / 2, 2 * 2],
-    ("kvstore_by_hand", 2): [[4e6, 64 * 100 * 4], [4e6, 64 * (100 * 4 + 4)],
-                             [1e6, 64 * 100]],
-    ("kvstore_by_hand", 4): [2**-10, 2**-12, 2**-13],
-    ("roles_keys_shards", 1): [
-        [5, 7, 11, 13], list(range(5, 17, 2)), list(range(4, 17)), list(range(5, 17))],
-    ("out_of_step", 3): [[0.9 * 1 + 0.1 * 3] * 3, [1.2, 1.2 * 4, 1.2 * 16], [3] * 3],
-    ("compression", 1): [4 * (1_000_003 // 16), math.ceil(1_000_003 / 4),
-                         math.ceil(1_000_003 / 16), 4 * 1_000_003],
-    ("compression", 3): [0.8 - 0.5, 0, 100 * 0.8, 100 * 0.5],
-    ("bad_networks", 1): [3346 / 4, 8 * 100e6 / 1e6, 3346 / 8, 3346 * 2],
-    ("bad_networks", 3): [1, 12 / 2, 12 * 2],
-    ("recovery", 1): [failures.daly(20, 40 * 86400) / 60,
-                      failures.daly(20, 40 * 86400 / 256) / 60, 24.4 * 60],
-    ("lstm_pipeline", 1): [21 - 1, 21 + 1, next(
-        t for t in range(1, 99) if 4 * t / (t + 4) >= 3.5)],
-    ("where_to_cut", 2): [4 * 256, 2 * 256, 8],
-    ("where_to_cut", 1): [6 / 9, 3 / 9, (9 * 13) / (6 * 14)],
-    ("micro_batches", 1): [7 / 0.1, 8 / 0.1 - 8, 63 + 1],
-    ("what_limits_a_step", 1): [32 * 6 / 4, 32 * 12 / 4, 32 * 8 / 2],
-    ("micro_batches", 5): [1 / 4, 1, 4 * 4],
-    ("transformer", 1): [4 * 24, 2 * 24],
-    ("transformer", 4): [6 / 4, 8 / 4],
-    ("ring_attention", 1): [36 / 64, 32 / 64, 56 / 64],
-    ("layerwise", 4): [16 * 2048 * 4, 16 * 1024, 16 * 512 * 4],
-    ("fitting", 1): [562_500 / 9, 562_500 / 0.9, 562_500 * 8],
-    ("fitting", 4): [(5 - 1) / (3 - 1), (1 * 1 + 2 * 3 + 3 * 5) / (1 + 4 + 9)],
-    ("simulating", 1): [(7 + 1.3) / 8, 8 / (7 + 1 / 1.3)],
-    ("scale", 1): [300 / 30, (30 / 300) ** 0.5],
-    ("rosetta", 1): [2 / 2, 1 / 2, 64],
-}
-
-
-@pytest.mark.parametrize("key", MISTAKEN, ids=lambda key: f"{key[0]}-{key[1]}")
-def test_a_typical_mistake_gives_the_answer_that_is_met(key):
-    question = QUESTIONS[key]
-    assert len(MISTAKEN[key]) == len(question.wrong)
-    for mistaken, (answer, _) in zip(MISTAKEN[key], question.wrong):
-        assert same(mistaken, answer, question.tolerance)
 
 
 def test_the_ring_beats_the_tree_from_the_right_answer_on():

@@ -1,0 +1,81 @@
+"""Shows the reference solution of an exercise, and tries it as the reader's is tried.
+
+    from exercisekit import solution
+
+    swap_whole = solution("allreduce", 4)
+
+The book has each solution once: in the file of the chapter, where the judge is, too.
+"""
+
+import ast
+import inspect
+import sys
+
+from IPython.display import Markdown, display
+
+from .answers import check, questions
+from .question import Task, says
+
+
+def solution(chapter, exercise):
+    """Show the solution's source, print what `check` says of it, and return it.
+
+    `chapter` and `exercise` are those of `check`; the exercise asks for code.
+    Raises `KeyError` for an exercise that has no such solution, and `AssertionError`
+    if its judge does not find it right.
+    """
+    asked = questions(chapter)
+    if not isinstance(asked.get((chapter, exercise)), Task):
+        known = [n for (_, n), each in asked.items() if isinstance(each, Task)]
+        raise KeyError(f"{chapter!r}, exercise {exercise}: only {known} ask for code")
+    task = asked[chapter, exercise]
+    assert says(task, task.right).startswith("right."), says(task, task.right)
+    display(listing(task.right))
+    check(chapter, exercise, task.right)
+    return task.right
+
+
+def listing(function):
+    """The source of `function` with its name and its file, as a page shows it."""
+    file = f"{function.__module__.replace('.', '/')}.py"
+    title = f"Solution: <code>{function.__name__}</code> in <code>{file}</code>"
+    return Markdown(f"<details open>\n<summary>{title}</summary>\n\n"
+                    f"```python\n{source(function)}\n```\n\n</details>")
+
+
+def source(function):
+    """The definition of `function`, after what its file defines for it and imports."""
+    text = inspect.getsource(sys.modules[function.__module__])
+    parts = {}
+    for node in ast.parse(text).body:
+        for name in _defined(node):
+            parts[name] = node
+    wanted, waiting = set(), {function.__name__}
+    while waiting:
+        name = waiting.pop()
+        wanted.add(name)
+        names = {n.id for n in ast.walk(parts[name]) if isinstance(n, ast.Name)}
+        waiting |= (names & parts.keys()) - wanted
+    nodes = sorted({parts[name] for name in wanted}, key=lambda node: node.lineno)
+    imports = [ast.unparse(node) for node in nodes if _is_import(node)]
+    others = [_segment(text, node) for node in nodes if not _is_import(node)]
+    return "\n\n\n".join(["\n".join(imports)] * bool(imports) + others)
+
+
+def _segment(text, node):
+    begin = min(n.lineno for n in [node, *getattr(node, "decorator_list", [])])
+    return "\n".join(text.splitlines()[begin - 1 : node.end_lineno])
+
+
+def _is_import(node):
+    return isinstance(node, (ast.Import, ast.ImportFrom))
+
+
+def _defined(node):
+    """The names that a statement at the top of a file defines."""
+    if _is_import(node):
+        return [(alias.asname or alias.name).split(".")[0] for alias in node.names]
+    if isinstance(node, ast.Assign):
+        return [n.id for target in node.targets for n in ast.walk(target)
+                if isinstance(n, ast.Name)]
+    return [node.name] if hasattr(node, "name") else []

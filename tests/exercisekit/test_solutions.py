@@ -1,0 +1,72 @@
+"""The solution that a page shows is the one in the exercises' file, and whole."""
+
+import ast
+
+import pytest
+from notebook_cells import chapters, code_cells, read, tree
+
+from exercisekit import questions, solution, solutions
+from exercisekit.question import Task
+
+TASKS = {key: each for key, each in questions().items() if isinstance(each, Task)}
+
+
+@pytest.mark.parametrize("key", TASKS, ids=lambda key: f"{key[0]}-{key[1]}")
+def test_what_is_shown_needs_nothing_but_imports_of_the_chapter(key):
+    shown = solutions.source(TASKS[key].right)
+    defined = {"__file__", *dir(__builtins__), *__builtins__}
+    for node in ast.walk(ast.parse(shown)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            defined.add(node.name)
+        elif isinstance(node, ast.arg):
+            defined.add(node.arg)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            defined |= {(a.asname or a.name).split(".")[0] for a in node.names}
+        elif isinstance(node, ast.ExceptHandler):
+            defined.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            defined.add(node.id)
+    used = {n.id for n in ast.walk(ast.parse(shown)) if isinstance(n, ast.Name)}
+    assert used <= defined
+
+
+def code(listing):
+    """What a listing does, without its comments."""
+    return ast.dump(ast.parse(listing.split("```python\n")[1].split("```")[0]))
+
+
+def shown_on_pages():
+    for page, path in chapters().items():
+        for cell in code_cells(read(path)):
+            for node in ast.walk(tree(cell)):
+                if getattr(getattr(node, "func", None), "id", "") == "solution":
+                    name, number = (argument.value for argument in node.args)
+                    yield pytest.param(page, cell, name, number, id=f"{name}-{number}")
+
+
+@pytest.mark.parametrize("page, cell, name, number", shown_on_pages())
+def test_a_page_shows_the_solution_of_its_own_exercise(page, cell, name, number):
+    assert page.endswith(f"/{name}")
+    (shown,) = (out.data["text/markdown"] for out in cell.outputs if "data" in out)
+    assert code(shown) == code(solutions.listing(TASKS[name, number].right).data)
+    said = "".join(out.text for out in cell.outputs if out.output_type == "stream")
+    assert f" {number}: right." in said
+
+
+def test_a_solution_is_shown_tried_and_returned(capsys):
+    broadcast = solution("allreduce", 3)
+    assert broadcast is TASKS["allreduce", 3].right
+    assert "Exercise 3: right. 8 devices: 3 rounds" in capsys.readouterr().out
+
+
+def test_an_exercise_without_code_has_no_solution_to_show():
+    with pytest.raises(KeyError, match=r"exercise 1: only \[3, 4\] ask for code"):
+        solution("allreduce", 1)
+
+
+def test_a_solution_that_its_judge_refuses_is_not_shown(monkeypatch, capsys):
+    wrong, _ = next(TASKS["allreduce", 3].mistakes())
+    monkeypatch.setitem(TASKS["allreduce", 3].__dict__, "right", wrong)
+    with pytest.raises(AssertionError, match="not yet"):
+        solution("allreduce", 3)
+    assert capsys.readouterr().out == ""
