@@ -4,6 +4,7 @@
 |---|---|
 | `answers` | `check`, and what is asked in a chapter, or in all |
 | `question` | a question: its right answer, which may be code, and typical mistakes |
+| `trial` | a child process, in which the reader's code is tried within limits |
 | `solutions` | `solution`, which shows a reference solution and tries it |
 | `counts` | what code uses, counted beside what is enough |
 | `ranks` | stand-ins for processes, which code for them is tried with |

@@ -3,23 +3,17 @@
 import copy
 import inspect
 import math
-import resource
-import signal
 import textwrap
-import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Number
-from pathlib import Path
 
 import numpy
 
+from . import trial
+from .trial import TooLong, in_a_child, limits, too_long
+
 NOT_YET = "no answer yet."
-#: What the learner's code may take: seconds of the processor, and bytes beside what is
-#: there already. What waits, for a lock or a disk, may take `PATIENCE` times as long.
-SECONDS, ROOM, PATIENCE = 10, 4 << 30, 10
-
-
 #: Entries of a list that are shown in a sentence.
 LONGEST = 20
 
@@ -28,10 +22,6 @@ class Note(str):
     """What a judge tells of code that is right: what it used."""
 
     __slots__ = ()
-
-
-class TooLong(BaseException):
-    """The learner's code took its time. No `except Exception` of it catches this."""
 
 
 @dataclass(frozen=True)
@@ -203,20 +193,28 @@ def _judged(task, answer):
     """What to tell the reader who wrote the function `answer`."""
     if not callable(answer):
         return f"not yet. Expected: {task.asked}."
+    problem, notes = in_a_child(lambda: _tried(task, answer),
+                                lambda words: (words, []))
+    return f"not yet. {problem}" if problem else " ".join(["right.", *notes])
+
+
+def _tried(task, answer):
+    """What is not right with the function `answer`, or "", and what else is told."""
     names, verdict = dict(getattr(answer, "__globals__", {})), []
     try:
-        with _limits():
+        with limits():
             verdict = _verdict(task, answer)
         problems = _problems(verdict)
         problem = f"{problems[0]} {_meant(task, problems)}".rstrip() if problems else ""
     except TooLong as error:
-        problem = f"It has not ended after {error}: does a loop never end?"
+        problem = too_long(error)
     except MemoryError:
-        problem = f"It asks for more than {ROOM >> 30} GiB of memory."
-    changed = _put_back(names, getattr(answer, "__globals__", {}))
+        problem = f"It asks for more than {trial.ROOM >> 30} GiB of memory."
+    now = getattr(answer, "__globals__", {})
+    changed = sorted(name for name in names if now.get(name) is not names[name])
     if changed and not problem:
-        problem = f"It changes {', '.join(changed)}, outside of itself: put back."
-    return f"not yet. {problem}" if problem else " ".join(["right.", *verdict])
+        problem = f"It changes {', '.join(changed)}, outside of itself."
+    return problem, verdict
 
 
 def _verdict(task, function):
@@ -233,7 +231,7 @@ def _verdict(task, function):
 
 def _meant(task, problems):
     """The words of the typical mistake of which the judge says the same `problems`."""
-    with suppress(TooLong), _limits():
+    with suppress(TooLong), limits():
         for function, words in task.mistakes():
             if _problems(_verdict(task, function)) == problems:
                 return words
@@ -242,66 +240,6 @@ def _meant(task, problems):
 
 def _problems(verdict):
     return [said for said in verdict if not isinstance(said, Note)]
-
-
-@contextmanager
-def _limits():
-    """Time and memory are bounded, where the system can: not in another thread.
-
-    Time is the processor's, because a slow or a busy machine is no fault of the code.
-    An import that a judge needs is let end, and time begins anew: half a module in
-    memory would fail every later answer.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    limits = {signal.ITIMER_PROF: SECONDS, signal.ITIMER_REAL: PATIENCE * SECONDS}
-
-    def too_long(number, frame):
-        if not _imports(frame):
-            computed = number == signal.SIGPROF
-            raise TooLong(f"{SECONDS} seconds of computing" if computed
-                          else f"{PATIENCE * SECONDS} seconds")
-        for timer, seconds in limits.items():
-            signal.setitimer(timer, seconds, 1)
-
-    numbers = signal.SIGPROF, signal.SIGALRM
-    timers = {timer: signal.getitimer(timer) for timer in limits}
-    before = {number: signal.signal(number, too_long) for number in numbers}
-    most = resource.getrlimit(resource.RLIMIT_AS)
-    used = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-    limit = used * resource.getpagesize() + ROOM
-    try:
-        if most[0] == resource.RLIM_INFINITY:
-            resource.setrlimit(resource.RLIMIT_AS, (limit, most[1]))
-        for timer, seconds in limits.items():
-            signal.setitimer(timer, seconds, 1)  # again, if it was caught
-        yield
-    finally:
-        for timer in limits:
-            signal.setitimer(timer, 0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for timer, old in timers.items():
-            signal.setitimer(timer, *old)
-        resource.setrlimit(resource.RLIMIT_AS, most)
-
-
-def _imports(frame):
-    """Whether an import is under way in `frame` or above it."""
-    while frame:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _put_back(names, now):
-    """What was bound anew among `names`, put back as it was; the names in question."""
-    changed = sorted(name for name in names if now.get(name) is not names[name])
-    now.update({name: names[name] for name in changed})
-    return changed
 
 
 def plain(answer):

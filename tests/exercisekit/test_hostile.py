@@ -1,13 +1,16 @@
 """Code that harms is met with a clear word in seconds, and the next answer counts."""
 
+import itertools
 import json
+import os
+import signal
 import time
 
 import numpy
 import pytest
 
 import d2l_ext  # noqa: F401  (before mxnet)
-from exercisekit import answers, question
+from exercisekit import answers, trial
 from exercisekit.question import Task, says
 
 KEPT = "as it was"
@@ -55,6 +58,18 @@ def meddles(n):
     return 2 * n
 
 
+def loops_in_c(n):
+    return sum(itertools.repeat(0))
+
+
+def ends_python(n):
+    os._exit(3)
+
+
+def crashes(n):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def calls_itself(n):
     return calls_itself(n)
 
@@ -69,7 +84,10 @@ def calls_itself(n):
         (raises, "It raises IndexError: list index out of range"),
         (leaves, "It raises SystemExit: away"),
         (takes_all, "It asks for more than 4 GiB of memory."),
-        (meddles, "It changes KEPT, outside of itself: put back."),
+        (meddles, "It changes KEPT, outside of itself."),
+        (loops_in_c, "It has not ended after 3 seconds of computing: does a loop"),
+        (ends_python, "It ended Python itself, with status 3."),
+        (crashes, "It ended Python itself, with SIGKILL."),
         (calls_itself, "It raises RecursionError"),
         (lambda n: n + 3, "Of 2 it makes 5, not 4."),
         (lambda n: numpy.exp(n * 1e4), "Of 2 it makes inf, not 4."),  # and no warning
@@ -79,8 +97,9 @@ def calls_itself(n):
 def test_an_answer_that_harms_is_named_and_the_next_one_counts(
     function, words, monkeypatch
 ):
-    monkeypatch.setattr(question, "SECONDS", 0.3)
-    monkeypatch.setattr(question, "PATIENCE", 2)
+    monkeypatch.setattr(trial, "SECONDS", 0.3)
+    monkeypatch.setattr(trial, "PATIENCE", 2)
+    monkeypatch.setattr(trial, "IN_C", 10)
     clock = time.monotonic()
     assert says(TASK, function).startswith(f"not yet. {words}")
     assert time.monotonic() - clock < 5
@@ -108,7 +127,7 @@ def test_an_import_of_the_judge_takes_none_of_the_learners_time(monkeypatch, tmp
         "while time.process_time() < end: pass\nanswer = 4\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(question, "SECONDS", 0.3)
+    monkeypatch.setattr(trial, "SECONDS", 0.3)
 
     def imports_first(function):
         from slow_to_import import answer

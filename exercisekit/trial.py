@@ -1,0 +1,137 @@
+"""Tries a learner's code in a child process, within limits on time and memory.
+
+    verdict = in_a_child(lambda: judge(function), otherwise)
+
+The code may loop for ever, ask for all memory, end its process or crash it; the
+notebook goes on with every variable as it was. MXNet's engine stops before a fork and
+starts again on both sides.
+"""
+
+import json
+import math
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+#: What the learner's code may take: seconds of the processor, and bytes beside what is
+#: there already. What waits, for a lock or a disk, may take `PATIENCE` times as long.
+SECONDS, ROOM, PATIENCE = 10, 4 << 30, 10
+#: A loop in C hears no signal: the kernel ends it, after this many times `SECONDS`.
+IN_C = 3
+
+
+class TooLong(BaseException):
+    """The learner's code took its time. No `except Exception` of it catches this."""
+
+
+def in_a_child(function, otherwise):
+    """What `function()` returns, as JSON has it, in a child of this process.
+
+    `otherwise(words)` makes what is returned if the child did not get so far: "It has
+    not ended after …" or "It ended Python …".
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as found:
+        child = os.fork()
+        if not child:
+            _child(function, found)
+        try:
+            ended, status = _ended(child, PATIENCE * SECONDS * IN_C)
+        except BaseException:  # Control-C
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise
+        found.seek(0)
+        text = found.read()
+    if text:
+        return json.loads(text)
+    if not ended:
+        return otherwise(too_long(f"{PATIENCE * SECONDS * IN_C} seconds"))
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        return otherwise(too_long(f"{IN_C * SECONDS:g} seconds of computing"))
+    how = f"status {os.WEXITSTATUS(status)}" if os.WIFEXITED(status) else (
+        signal.Signals(os.WTERMSIG(status)).name)
+    return otherwise(f"It ended Python itself, with {how}.")
+
+
+def too_long(how_long):
+    return f"It has not ended after {how_long}: does a loop never end?"
+
+
+def _child(function, found):
+    status = 1
+    try:
+        text = json.dumps(function())
+        found.write(text)
+        found.flush()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _ended(child, seconds):
+    """(Whether the child ended within `seconds`, its status); it is gone after that."""
+    end, pause = time.monotonic() + seconds, 0.001
+    while time.monotonic() < end:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return True, status
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    os.kill(child, signal.SIGKILL)
+    return False, os.waitpid(child, 0)[1]
+
+
+@contextmanager
+def limits():
+    """Bound time and memory inside: `TooLong` or `MemoryError` is raised.
+
+    Time is the processor's, because a slow or a busy machine is no fault of the code.
+    An import that a judge needs is let end, and time begins anew.
+    """
+    bounds = {signal.ITIMER_PROF: SECONDS, signal.ITIMER_REAL: PATIENCE * SECONDS}
+
+    def end(number, frame):
+        if not _imports(frame):
+            computed = number == signal.SIGPROF
+            raise TooLong(f"{SECONDS} seconds of computing" if computed
+                          else f"{PATIENCE * SECONDS} seconds")
+        begin()
+
+    def begin():
+        for timer, seconds in bounds.items():
+            signal.setitimer(timer, seconds, 1)  # again, if it was caught
+        seconds = math.ceil(time.process_time() + IN_C * SECONDS)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, end)
+    most = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+    if most[0] == resource.RLIM_INFINITY:
+        limit = used * resource.getpagesize() + ROOM
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most[1]))
+    begin()
+    try:
+        yield
+    finally:
+        for timer in bounds:
+            signal.setitimer(timer, 0)
+        resource.setrlimit(resource.RLIMIT_AS, most)
+
+
+def _imports(frame):
+    """Whether an import is under way in `frame` or above it."""
+    while frame:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
