@@ -7,11 +7,10 @@ from ..question import Question, Task
 
 
 def broadcast(values, exchange):
-    """In each round, who has the value sends it on."""
     k, have = len(values), 1
-    while have < k:
-        pairs = [(i, i + have) for i in range(min(have, k - have))]
-        for (_, j), value in exchange({(i, j): values[i] for i, j in pairs}).items():
+    while have < k:  # devices 0 … have - 1 have the value
+        messages = {(i, i + have): values[i] for i in range(min(have, k - have))}
+        for (_, j), value in exchange(messages).items():
             values[j] = value
         have *= 2
 
@@ -33,20 +32,76 @@ def _down_a_line(values, exchange):
 
 
 def _at_once(values, exchange):
-    for (_, j), value in exchange(
-        {(0, j): values[0] for j in range(1, len(values))}
-    ).items():
+    messages = {(0, j): values[0] for j in range(1, len(values))}
+    for (_, j), value in exchange(messages).items():
         values[j] = value
 
 
+def _beyond_the_end(values, exchange):
+    have = 1
+    while have < len(values):
+        messages = {(i, i + have): values[i] for i in range(have)}
+        for (_, j), value in exchange(messages).items():
+            values[j] = value
+        have *= 2
+
+
+def _stores_nothing(values, exchange):
+    k, have = len(values), 1
+    while have < k:
+        exchange({(i, i + have): values[i] for i in range(min(have, k - have))})
+        have *= 2
+
+
 def swap_whole(data, exchange):
-    """Recursive doubling: whole arrays, with ever farther partners; 2ⁿ devices."""
     distance = 1
     while distance < len(data):
-        pairs = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
-        for (_, j), x in exchange(pairs).items():
+        messages = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
+        for (_, j), x in exchange(messages).items():
             data[j] += x
         distance *= 2
+
+
+def run_sum(function, counts, k, size):
+    # Whole numbers, too large for single precision.
+    arrays = [numpy.arange(1, size + 1) * 10.0 ** (i % 9) for i in range(k)]
+    with counts.memory(unit=8 * size):
+        function(list(arrays), counts.exchange)
+    return {f"device {i}": x for i, x in enumerate(arrays)}
+
+
+def _sends_no_copy(data, exchange):
+    distance = 1
+    while distance < len(data):
+        messages = {(i, i ^ distance): x for i, x in enumerate(data)}
+        for (_, j), x in exchange(messages).items():
+            data[j] += x
+        distance *= 2
+
+
+def _makes_new_arrays(data, exchange):
+    distance = 1
+    while distance < len(data):
+        messages = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
+        for (_, j), x in exchange(messages).items():
+            data[j] = data[j] + x
+        distance *= 2
+
+
+def _overwrites(data, exchange):
+    distance = 1
+    while distance < len(data):
+        messages = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
+        for (_, j), x in exchange(messages).items():
+            data[j][:] = x
+        distance *= 2
+
+
+def _next_distance(data, exchange):
+    for distance in range(1, len(data)):
+        messages = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
+        for (_, j), x in exchange(messages).items():
+            data[j] += x
 
 
 def around(data, exchange):
@@ -57,14 +112,6 @@ def around(data, exchange):
         for (_, j), x in arrived.items():
             data[j] += x
         arrived = {(j, (j + 1) % k): x for (_, j), x in arrived.items()}
-
-
-def run_sum(function, counts, k, size):
-    # Whole numbers, too large for single precision.
-    arrays = [numpy.arange(1, size + 1) * 10.0 ** (i % 9) for i in range(k)]
-    with counts.memory(unit=8 * size):
-        function(list(arrays), counts.exchange)
-    return {f"device {i}": x for i, x in enumerate(arrays)}
 
 
 def tree(data, exchange):
@@ -85,17 +132,17 @@ QUESTIONS = {
         "the number of rounds",
         14,
         [
-            (7, "That is the reduce-scatter. The allgather takes as many again."),
+            (7, "That is the reduce-scatter. The allgather needs the same number."),
             (16, "A chunk is complete after k - 1 rounds, not after k."),
             (6, "That is the tree."),
-            (8, "It takes two halves, each of k - 1 rounds."),
+            (8, "There are two halves, each of k - 1 rounds."),
         ],
     ),
     2: Question(
         "a number of bytes",
         22 * 50e-6 / (6.125 * 1e-9),
         [
-            (26 * 50e-6 / (2.125 * 1e-9), "The tree's messages also run backwards."),
+            (26 * 50e-6 / (2.125 * 1e-9), "The tree also sends the sum back."),
             (7 * 50e-6 / (7.0625 * 1e-9), "The ring has two halves of 15 rounds."),
             (179.6, "That is in kilobytes."),
         ],
@@ -106,22 +153,19 @@ QUESTIONS = {
         broadcast,
         [
             (_from_the_first,
-             "Only the first device sends. Who has the value can send it on, in the "
-             + "same round."),
+             "Only the first device sends. A device that has the value can send it "
+             + "on, in the same round."),
             (_down_a_line,
-             "Each device waits for the one before it, as in a line: after a round, "
-             + "twice as many could have the value."),
+             "The value passes from device to device, and only one sends in a round. "
+             + "All devices that have it can send."),
             (_at_once,
-             "In a round a device sends at most one message: who else has the value?"),
-            ("min(have, k - have)", "have",
-             "In the last round fewer devices are left than could send: that message "
-             + "goes beyond the end."),
-            ("while have < k", "while 2 * have <= k",
-             "That ends too early where the number of devices is no power of two."),
-            ("(i, i + have)", "(i, i + have - 1)",
-             "That is one too few: device 0 would send the first message to itself."),
-            ("values[j] = value", "pass",
-             "Exchange only delivers: store what arrives, or nobody has it."),
+             "A device sends at most one message in a round. Which other devices "
+             + "have the value?"),
+            (_beyond_the_end,
+             "In the last round fewer devices need the value than have it: this "
+             + "message goes to a device that does not exist."),
+            (_stores_nothing,
+             "`exchange` only delivers. Store what arrives in `values`."),
         ],
         judge=counted(broadcast, _run_broadcast, "{} devices",
                       [(1,), (2,), (3,), (5,), (8,)], about=[ROUNDS]),
@@ -130,27 +174,20 @@ QUESTIONS = {
         "a function `swap_whole(data, exchange)`",
         swap_whole,
         [
-            ("x.copy()", "x",
-             "A device that sends its array, and not a copy, sends what its partner "
-             + "has changed in the same round."),
-            ("data[j] += x", "data[j] = data[j] + x",
-             "That makes a new array, and leaves the device's own as it was: the sum "
-             + "has to be in place."),
-            ("data[j] += x", "data[j][:] = x",
-             "What arrives is added to what is there. This overwrites it."),
-            ("x.copy()", "x.astype('float32')",
-             "Single precision on the way: the large numbers lose their last digits."),
-            ("< len(data)", "< len(data) // 2",
-             "A round is missing: the farthest partners, half of the devices apart, "
-             + "never meet."),
-            ("distance *= 2", "distance += 1",
-             "The distances double from round to round: with others, some numbers "
-             + "are added twice and some never."),
-            ("data[j] += x", "data[j] += x; data[j] /= 2",
-             "That is a mean. The sum is asked for, as the gradients need it."),
+            (_sends_no_copy,
+             "Send copies: without them a device receives an array that its partner "
+             + "has already changed in this round."),
+            (_makes_new_arrays,
+             "That makes a new array and leaves the device's own as it was. Add in "
+             + "place, with `+=`."),
+            (_overwrites,
+             "Add what arrives to the device's array. This overwrites it."),
+            (_next_distance,
+             "The distance doubles from round to round: 1, 2, 4. With 3, some numbers "
+             + "are added twice."),
             (around,
-             "A ring of whole arrays sends on what arrived. Send all that you have "
-             + "by now: in each round it is a sum of twice as many."),
+             "This ring passes on what arrived. Send the sum of all that has arrived "
+             + "instead: it covers twice as many devices in each round."),
             (tree,
              "That is a tree, up and down again. Both partners of a pair can send in "
              + "the same round."),
