@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections import namedtuple
@@ -78,7 +79,8 @@ def record(devices=()):
     def take(path):
         trace.events = parse(raw_events(path), {**_slots, **borrowed})
 
-    with profiled(take, profile_imperative=True, profile_symbolic=True):
+    profiler = profiled(take, profile_imperative=True, profile_symbolic=True)
+    with profiler, marked_backward():
         yield trace
 
 
@@ -140,7 +142,17 @@ def write(trace, path):
 
 # ---- MXNet's profiler ----
 
-_UPDATES = {"_npi_multiply_scalar", "_npi_true_divide_scalar", "_npi_subtract"}
+#: MXNet gives all bulks of operators this name, forward ones and backward ones.
+_BULK = "ImperativeBulk"
+#: Operators that `record` lets run on a device just before autograd goes backward: the
+#: first makes the ones that backward begins with, the second reads the gradient that it
+#: is given instead.
+_MARKS = ("ones_like", "shape_array")
+#: Parts of the names of a layer's operators. The others are arithmetic, which a sum of
+#: gradients and an update need as well as a layer.
+_LAYER = re.compile(
+    "conv|dot|connected|embed|relu|activation|norm|pool|softmax", re.IGNORECASE
+)
 _BOOKKEEPING = {
     "DeleteVariable", "SetupExec", "ResourceParallelRandomSetSeed", "WaitForVar",
 }
@@ -224,20 +236,82 @@ def parse(raw, names):
             start = opened[key].pop(0)
             device = names[e["pid"]].strip("/ ")
             events.append((start, device, e["name"], e["ts"]))
+    events.sort(key=lambda e: e[:2])
+    belongs = kinds([(device, name) for _, device, name, _ in events])
     origin = min(events)[0] if events else 0
     return [
-        Event(device, name, kind_of(name), (start - origin) / 1e3, (end - origin) / 1e3)
-        for start, device, name, end in sorted(events, key=lambda e: e[:2])
+        Event(device, name, kind, (start - origin) / 1e3, (end - origin) / 1e3)
+        for (start, device, name, end), kind in zip(events, belongs)
+        if name not in _MARKS
     ]
 
 
-def kind_of(name):
-    """The kind of an operator; autograd makes `ImperativeBulk` of backward ones."""
-    if "Copy" in name:
-        return "copy"
-    if "backward" in name or name == "ImperativeBulk":
-        return "backward"
-    return "update" if name in _UPDATES or "update" in name else "forward"
+def kinds(ran):
+    """What each operator belongs to: a list of keys of `KIND_HATCHES`.
+
+        kinds([("cpu/0", "ImperativeBulk"), ("cpu/0", "ones_like"),
+               ("cpu/0", "ImperativeBulk")])
+        # forward, forward (the mark, which is left out later), backward
+
+    `ran`: pairs (device, operator) in the order in which they began, with the marks of
+    `marked_backward`. On a device, a bulk is forward until a mark and backward after
+    it; it is forward again if an optimizer has updated weights since, and another mark
+    follows. Arithmetic after a mark or a backward operator is an update (a sum of
+    gradients, or a step of the weights), until the next operator of a layer.
+    """
+    last_mark = {device: i for i, (device, name) in enumerate(ran) if name in _MARKS}
+    backward, after = set(), set()  # devices that go backward, or have done so
+    found = []
+    for i, (device, name) in enumerate(ran):
+        if name in _MARKS:
+            backward.add(device)
+            kind = "forward"
+        elif "Copy" in name:
+            kind = "copy"
+        elif "update" in name:
+            kind = "update"
+            backward = {d for d in backward if i > last_mark[d]}
+        elif "backward" in name or name == _BULK and device in backward:
+            kind = "backward"
+        elif name == _BULK or _LAYER.search(name) or device not in after:
+            kind = "forward"
+        else:
+            kind = "update"
+        if name in _MARKS or kind == "backward":
+            after.add(device)
+        elif kind == "forward":
+            after.discard(device)
+        found.append(kind)
+    return found
+
+
+@contextmanager
+def marked_backward():
+    """Within the block, mark on each device where autograd begins to go backward."""
+    of_module, of_array = mx.autograd.backward, mx.nd.NDArray.backward
+
+    def marked(head, gradient):
+        with mx.autograd.pause():
+            if gradient is not None:
+                mx.nd.shape_array(gradient.as_nd_ndarray())
+                return gradient
+            ones = mx.nd.ones_like(head.as_nd_ndarray())
+        return ones.as_np_ndarray() if isinstance(head, mx.np.ndarray) else ones
+
+    def backward(heads, head_grads=None, *args, **kwargs):
+        if isinstance(heads, mx.nd.NDArray):
+            heads, head_grads = [heads], [head_grads]
+        grads = head_grads or [None] * len(heads)
+        return of_module(heads, [*map(marked, heads, grads)], *args, **kwargs)
+
+    def array_backward(self, out_grad=None, *args, **kwargs):
+        return of_array(self, marked(self, out_grad), *args, **kwargs)
+
+    mx.autograd.backward, mx.nd.NDArray.backward = backward, array_backward
+    try:
+        yield
+    finally:
+        mx.autograd.backward, mx.nd.NDArray.backward = of_module, of_array
 
 
 # ---- Spans of time ----

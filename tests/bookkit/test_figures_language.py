@@ -14,7 +14,7 @@ from bookkit import style
 from bookkit.figures import frame, ring_allreduce
 from d2l_ext import palette
 from d2l_ext.devices import timeline
-from d2l_ext.devices.timeline import kind_of
+from d2l_ext.devices.timeline import kinds
 
 DRAWINGS = sorted(ROOT.glob("chapters/img/*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -119,7 +119,7 @@ def test_every_kind_of_work_has_a_hatch_of_its_own_in_matplotlib_and_in_svg():
     assert set(palette.PATTERNS) == set(palette.KIND_HATCHES) - plain
     assert len(set(palette.PATTERNS.values())) == len(palette.PATTERNS)
     names = ("Convolution", "_backward_Convolution", "sgd_update", "CopyCPU2CPU")
-    assert {kind_of(name) for name in names} <= set(palette.KIND_HATCHES)
+    assert {*kinds([("cpu/0", name) for name in names])} == set(palette.KIND_HATCHES)
 
 
 def test_timelines_and_figures_take_their_signs_from_one_place():

@@ -6,6 +6,7 @@ import os
 import shutil
 
 import matplotlib
+import matplotlib.pyplot as plt
 import mxnet as mx
 import pytest
 from mxnet import np, npx
@@ -135,23 +136,75 @@ def test_an_error_inside_the_block_ends_the_record():
     assert trace.events
 
 
-@pytest.mark.parametrize("name, kind", [
-    ("Convolution", "forward"),
-    ("_backward_Convolution", "backward"),
-    ("ImperativeBulk", "backward"),
-    ("CopyCPU2CPU", "copy"),
-    ("CopyGPU2GPU", "copy"),
-    ("_npi_subtract", "update"),
-    ("sgd_update", "update"),
+F, B, U, C = "forward", "backward", "update", "copy"
+BULK, MARK = "ImperativeBulk", "ones_like"
+
+
+@pytest.mark.parametrize("names, kinds", [
+    (["Convolution", "_npi_add", "_npi_multiply_scalar"], [F, F, F]),
+    (["_backward_Convolution", "CopyCPU2CPU", "_npi_add"], [B, C, U]),
+    ([BULK, "pick", MARK, BULK, "_npi_add", BULK, "sgd_update"], [F, F, F, B, U, B, U]),
+    # Two steps: the second's bulk is forward, because the weights have been updated.
+    ([BULK, MARK, BULK, "sgd_update", BULK, MARK, BULK], [F, F, B, U, F, F, B]),
+    # Micro-batches: a layer's operators are forward, whatever was before.
+    (["dot", "_npi_add", MARK, BULK, "_npi_add", "dot", "_npi_add"],
+     [F, F, F, B, U, F, F]),
 ])
-def test_the_kind_of_work_is_told_by_the_operator(name, kind):
-    assert timeline.kind_of(name) == kind
+def test_kinds_tell_what_an_operator_belongs_to(names, kinds):
+    assert timeline.kinds([("cpu/0", name) for name in names]) == kinds
+
+
+def test_a_mark_is_of_its_device_alone_and_an_update_of_all():
+    ran = [("a", MARK), ("b", BULK), ("a", BULK), ("a", "sgd_update"), ("b", MARK),
+           ("b", BULK), ("a", BULK), ("a", MARK), ("a", BULK)]
+    assert timeline.kinds(ran) == [F, F, B, U, F, B, F, F, B]
+
+
+def test_a_recorded_step_is_forward_then_backward_then_update():
+    net, device = mx.gluon.nn.Dense(8, in_units=8), try_all_devices(1)[0]
+    net.initialize(ctx=device)
+    net.hybridize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    X = np.ones((4, 8), ctx=device)
+
+    def step():
+        with mx.autograd.record():
+            loss = (net(X) ** 2).sum()
+        loss.backward()
+        trainer.step(4)
+
+    step()
+    before = mx.autograd.backward, mx.nd.NDArray.backward
+    with timeline.record() as trace:
+        step()
+    assert (mx.autograd.backward, mx.nd.NDArray.backward) == before
+    order = [e.kind for e in trace.events if e.kind != C]
+    assert order == sorted(order, key=[F, B, U].index) and set(order) == {F, B, U}
+    assert MARK not in {e.name for e in trace.events}
+
+
+def test_a_gradient_that_backward_is_given_is_passed_on():
+    device = try_all_devices(1)[0]
+    x, y = np.ones(3, ctx=device), np.ones(3, ctx=device)
+    x.attach_grad()
+    with timeline.record(), mx.autograd.record():
+        out = x * 2
+        mx.autograd.backward([out, x * 1], [y * 5, None])
+    assert x.grad.asnumpy().tolist() == [11, 11, 11]
 
 
 def test_the_chart_has_a_lane_per_device_and_an_axis_in_milliseconds():
     ax = timeline.plot(trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12)), title="overlap")
     assert [t.get_text() for t in ax.get_yticklabels()] == ["cpu/0", "cpu/1"]
     assert ax.get_xlabel() == "time (ms)"
+
+
+@pytest.mark.parametrize("ends", [(9, 5), (5, 9)])
+def test_axes_that_share_their_time_show_the_longest_timeline_whole(ends):
+    _, axes = plt.subplots(2, sharex=True)
+    for ax, end in zip(axes, ends):
+        timeline.plot(trace_of(("cpu/0", 0, end)), ax=ax)
+    assert [ax.get_xlim() for ax in axes] == [(0, 9)] * 2
 
 
 def test_a_folder_into_which_the_profiler_writes_late_is_removed_all_the_same(
