@@ -1,35 +1,85 @@
 """Exercises of the chapter *Experts*."""
 
-from itertools import chain
-
 from ..question import Question, Task, compared
 
 
 def dropped(choices, E, most):
     """The choices (token, 0 or 1) that come when their expert has no place left."""
     places, late = [most] * E, []
-    for c in (0, 1):
-        for t, both in enumerate(choices):
-            places[both[c]] -= 1
-            if places[both[c]] < 0:
-                late.append((t, c))
+    for choice in (0, 1):
+        for token, chosen in enumerate(choices):
+            expert = chosen[choice]
+            if places[expert] > 0:
+                places[expert] -= 1
+            else:
+                late.append((token, choice))
     return sorted(late)
 
 
 def _token_by_token(choices, E, most):
-    return [
-        (t, c) for t, both in enumerate(choices) for c in (0, 1)
-        if [*chain(*choices[:t])].count(both[c]) >= most
-    ]
+    places, late = [most] * E, []
+    for token, chosen in enumerate(choices):
+        for choice, expert in enumerate(chosen):
+            if places[expert] > 0:
+                places[expert] -= 1
+            else:
+                late.append((token, choice))
+    return late
+
+
+def _not_sorted(choices, E, most):
+    return sorted(dropped(choices, E, most), key=lambda late: late[::-1])
+
+
+def _first_choices_only(choices, E, most):
+    return [late for late in dropped(choices, E, most) if late[1] == 0]
+
+
+def _places_for_each_choice(choices, E, most):
+    first = dropped([(chosen[0], E) for chosen in choices], E + 1, most)
+    second = dropped([(E, chosen[1]) for chosen in choices], E + 1, most)
+    return sorted([late for late in first if late[1] == 0]
+                  + [late for late in second if late[1] == 1])
 
 
 def send_counts(wants, E):
-    """Rows from device i to device j: a table, with zeros for what stays."""
+    """The rows that device i sends to device j: a table, with zeros for what stays."""
     k = len(wants)
     home = [j for j in range(k) for _ in range(j * E // k, (j + 1) * E // k)]
-    return [
-        [sum(home[e] == j != i for e in wants[i]) for j in range(k)] for i in range(k)
-    ]
+    counts = [[0] * k for _ in range(k)]
+    for i, chosen in enumerate(wants):
+        for expert in chosen:
+            if home[expert] != i:
+                counts[i][home[expert]] += 1
+    return counts
+
+
+def _count(wants, home):
+    return [[0 if i == j else sum(home(e) == j for e in chosen)
+             for j in range(len(wants))] for i, chosen in enumerate(wants)]
+
+
+def _counts_what_stays(wants, E):
+    table = send_counts(wants, E)
+    for i, chosen in enumerate(wants):
+        table[i][i] = len(chosen) - sum(table[i])
+    return table
+
+
+def _received(wants, E):
+    return [list(column) for column in zip(*send_counts(wants, E))]
+
+
+def _rounded_down(wants, E):
+    return _count(wants, lambda e: e // max(1, E // len(wants)))
+
+
+def _in_turn(wants, E):
+    return _count(wants, lambda e: e % len(wants))
+
+
+def _without_repeats(wants, E):
+    return send_counts([set(chosen) for chosen in wants], E)
 
 
 QUESTIONS = {
@@ -46,18 +96,12 @@ QUESTIONS = {
         "your function dropped",
         dropped,
         [
-            (lambda choices, E, most: [], "An expert has `most` places, and no more."),
             (_token_by_token,
              "Token by token, a second choice takes the place of a later first one."),
-            ("sorted(late)", "late", "They are right; the list is to be sorted."),
-            ("< 0", "<= 0", "The last place is a place: one fewer is late."),
-            ("< 0", ">= 0", "These are the choices that find a place."),
-            ("for t, both", "places = [most] * E\n        for t, both",
+            (_not_sorted, "The choices are right, but the list has to be sorted."),
+            (_first_choices_only, "Second choices can be dropped, too."),
+            (_places_for_each_choice,
              "First and second choices share an expert's places."),
-            ("for c in (0, 1)", "for c in (0,)", "Second choices can be late, too."),
-            ("for c in (0, 1)", "for c in (1, 0)", "First choices go first."),
-            ("late.append((t, c))", "late.append((t, both[c]))",
-             "Expected: which choice it was, 0 or 1, and not its expert."),
         ],
         judge=compared(dropped, [
             ([(0, 1)], 2, 1), ([(0, 1), (2, 1)], 3, 1), ([(0, 1), (1, 0)], 2, 1),
@@ -69,25 +113,13 @@ QUESTIONS = {
         "your function send_counts",
         send_counts,
         [
-            ("home[e] == j != i", "home[e] == j",
-             "What stays on a device is not sent."),
-            ("home[e] == j != i for e in wants[i]",
-             "home[e] == i != j for e in wants[j]",
-             "Row i is what device i sends, and not what it gets."),
-            ("home[e] == j", "e == j", "That takes an expert's number for a device's."),
-            ("[j for j in range(k) for _ in range(j * E // k, (j + 1) * E // k)]",
-             "[e // max(1, E // k) for e in range(E)]",
-             "With more experts for some devices, that is not where they are."),
-            ("[j for j in range(k) for _ in range(j * E // k, (j + 1) * E // k)]",
-             "[e * k // E for e in range(E)]",
-             "Rounded like that, other devices have the greater shares."),
-            ("[j for j in range(k) for _ in range(j * E // k, (j + 1) * E // k)]",
-             "[e % k for e in range(E)]",
+            (_counts_what_stays, "A row that stays on its device is not sent."),
+            (_received, "Row i is what device i sends, and not what it receives."),
+            (_rounded_down,
+             "If k does not divide E, some devices have more experts than others."),
+            (_in_turn,
              "The experts are not dealt out in turn: each device has a run of them."),
-            ("(j + 1) * E // k)", "(j + 1) * E // k - 1)",
-             "A range ends before its second number: that is the -1."),
-            ("for e in wants[i]", "for e in set(wants[i])",
-             "Two tokens that want the same expert are two rows."),
+            (_without_repeats, "Two tokens that want the same expert are two rows."),
         ],
         judge=compared(send_counts, [
             ([[0, 1]], 2), ([[0], [0]], 2), ([[0, 0, 1], [1, 1, 0]], 2),
