@@ -3,50 +3,67 @@
 from ..counts import counted
 from ..question import Task
 
-EARLY = "{} wait{s} before the last device is asked"
+EARLY = "{} wait{s} before the last launch"
 COPIED = "{} time{s} copied"
 
 
-def waited(result):
-    result.wait()
-    return result
+def on_all(launch, devices):
+    """Launch the work of all devices, then wait for all."""
+    results = [launch(device) for device in devices]
+    for result in results:
+        result.wait()
+    return results
 
 
-def on_all(ask, devices):
-    """Ask all, then wait for all."""
-    return [*map(waited, [ask(device) for device in devices])]
-
-
-class Asked:
-    """What stands for the work of a device; `log` has what happened, in order."""
+class Work:
+    """Stands for the work of a device; `log` has what happened, in order."""
 
     def __init__(self, device, log):
         self.device, self.log = device, log
-        log.append(("asked", device))
+        log.append(("launched", device))
 
     def wait(self):
-        self.log.append(("done", self.device))
+        self.log.append(("finished", self.device))
 
 
 def run_on_all(function, counts, devices):
     log = []
-    results = list(function(lambda device: Asked(device, log), devices))
-    last = max((i for i, (what, _) in enumerate(log) if what == "asked"), default=0)
-    counts.add(EARLY, sum(what == "done" for what, _ in log[:last]))
+    results = list(function(lambda device: Work(device, log), devices))
+    launches = [i for i, (what, _) in enumerate(log) if what == "launched"]
+    early = log[: max(launches, default=0)]
+    counts.add(EARLY, sum(what == "finished" for what, _ in early))
     return {
-        "what is asked": sorted(device for what, device in log if what == "asked"),
-        "what has been waited for": sorted({d for what, d in log if what == "done"}),
+        "the list of launches": sorted(d for what, d in log if what == "launched"),
+        "the list of waits": sorted({d for what, d in log if what == "finished"}),
         "the list": [getattr(result, "device", result) for result in results],
     }
 
 
+def wait_after_each(launch, devices):
+    results = []
+    for device in devices:
+        results.append(launch(device))
+        results[-1].wait()
+    return results
+
+
+def wait_for_the_last(launch, devices):
+    results = [launch(device) for device in devices]
+    results[-1].wait()
+    return results
+
+
+def return_what_wait_returns(launch, devices):
+    return [result.wait() for result in [launch(device) for device in devices]]
+
+
 def copied(uses, home, copy):
     """The array on each device of `uses`, copied to each of them once."""
-    there = {0: home}
+    arrays = {0: home}
     for i in uses:
-        if i not in there:
-            there[i] = copy(i)
-    return [there[i] for i in uses]
+        if i not in arrays:
+            arrays[i] = copy(i)
+    return [arrays[i] for i in uses]
 
 
 def run_copied(function, counts, uses):
@@ -54,50 +71,45 @@ def run_copied(function, counts, uses):
     return list(function(uses, "the array on 0", copy))
 
 
+def copied_without_home(uses, home, copy):
+    arrays = {i: copy(i) for i in sorted(set(uses))}
+    return [arrays[i] for i in uses]
+
+
+def copied_once_each(uses, home, copy):
+    return [copy(i) if i else home for i in dict.fromkeys(uses)]
+
+
 QUESTIONS = {
     2: Task(
-        "a function of ask and devices",
+        "a function `on_all(launch, devices)`",
         on_all,
         [
-            (lambda ask, devices: [waited(ask(device)) for device in devices],
-             "A wait right after each question: the others are asked only then. "
-             + "A generator asks as late as that, too: make a list first."),
-            ("[*map(waited, [ask(device) for device in devices])]",
-             "[ask(device) for device in devices]",
-             "Nobody waits: when it returns, the results are not there."),
-            ("[ask(device) for device in devices])]",
-             "[ask(device) for device in devices][-1:])]",
-             "Only the last is waited for and returned. The others may take longer."),
-            ("[ask(device) for device in devices]",
-             "[ask(device) for device in devices[1:]]",
-             "The first device is left out."),
-            ("in devices])]", "in devices])][::-1]",
-             "The list has another order than the devices."),
-            ("map(waited, [ask", "map(lambda result: result.wait(), [ask",
+            (wait_after_each,
+             "It waits right after each launch, so the other devices start only then. "
+             + "A generator launches that late, too: make a list first."),
+            (lambda launch, devices: [launch(device) for device in devices],
+             "It does not wait: when it returns, the work is not finished."),
+            (wait_for_the_last,
+             "It waits only for the last device. The others may need more time."),
+            (return_what_wait_returns,
              "`wait` returns nothing: the list has to hold the results themselves."),
         ],
         judge=counted(on_all, run_on_all, "Devices {}",
                       [([0],), ([0, 1],), ([2, 0, 1],)], about=[EARLY]),
     ),
     3: Task(
-        "a function of uses, home and copy",
+        "a function `copied(uses, home, copy)`",
         copied,
         [
             (lambda uses, home, copy: [copy(i) for i in uses],
-             "It is copied for each use, and even to where it lives."),
+             "It copies for each use, and even to the device that has the array."),
             (lambda uses, home, copy: [copy(i) if i else home for i in uses],
-             "It is copied for each use: keep what a device has got."),
-            ("{0: home}", "{}", "The array lives on device 0: that needs no copy."),
-            ("if i not in there:", "if i not in there or i != uses[0]:",
-             "A copy that was made before is made again."),
-            ("for i in uses]", "for i in sorted(uses)]",
-             "The list has to be in the order of the uses."),
-            ("for i in uses]", "for i in dict.fromkeys(uses)]",
+             "It copies for each use: store the copies that you have."),
+            (copied_without_home,
+             "The array lives on device 0, which needs no copy."),
+            (copied_once_each,
              "A device that uses the array twice is in the list twice."),
-            ("for i in uses:", "for i in range(max(uses) + 1):",
-             "It is copied to devices that do not use it."),
-            ("[there[i] for i in uses]", "list(there.values())",
-             "That is what there is: an array for each use is asked for, in order."),
         ],
         judge=counted(copied, run_copied, "Uses {}",
                       [([0],), ([1],), ([1, 1],), ([1, 0, 1, 1],), ([2, 1, 2, 0, 4],)],
