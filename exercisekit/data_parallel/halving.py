@@ -1,53 +1,107 @@
 """Exercises of the chapter *Halving and doubling*."""
 
+from d2l_ext.data_parallel import traffic
+
 from ..counts import ROUNDS, SENT, counted
 from ..question import Question, Task, compared
-from .allreduce import around, run_sum, tree
+from .allreduce import around, run_sum, swap_whole, tree
 
 
 def partners(i, k):
-    """With whom device i of k, a power of two, swaps while it halves."""
-    return [i ^ 2**b for b in reversed(range(k.bit_length() - 1))]
+    found, distance = [], k // 2
+    while distance:
+        found.append(i ^ distance)
+        distance //= 2
+    return found
+
+
+def _nearest_first(i, k):
+    return partners(i, k)[::-1]
+
+
+def _one_way(i, k):
+    return [(i + (j ^ i)) % k for j in partners(i, k)]
+
+
+def _numbers_of_bits(i, k):
+    return [i ^ b for b in reversed(range(k.bit_length() - 1))]
+
+
+def _a_round_too_many(i, k):
+    return [i ^ k, *partners(i, k)]
 
 
 def best(k, nbytes, alpha, beta):
-    """Of tree, ring, halving and double tree, the one that takes least."""
-    down, up = k.bit_length() - 1, (k - 1).bit_length()
-    arrays = 2 * (1 - 1 / 2**down) + 2 * (up > down)
-    took = {
-        "tree": 2 * up * (alpha + nbytes * beta),
-        "ring": 2 * (k - 1) * (alpha + nbytes / k * beta),
-        "halving": 2 * up * alpha + arrays * nbytes * beta,
-        "double tree": min(
-            4 * (c + down - 1) * (alpha + nbytes / (2 * c) * beta)
-            for c in (2**e for e in range(14))
-        ),
-    }
+    took = {way: traffic.seconds(way, k, nbytes, alpha, beta)
+            for way in ("tree", "ring", "halving")}
+    took["double tree"] = min(
+        traffic.seconds("double tree", k, nbytes, alpha, beta, chunks=2**e)
+        for e in range(14))
     return min(took, key=took.get)
 
 
+def _ring(k, nbytes, alpha, beta):
+    return "ring"
+
+
+def _one_chunk(k, nbytes, alpha, beta):
+    return min(("tree", "ring", "halving", "double tree"),
+               key=lambda way: traffic.seconds(way, k, nbytes, alpha, beta))
+
+
 def folded(data, exchange):
-    """Halving and doubling; the devices beyond a power of two are folded."""
     p = 2 ** (len(data).bit_length() - 1)
     extra = range(p, len(data))
     for (_, j), x in exchange({(i, i - p): data[i].copy() for i in extra}).items():
         data[j] += x
-    low, size, d = [0] * p, len(data[0]), p // 2
-    while d:
+
+    begin, size, distance = [0] * p, len(data[0]), p // 2
+    while distance:  # halve: each adds what arrives to the part that it keeps
         size //= 2
-        keep = [low[i] + (size if i & d else 0) for i in range(p)]
-        halves = {(i, i ^ d): data[i][keep[i ^ d] :][:size].copy() for i in range(p)}
+        begin = [b + (size if i & distance else 0) for i, b in enumerate(begin)]
+        halves = {}
+        for i in range(p):
+            j = i ^ distance
+            halves[i, j] = data[i][begin[j] : begin[j] + size].copy()
         for (_, j), half in exchange(halves).items():
-            data[j][keep[j] :][:size] += half
-        low, d = keep, d // 2
-    d = 1
-    while d < p:
-        parts = {(i, i ^ d): data[i][low[i] :][:size].copy() for i in range(p)}
+            data[j][begin[j] : begin[j] + size] += half
+        distance //= 2
+
+    distance = 1
+    while distance < p:  # double: each copies what arrives
+        parts = {(i, i ^ distance): data[i][b : b + size].copy()
+                 for i, b in enumerate(begin)}
         for (i, j), part in exchange(parts).items():
-            data[j][low[i] :][:size] = part
-        low, size, d = [min(low[i], low[i ^ d]) for i in range(p)], 2 * size, 2 * d
+            data[j][begin[i] : begin[i] + size] = part
+        begin = [min(b, begin[i ^ distance]) for i, b in enumerate(begin)]
+        size, distance = 2 * size, 2 * distance
+
     for (_, j), x in exchange({(i - p, i): data[i - p].copy() for i in extra}).items():
         data[j][:] = x
+
+
+def _first_p(data):
+    return data[: 2 ** (len(data).bit_length() - 1)]
+
+
+def _leaves_out_the_others(data, exchange):
+    folded(_first_p(data), exchange)
+
+
+def _sends_nothing_back(data, exchange):
+    first = _first_p(data)
+    messages = {(len(first) + i, i): x for i, x in enumerate(data[len(first) :])}
+    for (_, j), x in exchange(messages).items():
+        data[j] += x
+    folded(first, exchange)
+
+
+def _adds_the_sum(data, exchange):
+    first = _first_p(data)
+    _sends_nothing_back(data, exchange)
+    messages = {(i, len(first) + i): first[i] for i in range(len(data) - len(first))}
+    for (_, j), x in exchange(messages).items():
+        data[j] += x
 
 
 QUESTIONS = {
@@ -55,9 +109,10 @@ QUESTIONS = {
         "the number of rounds",
         24,
         [
-            (22, "3,000 is no power of two: the devices beyond 2,048 are folded."),
+            (22, "3,000 is not a power of two: the devices beyond 2,048 are folded."),
             (12, "That is one way. The sum has to go back."),
-            (11, "That is the halving of 2,048. Then they double, and 952 are left."),
+            (11, "That is the halving on 2,048 devices. Then they double, and the "
+                 + "other 952 are folded."),
             (5998, "That is the ring."),
         ],
     ),
@@ -65,23 +120,16 @@ QUESTIONS = {
         "a function `partners(i, k)`",
         partners,
         [
-            ("reversed(range(k.bit_length() - 1))", "range(k.bit_length() - 1)",
-             "That is the order of doubling. Halving begins with the farthest."),
-            ("i ^ 2**b", "(i + 2**b) % k",
-             "A swap goes both ways: whom you send to has to send to you."),
-            ("i ^ 2**b", "i + 2**b",
-             "Half of the devices swap with one before them, and nobody with one "
-             + "beyond the end."),
-            ("i ^ 2**b", "i ^ b",
+            (_nearest_first,
+             "That is the order of doubling. Halving begins with the farthest "
+             + "partner."),
+            (_one_way,
+             "A swap goes both ways: the device to which you send has to send to you."),
+            (_numbers_of_bits,
              "That is the number of the bit. The distance is a power of two."),
-            ("k.bit_length() - 1)", "k.bit_length())",
+            (_a_round_too_many,
              "The farthest partner is half of the devices away: that is a round too "
              + "many."),
-            ("k.bit_length() - 1)", "k.bit_length() - 2)",
-             "A round is missing: log₂ of the number of devices are needed."),
-            ("reversed(range(k.bit_length() - 1))",
-             "reversed(range(1, k.bit_length() - 1))",
-             "The last round, with the neighbour, is missing."),
         ],
         judge=compared(partners, [(0, 1), (0, 2), (1, 2), (1, 4), (5, 8), (10, 16)]),
     ),
@@ -89,20 +137,12 @@ QUESTIONS = {
         "a function `best(k, nbytes, alpha, beta)`",
         best,
         [
-            (lambda k, nbytes, alpha, beta: "ring",
-             "A ring has few bytes, and a round for each device, twice: with many "
-             + "devices that is what it takes."),
-            ("+ 2 * (up > down)", "",
-             "Where the devices are no power of two, the fold sends an array there "
-             + "and one back."),
-            ("min(took", "max(took", "That is the one that takes most."),
-            ("2 * up * (alpha + nbytes * beta)", "up * (alpha + nbytes * beta)",
-             "The tree goes up, and then down again."),
-            ("(k - 1) * (alpha + nbytes / k * beta)",
-             "(k - 1) * (alpha + nbytes * beta)",
-             "A message of the ring is a chunk, and not the array."),
-            ("for e in range(14)", "for e in range(1)",
-             "One chunk makes the double tree wait for whole arrays. Try more chunks."),
+            (_ring,
+             "With many devices and small arrays, the ring's rounds cost more than "
+             + "its bytes save."),
+            (_one_chunk,
+             "With one chunk, each link of the double tree waits for half an array. "
+             + "Try more chunks."),
         ],
         judge=compared(best, [
             (5, 4096, 1e-6, 1e-9), (4, 4e6, 1e-5, 1e-9),
@@ -116,30 +156,21 @@ QUESTIONS = {
         folded,
         [
             (tree,
-             "That is a tree, and whoever has two children sends two whole arrays "
-             + "down and one up: halve the arrays."),
+             "That is a tree, in which a device with two children sends three whole "
+             + "arrays. Halve the arrays."),
             (around,
-             "A ring of whole arrays takes a round for each other device. Send halves "
+             "A ring of whole arrays needs a round for each other device. Send halves "
              + "of what is left."),
-            ("2 ** (len(data).bit_length() - 1)", "len(data)",
-             "Halves need partners for all: where the devices are no power of two, "
-             + "those beyond it are folded first."),
-            ("extra = range(p, len(data))", "extra = range(0)",
-             "The devices beyond the power of two take no part: their numbers are "
+            (swap_whole,
+             "These partners swap whole arrays. Halve them, and fold the devices that "
+             + "have no partner."),
+            (_leaves_out_the_others,
+             "The devices beyond the power of two take no part, so their numbers are "
              + "missing."),
-            ("data[j][keep[j] :][:size] += half", "data[j][keep[j] :][:size] = half",
-             "While they halve, what arrives is added to one's own part. This "
-             + "overwrites it."),
-            ("data[j][low[i] :][:size] = part", "data[j][low[i] :][:size] += part",
-             "While they double, parts arrive that are complete. Adding counts what "
-             + "was there before once more."),
-            ("    data[j][:] = x", "    data[j] += x",
-             "The folded devices get the whole sum back. Adding counts their own "
+            (_sends_nothing_back, "The folded devices do not receive the sum."),
+            (_adds_the_sum,
+             "The folded devices receive the whole sum. Adding it counts their own "
              + "numbers twice."),
-            ("range(p)}\n        for (_, j), half",
-             "range(p) if i & d}\n        for (_, j), half",
-             "In a round of halving both partners send: each the half that the other "
-             + "keeps."),
         ],
         judge=counted(folded, run_sum, "{} devices, arrays of {:,}",
                       [(1, 1), (2, 2), (3, 6), (4, 4), (5, 12), (6, 40_000)],
