@@ -256,8 +256,9 @@ def kinds(ran):
     `ran`: pairs (device, operator) in the order in which they began, with the marks of
     `marked_backward`. On a device, a bulk is forward until a mark and backward after
     it; it is forward again if an optimizer has updated weights since, and another mark
-    follows. Arithmetic after a mark or a backward operator is an update (a sum of
-    gradients, or a step of the weights), until the next operator of a layer.
+    follows. On a device without a mark, which autograd reaches by a copy, the marks of
+    the others count. Arithmetic after a mark or a backward operator is an update (a sum
+    of gradients, or a step of the weights), until the next operator of a layer.
     """
     last_mark = {device: i for i, (device, name) in enumerate(ran) if name in _MARKS}
     backward, after = set(), set()  # devices that go backward, or have done so
@@ -271,7 +272,9 @@ def kinds(ran):
         elif "update" in name:
             kind = "update"
             backward = {d for d in backward if i > last_mark[d]}
-        elif "backward" in name or name == _BULK and device in backward:
+        elif "backward" in name or name == _BULK and (
+            device in backward or backward and device not in last_mark
+        ):
             kind = "backward"
         elif name == _BULK or _LAYER.search(name) or device not in after:
             kind = "forward"

@@ -160,6 +160,13 @@ def test_a_mark_is_of_its_device_alone_and_an_update_of_all():
     assert timeline.kinds(ran) == [F, F, B, U, F, B, F, F, B]
 
 
+def test_backward_reaches_a_device_without_a_mark_by_a_copy():
+    """The stages of a pipeline: only the last one has a loss, and a mark."""
+    ran = [("cpu/0", "_np_dot"), ("cpu/0", "ImperativeBulk"), ("cpu/1", "ones_like"),
+           ("cpu/1", "ImperativeBulk"), ("cpu/0", "ImperativeBulk")]
+    assert timeline.kinds(ran) == [F, F, F, B, B]
+
+
 def test_a_recorded_step_is_forward_then_backward_then_update():
     net, device = mx.gluon.nn.Dense(8, in_units=8), try_all_devices(1)[0]
     net.initialize(ctx=device)
