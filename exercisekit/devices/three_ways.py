@@ -9,17 +9,21 @@ SENT = "{} byte{s} sent"
 
 
 def cheapest(n, features, hidden, outputs):
-    """The way that sends the fewest numbers; each sends them there and back."""
-    numbers = {"pipeline": n * hidden, "tensor": n * outputs}
-    numbers["data"] = (features + outputs) * hidden
+    """The way that sends the fewest numbers; each way sends them there and back."""
+    numbers = {
+        "pipeline": n * hidden,
+        "tensor": n * outputs,
+        "data": (features + outputs) * hidden,
+    }
     return min(numbers, key=numbers.get)
 
 
 def by_rows(X, W1, send):
-    """ReLU of a layer that is cut by rows: the sum comes first."""
+    """The ReLU of a layer that is cut by rows: add the two parts first."""
     half = X.shape[1] // 2
-    here, there = X[:, :half] @ W1[:half], X[:, half:] @ W1[half:]
-    return numpy.maximum(here + send(there), 0)
+    on_device_0 = X[:, :half] @ W1[:half]
+    on_device_1 = X[:, half:] @ W1[half:]
+    return numpy.maximum(on_device_0 + send(on_device_1), 0)
 
 
 def run_by_rows(function, counts, n, features, hidden):
@@ -29,35 +33,60 @@ def run_by_rows(function, counts, n, features, hidden):
     return numpy.asarray(function(X, W1, send))
 
 
+
+def without_the_first_layer(n, features, hidden, outputs):
+    numbers = {"pipeline": n * hidden, "tensor": n * outputs, "data": hidden * outputs}
+    return min(numbers, key=numbers.get)
+
+
+def hidden_values_for_tensor(n, features, hidden, outputs):
+    weights = (features + outputs) * hidden
+    return "data" if weights < n * hidden else "pipeline"
+
+
+def gradients_per_example(n, features, hidden, outputs):
+    return "pipeline" if hidden < outputs else "tensor"
+
+
+def relu_before_the_sum(X, W1, send):
+    half = X.shape[1] // 2
+    parts = X[:, :half] @ W1[:half], send(numpy.maximum(X[:, half:] @ W1[half:], 0))
+    return numpy.maximum(parts[0], 0) + parts[1]
+
+
+def without_relu(X, W1, send):
+    half = X.shape[1] // 2
+    return X[:, :half] @ W1[:half] + send(X[:, half:] @ W1[half:])
+
+
+def both_halves_sent(X, W1, send):
+    half = X.shape[1] // 2
+    parts = send(X[:, :half] @ W1[:half]), send(X[:, half:] @ W1[half:])
+    return numpy.maximum(sum(parts), 0)
+
+
 QUESTIONS = {
     1: Question(
         'the way that fails: "pipeline", "tensor" or "data"',
         "data",
         [
-            ("pipeline", "Nobody holds more than three of the ten layers."),
-            ("tensor", "Each device holds a quarter of each layer."),
+            ("pipeline", "No device stores more than three of the ten layers."),
+            ("tensor", "Each device stores a quarter of each layer."),
         ],
     ),
     2: Task(
         "a function of n, features, hidden, outputs",
         cheapest,
         [
-            ("(features + outputs) * hidden", "outputs * hidden",
+            (without_the_first_layer,
              "Both layers have a gradient: that of the first is sent, too."),
-            ("(features + outputs) * hidden", "features * hidden",
-             "Both layers have a gradient: that of the second is sent, too."),
-            ("(features + outputs) * hidden", "n * (features + outputs) * hidden",
-             "A gradient is as large as the weights, whatever the minibatch."),
-            ('"tensor": n * outputs', '"tensor": n * hidden',
-             "What are the two halves added up to? To the outputs."),
-            ('"tensor": n * outputs', '"tensor": n * features',
-             "Both devices have the inputs: what are the two halves added up to?"),
-            ('"pipeline": n * hidden', '"pipeline": n * outputs',
-             "Between the two layers are the hidden values: that is where it is cut."),
-            ("min(numbers", "max(numbers", "That is the one that sends most."),
+            (gradients_per_example,
+             "A gradient has the size of the weights, whatever the minibatch."),
+            (hidden_values_for_tensor,
+             "Tensor parallelism adds up the outputs, and not the hidden values."),
             (lambda n, features, hidden, outputs: "data",
-             "What data parallelism sends does not grow with the minibatch, and for "
-             + "few examples it is much."),
+             "The bytes of data parallelism do not grow with the minibatch, but for a "
+             + "few examples they are many."),
         ],
         judge=compared(cheapest, [
             (1, 1, 4, 2), (4, 6, 4, 2), (5, 2, 3, 9), (4, 64, 8, 32), (12, 6, 4, 2),
@@ -69,22 +98,14 @@ QUESTIONS = {
         by_rows,
         [
             (lambda X, W1, send: numpy.maximum(X @ W1, 0),
-             "Nothing went through send, so half of each sum is missing."),
+             "Device 1 sent nothing, so half of each sum is missing on device 0."),
             (lambda X, W1, send: numpy.maximum(send(X) @ W1, 0),
-             "The examples are sent. What device 1 has computed is smaller."),
-            ("here + send(there)",
-             "numpy.maximum(here, 0) + send(numpy.maximum(there, 0))",
-             "ReLU of a sum is not the sum of the ReLUs: add first."),
-            ("here + send(there)", "send(here) + send(there)",
-             "What device 0 has computed itself is there already."),
-            ("numpy.maximum(here + send(there), 0)", "here + send(there)",
-             "The ReLU is missing."),
-            ("here + send(there)", "send(there)",
-             "Device 0's own half of the sum is missing."),
-            ("@ W1[:half], X[:, half:]", "@ W1[:half], X[:, :half]",
-             "Device 1 has the other features, and the rows that belong to them."),
-            ("here + send(there)", "here + send(there.astype('float32'))",
-             "Sent in single precision: fewer bytes, and the last digits are lost."),
+             "The examples are sent. The results of device 1 are smaller."),
+            (relu_before_the_sum,
+             "The ReLU of a sum is not the sum of the ReLUs: add first."),
+            (both_halves_sent,
+             "The results of device 0 are on device 0 already."),
+            (without_relu, "The ReLU is missing."),
         ],
         judge=counted(by_rows, run_by_rows, "X {} × {}, {} hidden values",
                       [(1, 4, 1), (5, 7, 3), (24, 16, 4)], about=[SENT],
