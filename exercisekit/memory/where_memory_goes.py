@@ -5,12 +5,47 @@ from ..question import Note, Question, Task, by_cases, compared
 
 def held(sizes, every):
     """The most bytes of activations that a recomputed step keeps at a time."""
+    inputs = most = 0
+    for start in range(0, len(sizes), every):
+        if start > 0:
+            inputs += sizes[start - 1]
+        outputs = sum(sizes[start : start + every])
+        most = max(most, inputs + outputs)
+    return most
+
+
+def _held(sizes, every, inputs, outputs=sum):
+    """The largest of the segments, with the inputs that a learner's formula counts."""
     starts = range(0, len(sizes), every)
     return max(
-        sum(sizes[s - 1] for s in starts if 0 < s <= start)
-        + sum(sizes[start : start + every])
-        for start in starts
+        sum(inputs(sizes, start, s) for s in starts)
+        + outputs(sizes[start : start + every]) for start in starts
     )
+
+
+def _counts_the_networks_input(sizes, every):
+    return _held(sizes, every, lambda of, start, s: of[s - 1] * (s <= start))
+
+
+def _forgets_its_own_input(sizes, every):
+    return _held(sizes, every, lambda of, start, s: of[s - 1] * (0 < s < start))
+
+
+def _keeps_all_inputs(sizes, every):
+    return _held(sizes, every, lambda of, start, s: of[s - 1] * (s > 0))
+
+
+def _keeps_first_outputs(sizes, every):
+    return _held(sizes, every, lambda of, start, s: of[s] * (0 < s <= start))
+
+
+def _forgets_inputs(sizes, every):
+    return _held(sizes, every, lambda of, start, s: 0)
+
+
+def _looks_at_the_last_segment(sizes, every):
+    starts = range(0, len(sizes), every)
+    return sum(sizes[s - 1] for s in starts if s) + sum(sizes[starts[-1] :])
 
 
 class _Array:
@@ -41,15 +76,14 @@ class _Layer:
         return _Array(dy.value * (x.value + 2) + self.n)
 
 
-def recomputed(layers, x, dy, every):
+def backward(layers, x, dy, every):
     """The gradient of the first input, with segments of `every` layers."""
     kept = []
     for i, layer in enumerate(layers):
         if i % every == 0:
             kept.append(x)
-        if i < len(layers) - every:
-            x = layer.forward(x)
-    for start in range(len(layers) - every, -1, -every):
+        x = layer.forward(x)
+    for start in reversed(range(0, len(layers), every)):
         segment, inputs = layers[start : start + every], [kept.pop()]
         for layer in segment[:-1]:
             inputs.append(layer.forward(inputs[-1]))
@@ -76,7 +110,44 @@ def _begins_anew(layers, x, dy, every):
     return dy
 
 
-def _judge_recomputed(function, n, every, most_arrays=10, most_runs=32):
+def _takes_the_first_input(layers, x, dy, every):
+    kept = []
+    for i, layer in enumerate(layers):
+        if i % every == 0:
+            kept.append(x)
+        x = layer.forward(x)
+    for start in reversed(range(0, len(layers), every)):
+        dy = _keeps_all(layers[start : start + every], kept.pop(0), dy, every)
+    return dy
+
+
+def _keeps_segments_outputs(layers, x, dy, every):
+    kept = []
+    for i, layer in enumerate(layers, 1):
+        x = layer.forward(x)
+        if i % every == 0:
+            kept.append(x)
+    for start in reversed(range(0, len(layers), every)):
+        dy = _keeps_all(layers[start : start + every], kept.pop(), dy, every)
+    return dy
+
+
+def _goes_forward_inside(layers, x, dy, every):
+    kept = []
+    for i, layer in enumerate(layers):
+        if i % every == 0:
+            kept.append(x)
+        x = layer.forward(x)
+    for start in reversed(range(0, len(layers), every)):
+        segment, inputs = layers[start : start + every], [kept.pop()]
+        for layer in segment[:-1]:
+            inputs.append(layer.forward(inputs[-1]))
+        for layer, its_input in zip(segment, inputs):
+            dy = layer.backward(its_input, dy)
+    return dy
+
+
+def _judge_backward(function, n, every, most_arrays=10, most_runs=32):
     layers, right = [_Layer(i) for i in range(n)], 1
     for i in reversed(range(n)):
         right = right * (i + 2) + i
@@ -94,11 +165,9 @@ def _judge_recomputed(function, n, every, most_arrays=10, most_runs=32):
                 f"({most_runs} are enough).")
 
 
-
-
 QUESTIONS = {
     1: Question(
-        "a number of gigabytes",
+        "the number of gigabytes",
         112,
         [
             (28, "That is weights and gradients: where are the optimizer's arrays?"),
@@ -110,27 +179,21 @@ QUESTIONS = {
         "a function `held(sizes, every)`",
         held,
         [
-            ("0 < s <= start", "s <= start",
-             "Before the first segment is only the network's input, which does not "
-             + "count: sizes[-1] is the last output."),
-            ("0 < s <= start", "0 < s < start",
-             "The segment that is taken has an input, too: it was kept."),
-            ("0 < s <= start", "0 < s",
-             "Backward goes from the last segment to the first: inputs of later "
-             + "segments have been let go."),
-            ("sizes[s - 1]", "sizes[s]",
-             "That is the output of a segment's first layer. Kept is its input."),
-            ("if 0 < s <= start", "if False",
-             "The inputs of the segments are kept all the time: where are they?"),
-            ("start : start + every]", "start : start + every - 1]",
-             "The last layer of a segment has an output, too."),
-            ("return max(", "return sum(",
-             "Segments are taken one after another, not at the same time."),
-            ("range(0, len(sizes), every)", "[len(sizes) - every]",
-             "Look at all segments: the last need not be the largest, nor is its "
-             + "input all that is kept."),
+            (_counts_the_networks_input,
+             ("The input of the first segment is the input of the network, which does "
+              "not count; sizes[-1] is the last output.")),
+            (_forgets_its_own_input,
+             "The segment that is recomputed has an input, too, which was kept."),
+            (_keeps_all_inputs,
+             ("Backward goes from the last segment to the first: the inputs of later "
+              "segments have been dropped.")),
+            (_keeps_first_outputs,
+             "That is the output of a segment's first layer. Its input is kept."),
+            (_forgets_inputs, "The inputs of the segments have to be kept, too."),
+            (_looks_at_the_last_segment,
+             "Look at all segments: the last one need not be the largest."),
             (lambda sizes, every: len(sizes) // every + every,
-             "That counts outputs as if all were of one byte. Add up their sizes."),
+             "That counts arrays. Add up their sizes."),
         ],
         judge=compared(held, [
             ([3], 1), ([3, 4], 1), ([3, 4], 5), ([5, 1, 1, 9, 2], 2), ([1] * 16, 4),
@@ -138,30 +201,28 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "your function backward",
-        recomputed,
+        "a function `backward(layers, x, dy, every)`",
+        backward,
         [
             (_keeps_all, "It keeps every input, as without recomputation."),
             (_begins_anew,
              "Each input is computed from the very first: begin at the segment's."),
-            ("kept.pop()", "kept.pop(0)",
-             "The last segment comes first backward: take what was kept last."),
-            ("reversed(segment)", "segment",
-             "Inside of a segment, too, the last layer goes backward first."),
-            ("inputs.pop()", "inputs[-1]",
-             "Each layer has its own input: all of them get that of the last."),
-            ("in segment[:-1]", "in segment",
-             "The output of the segment is the input of none of its layers."),
-            ("i % every == 0", "i % every == every - 1",
-             "What is kept is the input of a segment's first layer, not of its last."),
+            (_takes_the_first_input,
+             ("The last segment goes backward first, so it needs the input that was "
+              "kept last.")),
+            (_goes_forward_inside,
+             "Inside a segment, too, the last layer goes backward first."),
+            (_keeps_segments_outputs,
+             ("That keeps the output of each segment. Keep the input of its first "
+              "layer.")),
         ],
-        judge=by_cases(_judge_recomputed, "{} layers, segments of {}", [
+        judge=by_cases(_judge_backward, "len(layers) = {}, every = {}", [
             (1, 1), (2, 1), (2, 2), (6, 3), (16, 4),
         ]),
     ),
     4: Question(
         "a whole number",
         2,
-        [(1, "A tanh's backward is given what the tanh was applied to as well.")],
+        [(1, "The backward of tanh is given its input as well as its output.")],
     ),
 }
