@@ -10,7 +10,8 @@ def whole(parts, mean_gradient):
     """The gradient of the mean over all words, from those of the pieces' means."""
     total = count = 0
     for piece in parts:
-        total, count = total + len(piece) * mean_gradient(piece), count + len(piece)
+        total = total + len(piece) * mean_gradient(piece)
+        count += len(piece)
     return total / count
 
 
@@ -19,9 +20,27 @@ def _mean_of_means(parts, mean_gradient):
     return sum(found) / len(found)
 
 
+def _divides_by_pieces(parts, mean_gradient):
+    parts = [*parts]
+    return sum(len(piece) * mean_gradient(piece) for piece in parts) / len(parts)
+
+
+def _divides_by_nothing(parts, mean_gradient):
+    return sum(len(piece) * mean_gradient(piece) for piece in parts)
+
+
+def _adds_means(parts, mean_gradient):
+    parts = [*parts]
+    return sum(map(mean_gradient, parts)) / sum(map(len, parts))
+
+
 def _goes_through_twice(parts, mean_gradient):
     count = sum(len(piece) for piece in parts)
     return sum(len(piece) / count * mean_gradient(piece) for piece in parts)
+
+
+def _asks_for_the_length(parts, mean_gradient):
+    return sum(map(mean_gradient, parts)) / len(parts)
 
 
 def _run_whole(function, counts, parts):
@@ -29,8 +48,8 @@ def _run_whole(function, counts, parts):
     return function(iter(parts), lambda piece: numpy.mean(piece, axis=0))
 
 
-def scaled_step(masters, gradients, scale):
-    """A step that an overflow on any device leaves out."""
+def step(masters, gradients, scale):
+    """The next scale; a step that any device's overflow leaves out."""
     if not all(numpy.isfinite(g).all() for g in gradients):
         return scale / 2
     summed = sum(g.astype("float32") for g in gradients) / scale
@@ -39,10 +58,36 @@ def scaled_step(masters, gradients, scale):
     return scale
 
 
-def _judge_scaled_step(function, given, scale):
+def _finite(gradients):
+    return all(numpy.isfinite(g).all() for g in gradients)
+
+
+def _summed(gradients, scale):
+    return sum(g.astype("float32") for g in gradients) / scale
+
+
+def _step(finite=_finite, summed=_summed, halved=0.5, devices=None):
+    """A step with a part as a learner may have written it."""
+
+    def stepped(masters, gradients, scale):
+        if not finite(gradients):
+            return scale * halved
+        for master in masters[:devices]:
+            master -= 0.1 * summed(gradients, scale)
+        return scale
+
+    return stepped
+
+
+def _leaves_the_masters(masters, gradients, scale):
+    masters = [master - 0.1 * _summed(gradients, scale) for master in masters]
+    return scale if _finite(gradients) else scale / 2
+
+
+def _judge_step(function, given, scale):
     masters, right = numpy.zeros((2, *numpy.shape(given)), "float32")
     gradients = numpy.array(given, "float16")
-    next_scale = scaled_step([*right], [*gradients], scale)
+    next_scale = step([*right], [*gradients], scale)
     found = function([*masters], [*gradients], scale)
     if not numpy.allclose(masters, right, rtol=1e-3, atol=0):
         return f"the masters are {shown(masters)}, and not {shown(right)}."
@@ -55,28 +100,24 @@ def _judge_scaled_step(function, given, scale):
 
 QUESTIONS = {
     1: Question(
-        "the mean loss of a word",
+        "the mean loss per word",
         1.9,
         [(7 / 3, "That is the mean of the three means.")],
     ),
     2: Task(
-        "your function whole",
+        "a function `whole(parts, mean_gradient)`",
         whole,
         [
             (_mean_of_means, "A mean of means is right only for pieces of one length."),
-            ("return total / count", "return total",
-             "That is the sum over the words: divide it by how many there are."),
-            ("count + len(piece)", "count + 1",
-             "It divides by the number of pieces, and not of words."),
-            ("len(piece) * mean_gradient", "mean_gradient",
-             "Only sums can be added up: make one of each piece's mean first."),
-            ("total + len(piece)", "len(piece)",
-             "Only the last piece is left: what of those before?"),
-            ("for piece in parts", "for piece in list(parts)[1:]",
-             "Where is the first piece? Whatever looks at a stream takes from it."),
+            (_divides_by_nothing,
+             "That is the sum over the words: divide it by their number."),
+            (_divides_by_pieces,
+             "It divides by the number of pieces. Divide by the number of words."),
+            (_adds_means,
+             "Only sums can be added up: make a sum of each piece's mean first."),
             (_goes_through_twice,
-             "A stream is empty when you come again: count the words on the way."),
-            (lambda parts, mean_gradient: sum(map(mean_gradient, parts)) / len(parts),
+             "A stream can be read only once: count the words on the way."),
+            (_asks_for_the_length,
              "A stream has no length: count on the way, and count words."),
         ],
         judge=counted(whole, _run_whole, "Parts {}", [
@@ -85,39 +126,32 @@ QUESTIONS = {
         ], tolerance=1e-9),
     ),
     3: Task(
-        "your function step",
-        scaled_step,
+        "a function `step(masters, gradients, scale)`",
+        step,
         [
-            ("isfinite(g).all() for g in gradients",
-             "isfinite(g).all() for g in gradients[:1]",
-             "It asks the first device only, as MXNet's own scaler does."),
-            ("isfinite(g).all()", "isfinite(g).any()",
-             "A single number that is not finite spoils the step."),
-            ("numpy.isfinite(g).all()", "not numpy.isinf(g).any()",
-             "An infinite one is found, but nan is not finite, either."),
-            ('g.astype("float32") for', "g for",
+            (_step(finite=lambda gradients: numpy.isfinite(gradients[0]).all()),
+             "It tests the gradients of the first device only."),
+            (_step(finite=lambda gradients: not numpy.isinf(gradients).any()),
+             "It finds infinite numbers, but NaN is not finite, either."),
+            (_step(finite=lambda gradients: numpy.isfinite(gradients).any()),
+             "All numbers must be finite. It asks for one."),
+            (_step(summed=lambda gradients, scale: sum(gradients) / scale),
              "The sum overflows in float16, although each gradient is finite."),
-            (lambda masters, gradients, scale: scaled_step(
-                 masters, [sum(gradients)], scale
-             ),
-             "It adds up in float16 first: what overflows then was finite before."),
-            ('g.astype("float32") for', '(g / scale).astype("float32") for',
-             "The scale is taken out twice."),
-            ('g.astype("float32") for g in gradients) / scale',
-             '(g / scale).astype("float32") for g in gradients)',
-             "Divided in float16, a small gradient is zero again: change the type "
-             + "first."),
-            (") / scale", ")", "The gradients are those of a scaled loss."),
-            (") / scale", ") / scale / len(gradients)",
-             "Expected: a step by the sum of the gradients, and not by their mean."),
-            ("in masters:", "in masters[:1]:",
-             "The masters of the other devices need the same step."),
-            ("master -= ", "master = master - ",
-             "That makes a new array, and leaves the master as it was."),
-            ("return scale / 2", "return scale",
-             "With the same scale the next step overflows again."),
+            (_step(summed=lambda gradients, scale: sum(
+                (g / numpy.float16(scale)).astype("float32") for g in gradients)),
+             ("Divided in float16, a small gradient is zero again: change the type "
+              "first.")),
+            (_step(summed=lambda gradients, scale: _summed(gradients, 1)),
+             "The gradients are those of a scaled loss: divide by the scale."),
+            (_step(summed=lambda gradients, scale: _summed(gradients, scale) / len(
+                gradients)),
+             "Expected: a step by the sum of the gradients. It takes their mean."),
+            (_step(devices=1), "The masters of the other devices need the same step."),
+            (_step(halved=1), "With the same scale the next step overflows again."),
+            (_leaves_the_masters,
+             "That makes new arrays. Change the masters in place, by -= for example."),
         ],
-        judge=by_cases(_judge_scaled_step, "gradients {}, scale {}", [
+        judge=by_cases(_judge_step, "gradients {}, scale {}", [
             ([[8.0]], 8.0), ([[8.0, 4.0], [16.0, 0.5]], 8.0),
             ([[1.0], [numpy.inf]], 8.0), ([[4e4], [4e4]], 8.0),
             ([[1e-4], [1e-4]], 2.0**15), ([[-numpy.inf, 1.0], [1.0, 1.0]], 4.0),
