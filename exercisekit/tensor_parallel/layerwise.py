@@ -26,9 +26,12 @@ def forward_sum(X, W1s, W2s, b2, allreduce):
 
 
 def input_gradient(dY, hidden, W1s, W2s, allreduce):
-    """Each device's contribution to the input's gradient, summed."""
-    triples = zip(hidden, W1s, W2s)
-    return allreduce([dY @ W2.T * (H > 0) @ W1.T for H, W1, W2 in triples])
+    """The sum of what the hidden values of each device contribute."""
+    contributions = []
+    for H, W1, W2 in zip(hidden, W1s, W2s):
+        dH = dY @ W2.T * (H > 0)
+        contributions.append(dH @ W1.T)
+    return allreduce(contributions)
 
 
 def _block(n, width, hidden):
@@ -51,8 +54,42 @@ def _run_input_gradient(function, counts, *case):
     return function(*given, collective(counts, SUMMED, sum))
 
 
+def _bias_on_each(X, W1s, W2s, b2, allreduce):
+    return allreduce([X @ W1 @ W2 + b2 for W1, W2 in zip(W1s, W2s)])
+
+
+def _no_bias(X, W1s, W2s, b2, allreduce):
+    return forward_sum(X, W1s, W2s, 0, allreduce)
+
+
+def _no_exchange(X, W1s, W2s, b2, allreduce):
+    return forward_sum(X, W1s, W2s, b2, sum)
+
+
 def _sums_hidden_values(X, W1s, W2s, b2, allreduce):
     return allreduce([X @ W1 for W1 in W1s]) @ W2s[0] + b2
+
+
+def _no_relu(dY, hidden, W1s, W2s, allreduce):
+    return allreduce([dY @ W2.T @ W1.T for W1, W2 in zip(W1s, W2s)])
+
+
+def _times_hidden(dY, hidden, W1s, W2s, allreduce):
+    triples = zip(hidden, W1s, W2s)
+    return allreduce([dY @ W2.T * H @ W1.T for H, W1, W2 in triples])
+
+
+def _own_gradient(dY, hidden, W1s, W2s, allreduce):
+    return input_gradient(dY, hidden[:1], W1s, W2s, sum)
+
+
+def _no_sum(dY, hidden, W1s, W2s, allreduce):
+    return input_gradient(dY, hidden, W1s, W2s, sum)
+
+
+def _sums_dY(dY, hidden, W1s, W2s, allreduce):
+    dY = allreduce([dY] * len(hidden))
+    return input_gradient(dY, hidden, W1s, W2s, allreduce)
 
 
 QUESTIONS = {
@@ -70,22 +107,12 @@ QUESTIONS = {
         "your function forward_sum",
         forward_sum,
         [
-            ("X @ W1 @ W2 for W1, W2 in zip(W1s, W2s)]) + b2",
-             "X @ W1 @ W2 + b2 for W1, W2 in zip(W1s, W2s)])",
-             "Every device adds b2: how often is it in the sum?"),
-            (" + b2", "", "Where is b2?"),
-            ("allreduce([", "sum([",
+            (_bias_on_each, "Every device adds b2: how often is it in the sum?"),
+            (_no_bias, "Where is b2?"),
+            (_no_exchange,
              "No device has the others' parts: allreduce adds them up."),
-            ("zip(W1s, W2s)]", "zip(W1s[:1], W2s)]",
-             "That is what device 0 contributes. The others have hidden values, too."),
-            ("]) + b2", "]) / len(W1s) + b2",
-             "The parts are terms of one sum: a mean of them is too small."),
             (_sums_hidden_values,
              "Each device has hidden values of its own: they are no terms of a sum."),
-            ("zip(W1s, W2s)", "zip(W1s, W2s[::-1])",
-             "The rows of W2 go with the columns of W1 on the same device."),
-            ("return allreduce", "allreduce([X] * len(W1s))\n    return allreduce",
-             "Every device has the whole input already: one sum is enough."),
         ],
         judge=counted(forward_sum, _run_forward_sum, "X ({}, {}), hidden {}", [
             (1, 1, [1]), (1, 2, [1, 1]), (2, 3, [2, 2, 2]), (8, 8, [5, 1, 6]),
@@ -95,23 +122,13 @@ QUESTIONS = {
         "your function input_gradient",
         input_gradient,
         [
-            (" * (H > 0)", "", "Does it go back through the ReLU?"),
-            ("(H > 0)", "H",
+            (_no_relu, "Does it go back through the ReLU?"),
+            (_times_hidden,
              "The ReLU's slope is 1 or 0. Its output is something else."),
-            ("(H > 0)", "(H <= 0)",
-             "A gradient passes where the output is above 0, not where it is 0."),
-            ("allreduce([", "sum([",
+            (_own_gradient, "What do the other devices contribute?"),
+            (_no_sum,
              "Each device knows its own contribution: allreduce adds them up."),
-            ("zip(hidden, W1s, W2s)", "zip(hidden[:1], W1s, W2s)",
-             "What do the other devices contribute?"),
-            ("W2.T", "W2", "Backward, a matrix works the other way round: transposed."),
-            ("@ W1.T for H, W1, W2 in triples])",
-             "@ W1.T for H, W1, W2 in triples]) / len(W1s)",
-             "The input goes to all devices, so their gradients add up: no mean."),
-            ("triples = ", "dY = allreduce([dY] * len(W1s))\n    triples = ",
-             "dY is the same on every device, and whole: it needs no sum."),
-            ("zip(hidden, ", "zip(hidden[::-1], ",
-             "Each device has its own hidden values: they say what passed there."),
+            (_sums_dY, "dY is the same on every device, and whole: it needs no sum."),
         ],
         judge=counted(input_gradient, _run_input_gradient, "dY ({}, {}), hidden {}", [
             (2, 2, [3]), (1, 2, [3, 3]), (2, 3, [2, 2, 2]), (8, 8, [5, 1, 6]),
