@@ -6,23 +6,47 @@ from ..question import Question, Task, by_cases, compared
 
 
 def least_seconds(operators, peak, bandwidth):
-    """Operators one after the other, each as long as the longer of its two needs."""
-    return sum(max(flops / peak, n / bandwidth) for flops, n in operators)
+    """The sum of the operators' larger bounds: by flops or by bytes."""
+    return sum(max(flops / peak, nbytes / bandwidth) for flops, nbytes in operators)
 
 
 def latency(sizes, times):
-    """α of the line whose relative errors are least."""
+    """α of the line with the smallest relative errors: (α + n β) / t should be 1."""
     n, t = numpy.array(sizes, dtype=float), numpy.array(times)
     rows = numpy.stack([1 / t, n / t], axis=1)
-    return numpy.linalg.lstsq(rows, numpy.ones(len(t)), rcond=None)[0][0]
+    alpha, _ = numpy.linalg.lstsq(rows, numpy.ones(len(t)), rcond=None)[0]
+    return alpha
 
 
 def _judge_latency(function, alpha, beta):
     sizes = [4**i for i in range(7, 14)]
     noise = numpy.random.RandomState(4).uniform(0.98, 1.02, len(sizes))
     said = function(sizes, [(alpha + n * beta) * e for n, e in zip(sizes, noise)])
-    wrong = f"it says {said * 1e6:.1f} µs."
+    wrong = f"it returns {said * 1e6:.1f} µs."
     return "" if abs(said - alpha) <= 0.1 * alpha else wrong
+
+
+def larger_of_the_sums(operators, peak, bandwidth):
+    flops = sum(flops for flops, _ in operators)
+    return max(flops / peak, sum(nbytes for _, nbytes in operators) / bandwidth)
+
+
+def both_bounds_added(operators, peak, bandwidth):
+    return sum(flops / peak + nbytes / bandwidth for flops, nbytes in operators)
+
+
+def only_flops(operators, peak, bandwidth):
+    return sum(flops for flops, _ in operators) / peak
+
+
+def only_bytes(operators, peak, bandwidth):
+    return sum(nbytes for _, nbytes in operators) / bandwidth
+
+
+def beta_instead(sizes, times):
+    n, t = numpy.array(sizes, dtype=float), numpy.array(times)
+    rows = numpy.stack([1 / t, n / t], axis=1)
+    return numpy.linalg.lstsq(rows, numpy.ones(len(t)), rcond=None)[0][1]
 
 
 QUESTIONS = {
@@ -39,23 +63,15 @@ QUESTIONS = {
         "a function of operators, peak and bandwidth",
         least_seconds,
         [
-            (lambda operators, peak, bandwidth: max(
-                 sum(f for f, _ in operators) / peak,
-                 sum(n for _, n in operators) / bandwidth,
-             ),
-             "The larger of the two sums: but each operator waits for its own need."),
-            ("max(flops / peak, n / bandwidth)", "flops / peak + n / bandwidth",
-             "An operator reads while it computes: the longer of the two counts."),
-            ("max(flops", "min(flops",
-             "The shorter need does not end an operator: the longer does."),
-            ("max(flops / peak, n / bandwidth)", "flops / peak",
-             "Some operators are bound by memory: their bytes take longer."),
-            ("max(flops / peak, n / bandwidth)", "n / bandwidth",
-             "Some operators are bound by arithmetic: their flops take longer."),
-            ("sum(max", "max(max",
-             "That is the longest of them. They run one after the other."),
-            ("flops / peak, n / bandwidth", "flops / bandwidth, n / peak",
-             "Flops belong to the peak, bytes to the bandwidth."),
+            (larger_of_the_sums,
+             "That is the larger of the two sums, but each operator has its own larger "
+             + "bound."),
+            (both_bounds_added,
+             "An operator reads while it computes: only the larger bound counts."),
+            (only_flops,
+             "Memory bounds some of the operators: their bytes take longer."),
+            (only_bytes,
+             "Arithmetic bounds some of the operators: their flops take longer."),
         ],
         judge=compared(least_seconds, [
             ([], 10, 2), ([(30, 1)], 10, 2), ([(20, 8)], 10, 2),
@@ -67,21 +83,13 @@ QUESTIONS = {
         latency,
         [
             (lambda sizes, times: numpy.polyfit(sizes, times, 1)[1],
-             "A fit that minds seconds minds the longest copies: two per cent of one "
+             "A fit of seconds depends most on the longest copies: two per cent of one "
              + "are many latencies."),
             (lambda sizes, times: times[0],
-             "The shortest copy still takes its bytes: what would none take?"),
-            (lambda sizes, times: times[0] - times[-1],
-             "Seconds of a large copy do not tell those of a small one, but their rate "
-             + "does."),
-            ("rcond=None)[0][0]", "rcond=None)[0][1]",
-             "That is β, the seconds of a byte."),
-            ("numpy.ones(len(t))", "t",
-             "Rows and right side have to be divided by the same: by each time."),
-            ("rcond=None)[0][0]", "rcond=None)[0][0] * 1e6",
-             "That is in microseconds: seconds are asked for."),
+             "The shortest copy has bytes, too: how long would a copy of none take?"),
+            (beta_instead, "That is β, the seconds per byte."),
         ],
-        judge=by_cases(_judge_latency, "{} s, and {} s a byte", [
+        judge=by_cases(_judge_latency, "{} s, and {} s per byte", [
             (20e-6, 1e-9), (80e-6, 2e-9),
         ]),
     ),
