@@ -3,7 +3,14 @@
 
 // The dashes of the ways' curves. A colour is a device's, and a way is none.
 const DASHES = ["2 3", "9 4", "none", "4 2", "9 3 2 3", "12 3", "1 2"];
-const LEFT = 90, WIDTH = 560, BOTTOM = 290, HIGH = 150, OCTAVE = 40;
+const HIGH = 150, NARROW = 350;
+
+// Where lanes and curves begin, how wide lanes are, how far down the curves' axis is,
+// and how far apart two numbers of devices are on it.
+function frame(d) {
+  return d.narrow ? { left: 34, width: 308, bottom: 412, octave: 25 }
+    : { left: 90, width: 560, bottom: 290, octave: 40 };
+}
 
 // The numbers of the choice, within their limits, and what follows from them.
 function state(data, choice) {
@@ -119,8 +126,8 @@ function steps() {
   return 0;
 }
 
-function height() {
-  return BOTTOM + 40;
+function height(d) {
+  return frame(d).bottom + 40 + (d.narrow ? 21 * Math.ceil(d.ways.length / 2) : 0);
 }
 
 function drawing(d) {
@@ -128,56 +135,66 @@ function drawing(d) {
 }
 
 function lanes(d) {
-  const begins = d.compute - d.hidden;
+  const begins = d.compute - d.hidden, { left, width } = frame(d);
   return [["computing", "forward", 0, d.compute], ["exchange", "copy", begins, d.moved]]
     .map(([name, kind, begin, long], i) => {
-      const y = 4 + 24 * i, x = LEFT + whole((WIDTH * begin) / d.seconds);
-      const end = LEFT + whole((WIDTH * (begin + long)) / d.seconds);
+      const y = d.narrow ? 18 + 40 * i : 4 + 24 * i;
+      const x = left + whole((width * begin) / d.seconds);
+      const end = left + whole((width * (begin + long)) / d.seconds);
       const bar = end > x ? work(d, 0, kind, [x, y, end - x, 18]) : "";
-      return text(45, y + 13, name) + ground(LEFT, y, WIDTH, 18) + bar;
-    }).join("") + text(LEFT + WIDTH, 64, time(d.seconds), "end");
+      const named = d.narrow ? text(left, y - 5, name, "start") : text(45, y + 13, name);
+      return named + ground(left, y, width, 18) + bar;
+    }).join("") + text(left + width, d.narrow ? 92 : 64, time(d.seconds), "end");
 }
 
 function results(d) {
   return [["step", time(d.seconds)], ["waiting for the exchange", percent(d.waiting)],
     ["efficiency", decimal(d.efficiency)], ["speed-up", digits(d.speed_up)],
     ["examples per second", digits(d.per_second)]]
-    .map(([name, value], i) => text(70 + 140 * i, 92, value, "middle", 17, "now") +
-      text(70 + 140 * i, 110, name)).join("");
+    .map(([name, value], i) => {
+      const [x, y] = d.narrow ? [90 + 170 * (i % 2), 122 + 42 * Math.floor(i / 2)]
+        : [70 + 140 * i, 92];
+      return text(x, y, value, "middle", 17, "now") + text(x, y + 18, name);
+    }).join("");
 }
 
 function axes(d) {
-  const top = BOTTOM - HIGH, right = LEFT + OCTAVE * (d.on.length - 1);
-  const lines = [top, top + HIGH / 2, BOTTOM].map((y) =>
-    `<path stroke="currentColor" stroke-opacity="0.25" d="M${LEFT} ${y}H${right}"/>`);
+  const { left, bottom, octave } = frame(d);
+  const top = bottom - HIGH, right = left + octave * (d.on.length - 1);
+  const lines = [top, top + HIGH / 2, bottom].map((y) =>
+    `<path stroke="currentColor" stroke-opacity="0.25" d="M${left} ${y}H${right}"/>`);
   const ticks = d.on.map((k, i) =>
-    (i % 2 ? "" : text(LEFT + OCTAVE * i, BOTTOM + 15, number(k))));
-  return lines.join("") + text(LEFT - 8, top + 4, "1", "end") +
-    text(LEFT - 8, BOTTOM + 4, "0", "end") +
-    text(LEFT - 8, top + HIGH / 2 + 4, "efficiency", "end") + ticks.join("") +
-    text((LEFT + right) / 2, BOTTOM + 32, "devices");
+    (i % 2 ? "" : text(left + octave * i, bottom + 15, number(k))));
+  const named = d.narrow ? text(left - 26, top - 8, "efficiency", "start")
+    : text(left - 8, top + HIGH / 2 - 12, "efficiency", "end");
+  return lines.join("") + text(left - 8, top + 4, "1", "end") +
+    text(left - 8, top + HIGH / 2 + 4, "0.5", "end") +
+    text(left - 8, bottom + 4, "0", "end") + named + ticks.join("") +
+    text(whole((left + right) / 2), bottom + 32, "devices");
 }
 
 function allCurves(d) {
-  const chosen = d.ways.indexOf(d.way), y = heightOf(d.efficiency);
-  const at = LEFT + whole(OCTAVE * Math.log2(d.devices));
+  const chosen = d.ways.indexOf(d.way), y = heightOf(d, d.efficiency);
+  const { left, octave } = frame(d), at = left + whole(octave * Math.log2(d.devices));
   return d.ways.map((_, i) => oneCurve(d, i, i === chosen)).join("") +
     `<circle cx="${at}" cy="${y}" r="5" fill="currentColor"/>` +
-    text(at, y - 9, decimal(d.efficiency), "middle", 11, "now");
+    text(Math.min(at, across(d) - 16), y - 9, decimal(d.efficiency), "middle", 11, "now");
 }
 
 function oneCurve(d, i, chosen) {
-  const points = d.curves[i].map((e, n) => `${LEFT + OCTAVE * n} ${heightOf(e)}`);
+  const { left, bottom, octave } = frame(d);
+  const points = d.curves[i].map((e, n) => `${left + octave * n} ${heightOf(d, e)}`);
   const style = 'fill="none" stroke="currentColor" ' +
     `stroke-opacity="${chosen ? 1 : 0.55}" stroke-width="${chosen ? 3 : 1.5}" ` +
     `stroke-dasharray="${DASHES[i]}"`;
-  const y = BOTTOM - HIGH + 8 + 21 * i;
-  return `<path d="M${points.join("L")}" ${style}/><path d="M592 ${y}H612" ${style}/>` +
-    text(617, y + 4, called(d, d.ways[i]), "start", 11, chosen ? "now" : "");
+  const [x, y] = d.narrow ? [20 + 170 * (i % 2), bottom + 50 + 21 * Math.floor(i / 2)]
+    : [592, bottom - HIGH + 8 + 21 * i];
+  return `<path d="M${points.join("L")}" ${style}/><path d="M${x} ${y}h20" ${style}/>` +
+    text(x + 25, y + 4, called(d, d.ways[i]), "start", 11, chosen ? "now" : "");
 }
 
-function heightOf(efficiency) {
-  return BOTTOM - whole(HIGH * efficiency);
+function heightOf(d, efficiency) {
+  return frame(d).bottom - whole(HIGH * efficiency);
 }
 
 function summary(d) {

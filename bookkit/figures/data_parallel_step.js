@@ -3,6 +3,7 @@
 // have passed: copy the parameters (before the first step only), split the minibatch,
 // forward, backward, the allreduce's two halves, update.
 
+const NARROW = 350;
 // Rows of boxes: what stands there, from which act on, as which kind of work.
 const ROWS = [["parameters", 1, "copy"], ["shard", 2, "copy"], ["losses", 3, "forward"],
   ["gradient", 4, "backward"], ["sum", 6, "copy"], ["updated", 7, "update"]];
@@ -21,9 +22,18 @@ function height(d) {
   return 358 + 16 * (d.k - 1);
 }
 
-// Where device `i`'s column begins.
-function left(i) {
-  return 112 + 148 * i;
+// Where the columns begin, how far they stand apart, and how wide they are.
+function frame(d) {
+  return d.narrow ? [66, 71, 68] : [112, 148, 136];
+}
+
+function left(d, i) {
+  const [first, apart] = frame(d);
+  return first + apart * i;
+}
+
+function wide(d) {
+  return frame(d)[2];
 }
 
 // Where row `r` begins: the lanes of the allreduce are between rows 3 and 4.
@@ -47,36 +57,39 @@ function each(d, draw) {
 }
 
 function drawing(d, now) {
-  const titles = ROWS.map(([title], r) => text(4, top(d, r) + 18, title, "start"));
-  const words = d.k > 1 ? text(4, top(d, 3) + 44, "allreduce", "start") : "";
+  const titles = ROWS.map(([title], r) => text(2, top(d, r) + 18, title, "start"));
+  const words = d.k > 1 ? text(2, top(d, 3) + 44, "allreduce", "start") : "";
   return host(d) + titles.join("") + each(d, (_, i) => device(d, i, now)) + words +
     each(d, (_, i) => (i ? lane(d, i, now) : "")) + totals(d, now);
 }
 
 // The host's memory, where the parameters and the minibatch come from.
 function host(d) {
-  const held = `${number(d.params)} B of parameters, a minibatch of ${d.n} images`;
-  return text(4, 24, "host", "start") + ground(112, 6, 148 * d.k - 12, 28) +
-    text(106 + 74 * d.k, 24, d.k > 1 ? held : "parameters, images");
+  const from = left(d, 0), to = left(d, d.k - 1) + wide(d), short = to - from < 200;
+  const held = short ? "parameters, images"
+    : to - from < 300 ? `parameters, ${d.n} images`
+      : `${number(d.params)} B of parameters, ${d.n} images`;
+  return text(2, 24, "host", "start") + ground(from, 6, to - from, 28) +
+    text(Math.floor((from + to) / 2), 24, held);
 }
 
 // A device's column: its name, what comes from the host, and its boxes.
 function device(d, i, now) {
-  const x = left(i), middle = x + 68;
+  const x = left(d, i), middle = x + wide(d) / 2;
   let coming = "";
   if (now === 1 || now === 2) {
     const nbytes = now === 1 ? d.params : shard(d, i);
     coming = arrow(d, [middle - 30, 38], [middle - 30, 70], "now") +
-      text(middle - 22, 58, `${number(nbytes)} B`, "start", 10);
+      text(middle - 26, 58, `${number(nbytes)} B`, "start", 10);
   }
-  const name = swatch(i, [x, 82, 12, 12]) + text(x + 18, 92, `device ${i}`, "start");
+  const name = swatch(i, [x, 82, 12, 12]) + text(x + 16, 92, `device ${i}`, "start");
   return coming + name + ROWS.map((_, r) => boxOf(d, i, r, now)).join("");
 }
 
 // What row `r` of device `i` holds; a faint ground as long as it is not there. A single
 // device waits for no sum: it is its own gradient.
 function boxOf(d, i, r, now) {
-  const box = [left(i), top(d, r), 136, 26], kind = ROWS[r][2];
+  const box = [left(d, i), top(d, r), wide(d), 26], kind = ROWS[r][2];
   const act = r === 4 && d.k === 1 ? 4 : ROWS[r][1];
   if (now < act) return ground(...box);
   return work(d, i, kind, box, label(d, i, r), now === act ? "now" : "done");
@@ -84,26 +97,26 @@ function boxOf(d, i, r, now) {
 
 function label(d, i, r) {
   const images = d.shards[i], all = `${number(d.params)} B`;
-  return [all, `${images} images`, `of ${images} images`, `of ${images} images`,
-    `of ${d.n} images`, all][r];
+  const of = (n) => d.narrow ? `of ${n}` : `of ${n} images`;
+  return [all, `${images} images`, of(images), of(images), of(d.n), all][r];
 }
 
 // The messages between device `i` and device 0, each in a lane of its own.
 function lane(d, i, now) {
-  const y = top(d, 3) + 40 + 16 * (i - 1), here = left(i) + 10, there = left(0) + 126;
+  const y = top(d, 3) + 40 + 16 * (i - 1), here = left(d, i) + 6, there = left(d, 0) + wide(d) - 6;
   if (now < 5) return "";
   const [from, to] = now === 5 ? [here, there] : [there, here];
   return arrow(d, [from, y], [to, y], now === 7 ? "done" : "now") +
-    text(here + 4, y + 4, `${number(d.params)} B`, "start", 9);
+    text(here + 2, y + 4, `${number(d.params)} B`, "start", d.narrow ? 10 : 9);
 }
 
 function totals(d, now) {
   const y = top(d, 5) + 44;
-  return text(4, y, "bytes in", "start") + text(4, y + 16, "bytes out", "start") +
+  return text(2, y, "bytes in", "start") + text(2, y + 16, "bytes out", "start") +
     each(d, (_, i) => {
       const [came, went] = crossed(d, i, now);
-      return text(left(i) + 68, y, number(came)) +
-        text(left(i) + 68, y + 16, number(went));
+      const middle = left(d, i) + wide(d) / 2;
+      return text(middle, y, number(came)) + text(middle, y + 16, number(went));
     });
 }
 

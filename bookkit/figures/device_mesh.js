@@ -3,7 +3,7 @@
 // another; a step of the clock turns it by 30 degrees more. Lit: the chosen device and
 // its partners along each axis.
 const TURNS = [1000, 866, 500, 0, -500, -866, -1000, -866, -500, 0, 500, 866]; // cosines
-const WORDS = ["stage", "replica", "share"];
+const NARROW = 350, WORDS = ["stage", "replica", "share"];
 const STYLES = ["1.5px", "2px;stroke-dasharray:6 4", "5px"];
 
 function state(data, choice) {
@@ -17,8 +17,9 @@ function steps(d) {
 
 // How far devices stand apart along each axis.
 function apart(d) {
-  return d.sizes.map((size, axis) => axis === 1 ? [0, 84, 84, 0, 56, 0, 0, 0, 36][size]
-    : size > 4 ? 72 : 124);
+  const aside = (size) => d.narrow ? (size > 4 ? 42 : size > 2 ? 56 : 100) : size > 4 ? 72 : 124;
+  return d.sizes.map((size, axis) =>
+    axis === 1 ? [0, 84, 84, 0, 56, 0, 0, 0, 36][size] : aside(size));
 }
 
 // Half of what the mesh takes around its middle, seen from above.
@@ -52,7 +53,7 @@ function spot(d, i, now) {
   const cos = TURNS[(now + 1) % 12], sin = TURNS[(now + 10) % 12];
   const right = (x * cos + z * sin) / 1000, near = (z * cos - x * sin) / 1000;
   const middle = 85 + Math.floor((height(d) - 85) / 2);
-  return [350 + Math.round(right), middle + Math.round(y + 0.28 * near), near];
+  return [across(d) / 2 + Math.round(right), middle + Math.round(y + 0.28 * near), near];
 }
 
 function line([x, y], [u, v], axis, lit) {
@@ -72,9 +73,16 @@ function drawing(d, now) {
   }));
   const order = range(8).sort((a, b) => spots[a][2] - spots[b][2] || a - b);
   return d.axes.map((_, axis) => key(d, axis)).join("") + faint.join("") +
-    lit.join("") + order.map((i) => work(d, i, "forward",
-      [spots[i][0] - 22, spots[i][1] - 12, 44, 24], i,
-      i === d.device ? "now" : partners.has(i) ? "" : "todo")).join("");
+    lit.join("") + order.map((i) => box(d, i, spots[i], partners)).join("");
+}
+
+// A pale device lies on the page's ground, or the lines behind it would cross its number.
+function box(d, i, [x, y], partners) {
+  const half = d.narrow ? 15 : 22, at = [x - half, y - 12, 2 * half, 24];
+  const state = i === d.device ? "now" : partners.has(i) ? "" : "todo";
+  const paper = `<rect class="paper" x="${at[0]}" y="${at[1]}" width="${at[2]}" ` +
+    'height="24" rx="2"/>';
+  return paper + work(d, i, "forward", at, i, state);
 }
 
 // A row of the legend: how lines along the axis look, and what is sent there.

@@ -182,8 +182,8 @@ def page(kind, name, label, controls, choice, data):
 viewBox="{first["box"]}" aria-label="{summary}" \
 fill="currentColor"><defs>{palette.patterns(name)}{_tip(name)}</defs>\
 <g class="drawing">{first["drawing"]}</g></svg></div>
-{_code(first["code"])}<p data-role="summary">{escape(first["summary"], quote=False)}</p>
 <p data-role="moment" aria-live="polite">{escape(first["moment"], quote=False)}</p>
+{_code(first["code"])}<p data-role="summary">{escape(first["summary"], quote=False)}</p>
 <script type="application/json" class="data">{_stored(data)}</script>
 <script>(function () {{
 "use strict";

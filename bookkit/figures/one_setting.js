@@ -1,6 +1,6 @@
 // Two timelines of a step, one line of Python apart, recorded; the quicker one goes on
 // with its next step while the slower one ends. `now`: milliseconds of both clocks.
-const LEFT = 60, WIDE = 630, LANE = 24, TOP = 26, BETWEEN = 92;
+const LANE = 24, BETWEEN = 92, NARROW = 350, SMOOTH = true, BEGINS = true;
 
 function state(data) {
   const [reads, keeps] = ["reads", "keeps"].map((name) => ({
@@ -15,12 +15,22 @@ function steps(d) {
   return Math.ceil(d.longest);
 }
 
-function height() {
-  return 2 * BETWEEN + 16;
+function height(d) {
+  return 2 * between(d) + 16;
+}
+
+function between(d) {
+  return d.narrow ? BETWEEN + 16 : BETWEEN;
+}
+
+// Where the lanes begin, how wide and how far down they are.
+function frame(d) {
+  return d.narrow ? [14, 330, 42] : [60, 630, 26];
 }
 
 function x(d, ms) {
-  return LEFT + Math.round(WIDE * ms / d.longest);
+  const [left, wide] = frame(d);
+  return left + Math.round((wide * Math.min(ms, d.longest)) / d.longest);
 }
 
 // The spans of a run until the slower one's end: its step again and again.
@@ -32,29 +42,39 @@ function until(d, run) {
 }
 
 function drawing(d, now) {
-  const line = x(d, Math.min(now, d.longest)), bottom = 2 * BETWEEN - 8;
-  return panel(d, d.reads, 0, now) + panel(d, d.keeps, BETWEEN, now) +
-    `<path d="M${line} 18V${bottom}" stroke="currentColor"/>` +
-    text(Math.min(line, 670), bottom + 16, `${now} ms`);
+  const line = x(d, now), bottom = 2 * between(d) - 8;
+  return panel(d, d.reads, 0, now) + panel(d, d.keeps, between(d), now) +
+    text(Math.max(18, Math.min(line, across(d) - 30)), bottom + 16, `${Math.floor(now)} ms`);
 }
 
 function panel(d, run, y, now) {
+  const [left, wide, top] = frame(d), line = x(d, now), high = 2 * LANE;
   const ends = range(Math.floor(d.longest / run.length) + 1).slice(1)
-    .filter((n) => n * run.length < d.longest - 0.5)
-    .map((n) => `<path d="M${x(d, n * run.length)} ${y + TOP - 4}v${2 * LANE + 6}" ` +
+    .filter((n) => n * run.length < Math.min(now, d.longest - 0.5))
+    .map((n) => `<path d="M${x(d, n * run.length)} ${y + top - 4}v${high + 6}" ` +
       'stroke="currentColor" stroke-dasharray="3 2"/>');
-  return text(LEFT, y + 16, run.line, "start", 12) +
-    text(LEFT + WIDE, y + 16, `${run.says} as fast as one device`, "end", 12, "now") +
-    d.lanes.map((name, i) => text(30, y + TOP + LANE * i + 15, name) +
-      ground(LEFT, y + TOP + LANE * i, WIDE, LANE - 4)).join("") +
-    until(d, run).map((span) => bar(d, span, y, now)).join("") + ends.join("");
+  const verdict = `${run.says} as fast as one device`;
+  return text(left, y + 16, run.line, "start", 12) +
+    (now < steps(d) ? "" : d.narrow ? text(left, y + 33, verdict, "start", 12, "now")
+      : text(left + wide, y + 16, verdict, "end", 12, "now")) +
+    d.lanes.map((name, i) => lane(d, run, i, y + top + LANE * i, now)).join("") +
+    ends.join("") +
+    `<path d="M${line} ${y + top - 3}v${high + 2}" stroke="currentColor"/>`;
 }
 
-function bar(d, [device, kind, start, end], y, now) {
-  const from = x(d, start), to = x(d, Math.min(end, d.longest));
-  if (to - from < 1) return "";
-  const lane = d.lanes.indexOf(device), when = start >= now ? "todo" : "done";
-  return work(d, lane, kind, [from, y + TOP + LANE * lane, to - from, LANE - 4], "", when);
+// A lane until now: what its device did, and red where it did nothing.
+function lane(d, run, i, y, now) {
+  const [left, wide] = frame(d), line = x(d, now);
+  const spans = until(d, run).filter(([device, , start]) =>
+    device === d.lanes[i] && start < now);
+  return (d.narrow ? "" : text(30, y + 15, d.lanes[i])) + ground(left, y, wide, LANE - 4) +
+    `<rect class="idle" x="${left}" y="${y}" width="${line - left}" height="${LANE - 4}"/>` +
+    spans.map((span) => bar(d, i, span, y, now)).join("");
+}
+
+function bar(d, i, [, kind, start, end], y, now) {
+  const from = x(d, start), to = x(d, Math.min(end, now));
+  return to - from < 1 ? "" : work(d, i, kind, [from, y, to - from, LANE - 4], "", "done");
 }
 
 function says(run) {
@@ -64,14 +84,16 @@ function says(run) {
 
 function summary(d) {
   return `A step of LeNet on two devices, ${d.batch} images: ${says(d.reads)}; ` +
-    `${says(d.keeps)}. Plain: forward; striped: backward; crossed: update; dotted: copy.`;
+    `${says(d.keeps)}. Plain: forward; striped: backward; crossed: update; dotted: ` +
+    "copy. Red: the device has nothing to do.";
 }
 
 function moment(d, now) {
+  if (!now) return "After 0 ms: nothing has begun.";
   const doing = [d.reads, d.keeps].map((run) => {
     const at = until(d, run).filter((s) => s[2] <= now && now < s[3]);
     const busy = new Set(at.map((span) => span[0])).size;
-    return `${["no device works", "one device works", "both devices work"][busy]}`;
+    return ["no device works", "one device works", "both devices work"][busy];
   });
   return `After ${now} ms: above, ${doing[0]}; below, ${doing[1]}.`;
 }

@@ -16,8 +16,9 @@ function hold(svg) {
   }
 }
 
-// The time of a step while a figure plays, in milliseconds.
-const SPEEDS = { "Speed 1×": 800, "Speed 2×": 400, "Speed 4×": 200 };
+// From the first step to the last it takes 5 to 8 seconds, however many there are.
+const SPEEDS = { "Speed 1×": 1, "Speed 2×": 2, "Speed 4×": 4 };
+const wholeMs = (last) => Math.min(8000, Math.max(5000, 800 * last));
 
 function start(root) {
   const stored = JSON.parse(root.querySelector(".data").textContent);
@@ -29,7 +30,7 @@ function start(root) {
   const words = ["summary", "moment"].map(find), code = root.querySelector(".code");
   const canNarrow = typeof NARROW !== "undefined";
   const link = `#${root.id}:`;  // before the choice, in an address
-  let playing = 0;
+  let playing = 0, at = 0; // the clock, between two of its steps while it plays
 
   function state(values = {}) {
     const choice = { ...values };
@@ -48,7 +49,9 @@ function start(root) {
   }
 
   function show() {
-    const d = state(), seen = view(d, clock ? wind(steps(d)) : 0);
+    const d = state(), now = clock ? wind(steps(d)) : 0;
+    if (Math.floor(at) !== now) at = now; // a reader moved it
+    const seen = view(d, at);
     svg.setAttribute("viewBox", seen.box);
     svg.setAttribute("aria-label", seen.summary);
     svg.querySelector(".drawing").innerHTML = seen.drawing;
@@ -59,30 +62,23 @@ function start(root) {
       const shown = find(`${c.dataset.role}-value`);
       if (shown) shown.textContent = c.value;
     }
+    settle(d);
   }
 
-  // What the tallest choice needs is kept free: nothing below the figure moves.
-  function reserve() {
-    const tallest = {};
-    for (const c of controls) if (c.type === "range") tallest[c.dataset.role] = Number(c.max);
-    const states = controls.filter((c) => c.options).reduce((choices, select) =>
-      choices.flatMap((choice) => [...select.options].map((o) =>
-        ({ ...choice, [select.dataset.role]: o.value }))), [tallest]).map(state);
-    const longer = (a, b) => (b.length > a.length ? b : a);
-    const longest = (texts) => texts.reduce(longer) + " and so on";
-    const [whole, now] = words;
-    const tall = (d) => { code.innerHTML = codeOf(listing(d, 0)); return code.offsetHeight; };
-    root.style.minHeight = "";
-    if (code) {
-      code.style.minHeight = "";
-      code.style.minHeight = `${Math.max(...states.map(tall))}px`;
-    }
-    whole.textContent = longest(states.map(summary));
-    now.textContent = longest(
-      states.flatMap((d) => range((clock ? steps(d) : 0) + 1).map((n) => moment(d, n))));
-    const high = Math.max(...states.map((d) => height(d) / across(d))) * svg.clientWidth;
-    root.style.minHeight = `${Math.ceil(root.offsetHeight - svg.clientHeight + high)}px`;
-    show();
+  // While a figure plays, nothing below it moves: its sentence keeps the room that the
+  // longest one needs.
+  let settled = "";
+  function settle(d) {
+    const choice = JSON.stringify([svg.clientWidth, ...controls.map((c) => c === clock || c.value)]);
+    const now = find("moment"), said = now.textContent;
+    if (!playing) settled = now.style.minHeight = "";
+    if (!playing || choice === settled) return;
+    settled = choice;
+    now.style.minHeight = "";
+    now.textContent = range(steps(d) + 1).map((n) => moment(d, n))
+      .reduce((a, b) => (b.length > a.length ? b : a)) + " and so on";
+    now.style.minHeight = `${now.offsetHeight}px`;
+    now.textContent = said;
   }
 
   function step(by) {
@@ -91,26 +87,33 @@ function start(root) {
   }
 
   function pause() {
-    clearInterval(playing);
+    cancelAnimationFrame(playing);
     playing = 0;
     find("play").textContent = "Play";
+    show();
   }
 
   function play() {
     if (playing) return pause();
-    if (clock.value === clock.max) clock.value = 0;
-    playing = setInterval(() => {
-      step(1);
-      if (clock.value === clock.max) pause();
-    }, SPEEDS[find("speed").textContent]);
+    if (at >= Number(clock.max)) at = Number(clock.value = 0);
+    let before = null;
+    const frame = (time) => {
+      const last = Number(clock.max), speed = SPEEDS[find("speed").textContent];
+      const passed = (speed * (time - (before ?? time)) * last) / wholeMs(last);
+      before = time;
+      at = Math.min(last, at + passed);
+      clock.value = Math.floor(at);
+      show();
+      if (at === last) pause();
+      else playing = requestAnimationFrame(frame);
+    };
     find("play").textContent = "Pause";
-    step(1);
+    playing = requestAnimationFrame(frame);
   }
 
   function hasten() {
     const names = Object.keys(SPEEDS), button = find("speed");
     button.textContent = names[(names.indexOf(button.textContent) + 1) % names.length];
-    if (playing) pause(), play();
   }
 
   // On a page of the book, the address says what was chosen. It can be sent to somebody.
@@ -131,8 +134,16 @@ function start(root) {
     root.scrollIntoView();
   }
 
+  function whenSeen(begin) {
+    const seen = new IntersectionObserver(([entry]) => {
+      if (entry.isIntersecting) seen.disconnect(), begin();
+    }, { threshold: 0.6 });
+    seen.observe(svg);
+  }
+
   function reset() {
     if (playing) pause();
+    at = 0;
     for (const c of controls) {
       if (c.options) c.selectedIndex = [...c.options].findIndex((o) => o.defaultSelected);
       else c.value = c === clock ? 0 : c.defaultValue;
@@ -157,10 +168,11 @@ function start(root) {
     // A drawing that moves by itself is not for everybody.
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     find("play").hidden = find("speed").hidden = still;
+    if (!still && typeof BEGINS !== "undefined") whenSeen(() => playing || at || play());
   }
   let wide = 0;
   new ResizeObserver(() => {
-    if (svg.clientWidth !== wide) wide = svg.clientWidth, reserve();
+    if (svg.clientWidth !== wide) wide = svg.clientWidth, show();
   }).observe(root);
   recall();
   show();

@@ -1,6 +1,8 @@
 // A schedule, drawn and in words. `now`: how many slots of the clock have passed. `width`:
 // of a slot, so that all fit in 560 units. `kinds`: of work on a micro-batch; `parts`:
 // stages that a device has.
+const SMOOTH = true, NARROW = 350;
+
 function state(data, choice) {
   const all = data[choice.schedule], p = choice.stages, m = choice.chunks;
   const fits = all[`${p},${m}`] ? m : Math.max(p, m - (m % p));
@@ -11,10 +13,19 @@ function state(data, choice) {
   return { title: choice.schedule, code: data.code, lane: parts > 1 ? "device" : "stage", lanes, kinds,
     parts, m: fits, order: Object.fromEntries(
       Object.entries(order).map(([letter, numbers]) => [letter, numbers.split(" ")])),
-    width: Math.min(40, Math.floor(560 / lanes[0].length)) };
+    slots: lanes[0].length };
 }
 
 const KINDS = { F: "forward", B: "backward", I: "input", W: "weights" };
+
+// Where the lanes begin, and how wide a slot is.
+function left(d) {
+  return d.narrow ? 20 : 60;
+}
+
+function wide(d) {
+  return Math.min(40, Math.floor((d.narrow ? 270 : 560) / d.slots));
+}
 
 // F3.B -> FFF.B: the data count what repeats.
 function unpack(lane) {
@@ -49,27 +60,34 @@ function chunkAt(d, lane, t) {
 }
 
 function drawing(d, now) {
-  const end = 60 + steps(d) * d.width, x = 60 + now * d.width;
+  const end = left(d) + steps(d) * wide(d), x = left(d) + Math.round(now * wide(d));
   const bottom = 20 + 30 * d.lanes.length;
-  return text(end + 35, 12, "held / peak") +
+  return text(end + (d.narrow ? 28 : 35), 12, "held / peak", "middle", d.narrow ? 10 : 11) +
     d.lanes.map((_, s) => row(d, s, now)).join("") +
     `<path d="M${x} 14V${bottom}" stroke="currentColor"/>` +
-    text(x, bottom + 13, `slot ${now}`);
+    text(Math.max(x, 24), bottom + 13, `slot ${Math.floor(now)}`);
 }
 
 function row(d, s, now) {
-  const lane = d.lanes[s], y = 20 + 30 * s, wide = steps(d) * d.width;
+  const lane = d.lanes[s], y = 20 + 30 * s, end = left(d) + steps(d) * wide(d);
   const cells = Array.from(lane, (c, t) => (c === "." ? "" : cell(d, s, t, now)));
-  return text(25, y + 16, `${d.lane} ${s}`) + ground(60, y, wide, 24) + cells.join("") +
-    text(wide + 95, y + 16, `${held(lane, now)} / ${peak(lane)}`);
+  const whole = Math.floor(now);
+  return text(d.narrow ? 10 : 25, y + 16, d.narrow ? s : `${d.lane} ${s}`) +
+    ground(left(d), y, end - left(d), 24) + cells.join("") +
+    text(end + (d.narrow ? 28 : 35), y + 16, `${held(lane, whole)} / ${peak(lane)}`);
 }
 
+// A slot of work; while it is under way, as much of it as is done.
 function cell(d, s, t, now) {
-  const lane = d.lanes[s], box = [60 + t * d.width, 20 + 30 * s, d.width - 1, 24];
+  const lane = d.lanes[s], slot = wide(d), box = [left(d) + t * slot, 20 + 30 * s, slot - 1, 24];
   const kind = { F: "forward", W: "update" }[lane[t]] ?? "backward";
-  const when = t >= now ? "todo" : t === now - 1 ? "now" : "done";
-  const label = d.width < 10 ? "" : chunkAt(d, lane, t);
-  return work(d, s, kind, box, label, when);
+  const label = slot < (d.narrow ? 14 : 10) ? "" : chunkAt(d, lane, t);
+  if (now <= t) return work(d, s, kind, box, label, "todo");
+  if (now < t + 1) {
+    const done = [box[0], box[1], Math.max(1, Math.round((now - t) * box[2])), 24];
+    return work(d, s, kind, box, label, "todo") + work(d, s, kind, done, "", "now");
+  }
+  return work(d, s, kind, box, label, t === now - 1 ? "now" : "done");
 }
 
 function summary(d) {

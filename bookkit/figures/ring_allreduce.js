@@ -1,10 +1,12 @@
 // A ring allreduce, drawn and in words. Chunks stand side by side, devices one below the
 // other, so that a message goes one row down, and from the last to the first. `now`: how
-// many rounds have passed. `k`: devices; `width`: of a chunk's column.
+// many rounds have passed. `k`: devices.
+const NARROW = 350;
+
 function state(data, choice) {
   const k = choice.devices, key = `${k},${choice.size}`;
   return { k, ring: data.rings[k], chunks: data.chunks[key], sent: data.sent[key],
-    naive: data.naive[key], code: data.code, width: Math.min(100, Math.floor(480 / k)) };
+    naive: data.naive[key], code: data.code };
 }
 
 function steps(d) {
@@ -13,6 +15,15 @@ function steps(d) {
 
 function height(d) {
   return 54 + 44 * d.k;
+}
+
+// Where the chunks begin, and how wide a chunk's column is.
+function left(d) {
+  return d.narrow ? 34 : 80;
+}
+
+function width(d) {
+  return d.narrow ? Math.min(60, Math.floor(236 / d.k)) : Math.min(100, Math.floor(480 / d.k));
 }
 
 // The devices whose numbers are in chunk `c` on device `i`. While they add, a partial
@@ -35,39 +46,39 @@ function sent(d, i, now) {
 }
 
 function drawing(d, now) {
-  const right = 80 + d.k * d.width;
+  const right = left(d) + d.k * width(d), roomy = width(d) > 44;
   const heads = d.chunks.map((nbytes, c) =>
-    text(middleOf(d, c), 14, `chunk ${c}`) +
-    text(middleOf(d, c), 28, `${number(nbytes)} B`, "middle", 9));
-  return heads.join("") + text(right + 12, 14, "bytes sent", "start") +
+    text(middleOf(d, c), 14, roomy ? `chunk ${c}` : c) +
+    (roomy ? text(middleOf(d, c), 28, `${number(nbytes)} B`, "middle", d.narrow ? 10 : 9) : ""));
+  return heads.join("") + text(right + 6, 14, "bytes sent", "start") +
     range(d.k).map((i) => row(d, i, now)).join("");
 }
 
 function middleOf(d, c) {
-  return 80 + c * d.width + Math.floor(d.width / 2);
+  return left(d) + c * width(d) + Math.floor(width(d) / 2);
 }
 
 function row(d, i, now) {
-  const y = 44 + 44 * i, right = 80 + d.k * d.width;
+  const y = 44 + 44 * i, right = left(d) + d.k * width(d);
   return swatch(i, [4, y + 5, 12, 12]) +
-    text(22, y + 15, `device ${i}`, "start") +
+    text(22, y + 15, d.narrow ? i : `device ${i}`, "start") +
     range(d.k).map((c) => cell(d, i, c, now)).join("") +
-    text(right + 12, y + 15, number(sent(d, i, now)), "start") +
-    text(right + 12, y + 27, `of ${number(d.sent[i])}`, "start", 9);
+    text(right + 6, y + 15, number(sent(d, i, now)), "start") +
+    text(right + 6, y + 27, `of ${number(d.sent[i])}`, "start", d.narrow ? 10 : 9);
 }
 
 // A chunk on a device: a stripe for each device in it, how many, what arrived.
 function cell(d, i, c, now) {
-  const x = 80 + c * d.width, y = 44 + 44 * i;
+  const x = left(d) + c * width(d), y = 44 + 44 * i;
   const members = held(d, i, c, now).sort((a, b) => a - b);
-  const stripe = Math.floor((d.width - 8) / d.k);
+  const stripe = Math.floor((width(d) - 8) / d.k);
   const stripes = members.map((j) => swatch(j, [x + 2 + j * stripe, y + 2, stripe, 14]));
   const arrived = now > 0 && d.ring[now - 1][i] === c;
   const middle = x + 2 + Math.floor((d.k * stripe) / 2);
   const message = arrived ? arrow(d, [middle, y - 10], [middle, y - 1], "now") : "";
   const label = members.length === d.k ? "sum" : `${members.length}/${d.k}`;
   return `<g class="chunk ${arrived ? "now" : ""}">` +
-    ground(x, y, d.width - 4, 32) + stripes.join("") +
+    ground(x, y, width(d) - 4, 32) + stripes.join("") +
     text(middle, y + 28, label, "middle", 10) + `</g>${message}`;
 }
 

@@ -1,20 +1,36 @@
 // Ring attention with a causal mask, drawn and in words: left, who has whose keys; in the
 // middle, each device's time; right, the scores, a row for each chunk of queries, in the
 // colour of the device that computes them. `now`: how many rounds have passed. `size`: of
-// a pair of chunks, in quarters of a pair in contiguous order; `unit`: a quarter's width.
+// a pair of chunks, in quarters of a pair in contiguous order.
+const NARROW = 350, GRID = 232;
+
 function state(data, choice) {
   const k = choice.devices, { at, pairs } = data[choice.order][k];
   const most = pairs.map((row) => Math.max(...row)), size = 4 / at[0][0].length ** 2;
   return { k, at, pairs, most, size, code: data.code, title: choice.order,
-    chunks: k * at[0][0].length, unit: Math.floor(232 / (4 * k)) };
+    chunks: k * at[0][0].length };
+}
+
+// Where the lanes begin, and how wide a quarter of a pair is.
+function left(d) {
+  return d.narrow ? 118 : 172;
+}
+
+function unit(d) {
+  return Math.floor((350 - 118) / (4 * d.k));
+}
+
+// Where the scores begin.
+function corner(d) {
+  return d.narrow ? [59, 54 + 30 * d.k] : [454, 24];
 }
 
 function steps(d) {
   return d.k;
 }
 
-function height() {
-  return 284;
+function height(d) {
+  return d.narrow ? corner(d)[1] + GRID + 4 : 284;
 }
 
 function sum(numbers) {
@@ -27,26 +43,36 @@ function roundOf(d, i, b) {
 }
 
 function drawing(d, now) {
-  const heads = [[56, "queries"], [124, "keys here"], [172 + 2 * d.k * d.unit, "time"],
-    [570, "scores: queries ↓, keys →"]];
+  const [x, y] = corner(d), [queries, keys] = columns(d);
+  const heads = [[queries, "queries"], d.narrow ? [keys, "keys"] : [124, "keys here"],
+    [left(d) + 2 * d.k * unit(d), "time"]];
   return heads.map(([x, words]) => text(x, 12, words)).join("") +
+    text(x + GRID / 2, y - 12, "scores: queries ↓, keys →") +
     range(d.k).map((i) => row(d, i, now)).join("") + grid(d, now);
+}
+
+// The middles of what is said of queries and keys.
+function columns(d) {
+  return d.narrow ? [40, 94] : [56, 140];
 }
 
 function row(d, i, now) {
   const y = 24 + 30 * i, r = Math.max(now - 1, 0), keys = d.at[r][i];
   const home = d.at[0].findIndex((own) => own.includes(keys[0]));
-  const came = r > 0 ? arrow(d, [107, y - 8], [107, y + 4], "now") : "";
+  const [queries, named] = columns(d), x = named - (d.narrow ? 25 : 33);
+  const came = r > 0 ? arrow(d, [x, y - 8], [x, y + 4], "now") : "";
+  const chunks = (numbers) => numbers.join(d.narrow ? ", " : " and ");
   const bars = range(d.k).map((round) => bar(d, i, round, y, now));
-  return swatch(i, [4, y + 6, 12, 12]) + text(56, y + 16, d.at[0][i].join(" and ")) +
-    swatch(home, [101, y + 6, 12, 12]) + text(140, y + 16, keys.join(" and ")) + came +
-    ground(172, y, sum(d.most) * d.size * d.unit, 24) + bars.join("");
+  return swatch(i, [4, y + 6, 12, 12]) + text(queries, y + 16, chunks(d.at[0][i])) +
+    swatch(home, [x - 6, y + 6, 12, 12]) +
+    text(named + (d.narrow ? 4 : 0), y + 16, chunks(keys)) + came +
+    ground(left(d), y, sum(d.most) * d.size * unit(d), 24) + bars.join("");
 }
 
 // What device `i` does in a round: a bar as long as its pairs, from the round's start.
 function bar(d, i, round, y, now) {
-  const pairs = d.pairs[round][i], wide = pairs * d.size * d.unit - 1;
-  const x = 172 + sum(d.most.slice(0, round)) * d.size * d.unit;
+  const pairs = d.pairs[round][i], wide = pairs * d.size * unit(d) - 1;
+  const x = left(d) + sum(d.most.slice(0, round)) * d.size * unit(d);
   const box = [x, y, wide, 24];
   return pairs ? work(d, i, "forward", box, round + 1, when(round, now)) : "";
 }
@@ -56,9 +82,9 @@ function when(round, now) {
 }
 
 function grid(d, now) {
-  const side = Math.floor(232 / d.chunks);
+  const side = Math.floor(GRID / d.chunks), [left, top] = corner(d);
   const square = (i, a, b) => {
-    const at = `x="${454 + b * side}" y="${24 + a * side}" width="${side - 1}"`;
+    const at = `x="${left + b * side}" y="${top + a * side}" width="${side - 1}"`;
     const state = when(roundOf(d, i, b), now);
     return `<g class="score work ${state}"><rect ${at} height="${side - 1}" ` +
       `fill="${colours[i % colours.length]}"/></g>`;

@@ -6,9 +6,21 @@
 const MESSAGES = { "push": ["pushed", true, true],
   "answer to the push": ["answered", false, false], "pull": ["asked", true, false],
   "weights": ["given", false, true] };
-// Where the lanes start, how wide a tick is, how high a lane; where the messages fly:
-// between these heights.
-const LEFT = 80, TOP = 332, TICK = 10, LANE = 24, SERVERS = 92, WORKERS = 236;
+// How high a lane is; where the messages fly: between these heights.
+const LANE = 24, SERVERS = 92, WORKERS = 236, NARROW = 350, SMOOTH = true;
+
+// Where the lanes start, how wide a tick is, and how high what stands above the lanes.
+function left(d) {
+  return d.narrow ? 50 : 80;
+}
+
+function tick(d) {
+  return d.narrow ? 4.8 : 10;
+}
+
+function top(d) {
+  return d.narrow ? 400 : 332;
+}
 
 // The run that is chosen: `begins` and `exchanges` as in ps_run.py, and `values`.
 function state(data, choice) {
@@ -103,42 +115,46 @@ function steps(d) {
 }
 
 function height(d) {
-  return TOP + 24 + LANE * (d.workers + d.servers);
+  return top(d) + 24 + LANE * (d.workers + d.servers);
 }
 
 function drawing(d, now) {
-  const t = now - 1, x = LEFT + TICK * now, bottom = height(d) - 18;
+  const t = Math.floor(now) - 1, part = now % 1, bottom = height(d) - 18;
+  const x = Math.round(left(d) + tick(d) * now);
   const workers = range(d.workers), servers = range(d.servers);
   return servers.map((s) => workers.map((w) => line(d, w, s)).join("")).join("") +
     servers.map((s) => serverBox(d, s, t)).join("") +
     workers.map((w) => workerBox(d, w, t)).join("") +
-    underWay(d, t).map((flying) => message(d, ...flying)).join("") + legend() +
-    workers.map((w) => workerLane(d, w, t)).join("") +
+    underWay(d, t).map((flying) => message(d, part, ...flying)).join("") + legend(d) +
+    workers.map((w) => workerLane(d, w, now)).join("") +
     servers.map((s) => serverLane(d, s, t)).join("") +
-    `<path d="M${x} ${TOP - 2}V${bottom}" stroke="currentColor"/>` +
-    text(x, bottom + 13, `tick ${now}`);
+    `<path d="M${x} ${top(d) - 2}V${bottom}" stroke="currentColor"/>` +
+    text(x, bottom + 13, `tick ${t + 1}`);
 }
 
 // The middle of the i-th of so many boxes in a row.
-function place(i, of) {
-  return Math.floor((350 * (2 * i + 1)) / of);
+function place(d, i, of) {
+  return Math.floor((across(d) * (2 * i + 1)) / (2 * of));
 }
 
 function line(d, worker, server) {
-  const start = place(worker, d.workers), end = place(server, d.servers);
+  const start = place(d, worker, d.workers), end = place(d, server, d.servers);
   return `<path d="M${start} ${WORKERS}L${end} ${SERVERS}" stroke="currentColor" ` +
     'stroke-width="2" stroke-opacity="0.1"/>';
 }
 
 function serverBox(d, server, t) {
-  const x = place(server, d.servers), [into, out] = traffic(d, server, t);
+  const x = place(d, server, d.servers), [into, out] = traffic(d, server, t);
+  const half = Math.min(105, Math.floor(across(d) / (2 * d.servers)) - 2);
   const waiting = kept(d, server, t)
     .map(([key, workers]) => `key ${key}: ${workers.length} of ${d.workers}`);
-  const keeps = waiting.length ? `keeps ${waiting.join(", ")}` : "";
-  return ground(x - 105, 4, 210, 84) +
+  const keeps = half < 100 && waiting.length > 1 ? `keeps ${waiting.length} keys`
+    : waiting.length ? `keeps ${waiting.join(", ")}` : "";
+  const moved = half < 70 ? `${ratio(into, 1e6, 1)} / ${ratio(out, 1e6, 1)} MB`
+    : `in ${megabytes(into)}, out ${megabytes(out)}`;
+  return ground(x - half, 4, 2 * half, 84) +
     text(x, 20, `server ${server}`, "middle", 11, "now") + text(x, 36, held(d, server)) +
-    text(x, 52, `in ${megabytes(into)}, out ${megabytes(out)}`) +
-    text(x, 68, `${updates(d, server, t)} updates`) + text(x, 84, keeps);
+    text(x, 52, moved) + text(x, 68, `${updates(d, server, t)} updates`) + text(x, 84, keeps);
 }
 
 // The keys of which the server holds the whole or a part.
@@ -155,16 +171,17 @@ function megabytes(n) {
 }
 
 function workerBox(d, worker, t) {
-  const x = place(worker, d.workers), step = computes(d, worker, t);
+  const x = place(d, worker, d.workers), step = computes(d, worker, t);
   const doing = step !== null ? `computes step ${step}` : t >= 0 ? "waits" : "";
   const box = [x - 45, WORKERS + 4, 90, 20];
   return work(d, worker, "forward", box, `worker ${worker}`) + text(x, WORKERS + 38, doing);
 }
 
 // Requests fly up, left of the line, answers down, right of it.
-function message(d, name, e, age) {
-  const [, up, filled] = MESSAGES[name], done = 2 * age + 1, whole = 2 * d.flight;
-  const start = place(e.worker, d.workers), end = place(e.server, d.servers);
+function message(d, part, name, e, age) {
+  const [, up, filled] = MESSAGES[name], whole = 2 * d.flight;
+  const done = Math.min(whole, 2 * (age + part) + 1);
+  const start = place(d, e.worker, d.workers), end = place(d, e.server, d.servers);
   const along = up ? done : whole - done;
   const x = start + Math.floor(((end - start) * along) / whole) + (up ? -12 : 12);
   const y = WORKERS - Math.floor(((WORKERS - SERVERS) * along) / whole);
@@ -182,63 +199,85 @@ function token(worker, key, square, filled, x, y) {
     `font-size="11" fill="${filled ? inks[worker] : "currentColor"}">${key}</text></g>`;
 }
 
-function legend() {
+function legend(d) {
+  if (d.narrow) return narrowLegend(d);
   const flying = [[60, true, true, "push, the gradient of key 0"],
     [248, false, false, "answer to a push"], [392, true, false, "pull"],
     [468, false, true, "answer to a pull, the weights"]];
   return flying.map(([x, square, filled, words]) =>
     token(0, 0, square, filled, x, 290) + text(x + 15, 294, words, "start")).join("") +
-    keptMark(0, 56, 304, "") + text(75, 317, "a push is kept", "start") +
-    updateMark(0, 244, 304, 3, "") +
+    keptMark(d, 0, 56, 304, "") + text(75, 317, "a push is kept", "start") +
+    updateMark(d, 0, 244, 304, 3, "") +
     text(263, 317, "a push updates; its gradient missed 3 others", "start") +
-    pullMark(0, 531, 304, "") + text(547, 317, "a pull is answered", "start");
+    pullMark(d, 0, 531, 304, "") + text(547, 317, "a pull is answered", "start");
 }
 
-function workerLane(d, worker, t) {
-  const y = TOP + LANE * worker;
+function narrowLegend(d) {
+  const flying = [[14, 288, true, true, "push, a gradient"],
+    [184, 288, false, false, "answer to a push"], [14, 312, true, false, "pull"],
+    [184, 312, false, true, "answer, the weights"]];
+  const drawn = flying.map(([x, y, square, filled, words]) =>
+    token(0, 0, square, filled, x, y) + text(x + 15, y + 4, words, "start")).join("");
+  return drawn + keptMark(d, 0, 10, 328, "") + text(29, 341, "a push is kept", "start") +
+    pullMark(d, 0, 180, 328, "") + text(199, 341, "a pull is answered", "start") +
+    updateMark(d, 0, 10, 352, "", "") +
+    text(29, 365, "a push updates; pointing at it: the updates", "start") +
+    text(29, 380, "that its gradient missed", "start");
+}
+
+function workerLane(d, worker, now) {
+  const y = top(d) + LANE * worker, at = (t) => Math.round(left(d) + tick(d) * t);
   const bars = spans(d, worker).map(([start, end], step) => {
-    const box = [LEFT + TICK * start, y, TICK * (end - start) - 1, LANE - 6];
-    const when = t < start ? "todo" : t < end ? "now" : "done";
-    return work(d, worker, "forward", box, step, when);
+    const box = (until) => [at(start), y, Math.max(1, at(until) - at(start) - 1), LANE - 6];
+    if (now >= end) return work(d, worker, "forward", box(end), step, "done");
+    return work(d, worker, "forward", box(end), step, "todo") +
+      (now > start ? work(d, worker, "forward", box(now), "", "now") : "");
   });
-  return text(40, y + 13, `worker ${worker}`) +
-    ground(LEFT, y, TICK * d.end, LANE - 6) + bars.join("");
+  return text(d.narrow ? 24 : 40, y + 13, `worker ${worker}`) +
+    ground(left(d), y, Math.round(tick(d) * d.end), LANE - 6) + bars.join("");
 }
 
 function serverLane(d, server, t) {
-  const y = TOP + LANE * (d.workers + server);
+  const y = top(d) + LANE * (d.workers + server);
   const own = d.exchanges.filter((e) => e.server === server);
-  return text(40, y + 13, `server ${server}`) +
-    ground(LEFT, y, TICK * d.end, LANE - 6) + own.map((e) => marks(e, y, t)).join("");
+  return text(d.narrow ? 24 : 40, y + 13, `server ${server}`) +
+    ground(left(d), y, Math.round(tick(d) * d.end), LANE - 6) +
+    own.map((e) => marks(d, e, y, t)).join("");
 }
 
 // A push and a pull, in the ticks in which the server handles them.
-function marks(e, y, t) {
+function marks(d, e, y, t) {
   const when = (tick) => (happened(tick, t) ? "done" : "todo");
-  const at = (tick) => LEFT + TICK * tick;
+  const at = (n) => Math.round(left(d) + tick(d) * n);
   let found = "";
   if (e.handled !== null && e.answered !== e.handled) {
-    found = keptMark(e.worker, at(e.handled), y, when(e.handled));
+    found = keptMark(d, e.worker, at(e.handled), y, when(e.handled));
   } else if (e.handled !== null) {
-    found = updateMark(e.worker, at(e.handled), y, e.stale, when(e.handled));
+    found = updateMark(d, e.worker, at(e.handled), y, e.stale, when(e.handled));
   }
   return e.given === null ? found
-    : found + pullMark(e.worker, at(e.given), y, when(e.given));
+    : found + pullMark(d, e.worker, at(e.given), y, when(e.given));
 }
 
-function keptMark(worker, x, y, when) {
-  return `<rect class="${when}" x="${x + 1}" y="${y + 1}" width="${TICK - 3}" ` +
+function keptMark(d, worker, x, y, when) {
+  if (d.narrow) {
+    return `<rect class="${when}" x="${x}" y="${y + 10}" width="3" height="8" ` +
+      `fill="${colours[worker]}"/>`;
+  }
+  return `<rect class="${when}" x="${x + 1}" y="${y + 1}" width="${tick(d) - 3}" ` +
     `height="${LANE - 8}" fill="none" stroke="${colours[worker]}" stroke-width="2"/>`;
 }
 
-function updateMark(worker, x, y, missed, when) {
-  return `<g class="${when}"><rect x="${x}" y="${y}" width="${TICK - 1}" ` +
-    `height="${LANE - 6}" fill="${colours[worker]}"/><text x="${x + 4}" y="${y + 12}" ` +
-    `text-anchor="middle" font-size="9" fill="${inks[worker]}">${missed}</text></g>`;
+function updateMark(d, worker, x, y, missed, when) {
+  const words = d.narrow ? `<title>${missed}</title>`
+    : `<text x="${x + 4}" y="${y + 12}" text-anchor="middle" font-size="9" ` +
+      `fill="${inks[worker]}">${missed}</text>`;
+  return `<g class="${when}"><rect x="${x}" y="${y}" width="${Math.floor(tick(d)) - 1}" ` +
+    `height="${LANE - 6}" fill="${colours[worker]}"/>${words}</g>`;
 }
 
-function pullMark(worker, x, y, when) {
-  return `<circle class="${when}" cx="${x + TICK / 2}" cy="${y + 9}" r="3" ` +
+function pullMark(d, worker, x, y, when) {
+  return `<circle class="${when}" cx="${x + Math.floor(tick(d) / 2)}" cy="${y + 9}" r="3" ` +
     `fill="${colours[worker]}"/>`;
 }
 

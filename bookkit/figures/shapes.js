@@ -10,7 +10,9 @@
 //   moment(d, now)        in words, what happens in step `now`
 //   acts(d, now)          names of marks, where the state has a listing `code`: lines
 //                         that step `now` runs
-// A figure that has a const NARROW can also be drawn so many wide, if `d.narrow`.
+// A figure that has a const NARROW can also be drawn so many wide, if `d.narrow`. With a
+// const SMOOTH, `drawing` takes moments between two steps as well; with a const BEGINS,
+// the figure plays once as soon as it is seen.
 let colours, inks; // of device i, from the page's data
 
 // The state of a choice, with `name`, the figure's id, which the hatches need.
@@ -37,9 +39,10 @@ function codeOf(lines) {
 
 // All that a page shows of a state. The last step of another choice may be earlier.
 function view(d, clock = steps(d)) {
-  const now = Math.min(clock, steps(d));
+  const at = Math.min(clock, steps(d)), now = Math.floor(at);
+  const drawn = drawing(d, typeof SMOOTH === "undefined" ? now : at);
   return { now, last: steps(d), box: `0 0 ${across(d)} ${height(d)}`, summary: summary(d),
-    moment: moment(d, now), drawing: drawing(d, now), code: codeOf(listing(d, now)) };
+    moment: moment(d, now), drawing: drawn, code: codeOf(listing(d, now)) };
 }
 
 function range(n) {
@@ -78,7 +81,7 @@ function work(d, device, kind, [x, y, width, height], label = "", state = "") {
   const meaning = d.lane && `<title>${d.lane} ${device}: ${kind} ${label}</title>`;
   return `<g class="work ${state}">${meaning ?? ""}<rect ${at} fill="${fill}"/>${hatch}` +
     `<text x="${x + Math.floor(width / 2)}" y="${y + Math.floor(height / 2) + 4}" ` +
-    `text-anchor="middle" font-size="${width > 15 ? 11 : 9}" ` +
+    `text-anchor="middle" font-size="${width > 15 ? 11 : d.narrow ? 10 : 9}" ` +
     `fill="${ink}"${rim}>${label}</text></g>`;
 }
 

@@ -176,7 +176,7 @@ def test_the_summary_and_the_labels_say_the_choice_and_the_curve():
     assert [words for words in labels(d.drawing(0)) if words] == [
         "computing", "exchange", seconds, seconds, "step", waiting,
         "waiting for the exchange", efficiency, "efficiency", speed_up, "speed-up",
-        per_second, "examples per second", "1", "0", "efficiency",
+        per_second, "examples per second", "1", "0.5", "0", "efficiency",
         *(f"{k:,}" for k in DEVICES[::2]), "devices",
         "naive", "tree", "ring", "halving", "4 servers", "hierarchy", "mesh",
         efficiency,

@@ -35,7 +35,7 @@ def boxes(d, now):
     """What stands on the devices: (column, row) -> (label, whether it is new)."""
     found = {}
     columns, rows = SCRIPT.ask(
-        d.choice, "[d.shards.map((_, i) => left(i)), ROWS.map((_, r) => top(d, r))]"
+        d.choice, "[d.shards.map((_, i) => left(d, i)), ROWS.map((_, r) => top(d, r))]"
     )
     for box in soup(d.drawing(now)).find_all("g", class_="work"):
         place = columns.index(int(box.rect["x"])), rows.index(int(box.rect["y"]))
@@ -115,7 +115,7 @@ def test_the_words_say_the_shards_and_the_bytes():
 
 def test_the_labels_say_what_is_on_its_way_and_what_has_crossed():
     d, sent, came = made(2, 12), 516_272, 516_272 + 6 * (28 * 28 * 4 + 4)
-    host = ["host", "516,272 B of parameters, a minibatch of 12 images", *ROWS]
+    host = ["host", "parameters, 12 images", *ROWS]
     assert labels(d.drawing(2)) == [
         *host,
         *("18,840 B", "device 0", "516,272 B", "6 images"),

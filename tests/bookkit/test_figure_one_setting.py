@@ -2,7 +2,7 @@
 
 from math import floor
 
-from figure_checks import State, labels
+from figure_checks import State, labels, soup
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit.figures import frame, one_setting
@@ -33,9 +33,9 @@ def test_its_words_are_the_quotients_of_the_measured_times():
     ms = DATA["ms"]
     for name in ("reads", "keeps"):
         assert DATA["says"][name] == f"{ms['alone'] / ms[name]:.1f} times"
-        assert f"{DATA['says'][name]} as fast as one device" in labels(
-            FIGURE.drawing(0)
-        )
+        verdict = f"{DATA['says'][name]} as fast as one device"
+        assert verdict in labels(FIGURE.drawing(FIGURE.steps()))
+        assert verdict not in labels(FIGURE.drawing(FIGURE.steps() - 1))
 
 
 def test_the_quicker_step_goes_on_with_the_next_until_the_slower_one_ends():
@@ -46,3 +46,11 @@ def test_the_quicker_step_goes_on_with_the_next_until_the_slower_one_ends():
     assert FIGURE["longest"] == longest > length
     assert any(span[2] > length for span in begin)
     assert all(span[2] < longest for span in again)
+
+
+def test_time_without_work_is_red_as_far_as_the_clock_has_come():
+    begin, end = (soup(FIGURE.drawing(now)) for now in (0, FIGURE.steps()))
+    idle = [int(r["width"]) for r in begin.find_all("rect", class_="idle")]
+    assert idle == [0, 0, 0, 0] and not begin.find_all("g", class_="work")
+    lanes = end.find_all("rect", class_="idle")
+    assert {int(r["width"]) for r in lanes} == {630} and len(lanes) == 4

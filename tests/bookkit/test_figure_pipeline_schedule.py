@@ -61,7 +61,7 @@ def test_every_slot_of_the_figure_is_the_schedules(title):
         for x in slots:
             assert str(found[x.stage][x.start]) == str(x.chunk), (p, m, x)
             assert d["lanes"][x.stage][x.start] == x.kind[0].upper()
-        assert d["width"] * max(x.end for x in slots) <= 560
+        assert d.wide() * max(x.end for x in slots) <= 560
         assert sum(len(lane) - lane.count(".") for lane in d["lanes"]) == len(slots)
 
 
@@ -70,10 +70,10 @@ def test_work_is_drawn_in_its_slot_with_its_hatch(title):
     for p, m in sizes(title)[::9]:
         d, slots = made(title, p, m), SCHEDULES[title](p, m)
         cells = drawn(d.drawing(0))
-        assert cells.keys() == {(x.stage, x.start * d["width"]) for x in slots}
+        assert cells.keys() == {(x.stage, x.start * d.wide()) for x in slots}
         for x in slots:
-            words, *hatch = cells[x.stage, x.start * d["width"]]
-            assert words.endswith(f"{x.chunk}" * (d["width"] >= 10))
+            words, *hatch = cells[x.stage, x.start * d.wide()]
+            assert words.endswith(f"{x.chunk}" * (d.wide() >= 10))
             assert tuple(hatch) == HATCH[x.kind]
 
 

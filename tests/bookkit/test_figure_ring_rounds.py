@@ -58,7 +58,7 @@ def test_the_time_and_the_scores_of_the_drawing_are_the_pairs(order, k):
             (int(r["y"]) // 30, int(r["x"]) - 172): int(r["width"]) + 1
             for r in drawn.select("g.work:not(.score) > rect")
         }
-        quarter = d["size"] * d["unit"]
+        quarter = d["size"] * d.unit()
         assert bars == {
             (i, sum(most[:r]) * quarter): row[i] * quarter
             for r, row in enumerate(pairs) for i in range(k) if row[i]
@@ -69,7 +69,7 @@ def test_both_orders_have_one_scale_of_time():
     for k in range(2, 9):
         length = {order: sum(made(order, k)["most"]) * made(order, k)["size"]
                   for order in ORDERS}
-        assert made("zigzag", k)["unit"] == made("contiguous", k)["unit"]
+        assert made("zigzag", k).unit() == made("contiguous", k).unit()
         assert length["contiguous"] / length["zigzag"] == 4 * k / (2 * k + 1)
 
 

@@ -88,6 +88,14 @@ FIGURES = {
     ),
 }
 every = pytest.mark.parametrize("kind", FIGURES)
+#: How wide the drawing is, how wide the page, and its smallest letters, in pixels.
+PHONE = """{
+  const svg = root.querySelector("svg"), scroll = root.querySelector(".scroll");
+  const size = svg.clientWidth / svg.viewBox.baseVal.width;
+  const letters = [...svg.querySelectorAll("text")].filter((t) => t.textContent);
+  seen.push([scroll.scrollWidth, scroll.clientWidth, Math.min(99,
+    ...letters.map((t) => size * t.getAttribute("font-size")))]);
+}"""
 
 
 def made(kind, name="fig"):
@@ -226,7 +234,7 @@ def test_what_a_figure_cannot_show_is_refused(kind, arguments, message):
 
 
 @every
-def test_in_a_browser_the_page_shows_in_one_height_what_the_script_makes_of_each_choice(
+def test_in_a_browser_the_page_shows_what_the_script_makes_of_each_choice(
     kind, tmp_path
 ):
     _, _, first, others = FIGURES[kind]
@@ -235,7 +243,19 @@ def test_in_a_browser_the_page_shows_in_one_height_what_the_script_makes_of_each
     begun = {**first, "clock": 0} if "clock" in first else first
     assert_shown(seen, [begun, *choices], script(kind))
     assert not any(shown["hidden"] for shown in seen)
-    assert len({shown["height"] for shown in seen}) == 1
+    assert not any(shown["kept"] for shown in seen)  # room that nothing fills
+
+
+@every
+def test_in_a_browser_a_phone_shows_the_whole_drawing_in_letters_that_can_be_read(
+    kind, tmp_path
+):
+    choices = FIGURES[kind][3]
+    steps = choosing(choices).replace("note()", PHONE)
+    seen = browse(made(kind), steps, tmp_path, width=390)
+    assert len(seen) == len(choices)
+    for wide, inside, letters in seen:
+        assert wide <= inside and letters >= 9.5
 
 
 def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(tmp_path):
@@ -255,32 +275,53 @@ def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(tmp_path):
     assert seen[6]["moment"].startswith("Slot 1 of 22: stage 0 forward 0, stage 1 wait")
 
 
-#: The browser's timer, in the hands of the test: `tick()` is one time.
-TIMER = """
-let tick, every, left = 0;
-window.setInterval = (f, ms) => { [tick, every] = [f, ms]; return ++left; };
-window.clearInterval = () => { tick = null; };
-const clock = () => find("clock").value;
+#: The browser's frames, in the hands of the test: `pass(ms)` is one, so much later.
+FRAMES = """
+let next = null, time = 0;
+window.requestAnimationFrame = (f) => { next = f; return 1; };
+window.cancelAnimationFrame = () => { next = null; };
+const pass = (ms) => { const f = next; next = null; time += ms; if (f) f(time); };
+const press = (role) => find(role).click(), clock = () => Number(find("clock").value);
 """
+#: Figures with a clock, and those that move between its steps, too.
+CLOCKS = [kind for kind in FIGURES if "clock" in FIGURES[kind][2]] + ["one_setting"]
+SMOOTH = ["one_setting", "pipeline_schedule", "server_traffic"]
 
 
-def test_in_a_browser_play_goes_to_the_end_and_pauses_and_reset_goes_back(tmp_path):
-    seen = browse(
-        made("pipeline_schedule"),
-        TIMER + """
-        const press = (role) => find(role).click();
-        press("play"); seen.push([clock(), every, find("play").textContent]);
-        tick(); press("speed"); seen.push([clock(), every]);
-        press("play"); seen.push([tick, find("play").textContent]);
-        set("clock", 21); press("play"); seen.push([clock(), tick]);
-        tick && tick(); press("play"); seen.push(clock());
-        set("stages", 2); set("schedule", "1F1B"); press("reset");
-        seen.push([tick, clock(), find("stages").value, find("schedule").value])""",
+@pytest.mark.parametrize("kind", CLOCKS)
+def test_in_a_browser_play_goes_to_the_end_in_five_to_eight_seconds(kind, tmp_path):
+    html = made(kind) if kind in FIGURES else one_setting.figure(name="fig").data
+    drawn, took, last, shown = browse(
+        html,
+        FRAMES + """
+        press("reset"); find("clock").value = 0; press("play"); pass(0);
+        const drawings = new Set();
+        while (next && time < 60000) {
+          pass(50); drawings.add(root.querySelector(".drawing").innerHTML);
+        }
+        seen.push(drawings.size, time, find("clock").max - clock(),
+                  find("play").textContent)""",
         tmp_path,
     )
-    assert seen[:3] == [["1", 800, "Pause"], ["3", 400], [None, "Play"]]
-    assert seen[3][0] == "22" and seen[4] == "1"
-    assert seen[5] == [None, "0", "4", "GPipe"]
+    assert 5000 <= took <= 8050 and last == 0 and shown == "Play"
+    assert drawn > 90 or kind not in SMOOTH  # it moves in nearly each frame
+
+
+def test_in_a_browser_play_pauses_hastens_and_goes_on_and_reset_goes_back(tmp_path):
+    seen = browse(
+        made("pipeline_schedule"),
+        FRAMES + """
+        press("play"); pass(0); pass(4000);
+        seen.push([clock(), find("play").textContent]);
+        press("speed"); pass(1000); seen.push(clock());
+        press("play"); pass(9000); seen.push([clock(), find("play").textContent]);
+        press("play"); pass(0); pass(1000); seen.push(clock());
+        set("clock", 22); press("play"); pass(0); pass(100); seen.push(clock());
+        set("stages", 2); set("schedule", "1F1B"); press("reset"); pass(9000);
+        seen.push([clock(), find("stages").value, find("schedule").value])""",
+        tmp_path,
+    )
+    assert seen == [[11, "Pause"], 16, [16, "Play"], 22, 0, [0, "4", "GPipe"]]
 
 
 #: Sets the slider of a number, and notes what numbers and sliders say.

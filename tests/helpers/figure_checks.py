@@ -34,7 +34,9 @@ function note() {
     label: svg.getAttribute("aria-label"), box: svg.getAttribute("viewBox"),
     drawing: root.querySelector(".drawing").innerHTML,
     code: root.querySelector(".code")?.innerHTML ?? "",
-    hidden: root.querySelector(".controls").hidden, height: root.offsetHeight,
+    hidden: root.querySelector(".controls").hidden,
+    kept: find("play")?.textContent === "Pause" ? ""
+      : root.style.minHeight + find("moment").style.minHeight,
     clock: find("clock") && find("clock-value").textContent + "/" + find("clock").max,
   });
 }
@@ -70,11 +72,11 @@ class State:
         return self.script.ask(self.choice, f"d.{field}")
 
 
-def browse(html, steps, folder):
+def browse(html, steps, folder, width=None):
     """Open a figure in a browser, do `steps` there, return what was noted.
 
     `steps`: JavaScript that calls `set(role, value)`, `find(role).click()` and
-    `note()`. `folder`: for files of the browser's.
+    `note()`. `folder`: for files of the browser's. `width`: of the page, in pixels.
     """
     program = find_chromium()
     if program is None:
@@ -85,6 +87,8 @@ def browse(html, steps, folder):
     )
     with Browser(program, deadline=100) as browser:
         page = browser.page()
+        if width:
+            page.resize(width)
         page.open(file.as_uri())
         return page.evaluate(f"(() => {{{READER}{steps};return seen;}})()")
 
