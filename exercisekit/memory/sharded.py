@@ -11,17 +11,55 @@ UPDATED, GATHERED = "{} number{s} updated", "{} number{s} gathered"
 def sharded_step(weights, gradients, states, update, gather):
     """Each chunk is summed and updated once, and gathered once."""
     k = len(weights)
-    chunks = [numpy.split(w, k)[i].copy() for i, w in enumerate(weights)]
+    chunks = [numpy.split(w, k)[i] for i, w in enumerate(weights)]
     for i, chunk in enumerate(chunks):
-        update(chunk, sum(numpy.split(g, k)[i] for g in gradients), states[i])
+        summed = sum(numpy.split(g, k)[i] for g in gradients)
+        update(chunk, summed, states[i])
     whole = gather(chunks)
     for w in weights:
         w[:] = whole
 
 
-def _whole_step(weights, gradients, states, update, gather):
+def _updates_everything(weights, gradients, states, update, gather):
     for w in weights:
         update(w, sum(gradients), states[0])
+
+
+def _sharded(chunk=lambda w, k, i: numpy.split(w, k)[i],
+             summed=lambda gradients, k, i: sum(
+                 numpy.split(g, k)[i] for g in gradients),
+             state=lambda i: i, devices=None, own_gather=False):
+    """A step with a part as a learner may have written it."""
+
+    def step(weights, gradients, states, update, gather):
+        k = len(weights)
+        chunks = [chunk(w, k, i) for i, w in enumerate(weights)]
+        for i, c in enumerate(chunks):
+            update(c, summed(gradients, k, i), states[state(i)])
+        whole = numpy.concatenate(chunks) if own_gather else gather(chunks)
+        for w in weights[:devices]:
+            w[:] = whole
+
+    return step
+
+
+def _renames(weights, gradients, states, update, gather):
+    k = len(weights)
+    chunks = [numpy.split(w, k)[i].copy() for i, w in enumerate(weights)]
+    for i, chunk in enumerate(chunks):
+        update(chunk, sum(numpy.split(g, k)[i] for g in gradients), states[i])
+    whole = gather(chunks)
+    for w in weights:
+        w = whole  # noqa: F841 - a learner's
+
+
+def _gathers_for_each(weights, gradients, states, update, gather):
+    k = len(weights)
+    chunks = [numpy.split(w, k)[i] for i, w in enumerate(weights)]
+    for i, chunk in enumerate(chunks):
+        update(chunk, sum(numpy.split(g, k)[i] for g in gradients), states[i])
+    for w in weights:
+        w[:] = gather(chunks)
 
 
 def _run_sharded_step(function, counts, k, size):
@@ -46,14 +84,33 @@ def _run_sharded_step(function, counts, k, size):
 
 
 def plan(L):
-    """The last two layers stay from forward to backward."""
-    stay = 2
+    """The last two layers stay whole from forward to backward."""
     steps = []
     for l in range(L):
-        steps += [("gather", l), ("forward", l)] + [("drop", l)] * (l < L - stay)
+        steps += [("gather", l), ("forward", l)]
+        if l < L - 2:
+            steps += [("drop", l)]
     for l in reversed(range(L)):
-        steps += [("gather", l)] * (l < L - stay) + [("backward", l), ("drop", l)]
+        if l < L - 2:
+            steps += [("gather", l)]
+        steps += [("backward", l), ("drop", l)]
     return steps
+
+
+def _plan(stay=2, without=(), backward=reversed):
+    """A plan in which other layers stay, or instructions of a kind are missing."""
+
+    def made(L):
+        steps = []
+        for l in range(L):
+            steps += [("gather", l), ("forward", l)] + [("drop", l)] * (l < L - stay)
+        forward, steps = steps, []
+        for l in backward(range(L)):
+            steps += [("gather", l)] * (l < L - stay) + [("backward", l), ("drop", l)]
+        return ([s for s in forward if (s[0], "forward") not in without]
+                + [s for s in steps if (s[0], "backward") not in without])
+
+    return made
 
 
 def _judge_plan(function, L):
@@ -81,11 +138,9 @@ def _judge_plan(function, L):
     return Note(f"plan({L}): {gathers} gathers ({fewest} are enough).")
 
 
-
-
 QUESTIONS = {
     1: Question(
-        "the gigabytes",
+        "the gigabytes on each device",
         3.75,
         [
             (2.0, "Only the weights are whole; what about the chunks?"),
@@ -94,50 +149,49 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "your function sharded_step",
+        "a function `sharded_step(weights, gradients, states, update, gather)`",
         sharded_step,
         [
-            (_whole_step, "Every device updates everything, as without shards."),
-            ("sum(numpy.split(g, k)[i] for g in gradients)",
-             "numpy.split(gradients[i], k)[i]",
-             "A chunk needs the gradients of all devices, not of its own alone."),
-            ("for g in gradients)", "for g in gradients) / k",
-             "The gradients are summed, not averaged."),
-            ("states[i]", "states[0]", "Each chunk has a state of its own."),
-            ("numpy.split(w, k)[i]", "numpy.split(w, k)[0]",
-             "All devices take the first chunk: who has the others?"),
-            ("numpy.split(g, k)[i]", "numpy.split(g, k)[0]",
+            (_updates_everything,
+             "Every device updates everything, as without shards."),
+            (_sharded(summed=lambda gradients, k, i: numpy.split(gradients[i], k)[i]),
+             "A chunk needs the gradients of all devices. It takes those of one."),
+            (_sharded(summed=lambda gradients, k, i: sum(
+                numpy.split(g, k)[i] for g in gradients) / k),
+             "The gradients are to be summed. It takes their mean."),
+            (_sharded(state=lambda i: 0), "Each chunk has a state of its own."),
+            (_sharded(chunk=lambda w, k, i: numpy.split(w, k)[0]),
+             "All devices take the first chunk: which device has the others?"),
+            (_sharded(summed=lambda gradients, k, i: sum(
+                numpy.split(g, k)[0] for g in gradients)),
              "The gradients of the first chunk are not those of the others."),
-            ("w[:] = whole", "w = whole",
-             "That gives the name to another array, and leaves the weights alone."),
-            ("for w in weights:", "for w in weights[:1]:",
-             "Only the first device learns of the other chunks."),
-            ("gather(chunks)", "numpy.concatenate(chunks)",
-             "How do the others learn of a chunk?"),
-            ("= whole", "= gather(chunks)",
-             "What gather returns is there for every device: ask once."),
+            (_renames,
+             "That gives the name to another array. Write into the array: w[:] = …"),
+            (_sharded(devices=1), "Only the first device gets the other chunks."),
+            (_sharded(own_gather=True),
+             "The chunks are on different devices: only gather brings them together."),
+            (_gathers_for_each,
+             "gather returns the chunks for every device: call it once."),
         ],
-        judge=counted(sharded_step, _run_sharded_step, "{} devices, {} weights",
+        judge=counted(sharded_step, _run_sharded_step, "k = {}, {} weights",
                       [(1, 2), (2, 2), (3, 12), (4, 8)], about=[UPDATED, GATHERED]),
     ),
     3: Task(
-        "your function plan",
+        "a function `plan(L)`",
         plan,
         [
-            ("stay = 2", "stay = 0",
-             "Each layer is gathered twice, as in the chapter. Which need not be?"),
-            ("stay = 2", "stay = 1",
-             "The last layer stays. There is room for another one."),
-            ("stay = 2", "stay = 3", "There is no room for a third layer."),
-            (" + [(\"drop\", l)] * (l < L - stay)", "",
+            (_plan(stay=0),
+             "Each layer is gathered twice, as in the chapter. Which one need not be?"),
+            (_plan(stay=1), "The last layer stays. There is room for another one."),
+            (_plan(stay=3), "There is no room for a third layer."),
+            (_plan(without=[("drop", "forward")]),
              "A layer is dropped after its forward, if it cannot stay."),
-            ("[(\"backward\", l), (\"drop\", l)]", "[(\"backward\", l)]",
-             "A layer is dropped after its backward, too: nobody needs it then."),
-            ("[(\"gather\", l)] * (l < L - stay) + [(\"b", "[(\"b",
-             "What was dropped after forward is needed again for backward."),
-            ("reversed(range(L))", "range(L)",
-             "Backward begins with the last layer."),
-            ("[(\"gather\", l), (\"f", "[(\"f",
+            (_plan(without=[("drop", "backward")]),
+             "A layer is dropped after its backward, too: it is not needed again."),
+            (_plan(without=[("gather", "backward")]),
+             "A layer that was dropped after forward is needed again in backward."),
+            (_plan(backward=list), "Backward begins with the last layer."),
+            (_plan(without=[("gather", "forward")]),
              "A layer is gathered before it computes."),
         ],
         judge=by_cases(_judge_plan, "plan({})", [(1,), (2,), (3,), (5,)]),
