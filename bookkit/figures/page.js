@@ -161,6 +161,7 @@ function start(root) {
   find("reset").addEventListener("click", () => { reset(); share(); });
   if (clock) {
     clock.value = 0;
+    clock.addEventListener("input", () => playing && pause());
     find("back").addEventListener("click", () => { step(-1); share(); });
     find("on").addEventListener("click", () => { step(1); share(); });
     find("play").addEventListener("click", play);
