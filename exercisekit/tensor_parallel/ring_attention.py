@@ -31,9 +31,48 @@ _ONE, _TWO = _numbers(1.0, 2.0, 4.0), _numbers(3.0, 1.0, 0.5)
 _LARGE = _numbers(2000.0, 1.5, 3.0)
 
 
+def _added_up(one, two):
+    return tuple(a + b for a, b in zip(one, two))
+
+
+def _one_rescaled(one, two):
+    (m1, s1, o1), (m2, s2, o2) = one, two
+    m = numpy.maximum(m1, m2)
+    old = numpy.exp(m1 - m)
+    return m, s1 * old + s2, o1 * old + o2
+
+
+def _exponentials_of_maxima(one, two):
+    (m1, s1, o1), (m2, s2, o2) = one, two
+    old1, old2 = numpy.exp(m1), numpy.exp(m2)
+    return numpy.maximum(m1, m2), s1 * old1 + s2 * old2, o1 * old1 + o2 * old2
+
+
+def _outputs_as_they_are(one, two):
+    m, s, _ = combine(one, two)
+    return m, s, one[2] + two[2]
+
+
+def _divided_already(one, two):
+    m, s, o = combine(one, two)
+    return m, s, o / s
+
+
 def fold(k):
     """An order of 2k chunks: an early one and a late one for each of k devices."""
     return [[i, 2 * k - 1 - i] for i in range(k)]
+
+
+def _neighbours(k):
+    return [[2 * i, 2 * i + 1] for i in range(k)]
+
+
+def _half_apart(k):
+    return [[i, k + i] for i in range(k)]
+
+
+def _one_each(k):
+    return [[i] for i in range(2 * k)]
 
 
 def _judge_fold(function, k):
@@ -50,8 +89,31 @@ def _judge_fold(function, k):
 
 
 def needed(a, b, size, window):
-    """Whether a query of chunk a looks at a key of chunk b, within the window."""
-    return a == b or (b < a and (a - b - 1) * size + 1 < window)
+    """Whether a query of chunk a uses a key of chunk b, within the window."""
+    if b >= a:
+        return a == b
+    nearest = (a - b - 1) * size + 1  # from the first query back to the last key
+    return nearest < window
+
+
+def _all_earlier(a, b, size, window):
+    return b <= a
+
+
+def _same_place(a, b, size, window):
+    return a == b or (b < a and (a - b) * size < window)
+
+
+def _farthest(a, b, size, window):
+    return a == b or (b < a and (a - b + 1) * size - 1 < window)
+
+
+def _looks_ahead(a, b, size, window):
+    return needed(max(a, b), min(a, b), size, window)
+
+
+def _in_chunks(a, b, size, window):
+    return 0 <= a - b < window
 
 
 def _judge_needed(function, size, window):
@@ -64,7 +126,7 @@ def _judge_needed(function, size, window):
         if found is None or bool(found) != part.any():
             return (
                 f"needed({a}, {b}, {size}, {window}) is {found}; of the "
-                f"pairs of positions, {part.sum()} are looked at."
+                f"pairs of positions, {part.sum()} are used."
             )
     return ""
 
@@ -76,34 +138,22 @@ QUESTIONS = {
         [
             (36 / 64, "In these rounds the devices work."),
             (0.5, "A device's own chunk is work, too."),
-            (7 / 8, "That is device 0 alone."),
+            (7 / 8, "That is only device 0."),
         ],
     ),
     2: Task(
         "your function combine",
         combine,
         [
-            (lambda one, two: tuple(a + b for a, b in zip(one, two)),
+            (_added_up,
              "Sums with different maxima cannot be added up, and maxima never."),
-            (", numpy.exp(m2 - m)", ", 1",
+            (_one_rescaled,
              "The second state may have the smaller maximum: rescale both."),
-            ("numpy.exp(m1 - m)", "1",
-             "The first state may have the smaller maximum: rescale both."),
-            ("numpy.exp(m1 - m), numpy.exp(m2 - m)", "numpy.exp(m1), numpy.exp(m2)",
+            (_exponentials_of_maxima,
              "exp of a maximum itself overflows: take the distance to the new one."),
-            ("numpy.exp(m1 - m), numpy.exp(m2 - m)",
-             "numpy.exp(m - m1), numpy.exp(m - m2)",
-             "A greater maximum makes what was summed before smaller."),
-            ("return m,", "return m1,",
-             "The sums are of the new maximum: return that with them."),
-            ("numpy.maximum(m1, m2)", "numpy.minimum(m1, m2)",
-             "Measured from the smaller maximum, exponentials overflow."),
-            ("numpy.maximum(m1, m2)", "max(m1.max(), m2.max())",
-             "Every query of every head has a maximum of its own."),
-            ("o1 * old1 + o2 * old2", "o1 + o2",
+            (_outputs_as_they_are,
              "The outputs are sums of exponentials, too: rescale them."),
-            ("o1 * old1 + o2 * old2",
-             "(o1 * old1 + o2 * old2) / (s1 * old1 + s2 * old2)",
+            (_divided_already,
              "The division comes at the very end, when all keys have been met."),
         ],
         judge=compared(combine, [
@@ -115,18 +165,11 @@ QUESTIONS = {
         "your function fold",
         fold,
         [
-            ("[i, 2 * k - 1 - i]", "[2 * i, 2 * i + 1]",
-             "The first device has two early chunks, and little to look at."),
-            ("[i, 2 * k - 1 - i]", "[i, k + i]",
+            (_neighbours,
+             "The first device has two early chunks, which use few keys."),
+            (_half_apart,
              "The device with the earliest chunk should have the latest, too."),
-            ("[[i, 2 * k - 1 - i] for i in range(k)]", "[[i] for i in range(2 * k)]",
-             "That is for twice as many devices."),
-            ("2 * k - 1 - i", "2 * k - i",
-             "The last chunk has the number 2k - 1, for the first is 0."),
-            ("2 * k - 1 - i", "k - 1 - i", "There are 2k chunks, and not k."),
-            ("range(k)", "range(1, k + 1)", "Chunks are numbered from 0."),
-            ("[[i, 2 * k - 1 - i] for i in range(k)]", "list(range(2 * k))",
-             "Each device needs a list of its own, in the list."),
+            (_one_each, "That is for twice as many devices."),
         ],
         judge=by_cases(_judge_fold, "fold({})", [(1,), (2,), (3,), (4,), (6,)]),
     ),
@@ -134,24 +177,12 @@ QUESTIONS = {
         "your function needed",
         needed,
         [
-            ("(a - b - 1) * size + 1 < window", "True",
-             "An earlier chunk may be out of the window."),
-            ("(a - b - 1) * size + 1", "(a - b) * size",
-             "That is how far a query is from its like in the other chunk. Some are "
-             + "nearer."),
-            ("(a - b - 1) * size + 1", "(a - b + 1) * size - 1",
-             "That is the farthest pair. One that is near is enough."),
-            (" + 1 < window", " < window",
-             "The last key before a chunk is 1 from its first query, and the query "
-             + "itself is in the window."),
-            (" + 1 < window", " + 2 < window",
-             "The first query is next to the last key before its chunk: 1 away."),
-            ("b < a and ", "", "Keys of later chunks are never looked at."),
-            ("b < a and (a - b - 1)", "(abs(a - b) - 1)",
-             "Nobody looks ahead: the window lies before a position."),
-            ("a == b or ", "", "A chunk's queries look at keys of their own chunk."),
-            ("(a - b - 1) * size + 1 < window", "a - b < window",
-             "The window counts positions, and not chunks."),
+            (_all_earlier, "An earlier chunk may be out of the window."),
+            (_same_place,
+             "That is the distance between like places. Some pairs are nearer."),
+            (_farthest, "That is the farthest pair. One that is near is enough."),
+            (_looks_ahead, "No query uses a later key: the window lies before it."),
+            (_in_chunks, "The window counts positions, and not chunks."),
         ],
         judge=by_cases(_judge_needed, "size {}, window {}", [
             (1, 1), (1, 3), (4, 1), (4, 2), (4, 5), (4, 6), (3, 100),
