@@ -46,7 +46,7 @@ def train_batch(X, y, device_params, devices, lr, work_load_list=None):
 def forward_backward(X_shards, y_shards, device_params, net=model.lenet):
     """Leave the gradient of each shard's summed loss in the `grad` of its replica.
 
-    `net(X, params)`: the scores, default LeNet. All forward passes are asked for, then
+    `net(X, params)`: the scores, default LeNet. All forward passes are enqueued, then
     all backward passes; nothing waits.
     """
     with autograd.record():

@@ -4,17 +4,17 @@ from ..question import Question, Task, by_cases, compared
 
 
 def whole_mean(means, sizes):
-    """The mean over all examples, from those of shards of the given sizes."""
+    """The mean over all examples, from the means of shards of these sizes."""
     return sum(size * mean for mean, size in zip(means, sizes)) / sum(sizes)
 
 
 def shares(n, speeds):
     """Examples for each device, in proportion to its speed, and at least one."""
-    sizes = [max(1, int(n * speed / sum(speeds))) for speed in speeds]
-    while sum(sizes) != n:
-        missing = 1 if sum(sizes) < n else -1
-        at = sizes.index(min(sizes) if missing > 0 else max(sizes))
-        sizes[at] += missing
+    sizes = [max(1, n * speed // sum(speeds)) for speed in speeds]
+    for i in range(n - sum(sizes)):  # what was lost by rounding down
+        sizes[i] += 1
+    while sum(sizes) > n:  # slow devices got one example instead of none
+        sizes[sizes.index(max(sizes))] -= 1
     return sizes
 
 
@@ -27,6 +27,23 @@ def _judge_shares(function, n, speeds):
     if any(abs(b - n * v / sum(speeds)) > 1 for b, v in zip(found, speeds)):
         return f"{found} are not in proportion."
     return ""
+
+
+def sum_of_means(means, sizes):
+    return sum(means) / sum(sizes)
+
+
+def sum_over_examples(means, sizes):
+    return sum(size * mean for mean, size in zip(means, sizes))
+
+
+def divided_by_shards(means, sizes):
+    return sum_over_examples(means, sizes) / len(sizes)
+
+
+def rest_to_the_last(n, speeds):
+    sizes = [n * speed // sum(speeds) for speed in speeds[:-1]]
+    return [*sizes, n - sum(sizes)]
 
 
 QUESTIONS = {
@@ -42,17 +59,12 @@ QUESTIONS = {
         "a function `whole_mean(means, sizes)`",
         whole_mean,
         [
-            ("size * mean for", "mean for",
-             "The sizes do not weigh the means: a mean of sums needs sums."),
-            ("sum(size * mean for mean, size in zip(means, sizes)) / sum(sizes)",
-             "sum(means) / len(means)",
-             "A mean of means is right only where all shards are equal."),
-            (" / sum(sizes)", "",
-             "That is the sum over the examples: divide by how many there are."),
-            (" / sum(sizes)", " / len(sizes)",
-             "That divides by the number of shards, and not of examples."),
-            ("zip(means, sizes)", "zip(means, sizes[::-1])",
-             "Each mean goes with the size of its own shard."),
+            (lambda means, sizes: sum(means) / len(means),
+             "A mean of means is right only if all shards are equal."),
+            (sum_of_means, "Each mean has to be multiplied by the size of its shard."),
+            (sum_over_examples,
+             "That is the sum over the examples: divide by their number."),
+            (divided_by_shards, "Divide by the number of examples, and not of shards."),
         ],
         judge=compared(whole_mean, [
             ([5.0], [2]), ([1.0, 5.0], [3, 1]), ([2.0, 4.0], [2, 2]),
@@ -64,29 +76,17 @@ QUESTIONS = {
         shares,
         [
             (lambda n, speeds: [n // len(speeds)] * len(speeds),
-             "Each device gets as many as the others, whatever its speed."),
+             "Each device gets the same number of examples, whatever its speed."),
             (lambda n, speeds: [int(n * v / sum(speeds)) for v in speeds],
-             "Rounding down loses examples: hand out what is left over."),
+             "Rounding down loses examples: distribute those that are left over."),
             (lambda n, speeds: [round(n * v / sum(speeds)) for v in speeds],
              "Numbers that are rounded one by one need not add up to n."),
             (lambda n, speeds: [max(1, int(n * v / sum(speeds))) for v in speeds],
-             "With at least one example for each, the sum is not n any more: correct "
-             + "it, up or down."),
-            (lambda n, speeds: [
-                 *(n * v // sum(speeds) for v in speeds[:-1]),
-                 n - sum(n * v // sum(speeds) for v in speeds[:-1]),
-             ],
+             "With at least one example for each device, the sum is no longer n: "
+             + "correct it, up or down."),
+            (rest_to_the_last,
              "The last device gets all that is left over. Give one example each to "
-             + "several."),
-            (lambda n, speeds: [
-                 n - sum(n * v // sum(speeds) for v in speeds[1:]),
-                 *(n * v // sum(speeds) for v in speeds[1:]),
-             ],
-             "The first device gets all that is left over, and a slow one may go "
-             + "without any."),
-            (lambda n, speeds: shares(n, [1 / v for v in speeds]),
-             "The slow ones get most: that is in proportion to the time of an "
-             + "example, and not to the speed."),
+             + "several devices."),
         ],
         judge=by_cases(_judge_shares, "{} examples, speeds {}", [
             (5, [1]), (5, [1, 1]), (8, [99, 1]), (11, [1] * 4), (100, [4, 2, 1]),
