@@ -6,6 +6,7 @@ from ..question import Note, Question, Task, by_cases, shown
 
 
 def mean_updater():
+    """An updater that keeps a running mean per key."""
     counts = {}
 
     def update(key, pushed, stored):
@@ -23,18 +24,18 @@ def _judge_mean(function, pushes):
         pushed = numpy.full(2, float(value))
         update(key, pushed, held[key])
         if (pushed != value).any():
-            return "what was pushed is changed."
+            return "it changes the pushed array."
     for key, array in held.items():
         values = [value for to, value in pushes if to == key]
         mean = sum(values) / max(len(values), 1)
         if numpy.any(abs(array - mean) > 1e-6):
-            return f"{key!r} is {array[0]:g}, and not {mean:g}."
+            return f"{key!r} is {array[0]:g} instead of {mean:g}."
     return ""
 
 
 def worth_sending(gradient):
-    """The rows that are not all zero, and their numbers."""
-    rows = gradient.any(axis=1).nonzero()[0]
+    """The indices of the rows that are not all zero, and these rows."""
+    rows = (gradient != 0).any(axis=1).nonzero()[0]
     return rows, gradient[rows]
 
 
@@ -44,19 +45,88 @@ def _judge_rows(function, gradient):
     if (given != kept).any():
         return "it changes what it is given."
     if len(rows) != len(values):
-        return f"{len(rows)} numbers of rows, and {len(values)} rows."
+        return f"{len(rows)} indices, but {len(values)} rows."
     rebuilt, least = numpy.zeros_like(kept), kept[kept.any(axis=1)].nbytes
     try:
         for row, value in zip(rows, values):
             rebuilt[int(row)] = value
     except (IndexError, TypeError, ValueError) as error:
-        return f"{shown(rows.tolist())} are no row numbers of it ({error})."
+        return f"{shown(rows.tolist())} are not indices of its rows ({error})."
     if wrong := (rebuilt != kept).sum():
         return f"rebuilt from rows {shown(rows.tolist())}, {wrong} numbers are wrong."
     if len(values) and values.nbytes > least:
-        return f"{values.nbytes} bytes of values, and {least} are enough."
-    return Note(f"{len(rows)} of {len(kept)} rows matter: {values.nbytes} bytes "
-                f"({least} are enough).")
+        return f"{values.nbytes} bytes of values, but {least} are enough."
+    return Note(f"{len(rows)} of {len(kept)} rows are sent: {values.nbytes} bytes.")
+
+
+def _sum_updater():
+    def update(key, pushed, stored):
+        stored += pushed
+
+    return update
+
+
+def _halving_updater():
+    def update(key, pushed, stored):
+        stored += (pushed - stored) / 2
+
+    return update
+
+
+def _count_from_one():
+    counts = {}
+
+    def update(key, pushed, stored):
+        counts[key] = counts.get(key, 1) + 1
+        stored += (pushed - stored) / counts[key]
+
+    return update
+
+
+def _one_count_for_all():
+    count = 0
+
+    def update(key, pushed, stored):
+        nonlocal count
+        count += 1
+        stored += (pushed - stored) / count
+
+    return update
+
+
+def _new_array():
+    def update(key, pushed, stored):
+        stored = stored + pushed
+
+    return update
+
+
+def _no_return():
+    pass
+
+
+def _all_rows(gradient):
+    return range(len(gradient)), gradient
+
+
+def _columns(gradient):
+    rows = (gradient != 0).any(axis=0).nonzero()[0]
+    return rows, gradient[rows]
+
+
+def _rows_by_sum(gradient):
+    rows = gradient.sum(axis=1).nonzero()[0]
+    return rows, gradient[rows]
+
+
+def _positive_rows(gradient):
+    rows = (gradient > 0).any(axis=1).nonzero()[0]
+    return rows, gradient[rows]
+
+
+def _mask(gradient):
+    rows = (gradient != 0).any(axis=1)
+    return rows, gradient[rows]
 
 
 QUESTIONS = {
@@ -64,25 +134,16 @@ QUESTIONS = {
         "a function that returns an updater",
         mean_updater,
         [
-            ("+= (pushed - stored) / counts[key]", "+= pushed",
-             "That is the sum of all pushes."),
-            ("/ counts[key]", "/ 2",
-             "Each push would weigh as much as all before it: a mean needs a count."),
-            ("counts.get(key, 0) + 1", "1",
-             "That is the last push: nothing is counted."),
-            ("counts.get(key, 0)", "counts.get(key, 1)",
-             "The count is one too many: what the store began with is no push."),
-            ("counts[key] = counts.get(key, 0)",
-             'counts[key] = counts["all"] = counts.get("all", 0)',
-             "The count is of the pushes to all keys: each key needs its own."),
-            ("stored += (", "stored = stored + (",
-             "`stored = …` is another array. The store's own must change, in place."),
-            ("():\n    counts = {}", "(counts={}):",
-             "A second updater goes on with the counts of the first."),
-            ("stored += (pushed - stored)",
-             "pushed -= stored\n        stored += pushed",
-             "The pushed array may still be somebody's gradient: leave it as it is."),
-            ("    return update", "", "A function without `return` returns None."),
+            (_sum_updater, "That is the sum of all pushes."),
+            (_halving_updater,
+             "Each push weighs as much as all before it: a mean needs a count."),
+            (_count_from_one,
+             "The count is one too many: the initial value is not a push."),
+            (_one_count_for_all,
+             "The count includes pushes to other keys: each key needs its own count."),
+            (_new_array,
+             "`stored = …` makes a new array. Change the store's own array in place."),
+            (_no_return, "A function without `return` returns None."),
         ],
         judge=by_cases(_judge_mean, "Pushes of {}", [
             ([("a", 2)],), ([("a", 2), ("a", 4)],), ([("a", 2), ("a", 4), ("a", 9)],),
@@ -94,32 +155,21 @@ QUESTIONS = {
         "a list of two numbers of bytes: dense, row-sparse",
         [4_000_000, 64 * 408],
         [
-            ([4_000_000, 64 * 400], "It also stores which rows it has."),
-            ([4_000_000, 64 * 404], "The number of a row has 8 bytes."),
-            ([1_000_000, 6_400], "These are numbers; each has 4 bytes."),
+            ([4_000_000, 64 * 400], "It also stores the index of each row."),
+            ([4_000_000, 64 * 404], "The index of a row has 8 bytes."),
+            ([1_000_000, 6_400], "These are numbers; each takes 4 bytes."),
         ],
     ),
     3: Task(
-        "a function that returns row numbers and rows",
+        "a function that returns indices and rows",
         worth_sending,
         [
-            (lambda gradient: (range(len(gradient)), gradient),
-             "These are all rows, also those of zeros."),
-            ("axis=1", "axis=0", "Axis 0 goes down the columns: rows are asked for."),
-            (".any(axis=1)", ".all(axis=1)",
-             "A row is worth sending if any of its numbers is not zero."),
-            (".any(axis=1)", ".sum(axis=1)",
-             "Numbers of a row may cancel each other out, and still be worth sending."),
-            ("gradient.any(axis=1)", "(gradient > 0).any(axis=1)",
-             "Numbers below zero are worth sending, too."),
-            ("gradient.any(axis=1)", "(abs(gradient) > 1e-6).any(axis=1)",
-             "Small is not zero: a small gradient is lost."),
-            (".nonzero()[0]", "",
-             "A mask has a truth for each row of the gradient: numbers are asked for."),
-            ("gradient[rows]", "gradient[gradient != 0]",
-             "Whole rows are asked for, and not the single numbers in them."),
-            ("gradient[rows]", "gradient[: len(rows)]",
-             "These are the first rows, and not those with these numbers."),
+            (_all_rows, "These are all rows, including the rows of zeros."),
+            (_columns, "Axis 0 goes down the columns. Use axis 1."),
+            (_rows_by_sum,
+             "Numbers of a row may cancel out in a sum, and are still worth sending."),
+            (_positive_rows, "Rows with only negative numbers are worth sending, too."),
+            (_mask, "This is a mask. Return the indices of the rows."),
         ],
         judge=by_cases(_judge_rows, "Gradient {}", [
             ([[0, 7]],), ([[0, 0], [0, 0]],), ([[0, 7], [0, 0], [3, 0]],),
