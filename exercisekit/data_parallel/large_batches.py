@@ -6,10 +6,10 @@ from ..counts import counted
 from ..question import Question, Task, compared
 
 
-def ratio_of_chunks(ws, us, total):
-    """‖w‖ / ‖u‖ on each device, of a layer in chunks: two numbers are summed."""
-    squares = zip(total([float(w @ w) for w in ws]), total([float(u @ u) for u in us]))
-    return [(w / u) ** 0.5 for w, u in squares]
+def ratios(ws, us, total):
+    w_squared = total([float(w @ w) for w in ws])
+    u_squared = total([float(u @ u) for u in us])
+    return [(w / u) ** 0.5 for w, u in zip(w_squared, u_squared)]
 
 
 def _run_ratios(function, counts, k, size):
@@ -21,6 +21,15 @@ def _run_ratios(function, counts, k, size):
         lambda values: numpy.size(values[0]),
     )
     return {f"device {i}": x for i, x in enumerate(function(ws, us, total))}
+
+
+def _of_own_chunks(ws, us, total):
+    norm = numpy.linalg.norm
+    return [norm(w) / norm(u) for w, u in zip(ws, us)]
+
+
+def _mean_of_ratios(ws, us, total):
+    return [s / len(ws) for s in total(_of_own_chunks(ws, us, total))]
 
 
 def _gathered(ws, us, total):
@@ -35,14 +44,38 @@ def _gathered(ws, us, total):
     return [w / u for w, u in zip(all_of(ws), all_of(us))]
 
 
-def _mean_of_ratios(ws, us, total):
-    norm = numpy.linalg.norm
-    return [s / len(ws) for s in total([norm(w) / norm(u) for w, u in zip(ws, us)])]
+def _without_the_root(ws, us, total):
+    return [ratio**2 for ratio in ratios(ws, us, total)]
+
+
+def _sums_of_lengths(ws, us, total):
+    w_sum, u_sum = (total([float(x @ x) ** 0.5 for x in xs]) for xs in (ws, us))
+    return [w / u for w, u in zip(w_sum, u_sum)]
+
+
+def _upside_down(ws, us, total):
+    return ratios(us, ws, total)
 
 
 def fastest(critical, overhead, speed):
-    """Where (1 + critical/B)·(overhead + B/speed) is least."""
+    # Where (1 + critical / B) * (overhead + B / speed) is smallest.
     return (critical * overhead * speed) ** 0.5
+
+
+def _critical(critical, overhead, speed):
+    return critical
+
+
+def _as_long_as_the_overhead(critical, overhead, speed):
+    return overhead * speed
+
+
+def _square(critical, overhead, speed):
+    return critical * overhead * speed
+
+
+def _seconds_per_example(critical, overhead, speed):
+    return (critical * overhead / speed) ** 0.5
 
 
 QUESTIONS = {
@@ -57,50 +90,39 @@ QUESTIONS = {
         tolerance=1e-6,
     ),
     2: Task(
-        "your function ratios",
-        ratio_of_chunks,
+        "a function `ratios(ws, us, total)`",
+        ratios,
         [
-            (lambda ws, us, total: [
-                 numpy.linalg.norm(w) / numpy.linalg.norm(u) for w, u in zip(ws, us)
-             ],
-             "Each device takes the lengths of its own chunks, and not the layer's."),
+            (_of_own_chunks,
+             "Each device uses the lengths of its own chunks, and not the layer's."),
             (_mean_of_ratios,
-             "A mean of the chunks' ratios is not the ratio of the layer's lengths."),
+             "The mean of the chunks' ratios is not the ratio of the layer's lengths."),
             (_gathered,
-             "It is right, but whole chunks are sent. What of a chunk does a length "
-             + "need?"),
-            ("[(w / u) ** 0.5 for", "[w / u for",
+             "The ratio is right, but whole chunks are sent. Which number of a chunk "
+             + "does a length need?"),
+            (_without_the_root,
              "These are squares of lengths: the root is missing."),
-            ("float(w @ w) for w in ws", "float(w @ w) ** 0.5 for w in ws",
-             "Lengths do not add up: their squares do."),
-            ("total([float(u @ u) for u in us])", "[float(u @ u) for u in us]",
-             "The updates' length is each device's own: sum that, too."),
-            ("(w / u)", "(u / w)", "That is upside down: ‖w‖ over ‖u‖."),
-            ("float(w @ w) for", "float(w.sum() ** 2) for",
-             "The square of a sum is not the sum of the squares."),
+            (_sums_of_lengths, "Lengths do not add up: their squares do."),
+            (_upside_down, "That is upside down: it should be ‖w‖ over ‖u‖."),
         ],
-        judge=counted(ratio_of_chunks, _run_ratios, "{} devices, chunks of {}",
+        judge=counted(ratios, _run_ratios, "{} devices, chunks of {}",
                       [(2, 3), (5, 7)], tolerance=1e-9,
                       about=["each device sends {} number{s}"]),
     ),
     3: Task(
-        "your function fastest",
+        "a function `fastest(critical, overhead, speed)`",
         fastest,
         [
-            (lambda critical, overhead, speed: critical,
-             "That saves examples. What a step costs without examples counts, too."),
-            (lambda critical, overhead, speed: overhead * speed,
-             "There the overhead takes as long as the examples. How many steps are "
-             + "needed counts, too."),
-            (" ** 0.5", "", "The root is missing: that is the square of the batch."),
-            ("critical * overhead * speed", "critical * overhead / speed",
-             "Is `speed` in seconds or in examples a second? A faster device wants a "
-             + "larger batch."),
-            ("critical * overhead * speed", "critical * speed / overhead",
-             "The larger the overhead, the larger is the best batch."),
-            ("(critical * overhead * speed) ** 0.5", "critical + overhead * speed",
-             "The product of the steps and seconds has both terms, and the least is "
-             + "where they balance."),
+            (_critical,
+             "This ignores the overhead of a step. The larger it is, the larger is "
+             + "the best batch."),
+            (_as_long_as_the_overhead,
+             "There the overhead takes as long as the examples. The number of steps "
+             + "depends on the batch, too."),
+            (_square, "The root is missing: that is the square of the batch."),
+            (_seconds_per_example,
+             "`speed` is in examples per second, so a faster device wants a larger "
+             + "batch."),
         ],
         judge=compared(fastest, [
             (1, 1, 4), (64, 0.01, 6400), (1000, 0.1, 1000), (50, 2, 3),

@@ -11,11 +11,7 @@ from ..question import Question, Task, by_cases, compared, raises, shown
 
 
 def mean_loss(losses):
-    """The mean of arrays of one number, for which Python waits once."""
-    total = losses[0]
-    for loss in losses[1:]:
-        total = total + loss
-    return float(total) / len(losses)
+    return float(sum(losses)) / len(losses)
 
 
 def _run_mean_loss(function, counts, n):
@@ -29,13 +25,48 @@ def _run_mean_loss(function, counts, n):
     return {"the type": kind, "the mean": found}
 
 
+def _waits_for_each(losses):
+    return sum(float(loss) for loss in losses) / len(losses)
+
+
+def _an_array(losses):
+    return sum(losses) / len(losses)
+
+
+def _waits_twice(losses):
+    total = sum(losses)
+    total.wait_to_read()
+    return float(total) / len(losses)
+
+
+def _into_the_first(losses):
+    total = losses[0]
+    for loss in losses[1:]:
+        total += loss
+    return float(total) / len(losses)
+
+
+def _sum(losses):
+    return float(sum(losses))
+
+
 def both_end(n, other):
-    """Shares of two equal devices, the second of which also has another job."""
     return [(n + other) // 2, (n - other) // 2]
 
 
+def _evenly(n, other):
+    return [n // 2, n // 2]
+
+
+def _more_for_the_busy_one(n, other):
+    return [(n - other) // 2, (n + other) // 2]
+
+
+def _the_whole_job(n, other):
+    return [n // 2 + other, n // 2 - other]
+
+
 def ahead(load, depth=2):
-    """A function that gives what `load` returns, in order, loaded in a thread."""
     ready = queue.Queue(depth)
 
     def work():
@@ -55,7 +86,32 @@ def ahead(load, depth=2):
     return take
 
 
-def _ahead_without_errors(load, depth=2):
+def _returns_the_error(load, depth=2):
+    take = ahead(load, depth)
+
+    def take_anything():
+        try:
+            return take()
+        except ZeroDivisionError as error:
+            return error
+
+    return take_anything
+
+
+def _without_a_limit(load, depth=2):
+    return ahead(load, depth=0)
+
+
+def _loads_first(load, depth=2):
+    ready = [load() for _ in range(depth)]
+    return lambda: ready.pop(0) if ready else load()
+
+
+def _not_ahead(load, depth=2):
+    return load
+
+
+def _without_errors(load, depth=2):
     results = queue.Queue(depth)
 
     def work():
@@ -67,9 +123,8 @@ def _ahead_without_errors(load, depth=2):
     return results.get
 
 
-def _loads_first(load, depth=2):
-    ready = [load() for _ in range(depth)]
-    return lambda: ready.pop(0) if ready else load()
+#: Seconds that only wrong code is waited for, and in which right code does no more.
+PATIENCE, QUIET = 5, 0.2
 
 
 def _soon(true, seconds):
@@ -80,45 +135,58 @@ def _soon(true, seconds):
     return true()
 
 
-def _try_ahead(function, depth):
-    """What is wrong with eight results of a `load`, of which the last is an error."""
-    called, got = [], []
+def _try_ahead(function, depth, failed):
+    """What is wrong with eight results of a `load` that then raises an error.
+
+    What is judged are the thread that loads and the numbers of calls. At most `depth`
+    results wait in a queue, one is in hand, and one is loaded while one is taken.
+    `failed`: a list to which the thread is added in which `load` raises.
+    """
+    threads, got = [], []
 
     def load():
-        called.append(len(called))
-        return called[-1] if len(called) < 8 else 1 // 0
+        threads.append(threading.current_thread())
+        if len(threads) > 8:
+            failed.append(threads[-1])
+            raise ZeroDivisionError("division by zero")
+        return len(threads)
 
     try:
         take = function(load, depth)
         got.append(take())
-        if not _soon(lambda: len(called) > depth, 0.3):
-            return f"after one result, load was called {len(called)} times: not ahead."
-        if _soon(lambda: len(called) > depth + 2, 0.05):
-            return f"load was called {len(called)} times when one result was taken."
-        for _ in range(7):
+        own = threads.count(threading.current_thread())
+        if own:
+            return f"the loop itself called load, {own} times for the first result."
+        if not _soon(lambda: len(threads) > depth, PATIENCE):
+            return f"after one result, load was called {len(threads)} times: not ahead."
+        if _soon(lambda: len(threads) > depth + 3, QUIET):
+            return f"load was called {len(threads)} times when one result was taken."
+        for _ in range(8):
             got.append(take())
     except ZeroDivisionError:
-        right = got == [*range(7)]
+        right = got == [*range(1, 9)]
         return "" if right else f"the results are {got}, and then an error."
     except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
         return f"it {raises(error)}"
-    return f"the results are {shown(got[:7])}, and nothing is raised."
+    return f"the results are {shown(got[:8])}, and nothing is raised."
 
 
-def _try_for_a_second(function, depth):
-    said = queue.Queue()
+def _try_with_patience(function, depth):
+    said, failed = queue.Queue(), []
     threading.Thread(
-        target=lambda: said.put(_try_ahead(function, depth)), daemon=True
+        target=lambda: said.put(_try_ahead(function, depth, failed)), daemon=True
     ).start()
+    # Where the thread that failed has ended, nobody will pass on its error any more.
+    _soon(lambda: said.qsize() or failed and not failed[0].is_alive(), 2 * PATIENCE)
     try:
-        return said.get(timeout=1)
+        return said.get(timeout=PATIENCE * QUIET)
     except queue.Empty:
-        return "where load raises an error, it waits for ever."
+        return "if load raises an error, it waits for ever."
 
 
 def _judge_ahead(function):
     """The first that is wrong is enough: each that waits for ever takes a second."""
-    return next(by_cases(_try_for_a_second, "depth {}", [(2,), (1,)])(function))
+    return next(by_cases(_try_with_patience, "depth {}", [(2,), (1,)])(function))
 
 
 QUESTIONS = {
@@ -134,17 +202,14 @@ QUESTIONS = {
         "a function `mean_loss(losses)`",
         mean_loss,
         [
-            (lambda losses: sum(float(loss) for loss in losses) / len(losses),
-             "`float` waits for each loss, as `asnumpy` does: add the arrays, and ask "
-             + "for one number."),
-            ("float(total) / len(losses)", "total / len(losses)",
-             "That is an array still. A Python number has to be waited for, once."),
-            ("float(total)", "float(total.copy().wait_to_read() or total)",
+            (_waits_for_each,
+             "`float` waits for each loss, as `asnumpy` does. Add the arrays, and "
+             + "convert once."),
+            (_an_array, "That is still an array. Convert it to a Python number, once."),
+            (_waits_twice,
              "`float` waits by itself: another wait before it adds nothing."),
-            ("total + loss", "total.__iadd__(loss)",
-             "Adding in place (+=) writes into the first of the losses."),
-            (" / len(losses)", "", "That is the sum."),
-            ("losses[1:]", "losses[1:-1]", "The last loss is left out."),
+            (_into_the_first, "`+=` writes into the first of the losses."),
+            (_sum, "That is the sum."),
         ],
         judge=counted(mean_loss, _run_mean_loss, "{} losses", [(1,), (2,), (7,)],
                       about=[WAITS], tolerance=1e-6),
@@ -153,18 +218,12 @@ QUESTIONS = {
         "a function `both_end(n, other)`",
         both_end,
         [
-            (lambda n, other: [n // 2, n // 2],
-             "Device 1 has the other job as well, and ends later by that."),
-            (lambda n, other: [(n - other) // 2, (n + other) // 2],
-             "The busy device gets more. Which one is it?"),
-            (lambda n, other: [n - other, other],
-             "That is right for one pair of numbers: when do both end?"),
-            ("(n - other) // 2]", "n // 2]",
-             "These are more than n examples: what one gets more the other gets less."),
-            ("[(n + other) // 2, (n - other) // 2]", "[n // 2 + other, n // 2 - other]",
-             "The whole job is moved over. Half of it makes them equal."),
-            ("[(n + other) // 2,", "[n // 2,",
-             "The examples that the busy device is spared go to the other one."),
+            (_evenly,
+             "Device 1 also has the other job, and ends later by that job."),
+            (_more_for_the_busy_one,
+             "The busy device gets more examples. It has to get fewer."),
+            (_the_whole_job,
+             "The whole job is made up for. Half of it makes both devices equal."),
         ],
         judge=compared(both_end, [(2, 0), (3, 1), (64, 0), (256, 128), (100, 98)]),
     ),
@@ -172,20 +231,19 @@ QUESTIONS = {
         "a function `ahead(load, depth)`",
         ahead,
         [
-            ("raise error", "return error",
-             "The error comes as if it were a result: raise it where it is taken."),
-            ("raise error", "raise RuntimeError(str(error))",
-             "What is raised is another error: let the loop see the one of load."),
-            ("queue.Queue(depth)", "queue.Queue()",
-             "Without a limit it loads all that there is, and memory fills up."),
+            (_returns_the_error,
+             "The error is returned as if it were a result: raise it."),
+            (_without_a_limit,
+             "Without a limit the thread loads all that there is, and memory fills "
+             + "up."),
             (_loads_first,
              "The first results are loaded ahead, and nothing after them: a thread "
              + "has to go on."),
-            (lambda load, depth=2: load,
-             "Each result is loaded when it is asked for, while the devices wait."),
-            (_ahead_without_errors,
-             "The thread ended with the error, and nobody was told: put it into the "
-             + "queue."),
+            (_not_ahead,
+             "Each result is loaded when it is needed, while the devices wait."),
+            (_without_errors,
+             "The thread ends with the error, and the loop never learns of it: put "
+             + "the error into the queue."),
         ],
         judge=_judge_ahead,
     ),

@@ -20,24 +20,82 @@ def _judge_fill(function, sizes, limit):
     return ""
 
 
+def _each_alone(sizes, limit):
+    return [[i] for i in reversed(range(len(sizes)))]
+
+
+def _all_in_one(sizes, limit):
+    return [list(range(len(sizes)))]
+
+
+def _from_the_first(sizes, limit):
+    last = len(sizes) - 1
+    return [[last - i for i in reversed(bucket)]
+            for bucket in overlap.fill_buckets(sizes[::-1], limit)]
+
+
+def _falling(sizes, limit):
+    return [bucket[::-1] for bucket in overlap.fill_buckets(sizes, limit)]
+
+
+def _not_to_the_limit(sizes, limit):
+    return overlap.fill_buckets(sizes, limit - 1)
+
+
 def exposed(ready, takes):
-    """How long messages, one after another, go on after the last is ready."""
     free = 0
-    for start, seconds in zip(ready, takes):
-        free = max(free, start) + seconds
+    for start, time in zip(ready, takes):
+        free = max(free, start) + time
     return free - ready[-1]
 
 
-def best_bucket(layers, backward, message, latency):
-    """How many layers to put into a bucket, so that the step ends soonest."""
+def _whole_exchange(ready, takes):
+    return sum(takes)
 
-    def end(n):
-        stops = [min(stop, layers) for stop in range(n, layers + n, n)]
-        counts = [stop - start for start, stop in zip([0, *stops], stops)]
-        takes = [latency + count * message for count in counts]
-        return exposed([stop * backward for stop in stops], takes)
 
-    return min(reversed(range(1, layers + 1)), key=end)
+def _before_it_is_ready(ready, takes):
+    return sum(takes) - ready[-1]
+
+
+def _a_link_for_each(ready, takes):
+    return max(start + time for start, time in zip(ready, takes)) - ready[-1]
+
+
+def _end_of_the_exchange(ready, takes):
+    return exposed(ready, takes) + ready[-1]
+
+
+def exposed_with(n, layers, backward, message, latency):
+    stops = [*range(n, layers, n), layers]  # after so many layers a bucket is ready
+    counts = [stop - start for start, stop in zip([0, *stops], stops)]
+    return exposed([stop * backward for stop in stops],
+                   [latency + count * message for count in counts])
+
+
+def best(layers, backward, message, latency):
+    return min(range(layers, 0, -1),
+               key=lambda n: exposed_with(n, layers, backward, message, latency))
+
+
+def _one_bucket(layers, backward, message, latency):
+    return layers
+
+
+def _a_bucket_per_layer(layers, backward, message, latency):
+    return 1
+
+
+def _smallest(layers, backward, message, latency):
+    return min(range(1, layers + 1),
+               key=lambda n: exposed_with(n, layers, backward, message, latency))
+
+
+def _without_latency(layers, backward, message, latency):
+    return best(layers, backward, message, 0)
+
+
+def _latency_per_layer(layers, backward, message, latency):
+    return best(layers, backward, message + latency, 0)
 
 
 QUESTIONS = {
@@ -46,7 +104,7 @@ QUESTIONS = {
         0.875,
         [
             (15 / 16, "A bucket has two layers, and waits for both."),
-            (1, "The last bucket is full only when backward has ended."),
+            (1, "The last bucket is complete only when backward has ended."),
             (0.125, "That is the share of the last bucket."),
         ],
     ),
@@ -54,22 +112,17 @@ QUESTIONS = {
         "a function `fill(sizes, limit)`",
         overlap.fill_buckets,
         [
-            (lambda sizes, limit: [[i] for i in reversed(range(len(sizes)))],
-             "Each parameter has a bucket of its own: the small ones can share."),
-            (lambda sizes, limit: [list(range(len(sizes)))],
+            (_each_alone,
+             "Each parameter has a bucket of its own: small ones can share a bucket."),
+            (_all_in_one,
              "All are in one bucket, whatever the limit: nothing is sent before "
              + "backward ends."),
-            ("reversed(range(len(sizes)))", "range(len(sizes))",
-             "Backward makes the last layer's gradient first: so go from the last "
+            (_from_the_first,
+             "Backward computes the last layer's gradient first, so go from the last "
              + "parameter to the first."),
-            ("insert(0, i)", "append(i)",
-             "Within a bucket the numbers rise: a new one goes in front."),
-            ("sizes[i] > room", "sizes[i] >= room",
-             "What fills the bucket to its limit still fits."),
-            ("room -= sizes[i]", "pass",
-             "What is in the bucket already takes room, too."),
-            ("room = limit", "room = limit - sizes[i]",
-             "The first parameter of each bucket is deducted twice."),
+            (_falling, "Within a bucket the numbers rise: insert a new one in front."),
+            (_not_to_the_limit,
+             "A parameter that fills the bucket to its limit still fits."),
         ],
         judge=by_cases(_judge_fill, "Sizes {}, limit {}", [
             ([3], 5), ([1, 1, 1], 3), ([1, 9, 1], 5), ([2, 1, 2], 6),
@@ -80,19 +133,13 @@ QUESTIONS = {
         "a function `exposed(ready, takes)`",
         exposed,
         [
-            (lambda ready, takes: sum(takes),
+            (_whole_exchange,
              "That is the whole exchange. Part of it is hidden behind backward."),
-            ("max(free, start)", "free",
-             "A message cannot start before its bucket is ready."),
-            ("max(free, start)", "start",
-             "There is one link: a message waits for the one before it. Only then is "
-             + "the last bucket's time all."),
-            (" - ready[-1]", "",
-             "That is when the exchange ends. How long is it since backward ended?"),
-            ("ready[-1]", "ready[0]",
-             "That counts from the first bucket on. Backward ends with the last."),
-            ("max(free, start) + seconds", "max(free, start + seconds)",
-             "A message that waits for the link still takes its time after that."),
+            (_before_it_is_ready, "A message cannot start before its bucket is ready."),
+            (_a_link_for_each,
+             "There is one link: a message waits for the one before it."),
+            (_end_of_the_exchange,
+             "That is when the exchange ends. How long is that after backward?"),
         ],
         judge=compared(exposed, [
             ([2], [3]), ([1, 2, 3], [0.5, 0.5, 0.5]), ([1, 2, 3], [2, 2, 2]),
@@ -101,26 +148,18 @@ QUESTIONS = {
     ),
     4: Task(
         "a function `best(layers, backward, message, latency)`",
-        best_bucket,
+        best,
         [
-            (lambda layers, backward, message, latency: layers,
-             "One bucket hides nothing. That is best only where latency is all."),
-            (lambda layers, backward, message, latency: 1,
-             "Each bucket pays the latency: with many of them the link is the slow "
-             + "one."),
-            ("reversed(range(1, layers + 1))", "range(1, layers + 1)",
-             "Of several that are best, the largest is asked for."),
-            ("range(1, layers + 1)", "range(1, layers)",
-             "All layers in one bucket is a way, too."),
-            ("latency + count * message", "latency + n * message",
-             "The last bucket may have fewer layers, and then takes less."),
-            ("latency + count * message", "count * message",
-             "Each bucket takes the latency, however small it is."),
-            ("latency + count * message", "count * (latency + message)",
-             "The latency is paid once for a bucket, and not for each layer."),
-            ("min(reversed", "max(reversed", "That is where the step ends last."),
+            (_one_bucket,
+             "One bucket hides nothing. It is best only if the latency is large."),
+            (_a_bucket_per_layer,
+             "Each bucket pays the latency, so with many buckets the link is slower "
+             + "than backward."),
+            (_smallest, "Of several that are best, the largest is asked for."),
+            (_without_latency, "Each bucket pays the latency, however small it is."),
+            (_latency_per_layer, "The latency is paid per bucket, and not per layer."),
         ],
-        judge=compared(best_bucket, [
+        judge=compared(best, [
             (1, 10, 4, 3), (3, 10, 4, 0), (3, 10, 4, 12), (12, 10, 4, 12),
             (10, 10, 12, 30), (5, 1, 4, 4), (7, 3, 5, 6), (12, 10, 4, 1000),
         ]),
