@@ -7,12 +7,12 @@ from ..question import Question, Task, compared
 
 
 def slowest(sizes, speeds):
-    """Seconds of a step: a device needs its share divided by its speed."""
+    """Seconds of a step, which ends when the last device has finished."""
     return max(size / speed for size, speed in zip(sizes, speeds))
 
 
 class Store:
-    """A store of weights that devices push gradients to."""
+    """Weights to which devices push gradients, and from which they pull."""
 
     def __init__(self, weights, lr, batch):
         self.weights, self.lr, self.batch = weights.copy(), lr, batch
@@ -36,12 +36,42 @@ def _run_store(make, counts, lr, batch):
     return {"the first pull": after_one, "the second": store.pull()}
 
 
+class SumInsteadOfMean(Store):
+    def push(self, gradients):
+        self.weights -= self.lr * sum(gradients)
+
+
+class DividesByTheDevices(Store):
+    def push(self, gradients):
+        self.weights -= self.lr * sum(gradients) / self.batch / len(gradients)
+
+
+class FirstDeviceOnly(Store):
+    def push(self, gradients):
+        self.weights -= self.lr * gradients[0] / self.batch
+
+
+class WithTheGradient(Store):
+    def push(self, gradients):
+        self.weights += self.lr * sum(gradients) / self.batch
+
+
+class NoCopyAtTheStart(Store):
+    def __init__(self, weights, lr, batch):
+        self.weights, self.lr, self.batch = weights, lr, batch
+
+
+class NoCopyAtAPull(Store):
+    def pull(self):
+        return self.weights
+
+
 QUESTIONS = {
     1: Question(
         "how many times too small a step is, about",
         2,
         [
-            (1, "That would be so if somebody added up the gradients."),
+            (1, "That would be so if the gradients were summed."),
             (0.5, "It is half as large as it should be: how many times too small?"),
             (4, "The gradient is divided by the whole minibatch once, not twice."),
         ],
@@ -51,17 +81,13 @@ QUESTIONS = {
         slowest,
         [
             (lambda sizes, speeds: sum(sizes) / sum(speeds),
-             "That is so where all end together. The step ends with the last."),
+             "That is so if all end together. The step ends with the last device."),
             (lambda sizes, speeds: max(sizes) / min(speeds),
              "The largest share need not be on the slowest device."),
-            ("max(", "min(", "That is the first to end. The others still work."),
-            ("max(", "sum(", "The devices work at the same time, and not in turns."),
-            ("size / speed", "size * speed",
+            (lambda sizes, speeds: max(n * speed for n, speed in zip(sizes, speeds)),
              "A fast device needs less time: divide by the speed."),
-            ("max(size / speed for size, speed in zip(sizes, speeds))",
-             "sizes[-1] / speeds[-1]", "Any device may be the last to end."),
-            ("zip(sizes, speeds)", "zip(sorted(sizes), sorted(speeds))",
-             "Each device has its own share, in the order given."),
+            (lambda sizes, speeds: sum(n / speed for n, speed in zip(sizes, speeds)),
+             "The devices work at the same time, and not one after the other."),
         ],
         judge=compared(slowest, [
             ([4], [2]), ([5, 0], [1, 1]), ([57, 29, 14], [4, 2, 1]),
@@ -72,24 +98,18 @@ QUESTIONS = {
         "a class `Store(weights, lr, batch)`",
         Store,
         [
-            ("/ self.batch", "",
-             "The sums are divided by the number of examples: the mean is asked for."),
-            ("sum(gradients) / self.batch",
-             "sum(gradients) / self.batch / len(gradients)",
-             "The batch is that of all devices: do not divide by their number, too."),
-            ("sum(gradients)", "gradients[0]",
-             "Only the first device's gradient is used: sum them."),
-            ("self.weights -=", "self.weights +=",
-             "A step goes against the gradient."),
-            ("self.lr * sum", "sum", "The rate is missing."),
-            ("weights.copy(), lr", "weights, lr",
-             "The store has to have its own copy: it changes the weights it is given."),
-            ("return self.weights.copy()", "return self.weights",
-             "A pull hands out the store's own array: who writes into it changes the "
-             + "store."),
-            ("self.weights -= self.lr * sum(gradients) / self.batch",
-             "self.pushed = gradients",
-             "Nothing happens at a push. The update is the store's."),
+            (SumInsteadOfMean,
+             "The step needs the mean gradient: divide by the number of examples."),
+            (DividesByTheDevices,
+             "`batch` counts the examples of all devices: do not divide by the number "
+             + "of devices, too."),
+            (FirstDeviceOnly, "Only the first device's gradient is used: sum them."),
+            (WithTheGradient, "A step goes against the gradient."),
+            (NoCopyAtTheStart,
+             "The store needs its own copy: it changes the weights that it is given."),
+            (NoCopyAtAPull,
+             "A pull returns the store's own array: a device that writes into it "
+             + "changes the store."),
         ],
         judge=counted(Store, _run_store, "lr {}, batch {}", [(0.5, 4), (0.1, 7)],
                       tolerance=1e-9),
