@@ -69,7 +69,7 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
         cause = "settings"
     elif idle > 0.3 * recorded:
         pauses = sorted(_gaps(own, recorded))[-steps:]  # the longest of each step
-        # Python asks for 20 operators in this time, or for all if there are fewer.
+        # Python enqueues 20 operators in this time, or all if there are fewer.
         brief = asking * 1e3 * min(1, 20 * steps / max(len(own.events), 1))
         long = sum(pauses) > idle / 2 and min(pauses) > brief
         cause = "waiting for data" if long else "Python overhead"
@@ -78,7 +78,7 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
     elif overlap < 0.5:
         if sum(wait[1] for wait in inside) > 0.1 * steps * seconds:
             cause = "blocking call"
-        else:  # one has done its work before Python has asked the other
+        else:  # one device has finished before Python enqueues on the other
             cause = "Python overhead" if asking > seconds / 2 else "shared resource"
     else:
         cause = "slowest device" if min(lanes) < max(lanes) / 1.3 else "healthy"
@@ -109,15 +109,15 @@ ADVICE = {
     "settings": "Set this before Python starts, then ask again: {}",
     "waiting for data": "Once in every step, no device has work for long. Is it the "
     "data loader, or other code of yours? Prepare the next minibatch in a thread.",
-    "Python overhead": "The devices wait for Python to ask. Take larger minibatches, "
-    "hybridise the network, use fewer and larger operators.",
-    "blocking call": "Python waits for one device before it asks the other, longest in "
-    "`{}`. Keep the array, and read it after the step.",
-    "shared resource": "Python asks in time, yet the devices take turns. Does one need "
-    "a result of the other? Do both draw random numbers, as dropout does? Then set "
-    "MXNET_CPU_PARALLEL_RAND_COPY=16 before Python starts.",
+    "Python overhead": "The devices wait for Python to enqueue operators. Use "
+    "larger minibatches, hybridise the network, or use fewer and larger operators.",
+    "blocking call": "Python waits for one device before it enqueues operators on the "
+    "other, longest in `{}`. Keep the array, and read it after the step.",
+    "shared resource": "Python enqueues in time, yet the devices take turns. Does one "
+    "need a result of the other? Do both draw random numbers, as dropout does? Then "
+    "set MXNET_CPU_PARALLEL_RAND_COPY=16 before Python starts.",
     "slowest device": "The others wait for it. Give it fewer examples, by "
-    "`work_load_list`, or take away what else it does.",
+    "`work_load_list`, or remove its other work.",
     "healthy": "The devices work side by side. What is left is the work that is not "
     "divided, and what devices share: memory, caches, cores.",
 }
@@ -142,7 +142,7 @@ class Verdict:
         rows["side by side"] = f"{self.overlap:.0%} of what is possible"
         rows["no device works"] = f"{self.idle:.0%}"
         rows["longest wait of Python"] = f"{self.longest_wait * 1e3:.1f} ms"
-        rows["Python works"] = f"{self.asking * 1e3:.1f} ms"
+        rows["Python computes"] = f"{self.asking * 1e3:.1f} ms"
         lines = [f"  {name:24}{value}" for name, value in rows.items()]
         advice = textwrap.wrap(self.advice, 78, break_on_hyphens=False)
         return "\n".join([f"cause: {self.cause}", *lines, *advice])

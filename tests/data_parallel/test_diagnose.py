@@ -207,7 +207,7 @@ def test_the_report_says_cause_measurements_and_what_to_do():
     assert report[0] == "cause: slowest device"
     assert "  time per step           100.0 ms" in report
     assert "  cpu/1 works             60%" in report
-    at = report.index("  Python works            0.0 ms") + 1
+    at = report.index("  Python computes         0.0 ms") + 1
     assert " ".join(report[at:]) == ADVICE["slowest device"]
     assert max(map(len, report)) <= 80
 
