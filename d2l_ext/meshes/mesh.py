@@ -1,4 +1,4 @@
-"""Devices with named axes: who works with whom, and for what.
+"""Devices with named axes: which of them exchange messages, and for what.
 
 Eight devices as `Mesh(devices, pipeline=2, data=2, tensor=2)`, the last axis innermost:
 
@@ -7,8 +7,8 @@ Eight devices as `Mesh(devices, pipeline=2, data=2, tensor=2)`, the last axis in
     data 0        0          1            data 0        4          5
     data 1        2          3            data 1        6          7
 
-A *group* along an axis are devices that differ in that coordinate alone. Whoever is on
-a mesh talks within groups, and so each message belongs to an axis.
+A *group* along an axis consists of the devices that differ only in that coordinate.
+Devices exchange messages only within groups, so each message belongs to an axis.
 """
 
 from math import prod
@@ -60,7 +60,7 @@ class Mesh:
     def axis(self, one, other):
         """The axis along which two devices are in a group.
 
-        Raises `ValueError` for devices that have no business with each other.
+        Raises `ValueError` for devices that no group has both of.
         """
         places = self.where(one), self.where(other)
         apart = [a for a in self.sizes if places[0][a] != places[1][a]]

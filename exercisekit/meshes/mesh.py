@@ -7,26 +7,67 @@ import numpy
 from ..question import Question, Task, by_cases
 
 
-def groups(lengths, axis):
-    """Partners are as far apart as the lengths behind the axis say."""
-    apart, size = int(numpy.prod(lengths[axis + 1 :])), lengths[axis]
-    firsts = [d for d in range(int(numpy.prod(lengths))) if d // apart % size == 0]
-    return [[d + i * apart for i in range(size)] for d in firsts]
+def line_groups(lengths, axis):
+    """Partners are as far apart as the lengths inside the axis say."""
+    apart = int(numpy.prod(lengths[axis + 1 :]))
+    count = int(numpy.prod(lengths))
+    firsts = [d for d in range(count) if d // apart % lengths[axis] == 0]
+    return [[d + i * apart for i in range(lengths[axis])] for d in firsts]
+
+
+def _lines(lengths, axis, apart, firsts):
+    """Groups as a learner may have found them: how far apart, and where they begin."""
+    count = int(numpy.prod(lengths))
+    return [[d + i * apart for i in range(lengths[axis])]
+            for d in range(count) if firsts(d, apart, lengths[axis])]
+
+
+def _begins(d, apart, size):
+    return d // apart % size == 0
+
+
+def _counts_from_inside(lengths, axis):
+    return line_groups(lengths, len(lengths) - 1 - axis)
+
+
+def _apart_by_the_outer_lengths(lengths, axis):
+    return _lines(lengths, axis, int(numpy.prod(lengths[:axis])), _begins)
+
+
+def _apart_by_its_own_length(lengths, axis):
+    return _lines(lengths, axis, int(numpy.prod(lengths[axis:])), _begins)
+
+
+def _begins_at_multiples(lengths, axis):
+    return _lines(lengths, axis, int(numpy.prod(lengths[axis + 1 :])),
+                  lambda d, apart, size: d % size == 0)
+
+
+def _in_sequence(lengths, axis):
+    size = lengths[axis]
+    return [[d + i for i in range(size)]
+            for d in range(0, int(numpy.prod(lengths)), size)]
+
+
+def _first_coordinates_only(lengths, axis):
+    apart = int(numpy.prod(lengths[axis + 1 :]))
+    return [[d + i * apart for i in range(lengths[axis])] for d in range(apart)]
 
 
 def _judge_groups(function, lengths, axis):
     found, right = (
         sorted(sorted(map(int, group)) for group in made(lengths, axis))
-        for made in (function, groups)
+        for made in (function, line_groups)
     )
     if found == right:
         return ""
     first = next((f for f in found if f not in right), found[0])
-    return (f"it gives {len(found)}, as {first}, and not {len(right)}, as "
-            f"{right[0]}.")
+    s = "" if len(found) == 1 else "s"
+    return (f"it gives {len(found)} group{s}, such as {first}, and not {len(right)}, "
+            f"such as {right[0]}.")
 
 
-def step(x, dy, w, groups):
+def two_sums(x, dy, w, groups):
     """Outputs are summed over tensor's groups, gradients over data's."""
 
     def summed(parts, axis):
@@ -36,13 +77,56 @@ def step(x, dy, w, groups):
                 total[i] = sum(parts[j] for j in group)
         return total
 
-    y = summed([a @ b for a, b in zip(x, w)], "tensor")
-    return y, summed([a.T @ b for a, b in zip(x, dy)], "data")
+    outputs = summed([a @ b for a, b in zip(x, w)], "tensor")
+    gradients = summed([a.T @ b for a, b in zip(x, dy)], "data")
+    return outputs, gradients
 
 
-def _judge_step(function, data, tensor):
+def _sums(outputs=lambda groups: groups["tensor"],
+          gradients=lambda groups: groups["data"], scale=lambda group: 1):
+    """Two sums over the groups that a learner may have taken."""
+
+    def made(x, dy, w, groups):
+        def summed(parts, over):
+            total = [*parts]
+            for group in over:
+                for i in group:
+                    total[i] = sum(parts[j] for j in group) / scale(group)
+            return total
+
+        everybody = {**groups, "all": [[*range(len(x))]]}
+        return (summed([a @ b for a, b in zip(x, w)], outputs(everybody)),
+                summed([a.T @ b for a, b in zip(x, dy)], gradients(everybody)))
+
+    return made
+
+
+def _only_the_first_gets_it(x, dy, w, groups):
+    def summed(parts, axis):
+        for first, *others in groups[axis]:
+            for i in others:
+                parts[first] = parts[first] + parts[i]
+        return parts
+
+    return (summed([a @ b for a, b in zip(x, w)], "tensor"),
+            summed([a.T @ b for a, b in zip(x, dy)], "data"))
+
+
+def _sums_what_is_summed(x, dy, w, groups):
+    def summed(parts, axis):
+        for group in groups[axis]:
+            for i in group:
+                parts[i] = sum(parts[j] for j in group)
+        return parts
+
+    return (summed([a @ b for a, b in zip(x, w)], "tensor"),
+            summed([a.T @ b for a, b in zip(x, dy)], "data"))
+
+
+def _judge_sums(function, data, tensor):
     rng, k = numpy.random.RandomState(3), data * tensor
-    mesh = {"data": groups((data, tensor), 0), "tensor": groups((data, tensor), 1)}
+    mesh = {"data": line_groups((data, tensor), 0),
+            "tensor": line_groups((data, tensor), 1)}
     X, W, D = (rng.randint(1, 9, size).astype(float) for size in
                ((2 * data, 2 * tensor), (2 * tensor, 2), (2 * data, 2)))
     rows = [slice(i // tensor * 2, i // tensor * 2 + 2) for i in range(k)]
@@ -62,7 +146,7 @@ def _judge_step(function, data, tensor):
             if not numpy.allclose(part, its):
                 return f"{said} begins with {part[0, 0]:g}, and not {its[0, 0]:g}."
     same = all(map(numpy.array_equal, given, kept))
-    return "" if same else "it changes what it is given."
+    return "" if same else "it changes its arguments."
 
 
 QUESTIONS = {
@@ -77,25 +161,23 @@ QUESTIONS = {
         [(36_864, "That is for whole layers: eight devices share them.")],
     ),
     3: Task(
-        "your function line_groups",
-        groups,
+        "a function `line_groups(lengths, axis)`",
+        line_groups,
         [
-            ("axis):", "axis):\n    axis = len(lengths) - 1 - axis",
-             "Axis 0 is the outermost: the device number grows slowest along it."),
-            ("axis + 1 :", ": axis",
-             ("How far partners are apart is up to the axes inside theirs, and not to "
+            (_counts_from_inside,
+             "Axis 0 is the outermost: partners along it are farthest apart."),
+            (_apart_by_the_outer_lengths,
+             ("The distance of partners depends on the axes inside theirs, not on "
               "those outside.")),
-            ("axis + 1 :", "axis:",
+            (_apart_by_its_own_length,
              "An axis's own length does not move its partners apart."),
-            ("d // apart % size", "d % size",
-             ("Where a group begins, the coordinate on the axis is 0: that is not the "
-              "rest of the device number itself.")),
-            ("d + i * apart", "d + i",
-             "Partners have numbers in sequence only on the innermost axis."),
-            ("int(numpy.prod(lengths)))", "apart)",
-             ("Each place on all the other axes has a group of its own, on the outer "
-              "ones, too.")),
-            ("range(size)", "range(size - 1)", "The last partner of each is missing."),
+            (_begins_at_multiples,
+             ("A group begins where the coordinate on the axis is 0. The remainder of "
+              "the device number is that coordinate only on the innermost axis.")),
+            (_in_sequence,
+             "Partners have consecutive numbers only on the innermost axis."),
+            (_first_coordinates_only,
+             "There is a group for each place on all other axes, also the outer ones."),
         ],
         judge=by_cases(_judge_groups, "line_groups({}, {})", [
             ((3,), 0), ((2, 3), 0), ((2, 3), 1), ((2, 3, 4), 0), ((2, 3, 4), 1),
@@ -103,34 +185,29 @@ QUESTIONS = {
         ]),
     ),
     4: Task(
-        "your function two_sums",
-        step,
+        "a function `two_sums(x, dy, w, groups)`",
+        two_sums,
         [
-            ("in groups[axis]", "in [[*range(len(x))]]",
-             "That is one sum over everybody: on a mesh it stays in a group."),
-            ("in groups[axis]", 'in groups["data" if axis == "tensor" else "tensor"]',
-             ("The axes are mixed up: who has other columns of the same examples, and "
-              "who has other examples for the same weights?")),
-            ("in groups[axis]", "in [[i] for i in range(len(x))]",
+            (_sums(outputs=lambda groups: groups["all"]),
+             "The outputs are summed over all devices. A sum stays in a group."),
+            (_sums(*[lambda groups: groups["all"]] * 2),
+             "That is one sum over all devices: on a mesh it stays in a group."),
+            (_sums(lambda groups: groups["data"], lambda groups: groups["tensor"]),
+             ("The axes are mixed up: which devices have other columns of the same "
+              "examples, and which have other examples for the same weights?")),
+            (_sums(*[lambda groups: []] * 2),
              "These are the devices' own products: nothing is summed."),
-            ('zip(x, dy)], "data")', 'zip(x, dy)], "tensor")',
-             ("The gradients are summed over the wrong groups: each device of a tensor "
-              "group has weights of its own.")),
-            ("for j in group)", "for j in group) / len(group)",
-             "That is a mean over the group. A sum is asked for."),
-            (("            for i in group:\n"
-              "                total[i] = sum(parts[j] for j in group)"),
-             ("            for i in group:\n"
-              "                total[i] = parts[i]\n"
-              "            for j in group[1:]:\n"
-              "                total[group[0]] = total[group[0]] + parts[j]"),
-             "Only the first of each group gets the sum. All of them need it."),
-            ("total[i] = sum(parts[j] for j in group)",
-             "total[i] = parts[i] = sum(parts[j] for j in group)",
-             ("A device's sum takes the place of its part, and the next one of the "
-              "group adds that in: keep the parts until all have summed.")),
+            (_sums(gradients=lambda groups: groups["tensor"]),
+             ("The gradients are summed over the wrong groups: the devices of a "
+              "tensor group have different weights.")),
+            (_sums(scale=len), "That is a mean over the group. Return a sum."),
+            (_only_the_first_gets_it,
+             "Only the first device of each group gets the sum. All of them need it."),
+            (_sums_what_is_summed,
+             ("A device's sum replaces its part, and the next device of the group "
+              "adds that: keep the parts until all have summed.")),
         ],
-        judge=by_cases(_judge_step, "{} × {} replicas and shares", [
+        judge=by_cases(_judge_sums, "{} × {} replicas and shares", [
             (1, 1), (1, 2), (2, 1), (2, 3),
         ]),
     ),
