@@ -23,7 +23,7 @@ def allreduce_hierarchy(data, hosts):
     """The same as `allreduce_ring`, in three steps: inside, between, inside the hosts.
 
     `data` and errors: as in `allreduce`, the devices of a host one after another.
-    `hosts`: how many; `ValueError` if they cannot have equally many devices.
+    `hosts`: their number; `ValueError` if they cannot have equal numbers of devices.
     Source: Mikami et al., "Massively Distributed SGD" (2018).
     Developed in the chapter *Two kinds of links*.
     """

@@ -5,7 +5,32 @@ from ..question import Note, Question, Task, by_cases, compared, shown
 
 def ring_order(hosts):
     """The devices of a host one after another."""
-    return sorted(range(len(hosts)), key=hosts.__getitem__)
+    return sorted(range(len(hosts)), key=lambda device: hosts[device])
+
+
+def _sorts_the_hosts(hosts):
+    return sorted(hosts)
+
+
+def _order_of_numbers(hosts):
+    return [*range(len(hosts))]
+
+
+def _one_of_each_in_turn(hosts):
+    before = [hosts[:i].count(host) for i, host in enumerate(hosts)]
+    return sorted(range(len(hosts)), key=lambda i: (before[i], hosts[i]))
+
+
+def _guesses_the_host(hosts):
+    return sorted(range(len(hosts)), key=lambda i: i % len({*hosts}))
+
+
+def _two_hosts(hosts):
+    return [i for h in (0, 1) for i, at in enumerate(hosts) if at == h]
+
+
+def _lists_of_lists(hosts):
+    return [[i for i, at in enumerate(hosts) if at == h] for h in sorted({*hosts})]
 
 
 def _judge_ring_order(function, hosts):
@@ -19,13 +44,27 @@ def _judge_ring_order(function, hosts):
                 f"({enough} are enough).")
 
 
-def quicker(hosts, devices, cards, inner, outer):
+def faster(hosts, devices, cards, inner, outer):
     """'ring' or 'hierarchy', by the bytes over `cards` cards of each host."""
     k = hosts * devices
     ring = 2 * (k - 1) / k * outer
     inside = 2 * (devices - 1) / devices * inner
     between = 2 * (hosts - 1) / hosts * outer / cards
     return "hierarchy" if inside + between < ring else "ring"
+
+
+def _faster(ring_cards=False, own_cards=True, inside=2, between=2, add=sum, less=True):
+    """The comparison as a learner may have made it."""
+
+    def made(hosts, devices, cards, inner, outer):
+        k = hosts * devices
+        ring = 2 * (k - 1) / k * outer / (cards if ring_cards else 1)
+        out = outer / (cards if own_cards else 1)
+        ours = add([inside * (devices - 1) / devices * inner,
+                    between * (hosts - 1) / hosts * out])
+        return "hierarchy" if (ours < ring) == less else "ring"
+
+    return made
 
 
 def levels(nbytes, groups):
@@ -37,12 +76,34 @@ def levels(nbytes, groups):
     return total
 
 
+def _levels(messages=lambda k: 2 * (k - 1), part=lambda nbytes, k: nbytes / k,
+            left=lambda nbytes, k: nbytes / k, order=1):
+    """The sum over levels as a learner may have written it."""
+
+    def made(nbytes, groups):
+        total = 0
+        for k, alpha, beta in groups[::order]:
+            total += messages(k) * (alpha + part(nbytes, k) * beta)
+            nbytes = left(nbytes, k)
+        return total
+
+    return made
+
+
+def _latency_once(nbytes, groups):
+    total = 0
+    for k, alpha, beta in groups:
+        total += 2 * alpha + 2 * (k - 1) * nbytes / k * beta
+        nbytes /= k
+    return total
+
+
 _HOST, _RACK, _HALL = (8, 0.0, 1.0), (4, 0.0, 10.0), (16, 2.0, 40.0)
 
 
 QUESTIONS = {
     1: Question(
-        "the megabytes that leave by one card",
+        "the megabytes that leave through one card",
         234.375,
         [
             (1875, "That is a leader's, which sends all chunks: divide by 8."),
@@ -55,25 +116,17 @@ QUESTIONS = {
         "a function `ring_order(hosts)`",
         ring_order,
         [
-            (lambda hosts: list(range(len(hosts))),
+            (_order_of_numbers,
              "That is the order of their numbers, whatever their hosts."),
-            (lambda hosts: sorted(hosts),
-             "These are hosts: the ring is made of devices."),
-            ("hosts.__getitem__", "lambda i: (hosts[:i].count(hosts[i]), hosts[i])",
+            (_sorts_the_hosts, "These are hosts: the ring consists of devices."),
+            (_one_of_each_in_turn,
              "It takes one device of each host in turn: each of its steps crosses."),
-            ("hosts.__getitem__", "lambda i: i % len({*hosts})",
+            (_guesses_the_host,
              "A device's host is in `hosts`: its number does not tell it."),
-            (lambda hosts: [i for h in (0, 1) for i, at in enumerate(hosts) if at == h],
+            (_two_hosts,
              "There may be any number of hosts, and they may have any numbers."),
-            (lambda hosts: [i for h in range(max(hosts)) for i, at in enumerate(hosts)
-                            if at == h],
-             "The devices of the last host are not in it."),
-            (lambda hosts: [[i for i, at in enumerate(hosts) if at == h]
-                            for h in sorted({*hosts})],
-             "A list of lists is no ring: put them behind each other."),
-            (lambda hosts: [ring_order(hosts).index(i) for i in range(len(hosts))],
-             ("That says for each device its place in the ring. Expected, for each "
-              "place, its device.")),
+            (_lists_of_lists,
+             "A list of lists is not a ring: put one list after the other."),
         ],
         judge=by_cases(_judge_ring_order, "Hosts {}", [
             ([0],), ([0, 1, 0],), ([7, 3, 7, 3],), ([0, 1, 0, 1, 1, 0],),
@@ -81,26 +134,24 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "a function `quicker(hosts, devices, cards, inner, outer)`",
-        quicker,
+        "a function `faster(hosts, devices, cards, inner, outer)`",
+        faster,
         [
             (lambda *_: "hierarchy",
-             "The hierarchy takes time inside the hosts, too, and not always less."),
-            ("outer / cards", "outer",
+             "The hierarchy takes time inside the hosts, too. It may be slower."),
+            (_faster(own_cards=False),
              "All cards of a host carry the hierarchy's messages to other hosts."),
-            ("/ k * outer", "/ k * outer / cards",
-             "The ring leaves a host by one card, however many there are."),
-            ("2 * (devices - 1)", "(devices - 1)",
-             "Inside a host there is a reduce-scatter, and an allgather too."),
-            ("2 * (hosts - 1)", "(hosts - 1)",
-             "Between hosts, sums go around as well as parts to be summed."),
-            ("inside + between", "max(inside, between)",
+            (_faster(ring_cards=True),
+             "The ring leaves a host through one card, however many there are."),
+            (_faster(inside=1),
+             "Inside a host there is a reduce-scatter and an allgather, too."),
+            (_faster(between=1),
+             "Between hosts, a ring sends parts to be summed, and then the sums."),
+            (_faster(add=max),
              "A part is summed inside its host before it leaves: one after the other."),
-            ("hierarchy\" if inside + between < ring else \"ring",
-             "ring\" if inside + between < ring else \"hierarchy",
-             "The one that takes *less* time is asked for."),
+            (_faster(less=False), "Return the way that takes *less* time."),
         ],
-        judge=compared(quicker, [
+        judge=compared(faster, [
             (2, 4, 4, 2, 10), (2, 4, 2, 5, 10), (2, 2, 1, 7, 10), (3, 2, 1, 12, 10),
             (2, 4, 2, 12, 10), (16, 4, 1, 1, 10),
         ]),
@@ -109,19 +160,18 @@ QUESTIONS = {
         "a function `levels(nbytes, groups)`",
         levels,
         [
-            ("nbytes /= k", "pass",
+            (_levels(left=lambda nbytes, k: nbytes),
              ("After a level's reduce-scatter, a device has only a part of the array "
               "for the next one.")),
-            ("2 * (k - 1)", "(k - 1)",
+            (_levels(messages=lambda k: k - 1),
              "That is the way out. The sums have to come back."),
-            ("2 * (k - 1)", "2 * k", "In a ring, one's own chunk need not arrive."),
-            ("(alpha + nbytes / k * beta)", "(nbytes / k * beta) + 2 * alpha",
-             "Each message has the latency of its link, and not each level."),
-            ("nbytes / k * beta", "nbytes * beta",
-             "A message of a ring carries one chunk of what is summed."),
-            ("in groups", "in groups[::-1]",
-             "It begins inside, at the first of the groups."),
-            ("total += ", "total = ", "All levels take their time, not the last one."),
+            (_levels(messages=lambda k: 2 * k),
+             "In a ring of k, a chunk is sent k − 1 times each way."),
+            (_latency_once,
+             "Every message has the latency of its link. You count it once per level."),
+            (_levels(part=lambda nbytes, k: nbytes),
+             "A message of a ring carries one chunk of the array."),
+            (_levels(order=-1), "Begin inside, with the first of the groups."),
         ],
         judge=compared(levels, [
             (3200.0, [_HOST]), (3200.0, [_HALL]), (3200.0, [_HOST, _RACK]),
