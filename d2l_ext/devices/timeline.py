@@ -87,7 +87,8 @@ def record(devices=()):
 def plot(trace, title=None, ax=None):
     """Draw a lane per device, a bar per operator, hatched by kind; return the axes.
 
-    The first axes of a figure say which hatch is which, where there are several.
+    The first axes of a figure say which hatch is which, for all of its timelines, where
+    there are several.
     Axes that share their time show the longest of their timelines whole.
     """
     import matplotlib.pyplot as plt
@@ -107,9 +108,12 @@ def plot(trace, title=None, ax=None):
     ax.spines[["top", "right"]].set_visible(False)
     if title:
         ax.set_title(title, loc="left", fontsize=10)
-    kinds = [k for k in KIND_HATCHES if k in {e.kind for e in trace.events}]
-    if len(kinds) > 1 and ax is ax.figure.axes[0]:
-        legend(ax, kinds)
+    first = ax.figure.axes[0]
+    if ax is first or hasattr(first, "kinds_of_work"):
+        drawn = getattr(first, "kinds_of_work", set()) | {e.kind for e in trace.events}
+        first.kinds_of_work = drawn
+        if len(drawn) > 1:
+            legend(first, [kind for kind in KIND_HATCHES if kind in drawn])
     return ax
 
 

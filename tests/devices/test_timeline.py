@@ -214,6 +214,18 @@ def test_axes_that_share_their_time_show_the_longest_timeline_whole(ends):
     assert [ax.get_xlim() for ax in axes] == [(0, 9)] * 2
 
 
+def test_the_legend_of_the_first_axes_has_the_hatches_of_all():
+    _, (upper, lower) = plt.subplots(2)
+    traces = [Timeline() for _ in range(2)]
+    traces[0].events = [Event("cpu/0", "dot", F, 0, 1)]
+    traces[1].events = [Event("cpu/0", "_npi_add", U, 0, 1)]
+    timeline.plot(traces[0], ax=upper)
+    assert upper.get_legend() is None
+    timeline.plot(traces[1], ax=lower)
+    assert [t.get_text() for t in upper.get_legend().get_texts()] == [F, U]
+    assert lower.get_legend() is None
+
+
 def test_a_folder_into_which_the_profiler_writes_late_is_removed_all_the_same(
     monkeypatch
 ):
