@@ -6,13 +6,15 @@ from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def sent(size, num_servers):
-    """A push to each server that holds a shard, and a pull of it."""
+    """The bytes of a push to each server that holds a shard, and of a pull from it."""
     held = [n for n in keys.shards(0, size, num_servers, 1_000_000) if n]
-    return [4 * n + 12 for n in held] + [8] * len(held)
+    pushes = [8 + 4 * n + 4 for n in held]
+    pulls = [8] * len(held)
+    return pushes + pulls
 
 
 def place(sizes, num_servers):
-    """The largest first, each to the server that holds least so far."""
+    """The largest array first, each to the server with the fewest elements so far."""
     held, servers = [0] * num_servers, [None] * len(sizes)
     for key in sorted(range(len(sizes)), key=lambda key: -sizes[key]):
         servers[key] = held.index(min(held))
@@ -20,21 +22,81 @@ def place(sizes, num_servers):
     return servers
 
 
+def _one_server(size, num_servers):
+    return [4 * size + 12, 8]
+
+
+def _cut_all(size, num_servers):
+    held = [n for n in keys.shards(0, size, num_servers, 1) if n]
+    return [4 * n + 12 for n in held] + [8] * len(held)
+
+
+def _cut_above(size, num_servers):
+    held = [n for n in keys.shards(0, size, num_servers, 1_000_001) if n]
+    return [4 * n + 12 for n in held] + [8] * len(held)
+
+
+def _values_only(size, num_servers):
+    return [max(8, n - 12) for n in sent(size, num_servers)]
+
+
+def _one_pull(size, num_servers):
+    return [n for n in sent(size, num_servers) if n > 8] + [8]
+
+
+def _no_pull(size, num_servers):
+    return [n for n in sent(size, num_servers) if n > 8]
+
+
+def _answers(size, num_servers):
+    return 2 * [n for n in sent(size, num_servers) if n > 8]
+
+
+def _in_turn(sizes, num_servers):
+    return [key % num_servers for key in range(len(sizes))]
+
+
+def _placed_by(order, sizes, num_servers):
+    held, servers = [0] * num_servers, [None] * len(sizes)
+    for key in order:
+        servers[key] = held.index(min(held))
+        held[servers[key]] += sizes[key]
+    return servers, held
+
+
+def _in_order(sizes, num_servers):
+    return _placed_by(range(len(sizes)), sizes, num_servers)[0]
+
+
+def _smallest_first(sizes, num_servers):
+    order = sorted(range(len(sizes)), key=lambda key: sizes[key])
+    return _placed_by(order, sizes, num_servers)[0]
+
+
+def _sorted_result(sizes, num_servers):
+    return place(sorted(sizes, reverse=True), num_servers)
+
+
+def _loads(sizes, num_servers):
+    order = sorted(range(len(sizes)), key=lambda key: -sizes[key])
+    return _placed_by(order, sizes, num_servers)[1]
+
+
 def _judge_place(function, sizes, num_servers):
     placed = list(function(sizes, num_servers))
     if len(placed) != len(sizes):
         return f"it places {len(placed)} of {len(sizes)} arrays."
     if any(server not in range(num_servers) for server in placed):
-        return f"{shown(placed)} are not all numbers of servers."
+        return f"{shown(placed)} contains something that is not the number of a server."
     most, enough = (
         max(sum(n for n, at in zip(sizes, servers) if at == s)
             for s in range(num_servers))
         for servers in (placed, place(sizes, num_servers))
     )
     if most > enough:
-        return f"the fullest holds {most:,}, and {enough:,} will do."
-    return Note(f"Of {sum(sizes):,} numbers, the fullest of {num_servers} servers "
-                f"holds {most:,} ({enough:,} are enough).")
+        return f"the fullest server holds {most:,} elements, but {enough:,} are enough."
+    return Note(f"The fullest of {num_servers} servers holds {most:,} of "
+                f"{sum(sizes):,} elements.")
 
 
 QUESTIONS = {
@@ -42,31 +104,23 @@ QUESTIONS = {
         "a list of the numbers of servers",
         [5, *range(7, 17)],
         [
-            ([5, 7, 11, 13], "It need not be a prime: try 8."),
-            ([5, 7, 9, 11, 13, 15], "Some even numbers will do: try 8."),
-            ([*range(4, 17)], "On four servers the keys 0 and 4 meet."),
-            ([5, 6, *range(7, 17)], "On six servers the keys 0 and 6 meet."),
+            ([5, 7, 11, 13], "The number need not be a prime: try 8."),
+            ([5, 7, 9, 11, 13, 15], "Some even numbers are right, too: try 8."),
+            ([*range(4, 17)], "On four servers the keys 0 and 4 are together."),
+            ([5, 6, *range(7, 17)], "On six servers the keys 0 and 6 are together."),
         ],
     ),
     2: Task(
         "a function that returns a list of bytes",
         sent,
         [
-            ("keys.shards(0, size, num_servers, 1_000_000)", "[size]",
-             "A large array is cut, and each server is sent its shard."),
-            ("1_000_000", "1", "Small arrays are not cut: one server holds all."),
-            ("1_000_000", "1_000_001", "An array of just the bound is cut already."),
-            (" if n]", "]",
-             "A server that holds nothing of the array is sent nothing."),
-            ("4 * n + 12", "4 * n",
-             "A push also says which key it is and how long: see the table."),
-            ("4 * n + 12", "n + 12", "A number has 4 bytes."),
-            ("4 * n + 12", "4 * n + 8", "A push has its key, and a length besides."),
-            ("[8] * len(held)", "[8]",
-             "Each server is asked for the shard that it holds."),
-            (" + [8] * len(held)", "", "To pull, a worker sends a message, too."),
-            ("[8] * len(held)", "[4 * n + 12 for n in held]",
-             "What a pull brings is sent by the servers, and not by the worker."),
+            (_one_server, "A large array is cut, and each server is sent its shard."),
+            (_cut_all, "Small arrays are not cut: one server holds all."),
+            (_cut_above, "An array of exactly the bound is cut."),
+            (_values_only, "A push also sends its key and a length: see the table."),
+            (_one_pull, "A pull asks every server that holds a shard."),
+            (_no_pull, "A worker also sends messages to pull."),
+            (_answers, "The servers send the pulled shards. The worker only asks."),
         ],
         judge=compared(sent, [
             (11, 1), (11, 2), (999_999, 2), (1_000_000, 2), (1_000_001, 5),
@@ -77,22 +131,13 @@ QUESTIONS = {
         "a function that returns a list with the server of each array",
         place,
         [
-            (lambda sizes, num_servers: [k % num_servers for k in range(len(sizes))],
-             "In turn, whatever the sizes: the large ones may meet."),
-            ("+= sizes[key]", "+= 0",
-             "All are on one server: what a server holds has to be counted."),
-            ("sorted(range(len(sizes)), key=lambda key: -sizes[key])",
-             "range(len(sizes))",
-             "A large array that comes late finds no room that is left for it."),
-            ("-sizes[key]", "sizes[key]",
-             "Begin with the largest, and count elements, not arrays."),
-            (lambda sizes, num_servers: place(sorted(sizes)[::-1], num_servers),
-             "The list is in the order of placing. Expected: the order of the arrays."),
-            ("servers[key] = held.index(min(held))",
-             "servers[key] = held.index(min(held)); sizes.sort()",
-             "Sort a copy: the caller needs the sizes as they are."),
-            ("return servers", "return held",
-             "That is what each server holds. Expected: the server of each array."),
+            (_in_turn, "In turn, whatever the sizes: two large arrays may meet."),
+            (_in_order,
+             "A large array that comes late finds no free server. Sort by size."),
+            (_smallest_first, "Begin with the largest array."),
+            (_sorted_result,
+             "The list is in the order of placing. Return it in the arrays' order."),
+            (_loads, "These are the servers' loads. Return the server of each array."),
         ],
         judge=by_cases(_judge_place, "Arrays of {} on {} servers", [
             ([5], 1), ([5, 1], 3), ([1, 2, 9], 2), ([7, 6, 5, 4, 3, 2], 3),
