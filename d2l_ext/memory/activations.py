@@ -1,14 +1,14 @@
-"""Activations, which a step keeps from forward to backward: so many for each example.
+"""Activations: arrays that a step keeps, for each example, from forward to backward.
 
 **Accumulation** keeps those of one piece of the batch at a time: the gradients of the
 pieces are added up, and divided once, at the end, by the number of all losses. Dividing
 in each piece by its own number gives another result as soon as the pieces differ in
 length.
 
-**Recomputation** keeps the input of every segment of layers alone: forward runs without
-being recorded, so that each array goes when the next layer has used it. Backward takes
-the segments from the last to the first: it runs a segment's forward again, recorded
-this time, then its backward, and hands the gradient of the segment's input on.
+**Recomputation** keeps only the input of every segment of layers: forward runs without
+being recorded, so that each array is freed when the next layer has used it. Backward
+takes the segments from the last to the first: it runs a segment's forward again,
+recorded this time, then its backward, and passes the gradient of its input on.
 """
 
 from itertools import chain
@@ -84,9 +84,9 @@ def accumulate(parts, params, loss):
 def segments(layers, every=None):
     """Cut the list `layers` into lists of `every` layers; the last may be shorter.
 
-    Default: the root of their number, rounded up, which keeps the fewest arrays where
-    all layers have outputs of one size: an input per segment, and the outputs inside
-    one segment.
+    Default: the square root of their number, rounded up, which keeps the fewest arrays
+    where all layers have outputs of one size: an input per segment, and the outputs
+    inside one segment.
     Source: Chen et al. (2016). Developed in the chapter *Where the memory goes*.
     """
     layers = list(layers)
@@ -97,7 +97,7 @@ def segments(layers, every=None):
 
 
 def backward(parts, shards, loss, before=lambda number: None):
-    """Leave the gradients of the summed loss in the parameters' `grad`; the losses.
+    """Leave the summed loss's gradients in the parameters' `grad`; return the losses.
 
         backward(segments(net), [(X, y)], loss)
 

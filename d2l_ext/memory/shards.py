@@ -9,9 +9,9 @@ end in one array, which is cut into k chunks; each device looks after one of the
     2       gradients      whole      a chunk      a chunk
     3       parameters     a chunk    a chunk      a chunk
 
-What is whole in stage 0 is the same on every device. What is a chunk is made whole for
-the moment that it is needed: gradients by their reduce-scatter, layer by layer, weights
-by an allgather. The result is that of stage 0, bit by bit.
+An array that is whole in stage 0 is the same on every device. Where devices keep
+chunks, they exchange them layer by layer: gradients by a reduce-scatter, weights by an
+allgather. The result is that of stage 0, bit by bit.
 """
 
 from math import prod
