@@ -115,6 +115,25 @@ TAUGHT = {
     "timeline": ["devices", "overlap"], "accumulation": ["half_precision"],
     "overlap": ["overlap"], "PyTorch": ["rosetta"], "straggler": ["out_of_step",
     "simulating"], "cost model": ["fitting"], "packet loss": ["bad_networks"],
+    # As newcomers ask.
+    "why is my second GPU not faster": ["no_speed_up"], "speedup": ["no_speed_up"],
+    "OOM": ["where_memory_goes", "sharded"], "bf16": ["half_precision"],
+    "out of memory": ["where_memory_goes", "sharded"], "MoE": ["experts"],
+    "multi gpu": ["data_parallel_scratch", "no_speed_up"],
+    "gradient checkpointing": ["where_memory_goes"], "remat": ["where_memory_goes"],
+    "activation checkpointing": ["where_memory_goes"], "bfloat16": ["half_precision"],
+    "DDP": ["data_parallel_scratch", "overlap", "concise"], "nccl": ["allreduce"],
+    "gradient accumulation": ["half_precision"], "deepspeed": ["sharded"],
+    "mixed precision": ["half_precision"], "megatron": ["layerwise", "transformer"],
+    "all reduce": ["allreduce"], "long sequence": ["ring_attention"],
+    "DiLoCo": ["seldom"], "local SGD": ["seldom"], "torchrun": ["launching",
+    "process_ring"], "slurm": ["launching"], "parameter server": ["in_step",
+    "kvstore_by_hand", "roles_keys_shards"], "learning rate warmup": ["large_batches"],
+    "3D parallelism": ["mesh"], "microbatch": ["micro_batches"],
+    "how many GPUs do I need": ["scale"], "worker dies": ["recovery"],
+    "GPU utilization low": ["what_limits_a_step", "no_speed_up"],
+    "resume on other number of GPUs": ["sharded_checkpoints"],
+    "NVLink": ["two_links"], "colab": ["gpu_box", "faq"],
 }
 
 
