@@ -39,7 +39,7 @@ ASKED = {
     "chapters/memory/where_memory_goes": "oom out of memory cuda gradient activation "
     "checkpointing remat rematerialization vram usage reduce recompute offload",
     "chapters/memory/half_precision": "bf16 bfloat16 fp16 float16 amp mixed precision "
-    "autocast gradient accumulation accumulate nan overflow underflow micro batch",
+    "autocast loss scaling gradient accumulation accumulate nan overflow underflow micro batch",
     "chapters/memory/sharded": "zero deepspeed fsdp fsdp2 fully sharded optimizer state "
     "stage oom out of memory partition fit",
     "chapters/tensor_parallel/layerwise": "megatron column row parallel linear shard "
@@ -79,7 +79,7 @@ ASKED = {
     "resharding distributed other number gpus",
     "chapters/scale/fitting": "alpha beta model predict cost measure latency bandwidth",
     "chapters/scale/simulating": "simulator simulate event what if",
-    "chapters/scale/scale": "how many gpus cost weak strong scaling amdahl gustafson "
+    "chapters/scale/scale": "need many gpus cost weak strong scaling amdahl gustafson "
     "efficiency thousands cluster",
     "chapters/scale/rosetta": "pytorch torch jax shard_map shard map pmap compare "
     "migrate translate equivalent",

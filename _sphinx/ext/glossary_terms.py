@@ -22,13 +22,14 @@ NOT_ON = {
 #: web. They are linked where a page sets them in bold, and so means the term.
 ALSO_OTHER_WORDS = {
     "balance", "bound", "box", "cell", "context", "crew", "crossing", "dense",
-    "distributed", "efficiency", "heartbeat", "host", "key", "link", "node", "pull",
-    "push", "restart", "role", "schedule", "span", "step", "straggler", "trace", "tree",
-    "trial", "view",
+    "distributed", "efficiency", "head", "heartbeat", "host", "key", "link", "node",
+    "pull", "push", "restart", "role", "schedule", "scratch", "span", "state", "step",
+    "straggler", "trace", "tree", "trial", "view", "warm-up",
 }
 #: Where no term is looked for.
 CLOSED = (
     nodes.Titular,
+    nodes.caption,
     nodes.reference,
     nodes.literal,
     nodes.FixedTextElement,
@@ -51,6 +52,19 @@ def entries(text):
             names.append(line)
         elif names:
             found.append(names)
+            names = []
+    return found
+
+
+def definitions(text):
+    """name -> the first sentence of its entry, in plain words."""
+    found, names = {}, []
+    for line in "\n\n".join(BLOCK.findall(text)).splitlines():
+        if line and not line.startswith(" "):
+            names.append(line)
+        elif line.strip() and names:
+            plain = re.sub(r"\{\w+\}`([^`<]+?)(?: <[^>]*>)?`|[`*]", r"\1", line.strip())
+            found.update(dict.fromkeys(names, plain))
             names = []
     return found
 
@@ -155,6 +169,20 @@ def node_classes(node):
     return node.get("classes", ()) if isinstance(node, nodes.Element) else ()
 
 
+def define(app, doctree, page):
+    """Each link says its term's definition: a browser shows it where one points."""
+    path = os.path.join(app.srcdir, f"{GLOSSARY}.md")
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    terms, said = Terms(entries(text)), definitions(text)
+    for link in doctree.findall(nodes.reference):
+        if any("glossary-term" in node_classes(child) for child in link.children):
+            link["reftitle"] = said[terms.name_of(link.astext())]
+
+
 def setup(app):
     app.add_transform(LinkTerms)
+    app.connect("doctree-resolved", define)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

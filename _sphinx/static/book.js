@@ -1,7 +1,12 @@
-// Finding one's way: the menu shows where the reader is, the reference pages are folded
+// Finding one's way: cells of a table know their headings, the menu shows where the reader is, the reference pages are folded
 // until they are wanted, what opens a list of pages has a name, and a result of a search
 // has its page's first words.
 document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll("main table.table").forEach(labelCells);
+  defineTerms();
+  for (const said of document.querySelectorAll(".cell_output pre")) {
+    if (/: no answer yet\./.test(said.textContent)) said.closest(".cell").classList.add("unanswered");
+  }
   for (const menu of document.querySelectorAll(".bd-sidebar-primary")) {
     foldReference(menu);
     for (const toggle of menu.querySelectorAll("summary:has(> .toctree-toggle)")) {
@@ -17,6 +22,53 @@ document.addEventListener("DOMContentLoaded", () => {
   const results = document.querySelector("#search-results");
   if (results && location.protocol === "file:") addExcerpts(results);
 });
+
+// On a phone a row becomes a card, in which each cell needs the heading of its column.
+function labelCells(table) {
+  const heads = [...table.querySelectorAll("thead tr:last-child th")];
+  for (const row of table.querySelectorAll("tbody tr")) {
+    [...row.cells].forEach((cell, i) => {
+      cell.dataset.label = heads[i]?.textContent.trim() ?? "";
+    });
+  }
+}
+
+// What a term means, in a card beside its link. The first touch shows it, the second
+// follows the link.
+function defineTerms() {
+  const card = document.createElement("div");
+  card.className = "term-card";
+  card.setAttribute("role", "tooltip");
+  card.id = "term-card";
+  card.hidden = true;
+  document.body.append(card);
+  let shown = null;
+  const hide = () => { card.hidden = true; shown = null; };
+  for (const link of document.querySelectorAll("a:has(> .glossary-term)[title]")) {
+    const said = link.title;
+    link.removeAttribute("title");
+    link.setAttribute("aria-describedby", card.id);
+    const show = () => {
+      const box = link.getBoundingClientRect();
+      card.textContent = said;
+      card.hidden = false;
+      shown = link;
+      const left = Math.min(box.left, innerWidth - card.offsetWidth - 8);
+      card.style.left = `${Math.max(8, left)}px`;
+      card.style.top = `${box.bottom + scrollY + 6}px`;
+    };
+    link.addEventListener("pointerenter", (e) => e.pointerType === "mouse" && show());
+    link.addEventListener("pointerleave", (e) => e.pointerType === "mouse" && hide());
+    link.addEventListener("focus", show);
+    link.addEventListener("blur", hide);
+    let touched = false;
+    link.addEventListener("pointerdown", (e) => {
+      touched = e.pointerType === "touch" && shown !== link;
+    });
+    link.addEventListener("click", (e) => touched && (e.preventDefault(), show()));
+  }
+  document.addEventListener("keydown", (e) => e.key === "Escape" && hide());
+}
 
 function foldReference(menu) {
   for (const caption of menu.querySelectorAll("p.caption")) {

@@ -7,7 +7,7 @@ const LISTS = ["reference/glossary", "reference/claims", "reference/bibliography
 // Of a question, these say nothing of its subject.
 stopwords.push("why", "how", "what", "which", "when", "where", "who", "can", "could", "do",
   "does", "did", "i", "my", "me", "we", "our", "you", "your", "am", "get", "gets", "use",
-  "using", "from", "than", "should", "would", "have", "has", "about", "so", "one", "many");
+  "using", "from", "than", "should", "would", "have", "has", "about", "so", "one", "many", "need");
 
 // Whether a chapter's title has what was asked, and as it was written: ZeRO is not zero.
 function titled(title, asked) {
@@ -28,7 +28,7 @@ var Scorer = {
     const often = words.reduce((sum, word) =>
       sum + (held.counts[stem(word)]?.[chapter] ?? 0), 0);
     return score + 10 + titled(held.titles[chapter], asked) +
-      (0.3 * often + 25 * named) / (words.length || 1);
+      (0.3 * often + 32 * named) / (words.length || 1);
   },
   // As Sphinx has them.
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 },

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from xml.etree import ElementTree
 
 import pytest
 from colours import contrast
@@ -27,6 +28,34 @@ def test_every_colour_of_a_drawing_is_a_devices_or_has_a_dark_form(path):
     svg, white = path.read_text("utf-8"), set(dark_drawings.DARK)
     assert colours(svg) <= KEPT | white
     assert not colours(dark_drawings.dark(svg)) & white
+
+
+def words_on(element, ground, boxes, fill="#000000"):
+    """(words, their colour, the colour under them) of a drawing that is not turned."""
+    kind, fill = element.tag.split("}")[1], element.get("fill", fill)
+    numbers = {key: float(element.get(key).split()[0]) if element.get(key) else 0.0
+               for key in ("x", "y", "width", "height", "cx", "cy", "r")}
+    x, y, w, h, cx, cy, r = numbers.values()
+    if "transform" in element.attrib or kind in ("defs", "marker", "pattern"):
+        return
+    if kind == "rect" and fill[0] == "#" and "fill-opacity" not in element.attrib:
+        boxes.append((x, y, x + w, y + h, fill))
+    elif kind == "circle" and fill[0] == "#":
+        boxes.append((cx - r, cy - r, cx + r, cy + r, fill))
+    elif kind == "text" and x:
+        under = [box[4] for box in boxes
+                 if box[0] <= x <= box[2] and box[1] <= y - 4 <= box[3]]
+        yield "".join(element.itertext()), fill, [ground, *under][-1]
+    for child in element:
+        yield from words_on(child, ground, boxes, fill)
+
+
+@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
+def test_words_can_be_read_on_what_they_lie_on_light_and_dark(path):
+    svg = path.read_text("utf-8")
+    for form, ground in ((svg, "#ffffff"), (dark_drawings.dark(svg), "#121212")):
+        for words, fill, under in words_on(ElementTree.fromstring(form), ground, []):
+            assert contrast(fill, under) >= 3, (words, fill, under)
 
 
 @pytest.mark.parametrize("ground", ["#121212", "#2f3338", "#12324a", "#4a2812"])

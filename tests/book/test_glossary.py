@@ -111,3 +111,17 @@ def test_the_glossary_itself_gets_no_links(tmp_path):
 
 def test_words_with_other_meanings_are_terms():
     assert set(glossary.terms()) >= ext.ALSO_OTHER_WORDS
+
+
+def test_a_definition_is_the_first_sentence_of_its_entry_in_plain_words():
+    said = ext.definitions(PAGE)
+    assert said["device"] == "A worker with a memory."
+    assert said["LSTM"] == said["long short-term memory"] == "A layer."
+    page = "```{glossary}\nview\n  A *part*, as {term}`arrays <array>` have it: `a[1:]`.\n```"
+    assert ext.definitions(page) == {"view": "A part, as arrays have it: a[1:]."}
+
+
+def test_every_term_has_a_definition():
+    text = (glossary.ROOT / "reference/glossary.md").read_text("utf-8")
+    assert ext.definitions(text).keys() == {
+        name for names in ext.entries(text) for name in names}

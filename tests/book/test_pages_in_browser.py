@@ -424,3 +424,40 @@ def test_listed_faults_are_left_out_and_must_occur():
     assert page_checks.unlisted("a.html", [fault], [entry]) == []
     assert page_checks.unlisted("b.html", [fault], [entry]) != []
     assert page_checks.unlisted("a.html", [], [entry]) != []
+
+
+@built
+def test_pointing_at_a_term_shows_what_it_means(page):
+    shown(page, "chapters/devices/devices.html").resize(page_checks.WIDE)
+    link = "document.querySelector('a.glossary-term')"
+    assert page.evaluate(f"{link}.focus(), document.querySelector('.term-card').hidden"
+                         ) is False
+    said = page.evaluate("document.querySelector('.term-card').textContent")
+    assert said.endswith(".") and len(said) > 20
+    page.press("Escape")
+    assert page.evaluate("document.querySelector('.term-card').hidden")
+
+
+@built
+@pytest.mark.parametrize("name", ["chapters/scale/rosetta.html", "intro.html"])
+def test_on_a_phone_each_cell_of_a_table_says_what_it_is(page, name):
+    shown(page, name).resize(390)
+    unnamed = page.evaluate("""[...document.querySelectorAll(
+        "main table.table:not(.claims-ledger, .results-table) tbody td")]
+        .filter((cell) => cell.cellIndex > 0 && cell.textContent.trim())
+        .filter((cell) => getComputedStyle(cell, "::before").content === "none")
+        .map((cell) => cell.textContent.trim())""")
+    assert unnamed == []
+
+
+@built
+def test_an_unanswered_exercise_and_a_closed_fold_are_not_printed(page):
+    shown(page, "chapters/data_parallel/allreduce.html")
+    page._call("Emulation.setEmulatedMedia", media="print")
+    seen = page.evaluate("""[...document.querySelectorAll(".unanswered, main "
+        + "details:not([open]), .d2l-figure .controls")].filter((e) => e.offsetHeight)
+        .length""")
+    cut = page.evaluate("""[...document.querySelectorAll("main pre")].filter((e) =>
+        getComputedStyle(e).breakInside !== "auto").length""")
+    page._call("Emulation.setEmulatedMedia", media="")
+    assert (seen, cut) == (0, 0)
