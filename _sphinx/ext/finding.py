@@ -19,70 +19,86 @@ from sphinx.search.en import SearchEnglish
 FILE = "search_words.js"
 #: In which words people look for what a page teaches, beside its own.
 ASKED = {
-    "chapters/devices/devices": "cpu gpu context async asynchronous lazy engine profiler",
-    "chapters/devices/three_ways": "parallelism types kinds strategies overview which "
-    "choose data model pipeline tensor difference between",
-    "chapters/devices/what_limits_a_step": "bottleneck memory bound compute bandwidth "
-    "arithmetic intensity utilization mfu flops gpu low slow",
-    "chapters/data_parallel/data_parallel_scratch": "ddp distributeddataparallel multi "
-    "gpu multigpu pmap dataparallel distributed training split batch",
-    "chapters/data_parallel/no_speed_up": "slow slower second gpu faster speedup speed "
-    "scaling utilization idle multi gpus two multigpu dataloader bottleneck",
-    "chapters/data_parallel/allreduce": "all reduce nccl gloo horovod collective "
-    "communication gradients synchronize average",
+    "chapters/devices/devices":
+        "cpu gpu context async asynchronous lazy engine profiler",
+    "chapters/devices/three_ways":
+        "parallelism types kinds strategies overview which choose data model pipeline "
+        "tensor difference between",
+    "chapters/devices/what_limits_a_step":
+        "bottleneck memory bound compute bandwidth arithmetic intensity utilization "
+        "mfu flops gpu low slow",
+    "chapters/data_parallel/data_parallel_scratch":
+        "ddp distributeddataparallel multi gpu multigpu pmap dataparallel distributed "
+        "training split batch",
+    "chapters/data_parallel/no_speed_up":
+        "slow slower second gpu faster speedup speed scaling utilization idle multi "
+        "gpus two multigpu dataloader bottleneck",
+    "chapters/data_parallel/allreduce":
+        "all reduce nccl gloo horovod collective communication gradients synchronize "
+        "average",
     "chapters/data_parallel/halving": "butterfly recursive doubling rabenseifner tree",
-    "chapters/data_parallel/overlap": "buckets ddp hide communication hooks backward "
-    "bucketing",
+    "chapters/data_parallel/overlap":
+        "buckets ddp hide communication hooks backward bucketing",
     "chapters/data_parallel/concise": "gluon trainer split_and_load ddp api",
-    "chapters/data_parallel/large_batches": "learning rate scaling linear warmup lars "
-    "lamb batch size increase accuracy drop generalization",
-    "chapters/memory/where_memory_goes": "oom out of memory cuda gradient activation "
-    "checkpointing remat rematerialization vram usage reduce recompute offload",
-    "chapters/memory/half_precision": "bf16 bfloat16 fp16 float16 amp mixed precision "
-    "autocast loss scaling gradient accumulation accumulate nan overflow underflow micro batch",
-    "chapters/memory/sharded": "zero deepspeed fsdp fsdp2 fully sharded optimizer state "
-    "stage oom out of memory partition fit",
-    "chapters/tensor_parallel/layerwise": "megatron column row parallel linear shard "
-    "matrix gspmd sharding big layer",
-    "chapters/tensor_parallel/transformer": "megatron llm gpt attention heads mlp "
-    "sequence parallel large language model",
-    "chapters/tensor_parallel/ring_attention": "context parallel long sequence flash "
-    "flashattention length million tokens striped zigzag",
-    "chapters/tensor_parallel/experts": "moe mixture of expert parallel router routing "
-    "gshard switch capacity load balancing all to all alltoall",
+    "chapters/data_parallel/large_batches":
+        "learning rate scaling linear warmup lars lamb batch size increase accuracy "
+        "drop generalization",
+    "chapters/memory/where_memory_goes":
+        "oom out of memory cuda gradient activation checkpointing remat "
+        "rematerialization vram usage reduce recompute offload",
+    "chapters/memory/half_precision":
+        "bf16 bfloat16 fp16 float16 amp mixed precision autocast loss scaling "
+        "gradient accumulation accumulate nan overflow underflow micro batch",
+    "chapters/memory/sharded":
+        "zero deepspeed fsdp fsdp2 fully sharded optimizer state stage oom out of "
+        "memory partition fit",
+    "chapters/tensor_parallel/layerwise":
+        "megatron column row parallel linear shard matrix gspmd sharding big layer",
+    "chapters/tensor_parallel/transformer":
+        "megatron llm gpt attention heads mlp sequence parallel large language model",
+    "chapters/tensor_parallel/ring_attention":
+        "context parallel long sequence flash flashattention length million tokens "
+        "striped zigzag",
+    "chapters/tensor_parallel/experts":
+        "moe mixture of expert parallel router routing gshard switch capacity load "
+        "balancing all to all alltoall",
     "chapters/pipeline/lstm_pipeline": "model parallel rnn group2ctx layers devices",
     "chapters/pipeline/where_to_cut": "balance stages partition split layers",
-    "chapters/pipeline/micro_batches": "gpipe microbatch microbatches pipedream pipeline "
-    "parallel parallelism 1f1b",
-    "chapters/pipeline/shorter_bubbles": "zero bubble interleaved virtual dualpipe 1f1b "
-    "idle",
+    "chapters/pipeline/micro_batches":
+        "gpipe microbatch microbatches pipedream pipeline parallel parallelism 1f1b",
+    "chapters/pipeline/shorter_bubbles":
+        "zero bubble interleaved virtual dualpipe 1f1b idle",
     "chapters/pipeline/buckets": "variable length padding sequences bucketing",
     "chapters/meshes/mesh": "3d parallel parallelism devicemesh dp tp pp combine",
-    "chapters/meshes/two_links": "hierarchical nvlink infiniband ethernet topology "
-    "intra inter node",
+    "chapters/meshes/two_links":
+        "hierarchical nvlink infiniband ethernet topology intra inter node",
     "chapters/kvstore/kvstore_by_hand": "parameter server push pull",
     "chapters/kvstore/roles_keys_shards": "parameter server scheduler worker dmlc",
     "chapters/kvstore/in_step": "parameter server synchronous dist_sync bsp",
-    "chapters/kvstore/out_of_step": "hogwild asynchronous async sgd stale staleness "
-    "dist_async ssp",
-    "chapters/kvstore/compression": "quantization 1 bit 2 bit powersgd top k sparse "
-    "error feedback compress gradients bandwidth",
+    "chapters/kvstore/out_of_step":
+        "hogwild asynchronous async sgd stale staleness dist_async ssp",
+    "chapters/kvstore/compression":
+        "quantization 1 bit 2 bit powersgd top k sparse error feedback compress "
+        "gradients bandwidth",
     "chapters/kvstore/process_ring": "mpirun torchrun processes sockets gloo tcp",
-    "chapters/kvstore/seldom": "diloco local sgd federated averaging fedavg slow "
-    "internet",
-    "chapters/clusters/launching": "slurm kubernetes ssh mpi torchrun start cluster "
-    "multi node multinode ctrl",
+    "chapters/kvstore/seldom":
+        "diloco local sgd federated averaging fedavg slow internet",
+    "chapters/clusters/launching":
+        "slurm kubernetes ssh mpi torchrun start cluster multi node multinode ctrl",
     "chapters/clusters/bad_networks": "latency packet loss wifi tcp slow ethernet",
-    "chapters/clusters/recovery": "crash fault tolerance restart preemption spot failure "
-    "hang killed worker dies resume elastic",
-    "chapters/clusters/sharded_checkpoints": "save load checkpoint resume elastic "
-    "resharding distributed other number gpus",
+    "chapters/clusters/recovery":
+        "crash fault tolerance restart preemption spot failure hang killed worker "
+        "dies resume elastic",
+    "chapters/clusters/sharded_checkpoints":
+        "save load checkpoint resume elastic resharding distributed other number gpus",
     "chapters/scale/fitting": "alpha beta model predict cost measure latency bandwidth",
     "chapters/scale/simulating": "simulator simulate event what if",
-    "chapters/scale/scale": "need many gpus cost weak strong scaling amdahl gustafson "
-    "efficiency thousands cluster",
-    "chapters/scale/rosetta": "pytorch torch jax shard_map shard map pmap compare "
-    "migrate translate equivalent",
+    "chapters/scale/scale":
+        "need many gpus cost weak strong scaling amdahl gustafson efficiency "
+        "thousands cluster",
+    "chapters/scale/rosetta":
+        "pytorch torch jax shard_map shard map pmap compare migrate translate "
+        "equivalent",
     "chapters/scale/puzzles": "exercises challenge practice interview",
     "reference/gpu_box": "cuda install colab gpu driver",
     "reference/faq": "colab help error install windows mac",
