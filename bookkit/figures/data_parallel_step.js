@@ -123,12 +123,12 @@ function totals(d, now) {
 function summary(d) {
   const params = number(d.params);
   if (d.k === 1) {
-    return `One device: it holds ${params} bytes of parameters, as many of gradients, ` +
-      `and the whole minibatch of ${d.n} images. There is nothing to sum.`;
+    return `One device: it stores ${params} bytes of parameters, as many bytes of ` +
+      `gradients, and the whole minibatch of ${d.n} images. There is nothing to sum.`;
   }
   return `k = ${d.k} devices, a minibatch of n = ${d.n} images: shards of ` +
-    `${d.shards.join(", ")}. Every device holds all ${params} bytes of the ` +
-    "parameters, and as many of gradients. The allreduce sends " +
+    `${d.shards.join(", ")}. Every device stores all ${params} bytes of the ` +
+    "parameters, and as many bytes of gradients. The allreduce sends " +
     `${number(d.sent.reduce((sum, n) => sum + n, 0))} bytes in all, ` +
     `${number(d.sent[0])} of them from device 0, however many images there are.`;
 }
@@ -143,16 +143,16 @@ function acts(d, now) {
 
 function happens(d, now) {
   const k = d.k, params = number(d.params);
-  const alone = "copies nothing: one gradient is the sum.";
+  const alone = "no copies, because the only gradient is the sum.";
   return [
     "before: the parameters and the minibatch are in the host's memory.",
-    `copy: each device gets the parameters, ${params} bytes, before step 1 only.`,
+    `copy: each device gets ${params} bytes of parameters, once before the training.`,
     `split: the devices get ${d.shards.join(", ")} of ${d.n} images.`,
     "forward: each device computes the losses of its own images.",
     "backward: each device computes the gradient of its own images.",
     `allreduce, first half: ${k > 1 ? gathers(k, params) : alone}`,
     `allreduce, second half: ${k > 1 ? spreads(k, params) : alone}`,
-    "update: all subtract the same gradient, so all hold the same parameters.",
+    "update: all replicas subtract the same gradient, so they stay equal.",
   ][now];
 }
 

@@ -98,7 +98,7 @@ def test_messages_go_to_device_0_and_back(k):
 def test_the_words_say_the_shards_and_the_bytes():
     assert made(3, 8).summary() == (
         "k = 3 devices, a minibatch of n = 8 images: shards of 3, 3, 2. Every device "
-        "holds all 516,272 bytes of the parameters, and as many of gradients. The "
+        "stores all 516,272 bytes of the parameters, and as many bytes of gradients. The "
         "allreduce sends 2,065,088 bytes in all, 1,032,544 of them from device 0, "
         "however many images there are."
     )
@@ -108,7 +108,7 @@ def test_the_words_say_the_shards_and_the_bytes():
     )
     assert "devices 1 to 3 send 516,272 bytes each to device 0" in made(4).moment(5)
     assert "device 1 sends 516,272 bytes" in made(2).moment(5)
-    assert "copies nothing" in made(1).moment(5)
+    assert "no copies" in made(1).moment(5)
     sent = "sum to devices 1 to 2, 516,272 bytes each."
     assert made(3).moment(6).endswith(sent) and "sum to device 1," in made(2).moment(6)
 
