@@ -98,8 +98,8 @@ def test_messages_go_to_device_0_and_back(k):
 def test_the_words_say_the_shards_and_the_bytes():
     assert made(3, 8).summary() == (
         "k = 3 devices, a minibatch of n = 8 images: shards of 3, 3, 2. Every device "
-        "stores all 516,272 bytes of the parameters, and as many bytes of gradients. The "
-        "allreduce sends 2,065,088 bytes in all, 1,032,544 of them from device 0, "
+        "stores all 516,272 bytes of the parameters, and as many bytes of gradients. "
+        "The allreduce sends 2,065,088 bytes in all, 1,032,544 of them from device 0, "
         "however many images there are."
     )
     assert made(1).summary().endswith("of 256 images. There is nothing to sum.")
