@@ -34,6 +34,29 @@ def test_the_first_attempt_is_right_and_misses_the_target(n):
     assert says(q, function) == f"{said} {words}"
 
 
+def into_one_device(data, exchange):
+    n = len(data[0]) // 4
+    part = [slice(i * n, (i + 1) * n) for i in range(4)]
+    for i in (1, 2, 3):
+        data[i][part[i]] = exchange({(0, i): data[0][part[i]]})[0, i]
+    for i in range(4):
+        data[4][part[i]] = exchange({(i, 4): data[i][part[i]]})[i, 4]
+    for host in (0, 4):
+        for i in (1, 2, 3):
+            data[host + i][:] = exchange({(host, host + i): data[host]})[host, host + i]
+
+
+def test_a_slow_link_is_busy_at_both_ends():
+    """Four devices send a quarter each, and one receives all of them."""
+    said = says(TWELVE[5], into_one_device)
+    assert "Bytes on the busiest slow link: 512; the target is 128." in said
+
+
+def test_one_number_for_each_row_is_one_more_than_needed():
+    said = says(TWELVE[6], messages._one_for_each_row)
+    assert said.startswith("right. Numbers from each device: 7;")
+
+
 # What was not sent cannot be known: a function that looks at others' arrays is refused.
 
 

@@ -24,12 +24,23 @@ class Wire:
             self.sent[pair] = self.sent.get(pair, 0) + x.nbytes
         return {pair: x.copy() for pair, x in messages.items()}
 
-    def busiest(self, pairs=lambda i, j: True):
-        """The most bytes that a device sends, over the links in `pairs`."""
-        sent = {}
-        for (i, j), nbytes in self.sent.items():
-            sent[i] = sent.get(i, 0) + nbytes * pairs(i, j)
-        return max(sent.values(), default=0)
+    def busiest(self):
+        """The most bytes that a device sends."""
+        return max(self._by_device(end=0).values(), default=0)
+
+    def busiest_between(self, host):
+        """The most bytes in one direction over a device's link to other hosts.
+
+        `host(i)` is where device i stands.
+        """
+        ends = [self._by_device(end, lambda i, j: host(i) != host(j)) for end in (0, 1)]
+        return max((n for end in ends for n in end.values()), default=0)
+
+    def _by_device(self, end, counts=lambda i, j: True):
+        found = {}
+        for pair, nbytes in self.sent.items():
+            found[pair[end]] = found.get(pair[end], 0) + nbytes * counts(*pair)
+        return found
 
 
 def _unlike(found, right):
@@ -110,17 +121,53 @@ def _measure_spread(function):
     data = [numpy.arange(64.0) + 1, *numpy.zeros((7, 64))]
     function(data, wire.exchange)
     problem = _unlike(data, [numpy.arange(64.0) + 1] * 8)
-    yield problem or wire.busiest(lambda i, j: i // 4 != j // 4)
+    yield problem or wire.busiest_between(lambda i: i // 4)
 
 
 def split_loss(parts, y, gather):
-    """One number for each row; the device that has the label's column does the rest."""
+    """The device with a row's label adds up its loss: it sends nothing for that row."""
+    width, devices, rows = parts[0].shape[1], range(len(parts)), range(len(y))
+    owner = y // width
+    sums = []  # for each device and row, the logarithm of its own sum of exponentials
+    for part in parts:
+        top = part.max(axis=1)
+        sums.append(top + numpy.log(numpy.exp(part - top[:, None]).sum(axis=1)))
+    others = [[r for r in rows if owner[r] != i] for i in devices]
+    arrived = gather([sums[i][others[i]] for i in devices])
+    known = [dict(zip(others[i], arrived[i])) for i in devices]
+
+    def loss(r):
+        i = owner[r]
+        parts_of_sum = [known[j][r] for j in devices if j != i] + [sums[i][r]]
+        return numpy.logaddexp.reduce(parts_of_sum) - parts[i][r, y[r] % width]
+
+    losses = gather([sum(loss(r) for r in rows if owner[r] == i) for i in devices])
+    return sum(losses) / len(y)
+
+
+def _one_for_each_row(parts, y, gather):
     own = []
     for part in parts:
         top = part.max(axis=1)
         own.append(top + numpy.log(numpy.exp(part - top[:, None]).sum(axis=1)))
-    whole = numpy.logaddexp.reduce(gather(own))
-    width = parts[0].shape[1]
+    return _loss_from(own, parts, y, gather)
+
+
+def _without_the_largest(parts, y, gather):
+    own = [numpy.log(numpy.exp(part).sum(axis=1)) for part in parts]
+    return _loss_from(own, parts, y, gather)
+
+
+def _forgets_the_largest(parts, y, gather):
+    own = [
+        numpy.log(numpy.exp(part - part.max(axis=1)[:, None]).sum(axis=1))
+        for part in parts
+    ]
+    return _loss_from(own, parts, y, gather)
+
+
+def _loss_from(own, parts, y, gather):
+    whole, width = numpy.logaddexp.reduce(gather(own)), parts[0].shape[1]
     sums = [
         sum(whole[r] - part[r, c % width] for r, c in enumerate(y) if c // width == i)
         for i, part in enumerate(parts)
@@ -239,23 +286,20 @@ QUESTIONS = {
     ),
     6: Puzzle.of(
         "A loss without its logits", "a function `split_loss(parts, y, gather)`",
-        split_loss, _measure_split_loss, ("Numbers from each device", 48, 12, 7, 6), [
+        split_loss, _measure_split_loss, ("Numbers from each device", 48, 12, 6, 1), [
             (_gathers_all, "These are the logits themselves."),
             (_three_a_row,
              "The largest and the sum of a row can be one number on its way."),
-            ("part.max(axis=1)", "0 * part[:, 0]",
-             "exp of 1,500 is infinite: take the largest off first."),
-            ("top + numpy.log", "numpy.log", "What was taken off must come back."),
-            (" if c // width == i", "",
-             "Only one device has the column of a row's label."),
-            (" / len(y)", "", "That is the sum over the rows, and not the mean."),
-            ("numpy.logaddexp.reduce(gather(own))", "sum(gather(own))",
-             "Logarithms of sums add up by logaddexp."),
+            (_without_the_largest,
+             "exp of 1,500 is infinite: subtract the largest first."),
+            (_forgets_the_largest, "What was subtracted must be added again."),
+            (lambda parts, y, gather: len(y) * split_loss(parts, y, gather),
+             "That is the sum over the rows, and not the mean."),
         ],
     ),
     12: Puzzle.of(
         "Six devices", "a function `six(data, exchange)`",
-        six, _measure_six, ("Rounds", 10, 6, 5, 3), [
+        six, _measure_six, ("Rounds", 10, 6, 5, 5), [
             (_ring_of_six, "The ring: few bytes, many rounds."),
             (tree, "The tree: few rounds, whole arrays."),
             (folded, "Two devices are folded, with whole arrays."),
