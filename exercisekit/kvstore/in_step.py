@@ -1,16 +1,48 @@
 """Exercises of the chapter *In step*."""
 
-from itertools import chain
+from itertools import chain, zip_longest
 
 from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def shares(numbers, num_workers, b):
-    """Parts that differ by one at most, cut into minibatches."""
+    """Contiguous parts whose lengths differ by one at most, cut into minibatches."""
     size, more = divmod(len(numbers), num_workers)
     ends = [size * rank + min(rank, more) for rank in range(num_workers + 1)]
     parts = [numbers[start:end] for start, end in zip(ends, ends[1:])]
     return [[part[i : i + b] for part in parts] for i in range(0, len(parts[0]), b)]
+
+
+def _parts(numbers, num_workers):
+    return [[*chain(*own)] for own in zip(*shares(numbers, num_workers, 1))]
+
+
+def _full_only(numbers, num_workers, b):
+    steps = shares(numbers, num_workers, b)
+    return [step for step in steps if all(len(own) == b for own in step)]
+
+
+def _in_turn(numbers, num_workers, b):
+    parts = [numbers[rank::num_workers] for rank in range(num_workers)]
+    return [[part[i : i + b] for part in parts] for i in range(0, len(parts[0]), b)]
+
+
+def _no_remainder(numbers, num_workers, b):
+    size = len(numbers) // num_workers
+    return shares(numbers[: size * num_workers], num_workers, b)
+
+
+def _shortest_part(numbers, num_workers, b):
+    parts = _parts(numbers, num_workers)
+    return [[part[i : i + b] for part in parts] for i in range(0, len(parts[-1]), b)]
+
+
+def _no_empty_share(numbers, num_workers, b):
+    return [[own for own in step if own] for step in shares(numbers, num_workers, b)]
+
+
+def _by_worker(numbers, num_workers, b):
+    return [*zip(*shares(numbers, num_workers, b))]
 
 
 def _judge_shares(function, numbers, num_workers, b):
@@ -29,15 +61,46 @@ def _judge_shares(function, numbers, num_workers, b):
     if len(steps) > enough:
         return f"{shown(steps)} has more steps than needed."
     return Note(f"{len(numbers)} examples, {num_workers} workers, b = {b}: "
-                f"{len(steps)} steps ({enough} are enough).")
+                f"steps: {len(steps)}.")
 
 
 def sums(pushes, num_workers):
-    """A step is complete when each worker has made its push for it."""
+    """The sum of each step for which every worker has pushed."""
     pushed = [[] for _ in range(num_workers)]
     for worker, number in pushes:
         pushed[worker].append(number)
     return [sum(step) for step in zip(*pushed)]
+
+
+def _pushed(pushes, num_workers):
+    return [[x for w, x in pushes if w == worker] for worker in range(num_workers)]
+
+
+def _as_they_come(pushes, num_workers):
+    numbers = [number for _, number in pushes]
+    starts = range(0, len(numbers), num_workers)
+    return [sum(numbers[i : i + num_workers]) for i in starts]
+
+
+def _one_list(pushes, num_workers):
+    pushed = [[]] * num_workers
+    for worker, number in pushes:
+        pushed[worker].append(number)
+    return [sum(step) for step in zip(*pushed)]
+
+
+def _incomplete(pushes, num_workers):
+    return [sum(step) for step in zip_longest(*_pushed(pushes, num_workers),
+                                              fillvalue=0)]
+
+
+def _by_pusher(pushes, num_workers):
+    return [sum(own) for own in _pushed(pushes, num_workers)]
+
+
+def _newest(pushes, num_workers):
+    last = [own[-1:] for own in _pushed(pushes, num_workers)]
+    return [sum(step) for step in zip(*last)]
 
 
 QUESTIONS = {
@@ -47,34 +110,21 @@ QUESTIONS = {
         [
             ([1, 1, 1], "The sum is over all workers, and so is the divisor."),
             ([3, 3, 3], "In the last step only one example is left."),
-            ([3, 3], "The seventh example has a step, too."),
+            ([3, 3], "The seventh example needs a step, too."),
         ],
     ),
     2: Task(
         "a function that returns a list of steps",
         shares,
         [
-            ("for i in range(0, len(parts[0]), b)]",
-             "for i in range(0, len(parts[-1]) // b * b, b)]",
-             "The last, smaller minibatches are left out."),
-            ("numbers[start:end] for start, end in zip(ends, ends[1:])",
-             "numbers[rank::num_workers] for rank in range(num_workers)",
-             "These parts are dealt out in turn."),
-            ("range(0, len(parts[0]), b)", "range(len(parts[0]))",
-             "The next minibatch begins `b` examples later, and not one."),
-            (" + min(rank, more)", "",
-             "The rest of the division is nobody's: give it to somebody."),
-            ("len(parts[0])", "len(parts[-1])",
-             "The number of steps is up to the longest part."),
-            ("for part in parts]", "for part in parts if part[i:]]",
-             "Who has no example left still takes the step, with an empty share."),
-            ("i : i + b", "i : i + b + 1",
-             "A slice ends before its end: that is one example too many."),
-            (lambda *given: list(zip(*shares(*given))),
-             "That is a list for each worker. Expected: one for each step."),
-            (lambda numbers, num_workers, b:
-             shares([*range(len(numbers))], num_workers, b),
-             "These are places in the list, and not the examples themselves."),
+            (_full_only, "The last, smaller minibatches are left out."),
+            (_in_turn, "These parts are dealt out in turn. Make them contiguous."),
+            (_no_remainder,
+             "The remainder of the division is missing: give it to the first workers."),
+            (_shortest_part, "The number of steps depends on the longest part."),
+            (_no_empty_share,
+             "A worker without examples still takes the step, with an empty share."),
+            (_by_worker, "That is one list per worker. Return one list per step."),
         ],
         judge=by_cases(_judge_shares, "Examples {}, {} workers, b = {}", [
             ([*range(100, 100 + n)], num_workers, b) for n, num_workers, b in (
@@ -86,24 +136,12 @@ QUESTIONS = {
         "a function that returns a list of sums",
         sums,
         [
-            (lambda pushes, num_workers: [
-                 sum(number for _, number in pushes[i : i + num_workers])
-                 for i in range(0, len(pushes), num_workers)],
-             "Pushes that come one after another need not be of one step."),
-            ("[[] for _ in range(num_workers)]", "[[]] * num_workers",
-             "`[[]] * n` is one list, n times: all workers share it."),
-            ("[sum(step) for step in zip(*pushed)]",
-             ("[sum(own[i] for own in pushed if own[i:]) for i in "
-              "range(max(map(len, pushed)))]"),
-             "A step for which somebody has not pushed is not complete."),
-            ("zip(*pushed)", "zip(*filter(None, pushed))",
-             "Who has not pushed at all is waited for, too."),
-            ("zip(*pushed)", "pushed",
-             "That adds up what a worker has pushed. Expected: a sum over workers."),
-            ("sum(step)", "sum(step) / num_workers", "That is a mean."),
-            ("pushed[worker].append(number)", "pushed[worker][:] = [number]",
-             "An early push for the next step takes the place of the one before."),
-            ("zip(*pushed)]", "zip(*pushed)][:1]", "There may be more steps than one."),
+            (_as_they_come, "Successive pushes need not belong to one step."),
+            (_one_list, "`[[]] * n` is one list, n times: all workers share it."),
+            (_incomplete, "A step is complete only when every worker has pushed."),
+            (_by_pusher, "That adds up the pushes of each worker. Sum over workers."),
+            (_newest,
+             "A push for the next step replaces the one before. Keep both."),
         ],
         judge=compared(sums, [
             ([], 1), ([(0, 3)], 1), ([(0, 1)], 2), ([(0, 1), (1, 2), (1, 20)], 2),
@@ -117,7 +155,7 @@ QUESTIONS = {
         [32, 16],
         [
             ([24, 24], "Worker 1 would need twice as long as worker 0."),
-            ([16, 32], "The fast worker should have more."),
+            ([16, 32], "The fast worker should get more examples."),
             ([40, 20], "These are 60 examples."),
         ],
     ),
