@@ -13,15 +13,50 @@ def first_first(p, m):
     return [order] * p
 
 
+def _last_first(p, m):
+    return [order[:m] + order[m:][::-1] for order in first_first(p, m)]
+
+
 def limited(p, m, most):
-    """1F1B that holds `most` at the most."""
+    """In each slot a stage goes backward if it can, else forward if it has room."""
+    orders = [[] for _ in range(p)]
+    forward, backward = [0] * p, [0] * p  # micro-batches that each stage is done with
+    while min(backward) < m:
+        F, B = [*forward], [*backward]  # as the slot begins
+        for s in range(p):
+            if B[s] < (F[s] if s == p - 1 else B[s + 1]):
+                orders[s].append(("B", B[s]))
+                backward[s] += 1
+            elif F[s] < (F[s - 1] if s else m) and F[s] - B[s] < most:
+                orders[s].append(("F", F[s]))
+                forward[s] += 1
+    return orders
+
+
+def _in_turns(p, m, aheads):
     orders = []
     for s in range(p):
         forward, back = [("F", i) for i in range(m)], [("B", i) for i in range(m)]
-        ahead = min(p - s, m, most)
+        ahead = min(aheads(s), m)
         turns = [work for pair in zip(back, forward[ahead:]) for work in pair]
         orders.append(forward[:ahead] + turns + back[m - ahead :])
     return orders
+
+
+def _one_forward_one_back(p, m, most):
+    return _in_turns(p, m, lambda s: p - s)
+
+
+def _turns_within_the_limit(p, m, most):
+    return _in_turns(p, m, lambda s: min(p - s, most))
+
+
+def _one_at_a_time(p, m, most):
+    return _in_turns(p, m, lambda s: 1)
+
+
+def _limits_the_first(p, m, most):
+    return _in_turns(p, m, lambda s: min(p, most) if s == 0 else p - s)
 
 
 def _in_groups(p, m, most):
@@ -82,27 +117,14 @@ QUESTIONS = {
         "a function `first_first(p, m)`",
         first_first,
         [
-            ("(\"B\", i) for i in range(m)", "(\"B\", i) for i in reversed(range(m))",
-             "That is GPipe's order: the last one first."),
-            (lambda p, m: limited(p, m, 1),
+            (_last_first, "That is GPipe's order: the last one first."),
+            (lambda p, m: _one_at_a_time(p, m, 1),
              "One micro-batch at a time is no pipeline: the stages wait in turn."),
-            ("[order] * p", "order", "Every stage has a list of its own."),
-            ("[order] * p", "[order] * m",
-             "A list for each stage, p of them: m is the number of micro-batches."),
-            ("(\"B\", i) for i in range(m)", "(\"B\", i) for i in range(m - 1)",
-             "Each micro-batch goes backward, the last one, too."),
-            ("[(\"F\", i) for i in range(m)] + [(\"B\", i) for i in range(m)]",
-             "[(\"B\", i) for i in range(m)] + [(\"F\", i) for i in range(m)]",
+            (lambda p, m: first_first(p, m)[0], "Every stage has a list of its own."),
+            (lambda p, m: first_first(m, m),
+             "One list per stage, p of them: m is the number of micro-batches."),
+            (lambda p, m: [[*order[m:], *order[:m]] for order in first_first(p, m)],
              "Backward work needs what forward work has left: it comes after it."),
-            ("range(m)] + [(\"B\", i) for i in range(m)]",
-             "range(m)] + [(\"B\", m - i) for i in range(m)]",
-             "Micro-batches are numbered from 0 to m - 1."),
-            ("return [order] * p",
-             "return [order] * (p - 1) + [order[:m] + order[m:][::-1]]",
-             "The last stage begins the backward work: it sets the order of all."),
-            ("[order] * p",
-             "[[(kind, i) for i in range(m) for kind in 'FB']] + [order] * (p - 1)",
-             "The first stage sends on all before the first gradient comes back."),
         ],
         judge=by_cases(_judge_first_first, "{} stages, {} micro-batches", [
             (1, 1), (1, 2), (2, 2), (3, 4), (4, 8),
@@ -112,27 +134,19 @@ QUESTIONS = {
         "a function `limited(p, m, most)`",
         limited,
         [
-            ("min(p - s, m, most)", "min(p - s, m)",
+            (_one_forward_one_back,
              "That is 1F1B: its first stage goes ahead by p micro-batches."),
-            ("min(p - s, m, most)", "1",
-             "There is room for more than one, and the stages wait."),
-            ("min(p - s, m, most)", "min(p - s, m, max(1, most - 1))",
-             "The one that a stage works on is held as well: use all the room."),
-            ("min(p - s, m, most)", "min(p - s - 1, m, most)",
-             "The last stage needs one forward before its first backward."),
+            (_turns_within_the_limit,
+             "Strict turns wait for each other: go backward as soon as you can, and "
+             + "forward whenever there is room."),
+            (_one_at_a_time, "There is room for more than one, and the stages wait."),
+            (_limits_the_first, "Every stage has the limit, not only the first."),
             (_in_groups,
-             "After every group the pipeline runs empty: begin one when one is done."),
-            ("min(p - s, m, most)", "min(p - s, m, most if s == 0 else m)",
-             "Every stage has the limit, and not the first alone."),
-            (" + back[m - ahead :]", "",
-             "What was ahead at the start is still to go backward at the end."),
-            ("zip(back, forward[ahead:])", "zip(forward[ahead:], back)",
-             "Backward first, then forward: otherwise one more is held."),
-            ("forward[:ahead] + turns", "forward[: ahead - 1] + turns",
-             "One forward is missing between the start and the turns."),
+             "The pipeline runs empty after each group: use a place as soon as it is "
+             + "free."),
         ],
         judge=by_cases(_judge_limited, "{} stages, {} micro-batches, room for {}", [
-            (1, 1, 1), (2, 2, 2), (2, 6, 4), (3, 4, 3), (4, 8, 2), (4, 8, 1),
+            (1, 1, 1), (2, 2, 2), (2, 6, 4), (3, 4, 3), (4, 8, 2), (4, 8, 3), (4, 8, 1),
         ]),
     ),
     5: Question(
