@@ -79,7 +79,7 @@ def calls_itself(n):
     "function, words",
     [
         (endless, "It has not ended after 0.3 seconds of computing: does a loop never"),
-        (lambda n: time.sleep(999), "It has not ended after 0.6 seconds: does a loop"),
+        (lambda n: time.sleep(999), "It has not ended after 3 seconds: does a loop"),
         (stubborn, "It raises ValueError"),
         (raises, "It raises IndexError: list index out of range"),
         (leaves, "It raises SystemExit: away"),
@@ -98,11 +98,11 @@ def test_an_answer_that_harms_is_named_and_the_next_one_counts(
     function, words, monkeypatch
 ):
     monkeypatch.setattr(trial, "SECONDS", 0.3)
-    monkeypatch.setattr(trial, "PATIENCE", 2)
+    monkeypatch.setattr(trial, "PATIENCE", 10)
     monkeypatch.setattr(trial, "IN_C", 10)
     clock = time.monotonic()
     assert says(TASK, function).startswith(f"not yet. {words}")
-    assert time.monotonic() - clock < 5
+    assert time.monotonic() - clock < 30
     assert KEPT == "as it was"
     assert says(TASK, lambda n: n + n) == "right."
 
