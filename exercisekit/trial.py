@@ -52,7 +52,7 @@ def in_a_child(function, otherwise):
     if text:
         return json.loads(text)
     if not ended:
-        return otherwise(too_long(f"{PATIENCE * SECONDS * IN_C} seconds"))
+        return otherwise(too_long(f"{PATIENCE * SECONDS * IN_C:g} seconds"))
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
         return otherwise(too_long(f"{IN_C * SECONDS:g} seconds of computing"))
     how = f"status {os.WEXITSTATUS(status)}" if os.WIFEXITED(status) else (
@@ -103,7 +103,7 @@ def limits():
         if not _imports(frame):
             computed = number == signal.SIGPROF
             raise TooLong(f"{SECONDS} seconds of computing" if computed
-                          else f"{PATIENCE * SECONDS} seconds")
+                          else f"{PATIENCE * SECONDS:g} seconds")
         begin()
 
     def begin():
