@@ -75,7 +75,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function of n, features, hidden, outputs",
+        "a function `cheapest(n, features, hidden, outputs)`",
         cheapest,
         [
             (without_the_first_layer,
@@ -94,7 +94,7 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "a function of X, W1 and send",
+        "a function `by_rows(X, W1, send)`",
         by_rows,
         [
             (lambda X, W1, send: numpy.maximum(X @ W1, 0),

@@ -60,7 +60,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function of operators, peak and bandwidth",
+        "a function `least_seconds(operators, peak, bandwidth)`",
         least_seconds,
         [
             (larger_of_the_sums,
@@ -79,7 +79,7 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "a function of sizes and times",
+        "a function `latency(sizes, times)`",
         latency,
         [
             (lambda sizes, times: numpy.polyfit(sizes, times, 1)[1],
