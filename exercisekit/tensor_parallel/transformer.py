@@ -11,13 +11,20 @@ GATHERED = "{} byte{s} gathered"
 
 def shares(W, heads, k):
     """Each device's heads of stacked queries, keys and values, stacked alike."""
-    stacked = W.reshape(3, k, -1, W.shape[1])
-    return [stacked[:, i].reshape(-1, W.shape[1]) for i in range(k)]
+    queries, keys, values = (numpy.split(kind, k) for kind in numpy.split(W, 3))
+    return [numpy.vstack(own) for own in zip(queries, keys, values)]
 
 
-def _every_other_row(W, heads, k):
-    stacked = W.reshape(3, -1, k, W.shape[1])
-    return [stacked[:, :, i].reshape(-1, W.shape[1]) for i in range(k)]
+def _equal_parts(W, heads, k):
+    return numpy.split(W, k)
+
+
+def _columns(W, heads, k):
+    return numpy.hsplit(W, k)
+
+
+def _queries_only(W, heads, k):
+    return numpy.split(numpy.split(W, 3)[0], k)
 
 
 def _head_by_head(W, heads, k):
@@ -48,29 +55,60 @@ def log_sum_exp(z):
     return most + numpy.log(numpy.exp(z - most[:, None]).sum(1))
 
 
-def sharded_loss(scores, targets, firsts, allgather):
+def loss(scores, targets, firsts, allgather):
     """The loss of each position, from two numbers of each device."""
     rows, mine = numpy.arange(len(targets)), []
     for z, first in zip(scores, firsts):
         column = targets - first
         here = (column >= 0) & (column < z.shape[1])
-        own = numpy.where(here, z[rows, column.clip(0, z.shape[1] - 1)], 0)
-        mine.append(numpy.stack([log_sum_exp(z), own]))
+        target = numpy.where(here, z[rows, column.clip(0, z.shape[1] - 1)], 0)
+        mine.append(numpy.stack([log_sum_exp(z), target]))
     found = allgather(mine)
     return log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)
 
 
-def _gathered_loss(scores, targets, firsts, allgather):
+def _gathered_scores(scores, targets, firsts, allgather):
     whole = numpy.hstack(list(allgather(scores)))
     return log_sum_exp(whole) - whole[range(len(targets)), targets]
 
 
 def _three_numbers(scores, targets, firsts, allgather):
     allgather([z.max(1) for z in scores])
-    return sharded_loss(scores, targets, firsts, allgather)
+    return loss(scores, targets, firsts, allgather)
 
 
-def _run_sharded_loss(function, counts, n, words, scale):
+def _overflows(scores, targets, firsts, allgather):
+    def gather(arrays):
+        sums = [numpy.log(numpy.exp(z).sum(1)) for z in scores]
+        return allgather([numpy.stack([s, own[1]]) for s, own in zip(sums, arrays)])
+
+    return loss(scores, targets, firsts, gather)
+
+
+def _all_from_zero(scores, targets, firsts, allgather):
+    return loss(scores, targets, [0] * len(firsts), allgather)
+
+
+def _sum_of_logarithms(scores, targets, firsts, allgather):
+    gathered = []
+
+    def gather(arrays):
+        gathered.append(allgather(arrays))
+        return gathered[0]
+
+    loss(scores, targets, firsts, gather)
+    return gathered[0][:, 0].sum(0) - gathered[0][:, 1].sum(0)
+
+
+def _not_sent(scores, targets, firsts, allgather):
+    return loss(scores, targets, firsts, numpy.stack)
+
+
+def _mean(scores, targets, firsts, allgather):
+    return loss(scores, targets, firsts, allgather).mean()
+
+
+def _run_loss(function, counts, n, words, scale):
     rng, cuts = numpy.random.RandomState(7), numpy.cumsum(words)
     z, targets = rng.randn(n, cuts[-1]) * scale, rng.randint(cuts[-1], size=n)
     targets[: len(cuts) - 1] = cuts[:-1][:n]  # first words of devices
@@ -91,18 +129,14 @@ QUESTIONS = {
         "your function shares",
         shares,
         [
-            (lambda W, heads, k: numpy.split(W, k),
+            (_equal_parts,
              "Equal parts of the stack: the first has queries only. Where are its "
              + "heads' keys and values?"),
-            (_every_other_row, "The rows of a head stand together, and stay together."),
             (_head_by_head,
-             "That is head by head. Asked are the queries of all, then the keys."),
-            ("stacked[:, i]", "stacked[0, i]",
-             "That has the queries: attention needs keys and values, too."),
-            ("stacked[:, i]", "stacked[:, 0]", "All devices get those of the first."),
-            (".reshape(-1, W.shape[1]) for", " for",
-             "Queries, keys and values stand one below the other: on two axes."),
-            (lambda W, heads, k: numpy.hsplit(W, k),
+             "That is head by head. The task asks for all queries, then all keys."),
+            (_queries_only,
+             "These are the queries: attention needs keys and values, too."),
+            (_columns,
              "Columns belong to the inputs, which every head reads. Cut the rows."),
         ],
         judge=by_cases(_judge_shares, "{} heads of {} columns, {} devices", [
@@ -111,34 +145,22 @@ QUESTIONS = {
     ),
     3: Task(
         "your function loss",
-        sharded_loss,
+        loss,
         [
-            (_gathered_loss, "Every device gets all scores: what of them is needed?"),
+            (_gathered_scores,
+             "Every device gets all scores: which part of them is needed?"),
             (_three_numbers,
              "A device's maximum and its sum can be sent as one number: a logarithm."),
-            ("log_sum_exp(z), own", "numpy.log(numpy.exp(z).sum(1)), own",
+            (_overflows,
              "The exponential of a large score overflows: take out the maximum first."),
-            ("numpy.where(here, z", "numpy.where(True, z",
-             "The target's score counts only on the device that has its word."),
-            ("targets - first", "targets",
+            (_all_from_zero,
              "A device numbers its columns from 0: where do its words begin?"),
-            ("column < z", "column <= z",
-             "The word behind a device's last one is the next device's first."),
-            ("log_sum_exp(found[:, 0].T)", "found[:, 0].sum(0)",
+            (_sum_of_logarithms,
              "Sums of exponentials are added up, and not their logarithms."),
-            ("log_sum_exp(found[:, 0].T)", "found[:, 0].max(0)",
-             "The largest part is not the sum of all parts."),
-            ("own]))\n    found = allgather(mine)",
-             "own]))\n    found = numpy.stack(mine)",
-             "How do the devices learn of each other's numbers?"),
-            ("log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)",
-             "(log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)).mean()",
-             "Expected: the loss of each position, and not their mean."),
-            ("log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)",
-             "found[:, 1].sum(0) - log_sum_exp(found[:, 0].T)",
-             "That is the logarithm of a probability; a loss is not below 0."),
+            (_not_sent, "How do the devices learn of each other's numbers?"),
+            (_mean, "Expected: the loss of each position, and not their mean."),
         ],
-        judge=counted(sharded_loss, _run_sharded_loss,
+        judge=counted(loss, _run_loss,
                       "{} positions, {} words, scores times {}", [
             (1, [2], 1), (2, [3, 3], 1), (3, [1, 4, 1], 1), (2, [3, 3], 1000),
         ], about=[GATHERED]),
@@ -148,7 +170,7 @@ QUESTIONS = {
         1.25,
         [
             (1.5, "There are four moves in a half: two forward, two backward."),
-            (2, "One move comes to the four of a half."),
+            (2, "One move is added to the four of a half."),
         ],
     ),
 }
