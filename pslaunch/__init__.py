@@ -14,7 +14,7 @@ waits for ever when a process dies, and gives an exit code that means nothing.
     from start to end      runner, start (one start), supervise, job (what became of it)
     what a process is told environment, ports, hosts
     launchers              crew (agents, here and elsewhere), local, ssh, mpi, slurm,
-                           sge, yarn, kubernetes, submitted (what the last five share)
+                           sge, yarn, submitted (what the last four share)
     run as programs        agent (the watchdog, too), door, node, calls
     what these need        processes, channel, temporary
 

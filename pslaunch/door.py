@@ -13,7 +13,7 @@ leave out, repeat or reorder messages. So the first message proves that its send
 the secret: who has sent one is let in, and an agent does nothing before it has come by
 one. Contents stay readable.
 
-A job of mpi, Slurm, Grid Engine, YARN or Kubernetes runs this file, so many times:
+A job of mpi, Slurm, Grid Engine or YARN runs this file, so many times:
 `python -m pslaunch.door VARIABLE [FILE]`. It dials the launcher's door, and from there
 on it is an agent, `agent.py`. `VARIABLE`: the one in which the scheduler says which of
 the copies this is. The invitation, address, port and secret, stands in the variable

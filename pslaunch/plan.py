@@ -5,16 +5,22 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass, replace
+from importlib import import_module
 
-from . import environment, kubernetes, local, mpi, sge, slurm, ssh, yarn
+from . import environment, local
 from .hosts import read as read_hosts
 
-LAUNCHERS = {
-    "local": local.Local, "ssh": ssh.Crew, "mpi": mpi.Crew, "slurm": slurm.Crew,
-    "sge": sge.Crew, "yarn": yarn.Crew, "kubernetes": kubernetes.Crew,
-}
+#: Each is a file of its name here, which is loaded when it is asked for.
+LAUNCHERS = ("local", "ssh", "mpi", "slurm", "sge", "yarn")
 #: What runs a server or the scheduler, by this Python or that of another host.
 NODE = ["-m", "pslaunch.node"]
+
+
+def _crew(launcher):
+    """The class of a launcher."""
+    if launcher == "local":
+        return local.Local
+    return import_module(f".{launcher}", __package__).Crew
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ def make(command, *counts, **given):
     nodes = environment.names(settings.num_workers, settings.num_servers)
     settings = replace(settings, python=settings.python or sys.executable,
                        hosts=read_hosts(settings.hosts) if settings.hosts else None)
-    plan = Plan(command, nodes, env, LAUNCHERS[launcher], settings)
+    plan = Plan(command, nodes, env, _crew(launcher), settings)
     plan.launcher.check(plan)
     return plan
 

@@ -4,7 +4,7 @@
                                               |  |  |
     launcher ------------ door ---------------+--+--+        then as with ssh
 
-The launchers `mpi`, `slurm`, `sge`, `yarn` and `kubernetes` are this class with the
+The launchers `mpi`, `slurm`, `sge` and `yarn` are this class with the
 words of their command. Copy 0 and those after it become the servers, the others the
 workers. What is submitted is the same in every job, but for the number of copies: what
 to run, and its variables, go through the channels. The scheduler of the job runs beside

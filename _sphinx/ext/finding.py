@@ -84,7 +84,7 @@ ASKED = {
     "chapters/kvstore/seldom":
         "diloco local sgd federated averaging fedavg slow internet",
     "chapters/clusters/launching":
-        "slurm kubernetes ssh mpi torchrun start cluster multi node multinode ctrl",
+        "slurm ssh mpi torchrun start cluster multi node multinode ctrl",
     "chapters/clusters/bad_networks": "latency packet loss wifi tcp slow ethernet",
     "chapters/clusters/recovery":
         "crash fault tolerance restart preemption spot failure hang killed worker "

@@ -15,7 +15,6 @@ SCHEDULERS = {
     "Slurm": "srun",
     "Grid Engine": "qsub",
     "YARN": "yarn",
-    "Kubernetes": "kubectl",
 }
 SERVERS = "/usr/sbin:/usr/local/sbin"  # where sshd is, often outside of the PATH
 

@@ -281,12 +281,12 @@ def test_settings_that_cost_the_speed_up_are_notes(environ, cores, notes):
 
 
 def test_tools_are_looked_for_by_the_command_that_submits():
-    there = {"ssh": "/x", "srun": "/x", "kubectl": "/x"}
+    there = {"ssh": "/x", "srun": "/x", "qsub": "/x"}
     found = cluster.tools(lambda name, path=None: there.get(name), lambda: "no root")
     assert texts(found) == [
         "ssh: client",
         "MPI: none here: stored results are shown",
-        "schedulers: Slurm, Kubernetes",
+        "schedulers: Slurm, Grid Engine",
         "cluster in a box: stored results are shown: no root",
     ]
 

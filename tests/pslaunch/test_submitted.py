@@ -1,5 +1,5 @@
 """What launchers that submit a job have in common, with stand-ins for `srun`, Hadoop's
-`yarn`, and `kubectl` with all of Kubernetes: `stand_ins`.
+`yarn`: `stand_ins`.
 
 Slurm itself, Grid Engine and Open MPI are tested in `tests/clusters`.
 """
@@ -15,7 +15,6 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-import kubernetes_validate
 import pytest
 from job_checks import (  # noqa: F401
     CLI,
@@ -29,7 +28,7 @@ from job_checks import (  # noqa: F401
 from trained import TRAIN, local_weights, weights
 
 import pslaunch as launch
-from pslaunch import door, kubernetes, plan, sge, submitted, yarn
+from pslaunch import door, plan, sge, submitted, yarn
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 STAND_INS = Path(__file__).with_name("stand_ins")
@@ -40,12 +39,11 @@ JAR = "share/hadoop/yarn/hadoop-yarn-applications-distributedshell-3.3.6.jar"
 def stand_ins(monkeypatch, tmp_path):
     """Stand-ins instead of the tools; the folder in which they leave what they did.
 
-    Hadoop's folder has a jar, and images of pods have this Python.
+    Hadoop's folder has a jar.
     """
     folder, jar = tmp_path / "stand-in", tmp_path / "hadoop" / JAR
     own = os.path.dirname(PYTHON)
     monkeypatch.setenv("PATH", f"{STAND_INS}:{own}:{os.environ['PATH']}")
-    monkeypatch.setenv("T_KUBERNETES", str(folder))
     monkeypatch.setenv("T_YARN", str(folder))
     monkeypatch.setenv("HADOOP_HOME", str(tmp_path / "hadoop"))
     folder.mkdir()
@@ -57,9 +55,7 @@ def stand_ins(monkeypatch, tmp_path):
 
 def run(command, launcher="slurm", **options):
     """All on this machine, and not on its network."""
-    image = ["--image", "book"] if launcher == "kubernetes" else []
-    return launch.run(command, launcher=launcher, interface="lo", submit_args=image,
-                      **options)
+    return launch.run(command, launcher=launcher, interface="lo", **options)
 
 
 def test_copies_become_servers_and_workers_with_all_that_they_were_given(stand_ins):
@@ -195,7 +191,7 @@ def test_a_worker_that_fails_or_cannot_begin_gives_the_job_its_code(
 @pytest.mark.parametrize(
     "name, tool, package",
     [("mpi", "mpirun", ".*Debian"), ("slurm", "srun", ".*Debian"),
-     ("sge", "qsub", ".*Debian"), ("kubernetes", "kubectl", ".*Debian"),
+     ("sge", "qsub", ".*Debian"),
      ("yarn", "yarn", "Hadoop")],
 )
 def test_a_missing_tool_is_named(name, tool, package, monkeypatch):
@@ -222,43 +218,31 @@ def test_a_dry_run_shows_the_submission_and_no_value(stand_ins, tmp_path):
     assert "DMLC_ROLE=worker T_SECRET=… train.py --lr 0.1" in done.stdout
     assert "x7y" not in done.stdout
 
-# ---- yarn and kubernetes ----
+# ---- yarn ----
 
 
-@pytest.mark.parametrize("launcher", ["yarn", "kubernetes"])
-def test_a_job_ends_with_the_weights_of_this_machine(stand_ins, tmp_path, launcher):
-    job = run([*TRAIN, "--save-prefix", str(tmp_path / "net")], launcher, num_workers=2)
+def test_a_job_ends_with_the_weights_of_this_machine(stand_ins, tmp_path):
+    job = run([*TRAIN, "--save-prefix", str(tmp_path / "net")], "yarn", num_workers=2)
     assert job.returncode == 0, job.cause
     assert (weights(tmp_path / "net") == local_weights(tmp_path)).all()
-    if launcher == "yarn":
-        assert any("Submitted application application_" in line for line in job.notes)
-    else:
-        check(json.loads((stand_ins / "manifest.json").read_text()))
-        assert (stand_ins / "deleted").exists()
+    assert any("Submitted application application_" in line for line in job.notes)
 
 
-@pytest.mark.parametrize("launcher, trace", [
-    ("yarn", "killed"), ("kubernetes", "deleted"),
-])
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
 def test_a_launcher_that_is_ended_ends_what_it_has_submitted(
-    signum, launcher, trace, stand_ins, nothing_left  # noqa: F811
+    signum, stand_ins, nothing_left  # noqa: F811
 ):
-    words = [*CLI, "-n", "1", "-s", "1", "--launcher", launcher, "--interface", "lo"]
-    words += ["--submit-args=--image a"] if launcher == "kubernetes" else []
+    words = [*CLI, "-n", "1", "-s", "1", "--launcher", "yarn", "--interface", "lo"]
     process = subprocess.Popen([*words, PYTHON, str(JOBS / "steps.py")],
                                stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     wait_for(lambda: ("worker", 0) in nodes_of(nothing_left))
     process.send_signal(signum)
     process.wait(30)
-    if (launcher, signum) != ("yarn", signal.SIGINT):  # which has ended by itself
-        wait_for(lambda: (stand_ins / trace).exists(), 15)
+    if signum != signal.SIGINT:  # by which it has ended by itself
+        wait_for(lambda: (stand_ins / "killed").exists(), 15)
         assert not (stand_ins / "wrong").exists(), "another's was ended"
     wait_for(lambda: not alive(nothing_left), 15)
-
-
-# ---- yarn ----
 
 
 def test_the_submission_is_one_of_the_distributed_shell(stand_ins):
@@ -295,118 +279,3 @@ def test_hadoop_that_is_elsewhere_is_asked_for(stand_ins, monkeypatch, tmp_path)
     monkeypatch.setenv("HADOOP_HOME", str(tmp_path))
     with pytest.raises(ValueError, match="set HADOOP_HOME to the folder of Hadoop"):
         plan.make(["x"], 1, 1, launcher="yarn")
-
-
-# ---- kubernetes ----
-
-JOB = "0123456789abcdef0123456789abcdef"
-#: A pod template as a user would write it.
-TEMPLATE = {"metadata": {"labels": {"team": "a"}}, "spec": {
-    "nodeSelector": {"gpu": "yes"},
-    "volumes": [{"name": "work", "persistentVolumeClaim": {"claimName": "work"}}],
-    "containers": [{"env": [{"name": "T_OWN", "value": "1"}], "args": ["dropped"],
-                    "volumeMounts": [{"name": "work", "mountPath": "/work"}],
-                    "resources": {"limits": {"cpu": "2"}}}]}}
-
-
-@pytest.fixture
-def template(tmp_path):
-    """Flags that name a file with `TEMPLATE`."""
-    path = tmp_path / "template.json"
-    path.write_text(json.dumps(TEMPLATE))
-    return "--template", str(path)
-
-
-def manifest(*submit_args, workers=2, servers=1):
-    made = plan.make(["x"], workers, servers, launcher="kubernetes",
-                     submit_args=["--image", "r/b:1", *submit_args])
-    return kubernetes.manifest(made, JOB, "10.0.0.1:99:secret")
-
-
-def check(document):
-    """Each part has all fields, and no others, with the types that the API wants."""
-    for item in document["items"]:
-        kubernetes_validate.validate(item, "1.29", strict=True)
-
-
-def test_the_manifest_is_what_the_schema_of_kubernetes_wants(stand_ins, template):
-    for document in (manifest(), manifest(*template, workers=500)):
-        check(document)
-    with pytest.raises(kubernetes_validate.ValidationError, match="completion"):
-        document["items"][1]["spec"]["completion"] = 3
-        check(document)
-
-
-def test_a_job_has_a_pod_for_each_server_and_worker_and_tries_none_again(stand_ins):
-    spec = manifest(workers=5, servers=2)["items"][1]["spec"]
-    assert (spec["completions"], spec["parallelism"]) == (7, 7)
-    assert (spec["completionMode"], spec["backoffLimit"]) == ("Indexed", 0)
-    assert spec["template"]["spec"]["restartPolicy"] == "Never"
-    assert spec["template"]["spec"]["automountServiceAccountToken"] is False
-
-
-def test_the_secret_is_in_the_secret_alone(stand_ins):
-    secret, job = manifest()["items"]
-    assert secret["stringData"] == {"door": "10.0.0.1:99:secret"}
-    assert "99:secret" not in json.dumps(job)
-    (variable,) = job["spec"]["template"]["spec"]["containers"][0]["env"]
-    reference = variable["valueFrom"]["secretKeyRef"]
-    assert reference == {"name": secret["metadata"]["name"], "key": "door"}
-
-
-def test_a_template_keeps_what_it_says_of_pods(stand_ins, template):
-    template = manifest(*template)["items"][1]["spec"]["template"]
-    assert template["metadata"]["labels"] == {"team": "a", kubernetes.LABEL: JOB}
-    assert template["spec"]["nodeSelector"] == {"gpu": "yes"}
-    (container,) = template["spec"]["containers"]
-    assert container["volumeMounts"] == [{"name": "work", "mountPath": "/work"}]
-    assert [v["name"] for v in container["env"]] == ["T_OWN", "D2L_EXT_DOOR"]
-    assert container["image"] == "r/b:1" and "args" not in container
-    assert container["command"][:3] == ["python3", "-m", "pslaunch.door"]
-
-
-@pytest.mark.parametrize("submit_args, text", [
-    ([], "required: --image"),
-    (["--image", "a", "--gpus", "2"], "unrecognized arguments: --gpus 2"),
-    (["--image", "a", "--template", "/none"], "template /none: give a file in JSON"),
-])
-def test_wrong_submit_args_are_named(submit_args, text, stand_ins):
-    with pytest.raises(ValueError, match=text):
-        plan.make(["x"], 1, 1, launcher="kubernetes", submit_args=submit_args)
-
-
-@pytest.mark.parametrize(
-    "text", ["[" * 100_000, "{}", '{"spec": {"containers": {}}}'],
-    ids=["nested", "empty", "no list"],
-)
-def test_a_template_that_is_none_is_named(text, stand_ins, template):
-    Path(template[1]).write_text(text)
-    with pytest.raises(ValueError, match="late.json: give a file in JSON, a pod temp"):
-        manifest(*template)
-
-
-def test_a_dry_run_prints_the_manifest_without_the_secret(stand_ins):
-    argv = ["-n", "2", "--launcher", "kubernetes", "--dry-run", "--submit-args",
-            "--image a:1 --namespace n --context c", "x"]
-    done = subprocess.run([*CLI, *argv], check=True, capture_output=True, text=True)
-    assert "  kubectl --context=c --namespace=n create -f -\n" in done.stdout
-    document = json.loads(done.stdout[done.stdout.index("\n{") :])
-    check(document)
-    assert document["items"][0]["stringData"] == {"door": "…"}
-    assert not list(stand_ins.iterdir()), "nothing was made"
-
-
-def test_a_pod_that_cannot_begin_fails_the_job_with_its_last_lines(stand_ins):
-    """As one that has no way to the launcher: here, without this library."""
-    job = run(["x"], "kubernetes", python="/usr/bin/false")
-    assert job.returncode == 1
-    assert "pod pod-0 failed" in job.cause
-    assert (stand_ins / "deleted").exists()
-
-
-def test_why_pods_wait_is_said(stand_ins, monkeypatch):
-    monkeypatch.setenv("T_PULL", "fails")
-    job = run(["x"], "kubernetes", deadline=5)
-    assert job.returncode == 124
-    assert [n for n in job.notes if "pod-" in n] == [
-        f"pod pod-{number}: ErrImagePull no such image" for number in range(3)]
