@@ -4,7 +4,7 @@ Device i holds its own tokens `Xs[i]` (n, d), a copy of the router (d, E), and a
 E/k of the E experts, each a block of `dense`. A layer goes through five steps:
 
     router    P = softmax(X W): how much a token wants each expert      (n, E)
-    plan      who goes to which expert, and who is dropped              on the host
+    plan      which expert each token goes to, and what is dropped      on the host
     there     all-to-all: a row for each token that goes, by expert     (m, d)
     experts   each on the rows of all devices
     back      all-to-all; a token adds up its rows, weighted by P       (n, d)
@@ -22,7 +22,7 @@ from ..data_parallel.allreduce import allreduce
 from ..data_parallel.traffic import rounds, send, spans
 from . import dense
 
-#: Who of n tokens goes where. `tokens` (m,): the token of each row that is sent, sorted
+#: Where n tokens go. `tokens` (m,): the token of each row that is sent, sorted
 #: by expert. `experts` (m,): its expert. `rows` (n, top): the row of each choice, or m
 #: where it was dropped. `counts`, `wanted` (E,): rows per expert, and choices of it.
 Plan = namedtuple("Plan", "tokens experts rows counts wanted")
@@ -58,7 +58,8 @@ def plan(choice, num_experts, most):
     """Give each expert its tokens, at most `most` of them: a `Plan`.
 
     `choice` (n, top): from `choose`. First come, first served, by the token's number;
-    all first choices come before the second ones. Who comes too late is dropped.
+    all first choices come before the second ones. When an expert is full, a choice of
+    it is dropped.
 
     Source: Fedus et al., "Switch Transformers" (2022). Developed in the chapter
     *Experts*.
@@ -103,7 +104,7 @@ def to_experts(rows, plans):
 
 
 def from_experts(arrays, plans):
-    """Undo `to_experts`: the rows (m, ·) of each device, sorted by expert."""
+    """Undo `to_experts`: return the rows (m, ·) of each device, sorted by expert."""
     shares = zip(*[p.counts for p in plans])  # expert by expert
     pieces = [_split(x, counts) for x, counts in zip(arrays, shares)]
     homes = spans(len(arrays), len(plans))

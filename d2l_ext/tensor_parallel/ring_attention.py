@@ -145,8 +145,9 @@ def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
 def pass_on(messages, free):
     """Send what each device has, {chunk: [array, array]}, to the next, into `free`.
 
-    The engine writes a place when nobody reads any more what lay there. So two are
-    enough, in turn: a message is on its way while we compute, and none runs ahead.
+    The engine overwrites a place only when nothing will read it any more. So two
+    places are enough, alternately: a message travels while the devices compute, and
+    none arrives too early.
     """
     return [
         {c: [send(x, place) for x, place in zip(pair, there)]
