@@ -13,7 +13,7 @@ class Tickets:
         tickets = Tickets(kv, optimizer, key=len(params))
         kv.set_optimizer(optimizer)
         tickets.start()
-        ... in every step, between push and pull: tickets.take()
+        ... in every step, after its pull: tickets.take()
 
     `kv`: of type `dist_async`. `optimizer`: plain `SGD`, before it is sent to the
     store; its learning rate for `key` is changed so that the store adds one.
@@ -51,12 +51,12 @@ class Tickets:
 
 
 def staleness(tickets):
-    """How many updates others made between my pull and my push, for each update.
+    """The number of updates by others between a worker's pull and its next push.
 
-    `tickets`: the numbers that each worker took, a list per worker. Returns a list
-    per worker, shorter by one: before the first ticket nobody knows. The number
-    is that of the *counter*; another key of the same step may differ by the few
-    updates that were under way at the same moment.
+    `tickets`: the numbers that each worker took, one list per worker. Returns a list
+    per worker, shorter by one: for the first ticket it is unknown. The counter gives
+    the number; another key of the same step may differ by the few updates that were
+    under way at the same moment.
 
     Raises `ValueError` when a number is missing or was drawn twice: then updates
     were lost.

@@ -34,30 +34,70 @@ def _judge_bound(function, ticks, bound):
     if steps is None:
         return "it changes the steps that it is given."
     if lead > bound:
-        return f"somebody is {lead} steps ahead."
+        return f"a worker is {lead} steps ahead."
     if steps != most:
-        return f"the steps are {steps}: {most} are possible."
-    return Note(f"With ticks {ticks} and a bound of {bound}: {sum(steps)} steps "
-                f"({sum(most)} are possible), {lead} ahead ({bound} are allowed).")
+        return f"the workers complete {steps} steps, but {most} are possible."
+    return Note(f"With ticks {ticks} and a bound of {bound}: {sum(steps)} steps, and "
+                f"a lead of at most {lead}.")
+
+
+def _converges(delay, lr):
+    w = [8.0]
+    for _ in range(400):
+        w.append(w[-1] - lr * w[max(0, len(w) - 1 - delay)])
+    sizes = [abs(x) for x in w]
+    return max(sizes[-100:]) < max(sizes[-200:-100])
 
 
 def largest_rate(delay):
-    """Between rates at which the weight falls, and at which it grows."""
+    """Halve an interval between a rate that converges and one that does not."""
     low, high = 0.0, 2.5
     for _ in range(12):
-        lr, w = (low + high) / 2, [8.0]
-        for _ in range(400):
-            w.append(w[-1] - lr * w[max(0, len(w) - 1 - delay)])
-        arrives = max(map(abs, w[-100:])) < max(map(abs, w[-200:-100]))
-        low, high = (lr, high) if arrives else (low, lr)
+        lr = (low + high) / 2
+        if _converges(delay, lr):
+            low = lr
+        else:
+            high = lr
     return low
 
 
 def _judge_rate(function, delay):
     right, found = 2 * sin(pi / (4 * delay + 2)), float(function(delay))
-    way = "less" if found > right else "more"
-    wrong = f"{found:.2f} is not the limit, it is {way}."
+    way = "smaller" if found > right else "larger"
+    wrong = f"the limit is {way} than {found:.2f}."
     return "" if abs(found - right) < 0.02 else wrong
+
+
+def _always(steps, worker, bound):
+    return True
+
+
+def _before_the_step(steps, worker, bound):
+    return steps[worker] - min(steps) <= bound
+
+
+def _strictly(steps, worker, bound):
+    return steps[worker] + 1 - min(steps) < bound
+
+
+def _to_the_mean(steps, worker, bound):
+    return steps[worker] + 1 - sum(steps) / len(steps) <= bound
+
+
+def _to_the_neighbour(steps, worker, bound):
+    return steps[worker] + 1 - steps[worker - 1] <= bound
+
+
+def _in_proportion(delay):
+    return 2 / (1 + delay)
+
+
+def _without_delay(delay):
+    return 2.0
+
+
+def _one_digit(delay):
+    return round(largest_rate(delay), 1)
 
 
 QUESTIONS = {
@@ -74,16 +114,11 @@ QUESTIONS = {
         "a function that returns whether the worker may begin",
         may_begin,
         [
-            (lambda steps, worker, bound: True, "Nobody ever waits."),
-            (" + 1", "", "When its step is done, it is one step farther."),
-            ("<= bound", "< bound", "Just as far as the bound is allowed."),
-            ("<= bound", "<= 1", "Any bound may be asked for, and not one step alone."),
-            ("min(steps)", "sum(steps) / len(steps)",
-             "What counts is the slowest, not the mean of all."),
-            ("min(steps)", "steps[worker - 1]",
-             "The slowest may be any of them, and not the neighbour."),
-            ("return steps[worker] + 1", "steps[worker] += 1\n    return steps[worker]",
-             "Ask what would be, without doing it: the list is the clock's own."),
+            (_always, "No worker ever waits."),
+            (_before_the_step, "After the step the worker is one step farther."),
+            (_strictly, "A lead of exactly the bound is allowed."),
+            (_to_the_mean, "The lead is measured from the slowest, not from the mean."),
+            (_to_the_neighbour, "Any worker may be the slowest, not only a neighbour."),
         ],
         judge=by_cases(_judge_bound, "With ticks {} and a bound of {}", [
             ((1,), 1), ((1, 1, 5), 1), ((5, 2, 1), 2), ((1, 1, 5), 3),
@@ -93,9 +128,9 @@ QUESTIONS = {
         "a list of three times in seconds",
         [3 - 2 * 0.9**n for n in (1, 4, 16)],
         [
-            ([1.2, 1.2, 1.2], "That is a worker's mean. All wait for the slowest."),
-            ([1.2, 4.8, 19.2], "They compute at the same time: nothing adds up."),
-            ([3, 3, 3], "With some luck all are quick. How often?"),
+            ([1.2, 1.2, 1.2], "That is one worker's mean. All wait for the slowest."),
+            ([1.2, 4.8, 19.2], "They compute at the same time: times do not add up."),
+            ([3, 3, 3], "Sometimes all workers are fast. How often?"),
         ],
         tolerance=0.01,
     ),
@@ -103,19 +138,10 @@ QUESTIONS = {
         "a function that returns a learning rate",
         largest_rate,
         [
-            (lambda delay: 2 / (1 + delay),
-             "Twice as old is not just half the rate. Let `descend` try it."),
-            (lambda delay: 2.0, "That is the limit of gradients that are not late."),
-            ("max(map(abs, w[-100:])) < max(map(abs, w[-200:-100]))", "min(w) > 0",
-             "A weight that swings across 0 may arrive, too, in smaller swings."),
-            ("len(w) - 1 - delay", "len(w) - 2 - delay",
-             "These gradients are older by one than asked for."),
-            ("2.5", "1.0", "The interval ends too early: the limit is not in it."),
-            ("if arrives else", "if not arrives else",
-             "Where the descent arrives, the limit is above that rate."),
-            ("return low", "return round(low, 1)", "Two digits are asked for."),
-            ("range(12)", "range(4)",
-             "The interval is still too wide: halve it more often."),
+            (_in_proportion,
+             "The limit is not 2 / (1 + delay). Find it with `descend`."),
+            (_without_delay, "That is the limit for gradients without a delay."),
+            (_one_digit, "Two digits after the point are needed."),
         ],
         judge=by_cases(_judge_rate, "{} updates old", [(0,), (1,), (2,), (3,)]),
     ),
