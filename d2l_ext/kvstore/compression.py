@@ -9,7 +9,7 @@ import numpy
 
 #: What two bits say: below the threshold, at most −threshold, at least threshold.
 ZERO, MINUS, PLUS = 0b00, 0b10, 0b11
-#: Where in its byte each of four codes stands: the first one in the highest bits.
+#: The shift of each of a byte's four codes: the first one is in the highest bits.
 SHIFTS = numpy.array([6, 4, 2, 0], dtype="uint8")
 #: Codes in a 32-bit word. A last word that is not full is sent all the same.
 CODES_PER_WORD = 16
@@ -52,12 +52,12 @@ class Sender:
 
 
 def quantize(total, threshold):
-    """Round to −threshold, 0 or threshold: the codes, and the error that this makes.
+    """Round to −threshold, 0 or threshold: the codes and the rounding error.
 
     `total`: gradient and residual together, a float32 array of any shape. Returns
     codes (`uint8`) and the new residual (float32), both of that shape. An element
-    moves by one threshold at most, whatever its size; the rest waits. NaN has code
-    00: it is never sent, and it stays.
+    moves by one threshold at most, whatever its size; the rest stays in the residual.
+    NaN has code 00: it is never sent, and it stays.
 
     Keeping the error is *error feedback*: Seide, Fu, Droppo, Li and Yu (2014). A
     fixed threshold: Strom (2015). Developed in the chapter *Gradient compression*.

@@ -10,11 +10,16 @@ from ..question import Question, Task, by_cases, compared
 
 
 def _values(codes, t):
-    return numpy.array([0, 0, -t, t], "float32")[list(codes)]
+    value = {0b11: t, 0b10: -t, 0b00: 0}
+    return numpy.array([value[code] for code in codes], dtype="float32")
+
+
+def _codes(numbers, t):
+    return [0b11 if x >= t else 0b10 if x <= -t else 0b00 for x in numbers]
 
 
 def unpacked(message, size, t):
-    """Four codes of a byte, the first one in the highest bits."""
+    """The numbers for the four codes of each byte, highest bits first."""
     codes = [byte >> shift & 0b11 for byte in message for shift in (6, 4, 2, 0)]
     return _values(codes[:size], t)
 
@@ -24,13 +29,13 @@ def _message(codes):
 
 
 def safe_sender(t):
-    """What is not finite is not added to what is left over."""
+    """A sender whose residual never gets a number that is not finite."""
     residual = 0
 
     def compress(gradient):
         nonlocal residual
         total = residual + numpy.where(numpy.isfinite(gradient), gradient, 0)
-        codes = [3 if x >= t else 2 if x <= -t else 0 for x in total]
+        codes = _codes(total, t)
         residual = total - _values(codes, t)
         return codes, residual
 
@@ -38,15 +43,66 @@ def safe_sender(t):
 
 
 def _judge_safe(function, gradients):
-    compress, ours = function(0.5), safe_sender(0.5)
+    compress, expected = function(0.5), safe_sender(0.5)
     for n, gradient in enumerate(map(numpy.array, gradients), 1):
         given = gradient.copy()
         found = [int(code) for code in compress(given)[0]]
-        if found != (right := ours(gradient)[0]):
-            return f"after {n} the codes are {found}, and not {right}."
+        if found != (right := expected(gradient)[0]):
+            return f"after {n} gradients the codes are {found} instead of {right}."
         if not numpy.array_equal(given, gradient, equal_nan=True):
-            return f"after {n}, the gradient itself is changed."
+            return f"it changes gradient {n} itself."
     return ""
+
+
+def _with_padding(message, size, t):
+    return unpacked(message, 4 * len(message), t)
+
+
+def _lowest_first(message, size, t):
+    codes = [byte >> shift & 0b11 for byte in message for shift in (0, 2, 4, 6)]
+    return _values(codes[:size], t)
+
+
+def _signs_exchanged(message, size, t):
+    return -unpacked(message, size, t)
+
+
+def _without_t(message, size, t):
+    return unpacked(message, size, 1)
+
+
+def _sender(t, cleaned):
+    """A sender that adds `cleaned(gradient)` to its residual."""
+    residual = 0
+
+    def compress(gradient):
+        nonlocal residual
+        total = residual + cleaned(gradient)
+        codes = _codes(total, t)
+        residual = total - _values(codes, t)
+        return codes, residual
+
+    return compress
+
+
+def _unsafe_sender(t):
+    return _sender(t, lambda gradient: gradient)
+
+
+def _nan_to_num(t):
+    return _sender(t, numpy.nan_to_num)
+
+
+def _whole_gradient(t):
+    def cleaned(gradient):
+        finite = numpy.isfinite(gradient).all()
+        return gradient if finite else numpy.zeros_like(gradient)
+
+    return _sender(t, cleaned)
+
+
+def _forgets(t):
+    return lambda gradient: safe_sender(t)(gradient)
 
 
 QUESTIONS = {
@@ -54,7 +110,7 @@ QUESTIONS = {
         "the length of the message in bytes",
         250_004,
         [
-            (250_000, "What becomes of the last three weights?"),
+            (250_000, "The last three weights need a word, too."),
             (250_001, "The message is made of whole words of 4 bytes."),
             (62_501, "These are words of 4 bytes."),
             (4_000_012, "That is without compression."),
@@ -64,19 +120,10 @@ QUESTIONS = {
         "a function that returns numbers",
         unpacked,
         [
-            ("codes[:size]", "codes",
-             "The last word was filled up: there are more codes than numbers."),
-            ("(6, 4, 2, 0)", "(0, 2, 4, 6)",
-             "The first of four codes is in the highest bits of its byte."),
-            ("(6, 4, 2, 0)", "(4, 2, 0)", "A byte holds four codes."),
-            ("in message for", "in message[::-1] for",
-             "The bytes come in the order in which they were packed."),
-            ("& 0b11", "& 0b1", "A code has two bits."),
-            ("_values(codes[:size], t)", "-_values(codes[:size], t)",
-             "The signs are exchanged: 11 stands for t, 10 for -t."),
-            ("[:size], t)", "[:size], 1)", "The threshold is what a code stands for."),
-            ("in message for", "in message[: size // 4] for",
-             "The last byte counts, even if it is not full."),
+            (_with_padding, "Zeros fill the last word: return only `size` numbers."),
+            (_lowest_first, "The first of four codes is in the highest bits."),
+            (_signs_exchanged, "The signs are exchanged: 11 stands for t, 10 for -t."),
+            (_without_t, "A code stands for the threshold, not for 1."),
         ],
         judge=compared(unpacked, [
             (_message(codes), len(codes), t) for codes, t in (
@@ -85,13 +132,13 @@ QUESTIONS = {
         ], tolerance=1e-6),
     ),
     3: Question(
-        "what is left over, in the units of the gradient",
+        "the residual, in the units of the gradient",
         30,
         [
-            (0.3, "That is left after one step, and kept for the next."),
-            (0, "The sender can send no more than the threshold in a step."),
-            (80, "That is all that there was. What has been sent?"),
-            (50, "That has been sent. What is left of 80?"),
+            (0.3, "That is the residual after one step. It grows."),
+            (0, "The sender can send at most the threshold per step."),
+            (80, "That is the sum of the gradients. Subtract what was sent."),
+            (50, "That was sent. How much of 80 is left?"),
         ],
         tolerance=0.005,
     ),
@@ -108,23 +155,12 @@ QUESTIONS = {
         "a function that returns a function like `compress`",
         safe_sender,
         [
-            ("numpy.where(numpy.isfinite(gradient), gradient, 0)", "gradient",
-             "What is not a number stays in the residual for ever."),
-            ("numpy.where(numpy.isfinite(gradient), gradient, 0)",
-             "numpy.nan_to_num(gradient)",
-             "An overflow is infinite, or becomes a huge number: that stays, too."),
-            ("isfinite(gradient), gradient", "isfinite(gradient).all(), gradient",
-             "The whole gradient is thrown away with one bad number of it."),
-            ("residual = total - _values(codes, t)", "pass",
-             "What is too small to be sent now is to be kept for later."),
-            ("residual = total - _values(codes, t)", "residual = total",
-             "What has been sent has to leave the residual."),
-            ("x >= t", "x > t", "A sum of just the threshold is sent."),
-            ("total = residual + numpy.where(numpy.isfinite(gradient), gradient, 0)",
-             "gradient[~numpy.isfinite(gradient)] = 0; total = residual + gradient",
-             "It writes zeros into the caller's gradient: take a copy."),
-            ("[3 if x >= t else 2 if", "[2 if x >= t else 3 if",
-             "The signs are exchanged: 11 stands for t, 10 for -t."),
+            (_unsafe_sender, "A NaN stays in the residual for ever."),
+            (_nan_to_num,
+             "`nan_to_num` makes infinity a huge number, which stays in the residual."),
+            (_whole_gradient,
+             "The finite numbers of that gradient are lost, too. Keep them."),
+            (_forgets, "Keep the rounding error for the next gradient."),
         ],
         judge=by_cases(_judge_safe, "Gradients {}", [
             ([[0.5, -0.5]],), ([[0.3, -0.3], [0.3, -0.3]],),
