@@ -1,7 +1,6 @@
 """Exercises of the chapter *Sharded checkpoints and elastic training*."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event
@@ -22,6 +21,21 @@ def sources(size, m, rank, n):
     return found
 
 
+def _from_the_beginning(size, m, rank, n):
+    return [(k, k * size // m + a, k * size // m + b)
+            for k, a, b in sources(size, m, rank, n)]
+
+
+def _from_its_own(size, m, rank, n):
+    own = rank * size // n
+    return [(k, k * size // m + a - own, k * size // m + b - own)
+            for k, a, b in sources(size, m, rank, n)]
+
+
+def _divided_first(size, m, rank, n):
+    return sources(size // n * n, m, rank, n)
+
+
 class Saver:
     """One thread, and at most one save under way."""
 
@@ -37,19 +51,63 @@ class Saver:
             self.last.pop().result()
 
 
+class _Whole(Saver):
+    def save(self, state):
+        self.wait()
+        self.last.append(self.pool.submit(self.write, state))
+
+
+class _Silent(Saver):
+    def wait(self):
+        if self.last:
+            self.last.pop().exception()
+
+
+class _Repeating(Saver):
+    def wait(self):
+        if self.last:
+            self.last[-1].result()
+
+
+class _Hasty(Saver):
+    def save(self, state):
+        self.last.append(self.pool.submit(self.write, state.copy()))
+
+
+class _Forgetful(Saver):
+    def wait(self):
+        pass
+
+
+class _InPlace(Saver):
+    def save(self, state):
+        self.write(state.copy())
+
+
+class _AtOnce(Saver):
+    def save(self, state):
+        super().save(state)
+        self.last[0].exception()
+
+
+#: Seconds after which a call is taken to wait, beside calls of milliseconds.
+LONG = 0.5
+
+
 def _judge_saver(kind):
     caller, begun, returned, second = threading.current_thread(), [], Event(), Event()
-    written, said = [], []
+    waited, written, said = Event(), [], []
 
     def write(state):
         begun.append(state)
         if threading.current_thread() is caller:
             said.append("save writes itself, and not in a thread.")
         elif len(begun) > 1:
-            time.sleep(0.05)
-        elif not returned.wait(0.5):
+            if waited.wait(LONG):
+                said.append("wait came back before all was written.")
+        elif not returned.wait(4 * LONG):
             said.append("save came back after the write, not before.")
-        elif second.wait(0.05):
+        elif second.wait(LONG):
             said.append("A second save came back before the first was done.")
         written.append(state.tolist())
 
@@ -62,6 +120,7 @@ def _judge_saver(kind):
     saver.wait()
     if len(written) < 2:
         said.append("wait came back before all was written.")
+    waited.set()
     yield from dict.fromkeys(said)
     if written and written[0] != [0, 0]:
         yield f"save was called with [0, 0], written is {shown(written[0])}."
@@ -101,21 +160,17 @@ QUESTIONS = {
         [
             (lambda size, m, rank, n: [(rank, 0, size // n)],
              "A worker's elements may lie in several shards, or in a part of one."),
-            ("start - first, stop - first", "start, stop",
+            (_from_the_beginning,
              "That counts from the beginning of the array, and not of the shard."),
-            ("start - first, stop - first", "start - begin, stop - begin",
+            (_from_its_own,
              "That counts from the worker's own first element, and not the shard's."),
-            ("start < stop", "start <= stop", "An empty piece is none."),
-            ("rank * size // n, (rank + 1) * size // n",
-             "rank * (size // n), (rank + 1) * (size // n)",
-             "Divided first, the rest is nobody's: multiply, and then divide."),
-            ("stop - first)", "stop - first - 1)",
+            (_divided_first,
+             "Divided first, the rest belongs to no worker: multiply, then divide."),
+            (lambda *given: [(k, a, b - 1) for k, a, b in sources(*given)],
              "`stop` is behind the last element, as in a slice."),
-            ("in range(m)", "in range(m - 1)", "The last shard is left out."),
-            ("min(end, last)", "last",
-             "A piece also ends where the worker's own elements end."),
-            ("max(begin, first)", "begin",
-             "A piece begins no earlier than its shard."),
+            (lambda size, m, rank, n: [x for x in sources(size, m, rank, n)
+                                       if x[0] < m - 1],
+             "The last shard is left out."),
         ],
         judge=compared(sources, [
             (4, 1, 0, 1), (4, 1, 1, 2), (12, 4, 0, 2), (12, 2, 1, 3), (7, 2, 1, 2),
@@ -126,20 +181,15 @@ QUESTIONS = {
         "your class Saver",
         Saver,
         [
-            ("state.copy()", "state",
+            (_Whole,
              "The thread gets the array itself, which changes before it is written."),
-            ("self.last.pop().result()", "self.last.pop().exception()",
+            (_Silent,
              "What the thread raised has to be raised again, in a call."),
-            ("self.last.pop()", "self.last[-1]",
-             "An error is told once: then it is forgotten."),
-            ("        self.wait()\n", "",
-             "Only one save is under way: the next one waits for it."),
-            ("self.last.pop().result()", "pass", "wait does not wait."),
-            ("self.last.append(self.pool.submit(self.write, state.copy()))",
-             "self.write(state.copy())",
-             "The training stands still while it writes: a thread can do that."),
-            ("state.copy()))", "state.copy()))\n        self.last[0].exception()",
-             "It starts a thread, and waits for it at once."),
+            (_Repeating, "An error is told once: then it is forgotten."),
+            (_Hasty, "Only one save is under way: the next one waits for it."),
+            (_Forgetful, "wait does not wait."),
+            (_InPlace, "Training stops while it writes: use a thread."),
+            (_AtOnce, "It starts a thread, and waits for it at once."),
         ],
         judge=_judge_saver,
     ),
