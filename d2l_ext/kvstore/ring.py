@@ -162,7 +162,7 @@ class Ring:
     def _in_memory(self, what, row, edges, theirs, rounds):
         """Add the others' chunk to one's own, and write the sum into their arrays.
 
-        Piece by piece: what is written is in the processor's cache yet.
+        Piece by piece, so that a sum is still in the processor's cache when written.
         """
         n, i, step = self.num_workers, self.rank, MEMORY_PIECE // row.itemsize
         start, stop = edges[(i + 1) % n], edges[(i + 1) % n + 1]
@@ -175,13 +175,13 @@ class Ring:
                 own += part
             for part in parts if rounds[-1] >= n else ():
                 part[:] = own
-        self.barrier(what)  # nobody reads or writes any more
+        self.barrier(what)  # all have read
 
     def _flow(self, what, x, out, into, ready, adds=0):
-        """Give `out` to the next, fill `into` from the one before: lists of arrays.
+        """Send `out` to the next, fill `into` from the one before: lists of arrays.
 
-        `ready`: bytes of `out` that may go at once; each byte that has come makes one
-        more ready. What comes for the first `adds` arrays of `into` is added to them.
+        `ready`: bytes of `out` that can be sent at once; each received byte makes one
+        more ready. The first `adds` arrays of `into` are added to, the others filled.
         """
         if self.cause:
             raise RingError(f"rank {self.rank}: the ring is closed: {self.cause}")
@@ -365,8 +365,8 @@ def _admit(server, key, rank, who, until):
             server.settimeout(max(until - time.monotonic(), 1e-3))
             link, _ = server.accept()
         except OSError:
-            raise RingError(f"rank {rank}: rank {who} did not come in time; {strangers}"
-                            " without the token were sent away") from None
+            raise RingError(f"rank {rank}: rank {who} did not come in time; connections"
+                            f" without the token, sent away: {strangers}") from None
         if _knows(link, key, [proof.deliver_challenge, proof.answer_challenge]):
             return link
         strangers += 1

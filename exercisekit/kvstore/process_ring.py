@@ -7,7 +7,7 @@ from ..ranks import Ranks
 
 
 def messages(pieces):
-    """Of the stream that the pieces make, eight bytes, and as many as they say."""
+    """Cut the joined pieces: eight bytes of length, then the message."""
     data, found = b"".join(pieces), []
     while len(data) >= 8:
         end = 8 + int.from_bytes(data[:8], "big")
@@ -37,7 +37,7 @@ def _short(found):
 
 
 def barrier(rank, n, give, take):
-    """After a round, one knows of one rank more that it is there."""
+    """With each round, a rank knows that one more rank has arrived."""
     for _ in range(n - 1):
         give(b"here")
         take()
@@ -57,13 +57,12 @@ def _judge_barrier(function, n, late):
     early = [rank for rank in log[:last] if rank != "comes"]
     counts = [len(given) for given in ranks.given.values()]
     if early:
-        return f"{early} go before it is there; sent: {counts}. {problem}".rstrip()
+        return f"ranks {early} leave too early; sent: {counts}. {problem}".rstrip()
     if problem:
         return problem
     if n == 4 and max(counts) > 3:
-        return f"they send {counts} times; {n - 1} each will do."
-    return Note(f"{n} ranks: each sends at most {max(counts)} times ({n - 1} are "
-                "enough).")
+        return f"the ranks send {counts} times; {n - 1} each are enough."
+    return Note(f"{n} ranks: each sends at most {max(counts)} times.")
 
 
 def _ends(ranks, ends):
@@ -76,24 +75,25 @@ def _ends(ranks, ends):
 
 
 def sum_of_living(rank, n, number, give, take):
-    """A ring of those who live: each number goes on until it is home."""
-
-    def first(ranks, act, *data):
-        for other in ranks:
-            try:
-                return act(other, *data)
-            except ConnectionError:
-                pass
-
-    ahead = [(rank + i) % n for i in range(1, n + 1)]  # oneself the last
+    """Each number goes around the ring of the living until it is back."""
+    ahead = [(rank + i) % n for i in range(1, n + 1)]  # the rank itself is the last
     behind = [(rank - i) % n for i in range(1, n + 1)]
-    total, came = number, (rank, number)
+    total, message = number, (rank, number)
     while True:
-        first(ahead, give, came)
-        came = first(behind, take)
-        if came[0] == rank:
+        _first_living(ahead, give, message)
+        message = _first_living(behind, take)
+        owner, value = message
+        if owner == rank:
             return total
-        total += came[1]
+        total += value
+
+
+def _first_living(ranks, act, *data):
+    for other in ranks:
+        try:
+            return act(other, *data)
+        except ConnectionError:
+            pass
 
 
 def _judge_living(function, numbers, dead):
@@ -107,15 +107,130 @@ def _judge_living(function, numbers, dead):
     right, most = sum(numbers[rank] for rank in ranks.living), len(ranks.living)
     for rank in ranks.living:
         if ends[rank] != right:
-            return f"rank {rank} returns {ends[rank]}, and not {right}."
+            return f"rank {rank} returns {ends[rank]} instead of {right}."
     for rank, given in ranks.given.items():
         if len({*given}) > 1:
-            return f"rank {rank} gives to {sorted({*given})}: no ring."
+            return f"rank {rank} sends to ranks {sorted({*given})}, but a ring has one."
         if len(given) > most:
-            return f"rank {rank} gives {len(given)} times, not {most}."
+            return f"rank {rank} sends {len(given)} times; {most} are enough."
     busiest = max(map(len, ranks.given.values()))
-    return Note(f"{most} of {n} alive: each gives at most {busiest} times "
-                f"({most} are enough).")
+    return Note(f"{most} of {n} alive: each sends at most {busiest} times.")
+
+
+def _pieces(pieces):
+    return pieces
+
+
+def _each_piece(pieces):
+    return [text for piece in pieces for text in messages([piece])]
+
+
+def _cut(pieces, order="big"):
+    """All messages, the last one perhaps incomplete."""
+    data, found = b"".join(pieces), []
+    while len(data) >= 8:
+        end = 8 + int.from_bytes(data[:8], order)
+        found.append(data[8:end])
+        data = data[end:]
+    return found
+
+
+def _little_endian(pieces):
+    return _cut(pieces, "little")
+
+
+def _with_the_rest(pieces):
+    return _cut(pieces)
+
+
+def _without_empty(pieces):
+    return [text for text in messages(pieces) if text]
+
+
+def _only_one(pieces):
+    return messages(pieces)[:1]
+
+
+def _no_wait(rank, n, give, take):
+    pass
+
+
+def _one_round(rank, n, give, take):
+    barrier(rank, min(n, 2), give, take)
+
+
+def _one_more(rank, n, give, take):
+    barrier(rank, n + 1 if n > 1 else 1, give, take)
+
+
+def _takes_first(rank, n, give, take):
+    for _ in range(n - 1):
+        take()
+        give(b"here")
+
+
+def _all_at_once(rank, n, give, take):
+    for _ in range(n - 1):
+        give(b"here")
+    for _ in range(n - 1):
+        take()
+
+
+def _once_around(rank, n, give, take):
+    if n == 1:
+        return
+    if rank:
+        take()
+    give(b"here")
+    if not rank:
+        take()
+
+
+def _ignores_deaths(rank, n, number, give, take):
+    total, message = number, (rank, number)
+    while True:
+        give((rank + 1) % n, message)
+        message = take((rank - 1) % n)
+        if message[0] == rank:
+            return total
+        total += message[1]
+
+
+def _n_rounds(rank, n, number, give, take):
+    ahead = [(rank + i) % n for i in range(1, n + 1)]
+    behind = [(rank - i) % n for i in range(1, n + 1)]
+    total, value = number, number
+    for _ in range(n - 1):
+        _first_living(ahead, give, value)
+        value = _first_living(behind, take)
+        total += value
+    return total
+
+
+def _by_number(rank, n, number, give, take):
+    ahead = [(rank + i) % n for i in range(1, n + 1)]
+    behind = [(rank - i) % n for i in range(1, n + 1)]
+    total, value = number, number
+    while True:
+        _first_living(ahead, give, value)
+        value = _first_living(behind, take)
+        if value == number:
+            return total
+        total += value
+
+
+def _own_again(rank, n, number, give, take):
+    def give_own(to, message):
+        give(to, (rank, number))
+
+    return sum_of_living(rank, n, number, give_own, take)
+
+
+def _to_all(rank, n, number, give, take):
+    others = [(rank + i) % n for i in range(1, n)]
+    for to in others:
+        _first_living([to], give, number)
+    return number + sum(_first_living([other], take) or 0 for other in others)
 
 
 QUESTIONS = {
@@ -123,33 +238,23 @@ QUESTIONS = {
         "megabytes",
         32,
         [
-            (16, "That is one half, adding. The sums must go around, too."),
-            (40, "That is the whole array, twice. One's own chunk stays."),
+            (16, "That is the first half. The sums must go around, too."),
+            (40, "That is the whole array, twice. One chunk is never sent."),
             (160, "That is what all five send together."),
-            (20, "What is added must come back to everybody."),
+            (20, "Every process sends in both halves."),
         ],
     ),
     2: Task(
         "a function that returns a list of messages",
         messages,
         [
-            (lambda pieces: pieces, "A piece is no message: they are cut anywhere."),
-            (lambda pieces: [text for piece in pieces for text in messages([piece])],
+            (_pieces, "A piece is not a message: pieces are cut at any place."),
+            (_each_piece,
              "A message may begin in one piece and end in another: join them first."),
-            ('"big"', '"little"', "`!Q` puts the highest byte of a length first."),
-            ("if len(data) < end:", "if False:",
-             "The last message is not complete: it is to be left out."),
-            ("data[8:end]", "data[:end]", "The length is no part of the message."),
-            ('8 + int.from_bytes(data[:8], "big")',
-             'int.from_bytes(data[:8], "big") or 8',
-             "The eight bytes of the length come on top of it."),
-            ("found.append(data[8:end])", "found += filter(None, [data[8:end]])",
-             "A message of no bytes is a message, too."),
-            ("len(data) >= 8", "len(data) > 8",
-             "Eight bytes that are left may be a whole message, an empty one."),
-            ("len(data) < end", "len(data) <= end",
-             "A message with nothing behind it is complete, too."),
-            ("data = data[end:]", "break", "After the first message there are others."),
+            (_little_endian, "`!Q` puts the highest byte of a length first."),
+            (_with_the_rest, "The last message is not complete: leave it out."),
+            (_without_empty, "A message of no bytes is a message, too."),
+            (_only_one, "After the first message there are others."),
         ],
         judge=_judge_messages,
     ),
@@ -157,22 +262,14 @@ QUESTIONS = {
         "a function of rank, n, give and take",
         barrier,
         [
-            ("n - 1", "0", "Nobody waits for anybody."),
-            ("n - 1", "min(n - 1, 1)",
-             "After one round, a rank knows of its neighbour, and of nobody else."),
-            ("n - 1", "n - 2", "One round more: then it knows of all."),
-            ("n - 1", "n if n > 1 else 0",
-             "After n - 1 rounds it knows of all already."),
-            ('give(b"here")\n        take()', 'take()\n        give(b"here")',
-             "All wait for somebody who gives: who begins?"),
-            ('give(b"here")\n        take()',
-             'give(b"here")\n    for _ in range(n - 1):\n        take()',
-             "A message says more only if it is given after one that was taken."),
-            ('for _ in range(n - 1):\n        give(b"here")\n        take()',
-             ('acts = [lambda: give(b"here"), take]\n'
-              "    for act in acts[:: -1 if rank else 1] * (n > 1):\n        act()"),
-             ("A word that goes around once tells rank 0 that all are there. For the "
-              "others it goes around again.")),
+            (_no_wait, "No rank waits for another."),
+            (_one_round, "After one round, a rank knows only of its neighbour."),
+            (_one_more, "After n - 1 rounds a rank knows of all already."),
+            (_takes_first, "All ranks wait for a message, and none sends first."),
+            (_all_at_once,
+             "A message says more only if it is sent after one was received."),
+            (_once_around,
+             "A message that goes around once tells only rank 0 that all are there."),
         ],
         judge=by_cases(_judge_barrier, "With {} ranks, of which {} is late", [
             (1, 0), (2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3),
@@ -182,29 +279,12 @@ QUESTIONS = {
         "a function of rank, n, number, give and take",
         sum_of_living,
         [
-            ("ConnectionError", "KeyError",
-             "Who is dead is passed over: ask who comes next."),
-            ("came = first(behind, take)", "came = take(behind[0])",
-             "The one before may be dead as well as the next."),
-            ("in ranks:", "in ranks[:2]:",
-             "Neighbours may be dead, one beside the other."),
-            ("if came[0] == rank:\n", "n -= 1\n        if not n:\n",
-             ("With some dead, n rounds are too many: the own number comes home, and "
-              "is added again.")),
-            ("came[0] == rank", "came[1] == number",
-             "Two may have the same number: send whose it is with it."),
-            ("first(ahead, give, came)", "first(ahead, give, (rank, number))",
-             "Pass on what has come, and not the own number again."),
-            ("first(ahead, give, came)", "first(ahead, give, (came[0], total))",
-             "A sum that is passed on has numbers in it that come alone as well."),
-            ("total, came = number, ", "total, came = 0, ",
-             "The own number is missing."),
-            ("first(ahead, give, came)\n        came = first(behind, take)",
-             "came, last = first(behind, take), came\n        first(ahead, give, last)",
-             "All wait for a number, and nobody has given one: give first."),
-            ("first(ahead, give, came)\n",
-             "for other in ahead:\n            first([other], give, came)\n",
-             "Everything to everybody is no ring: give to the next who lives."),
+            (_ignores_deaths, "Catch `ConnectionError`, and try the next rank."),
+            (_n_rounds,
+             "With some ranks dead, the own number returns early and is added again."),
+            (_by_number, "Two ranks may have the same number: send the rank with it."),
+            (_own_again, "Pass on the received number, not the own number again."),
+            (_to_all, "Sending to all is not a ring: send to the next living rank."),
         ],
         judge=by_cases(_judge_living, "Numbers {}, dead {}", [
             (numbers, dead) for n, dead in (
