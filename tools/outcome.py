@@ -34,6 +34,11 @@ class Outcome:
     findings: list = field(default_factory=list)
     log: object = None
 
+    @property
+    def lacks_cores(self):
+        """Whether the chapter needs more cores than this machine has."""
+        return bool(self.error) and self.error.first_line.startswith("TooFewCores")
+
     def what_to_do(self):
         """What a reader can do about the error."""
         for begin, more in SUGGESTED.items():
@@ -95,6 +100,13 @@ def _insert_after_question(cell, note):
 def _failure_note(nb, outcome):
     """The note at the top; a second one, which it leads to, goes before the cell."""
     error, place = outcome.error, outcome.where()
+    if outcome.lacks_cores:
+        return (
+            ":::{admonition} This machine has too few cores for this chapter\n"
+            ":class: note\nIts outputs are the stored ones, because it records more "
+            f"devices than MXNet's profiler can on this machine:\n\n"
+            f"{_verbatim(error.first_line)}\n:::"
+        )
     if error.cell:
         label = "stopped-here-" + re.sub(r"\W+", "-", outcome.path.stem)
         place = f"[{place}](#{label})"
@@ -136,10 +148,12 @@ def _counted(findings):
 
 def summary(outcomes, page):
     """What `make book` says at its end of the `outcomes`; `page`: the first page."""
-    failed = [outcome for outcome in outcomes if outcome.error]
+    ended = [outcome for outcome in outcomes if outcome.error]
+    lacking = [outcome for outcome in ended if outcome.lacks_cores]
+    failed = [outcome for outcome in ended if not outcome.lacks_cores]
     differing = [outcome for outcome in outcomes if outcome.findings]
-    ran = f"{len(outcomes) - len(failed)} of {len(outcomes)} chapters have"
-    if not failed:
+    ran = f"{len(outcomes) - len(ended)} of {len(outcomes)} chapters have"
+    if not ended:
         ran = "Every chapter has"
     lines = [f"{ran} run on this machine: {page}"]
     if differing:
@@ -151,6 +165,11 @@ def summary(outcomes, page):
         for outcome in differing:
             lines.append(f"  {outcome.path}")
             lines += [f"    {in_words(finding)}" for finding in outcome.findings]
+    if lacking:
+        lines.append("\nThese need more cores than this machine has, so their stored "
+                     "outputs stay, and the page says so:")
+        for outcome in lacking:
+            lines.append(f"  {outcome.path}, {outcome.where()}")
     if failed:
         chapters = "One chapter" if len(failed) == 1 else f"{len(failed)} chapters"
         lines.append(f"\n{chapters} failed: stored outputs stay, and the page says so.")

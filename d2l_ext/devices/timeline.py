@@ -193,14 +193,18 @@ def profiled(take, **what):
                 break
 
 
+class TooFewCores(ValueError):
+    """A recording of more CPU contexts than MXNet's profiler can hold here."""
+
+
 def borrowed_slots(devices):
     """Names for the profiler's slots that CPU contexts beyond the cores borrow.
 
-    Raises `ValueError` for one that would end the process if it were recorded.
+    Raises `TooFewCores` for one that would end the process if it were recorded.
     """
     numbers = [d.device_id for d in devices if d.device_type == "cpu"]
     if max(numbers, default=0) > last_cpu():
-        raise ValueError(
+        raise TooFewCores(
             f"cpu({max(numbers)}) cannot be recorded: MXNet's profiler has room for "
             f"cpu(0) to cpu({last_cpu()}) on {cores()} cores. Use fewer CPU contexts."
         )

@@ -68,6 +68,6 @@ def test_a_timeline_before_and_after_holds_operators_only():
 
 def test_a_context_without_a_slot_is_refused():
     beyond = cpu(last_cpu() + 1)
-    refused = pytest.raises(ValueError, match="cannot be recorded")
+    refused = pytest.raises(timeline.TooFewCores, match="cannot be recorded")
     with refused, storage.record([beyond]):
         pass

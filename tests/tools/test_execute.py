@@ -212,6 +212,16 @@ def test_a_cell_that_takes_too_long_or_dies_suggests_what_helps(make):
         assert helps in outcome.Outcome(Path("one.ipynb"), error).what_to_do()
 
 
+def test_a_chapter_for_which_a_machine_has_too_few_cores_is_no_error():
+    error = notebooks.ChapterError("", "TooFewCores: cpu(3) cannot be recorded", 2)
+    one = outcome.Outcome(Path("chapters/one.ipynb"), error)
+    said = outcome.summary([one], "page")
+    assert "need more cores than this machine has" in said and "failed" not in said
+    nb = v4.new_notebook(cells=[_cell(0, "# One"), _cell(1, "1"), _cell(2, "2")])
+    note = outcome.say_from_where(nb, one).cells[0].source
+    assert "too few cores for this chapter" in note and "cpu(3)" in note
+
+
 @pytest.fixture(scope="module")
 def story(tmp_path_factory):
     """What `make book` said and left when it was stopped in its second chapter, and
