@@ -7,17 +7,17 @@ from ..question import Question, Task, by_cases, compared, shown
 
 
 def fewest(step, exchange, share):
-    """The first number of steps that is enough."""
-    steps = 1
-    while exchange > share * (steps * step + exchange):
-        steps += 1
-    return steps
+    """The smallest H with which exchanges take at most `share` of the time."""
+    H = 1
+    while exchange > share * (H * step + exchange):
+        H += 1
+    return H
 
 
 def due(step, local_steps, parts):
-    """Each part has its own first step, and comes again."""
-    return [p for p in range(parts)
-            if (step - p * local_steps // parts) % local_steps == 0]
+    """Each part has a first step, and is due again every `local_steps` steps."""
+    first = [part * local_steps // parts for part in range(parts)]
+    return [part for part in range(parts) if step % local_steps == first[part]]
 
 
 def _judge_due(function, local_steps, parts):
@@ -27,12 +27,55 @@ def _judge_due(function, local_steps, parts):
     )
     most = -(-parts // local_steps)
     if sorted(chain(*first)) != [*range(parts)]:
-        return f"due are {shown(first)}, and not each part once."
+        return f"due are {shown(first)}: not each part once."
     if then != first:
         return f"due are {shown(first)}, and then {shown(then)}."
     if max(map(len, first)) > most:
-        return f"due are {shown(first)}, and {most} in a step will do."
+        return f"due are {shown(first)}, but at most {most} per step are needed."
     return ""
+
+
+def _always(step, exchange, share):
+    return 1
+
+
+def _strictly(step, exchange, share):
+    H = 1
+    while exchange >= share * (H * step + exchange):
+        H += 1
+    return H
+
+
+def _share_of_steps(step, exchange, share):
+    return max(1, ceil(exchange / (share * step)))
+
+
+def _not_whole(step, exchange, share):
+    return exchange * (1 - share) / (share * step)
+
+
+def _rounded_down(step, exchange, share):
+    return max(1, int(_not_whole(step, exchange, share)))
+
+
+def _in_turn(step, local_steps, parts):
+    return [step % parts]
+
+
+def _once(step, local_steps, parts):
+    return [p for p in range(parts) if step == p * local_steps // parts]
+
+
+def _all_at_once(step, local_steps, parts):
+    return [*range(parts)] if step % local_steps == 0 else []
+
+
+def _numbered_from_one(step, local_steps, parts):
+    return [part + 1 for part in due(step, local_steps, parts)]
+
+
+def _one_per_step(step, local_steps, parts):
+    return due(step, local_steps, parts)[:1]
 
 
 QUESTIONS = {
@@ -49,20 +92,12 @@ QUESTIONS = {
         "a function that returns a number of steps",
         fewest,
         [
-            (lambda step, exchange, share: 1, "That exchanges after each step."),
-            ("exchange > share", "exchange >= share",
-             "Just this share is allowed, too."),
-            ("(steps * step + exchange)", "steps * step",
-             "From one exchange to the next it takes the steps and an exchange."),
-            ("share * (", "(1 - share) * (",
-             "That is the share of computing. The exchanges' is given."),
-            (lambda step, exchange, share:
-             max(1, int(exchange * (1 - share) / (share * step))),
-             "Rounded down, it is a step too few."),
-            (lambda step, exchange, share: exchange * (1 - share) / (share * step),
-             "A whole number of steps is asked for, and one at least."),
-            (lambda step, exchange, share: max(1, ceil(exchange / step)),
-             "The share plays no part in it."),
+            (_always, "That exchanges after each step."),
+            (_strictly, "Exactly this share is allowed, too."),
+            (_share_of_steps,
+             "The time between two exchanges includes the exchange itself."),
+            (_rounded_down, "Rounded down, it is one step too few."),
+            (_not_whole, "Return a whole number of steps, at least one."),
         ],
         judge=compared(fewest, [
             (1.0, 0.5, 0.5), (2.0, 6.0, 0.5), (1.0, 2.5, 0.5), (0.25, 1.0, 0.25),
@@ -73,20 +108,11 @@ QUESTIONS = {
         "a function that returns a list of parts",
         due,
         [
-            (lambda step, local_steps, parts: [step % parts],
-             "A part's turn comes once in `local_steps` steps, whatever their number."),
-            ("(step - p * local_steps // parts) % local_steps == 0",
-             "step == p * local_steps // parts", "The turns come again, and again."),
-            ("p * local_steps // parts", "0",
-             "All at once is what it is to avoid: spread the turns."),
-            ("p * local_steps // parts", "p * (local_steps // parts)",
-             "Rounded down, two turns are 0 steps apart if there are many parts."),
-            ("range(parts)", "range(1, parts + 1)", "The parts are numbered from 0."),
-            ("range(parts)", "range(parts - 1)", "The last part never has its turn."),
-            ("range(parts)", "range(min(parts, local_steps))",
-             "More parts than steps: then some steps have several."),
-            ("% local_steps == 0", "% parts == 0",
-             "A part comes again after `local_steps` steps, and not after `parts`."),
+            (_in_turn, "A part is due once in `local_steps` steps."),
+            (_once, "Each part is due again after `local_steps` steps."),
+            (_all_at_once, "All parts are due in the same step: spread them."),
+            (_numbered_from_one, "The parts are numbered from 0."),
+            (_one_per_step, "With more parts than steps, some steps have several."),
         ],
         judge=by_cases(_judge_due, "H = {}, {} parts", [
             (1, 1), (2, 1), (4, 2), (8, 4), (5, 3), (3, 5),
