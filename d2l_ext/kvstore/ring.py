@@ -382,7 +382,7 @@ def _dial(address, key, rank, who, until):
             steps = [proof.answer_challenge, proof.deliver_challenge]
             if _knows(link, key, steps, left):
                 return link
-            raise RingError(f"rank {rank}: who listens at {where} is not rank {who}, "
+            raise RingError(f"rank {rank}: the process at {where} is not rank {who}, "
                             "has another token, or has left")
         time.sleep(0.01)
     raise RingError(f"rank {rank}: rank {who} does not listen at {where}")
