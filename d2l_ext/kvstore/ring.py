@@ -175,7 +175,7 @@ class Ring:
                 own += part
             for part in parts if rounds[-1] >= n else ():
                 part[:] = own
-        self.barrier(what)  # all have read
+        self.barrier(what)  # all sums are written
 
     def _flow(self, what, x, out, into, ready, adds=0):
         """Send `out` to the next, fill `into` from the one before: lists of arrays.
