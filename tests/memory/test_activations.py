@@ -134,11 +134,15 @@ def test_sixteen_blocks_need_half_of_the_memory():
         net[-1].add(nn.Dense(128, activation="relu"), nn.Dense(32))
     net.initialize(ctx=devices)
     net(X)
-    peaks = []
-    for every in (16, None, 2):
-        with storage.record(devices) as memory:
-            activations.backward(activations.segments(net, every), [(X, X)], L2)
-        peaks.append(memory.peak["cpu/0"])
+    rounds = []  # in some of which the engine's scratch space grows
+    for _ in range(4):
+        peaks = []
+        for every in (16, None, 2):
+            with storage.record(devices) as memory:
+                activations.backward(activations.segments(net, every), [(X, X)], L2)
+            peaks.append(memory.peak["cpu/0"])
+        rounds.append(peaks)
+    peaks = [min(column) for column in zip(*rounds)]
     assert peaks[1] < 0.6 * peaks[0] and peaks[2] < 0.5 * peaks[0]
 
 
