@@ -192,9 +192,10 @@ function operate(figure) {
   }
   for (const button of buttons) {
     for (const c of controls) if (c.type === "range") set(c, middle(c));
-    const before = seen();
+    const state = () => seen() + buttons.map((b) => b.textContent);
+    const before = state();
     button.click();
-    if (seen() === before) note(`the button ${label(button)} changes nothing`);
+    if (state() === before) note(`the button ${label(button)} changes nothing`);
   }
   return problems;
 }
