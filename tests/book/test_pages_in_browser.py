@@ -87,9 +87,9 @@ def test_the_first_address_leads_to_the_first_page(page):
 
 @built
 def test_search_finds_a_word_from_a_file(page):
-    shown(page, "chapters/devices/devices.html").evaluate(
-        "document.querySelector('button.search-button__button').click()"
-    )
+    shown(page, "chapters/devices/devices.html")
+    page.until("!!document.querySelector('button.search-button__button')")
+    page.evaluate("document.querySelector('button.search-button__button').click()")
     page.until("document.activeElement.name === 'q'")
     page.type("allreduce")
     page.press("Enter")
