@@ -13,7 +13,7 @@ import sys
 
 from IPython.display import Markdown, display
 
-from .answers import check, questions
+from .answers import questions, report
 from .question import Task, says
 
 
@@ -29,9 +29,10 @@ def solution(chapter, exercise):
         known = [n for (_, n), each in asked.items() if isinstance(each, Task)]
         raise KeyError(f"{chapter!r}, exercise {exercise}: only {known} ask for code")
     task = asked[chapter, exercise]
-    assert says(task, task.right).startswith("right."), says(task, task.right)
+    said = says(task, task.right)
+    assert said.startswith("right."), said
     display(listing(task.right))
-    check(chapter, exercise, task.right)
+    report(chapter, exercise, said)
     return task.right
 
 

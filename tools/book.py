@@ -177,7 +177,7 @@ def make(root, arguments):
             file=sys.stderr,
         )
         return 1
-    return 1 if any(o.error and not o.lacks_cores for o in outcomes) else 0
+    return 1 if any(outcome.failed for outcome in outcomes) else 0
 
 
 def show(root, arguments):

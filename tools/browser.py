@@ -187,10 +187,10 @@ class Page:
         """Enter words where the focus is."""
         self._call("Input.insertText", text=words)
 
-    def prefer(self, scheme):
-        """Have the reader's system prefer `light` or `dark`."""
+    def prefer(self, scheme, medium=""):
+        """Have the reader's system prefer `light` or `dark`; `medium`: `print`, say."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
-        self._call("Emulation.setEmulatedMedia", features=[feature])
+        self._call("Emulation.setEmulatedMedia", media=medium, features=[feature])
 
     def until(self, expression, seconds=10):
         """Wait until a JavaScript expression is true; return its value."""

@@ -5,7 +5,7 @@
     tools/course.py --grade NOTEBOOK    run one, print its lines of the grade book
 
 An assignment is the chapter without stored outputs and without the cells that solve an
-exercise; `check` stays, with `None` in the place of the answer. It runs in the
+exercise; `check` stays, with `None` as the answer. It runs in the
 environment of this checkout; `check` writes a line of JSON for each exercise into the
 file that D2L_EXT_GRADES names.
 """

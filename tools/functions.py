@@ -233,7 +233,7 @@ class Form:
     def __init__(self, nodes, names, library, module=None):
         self.names, self.library, self.module = names, library, module
         self.found, self.attributes = set(), set()
-        self.parts, self.private = [], {}  # texts, and keys in the place of names
+        self.parts, self.private = [], {}  # texts, and keys instead of names
         for node in nodes:
             is_function = isinstance(node, FUNCTIONS)
             self.given = arguments_of(node) if is_function else set()

@@ -39,6 +39,11 @@ class Outcome:
         """Whether the chapter needs more cores than this machine has."""
         return bool(self.error) and self.error.first_line.startswith("TooFewCores")
 
+    @property
+    def failed(self):
+        """Whether an error ended it that another machine would have, too."""
+        return bool(self.error) and not self.lacks_cores
+
     def what_to_do(self):
         """What a reader can do about the error."""
         for begin, more in SUGGESTED.items():
@@ -148,12 +153,12 @@ def _counted(findings):
 
 def summary(outcomes, page):
     """What `make book` says at its end of the `outcomes`; `page`: the first page."""
-    ended = [outcome for outcome in outcomes if outcome.error]
-    lacking = [outcome for outcome in ended if outcome.lacks_cores]
-    failed = [outcome for outcome in ended if not outcome.lacks_cores]
+    failed = [outcome for outcome in outcomes if outcome.failed]
+    lacking = [outcome for outcome in outcomes if outcome.lacks_cores]
     differing = [outcome for outcome in outcomes if outcome.findings]
-    ran = f"{len(outcomes) - len(ended)} of {len(outcomes)} chapters have"
-    if not ended:
+    whole = len(outcomes) - len(failed) - len(lacking)
+    ran = f"{whole} of {len(outcomes)} chapters have"
+    if not failed and not lacking:
         ran = "Every chapter has"
     lines = [f"{ran} run on this machine: {page}"]
     if differing:

@@ -94,7 +94,7 @@ def render(root, work, strict):
 
 
 def publish(root, pages):
-    """Put a copy of the folder `pages` in the place of `root / PAGES`.
+    """Replace `root / PAGES` with a copy of the folder `pages`.
 
     There are whole pages at any moment, also when this is interrupted. Returns the
     path of the first page.

@@ -147,15 +147,17 @@ def write(app, error):
     stem = lru_cache(maxsize=None)(SearchEnglish({}).stem)  # words recur
     chapters = {p: said[p][0] for p in sorted(said) if p.startswith("chapters/")}
     counts = counted(chapters, stem)
+    asked = {page: sorted({stem(word) for word in ASKED.get(page, "").split()})
+             for page in chapters}
+    named = {word for words_of_one in asked.values() for word in words_of_one}
     spoken = {word for text in (*chapters.values(), *ASKED.values())
               for word in words(text)}
     stems = {word: stem(word) for word in sorted(spoken)
-             if stem(word) != word}
+             if stem(word) != word and (stem(word) in counts or stem(word) in named)}
     held = {
         "pages": list(chapters), "counts": counts, "stems": stems,
         "titles": [app.env.titles[page].astext() for page in chapters],
-        "asked": [sorted({stem(word) for word in ASKED.get(page, "").split()})
-                  for page in chapters],
+        "asked": list(asked.values()),
         "excerpts": {page: first for page, (_, first) in sorted(said.items())},
     }
     text = json.dumps(held, separators=(",", ":"), ensure_ascii=False)

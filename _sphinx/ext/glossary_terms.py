@@ -44,29 +44,27 @@ CLOSED = (
 BLOCK = re.compile(r"(?ms)^```\{glossary\}\n(.*?)\n```")
 
 
-def entries(text):
-    """The entries of a glossary page: a list of lists of names that stand for one."""
-    found, names = [], []
+def _parsed(text):
+    """(names, first sentence) of each entry of a glossary page, as they are written."""
+    names = []
     for line in "\n\n".join(BLOCK.findall(text)).splitlines():
         if line and not line.startswith(" "):
             names.append(line)
         elif names:
-            found.append(names)
+            yield names, line.strip()
             names = []
-    return found
+
+
+def entries(text):
+    """The entries of a glossary page: a list of lists of names that stand for one."""
+    return [names for names, _ in _parsed(text)]
 
 
 def definitions(text):
     """name -> the first sentence of its entry, in plain words."""
-    found, names = {}, []
-    for line in "\n\n".join(BLOCK.findall(text)).splitlines():
-        if line and not line.startswith(" "):
-            names.append(line)
-        elif line.strip() and names:
-            plain = re.sub(r"\{\w+\}`([^`<]+?)(?: <[^>]*>)?`|[`*]", r"\1", line.strip())
-            found.update(dict.fromkeys(names, plain))
-            names = []
-    return found
+    marks = re.compile(r"\{\w+\}`([^`<]+?)(?: <[^>]*>)?`|[`*]")
+    return {name: marks.sub(r"\1", first)
+            for names, first in _parsed(text) for name in names}
 
 
 def pattern(names):
@@ -127,7 +125,8 @@ class LinkTerms(SphinxTransform):
             return
         self.env.note_dependency(path)
         with open(path, encoding="utf-8") as stream:
-            terms = Terms(entries(stream.read()))
+            glossary = stream.read()
+        terms, self.said = Terms(entries(glossary)), definitions(glossary)
         for text in list(self.document.findall(nodes.Text)):
             if not _is_closed(text):
                 self.link(text, terms)
@@ -153,7 +152,8 @@ class LinkTerms(SphinxTransform):
             refdoc=self.env.docname,
             classes=["glossary-term"],
         )
-        xref += nodes.inline(words, words, classes=["glossary-term"])
+        xref += nodes.inline(words, words, classes=["glossary-term"],
+                             definition=self.said[name])
         return xref
 
 
@@ -171,15 +171,9 @@ def node_classes(node):
 
 def define(app, doctree, page):
     """Each link says its term's definition: a browser shows it where one points."""
-    path = os.path.join(app.srcdir, f"{GLOSSARY}.md")
-    if not os.path.exists(path):
-        return
-    with open(path, encoding="utf-8") as stream:
-        text = stream.read()
-    terms, said = Terms(entries(text)), definitions(text)
-    for link in doctree.findall(nodes.reference):
-        if any("glossary-term" in node_classes(child) for child in link.children):
-            link["reftitle"] = said[terms.name_of(link.astext())]
+    for words in doctree.findall(nodes.inline):
+        if "definition" in words and isinstance(words.parent, nodes.reference):
+            words.parent["reftitle"] = words["definition"]
 
 
 def setup(app):

@@ -1,6 +1,7 @@
-// Finding one's way: cells of a table know their headings, the menu shows where the reader is, the reference pages are folded
-// until they are wanted, what opens a list of pages has a name, and a result of a search
-// has its page's first words.
+// Finding one's way: cells of a table know their headings, terms say what they mean, the
+// menu shows where the reader is, the reference pages are folded until they are wanted,
+// what opens a list of pages has a name, and a result of a search has its page's first
+// words.
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("main table.table").forEach(labelCells);
   defineTerms();

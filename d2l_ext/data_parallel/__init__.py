@@ -25,7 +25,7 @@ __getattr__ = lazy.names(
 
 
 class _Part(ModuleType):
-    """What is put in the place of a name here takes its place in the step as well.
+    """What replaces a name here replaces it in the step as well.
 
         d2l_ext.data_parallel.allreduce = mine
     """

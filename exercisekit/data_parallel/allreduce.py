@@ -70,38 +70,30 @@ def run_sum(function, counts, k, size):
     return {f"device {i}": x for i, x in enumerate(arrays)}
 
 
-def _sends_no_copy(data, exchange):
-    distance = 1
-    while distance < len(data):
-        messages = {(i, i ^ distance): x for i, x in enumerate(data)}
-        for (_, j), x in exchange(messages).items():
-            data[j] += x
-        distance *= 2
+def _adds(data, j, x):
+    data[j] += x
 
 
-def _makes_new_arrays(data, exchange):
-    distance = 1
-    while distance < len(data):
-        messages = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
-        for (_, j), x in exchange(messages).items():
-            data[j] = data[j] + x
-        distance *= 2
+def _makes_a_new_array(data, j, x):
+    data[j] = data[j] + x
 
 
-def _overwrites(data, exchange):
-    distance = 1
-    while distance < len(data):
-        messages = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
-        for (_, j), x in exchange(messages).items():
-            data[j][:] = x
-        distance *= 2
+def _overwrites(data, j, x):
+    data[j][:] = x
 
 
-def _next_distance(data, exchange):
-    for distance in range(1, len(data)):
-        messages = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
-        for (_, j), x in exchange(messages).items():
-            data[j] += x
+def _swapping(sent=lambda x: x.copy(), double=lambda d: 2 * d, store=_adds):
+    """`swap_whole` with one thing that a learner may do otherwise."""
+
+    def swap(data, exchange):
+        distance = 1
+        while distance < len(data):
+            messages = {(i, i ^ distance): sent(x) for i, x in enumerate(data)}
+            for (_, j), x in exchange(messages).items():
+                store(data, j, x)
+            distance = double(distance)
+
+    return swap
 
 
 def around(data, exchange):
@@ -174,15 +166,15 @@ QUESTIONS = {
         "a function `swap_whole(data, exchange)`",
         swap_whole,
         [
-            (_sends_no_copy,
+            (_swapping(sent=lambda x: x),
              "Send copies: without them a device receives an array that its partner "
              + "has already changed in this round."),
-            (_makes_new_arrays,
+            (_swapping(store=_makes_a_new_array),
              "That makes a new array and leaves the device's own as it was. Add in "
              + "place, with `+=`."),
-            (_overwrites,
+            (_swapping(store=_overwrites),
              "Add what arrives to the device's array. This overwrites it."),
-            (_next_distance,
+            (_swapping(double=lambda d: d + 1),
              "The distance doubles from round to round: 1, 2, 4. With 3, some numbers "
              + "are added twice."),
             (around,

@@ -110,12 +110,17 @@ def _begins_anew(layers, x, dy, every):
     return dy
 
 
-def _takes_the_first_input(layers, x, dy, every):
+def _inputs_of_segments(layers, x, every):
     kept = []
     for i, layer in enumerate(layers):
         if i % every == 0:
             kept.append(x)
         x = layer.forward(x)
+    return kept
+
+
+def _takes_the_first_input(layers, x, dy, every):
+    kept = _inputs_of_segments(layers, x, every)
     for start in reversed(range(0, len(layers), every)):
         dy = _keeps_all(layers[start : start + every], kept.pop(0), dy, every)
     return dy
@@ -133,11 +138,7 @@ def _keeps_segments_outputs(layers, x, dy, every):
 
 
 def _goes_forward_inside(layers, x, dy, every):
-    kept = []
-    for i, layer in enumerate(layers):
-        if i % every == 0:
-            kept.append(x)
-        x = layer.forward(x)
+    kept = _inputs_of_segments(layers, x, every)
     for start in reversed(range(0, len(layers), every)):
         segment, inputs = layers[start : start + every], [kept.pop()]
         for layer in segment[:-1]:

@@ -218,4 +218,4 @@ def test_killed_at_any_moment_it_leaves_the_last_finished_one(tmp_path):
             parts = [worker.load(step)[0]["w"] for worker in two]
             assert (numpy.concatenate(parts) == step).all()
         reached.append(step)
-    assert max(reached) > 1 and len({*reached}) > 2  # cut off at different steps
+    assert max(reached) > 1 and len({*reached}) > 5

@@ -61,7 +61,7 @@ LINKS = {"dangling": "nowhere", "linked": "own", "zeros": "/dev/zero",
 
 
 def no_file(path, rng):
-    """Put something else in the place of a file: no file, a link, an endless one.
+    """Put something else where a file was: no file, a link, an endless one.
 
     Returns what, in a word. What was there lies beside it then, as `own`.
     """

@@ -141,7 +141,7 @@ def foreign(draw):
 
 
 def beside(path, draw):
-    """Something in the place of a file that the command itself would make."""
+    """Something where a file should be that the command itself would make."""
     name = draw.choice([".p.lock", f".p-00000001.ckpt.{'0' * 32}.part"])
     other = path.with_name(name)
     draw.choice([other.mkdir, lambda: os.mkfifo(other), lambda: other.symlink_to(
