@@ -5,9 +5,8 @@ part of the book has a folder here. Beside the folders:
 
 | file | what it holds | chapter |
 |---|---|---|
-| `allreduce` | the lesson `data_parallel/allreduce`, under its name in d2l | Allreduce: naive, tree, ring |
 | `checks` | what arguments and flags share: whole numbers, known names | all |
-| `lazy` | names of a package, found when they are asked for | all |
+| `lazy` | lazy imports: names are loaded on first access | all |
 | `palette` | the colour of a device and the hatch of a kind of work | all with drawings |
 | `runtime` | what must stand before MXNet's engine starts; the end of a worker that fails | Devices, Launching jobs |
 | `train` | the trainer's command, `python -m d2l_ext.train` | Launching jobs |
@@ -26,13 +25,14 @@ if runtime.preload_cuda():
 runtime.leave_on_error()
 
 __version__ = "0.1.0"
-#: Functions that the source documents import from here. `allreduce` and `train` are
-#: files as well, which can be called.
+#: Functions that the source documents import from here. `train` is also a file, the
+#: trainer's command: only `python -m` runs it, so that the name stays the function's.
 __getattr__ = lazy.names(
     __name__,
     **{
+        "data_parallel.allreduce": "allreduce",
         "data_parallel.lenet": "lenet",
         "data_parallel.minibatch": "split_batch",
-        "data_parallel.step": "get_params train_batch",
+        "data_parallel.step": "get_params train train_batch",
     },
 )

@@ -1,13 +1,10 @@
 """The command `python -m d2l_ext.train --network lenet --devices cpu:0,cpu:1`.
 
-The package `trainkit` does what it says; this file hands over to it.
+The package `trainkit` does the work. To import its `main`, import `trainkit.command`:
+the name `d2l_ext.train` is a function of the source documents.
 """
 
-from trainkit.command import command, main  # noqa: F401
-
-from . import lazy
-
 if __name__ == "__main__":
+    from trainkit.command import command
+
     command()
-else:  # the name of a function, too, in a source document
-    lazy.callable_as(__name__, "d2l_ext.data_parallel", "train")

@@ -74,7 +74,7 @@ def test_the_digits_have_the_promised_form(digits):
 
 def test_the_trainer_reads_the_digits_without_importing_scikit_learn():
     """Which takes each of its processes as long as MXNet."""
-    code = "import sys, trainkit; trainkit.load_mxnet(); import d2l_ext.train"
+    code = "import sys, trainkit; trainkit.load_mxnet(); import trainkit.command"
     code += "; from d2l_ext.data import sets; sets._digits()"
     code += "; assert 'mxnet' in sys.modules and 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -138,8 +138,8 @@ def played_clock(monkeypatch):
         now[0] += 100.0
         return 0.5
 
-    monkeypatch.setattr(data_parallel, "train_batch", lambda *_: queued.append(1))
-    monkeypatch.setattr(data_parallel, "evaluate", evaluate)
+    monkeypatch.setattr(step, "train_batch", lambda *_: queued.append(1))
+    monkeypatch.setattr(step, "evaluate", evaluate)
     monkeypatch.setattr(step, "perf_counter", lambda: now[0])
     monkeypatch.setattr(npx, "waitall", wait)
 

@@ -13,9 +13,8 @@ ROOT = Path(__file__).parents[2]
 #: What a reader of the source documents may write first.
 IMPORTS = (
     "from d2l_ext import allreduce, split_batch, get_params, train_batch, train, lenet",
-    "from d2l_ext.allreduce import allreduce",
     "import d2l_ext.data_parallel",
-    "import d2l_ext.train",
+    "import trainkit.command",
 )
 #: MXNet and d2l are imported once; each program has a process of its own.
 ALONE = """
@@ -41,9 +40,6 @@ THEY_DO_THE_THING = """
 import d2l_ext.data_parallel, d2l_ext.data_parallel.lenet as model
 from d2l_ext import allreduce, get_params, lenet, split_batch, train, train_batch
 assert called(allreduce)
-from d2l_ext.allreduce import allreduce
-assert called(allreduce)
-assert callable(d2l_ext.allreduce) and callable(d2l_ext.train)
 X, y = np.ones((4, 1, 28, 28)), np.zeros(4, dtype="int32")
 assert [len(shard) for shard in split_batch(X, y, devices)[1]] == [2, 2]
 start = model.init_params()
@@ -55,27 +51,6 @@ assert (replicas[0][0].as_in_ctx(cpu(0)) == replicas[1][0].as_in_ctx(cpu(0))).al
 history = train(2, 4, 0.1, num_epochs=2, data=([(X, y)], [(X, y)]), devices=devices)
 assert history.steps == [1, 1]
 """
-PATCHED = """
-from unittest.mock import patch
-import d2l_ext.data_parallel as part
-from d2l_ext import train, train_batch
-X, y = np.ones((4, 1, 28, 28)), np.zeros(4, dtype="int32")
-def one_step():
-    return train(2, 4, 0.1, num_epochs=1, data=([(X, y)], [(X, y)]), devices=devices)
-def alike():
-    one, two = one_step().device_params
-    return all((p == q.as_in_ctx(p.ctx)).all() for p, q in zip(one, two))
-for name in ("allreduce", "train_batch"):
-    with patch(f"d2l_ext.data_parallel.{name}") as mine:
-        one_step()
-    assert mine.call_count == {"allreduce": 8, "train_batch": 1}[name], name
-    assert alike() and one_step().steps == [1], name
-    before, calls = getattr(part, name), []
-    setattr(part, name, lambda *arguments: calls.append(arguments))
-    one_step()
-    setattr(part, name, before)
-    assert len(calls) == mine.call_count and alike(), name
-"""
 
 
 def run(*words):
@@ -86,10 +61,6 @@ def run(*words):
 
 def test_they_are_the_functions_whatever_was_imported_first():
     run("-c", ALONE, *(BEGIN + first + THEY_DO_THE_THING for first in IMPORTS))
-
-
-def test_what_is_put_in_the_place_of_one_is_called_until_it_is_put_back():
-    run("-c", ALONE, *(BEGIN + first + PATCHED for first in ("", IMPORTS[-1])))
 
 
 @pytest.mark.parametrize("options", [[], ["-S"]])

@@ -191,9 +191,9 @@ def spoil(base, folder, draw):
 
 def read(folder):
     """In the fork: go on with the run."""
-    from d2l_ext import train
+    from trainkit import command
 
-    return train.main([*FLAGS, "--num-epochs", "2", "--resume"])
+    return command.main([*FLAGS, "--num-epochs", "2", "--resume"])
 
 
 def outcome(code, lines, folder):
@@ -209,8 +209,8 @@ def outcome(code, lines, folder):
 
 def main():
     import trainkit
-    from d2l_ext import train
     from d2l_ext.data import sets as data
+    from trainkit import command
 
     trainkit.load_mxnet()  # the forks shall find it loaded
     from trainkit import preparation  # noqa: F401
@@ -220,7 +220,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder, "base")
         base.mkdir()
-        ended, said = fuzz.trial(lambda _: train.main(
+        ended, said = fuzz.trial(lambda _: command.main(
             [*FLAGS, "--num-epochs", "1", "--save-every", "3"]), outcome, base)
         assert ended == "read", said
         return fuzz.main(__doc__, lambda _, *words: spoil(base, *words), outcome)

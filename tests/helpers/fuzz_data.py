@@ -29,9 +29,11 @@ from cifar_files import header, write_archive, write_files
 from fuzz import Executed
 from idx_files import bomb, idx_bytes, make_arrays, write_folder
 
-from d2l_ext import train
 from d2l_ext.data import formats, text
-from trainkit import preparation  # noqa: F401  (the forks shall find it loaded)
+from trainkit import (
+    command,
+    preparation,  # noqa: F401  (the forks shall find it loaded)
+)
 
 FORMATS = ("idx", "idx unpacked", "cifar", "cifar unpacked", "text")
 SIZES = (-(2**33), -512, -1, 0, 1, 511, 3073, 2**31 - 1, 2**32 - 1, 5_000_000_000,
@@ -153,7 +155,7 @@ def read(kind, folder):
             return 2
         return 0
     name = "cifar10" if kind.startswith("cifar") else "mnist"
-    return train.main([*MAIN, "--dataset", name, "--data-dir", str(folder)])
+    return command.main([*MAIN, "--dataset", name, "--data-dir", str(folder)])
 
 
 def outcome(code, lines, folder):

@@ -84,7 +84,7 @@ def test_a_chapter_finds_the_stored_results_beside_it(site):
 def test_the_trainer_and_a_local_job_run(site, tmp_path):
     def train(*flags):
         flags = "--network", "mlp", "--num-examples", "320", "--num-epochs", "1", *flags
-        code = f"from d2l_ext import train\nassert train.main({list(flags)}) == 0"
+        code = f"from trainkit.command import main\nassert main({list(flags)}) == 0"
         return [sys.executable, "-c", script(code, site)]
 
     result = json.loads(run(train(), tmp_path, PYTHONPATH=site))

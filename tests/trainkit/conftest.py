@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from d2l_ext import train
+from trainkit import command
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def run(capsys):
     def main(*argv):
         capsys.readouterr()
         try:
-            code = train.main([str(word) for word in argv])
+            code = command.main([str(word) for word in argv])
         except SystemExit as exit:
             code = exit.code
         return code, *capsys.readouterr()

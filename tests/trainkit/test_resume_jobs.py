@@ -61,8 +61,8 @@ if os.environ["DMLC_WORKER_ID"] == "1":
 import mxnet
 if os.environ["DMLC_WORKER_ID"] == "1":
     mxnet.__version__ = "1.8.0"
-from d2l_ext import train
-sys.exit(train.main())
+from trainkit import command
+sys.exit(command.main())
 """
 
 

@@ -24,7 +24,7 @@ from mxnet.gluon import nn
 from trained import assert_bit_equal, last
 
 from d2l_ext.clusters import checkpoint
-from d2l_ext import train
+from trainkit import command
 from d2l_ext.data import sets as data
 from trainkit import networks, preparation, replicas
 from trainkit.flags import parser
@@ -385,7 +385,7 @@ def test_a_finished_run_is_evaluated_again_and_may_be_prolonged(run, tmp_path):
 def in_another_process(argv):
     with open(os.devnull, "w") as nothing:
         sys.stdout = sys.stderr = nothing
-        os._exit(train.main(argv))
+        os._exit(command.main(argv))
 
 
 @pytest.fixture(scope="module")
