@@ -21,8 +21,8 @@ def diagnose(step, devices, steps=5):
 
         print(diagnose(lambda: train_batch(X, y, replicas, devices, lr), devices))
 
-    `step`: a function without arguments, one training step on `devices`, two or more;
-    what loads the data belongs inside. It is called 2·`steps` + 1 times, so it trains.
+    `step`: a function without arguments that makes one training step on `devices`, two
+    or more; data loading belongs inside. It is called 2·`steps` + 1 times, and trains.
     Raises `ValueError` for fewer than two devices or one step, or a CPU context that
     MXNet's profiler has no slot for.
 
@@ -46,9 +46,9 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
           environ=os.environ):
     """The `Verdict` on a `Timeline` of `steps` steps of `seconds` each.
 
-    `waits`: for each blocking call of these steps (its line, its seconds, whether the
-    step went on afterwards). `recorded`: the milliseconds that the timeline covers,
-    default `trace.span()`. `asking`: seconds that Python's own thread computes in a
+    `waits`: one tuple per blocking call of these steps (its line, its seconds, whether
+    the step continued afterwards). `recorded`: the milliseconds that the timeline
+    covers, default `trace.span()`. `asking`: the CPU seconds of Python's own thread per
     step. `environ`: the settings in force.
     """
     names = sorted({f"{d.device_type}/{d.device_id}" for d in devices})
@@ -68,7 +68,7 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
     elif settings:
         cause = "settings"
     elif idle > 0.3 * recorded:
-        pauses = sorted(_gaps(own, recorded))[-steps:]  # the longest of each step
+        pauses = sorted(_gaps(own, recorded))[-steps:]  # the longest one of each step
         # Python enqueues 20 operators in this time, or all if there are fewer.
         brief = asking * 1e3 * min(1, 20 * steps / max(len(own.events), 1))
         long = sum(pauses) > idle / 2 and min(pauses) > brief
@@ -89,7 +89,7 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
 
 
 def missing_settings(devices, environ=os.environ):
-    """What to set for CPU contexts to work side by side: `'NAME=value …'` or `''`."""
+    """Settings that CPU contexts lack to run in parallel: `'NAME=value …'` or `''`."""
     missing = []
     if environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine":
         missing.append("MXNET_ENGINE_TYPE=ThreadedEnginePerDevice")
@@ -102,7 +102,7 @@ def missing_settings(devices, environ=os.environ):
     return " ".join(missing)
 
 
-#: The causes, in the order in which `diagnose` asks for them, and what to do.
+#: The causes, in the order in which `diagnose` checks them, and what to do.
 ADVICE = {
     "same device twice": "Name different devices: `try_all_devices(k)`. Without GPUs, "
     "`d2l.try_gpu(0)` and `d2l.try_gpu(1)` are both cpu(0).",
@@ -125,7 +125,7 @@ ADVICE = {
 
 @dataclass
 class Verdict:
-    """The cause, what to do, and what was measured. Print it for a report."""
+    """The cause, the remedy, and the measurements. Print it for a report."""
 
     cause: str  # a key of `ADVICE`
     advice: str
@@ -152,7 +152,7 @@ class Verdict:
 #: `time.perf_counter`.
 Wait = namedtuple("Wait", "line start end")
 
-#: Whatever waits in MXNet's Python, waits in one of these functions of its library.
+#: Every wait in MXNet's Python happens in one of these functions of its library.
 FUNCTIONS = (
     "MXNDArraySyncCopyToCPU",  # asnumpy, float, bool, print
     "MXNDArraySyncCopyFromCPU",  # x[:] = a NumPy array
@@ -164,10 +164,10 @@ FUNCTIONS = (
 
 @contextmanager
 def blocking_calls():
-    """Note every blocking call inside the `with` block; yields a list of `Wait`.
+    """Record every blocking call inside the `with` block; yields a list of `Wait`.
 
     `wait.line` is the source line outside of MXNet, or its file and number. A call
-    whose result is there already is noted as well: look at its length. Developed in the
+    whose result is ready is recorded as well: look at its duration. Developed in the
     chapter *Why is there no speed-up?*
     """
     library, waits = vars(_LIB), []
@@ -195,13 +195,13 @@ def _waits(step):
     with blocking_calls() as waits:
         step()
     end = perf_counter()
-    # What waits at the very end of a step keeps no device from being asked.
+    # A wait at the very end of a step delays no operator.
     late = end - 0.02 * (end - start)
     return [(wait.line, wait.end - wait.start, wait.end < late) for wait in waits]
 
 
 def _gaps(trace, recorded):
-    """Milliseconds of each stretch in which no device worked, as a list."""
+    """The lengths, in milliseconds, of the gaps in which all devices were idle."""
     edges = [0.0, *(t for span in timeline.union(trace.events) for t in span), recorded]
     return [stop - start for start, stop in zip(edges[::2], edges[1::2])]
 
@@ -218,7 +218,7 @@ def _noted(function, waits):
 
 
 def _line():
-    """The line of the innermost frame that is not MXNet's or this module's."""
+    """The source line of the innermost frame outside MXNet and this module."""
     frame = sys._getframe(1)
     ours = (__name__, "mxnet", "contextlib")
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(ours):

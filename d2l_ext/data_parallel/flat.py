@@ -1,12 +1,11 @@
-"""A step of which Python asks few things: first one array, then a record.
+"""Fewer calls from Python: one flat array, then a recorded graph.
 
-All parameters of a replica lie in one array, and all gradients in another. What is one
-array takes one allreduce and one update, however many layers there are.
+All parameters of a replica lie in one array, and all gradients in another. One array
+needs one allreduce and one update, however many layers there are.
 
-Python still asks for each operator of forward and backward, and takes a core for that
-which a device would use. A `Plan` has them recorded once, by autograd. MXNet plans
-their memory, binds them to the arrays of a flat replica, and runs them when it is asked
-twice: forward, backward.
+Python still enqueues each operator of forward and backward, on a core that a device
+could use. For a `Plan`, autograd records them once. MXNet plans their memory, binds
+them to the arrays of a flat replica, and runs them with two calls: forward, backward.
 """
 
 from dataclasses import dataclass
@@ -33,12 +32,12 @@ class FlatReplica:
     gradients: np.ndarray
 
     def update(self, lr, n):
-        """A step of rate `lr` along the gradients, which are sums over `n` examples."""
+        """Make a step of rate `lr`; the gradients are sums over `n` examples."""
         self.values -= lr * self.gradients / n
 
 
 def get_flat_params(params, device):
-    """Copy the list `params` to `device`, end to end in one array.
+    """Copy the list `params` to `device`, concatenated in one array.
 
     Returns a `FlatReplica`; gradients start at zero. Raises `ValueError` when the
     parameters differ in dtype. Source: Li et al. (2020), with a single bucket.
@@ -51,7 +50,7 @@ def get_flat_params(params, device):
 
 
 def attach_gradients(params):
-    """Give arrays of one dtype gradients that lie end to end in one array: that one."""
+    """Attach gradients that are views of one array; return that array. One dtype."""
     total = sum(p.size for p in params)
     gradients = np.zeros(total, dtype=params[0].dtype, ctx=params[0].ctx)
     autograd.mark_variables(params, views_of(gradients, [p.shape for p in params]))
@@ -59,7 +58,7 @@ def attach_gradients(params):
 
 
 def one_dtype(params):
-    """The dtype of all `params`; `ValueError` if there are several, or none."""
+    """The common dtype of `params`; `ValueError` if they differ or there are none."""
     dtypes = sorted({str(p.dtype) for p in params})
     if len(dtypes) != 1:
         raise ValueError(f"parameters of {dtypes} do not fit one array: cast them")
@@ -90,9 +89,9 @@ def train_batch(X, y, replicas, devices, lr):
 
 
 class Plan:
-    """LeNet's forward and backward pass for one shard, recorded at a `FlatReplica`.
+    """LeNet's forward and backward pass for one shard, recorded on a `FlatReplica`.
 
-    `X` (n, 1, 28, 28) and `y` (n,), on its device: as all that will follow.
+    `X` (n, 1, 28, 28) and `y` (n,), on its device. Later shards must have this size.
     """
 
     def __init__(self, replica, X, y):
@@ -115,14 +114,14 @@ def get_plans(params, X, y, devices):
 
 
 def replay_batch(X, y, plans, lr):
-    """The step of `train_batch`, replayed; `plans` hold the replicas.
+    """The step of `train_batch`, replayed from `plans`, which hold the replicas.
 
-    Raises `ValueError` for a minibatch of another size than theirs.
+    Raises `ValueError` for a minibatch of a different size.
     Developed in the chapter *Why is there no speed-up?*
     """
     sizes = [len(plan.y) for plan in plans]
     if len(X) != sum(sizes):
-        raise ValueError(f"{len(X)} examples, and plans for {sizes}: make new plans")
+        raise ValueError(f"{len(X)} examples, but plans for {sizes}: make new plans")
     for i, plan in enumerate(plans):
         start, stop = sum(sizes[:i]), sum(sizes[: i + 1])
         X[start:stop].copyto(plan.X)

@@ -1,12 +1,14 @@
-"""Large batches: fewer updates, which must go farther, but not in every layer alike.
+"""Large batches: fewer but larger updates, scaled layer by layer.
 
-With k times the batch there are k times fewer updates in an epoch. In their place:
+With k times the batch there are k times fewer updates per epoch. To make up for it:
 
     linear scaling   k times the rate, as k small steps add up to a large one
-    warm-up          at first less, while one step is enough to change the gradient
-    LARS, LAMB       a share of a layer's length, of SGD's direction and of Adam's
+    warm-up          a lower rate at first, while a single step changes the gradient
+    LARS, LAMB       steps of a fixed share of a layer's length, in the direction of
+                     SGD or of Adam
 
-Each replica holds whole layers and their whole gradients, so lengths need no message.
+Each replica holds whole layers and their whole gradients, so computing the lengths
+needs no message.
 """
 
 from math import isfinite
@@ -19,50 +21,104 @@ from .allreduce import allreduce
 from .minibatch import split_batch
 from .step import forward_backward
 
-RULES = ("sgd", "lars", "adam", "lamb")
-BETA2, EPSILON = 0.999, 1e-6  # of adam and lamb
+BETA2, EPSILON = 0.999, 1e-6  # of Adam and LAMB
+
+
+class SGD:
+    """SGD with momentum: v ← β·v + g + decay·w is the direction of the step."""
+
+    def __init__(self, replica, momentum, decay):
+        self.replica, self.momentum, self.decay = replica, momentum, decay
+        self.velocity = np.zeros_like(replica.values)
+
+    def direction(self, g):
+        """Take in the mean gradient `g`; return what is subtracted, times the rate."""
+        u = self.scaled(g + self.decay * self.replica.values, g)
+        self.velocity[:] = self.momentum * self.velocity + u
+        return self.velocity
+
+    def scaled(self, u, g):
+        """The hook of LARS."""
+        return u
+
+
+class LARS(SGD):
+    """SGD whose gradients are scaled by `trust`, layer by layer.
+
+    Source: You, Gitman and Ginsburg (2017), whose η is part of the rate here.
+    """
+
+    def scaled(self, u, g):
+        return by_layer(self.replica.params, u, g, self.decay)
+
+
+class Adam:
+    """Adam, bias-corrected, with decoupled decay; `momentum` is β₁."""
+
+    def __init__(self, replica, momentum, decay):
+        self.replica, self.momentum, self.decay = replica, momentum, decay
+        self.mean, self.squares = (np.zeros_like(replica.values) for _ in range(2))
+        self.t = 0
+
+    def direction(self, g):
+        """Take in the mean gradient `g`; return what is subtracted, times the rate."""
+        self.t += 1
+        self.mean[:] = self.momentum * self.mean + (1 - self.momentum) * g
+        self.squares[:] = BETA2 * self.squares + (1 - BETA2) * g * g
+        mean = self.mean / (1 - self.momentum**self.t)
+        root = np.sqrt(self.squares / (1 - BETA2**self.t)) + EPSILON
+        return self.scaled(mean / root + self.decay * self.replica.values)
+
+    def scaled(self, u):
+        """The hook of LAMB."""
+        return u
+
+
+class LAMB(Adam):
+    """Adam whose steps are scaled by `trust`, layer by layer.
+
+    Source: You et al. (2020).
+    """
+
+    def scaled(self, u):
+        return by_layer(self.replica.params, u, u)
+
+
+RULES = {"sgd": SGD, "lars": LARS, "adam": Adam, "lamb": LAMB}
 
 
 class Replica(flat.FlatReplica):
-    """The list `params`, copied to `device`, with what one of `RULES` keeps for them.
+    """The list `params`, copied to `device`, with an optimizer.
 
-    `momentum`: Adam's β₁, too, default 0.9. `decay`: of the weights, default 0. Arrays
-    with one axis, biases, are not scaled. `ValueError`: an unknown rule, or a number
-    out of range. Sources: You, Gitman and Ginsburg (2017), whose η is part of the rate
-    here; You et al. (2020). Developed in the chapter *Large batches*.
+    `rule`: a name of `RULES`, or a class like these. `momentum`: also Adam's β₁,
+    default 0.9. `decay`: of the weights, default 0. Raises `ValueError` for an unknown
+    rule or a number out of range. Developed in the chapter *Large batches*.
     """
 
     def __init__(self, params, device, rule, momentum=0.9, decay=0.0):
-        known_name("rule", rule, RULES)
+        if isinstance(rule, str):
+            known_name("rule", rule, RULES)
+            rule = RULES[rule]
         if not (0 <= momentum < 1 and 0 <= decay < 1):
             raise ValueError(f"{momentum=}, {decay=}: each is from 0 and less than 1")
         super().__init__(**vars(flat.get_flat_params(params, device)))
-        self.rule, self.momentum, self.decay, self.t = rule, momentum, decay, 0
-        self.mean, self.squares = (np.zeros_like(self.values) for _ in range(2))
+        self.optimizer = rule(self, momentum, decay)
 
     def update(self, lr, n):
-        """The step of `FlatReplica`, by this rule."""
-        self.t += 1
-        g, b1, b2 = self.gradients / n, self.momentum, BETA2
-        if self.rule in ("sgd", "lars"):
-            u = g + self.decay * self.values
-            if self.rule == "lars":
-                self._scale(u, g, self.decay)
-            self.mean[:] = u = b1 * self.mean + u
-        else:
-            self.mean[:] = b1 * self.mean + (1 - b1) * g
-            self.squares[:] = b2 * self.squares + (1 - b2) * g * g
-            root = np.sqrt(self.squares / (1 - b2**self.t)) + EPSILON
-            u = self.mean / (1 - b1**self.t) / root + self.decay * self.values
-            if self.rule == "lamb":
-                self._scale(u, u)
-        self.values -= lr * u
+        """Make a step of rate `lr`; the gradients are sums over `n` examples."""
+        self.values -= lr * self.optimizer.direction(self.gradients / n)
 
-    def _scale(self, u, v, decay=0.0):
-        """Scale each layer's part of `u` by the `trust` in the same part of `v`."""
-        parts = [flat.views_of(x, [p.shape for p in self.params]) for x in (u, v)]
-        for w, part, other in zip(self.params, *parts):
-            part *= trust(w, other, decay) if len(w.shape) > 1 else 1
+
+def by_layer(params, u, v, decay=0.0):
+    """Scale each layer's part of `u` in place by `trust`, given its part of `v`.
+
+    `params`: the weights. Biases, arrays with one axis, are not scaled. Returns `u`.
+    """
+    parts = [flat.views_of(x, [p.shape for p in params]) for x in (u, v)]
+    for w, part, other in zip(params, *parts):
+        if len(w.shape) > 1:
+            part *= trust(w, other, decay)
+    return u
 
 
 def _squared(x):
@@ -70,7 +126,7 @@ def _squared(x):
 
 
 def trust(w, v, decay=0.0):
-    """‖w‖ / (‖v‖ + decay·‖w‖), or 1 where w or v is zero. Waits for nothing."""
+    """‖w‖ / (‖v‖ + decay·‖w‖), or 1 if w or v is zero. Never waits."""
     w, v = np.sqrt(_squared(w)), np.sqrt(_squared(v))
     return np.where(w * v > 0, w / (v + decay * w), np.ones_like(w))
 
@@ -78,8 +134,9 @@ def trust(w, v, decay=0.0):
 def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
     """A data-parallel step of the `Replica`s, one on each of `devices`, at rate `lr`.
 
-    `net(X, params)`: the scores, default LeNet. Returns squared gradient lengths: the
-    devices' own in a list, the minibatch's. Developed in the chapter *Large batches*.
+    `net(X, params)`: the scores, default LeNet. Returns squared lengths of mean
+    gradients: a list of the devices' own, and the minibatch's. Developed in the chapter
+    *Large batches*.
     """
     X_shards, y_shards = split_batch(X, y, devices)
     forward_backward(X_shards, y_shards, [r.params for r in replicas], net)
@@ -91,9 +148,9 @@ def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
 
 
 def warmed_up(rate, step, steps, last=None):
-    """The rate of step number `step`, from 0: it grows evenly to `rate` in `steps`.
+    """The rate of step number `step`, from 0: it grows linearly to `rate` in `steps`.
 
-    With `last`, the number of all steps, it then falls evenly, to 0 behind the last.
+    With `last`, the number of all steps, it then falls linearly to 0 after the last.
     Source: Goyal et al. (2017). Developed in the chapter *Large batches*.
     """
     for name, value in (("step", step), ("steps", steps)):
@@ -105,7 +162,7 @@ def warmed_up(rate, step, steps, last=None):
 
 
 def noise_and_signal(small, large, b, B):
-    """tr Σ, the variance of an example's gradient, and ‖G‖², of the true gradient.
+    """Estimate tr Σ, the variance of an example's gradient, and ‖G‖² of the true one.
 
     `small`, `large`: squared lengths of gradients that are means over `b` and over `B`
     examples, averaged over steps. tr Σ / ‖G‖² is the noise scale. `ValueError` unless

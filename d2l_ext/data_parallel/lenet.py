@@ -21,7 +21,7 @@ def init_params(scale=0.08, seed=0):
     """Return the eight parameters on `cpu(0)`: weights from N(0, scale²), biases 0.
 
     `seed` makes them the same in every run. *Dive into Deep Learning* starts with
-    `scale=0.01`, which ten epochs of a small set do not leave.
+    `scale=0.01`, with which ten epochs on a small set learn nothing.
     """
     mx.random.seed(seed)
     return [
@@ -51,7 +51,7 @@ def _pool(h):
 
 
 def gradients(X, y, params, net=lenet):
-    """Gradients of the summed loss of `net` at `params`, which need `attach_grad`.
+    """Gradients of the summed loss of `net` at `params`; call `attach_grad` first.
 
     Returns the list of gradient arrays, on the device of the parameters.
     """

@@ -1,12 +1,12 @@
-"""A minibatch, divided among devices."""
+"""A minibatch divided among devices."""
 
 
 def shard_sizes(num_examples, num_devices, work_load_list=None):
-    """How many of `num_examples` each of `num_devices` gets: a list of int.
+    """The number of examples for each device: a list of `num_devices` ints.
 
-    Even by default; what is left over goes to the first devices, one each.
+    Even by default; the remainder of `num_examples` goes to the first devices.
     `work_load_list`: relative speeds, one positive number per device. `[3, 1]` gives
-    the first device three quarters (rounded, and never nothing). Raises `ValueError`
+    the first device three quarters (rounded, but at least one). Raises `ValueError`
     with fewer examples than devices, or unusable loads.
     """
     loads = list(work_load_list or [1] * num_devices)

@@ -1,4 +1,4 @@
-"""Gradients in buckets, which are exchanged while backward still goes on.
+"""Gradients in buckets, exchanged while backward is still running.
 
 Backward reaches the last layer first. A bucket is one array for the gradients of a few
 layers. The allreduce of a bucket starts when all of its gradients are written.
@@ -9,9 +9,9 @@ layers. The allreduce of a bucket starts when all of its gradients are written.
                                        2                  2 + 3 + 1 would be too much
                                     4                     sent last
 
-CPU contexts share one memory, so a message between them is a copy, which a core makes.
-Between machines it is the network that takes the time, while the cores are free.
-`SlowLink` is such a network: a worker of the engine's that waits, then delivers.
+CPU contexts share one memory, so a message between them is a copy that a core makes.
+Between machines the network takes the time, and the cores are free. `SlowLink` plays
+such a network: a worker thread of the engine waits, then delivers.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ from .allreduce import allreduce
 from .minibatch import split_batch
 from .step import forward_backward
 
-#: Some of a replica's `params`, and their `gradients`, end to end in one array.
+#: Some of a replica's `params`, and their `gradients`, concatenated in one array.
 Bucket = namedtuple("Bucket", "params gradients")
 #: The name of a message of a `SlowLink` in a timeline.
 MESSAGE = "LinkCopy"
@@ -38,8 +38,8 @@ _numbers, _pending = itertools.count(1), {}
 def fill_buckets(sizes, limit):
     """Which parameters share a bucket: a list of lists of their numbers.
 
-    `sizes`: of all parameters, from the first layer on. The first bucket has the last
-    of them, as many as fit `limit`. One that is larger has a bucket of its own.
+    `sizes`: of all parameters, from the first layer on. The first bucket holds the last
+    parameters, as many as fit in `limit`. A larger one has a bucket of its own.
     """
     buckets, room = [], 0
     for i in reversed(range(len(sizes))):
@@ -54,7 +54,7 @@ def fill_buckets(sizes, limit):
 def attach_buckets(params, limit):
     """Give `params`, arrays from the first layer on, gradients that lie in buckets.
 
-    `limit`: bytes of a bucket at most. Returns the `Bucket`s, the last layers' first;
+    `limit`: the most bytes per bucket. Returns the `Bucket`s, the last layers' first;
     gradients start at zero. Raises `ValueError` when the parameters differ in dtype.
     Source: Li et al. (2020). Developed in the chapter *Overlap*.
     """
@@ -65,7 +65,7 @@ def attach_buckets(params, limit):
 
 
 def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
-    """The step of `data_parallel.train_batch`, with an allreduce for each bucket.
+    """The step of `data_parallel.train_batch`, with one allreduce per bucket.
 
     `replicas[c]`: the buckets on `devices[c]`, whose parameters are changed in place.
     `net(X, params)`: the scores, default LeNet. Nothing waits.
@@ -74,7 +74,7 @@ def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
     X_shards, y_shards = split_batch(X, y, devices)
     device_params = [[p for b in reversed(r) for p in b.params] for r in replicas]
     forward_backward(X_shards, y_shards, device_params, net)
-    for same in zip(*replicas):  # a bucket on all devices, the last layers' first
+    for same in zip(*replicas):  # one bucket on all devices, the last layers' first
         allreduce([bucket.gradients for bucket in same])
     for p in (p for params in device_params for p in params):
         p[:] -= lr * p.grad / X.shape[0]
@@ -87,8 +87,8 @@ class SlowLink:
             allreduce(gradients)
 
     A message takes latency + bytes/bandwidth, one after another, as on a wire.
-    `device`: the context whose worker is the link, the first CPU context after those of
-    `beside`; `timeline.record` needs it. `wait`: takes the time, a function of seconds.
+    `device`: the context whose worker plays the link, the first CPU context after those
+    of `beside`; `timeline.record` needs it. `wait(seconds)`: waits.
     Raises `ValueError` for a bandwidth that is not positive, or a latency below zero.
     Developed in the chapter *Overlap*.
     """
@@ -106,8 +106,8 @@ class SlowLink:
     def send(self, x, to):
         """Copy the array `x` into `to`, both in this machine's memory; return `to`.
 
-        Never waits: the engine starts the message when `x` has been written, and who
-        reads `to` waits until it has arrived.
+        Never waits: the engine starts the message when `x` has been written, and a
+        reader of `to` waits until it has arrived.
         """
 
         def deliver():
@@ -127,7 +127,7 @@ class SlowLink:
 
     @contextmanager
     def between(self):
-        """In the `with` block every `traffic.send` takes this link."""
+        """Send every `traffic.send` in the `with` block over this link."""
         traffic.links.append(self)
         try:
             yield self

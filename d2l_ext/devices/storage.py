@@ -1,4 +1,4 @@
-"""Memory that each device's arrays take, from MXNet's own storage profiler."""
+"""The memory of each device's arrays, as MXNet's storage profiler counts it."""
 
 import gc
 from contextlib import contextmanager
@@ -8,16 +8,16 @@ from mxnet import np, npx
 from ..runtime import cores
 from .timeline import borrowed_slots, profiled, raw_events
 
-#: Bytes of the array whose making tells where a counter stands.
+#: Bytes of a probe array: allocating it makes the profiler log its counters.
 _PROBE = 4
 
 
 class Memory:
-    """Bytes of the arrays that were made while a `record` was open.
+    """Bytes of the arrays allocated while a `record` was open.
 
-    `peak`: the most at one time, and `held`: at the end; `{'cpu/0': bytes, …}`.
-    `over_time`: all between, `{'cpu/0': [(milliseconds, bytes), …]}`.
-    Space that operators take for a moment only counts for the peak.
+    `peak`: the maximum, and `held`: the bytes at the end; `{'cpu/0': bytes, …}`.
+    `over_time`: every change in between, `{'cpu/0': [(milliseconds, bytes), …]}`.
+    The scratch space of an operator counts only toward the peak.
     """
 
     def __init__(self):
@@ -26,21 +26,21 @@ class Memory:
 
 @contextmanager
 def record(devices):
-    """Count the memory taken on each device in the `with` block; yields a `Memory`.
+    """Count the memory allocated on each device in the `with` block; yields a `Memory`.
 
         with storage.record(devices) as memory:
             parts = split_block(params, devices)
         print(memory.held)
 
-    `devices`: the contexts that the block uses. An older array that is dropped inside
-    is deducted, so drop such arrays before. Not to be opened within a
+    `devices`: the contexts that the block uses. An older array that is freed inside
+    the block is deducted, so free such arrays before. Do not open it inside a
     `timeline.record`: MXNet has one profiler per process. Raises `ValueError` for a CPU
     context that the profiler has no slot for. Source: `profile_memory` of
     `mxnet.profiler`. Developed in the chapter *Tensor parallelism*.
     """
     slots = _slots(devices)
     memory = Memory()
-    gc.collect()  # arrays in reference cycles would be dropped inside the block
+    gc.collect()  # else arrays in reference cycles might be freed inside the block
 
     def take(path):
         memory.peak, memory.held, memory.over_time = _read(path, slots)
@@ -56,14 +56,14 @@ def record(devices):
 
 
 def _probe(devices):
-    """Make the profiler write down every counter: it does so when one changes."""
+    """Make the profiler log every counter: it logs one only when it changes."""
     probes = [np.zeros(_PROBE // 4, ctx=device) for device in devices]
     npx.waitall()
     return probes
 
 
 def _slots(devices):
-    """The devices' names by the profiler's, which lends its last two slots to CPUs."""
+    """The profiler's names -> devices' names: CPUs borrow its last two slots."""
     lent = ["cpu pinned/", "cpu shared/"]
     slots = {name: name for name in (f"{d.device_type}/{d.device_id}" for d in devices)}
     borrowed = borrowed_slots(devices).items()
@@ -71,7 +71,7 @@ def _slots(devices):
 
 
 def _read(path, slots):
-    """How each counter rose above where it stood: the most, the last, and all."""
+    """The rise of each counter above its start: the maximum, the last, all values."""
     values = {name: [] for name in slots.values()}
     counts = [e for e in raw_events(path) if e["ph"] == "C"]
     for e in sorted(counts, key=lambda e: e["ts"]):

@@ -1,4 +1,4 @@
-"""What each device did, and when: MXNet's profiler, and a chart or a file of it."""
+"""What each device did, and when: MXNet's profiler, drawn or written to a file."""
 
 import json
 import os
@@ -26,16 +26,16 @@ class Timeline:
 
     @property
     def devices(self):
-        """The devices that did something, by name: a list, sorted."""
+        """The names of the devices that ran an operator: a sorted list."""
         return sorted({e.device for e in self.events})
 
     def busy(self, device=None):
-        """Milliseconds in which `device` (default: any device) worked."""
+        """Milliseconds in which `device` (default: any device) was busy."""
         spans = [e for e in self.events if device in (None, e.device)]
         return sum(end - start for start, end in union(spans))
 
     def overlap(self):
-        """Milliseconds in which at least two devices worked at the same time."""
+        """Milliseconds in which at least two devices were busy at the same time."""
         return _at_least_two([union(self.of(d)) for d in self.devices])
 
     def span(self):
@@ -61,14 +61,14 @@ def record(devices=()):
             train_batch(X, y, device_params, devices, lr)
         timeline.plot(trace)
 
-    Waits for the engine before and after, so that the block's work, all of it
-    and nothing else, is recorded. The timeline is filled when the block ends.
+    Waits for the engine before and after the block, so that it records all of the
+    block's work and nothing else. The timeline is filled when the block ends.
     One record at a time: MXNet has one profiler per process.
 
-    `devices`: the contexts that the block uses; needed for more CPU contexts than
-    cores. MXNet's profiler has a slot for each core and two more, `cpu pinned` and
-    `cpu shared`, which CPU contexts with higher numbers borrow. One beyond these
-    writes outside the table and ends the process.
+    `devices`: the contexts that the block uses; required if there are more CPU
+    contexts than cores. MXNet's profiler has one slot per core and two more, `cpu
+    pinned` and `cpu shared`, which CPU contexts with higher numbers borrow. A context
+    beyond these would write outside the table and crash the process.
 
     Raises `ValueError` when `devices` holds such a context.
     Source: `mxnet.profiler`. Developed in the chapter *Devices*.
@@ -87,9 +87,8 @@ def record(devices=()):
 def plot(trace, title=None, ax=None):
     """Draw a lane per device, a bar per operator, hatched by kind; return the axes.
 
-    The first axes of a figure say which hatch is which, for all of its timelines, where
-    there are several.
-    Axes that share their time show the longest of their timelines whole.
+    The first axes of a figure with several timelines carry the legend of the hatches.
+    Axes that share their time axis show the longest of their timelines whole.
     """
     import matplotlib.pyplot as plt
 
@@ -118,7 +117,7 @@ def plot(trace, title=None, ax=None):
 
 
 def legend(ax, kinds):
-    """Say above the right end of `ax` which hatch is which kind of work."""
+    """Draw the legend of the hatches above the right end of `ax`."""
     from matplotlib.patches import Patch
 
     patches = [Patch(**{**bar(0, k), "facecolor": "0.45"}, label=k) for k in kinds]
@@ -146,27 +145,27 @@ def write(trace, path):
 
 # ---- MXNet's profiler ----
 
-#: MXNet gives all bulks of operators this name, forward ones and backward ones.
+#: MXNet gives every bulk of operators this name, whether forward or backward.
 _BULK = "ImperativeBulk"
-#: Operators that `record` lets run on a device just before autograd goes backward: the
-#: first makes the ones that backward begins with, the second reads the gradient that it
-#: is given instead.
+#: Operators that `record` makes a device run just before autograd's backward pass: the
+#: first creates the ones with which backward begins, the second reads a head gradient
+#: that was passed in instead.
 _MARKS = ("ones_like", "shape_array")
-#: Parts of the names of a layer's operators. The others are arithmetic, which a sum of
-#: gradients and an update need as well as a layer.
+#: Parts of the names of a layer's operators. All others are arithmetic, which sums of
+#: gradients and updates use as well.
 _LAYER = re.compile(
     "conv|dot|connected|embed|relu|activation|norm|pool|softmax", re.IGNORECASE
 )
 _BOOKKEEPING = {
     "DeleteVariable", "SetupExec", "ResourceParallelRandomSetSeed", "WaitForVar",
 }
-#: Names of the profiler's slots by number. MXNet writes them once in a process.
+#: Slot number -> its name in the profiler. MXNet writes them once per process.
 _slots = {}
 
 
 @contextmanager
 def profiled(take, **what):
-    """Profile the work of the `with` block with the options `what`, and nothing else.
+    """Profile the work of the `with` block, and nothing else, with the options `what`.
 
     `take`: called at the end, also after an error, with the path of what was written.
     """
@@ -185,8 +184,8 @@ def profiled(take, **what):
             mx.profiler.dump(finished=False)
             take(path)
     finally:
-        # A thread of the profiler's writes once a second, also when all has been read,
-        # and so perhaps just as the folder is removed.
+        # A thread of the profiler writes once a second, even after everything was read,
+        # so perhaps just as the folder is removed.
         for _ in range(100):
             shutil.rmtree(folder, ignore_errors=True)
             if not os.path.lexists(folder):
@@ -194,13 +193,13 @@ def profiled(take, **what):
 
 
 class TooFewCores(ValueError):
-    """A recording of more CPU contexts than MXNet's profiler can hold here."""
+    """More CPU contexts than MXNet's profiler has room for on this machine."""
 
 
 def borrowed_slots(devices):
     """Names for the profiler's slots that CPU contexts beyond the cores borrow.
 
-    Raises `TooFewCores` for one that would end the process if it were recorded.
+    Raises `TooFewCores` for a context whose recording would crash the process.
     """
     numbers = [d.device_id for d in devices if d.device_type == "cpu"]
     if max(numbers, default=0) > last_cpu():
@@ -217,10 +216,10 @@ def last_cpu():
 
 
 def raw_events(path):
-    """Return what `mxnet.profiler.dump` wrote to `path`; remember the slots' names."""
+    """The events that `mxnet.profiler.dump` wrote to `path`; stores slots' names."""
     with open(path) as f:
         text = f.read().strip()
-    # Dumps are unfinished: the first has a head and no end, later ones neither.
+    # Dumps are unfinished: the first has a head but no end, later ones have neither.
     if text.startswith("{"):
         raw = json.loads(text + "]}")["traceEvents"]
     else:
@@ -233,7 +232,7 @@ def parse(raw, names):
     """Turn Chrome trace events, a list of dict with times in µs, into `Event`s.
 
     `names`: device by process number. MXNet writes every operator twice: with begin
-    and end under its device, and as an asynchronous pair that we leave aside.
+    and end under its device, and as an asynchronous pair, which is ignored here.
     """
     opened, events = {}, []
     for e in raw:
@@ -263,13 +262,14 @@ def kinds(ran):
 
     `ran`: pairs (device, operator) in the order in which they began, with the marks of
     `marked_backward`. On a device, a bulk is forward until a mark and backward after
-    it; it is forward again if an optimizer has updated weights since, and another mark
-    follows. On a device without a mark, which autograd reaches by a copy, the marks of
-    the others count. Arithmetic after a mark or a backward operator is an update (a sum
-    of gradients, or a step of the weights), until the next operator of a layer.
+    it; it is forward again if an optimizer has updated weights since and another mark
+    follows. A device that autograd reaches by a copy has no mark of its own; there the
+    other devices' marks count. Arithmetic after a mark or a backward operator is an
+    update (a sum of gradients, or a step of the weights), until the next operator of a
+    layer.
     """
     last_mark = {device: i for i, (device, name) in enumerate(ran) if name in _MARKS}
-    backward, after = set(), set()  # devices that go backward, or have done so
+    backward, after = set(), set()  # devices in their backward pass, or past it
     found = []
     for i, (device, name) in enumerate(ran):
         if name in _MARKS:
@@ -298,7 +298,7 @@ def kinds(ran):
 
 @contextmanager
 def marked_backward():
-    """Within the block, mark on each device where autograd begins to go backward."""
+    """In the `with` block, mark where autograd goes backward, on each device."""
     of_module, of_array = mx.autograd.backward, mx.nd.NDArray.backward
 
     def marked(head, gradient):
@@ -329,7 +329,7 @@ def marked_backward():
 
 
 def union(events):
-    """Merge spans that touch: a sorted list of disjoint (start, end)."""
+    """Merge overlapping spans: a sorted list of disjoint (start, end)."""
     merged = []
     for e in sorted(events, key=lambda e: e.start):
         if merged and e.start <= merged[-1][1]:
