@@ -1,30 +1,30 @@
 """Two-bit gradient compression: codes, packing, and the residual of the sender.
 
-What MXNet's kvstore does with `set_gradient_compression({'type': '2bit', …})`,
-written in NumPy for reading. The results are equal in every bit: a `Snapshot` of the
-process's memory holds MXNet's own messages and residuals.
+The algorithm of MXNet's `set_gradient_compression({'type': '2bit', …})`, written in
+NumPy to be read. The results are equal in every bit: a `Snapshot` of the process's
+memory contains MXNet's own messages and residuals.
 """
 
 import numpy
 
-#: What two bits say: below the threshold, at most −threshold, at least threshold.
+#: The codes: below the threshold in magnitude, at most −threshold, at least threshold.
 ZERO, MINUS, PLUS = 0b00, 0b10, 0b11
-#: The shift of each of a byte's four codes: the first one is in the highest bits.
+#: The shift of each of a byte's four codes: the first is in the highest bits.
 SHIFTS = numpy.array([6, 4, 2, 0], dtype="uint8")
-#: Codes in a 32-bit word. A last word that is not full is sent all the same.
+#: Codes per 32-bit word. The last word is sent even if it is not full.
 CODES_PER_WORD = 16
 
 
 class Sender:
-    """What one device or worker keeps for one key: the threshold and the residual.
+    """The state of one device or worker for one key: the threshold and the residual.
 
         sender = Sender(threshold=0.5)
         message = sender.compress(gradient)
         received = decompress(message, gradient.shape, 0.5)
 
     `threshold`: a positive number, as float32; default 0.5, as in MXNet.
-    `residual`: what was not sent yet, a float32 array of the gradient's shape; it
-    is None before the first gradient.
+    `residual`: the part not yet sent, a float32 array of the gradient's shape; None
+    before the first gradient.
 
     Developed in the chapter *Gradient compression*.
     """
@@ -37,7 +37,7 @@ class Sender:
         """Add `gradient` to the residual, and return the message: `uint8`, packed.
 
         Raises `TypeError` unless the gradient is a float32 NumPy array, `ValueError`
-        when its shape is not that of the first one.
+        when its shape differs from that of the first one.
         """
         kind = type(gradient), getattr(gradient, "dtype", None)
         if kind != (numpy.ndarray, numpy.dtype("float32")):
@@ -46,7 +46,7 @@ class Sender:
             self.residual = numpy.zeros_like(gradient)
         old, new = self.residual.shape, gradient.shape
         if new != old:
-            raise ValueError(f"shape {old}, not {new}: make a sender for each key")
+            raise ValueError(f"shape {old}, not {new}: make one sender per key")
         codes, self.residual = quantize(self.residual + gradient, self.threshold)
         return pack(codes)
 
@@ -55,9 +55,9 @@ def quantize(total, threshold):
     """Round to −threshold, 0 or threshold: the codes and the rounding error.
 
     `total`: gradient and residual together, a float32 array of any shape. Returns
-    codes (`uint8`) and the new residual (float32), both of that shape. An element
-    moves by one threshold at most, whatever its size; the rest stays in the residual.
-    NaN has code 00: it is never sent, and it stays.
+    codes (`uint8`) and the new residual (float32), both of that shape. At most one
+    threshold of an element is sent, whatever its size; the rest stays in the residual.
+    NaN has code 00: it is never sent and stays in the residual.
 
     Keeping the error is *error feedback*: Seide, Fu, Droppo, Li and Yu (2014). A
     fixed threshold: Strom (2015). Developed in the chapter *Gradient compression*.
@@ -68,18 +68,18 @@ def quantize(total, threshold):
 
 
 def dequantize(codes, threshold):
-    """What the receiver reads: −threshold, 0 or threshold, a float32 array."""
+    """The values that `codes` stand for: −threshold, 0 or threshold, float32."""
     return numpy.array([0, 0, -threshold, threshold], dtype="float32")[codes]
 
 
 def pack(codes):
-    """Put 16 codes into each 32-bit word; returns bytes, `uint8`, four per word.
+    """Pack 16 codes into each 32-bit word; return bytes, `uint8`, four per word.
 
     element   0  1  2  3    4  5  6  7    8  9 10 11   12 13 14 15
     bits     76 54 32 10   76 54 32 10   76 54 32 10   76 54 32 10
     byte          0             1             2             3
 
-    The last word is filled up with 00. Format: `quantize_2bit` in MXNet's
+    The last word is padded with 00. Format: `quantize_2bit` in MXNet's
     gradient_compression-inl.h.
     """
     row = numpy.zeros(4 * packed_size(codes.size), dtype="uint8")
@@ -88,13 +88,13 @@ def pack(codes):
 
 
 def unpack(message, size):
-    """The first `size` codes of a packed message, `uint8`; undoes `pack`."""
+    """The first `size` codes of a packed message, `uint8`: the inverse of `pack`."""
     codes = message[:, None] >> SHIFTS & 0b11  # (bytes, 4)
     return codes.ravel()[:size]
 
 
 def decompress(message, shape, threshold=0.5):
-    """The float32 array of that shape which a packed message stands for.
+    """Decode a packed message: a float32 array of this shape.
 
     `message`: what `Sender.compress` returned. `threshold`: the sender's.
     Raises `ValueError` for a message that is too short or too long for the shape.
@@ -109,18 +109,18 @@ def decompress(message, shape, threshold=0.5):
 
 
 def packed_size(size):
-    """Bytes of a message of `size` values: four for each 16 begun."""
+    """Bytes of a message of `size` values: four per 16 values, rounded up."""
     return -(-size // CODES_PER_WORD) * 4
 
 
 class Snapshot:
-    """A copy of this process's writable memory, to look for what a library keeps in it.
+    """A copy of this process's writable memory, to search for a library's buffers.
 
         before = Snapshot()
         assert before.holds(packed)  # packed: computed after the snapshot
 
-    What you look for must be made after the snapshot, or it finds itself. Takes
-    about half a second and as much memory as the process uses. Linux only:
+    Create what you search for after the snapshot, or it finds itself. Takes about
+    half a second and as much memory as the process uses. Linux only:
     raises `FileNotFoundError` elsewhere.
 
     Developed in the chapter *Gradient compression*.
@@ -133,7 +133,7 @@ class Snapshot:
             self._regions = [_read(memory, *span) for span in spans]
 
     def holds(self, array):
-        """Whether the bytes of a NumPy array lie somewhere in it, one after another."""
+        """Whether the snapshot contains the bytes of a NumPy array, contiguously."""
         wanted = array.tobytes()
         return any(wanted in region for region in self._regions)
 
@@ -153,5 +153,5 @@ def _read(memory, start, end):
     try:
         memory.seek(start)
         return memory.read(end - start)
-    except OSError:  # reserved, but not to be read: a guard page, a device's buffer
+    except OSError:  # reserved but unreadable: a guard page, a device's buffer
         return b""

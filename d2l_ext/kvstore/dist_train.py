@@ -1,4 +1,4 @@
-"""Data-parallel training by several workers, over a distributed kvstore."""
+"""Data-parallel training by several workers over a distributed kvstore."""
 
 from d2l import mxnet as d2l
 from mxnet import npx
@@ -10,7 +10,7 @@ from ..data_parallel.step import forward_backward
 
 
 def share(kv, device_params):
-    """Give all replicas of all workers the values that rank 0 has.
+    """Broadcast rank 0's values to all replicas of all workers.
 
     `kv`: a distributed kvstore. `device_params[c]`: the list of parameters on
     device c of this worker, overwritten. Parameter i gets the key i. Every worker
@@ -19,16 +19,16 @@ def share(kv, device_params):
     for i, p in enumerate(device_params[0]):
         kv.init(i, p)
     _pull(kv, device_params)
-    # Until now the store holds weights. The first push may replace them by a sum
-    # of gradients, so nobody may push before everybody has pulled.
+    # Until now the store holds weights. The first push may replace them with a sum
+    # of gradients, so no worker may push before all have pulled.
     finish(kv)
 
 
 def finish(kv):
-    """Wait until all workers are here, and what they pushed before is in the store.
+    """Wait until all workers are here and their earlier pushes are in the store.
 
-    The barrier alone does not wait for pushes that this worker's engine has not
-    sent yet.
+    The barrier alone does not wait for pushes that this worker's engine has yet to
+    send.
     """
     npx.waitall()
     kv._barrier()
@@ -38,7 +38,7 @@ def gradients(X, y, device_params, devices, net=lenet):
     """Leave the gradient of the summed loss over `X`, `y` in the replicas' `grad`.
 
     `X` (n, …) and `y` (n,): this worker's minibatch, split over `devices`; `n` may
-    be smaller than the number of devices, even 0: the gradients of the others are
+    be smaller than the number of devices, even 0: the remaining gradients are
     zero. `net(X, params)`: the scores, default LeNet.
     """
     for params in device_params[len(X) :]:
@@ -51,7 +51,7 @@ def gradients(X, y, device_params, devices, net=lenet):
 
 
 def train_batch(kv, X, y, n, device_params, devices, lr, net=lenet):
-    """One synchronous step: the store adds up, every worker updates.
+    """One synchronous step: the store sums, every worker updates.
 
     `kv`: of type `dist_sync`, without an optimizer. `n`: examples of all workers
     in this step; `lr`: learning rate, for the mean gradient over them. The others

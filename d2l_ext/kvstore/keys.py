@@ -1,7 +1,7 @@
-"""The keys of a kvstore: what a program asks of each, and which server holds it.
+"""The keys of a kvstore: the calls on each, and the server that holds it.
 
-Which server that is, is not random: every worker computes the same from the key, the
-number of servers and the size of the array, and asks nobody. The rule of MXNet 1.9.1.
+The server is chosen deterministically: every worker computes it from the key, the
+number of servers and the size of the array, by the rule of MXNet 1.9.1.
 """
 
 import math
@@ -10,12 +10,12 @@ from contextlib import contextmanager
 
 from ..checks import whole_number
 
-#: The calls that move arrays, and the one that moves the optimizer.
+#: The calls that move arrays, and the one that sends the optimizer.
 METHODS = ("init", "broadcast", "push", "pull", "pushpull", "row_sparse_pull",
            "set_optimizer")
-#: The variable that moves the bound; each worker reads its own.
+#: The variable that sets the bound; each worker reads its own.
 VARIABLE = "MXNET_KVSTORE_BIGARRAY_BOUND"
-#: Elements from which an array is cut, unless the variable says otherwise.
+#: The number of elements from which an array is cut; the variable overrides it.
 BOUND = 1_000_000
 #: The prime that spreads keys over servers.
 PRIME = 9973
@@ -25,14 +25,14 @@ END_OF_KEYS = -(-(2**31) // PRIME)
 
 @contextmanager
 def record(kv):
-    """Write down the calls of the kvstore `kv` inside the `with` block.
+    """Record the calls of the kvstore `kv` inside the `with` block.
 
         with keys.record(kv) as calls:
             trainer.step(64)
         assert calls == ["pushpull 0", "pushpull 1"]
 
-    Yields a list of texts, a method's name and the key; `set_optimizer` has none. A
-    call on several keys is one text. The calls go on to the store as they are.
+    Yields a list of texts, a method's name and the key; `set_optimizer` has no key. A
+    call on several keys is one text. The calls reach the store unchanged.
 
     Developed in the chapter *The store by hand*.
     """
@@ -43,7 +43,7 @@ def record(kv):
         yield calls
     finally:
         for name in METHODS:
-            delattr(kv, name)  # the method of the class shows again
+            delattr(kv, name)  # restores the method of the class
 
 
 def _recorded(method, name, calls):
@@ -62,7 +62,7 @@ def server_of(key, num_servers):
     they are initialized. For 2, 3, 4, 6, 9 and 12 servers this is key mod
     `num_servers`, as these numbers divide 9972.
 
-    Raises `ValueError` for a key or number of servers that MXNet cannot place.
+    Raises `ValueError` for a key or a number of servers out of MXNet's range.
     """
     whole_number("num_servers", num_servers)
     if not 0 <= key < END_OF_KEYS:
@@ -71,7 +71,7 @@ def server_of(key, num_servers):
 
 
 def shards(key, size, num_servers, bound=None):
-    """How many of an array's `size` elements each server holds: a list, by rank.
+    """The number of an array's `size` elements on each server: a list, by rank.
 
     Below `bound` elements (default: the variable's value here, or 1,000,000) all are
     on the server of the key. From `bound` on the array is cut into a shard for each
@@ -90,7 +90,7 @@ def shards(key, size, num_servers, bound=None):
     holder = server_of(key, num_servers)
     if size < bound:
         return [size * (rank == holder) for rank in range(num_servers)]
-    # Rounded as C does it: Python's round goes to even numbers.
+    # Rounded half up, as in C: Python's round goes to even numbers.
     edges = [math.floor(size / num_servers * i + 0.5) for i in range(num_servers + 1)]
     return [stop - start for start, stop in zip(edges, edges[1:])]
 

@@ -1,4 +1,4 @@
-"""Exchanging less often: a worker takes H steps alone, then all workers agree.
+"""Exchanging less often: a worker takes H steps alone, then all workers average.
 
     alone, H times   weights -= lr * gradient      (or a step of any inner optimizer)
     together         drift    = mean over the workers of (start - weights)
@@ -6,9 +6,9 @@
                      start    = start - outer_lr * (drift + momentum * velocity)
                      weights  = start
 
-With an outer rate of 1 and no momentum the workers take the mean of their weights:
-*local SGD*. With momentum an outer optimizer, Nesterov's, takes their drift for a
-gradient: *DiLoCo*. Each exchange moves as many bytes as one of gradients.
+With an outer rate of 1 and no momentum, the workers take the mean of their weights:
+*local SGD*. With momentum, an outer optimizer, Nesterov's, uses their mean drift as a
+gradient: *DiLoCo*. An exchange moves the same bytes as an exchange of gradients.
 """
 
 import math
@@ -17,7 +17,7 @@ from ..checks import whole_number
 
 
 class LocalSGD:
-    """What a worker keeps between two exchanges, and the exchange.
+    """A worker's state between two exchanges, and the exchange.
 
         local = LocalSGD(params, sum_over(kv), kv.num_workers, local_steps=16)
         for X, y in batches:
@@ -26,11 +26,11 @@ class LocalSGD:
 
     `params`: this worker's arrays, changed in place, at first the same on all workers.
     `total`: a function that takes a list of arrays on each worker, and returns the list
-    of their sums over the `num_workers` workers. `local_steps`: H. It may differ among
-    workers, for one that is slow, the number of exchanges may not. `outer_lr`: above 0,
+    of their sums over the `num_workers` workers. `local_steps`: H. It may be smaller on
+    a slow worker; the number of exchanges must be the same on all. `outer_lr`: above 0,
     default 1. `outer_mom`: from 0 to below 1, default 0.
 
-    `exchanges`: how many there were. `steps`: those since the last one.
+    `exchanges`: their number so far. `steps`: the steps since the last one.
     Raises `ValueError` for a number out of these ranges.
     Source: Stich, "Local SGD Converges Fast and Communicates Little", 2019; Douillard
     et al., "DiLoCo: Distributed Low-Communication Training of Language Models", 2023.
@@ -52,13 +52,13 @@ class LocalSGD:
         self.steps = self.exchanges = 0
 
     def step(self):
-        """Count a step of this worker; exchange after each `local_steps`."""
+        """Count a step of this worker; exchange after every `local_steps` steps."""
         self.steps += 1
         if self.steps == self.local_steps:
             self.exchange()
 
     def exchange(self):
-        """Agree with all workers, who must call this, too. Waits as `total` does."""
+        """Average over all workers, which must all call this. Waits as `total` does."""
         drifts = self.total([old - p for old, p in zip(self.start, self.params)])
         for p, old, drift, v in zip(self.params, self.start, drifts, self.velocity):
             outer_step(old, drift / self.num_workers, v, *self.outer)
@@ -80,7 +80,7 @@ def outer_step(start, drift, velocity, lr=1.0, mom=0.0):
 def sum_over(kv):
     """A `total` for `LocalSGD` by `kv`, of type `dist_sync`, without an optimizer.
 
-    Array i is summed under key i, which `dist_train.share` has put into the store.
+    Array i is summed under key i, which `dist_train.share` has initialized.
     """
 
     def total(arrays):

@@ -1,7 +1,7 @@
-"""What ps-lite writes about itself, read back: who joined, and every message.
+"""A parser for the log of ps-lite: the nodes that joined, and every message.
 
-`PS_VERBOSE=1` makes a node log how it is connected, `PS_VERBOSE=2` also each message
-that it sends or receives. A log is what one process printed, standard error included.
+`PS_VERBOSE=1` makes a node log its connections, `PS_VERBOSE=2` also each message that
+it sends or receives. A log is the output of one process, with standard error.
 """
 
 import re
@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 #: The scheduler's id. Servers are 8, 10, 12, …, workers 9, 11, 13, …
 SCHEDULER = 1
 
-# Another thread may write between the header of a line and its text, and between that
-# and the end of the line. Each text is written in one piece, and only texts count.
+# Another thread may write between the header of a line, its text and its end. Each text
+# is written in one piece, and only texts are parsed.
 _NODE = re.compile(r"role=(\w+),(?: id=(\d+),)? ip=([\d.]+), port=(\d+)")
 _EVENT = re.compile(
     r"(?P<listens>Bind to )"
@@ -31,7 +31,7 @@ _MESSAGE = re.compile(
 
 @dataclass(frozen=True)
 class Node:
-    """A process of the job. `id`: None until the scheduler has numbered it."""
+    """A process of the job. `id`: None until the scheduler assigns it."""
 
     role: str
     id: int
@@ -41,11 +41,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Event:
-    """A step of the log's node.
+    """An event of the node that wrote the log.
 
     `kind`: `'listens'`, `'numbered'` (at the scheduler), `'connected'`, `'waits'` (at
-    the scheduler: another node has come to a barrier) or `'stops'`. `node`: who
-    listens, or is numbered.
+    the scheduler: another node has reached a barrier) or `'stops'`. `node`: the one
+    that listens or is numbered.
     """
 
     kind: str
@@ -57,10 +57,9 @@ class Message:
     """A message from the node with id `sender` to that with id `receiver`.
 
     `kind`: `'push'`, `'pull'`, `'command'`, or one of ps-lite's own, `'add_node'`,
-    `'barrier'`, `'terminate'`, … `request`: whether it asks for an answer; the answer
-    has the same `timestamp`, a number that counts a node's requests. `sent`: whether
-    the log's node is the sender. `sizes`: bytes of keys, values and lengths, as far as
-    it has them.
+    `'barrier'`, `'terminate'`, … `request`: whether it expects an answer; the answer
+    has the same `timestamp`, which counts a node's requests. `sent`: whether the log's
+    node is the sender. `sizes`: bytes of keys, values and lengths, where present.
     """
 
     sender: int
@@ -73,12 +72,12 @@ class Message:
 
     @property
     def nbytes(self):
-        """Bytes that it carries. Its header, some tens of bytes, is not logged."""
+        """Bytes of the payload. The header, some tens of bytes, is not logged."""
         return sum(self.sizes)
 
     @property
     def values(self):
-        """Bytes of its values alone: 4 for each element of a float32 array."""
+        """Bytes of the values alone: 4 per element of a float32 array."""
         return self.sizes[1] if len(self.sizes) > 1 else 0
 
 
@@ -103,11 +102,11 @@ def events(text):
 def messages(text):
     """The `Message`s in `text`, a log with `PS_VERBOSE=2`, in the log's order.
 
-    ps-lite writes `?` for a node that has no number yet, and for the log's own node
-    in what that sends. Here both have the number that the scheduler gave.
+    ps-lite writes `?` for a node without a number, and for the log's own node in the
+    messages that it sends. Here both have the number that the scheduler assigned.
 
-    Raises `ValueError` when there are messages, but not the scheduler's, that tells
-    who is who: the log is cut, or the job never became ready.
+    Raises `ValueError` when there are messages, but not the scheduler's one with the
+    numbers: the log is cut, or the job never became ready.
     Source: `Van` and `Message::DebugString` of ps-lite, as in MXNet 1.9.1.
     Developed in the chapter *Roles, keys and shards*.
     """
@@ -141,7 +140,7 @@ def _message(match, me, ids):
         sender = ids[node.ip, node.port]
     return Message(
         sender=me if by_me else int(sender),
-        # The first message to a node goes to a placeholder for its number.
+        # The first message to a node carries a placeholder for its number.
         receiver=receiver if receiver in ids.values() else me,
         kind=_kind(match),
         request=match["request"] == "1",

@@ -1,11 +1,12 @@
-"""A ring of processes that sum arrays without servers: each gives to the next, and
-takes from the one before.
+"""A ring of processes that sum arrays without servers.
+
+Each process sends to the next one and receives from the one before:
 
     rank 0 → rank 1 → rank 2 → … → rank n − 1 → rank 0
 
-Over sockets one loop, `Ring._flow`, gives what is ready and takes what comes, in
-pieces: a piece that has come is added, and may go on at once. Processes of one host
-can have arrays in memory that all of them see; then sockets carry only "I am ready".
+Over sockets, one loop, `Ring._flow`, sends ready bytes and receives arriving ones, in
+pieces: a piece is added on arrival and can be sent on at once. Processes of one host
+can keep arrays in shared memory; then the sockets carry only "I am ready".
 """
 
 import math
@@ -22,31 +23,31 @@ from multiprocessing import connection as proof
 
 import numpy
 
-#: From the launcher: a token, then 'ADDRESS:PORT' of each rank, with blanks between.
+#: Set by the launcher: a token, then 'ADDRESS:PORT' of each rank, separated by blanks.
 PLACES = "D2L_EXT_RING"
-#: Bytes that are received before they are added; a processor's cache holds them.
+#: Bytes of a piece that is received and then added; they fit in a processor's cache.
 PIECE = 2**19
 MEMORY_PIECE = 2**17
-#: Bytes in front of each call, a text that says what it is.
+#: Bytes of the header of each call, a text that describes it.
 HEAD = 64
-#: Seconds for a stranger to prove that it is none, and for a neighbour to say why.
+#: Seconds for a new connection to prove its token, and for a neighbour to say why.
 PATIENCE, WORD = 1.0, 0.5
 
 
 class RingError(RuntimeError):
-    """A ring that cannot go on: somebody left, is late, or does something else."""
+    """The ring failed: a process left, is late, or made a different call."""
 
 
 class Ring:
-    """One process of a ring; `join` and `connect` make it.
+    """One process of a ring; created by `join` or `connect`.
 
-    `rank` of `num_workers`. `deadline`: seconds for each call, others' delay included.
-    `shared`: whether `zeros` gives memory that all see. `sent`, `received`: bytes of
+    `rank` of `num_workers`. `deadline`: seconds per call, other ranks' delay included.
+    `shared`: whether `zeros` allocates shared memory. `sent`, `received`: bytes of
     arrays over the two sockets; a call has `HEAD` more on each link.
 
     Arrays are NumPy's, contiguous, and changed in place. All processes make the same
-    calls in the same order. When another leaves, is late, or makes another call, all
-    get a `RingError`, and the ring is closed; `TypeError` and `ValueError` for arrays.
+    calls in the same order. If one leaves, is late, or makes a different call, all get
+    a `RingError`, and the ring is closed; `TypeError` and `ValueError` for arrays.
     Developed in the chapter *Rings between processes*.
     """
 
@@ -70,7 +71,7 @@ class Ring:
         self.close()
 
     def close(self):
-        """Leave the ring. A call in which others still wait fails there."""
+        """Leave the ring. A call in which other processes still wait fails."""
         self.cause = self.cause or "this process has left it"
         self.segments.clear()
         for link in self.links:
@@ -85,17 +86,17 @@ class Ring:
         return x
 
     def reduce_scatter(self, x):
-        """Return chunk (rank + 1) mod n of the sum, a view of `x`; its rest is lost."""
+        """Return chunk (rank + 1) mod n of the sum, a view of `x`. Overwrites `x`."""
         return self._around("reduce_scatter", x, range(1, self.num_workers))
 
     def allgather(self, x):
-        """Fill `x` with each rank's chunk as `reduce_scatter` leaves it; return it."""
+        """Fill `x` with every rank's chunk, as `reduce_scatter` left it; return `x`."""
         n = self.num_workers
         self._around("allgather", x, range(n, 2 * n - 1))
         return x
 
     def broadcast(self, x, root=0):
-        """Give all the `x` of rank `root`, piece by piece around; return it."""
+        """Broadcast rank `root`'s `x`, piece by piece around the ring; return it."""
         row, n = _row(x), self.num_workers
         if root not in range(n):
             raise ValueError(f"root={root!r}: there are the ranks 0 to {n - 1}")
@@ -111,10 +112,11 @@ class Ring:
         self._flow(what, word, [word[1:]], into, 1)
 
     def zeros(self, shape, dtype="float32"):
-        """An array of zeros. On a `shared` ring, where all must ask, all see it.
+        """An array of zeros. On a `shared` ring, all ranks must call this and share it.
 
-        What is done to it, or to equal slices, goes through memory then. It has no name
-        in /dev/shm; when the last process ends, however it does, it is gone.
+        Calls on it, or on equal slices of it, then use memory instead of sockets. It
+        has no name in /dev/shm, so it is freed when the last process ends, however
+        that happens.
         """
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         nbytes = math.prod(shape) * numpy.dtype(dtype).itemsize
@@ -124,7 +126,7 @@ class Ring:
         try:
             os.ftruncate(fd, nbytes)
             own = numpy.frombuffer(mmap.mmap(fd, nbytes), "uint8")
-            own[:] = 0  # fetch the pages now
+            own[:] = 0  # touch the pages now
             cards = numpy.zeros((self.num_workers, 3), "int64")
             cards[self.rank] = os.getpid(), fd, os.fstat(fd).st_ino
             seen = [_open(*card, nbytes) for card in self.allreduce(cards).tolist()]
@@ -139,9 +141,9 @@ class Ring:
         return own.view(dtype).reshape(shape)
 
     def _around(self, what, x, rounds):
-        """In round r rank i gives chunk i − r + 1 to the next, and takes chunk i − r.
+        """In round r rank i sends chunk i − r + 1 to the next and receives chunk i − r.
 
-        What comes in the first n − 1 rounds is added, what comes later is copied.
+        Chunks that arrive in the first n − 1 rounds are added, later ones are copied.
         """
         row, n, i = _row(x), self.num_workers, self.rank
         edges = [c * row.size // n for c in range(n + 1)]
@@ -160,14 +162,14 @@ class Ring:
         return chunks[(i + 1) % n]
 
     def _in_memory(self, what, row, edges, theirs, rounds):
-        """Add the others' chunk to one's own, and write the sum into their arrays.
+        """Add the other ranks' chunk to this rank's; write the sum into their arrays.
 
-        Piece by piece, so that a sum is still in the processor's cache when written.
+        Piece by piece, so that a sum is still in the cache when it is written.
         """
         n, i, step = self.num_workers, self.rank, MEMORY_PIECE // row.itemsize
         start, stop = edges[(i + 1) % n], edges[(i + 1) % n + 1]
         others = [theirs[(i + r) % n] for r in range(1, n)]
-        self.barrier(what)  # all have written
+        self.barrier(what)  # all arrays are written
         for a in range(start, stop, step):
             own = row[a : min(a + step, stop)]
             parts = [other[a : a + len(own)] for other in others]
@@ -178,10 +180,10 @@ class Ring:
         self.barrier(what)  # all sums are written
 
     def _flow(self, what, x, out, into, ready, adds=0):
-        """Send `out` to the next, fill `into` from the one before: lists of arrays.
+        """Send `out` to the next rank, fill `into` from the previous: lists of arrays.
 
         `ready`: bytes of `out` that can be sent at once; each received byte makes one
-        more ready. The first `adds` arrays of `into` are added to, the others filled.
+        more ready. The first `adds` arrays of `into` are added to, the rest filled.
         """
         if self.cause:
             raise RingError(f"rank {self.rank}: the ring is closed: {self.cause}")
@@ -201,13 +203,13 @@ class Ring:
                 if not given and not taken:
                     self._wait(name, until, unsent, place)
         except BaseException:
-            self.close()  # so that the others do not wait
+            self.close()  # so that the other ranks do not wait
             raise
         self.sent += sum(part.nbytes for part in out)
         self.received += sum(part.nbytes for part in into)
 
     def _places(self, head, into, adds):
-        """Where the next bytes go, piece by piece, and what is done to each."""
+        """Yield the place of the next bytes, piece by piece; add each on arrival."""
         theirs = bytearray(HEAD)
         self.begun = False
         yield memoryview(theirs)
@@ -228,7 +230,7 @@ class Ring:
 
     def _give(self, unsent):
         part = unsent[0]
-        # A head alone would be a message of its own.
+        # A header alone would become a packet of its own.
         more = socket.MSG_MORE if self.ready > len(part) == HEAD else 0
         try:
             count = self.after.send(part[: min(self.ready, PIECE)], more)
@@ -251,7 +253,7 @@ class Ring:
             self._lost(-1)
 
     def _wait(self, name, until, unsent, wanting):
-        """Until a socket is ready, or it is too late: first for who misses a head."""
+        """Wait for a socket; a rank that misses a header times out first."""
         poll, left = select.poll(), until - time.monotonic() + WORD * self.begun
         if left <= 0:
             who = f"{self._name(-1)} gave" if wanting else f"{self._name(1)} took"
@@ -267,16 +269,16 @@ class Ring:
                 self._listen(unsent)
 
     def _listen(self, unsent):
-        """From the next comes nothing but a word why it failed, or its end."""
+        """The next rank sends nothing but the cause of its failure, or its end."""
         word = b""
         with suppress(OSError):
             word = self.after.recv(1000)
         self.left = not word
-        if word or unsent:  # else it may have ended well, and this one may, too
+        if word or unsent:  # else it may have ended normally, and this one may, too
             self._fail(word.decode() or f"{self._name(1)} has left the ring")
 
     def _lost(self, step):
-        """A connection has ended. The next may know why, or it is that neighbour."""
+        """A connection has ended. The next rank may know why; else it has left."""
         poll = select.poll()
         poll.register(self.after, select.POLLIN)
         if poll.poll(1e3 * WORD):
@@ -289,7 +291,7 @@ class Ring:
     def _fail(self, cause):
         self.cause = cause
         with suppress(OSError):
-            self.before.send(cause.encode()[:1000])  # so it goes around, backwards
+            self.before.send(cause.encode()[:1000])  # it travels around, backwards
         self.close()
         raise RingError(f"rank {self.rank}: {cause}")
 
@@ -303,23 +305,23 @@ def _row(x):
 
 
 def _open(pid, fd, inode, nbytes):
-    """The bytes of another process' file."""
+    """The bytes of another process's file."""
     with open(f"/proc/{pid}/fd/{fd}", "r+b") as theirs:
         if os.fstat(theirs.fileno()).st_ino != inode:
-            raise OSError("its number is another file's here")
+            raise OSError("its number belongs to another file here")
         memory = mmap.mmap(theirs.fileno(), nbytes)
     return numpy.frombuffer(memory, "uint8")
 
 
-# ---- How a ring comes to be ----
+# ---- Joining a ring ----
 
 
 def join(deadline=30.0, shared=None, environ=os.environ):
-    """The ring of all workers of a job that `pslaunch` has started.
+    """Join the ring of all workers of a job that `pslaunch` has started.
 
-    It tells where each listens, 127.0.0.1 on one host, and a token. The arguments and
-    errors are those of `connect`, but that `shared` is by default whether all have one
-    address; `RingError` also when this process has no job.
+    The launcher provides each rank's address, 127.0.0.1 on one host, and a token.
+    Arguments and errors: as in `connect`, but `shared` defaults to whether all ranks
+    have one address; `RingError` also when this process belongs to no job.
     """
     if PLACES not in environ:
         raise RingError(f"{PLACES} is not set: a ring needs a job, as of `python -m "
@@ -332,12 +334,12 @@ def join(deadline=30.0, shared=None, environ=os.environ):
 
 
 def connect(rank, addresses, token, deadline=30.0, shared=False):
-    """The ring of processes that listen at `addresses`, a (host, port) of each rank.
+    """Join the ring of processes at `addresses`, a (host, port) per rank.
 
-    `token`: a text that all know and nobody else; it is never sent. `deadline`, in
-    seconds, and `shared` as in `Ring`: here it is for the neighbours to come, and a
-    silent stranger takes `PATIENCE` of it. Raises `RingError` when they do not, or do
-    not know the token; `OSError` when this rank's address is not to be had.
+    `token`: a secret text of all ranks; it is never sent. `deadline`, in seconds, and
+    `shared`: as in `Ring`. Here the deadline is for the neighbours to connect; a silent
+    stranger costs `PATIENCE` of it. Raises `RingError` if a neighbour does not connect
+    or does not know the token; `OSError` if this rank's address cannot be bound.
     """
     n, until, key = len(addresses), time.monotonic() + deadline, token.encode()
     if n == 1:
@@ -345,35 +347,35 @@ def connect(rank, addresses, token, deadline=30.0, shared=False):
     (host, port), after, before = addresses[rank], (rank + 1) % n, (rank - 1) % n
     with socket.create_server((host, int(port))) as server, ExitStack() as links:
         found = {}
-        # Who dials waits for an answer. If all dialled first, all would wait.
+        # A rank that dials waits for an answer. If all dialled first, all would wait.
         for to_dial in (rank > 0, rank == 0):
             link = (_dial(addresses[after], key, rank, after, until) if to_dial else
                     _admit(server, key, rank, before, until))
             found[to_dial] = links.enter_context(link)
         links.pop_all()
     ring = Ring(rank, n, (found[False], found[True]), deadline, shared)
-    ring.barrier("joining")  # nobody begins before all have shown that they know it
+    ring.barrier("joining")  # no rank begins before all have proved that they know it
     ring.sent = ring.received = ring.calls = 0
     return ring
 
 
 def _admit(server, key, rank, who, until):
-    """The connection of rank `who`, which knows the key. Strangers are sent away."""
+    """Accept rank `who`, which proves that it knows the key; refuse strangers."""
     strangers = 0
     while True:
         try:
             server.settimeout(max(until - time.monotonic(), 1e-3))
             link, _ = server.accept()
         except OSError:
-            raise RingError(f"rank {rank}: rank {who} did not come in time; connections"
-                            f" without the token, sent away: {strangers}") from None
+            raise RingError(f"rank {rank}: rank {who} did not connect in time; "
+                            f"refused without the token: {strangers}") from None
         if _knows(link, key, [proof.deliver_challenge, proof.answer_challenge]):
             return link
         strangers += 1
 
 
 def _dial(address, key, rank, who, until):
-    """A connection to rank `who`, which may not listen yet."""
+    """Connect to rank `who`, which may not be listening yet."""
     where = f"{address[0]}:{address[1]}"
     while time.monotonic() < until:
         with suppress(OSError):
@@ -389,8 +391,8 @@ def _dial(address, key, rank, who, until):
 
 
 def _knows(link, key, steps, patience=PATIENCE):
-    """Whether the other end knows the key; it is told that this one does."""
-    link.settimeout(None)  # the kernel's time-out: those of Python do not reach `proof`
+    """Whether the other end knows the key; proves to it that this one does."""
+    link.settimeout(None)  # the kernel's time-out: Python's does not reach `proof`
     limit = struct.pack("ll", int(patience), int(patience % 1 * 1e6))
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     try:

@@ -1,4 +1,4 @@
-"""How old the weights are that a worker's gradient is added to."""
+"""Staleness: the updates between a worker's pull and its push."""
 
 from collections import Counter
 from itertools import chain
@@ -8,7 +8,7 @@ from mxnet import np
 
 
 class Tickets:
-    """A counter in the store, next to the parameters: each update takes a number.
+    """A counter in the store, beside the parameters: each update draws a number.
 
         tickets = Tickets(kv, optimizer, key=len(params))
         kv.set_optimizer(optimizer)
@@ -17,9 +17,9 @@ class Tickets:
 
     `kv`: of type `dist_async`. `optimizer`: plain `SGD`, before it is sent to the
     store; its learning rate for `key` is changed so that the store adds one.
-    `numbers`: the tickets that this worker took, whole numbers from 1.
+    `numbers`: the tickets that this worker drew, whole numbers from 1.
     A server handles one request after another, and a `pushpull` is one request, so
-    no two workers ever get the same number and none is left out.
+    no two workers draw the same number and none is skipped.
 
     Raises `ValueError` for another optimizer, or momentum or weight decay.
     Developed in the chapter *Out of step*.
@@ -39,7 +39,7 @@ class Tickets:
         self.kv, self.key, self.numbers = kv, key, []
 
     def start(self):
-        """Put the counter into the store; every worker must call this."""
+        """Initialize the counter in the store; every worker must call this."""
         self.kv.init(self.key, np.zeros(1))
 
     def take(self):
@@ -53,13 +53,12 @@ class Tickets:
 def staleness(tickets):
     """The number of updates by others between a worker's pull and its next push.
 
-    `tickets`: the numbers that each worker took, one list per worker. Returns a list
-    per worker, shorter by one: for the first ticket it is unknown. The counter gives
-    the number; another key of the same step may differ by the few updates that were
-    under way at the same moment.
+    `tickets`: the numbers that each worker drew, one list per worker. Returns a list
+    per worker, shorter by one: the first ticket's staleness is unknown. Other keys of
+    the same step may differ by the few updates in flight at that moment.
 
-    Raises `ValueError` when a number is missing or was drawn twice: then updates
-    were lost.
+    Raises `ValueError` when a number is missing or was drawn twice, which means that
+    updates were lost.
     Source: staleness as in Ho et al., "More Effective Distributed ML via a Stale
     Synchronous Parallel Parameter Server", 2013.
     """

@@ -1,14 +1,14 @@
-"""Activations: arrays that a step keeps, for each example, from forward to backward.
+"""Activations: the arrays that a step keeps per example from forward to backward.
 
-**Accumulation** keeps those of one piece of the batch at a time: the gradients of the
-pieces are added up, and divided once, at the end, by the number of all losses. Dividing
-in each piece by its own number gives another result as soon as the pieces differ in
-length.
+**Accumulation** keeps the activations of one piece of the batch at a time: the
+gradients of the pieces are summed, and divided once, at the end, by the number of all
+losses. Dividing each piece by its own number gives a different result as soon as the
+pieces differ in length.
 
-**Recomputation** keeps only the input of every segment of layers: forward runs without
-being recorded, so that each array is freed when the next layer has used it. Backward
-takes the segments from the last to the first: it runs a segment's forward again,
-recorded this time, then its backward, and passes the gradient of its input on.
+**Recomputation** keeps only the input of every segment of layers: forward is not
+recorded, so each array is freed when the next layer has used it. Backward takes the
+segments from the last to the first: it runs a segment's forward again, recorded this
+time, then its backward, and passes on the gradient of its input.
 """
 
 from itertools import chain
@@ -29,8 +29,8 @@ def nbytes(layers, X):
     Only the first example of `X` (n, …) is computed: all others have its shapes.
 
     Backward needs each of these arrays once, as this layer's output or as the next
-    layer's input, so they stay from forward to backward. What a ReLU is applied to
-    does not stay; what a tanh is applied to does, and is not in these numbers. Raises
+    layer's input, so they stay from forward to backward. The input of a ReLU inside a
+    layer does not stay; that of a tanh does, and these numbers leave it out. Raises
     `ValueError` without examples.
 
     Developed in the chapter *Where the memory goes*.
@@ -44,7 +44,7 @@ def nbytes(layers, X):
 
 
 def pieces(X, y, number):
-    """Cut a minibatch into `number` pieces, as even as can be: a list of (X, y).
+    """Cut a minibatch into `number` pieces, as even as possible: a list of (X, y).
 
     Raises `ValueError` when there are fewer examples than pieces, or for lengths that
     differ.
@@ -57,11 +57,11 @@ def accumulate(parts, params, loss):
 
         accumulate(pieces(X, y, 4), params, lambda X, y: loss(lenet(X, params), y))
 
-    `parts`: a list of (X, y), of any lengths. `params`: arrays; they get gradients of
-    their own. `loss(X, y)`: an array of losses, as many as this piece counts, say one
-    for each word.
+    `parts`: a list of (X, y), of any lengths. `params`: arrays; this attaches their
+    gradients. `loss(X, y)`: an array of losses, one per unit that the mean counts, such
+    as a word.
 
-    Returns the mean loss, an array of one number. Waits for nothing. Raises
+    Returns the mean loss, an array of one number. Never waits. Raises
     `ValueError` when there is no loss to divide by.
     """
     grads = [np.zeros_like(p) for p in params]
@@ -85,8 +85,8 @@ def segments(layers, every=None):
     """Cut the list `layers` into lists of `every` layers; the last may be shorter.
 
     Default: the square root of their number, rounded up, which keeps the fewest arrays
-    where all layers have outputs of one size: an input per segment, and the outputs
-    inside one segment.
+    if all layers' outputs have one size: one input per segment, and the outputs inside
+    one segment.
     Source: Chen et al. (2016). Developed in the chapter *Where the memory goes*.
     """
     layers = list(layers)
@@ -103,10 +103,10 @@ def backward(parts, shards, loss, before=lambda number: None):
 
     `parts`: lists of layers, from `segments`. `shards`: an (X, y) per device. `loss`:
     a function of the last output and y. `before`: called with the number of a part
-    each time before it runs; what draws random numbers needs the same seed again.
+    each time before it runs; layers that draw random numbers need the same seed again.
 
     Returns a list of the shards' summed losses, arrays of one number. The gradients
-    are those of one recorded forward, bit by bit, as long as no parameter is used in
+    equal those of one recorded forward bit by bit, as long as no parameter is used in
     two parts. Waits for each part but the last. Raises `ValueError` for a batch
     normalisation: its running averages would move twice in a step.
 
@@ -134,7 +134,7 @@ def backward(parts, shards, loss, before=lambda number: None):
         autograd.backward(outs, heads)
         heads = [X.grad for X in ends if number]
         for head in heads:
-            # Forward of the next part needs nothing of this backward, and MXNet runs
+            # Forward of the next part does not depend on this backward, and MXNet runs
             # what is ready: without a wait, all parts' forwards would come first.
             head.wait_to_read()
     return [x.detach() for x in losses]

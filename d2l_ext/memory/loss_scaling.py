@@ -1,9 +1,9 @@
 """Loss scaling: gradients too small for half precision, carried by a large factor.
 
-float16 has no number between 0 and 2⁻²⁴. A loss that is multiplied by S has gradients
-that are S times as large; dividing them by S in single precision, just before the
-update, changes nothing else. S is as large as it can be without a gradient beyond
-65,504, which becomes infinite: then the step is left out, and S falls.
+float16 has no number between 0 and 2⁻²⁴. A loss multiplied by S has gradients S times
+as large; they are divided by S in single precision, just before the update. S is as
+large as possible without a gradient beyond 65,504, which becomes infinite: then the
+step is skipped, and S is halved.
 """
 
 from mxnet import nd
@@ -12,9 +12,9 @@ from ..checks import whole_number
 
 
 def all_finite(gradients):
-    """Whether no number is infinite or NaN in the arrays, of whatever devices. Waits.
+    """Whether all numbers in the arrays are finite, on whatever devices. Waits.
 
-    `gradients`: a list of lists, those of each device.
+    `gradients`: a list of lists, one per device.
     """
     found = [
         nd.multi_all_finite(*[g.as_nd_ndarray() for g in grads], num_arrays=len(grads))
@@ -24,16 +24,16 @@ def all_finite(gradients):
 
 
 class LossScaler:
-    """A factor for the loss that finds its size by itself.
+    """A factor for the loss that adjusts itself.
 
         scaler = LossScaler()
         (loss * scaler.scale).backward()      # on every device
-        if scaler.check(gradients):           # of all devices
-            …                                 # divide by what it returned; update
+        if factor := scaler.check(gradients): # of all devices
+            …                                 # divide by factor; update
 
-    `scale`: where it begins; a power of two, so that no digit is lost. It is halved
-    when a gradient is not finite, and doubled after `every` steps in a row in which all
-    were. `skipped`: the number of steps left out so far.
+    `scale`: its start; a power of two, so that no digit is lost. It is halved when a
+    gradient is not finite, and doubled after `every` consecutive finite steps.
+    `skipped`: the number of steps skipped so far.
 
     Raises `ValueError` for settings that cannot work. Source: Micikevicius et al.
     (2018); the defaults are those of MXNet's `amp`.
@@ -48,12 +48,12 @@ class LossScaler:
         self.scale, self.every, self.skipped, self._good = scale, every, 0, 0
 
     def check(self, gradients):
-        """After backward: what to divide the gradients by, or 0 to leave the step out.
+        """Return the divisor of the gradients after backward, or 0 to skip the step.
 
-        `gradients`: a list of lists, of all devices: a step that only one of them left
-        out would leave the replicas with different weights. Changes `scale` for the
-        steps that follow. Waits. Raises `FloatingPointError` when the scale is 1 and
-        a gradient still is not finite: no scale helps.
+        `gradients`: a list of lists, of all devices: if one device alone skipped a
+        step, the replicas would differ. Adjusts `scale` for the steps that follow.
+        Waits. Raises `FloatingPointError` when the scale is 1 and a gradient is still
+        not finite: no scale helps.
         """
         used = self.scale
         if all_finite(gradients):

@@ -1,7 +1,7 @@
-"""Sharded data parallelism: replicas that share what each of them would hold alone.
+"""Sharded data parallelism: replicas that divide what each of them would hold.
 
-Each of k devices trains on its part of the minibatch. A layer's parameters lie end to
-end in one array, which is cut into k chunks; each device looks after one of them.
+Each of k devices trains on its part of the minibatch. A layer's parameters are
+concatenated in one array, which is cut into k chunks; each device owns one of them.
 
     stage   shard          weights    gradients    states of the optimizer
     0       none           whole      whole        whole
@@ -9,9 +9,9 @@ end in one array, which is cut into k chunks; each device looks after one of the
     2       gradients      whole      a chunk      a chunk
     3       parameters     a chunk    a chunk      a chunk
 
-An array that is whole in stage 0 is the same on every device. Where devices keep
-chunks, they exchange them layer by layer: gradients by a reduce-scatter, weights by an
-allgather. The result is that of stage 0, bit by bit.
+An array that is whole is the same on every device. Chunks are exchanged layer by
+layer: gradients by a reduce-scatter, weights by an allgather. The result equals that of
+stage 0 bit by bit.
 """
 
 from math import prod
@@ -29,29 +29,29 @@ from ..data_parallel.traffic import spans
 
 #: What is divided, by the number of the stage.
 STAGES = ("none", "states", "gradients", "parameters")
-#: Optimizers that update each number by itself, so that a chunk needs no other chunk.
+#: Optimizers that update each number independently, so a chunk needs no other chunk.
 ELEMENTWISE = ("sgd", "nag", "signum", "adam", "rmsprop", "adagrad")
-#: Arrays of its own that an optimizer keeps for each parameter: see `states`.
+#: The number of state arrays that an optimizer keeps: see `states`.
 OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
 
 
 class Shards:
-    """A network on k devices, which share it as `shard` says; one of `STAGES`.
+    """A network on k devices, divided as `shard` says, which is one of `STAGES`.
 
         shards = Shards(layers, devices, "parameters", "adam")
         losses = shards.train_batch(X, y, loss)
 
     `layers`: pairs `(forward, params)`; `forward(X, params)` computes the layer on any
-    device, `params` are its arrays, NumPy's best, so that no device holds all of them.
-    `optimizer`, `optimizer_params`: MXNet's, one of `ELEMENTWISE`. `ahead`: layers
-    whose weights are gathered before their turn in stage 3, default 1. `limit`: bytes
-    that a device may hold of weights, gradients, states and the buffers of a step,
-    without activations; default any number.
+    device; `params`: its arrays, preferably NumPy's, so that no device holds them all.
+    `optimizer`, `optimizer_params`: MXNet's, one of `ELEMENTWISE`. `ahead`: the
+    number of layers whose weights stage 3 prefetches, default 1. `limit`: the most
+    bytes of weights, gradients, states and buffers of a step on a device, without
+    activations; default no limit.
 
     Raises `ValueError` for unknown names, a layer with fewer parameters than devices,
-    parameters of several dtypes; `MemoryError` before anything is made that would not
-    fit into `limit`. Sources: Rajbhandari et al., "ZeRO" (2020); Zhao et al., "PyTorch
-    FSDP" (2023). Developed in the chapter *Sharded data parallelism*.
+    parameters of several dtypes; `MemoryError`, before anything is allocated, if
+    `limit` is too low. Sources: Rajbhandari et al., "ZeRO" (2020); Zhao et al.,
+    "PyTorch FSDP" (2023). Developed in the chapter *Sharded data parallelism*.
     """
 
     def __init__(self, layers, devices, shard="parameters", optimizer="adam",
@@ -73,7 +73,7 @@ class Shards:
         options = dict(optimizer_params or {})
         if limit is not None:
             self._check_limit(limit, state_bytes(optimizer, options, self.dtype))
-        self.updaters = [  # each with counts and states of its own
+        self.updaters = [  # each with its own counts and states
             mx.optimizer.get_updater(mx.optimizer.create(optimizer, **options))
             for _ in devices
         ]
@@ -82,7 +82,7 @@ class Shards:
             self._lay_out(l, _end_to_end(params))
 
     def _lay_out(self, l, whole):
-        """Give each device its part of layer `l`, and make what belongs to it."""
+        """Give each device its part of layer `l`, and allocate what belongs to it."""
         parts = zip(_parts(whole, len(self.devices), self.stage == 3), self.devices)
         self.weights.append([np.array(x, dtype=x.dtype, ctx=d) for x, d in parts])
         self.gradients.append(
@@ -99,7 +99,7 @@ class Shards:
 
         `loss(out, y)`: one value per example. Gradients are summed over examples and
         devices, then divided by `n`, by default the number of examples. Returns the
-        summed loss of each part, and waits for nothing.
+        summed loss of each part. Never waits.
         """
         X_shards, y_shards = split_batch(X, y, self.devices, work_load_list)
         self.buffers = self._make_buffers(3, 2)
@@ -115,7 +115,7 @@ class Shards:
     def forward(self, hs, tape=None):
         """The outputs for the inputs `hs`, one on each device, layer by layer.
 
-        With a list `tape`, notes there what `backward` needs: (inputs, outputs).
+        Appends what `backward` needs, (inputs, outputs), to the list `tape`, if given.
         """
         buffers, self.buffers = self.buffers, self.buffers or self._make_buffers(3)
         for l in range(self.slots - 1):
@@ -125,7 +125,7 @@ class Shards:
             if tape is None:
                 hs = [forward(h, ps) for h, ps in zip(hs, self._params(l))]
                 continue
-            hs = [h.detach() for h in hs]  # so backward will end at this layer
+            hs = [h.detach() for h in hs]  # so that backward ends at this layer
             if l > 0:
                 for h in hs:
                     h.attach_grad()
@@ -152,22 +152,22 @@ class Shards:
             self.reduce(l)
 
     def gather(self, l):
-        """Make the weights of layer `l` whole on every device, in a buffer of the step.
+        """Gather the weights of layer `l` on every device, in a buffer of the step.
 
-        The buffer is also that of an earlier layer. The engine writes into it when that
-        layer's work is done, so no more than `1 + ahead` layers are whole at a time.
+        An earlier layer used the same buffer. The engine writes into it when that
+        layer's work is done, so at most `1 + ahead` layers are whole at a time.
         """
         if self.stage == 3 and 0 <= l < len(self.forwards):
             wholes = self._whole(self.weights, l, 3)
             allgather(self.weights[l], [cut(w, len(wholes)) for w in wholes])
 
     def reduce(self, l):
-        """Sum the gradients of layer `l` over the devices: each gets what it keeps."""
+        """Sum the gradients of layer `l` over the devices: each gets its part."""
         wholes = self._whole(self.gradients, l, 2)
         if self.stage == 0:
             return allreduce_ring(wholes)
         if self.stage > 1:
-            self.gradients[l] = None  # the last step's, before there are new ones
+            self.gradients[l] = None  # those of the last step, before new ones arrive
         sums = reduce_scatter([cut(w, len(wholes)) for w in wholes])
         if self.stage == 1:
             for own, part in zip(self._own(self.gradients, l, 2), sums):
@@ -176,7 +176,7 @@ class Shards:
             self.gradients[l] = sums if len(wholes) > 1 else [sums[0].copy()]
 
     def update(self, n):
-        """Each device updates what it looks after, and tells the others if need be."""
+        """Each device updates what it owns, and shares it if others hold it whole."""
         for l in range(len(self.forwards)):
             own = self._own(self.weights, l, 3)
             gradients = self._own(self.gradients, l, 2)
@@ -195,20 +195,20 @@ class Shards:
         return found
 
     def _whole(self, arrays, l, divided_from):
-        """Layer `l` of `arrays`, or the buffers for it where only chunks are kept."""
+        """Layer `l` of `arrays`, or its buffers where only chunks are kept."""
         if self.stage < divided_from:
             return arrays[l]
         return [x[: self.sizes[l]] for x in self.buffers[divided_from][l % self.slots]]
 
     def _own(self, arrays, l, divided_from):
-        """What each device looks after in layer `l` of `arrays`."""
+        """The part of layer `l` of `arrays` that each device owns."""
         if self.stage == 0 or self.stage >= divided_from:
             return arrays[l]
         k = len(self.devices)
         return [cut(x, k)[(i + 1) % k] for i, x in enumerate(arrays[l])]
 
     def _make_buffers(self, *kinds):
-        """Arrays as large as the largest layer, of the kinds that this stage needs."""
+        """Buffers as large as the largest layer, of the kinds that this stage needs."""
         largest = max(self.sizes)
         return {
             kind: [[np.empty(largest, dtype=self.dtype, ctx=d) for d in self.devices]
@@ -231,7 +231,7 @@ class Shards:
     def pack(self):
         """Weights, states and counts of updates: a dict of NumPy arrays. Waits.
 
-        The same whatever is divided, by how many: `param.0`, `state.0.0`, ….
+        The same for every stage and number of devices: `param.0`, `state.0.0`, ….
         """
         arrays, count = {}, self.updaters[0].optimizer.num_update
         for names, shapes, parts, divided in self._kept():
@@ -243,9 +243,9 @@ class Shards:
         return {**arrays, "counts": numpy.full(sum(map(len, self.shapes)), count)}
 
     def unpack(self, arrays):
-        """Go on from what `pack` returned, here or on another number of devices.
+        """Restore what `pack` returned, on the same or another number of devices.
 
-        Raises `ValueError` when the arrays are not those of this network.
+        Raises `ValueError` when the arrays do not fit this network.
         """
         for name, here in self.pack().items():
             take(arrays, name, here)
@@ -271,7 +271,7 @@ class Shards:
 
 
 def take(arrays, name, like):
-    """The array `name`; `ValueError` unless it has the shape and the type of `like`."""
+    """The array `name`; `ValueError` unless it has the shape and dtype of `like`."""
     found, wanted = arrays.get(name), (like.shape, numpy.dtype(like.dtype))
     if found is None or (found.shape, found.dtype) != wanted:
         here = f"{wanted[1]} {wanted[0]}"
@@ -281,7 +281,7 @@ def take(arrays, name, like):
 
 
 def counts_in(arrays, number):
-    """How often each of `number` parameters was updated; `ValueError` as of `take`."""
+    """The number of updates of each of `number` parameters; errors as in `take`."""
     counts = take(arrays, "counts", numpy.zeros(number, int)).tolist()
     if min(counts) < 0:
         raise ValueError(f"counts of updates below 0: {min(counts)}")
@@ -289,22 +289,22 @@ def counts_in(arrays, number):
 
 
 def _parts(whole, k, divided):
-    """What each of k devices keeps of the NumPy array `whole`: its chunk, or all.
+    """The part of the NumPy array `whole` that each of k devices keeps: a chunk or all.
 
-    Device i has chunk i + 1: the ring completes that there.
+    Device i keeps chunk i + 1, the one that the ring completes there.
     """
     chunks = [whole[start:stop] for start, stop in spans(whole.size, k)]
     return chunks[1:] + chunks[:1] if divided else [whole] * k
 
 
 def states(num_parameters, optimizer="sgd", half=False):
-    """Bytes that stay between two steps, by kind: a dict of whole numbers.
+    """Bytes that persist between steps, by kind: a dict of whole numbers.
 
         sum(states(1_000_000, "adam").values())  # 16,000,000
 
-    `optimizer`: one of `OPTIMIZERS`. `half`: weights and gradients of two bytes,
-    updated by way of a copy of the weights in single precision, the master copy.
-    Raises `ValueError` for another optimizer or fewer parameters than one.
+    `optimizer`: one of `OPTIMIZERS`. `half`: weights and gradients have two bytes, and
+    the update works on a copy of the weights in single precision, the master copy.
+    Raises `ValueError` for another optimizer or fewer than one parameter.
 
     Source: Rajbhandari et al. (2020), section 3.1. Developed in the chapter
     *Where the memory goes*.
@@ -323,10 +323,10 @@ def states(num_parameters, optimizer="sgd", half=False):
 def bytes_held(sizes, k, shard, itemsize=4, state=8):
     """Bytes of weights, gradients and states on each of k devices, between two steps.
 
-    `sizes`: numbers of parameters, one for each layer. `shard`: one of `STAGES`.
-    `itemsize`: bytes of a weight, and of a gradient. `state`: those that an optimizer
-    keeps for a parameter, default Adam's two numbers. With P parameters, where k
-    divides every layer:
+    `sizes`: the number of parameters of each layer. `shard`: one of `STAGES`.
+    `itemsize`: bytes of a weight, and of a gradient. `state`: bytes that the optimizer
+    keeps per parameter, default Adam's two numbers. With P parameters, if k divides
+    every layer:
 
         none         2·itemsize·P + state·P
         states       2·itemsize·P + state·P/k
@@ -348,9 +348,9 @@ def bytes_held(sizes, k, shard, itemsize=4, state=8):
 def bytes_sent(sizes, k, shard, itemsize=4):
     """Bytes that each of k devices sends in a step; arguments as in `bytes_held`.
 
-    A reduce-scatter of the gradients, and an allgather of the weights, whatever is
-    divided: 2(k − 1)/k of the weights, as in plain data parallelism. With divided
-    weights, one more allgather, in backward: 3(k − 1)/k.
+    Every stage needs a reduce-scatter of the gradients and an allgather of the weights:
+    2(k − 1)/k of the weights, as in plain data parallelism. Divided weights need one
+    more allgather, in backward: 3(k − 1)/k.
     """
     gathers = 2 if STAGES.index(shard) == 3 else 1
     return [
@@ -360,14 +360,14 @@ def bytes_sent(sizes, k, shard, itemsize=4):
 
 
 def state_bytes(optimizer, options=None, dtype="float32"):
-    """Bytes that `optimizer` keeps for a parameter of `dtype`, found by asking it."""
+    """Bytes that `optimizer` keeps per parameter of `dtype`, found by creating them."""
     made = mx.optimizer.create(optimizer, **(options or {}))
     state = made.create_state_multi_precision(0, mx.nd.zeros(1, dtype=dtype))
     return sum(numpy.dtype(x.dtype).itemsize for x in arrays_in(state))
 
 
 def _shares(sizes, k, offset):
-    """Of each device i, the sizes of the layers' chunks i + offset, added up."""
+    """For each device i, the total size of the layers' chunks i + offset."""
     chunks = [sum(b - a for a, b in of_all)
               for of_all in zip(*(spans(size, k) for size in sizes))]
     return [chunks[(i + offset) % k] for i in range(k)]

@@ -1,9 +1,9 @@
-"""A decoder on a mesh: split three ways at once, and trained as one.
+"""A decoder on a mesh: split in three ways at once, and trained as one.
 
     axis        what a group divides        what it exchanges, and how often
-    tensor      the weights of a layer      sums of activations: each divided layer
-    pipeline    the layers                  activations, gradients: each micro-batch
-    data        the minibatch, the states   gradients, weights: each step
+    tensor      the weights of a layer      sums of activations: per divided layer
+    pipeline    the layers                  activations, gradients: per micro-batch
+    data        the minibatch, the states   gradients, weights: per step
 """
 
 import numpy
@@ -20,7 +20,7 @@ AXES = ("pipeline", "data", "tensor")
 
 
 def stages_of(decoder, stages):
-    """The divided layers of each pipeline stage, as even as can be: lists of names.
+    """The divided layers of each pipeline stage, as even as possible: lists of names.
 
     The first stage has the embedding too, the last the scores, `'end'`. Raises
     `ValueError` for a stage without layers.
@@ -61,7 +61,7 @@ class MeshDecoder(InTurn):
             raise ValueError(f"a mesh with the axes {', '.join(mesh.sizes)}: name all "
                              f"of {', '.join(AXES)}, if need be 1")
         if decoder.tied:
-            raise ValueError("a table that is the scores', too, is on two stages: "
+            raise ValueError("tied weights would be on two stages, first and last: "
                              "use a decoder with tied=False")
         self.decoder, self.mesh = decoder, mesh
         self.p, self.d, self.t = (mesh.sizes[axis] for axis in AXES)
@@ -73,15 +73,15 @@ class MeshDecoder(InTurn):
                 self._place(s, i, part, optimizer, options)
 
     def _place(self, s, i, part, *optimizer):
-        """Give share `i` of stage `s` to the devices that hold it, one a replica."""
+        """Give share `i` of stage `s` to the devices that hold it, one per replica."""
         group = [self._device(s, r, i) for r in range(self.d)]
-        # Gradients of micro-batches are added up whole: only the states are divided.
+        # Gradients of micro-batches are summed whole: only the states are divided.
         held = shards.Shards([(None, [*part.values()])], group, "states", *optimizer)
         self.shards[s, i] = held
         for r in range(self.d):
             weights, gradients = (views_of(x[0][r], held.shapes[0])
                                   for x in (held.weights, held.gradients))
-            autograd.mark_variables(weights, gradients, "add")  # micro-batches add up
+            autograd.mark_variables(weights, gradients, "add")  # sums micro-batches
             self.parts[s, r].append(dict(zip(part, weights)))
 
     def _device(self, s, r, i):
@@ -93,7 +93,7 @@ class MeshDecoder(InTurn):
         `batch`: a multiple of replicas times `chunks`, the micro-batches of a pipeline,
         which runs 1F1B. Gradients are those of the mean loss over all tokens; the
         replicas sum them once, when all micro-batches are done. Returns the losses of
-        each replica's micro-batches, and waits for nothing.
+        each replica's micro-batches. Never waits.
         """
         batch = tokens.shape[1]
         if batch % (self.d * chunks):
@@ -125,7 +125,7 @@ class MeshDecoder(InTurn):
         self._wait_in_line(*given[0])
         xs, ys, self._back[s, r, i] = transformer.through(
             self.stages[s], given, parts, decoder, self._batch)
-        if s < self.p - 1:  # the sum goes on, from each device to the next stage's
+        if s < self.p - 1:  # the sum moves on to the next stage
             ys = divided_layers.allreduce(ys)
             self._send(s, r, i, [x + y for x, y in zip(xs, ys)], s + 1)
         else:
@@ -136,7 +136,7 @@ class MeshDecoder(InTurn):
 
     def _backward(self, s, r, i, *_):
         dxs = self._arrived.pop((s, r, i))
-        dxs, dys = dxs if s == self.p - 1 else (dxs, dxs)  # of a sum: twice the same
+        dxs, dys = dxs if s == self.p - 1 else (dxs, dxs)  # the same gradient
         self._wait_in_line(*dys)
         dxs = self._back.pop((s, r, i))(dxs, dys)
         if s:
@@ -149,7 +149,7 @@ class MeshDecoder(InTurn):
         ]
 
     def pack(self):
-        """The parameters, put together again: NumPy arrays by name. Waits."""
+        """The joined parameters: NumPy arrays by name. Waits."""
         whole = {}
         for s in range(self.p):
             whole.update(transformer.join(self.parts[s, 0]))
@@ -157,7 +157,7 @@ class MeshDecoder(InTurn):
 
 
 def expected(decoder, sizes, shape, chunks=1, itemsize=4):
-    """What each device of a mesh sends in a step: {axis: [bytes], …}, by the formulas.
+    """Bytes that each device of a mesh sends per step, in closed form: {axis: [bytes]}.
 
     `sizes`: the mesh's lengths by axis, in its order. `shape`: that of the tokens,
     (T, batch). The rest as in `MeshDecoder`. With micro-batches of n tokens, m of them,
@@ -167,7 +167,7 @@ def expected(decoder, sizes, shape, chunks=1, itemsize=4):
         pipeline   m·n·w to the next stage, and m·n·w to the one before
         data       2(d − 1)/d·P
 
-    times `itemsize`; the first stage and the last have an exchange more each, `ends`.
+    times `itemsize`; the first stage and the last have one more exchange each, `ends`.
     Developed in the chapter *Data × tensor × pipeline*.
     """
     p, d, t = (sizes[axis] for axis in AXES)
@@ -193,10 +193,10 @@ def expected(decoder, sizes, shape, chunks=1, itemsize=4):
 
 
 def rounds(decoder, sizes, chunks=1):
-    """Messages of a step that the busiest device sends one after another, by axis.
+    """The messages that the busiest device sends in sequence per step, by axis.
 
-    Arguments as in `expected`. A sum over t takes 2(t − 1), be it of activations or of
-    gradients, the loss t − 1, and a micro-batch a message each way.
+    Arguments as in `expected`. A sum over t takes 2(t − 1), whether of activations or
+    of gradients, the loss t − 1, and a micro-batch one message each way.
     """
     p, d, t = (sizes[axis] for axis in AXES)
     *others, last = _exchanges(stages_of(decoder, p))
@@ -207,6 +207,6 @@ def rounds(decoder, sizes, chunks=1):
 
 
 def _exchanges(stages):
-    """Sums of a micro-batch, of each stage: a layer's there and back, and the ends'."""
+    """Sums per micro-batch in each stage: each layer's two, and those of the ends."""
     return [2 * len(halves) - ("end" in halves) + (halves[0] == "0.attend")
             for halves in stages]

@@ -1,9 +1,9 @@
 """Two kinds of links: an allreduce that sends little over the slow ones.
 
-Inside a host the links are fast, between hosts they are slow. So the devices of a host
-sum among themselves first, until each holds one chunk of the host's sum. Then device j
-of every host sums its chunk with device j of the others, all chunks at a time, each on
-a link of its own. At the end the chunks are passed around inside of each host.
+Links inside a host are fast, links between hosts are slow. So the devices of a host
+first sum among themselves, until each holds one chunk of the host's sum. Then device j
+of every host sums its chunk with device j of the other hosts, all chunks at the same
+time, each on its own link. At the end each host passes the chunks around.
 
     2 hosts of 3 devices           0    1    2       3    4    5
     inside: reduce-scatter         b    c    a       b    c    a      a chunk of three
@@ -43,7 +43,7 @@ def allreduce_hierarchy(data, hosts):
 
 
 def schedule(hosts, devices, size):
-    """Its messages, round by round: rows of (from, to, how much), for the simulator.
+    """Its messages, round by round: rows of (from, to, amount), for the simulator.
 
     `hosts` h of `devices` d each; `size` N of an array, in numbers or bytes. Where d
     and h divide it, a device sends 2(d − 1)/d·N inside its host, in 2(d − 1) rounds,
@@ -59,7 +59,7 @@ def schedule(hosts, devices, size):
 
 
 def flat(order, size):
-    """The same of one ring through the devices in this `order`."""
+    """The messages of one ring through the devices in this `order`."""
     edges = traffic.cuts(size, len(order))
     return [[(order[i - 1], order[i], edges[c + 1] - edges[c])
              for i, c in enumerate(row)] for row in ring.ring(len(order))]
@@ -70,12 +70,12 @@ def _merge(rings):
 
 
 def seconds(hosts, devices, nbytes, inner, outer):
-    """Seconds of `allreduce_hierarchy` in the α–β model, adding up free.
+    """Seconds of `allreduce_hierarchy` in the α–β model; additions are free.
 
         2(d − 1)·(α + N/d·β) inside, and 2(h − 1)·(α + N/(d·h)·β) between the hosts
 
-    `inner`, `outer`: a `scale.step.Link` each, of which every device has its own. If
-    the d devices of a host share one card, give an `outer` of d times the β.
+    `inner`, `outer`: `scale.step.Link`s; every device has its own two. If the d devices
+    of a host share one network card, give an `outer` of d times the β.
     Raises as `traffic.seconds`. Developed in the chapter *Two kinds of links*.
     """
     inside = traffic.seconds("ring", devices, nbytes, inner.alpha, inner.beta)

@@ -19,7 +19,7 @@ from ..checks import known_name, whole_number
 
 
 class Mesh:
-    """`devices` in a box, whose axes have names and lengths, the outermost first.
+    """`devices` in a grid whose axes have names and lengths, the outermost first.
 
         mesh = Mesh(try_all_devices(8), pipeline=2, data=2, tensor=2)
         mesh.groups("tensor")  # four groups of two neighbours
@@ -54,13 +54,13 @@ class Mesh:
         return dict(zip(self.sizes, map(int, place)))
 
     def at(self, **place):
-        """The device at the coordinates `place`, one for each axis."""
+        """The device at the coordinates `place`, one per axis."""
         return self.devices[self._box[tuple(place[axis] for axis in self.sizes)]]
 
     def axis(self, one, other):
         """The axis along which two devices are in a group.
 
-        Raises `ValueError` for devices that no group has both of.
+        Raises `ValueError` for devices that share no group.
         """
         places = self.where(one), self.where(other)
         apart = [a for a in self.sizes if places[0][a] != places[1][a]]

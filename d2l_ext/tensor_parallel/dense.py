@@ -1,8 +1,8 @@
 """Layerwise (tensor) splitting: every device holds a slice of each layer's weights.
 
 A block is dense, ReLU, dense, with the parameters `[W1, b1, W2, b2]`. The first
-layer is cut by columns and the second by rows, so that a slice of the hidden values
-never leaves its device. Only sums over the slices do, one forward and one backward.
+layer is cut by columns and the second by rows, so a slice of the hidden values never
+leaves its device. Only two sums over the slices are sent, one forward, one backward.
 """
 
 import numpy
@@ -13,11 +13,11 @@ from ..data_parallel.traffic import spans
 
 
 def column_split(W, devices):
-    """Cut `W` along its last axis: part i, on `devices[i]`, makes some of the outputs.
+    """Cut `W` along its last axis: part i, on `devices[i]`, computes some outputs.
 
     `W`: weights (in, out) or a bias (out,), NumPy or `mxnet.np`, of any dtype. Returns
     one `mxnet.np` array per device, (in, outᵢ) or (outᵢ,), whose widths differ by one
-    at most. Only its part is copied to a device. Source: Shoeybi et al., "Megatron-LM"
+    at most. A device receives only its part. Source: Shoeybi et al., "Megatron-LM"
     (2019). Developed in the chapter *Tensor parallelism*.
     """
     parts = shares("columns", W.shape[-1], devices)
@@ -25,9 +25,9 @@ def column_split(W, devices):
 
 
 def row_split(W, devices):
-    """Cut `W` (in, out) along its first axis: part i takes some of the inputs.
+    """Cut `W` (in, out) along its first axis: part i (inᵢ, out) reads some inputs.
 
-    Each makes a part of *every* output (inᵢ, out); they are to be added up.
+    Each part computes a summand of *every* output.
     """
     parts = shares("rows", W.shape[0], devices)
     return [_put(W[a:b], device) for (a, b), device in zip(parts, devices)]
@@ -43,7 +43,7 @@ def split_block(params, devices):
 
     `params`: `[W1 (in, hidden), b1 (hidden,), W2 (hidden, out), b2 (out,)]`, on the
     host if no device can hold them. `W1` and `b1` are cut by columns, `W2` by rows;
-    `b2` is added once, to the sum, so every device holds all of it.
+    every device holds all of `b2`, which is added once, to the sum.
     """
     W1, b1, W2, b2 = params
     shapes = [W1.shape, b1.shape, W2.shape, b2.shape]
@@ -60,7 +60,7 @@ def split_block(params, devices):
 
 
 def join_block(parts):
-    """Put the slices of a block, or of its gradients, together: four NumPy arrays."""
+    """Join the slices of a block, or of its gradients: four NumPy arrays."""
     W1s, b1s, W2s, b2s = ([x.asnumpy() for x in column] for column in zip(*parts))
     join = numpy.concatenate
     return [join(W1s, axis=1), join(b1s), join(W2s, axis=0), b2s[0]]
@@ -84,9 +84,9 @@ def forward(Xs, parts, reduce=allreduce):
     """
     hidden = [
         npx.relu(np.dot(X, W1) + b1) for X, (W1, b1, _, _) in zip(Xs, parts)
-    ]  # (n, hidden/k): all of these hidden values, so ReLU may be taken here
+    ]  # (n, hidden/k): these hidden values are complete, so ReLU can be applied
     Ys = [np.dot(H, W2) for H, (_, _, W2, _) in zip(hidden, parts)]  # (n, out)
-    reduce(Ys)  # a part of every output becomes the whole
+    reduce(Ys)  # the summands of every output are summed
     return [Y + b2 for Y, (_, _, _, b2) in zip(Ys, parts)], hidden
 
 
@@ -97,8 +97,8 @@ def backward(dYs, Xs, hidden, parts, reduce=allreduce):
     `Xs`, `hidden`, `parts`, `reduce`: as in `forward`.
 
     Returns `(dXs, gradients)`. `dXs`: by the input (n, in), the same on all devices.
-    `gradients[i]`: for the slices on device i, in the order of `parts[i]`. None of
-    them is sent; that of `b2` comes out the same everywhere.
+    `gradients[i]`: of the slices on device i, in the order of `parts[i]`. None of
+    them is sent; the one of `b2` is the same on every device.
     """
     dXs, gradients = [], []
     for dY, X, H, (W1, _, W2, _) in zip(dYs, Xs, hidden, parts):
@@ -111,7 +111,7 @@ def backward(dYs, Xs, hidden, parts, reduce=allreduce):
 
 
 def _dot(a, b, **transposed):
-    """A matrix product that reads a factor transposed, without writing that out."""
+    """A matrix product with a transposed factor, without storing the transpose."""
     arrays = a.as_nd_ndarray(), b.as_nd_ndarray()
     return nd.dot(*arrays, **transposed).as_np_ndarray()
 
@@ -121,7 +121,7 @@ def _put(part, device):
 
 
 def shares(what, size, devices):
-    """Share `size` things, `what`, out: (start, stop) for each device, none empty."""
+    """Divide `size` items, `what`, into one (start, stop) per device, none empty."""
     if not 1 <= len(devices) <= size:
         raise ValueError(
             f"{size} {what} cannot be split over {len(devices)} devices: "

@@ -1,22 +1,21 @@
-"""The layers of a decoder, of which a device has some heads, hidden values, or words.
+"""Decoder layers divided over devices: by head, by hidden unit, or by token.
 
-A head needs nothing of another. It has columns of its own in the weights of queries,
-keys and values, and rows of its own in the output's weights. So attention is cut as a
-dense block is: first by columns, then by rows, at the borders of heads. It makes a
-part of every output.
+A head is independent of the others. It has its own columns in the weights of queries,
+keys and values, and its own rows in the output's weights. So attention is cut like a
+dense block: first by columns, then by rows, at the borders of heads. Each part is a
+summand of every output.
 
-The two ends are cut between words: at the start a device knows the rows of some tokens,
-at the end it makes the scores of some tokens. The softmax needs two numbers of each
-device for a position, no scores.
+The two ends are cut by token: at the start a device holds the rows of some tokens, at
+the end it computes the scores of some tokens. The softmax needs two numbers from each
+device per position, and no scores.
 
-What devices that share a layer tell each other are two moves, one the other's way back:
+Devices that share a layer use two collectives; each is the other's backward pass:
 
-    reduce-scatter   every device has a part of all rows  →  the sum of some rows
-    allgather        every device has some rows           →  all rows
+    reduce-scatter   every device has a summand of all rows  →  the sum of some rows
+    allgather        every device has some rows              →  all rows
     allreduce        the first, and then the second
 
-Both go around the ring of `data_parallel.allreduce`, whose chunks are rows here. To go
-backward through one of them is to do the other.
+Both go around the ring of `data_parallel.allreduce`, whose chunks are rows here.
 """
 
 from collections import namedtuple
@@ -32,11 +31,11 @@ from .dense import replicate, row_split
 
 
 def attention(h, qkv, out, batch, heads):
-    """Attention's part of the output that these heads make: (n, width).
+    """The summand of attention's output from these heads: (n, width).
 
     `h` (n, width): n = T · `batch` rows, position by position. `qkv`
     (3 · heads · d, width): for each head its queries, keys and values. `out`
-    (width, heads · d). `heads`: those that are here. Position t looks at 0 to t.
+    (width, heads · d). `heads`: their number here. Position t attends to 0 to t.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017). Developed in the chapter
     *A Transformer over its heads*.
@@ -47,9 +46,9 @@ def attention(h, qkv, out, batch, heads):
 
 
 def plain(x, heads):
-    """What each head reads, of all positions: (T, batch, heads · d).
+    """The values that each head attends to, for all positions: (T, batch, heads · d).
 
-    `x` (T, batch, 3 · heads · d): queries, keys, values of a head after another.
+    `x` (T, batch, 3 · heads · d): queries, keys and values, head after head.
     """
     T, batch, size = x.shape
     d = size // (3 * heads)
@@ -61,7 +60,7 @@ def plain(x, heads):
 
 
 def fused(x, heads):
-    """The same by two operators of MXNet's, which copy less; float32 only on CPUs."""
+    """The same by two operators of MXNet that copy less; on CPUs only float32."""
     x = x.as_nd_ndarray()
     scores = nd.contrib.interleaved_matmul_selfatt_qk(x, heads=heads).as_np_ndarray()
     shares = causal_softmax(scores).as_nd_ndarray()
@@ -71,23 +70,23 @@ def fused(x, heads):
 
 def causal_softmax(scores):
     """The softmax of `scores` (…, T, T) along the keys: 0 where the key is later."""
-    mask = later(scores.shape, scores.dtype, scores.ctx).detach()  # new to each graph
+    mask = later(scores.shape, scores.dtype, scores.ctx).detach()  # new per graph
     return npx.softmax(scores + mask, axis=-1)
 
 
 @lru_cache(maxsize=8)
 def later(shape, dtype, device):
-    """What is added to scores of this `shape` (…, T, T): -1e9 where the key is later.
+    """The summand that masks scores of `shape` (…, T, T): -1e9 where the key is later.
 
-    In the whole shape: going backward through a sum that broadcasts takes MXNet's CPU
-    operators ten times as long. So one is kept for each shape and device.
+    It has the whole shape, because MXNet's backward pass through a broadcast sum takes
+    ten times as long on CPUs. One is cached per shape and device.
     """
     mask = numpy.triu(numpy.full(shape[-2:], -1e9), 1)
     return np.array(numpy.broadcast_to(mask, shape), dtype=dtype, ctx=device)
 
 
 def mlp(h, up, down):
-    """The other half of a block, (n, width): `up` (hidden, width) and `down`.
+    """The MLP half of a block, (n, width): weights `up` (hidden, width) and `down`.
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
     """
@@ -100,11 +99,11 @@ def dense(x, W):
 
 
 def embed(tokens, table, first):
-    """The rows of `tokens` that this part of the table has; zeros for the others.
+    """The rows of `tokens` in this part of the table; zeros for other tokens.
 
-    `tokens` (n,), whole numbers. `table` (vocabᵢ, width): rows `first` and on. The sum
-    over the devices is the embedding (n, width). Source: Shoeybi et al., "Megatron-LM"
-    (2019). Developed in the chapter *A Transformer over its heads*.
+    `tokens` (n,), whole numbers. `table` (vocabᵢ, width): the rows from `first` on. The
+    sum over the devices is the embedding (n, width). Source: Shoeybi et al.,
+    "Megatron-LM" (2019). Developed in the chapter *A Transformer over its heads*.
     """
     size, width = table.shape
     own = tokens - first
@@ -115,16 +114,17 @@ def embed(tokens, table, first):
 
 
 def cross_entropy(scores, targets, firsts, count=None):
-    """The loss of each position, and the gradient by the scores, over shards.
+    """The loss of each position, and its gradient by the scores, over shards.
 
     `scores`: (n, vocabᵢ) on device i, of the tokens from `firsts[i]` on. `targets`:
     (n,) on each device. `count`: what the summed loss is divided by, default n.
 
-    Each device sends the logarithm of its summed exponentials and its target's score:
-    2n numbers, whatever the vocabulary. Returns (losses (n,), gradients), a list each.
+    Each device sends the logarithm of its summed exponentials and its targets' scores:
+    2n numbers, whatever the size of the vocabulary. Returns (losses (n,), gradients), a
+    list each.
     """
     marks = [
-        npx.one_hot(target - first, z.shape[1], dtype=z.dtype)  # zeros, if elsewhere
+        npx.one_hot(target - first, z.shape[1], dtype=z.dtype)  # or zeros
         for z, target, first in zip(scores, targets, firsts)
     ]
     mine = [
@@ -141,16 +141,16 @@ def cross_entropy(scores, targets, firsts, count=None):
 
 
 def log_sum_exp(z, axis):
-    """log Σ exp z along an axis, without an overflow."""
+    """log Σ exp z along an axis, without overflow."""
     most = z.max(axis, keepdims=True)
     return np.log(np.exp(z - most).sum(axis)) + np.squeeze(most, axis)
 
 
-# ---- The two moves ----
+# ---- The two collectives ----
 
 
 def reduce_scatter(Xs):
-    """Give device i the sum, over the devices, of the i-th share of the rows.
+    """Reduce-scatter: device i gets the sum of the i-th share of the rows.
 
     `Xs`: an array (n, …) per device, all of one shape. Returns arrays (nᵢ, …), whose
     rows differ by one at most. Device i sends (k − 1)/k of its array, when k divides n.
@@ -161,7 +161,7 @@ def reduce_scatter(Xs):
 
 
 def allgather(parts):
-    """Give every device all rows: those of device 0 first. (nᵢ, …) become (n, …)."""
+    """Allgather: every device gets all rows, device 0's first: (nᵢ, …) → (n, …)."""
     if len(parts) == 1:
         return parts
     edges = [*accumulate((part.shape[0] for part in parts), initial=0)]
@@ -172,7 +172,7 @@ def allgather(parts):
 
 
 def _chunks(X, edges):
-    """Shares of the rows. The ring ends with chunk i + 1 on device i: with share i."""
+    """Shares of the rows. The ring leaves chunk i + 1 on device i: this is share i."""
     shares = [X[a:b] for a, b in zip(edges, edges[1:])]
     return shares[-1:] + shares[:-1]
 
@@ -183,17 +183,17 @@ def allreduce(Xs):
 
 
 def same(Xs):
-    """Nothing is sent: every device has it already."""
+    """Send nothing: every device already has it."""
     return Xs
 
 
-#: How the region between two divided layers meets them. `spread`: what lies between
-#: becomes the whole input of a divided layer, on each device. `collect`: its outputs,
-#: in parts, become what lies between. Backward, a gradient is collected where values
-#: were spread, and spread where they were collected. `place`: what an array (n, …) of
-#: the host is there, on each of a list of devices.
+#: How values enter and leave a divided layer. `spread`: turns the values between two
+#: layers into a layer's whole input on each device. `collect`: turns a layer's outputs,
+#: summands, into the values between. Backward, `collect` replaces `spread`, and the
+#: other way around. `place`: what each device of a list holds, between layers, of an
+#: array (n, …) of the host.
 Way = namedtuple("Way", "spread collect place")
-#: All rows on every device, between the layers too.
+#: All rows on every device, also between the layers.
 TENSOR = Way(same, allreduce, replicate)
 #: Between the layers, a share of the rows on each device.
 SEQUENCE = Way(allgather, reduce_scatter, row_split)

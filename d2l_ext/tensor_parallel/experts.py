@@ -1,13 +1,13 @@
-"""Experts: a router sends each token to few of many networks, which are divided.
+"""Experts: a router sends each token to a few of many networks, spread over devices.
 
 Device i holds its own tokens `Xs[i]` (n, d), a copy of the router (d, E), and about
-E/k of the E experts, each a block of `dense`. A layer goes through five steps:
+E/k of the E experts, each a block of `dense`. A layer has five steps:
 
-    router    P = softmax(X W): how much a token wants each expert      (n, E)
-    plan      which expert each token goes to, and what is dropped      on the host
-    there     all-to-all: a row for each token that goes, by expert     (m, d)
+    router    P = softmax(X W): each token's probabilities of experts   (n, E)
+    plan      the experts of each token, and the dropped choices        on the host
+    there     all-to-all: one row per choice that is kept, by expert    (m, d)
     experts   each on the rows of all devices
-    back      all-to-all; a token adds up its rows, weighted by P       (n, d)
+    back      all-to-all; each token sums its rows, weighted by P       (n, d)
 
 Backward goes the same way: the gradient of an all-to-all is an all-to-all back.
 """
@@ -22,18 +22,18 @@ from ..data_parallel.allreduce import allreduce
 from ..data_parallel.traffic import rounds, send, spans
 from . import dense
 
-#: Where n tokens go. `tokens` (m,): the token of each row that is sent, sorted
+#: The routing of n tokens. `tokens` (m,): the token of each row that is sent, sorted
 #: by expert. `experts` (m,): its expert. `rows` (n, top): the row of each choice, or m
-#: where it was dropped. `counts`, `wanted` (E,): rows per expert, and choices of it.
+#: if it was dropped. `counts`, `wanted` (E,): rows per expert, and choices of it.
 Plan = namedtuple("Plan", "tokens experts rows counts wanted")
-#: What `forward` keeps for `backward`.
+#: The values that `forward` keeps for `backward`.
 Saved = namedtuple("Saved", "Xs Ps plans gates inputs hidden outputs")
 
 
 def choose(P, top=1):
     """The `top` most probable experts of each token, the best first: (n, top), NumPy.
 
-    `P`: probabilities (n, E), NumPy. Of equals, the first comes first. Raises
+    `P`: probabilities (n, E), NumPy. Ties go to the lower number. Raises
     `ValueError` for a `top` that is not in 1 to E.
     """
     if not 1 <= top <= P.shape[1]:
@@ -44,7 +44,7 @@ def choose(P, top=1):
 def capacity(n, num_experts, factor=None, top=1):
     """The most rows that an expert takes from n tokens: factor · top · n/E, rounded up.
 
-    `factor`: 1.0 is enough if all experts are chosen equally often. Default `None`:
+    `factor`: 1.0 suffices if all experts are chosen equally often. Default `None`:
     no limit. Raises `ValueError` for a factor that is not above 0.
     """
     if factor is None:
@@ -58,15 +58,15 @@ def plan(choice, num_experts, most):
     """Give each expert its tokens, at most `most` of them: a `Plan`.
 
     `choice` (n, top): from `choose`. First come, first served, by the token's number;
-    all first choices come before the second ones. When an expert is full, a choice of
-    it is dropped.
+    all first choices come before the second ones. When an expert is full, further
+    choices of it are dropped.
 
     Source: Fedus et al., "Switch Transformers" (2022). Developed in the chapter
     *Experts*.
     """
     n, top = choice.shape
-    wants = choice.T.ravel()  # of all tokens the first choice, then the second, …
-    order = numpy.argsort(wants, kind="stable")  # by expert, in the order of coming
+    wants = choice.T.ravel()  # the first choice of all tokens, then the second, …
+    order = numpy.argsort(wants, kind="stable")  # by expert, in the order of arrival
     wanted = numpy.bincount(wants, minlength=num_experts)
     place = numpy.arange(wants.size) - (numpy.cumsum(wanted) - wanted)[wants[order]]
     kept = order[place < most]
@@ -77,7 +77,7 @@ def plan(choice, num_experts, most):
 
 
 def all_to_all(parts):
-    """Every device sends a part to every other: `parts[i][j]` becomes `found[j][i]`.
+    """All-to-all: `parts[i][j]` becomes `found[j][i]`.
 
     `parts[i]`: k arrays on device i, of any lengths. `found[j]`: k arrays on device j.
     In round r of k − 1, device i sends to device i + r.
@@ -129,7 +129,7 @@ def forward(Xs, routers, experts, top=1, factor=None):
     """The layer's outputs on each device: `(Ys, saved)`. Two all-to-alls.
 
     `Xs`, `routers`: as above. `experts`: from `split_experts`. `top`: of each token.
-    `factor`: of each device's `capacity`. A dropped choice adds nothing to the output.
+    `factor`: of each device's `capacity`. A dropped choice contributes nothing.
 
     Source: Shazeer et al., "Outrageously Large Neural Networks" (2017). Developed in
     the chapter *Experts*.
@@ -139,7 +139,7 @@ def forward(Xs, routers, experts, top=1, factor=None):
         raise ValueError(f"the router knows {E} experts, and there are {len(experts)}")
     Ps = [npx.softmax(np.dot(X, W)) for X, W in zip(Xs, routers)]
     most = [capacity(len(P), E, factor, top) for P in Ps]
-    choices = [choose(P.asnumpy(), top) for P in Ps]  # here Python waits
+    choices = [choose(P.asnumpy(), top) for P in Ps]  # Python waits here
     plans = [plan(choice, E, m) for choice, m in zip(choices, most)]
     inputs = to_experts([_take(X, p.tokens) for X, p in zip(Xs, plans)], plans)
     done = [dense.forward([x], [block]) for x, block in zip(inputs, experts)]
@@ -153,8 +153,8 @@ def forward(Xs, routers, experts, top=1, factor=None):
 def backward(dYs, saved, routers, experts, balance=0.0):
     """The layer's gradients: `(dXs, dWs, gradients)`. Two all-to-alls, one allreduce.
 
-    `dYs`: the loss's gradient by the outputs. `balance`: to the loss, this many times
-    the sum of the devices' `balance_loss` is added. The others: as in `forward`.
+    `dYs`: the loss's gradient by the outputs. `balance`: the factor with which the sum
+    of the devices' `balance_loss` joins the loss. The others: as in `forward`.
 
     `dXs`: by the tokens of each device. `dWs`: by the router, summed over devices.
     `gradients[e]`: by the parameters of expert e, complete on its device.
@@ -177,7 +177,7 @@ def backward(dYs, saved, routers, experts, balance=0.0):
 
 
 def combine(rows, plan):
-    """Add up the rows (m, ·) of each token: (n, ·), zeros for a token without any."""
+    """Sum the rows (m, ·) of each token: (n, ·), zeros for a token without rows."""
     none = np.zeros((1, rows.shape[1]), dtype=rows.dtype, ctx=rows.ctx)
     return _take(np.concatenate([rows, none]), plan.rows).sum(axis=1)
 
@@ -192,7 +192,7 @@ def balance_loss(P, plan):
 
 
 def _through(dY, x, H, block):
-    if not len(x):  # no token came; a product of no rows ends MXNet's process
+    if not len(x):  # no token came; MXNet crashes on a product without rows
         return x, [np.zeros_like(p) for p in block]
     (dX,), (gradient,) = dense.backward([dY], [x], [H], [block])
     return dX, gradient

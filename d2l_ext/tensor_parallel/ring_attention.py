@@ -1,10 +1,10 @@
-"""Ring attention: each device keeps its queries, and keys and values go around.
+"""Ring attention: each device keeps its queries; keys and values travel around.
 
-A sequence of T positions is cut into equal chunks, and an `order` says which device
-has which: a list of chunk numbers per device. What a device has of an array is a
-dict, {chunk number: array (heads, positions, width)}. Keys and values go to the next
-device k − 1 times. All queries have then met all keys, and no device ever held more
-than a chunk of queries against a chunk of keys.
+A sequence of T positions is cut into equal chunks, and an `order` assigns them: a list
+of chunk numbers per device. A device's part of an array is a dict, {chunk number:
+array (heads, positions, width)}. Keys and values move to the next device k − 1 times.
+Then all queries have met all keys, and no device has ever held scores of more than
+one chunk of queries against one chunk of keys.
 
     round 0       0 1 2 3    whose keys and values are at devices 0, 1, 2, 3
     round 1       3 0 1 2
@@ -29,16 +29,16 @@ def contiguous(k):
 def zigzag(k):
     """Order for k devices: device i has the i-th of 2k chunks and the i-th last.
 
-    So each has an early and a late one: [[0, 3], [1, 2]] for k = 2. With causal
-    attention that is the same work for all. Source: the report on Llama 3 (2024).
+    So each has an early and a late chunk: [[0, 3], [1, 2]] for k = 2. With causal
+    attention all devices then have the same work. Source: the report on Llama 3 (2024).
     """
     return [[i, 2 * k - 1 - i] for i in range(k)]
 
 
 def work(order, causal):
-    """Pairs of chunks that are computed: a row for each round, a column per device.
+    """The number of computed pairs of chunks: a row per round, a column per device.
 
-    A pair is left out if attention is `causal` and all keys come after all queries.
+    With `causal` attention a pair is skipped if all its keys come after its queries.
     """
     k = len(order)
     return [
@@ -61,7 +61,7 @@ def split(x, order, devices):
 
 
 def join(parts):
-    """Put what the devices have together: a NumPy array (heads, T, width)."""
+    """Join the devices' parts: a NumPy array (heads, T, width)."""
     chunks = {c: x.asnumpy() for part in parts for c, x in part.items()}
     return numpy.concatenate([chunks[c] for c in sorted(chunks)], axis=1)
 
@@ -71,10 +71,10 @@ def forward(Qs, Ks, Vs, causal=False):
 
         Os, lse = forward(Qs, Ks, Vs, causal=True)
 
-    `Qs`, `Ks`, `Vs`: from `split`, by one order; float32 or float64. `causal`: a
-    query sees no later keys. Returns the output in the same form, and for `backward`
-    of each query the logarithm of the sum of its exponentials, (heads, positions, 1).
-    Sends 2(k − 1)/k of an array from each device: see `sent`. Developed in the
+    `Qs`, `Ks`, `Vs`: from `split`, with one order; float32 or float64. `causal`: a
+    query sees no later keys. Returns the output in the same form and, for `backward`,
+    the logarithm of each query's sum of exponentials, (heads, positions, 1). Each
+    device sends 2(k − 1)/k of an array: see `sent`. Developed in the
     chapter *Long sequences*.
     """
     running = [{c: (np.full_like(q[:, :, :1], -np.inf), 0, 0) for c, q in Q.items()}
@@ -93,11 +93,11 @@ def forward(Qs, Ks, Vs, causal=False):
 
 
 def attend(state, q, k, v, diagonal=False):
-    """The state (maximum, sum, output) of the queries `q` after the keys `k`, too."""
+    """Update the state (maximum, sum, output) of the queries `q` with the keys `k`."""
     m, s, o = state
-    x = scores(q, k, diagonal)  # (heads, queries, keys): a chunk by a chunk
+    x = scores(q, k, diagonal)  # (heads, queries, keys): one chunk by one chunk
     new = np.maximum(m, x.max(axis=2, keepdims=True))
-    p, old = np.exp(x - new), np.exp(m - new)  # old: brings the sums up to date
+    p, old = np.exp(x - new), np.exp(m - new)  # old: rescales the sums
     return new, s * old + p.sum(axis=2, keepdims=True), o * old + npx.batch_dot(p, v)
 
 
@@ -114,9 +114,9 @@ def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
     """Gradients by queries, keys and values: `(dQs, dKs, dVs)`, in the same form.
 
     `dOs`: the loss's gradient by the output. The others: as in and from `forward`.
-    The probabilities are computed again, chunk by chunk. The gradients of keys and
-    values travel with them, grow on the way, and go on once more to be at home.
-    Sends (4k − 2)/k of an array from each device.
+    The probabilities are recomputed, chunk by chunk. The gradients of keys and values
+    travel with them, accumulate on the way, and move once more to return to their
+    device. Each device sends (4k − 2)/k of an array.
     """
     weights = [{c: (dO[c] * O[c]).sum(axis=2, keepdims=True) for c in dO}
                for dO, O in zip(dOs, Os)]
@@ -143,10 +143,10 @@ def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
 
 
 def pass_on(messages, free):
-    """Send what each device has, {chunk: [array, array]}, to the next, into `free`.
+    """Send each device's {chunk: [array, array]} to the next, into the buffers `free`.
 
-    The engine overwrites a place only when nothing will read it any more. So two
-    places are enough, alternately: a message travels while the devices compute, and
+    The engine reuses a buffer once its old contents are no longer read. So two
+    alternating buffers are enough: a message travels while the devices compute, and
     none arrives too early.
     """
     return [
@@ -157,8 +157,8 @@ def pass_on(messages, free):
 
 
 def places(messages):
-    """Arrays to receive one message on each device."""
-    # Not `np.empty_like`: MXNet has NumPy do that, and waits for the values of x.
+    """Buffers to receive one message on each device."""
+    # Not `np.empty_like`: MXNet leaves that to NumPy, and waits for the values of x.
     return [
         [[np.empty(x.shape, dtype=x.dtype, ctx=x.ctx) for x in pair]
          for pair in own.values()]
@@ -169,8 +169,8 @@ def places(messages):
 def sent(k, nbytes):
     """Bytes that each of k devices sends, forward and backward.
 
-    `nbytes`: of one array (heads, T, width), all devices together. Forward, keys and
-    values go k − 1 times; backward again, and their gradients k times.
+    `nbytes`: of one array (heads, T, width), all devices together. Keys and values move
+    k − 1 times forward and again backward, their gradients k times.
     """
     chunk = nbytes // k
     return 2 * (k - 1) * chunk, (2 * (k - 1) + 2 * k * (k > 1)) * chunk

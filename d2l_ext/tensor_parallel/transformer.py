@@ -1,7 +1,7 @@
 """A Transformer over its heads: a decoder whose layers are divided over devices.
 
-Divided layers take turns with what lies between them: dropout, the residual sum, and a
-norm. Two moves lead in and out (`Way`), and nothing else is ever sent:
+Divided layers alternate with the operations between them: dropout, the residual sum
+and a norm. Two collectives lead in and out (`Way`), and nothing else is ever sent:
 
     tokens → embed ─collect→ between ─spread→ attention ─collect→ between ─spread→ mlp
              ─collect→ between ─spread→ … ─collect→ between ─spread→ scores → loss
@@ -18,23 +18,23 @@ from . import divided_layers as layers
 from .dense import replicate
 from .divided_layers import SEQUENCE, TENSOR
 
-#: Weights (out, in) by the end of their name: the axis that is cut.
+#: The axis along which weights (out, in) are cut, by the end of their name.
 CUT = {"qkv": 0, "out": 1, "up": 0, "down": 1, "table": 0, "scores": 0}
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """The sizes of a decoder. `dropout`: the share of the values that become zero."""
+    """The sizes of a decoder. `dropout`: the share of values that become zero."""
 
     vocab: int
     width: int = 128
     heads: int = 4
     layers: int = 2
-    tied: bool = True  # the scores' weights are the embedding's
+    tied: bool = True  # the scores use the embedding's weights
     dropout: float = 0.0
 
     def halves(self):
-        """Names of the divided layers: two for each block, and the scores, `'end'`."""
+        """Names of the divided layers: two per block, and the scores, `'end'`."""
         kinds = ("attend", "mlp")
         return [*(f"{i}.{kind}" for i in range(self.layers) for kind in kinds), "end"]
 
@@ -51,7 +51,7 @@ class Decoder:
 
 
 def init_params(decoder, seed=0, dtype="float32"):
-    """Return NumPy arrays by name: weights from N(0, 1/in), small where blocks end."""
+    """Return NumPy arrays by name: weights from N(0, 1/in), smaller at blocks' ends."""
     if decoder.width % decoder.heads:
         raise ValueError(
             f"{decoder.width} columns cannot be divided into {decoder.heads} heads: "
@@ -62,14 +62,14 @@ def init_params(decoder, seed=0, dtype="float32"):
         kind = name.split(".")[-1]
         scale = 0.02 if kind in ("table", "scores") else shape[-1] ** -0.5
         if kind in ("out", "down"):
-            scale /= (2 * decoder.layers) ** 0.5  # so many are added up
+            scale /= (2 * decoder.layers) ** 0.5  # the number of summands
         whole = {"gain": numpy.ones, "shift": numpy.zeros}.get(kind)
         params[name] = whole(shape) if whole else scale * rng.randn(*shape)
     return {name: p.astype(dtype) for name, p in params.items()}
 
 
 def positions(T, batch, width):
-    """Sines and cosines that tell the positions apart, (T · batch, width), NumPy."""
+    """Sines and cosines that encode the positions, (T · batch, width), NumPy."""
     angles = numpy.arange(T)[:, None] / 10_000 ** (numpy.arange(0, width, 2) / width)
     waves = numpy.stack([numpy.sin(angles), numpy.cos(angles)], 2).reshape(T, -1)
     return 0.02 * numpy.repeat(waves[:, :width], batch, axis=0)
@@ -79,7 +79,7 @@ def scores(params, tokens, decoder, masks=None):
     """The decoder on one device, undivided: the scores (T · batch, vocab).
 
     `params`: arrays by name on the device of `tokens` (T, batch). `masks`: as
-    `dropout_masks` returns them, default none. To be recorded, or not.
+    `dropout_masks` returns them, default none. Works inside and outside `record`.
 
     Source: Radford et al. (2019), with norms before attention and MLP. Developed in the
     chapter *A Transformer over its heads*.
@@ -102,9 +102,9 @@ def between(params, half, mask, x, y):
 
 
 def inside(params, half, h, batch, heads):
-    """A divided layer: what these heads or hidden values add to (n, width), or scores.
+    """A divided layer: the summand of (n, width) from this device, or its scores.
 
-    `heads`: those that are here.
+    `heads`: their number on this device.
     """
     if half == "end":
         return layers.dense(h, params["scores" if "scores" in params else "table"])
@@ -118,7 +118,7 @@ def split(params, devices, decoder):
     """Divide a decoder over k devices: `parts[i]` are the arrays by name on device i.
 
     Attention is cut at the borders of heads, the MLP anywhere, the table between
-    tokens; shares differ by one at most. Norms are whole on each. Gradients are
+    tokens; shares differ by one at most. Every device holds all norms. Gradients are
     attached. Raises `ValueError` for more devices than heads.
     """
     k, parts = len(devices), [{} for _ in devices]
@@ -137,7 +137,7 @@ def split(params, devices, decoder):
 
 
 def join(parts):
-    """Put the parts of a decoder together again: NumPy arrays by name."""
+    """Join the parts of a decoder: NumPy arrays by name."""
     columns = {name: [p[name].asnumpy() for p in parts] for name in parts[0]}
     return {
         name: numpy.concatenate(arrays, CUT[kind]) if kind in CUT else arrays[0]
@@ -158,10 +158,10 @@ def slices(name, whole, k, heads):
 
 
 def dropout_masks(decoder, n, seed):
-    """What dropout leaves, for each place between layers: NumPy (n, width), or None.
+    """Masks of dropout for each place between layers: NumPy (n, width), or None.
 
     `seed`: a whole number or a list of them, such as `[seed, step]`. Drawn for the
-    whole minibatch, so that the devices, however many, drop the same values.
+    whole minibatch, so that the result does not depend on the number of devices.
     """
     if not decoder.dropout:
         return None
@@ -180,7 +180,7 @@ def recorded(k, function, *inputs):
     outputs are lists again. `back(…)` takes a list of gradients for each output and
     returns one for each input; those of parameters are left in their `grad`.
 
-    Nothing is sent in here: each device's part goes forward and backward alone.
+    Nothing is sent here: each device's part goes forward and backward on its own.
     """
     for x in chain(*inputs):  # gradients are written, so they need no zeros
         autograd.mark_variables(x, np.empty(x.shape, dtype=x.dtype, ctx=x.ctx))
@@ -196,7 +196,7 @@ def recorded(k, function, *inputs):
 
 
 def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
-    """The loss of each token, and the function that goes backward.
+    """Compute the loss of each token, and the function that goes backward.
 
     `tokens`, `targets`: whole numbers (T, batch), NumPy or `mxnet.np`. `parts`: from
     `split`. `way`: `TENSOR`, or `SEQUENCE`, with a share of the rows on each device
@@ -204,7 +204,7 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
     divided by, default T · batch.
 
     Returns `(losses, backward)`: the losses (T · batch,) on every device; `backward()`
-    leaves the gradients in the `grad` of each array in `parts`. Nothing waits.
+    leaves the gradients in the `grad` of each array in `parts`. Never waits.
     Source: Shoeybi et al. (2019); `SEQUENCE`: Korthikanti et al. (2022). Developed in
     the chapter *A Transformer over its heads*.
     """
@@ -224,7 +224,7 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
 
 
 def begin(tokens, parts, decoder, way=TENSOR):
-    """What `through` begins with: positions, the embedding in parts, the way back."""
+    """The start of `through`: positions, the embedding's summands, the way back."""
     tables, firsts = [p["table"] for p in parts], cuts(decoder.vocab, len(parts))
     ids = _numbers(tokens, tables)
     (ys,), back = recorded(
@@ -235,11 +235,11 @@ def begin(tokens, parts, decoder, way=TENSOR):
 
 
 def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
-    """Some of a decoder's `halves`: (xs, ys, back).
+    """Run some of a decoder's `halves`; return (xs, ys, back).
 
-    `xs`: the residual sums. `ys`: what the last layer adds to them, in parts; at
-    `'end'`, the scores. `given`: the same, as `begin` makes it, or the sums alone, with
-    None and None. `back(dxs, dys)`: from gradients to those of the given residual sums.
+    `xs`: the residual sums. `ys`: the last layer's summands of them, or the scores at
+    `'end'`. `given`: the same triple from `begin`, or the sums alone, with None and
+    None. `back(dxs, dys)`: returns the gradients by the given residual sums.
     """
     (xs, ys, back_to_ys), k, ways_back = given, len(parts), []
     heads = numpy.diff(cuts(decoder.heads, k))
@@ -269,18 +269,18 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
 
 
 def end(scores, targets, decoder, count=None):
-    """The loss of each token, and its gradients by the `scores`: a list each."""
+    """The loss of each token, and its gradient by the `scores`: a list each."""
     firsts = cuts(decoder.vocab, len(scores))
     return layers.cross_entropy(scores, _numbers(targets, scores), firsts, count)
 
 
 def _numbers(tokens, arrays):
-    """`tokens`, end to end, on the device of each of `arrays`."""
+    """`tokens`, flattened, on the device of each of `arrays`."""
     return replicate(tokens.reshape(-1).astype("int32"), [x.ctx for x in arrays])
 
 
 def _sum_of_the_norms(parts):
-    """With a share of the rows, a device has a share of the norms' gradients, too."""
+    """Sum the norms' gradients, of which a device has a share if it has some rows."""
     names = [name for name in parts[0] if name.split(".")[-1] not in CUT]
     stacks = [np.stack([part[name].grad for name in names]) for part in parts]
     for part, rows in zip(parts, layers.allreduce(stacks)):
