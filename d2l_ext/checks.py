@@ -1,4 +1,4 @@
-"""Checks that arguments and flags share, each with the message that refuses."""
+"""Shared argument checks, with their error messages."""
 
 from difflib import get_close_matches
 from numbers import Integral
@@ -20,7 +20,7 @@ def at_least_zero(name, value):
 def known_name(what, name, known, where=""):
     """Raise `ValueError`, with a suggestion, unless `name` is one of `known`.
 
-    `where`: said behind the name, if that did not stand in the call.
+    `where`: appended to the name, if the call did not contain it.
     """
     if name not in known:
         raise ValueError(
@@ -30,6 +30,6 @@ def known_name(what, name, known, where=""):
 
 
 def suggestion(name, known):
-    """The one of `known` that was meant, as a sentence behind another; or nothing."""
+    """A sentence with the closest one of `known`, or an empty text."""
     close = get_close_matches(str(name).lower(), known, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""

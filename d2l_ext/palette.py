@@ -1,17 +1,17 @@
-"""Colours and shapes, the same in timelines, drawings and interactive figures.
+"""Colours and hatches, the same in timelines, drawings and interactive figures.
 
-A device has a colour wherever it stands, and a kind of work has a hatch. So neither is
-told by colour alone: devices are also named, and kinds differ without any colour.
+A device has a colour, and a kind of work has a hatch. Neither relies on colour alone:
+devices are also named, and kinds differ without any colour.
 """
 
 #: The colour of device i: Okabe and Ito's, safe for colour-blind readers, and their
-#: grey. The first four are told from a white and from a black page.
+#: grey. The first four stand out from a white and from a black page.
 DEVICE_COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7",
     "#E69F00", "#56B4E9", "#F0E442", "#999999",
 )
-#: Colours of what is no device: ways, settings, kinds of memory. After Paul Tol's muted
-#: scheme; each is told from the page, and from every device. On a dark page the first
+#: Colours of other series: ways, settings, kinds of memory. After Paul Tol's muted
+#: scheme; each differs from the page and from every device. On a dark page the first
 #: three are lighter.
 SERIES_COLOURS = ("#332288", "#959532", "#882255", "#7A4B2B", "#777777")
 SERIES_ON_DARK = ("#a79bf2", "#c6c663", "#e686b3")
@@ -19,11 +19,11 @@ SERIES_ON_DARK = ("#a79bf2", "#c6c663", "#e686b3")
 INKS = ("#fff",) + ("#000",) * 7
 #: Large areas around device 0 and 1, and words in device 2's colour on white.
 TINTS, SHADES = ("#DCEBF5", "#FBE9DC"), ("#00704F",)
-#: What failed or was lost.
+#: Failures and losses.
 ALARM = "#B00020"
 #: The hatch of a kind of work: forward plain, backward striped, … Waiting has no bar.
 KIND_HATCHES = {"forward": "", "backward": "////", "update": "xx", "copy": ".."}
-#: The same hatches in SVG: a path, or a dot, that is repeated every six units.
+#: The same hatches in SVG: a path or a dot, repeated every six units.
 PATTERNS = {
     "backward": '<path d="M-1 7L7 -1M-1 1L1 -1M5 7L7 5" stroke="#fff"/>',
     "update": '<path d="M0 0L6 6M6 0L0 6" stroke="#fff"/>',
@@ -32,12 +32,12 @@ PATTERNS = {
 
 
 def colour(device):
-    """The colour of device number `device`; the ninth has the first's again."""
+    """The colour of device number `device`; the ninth repeats the first."""
     return DEVICE_COLOURS[device % len(DEVICE_COLOURS)]
 
 
 def series(number):
-    """The colour of series `number`, from 0, of a chart whose series are no devices."""
+    """The colour of series `number`, from 0, of a chart without devices."""
     return SERIES_COLOURS[number % len(SERIES_COLOURS)]
 
 

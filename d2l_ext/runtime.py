@@ -15,28 +15,28 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-#: What two CPU contexts need to work side by side, and why.
+#: The settings with which two CPU contexts run in parallel, and why.
 SETTINGS = {
-    # One core per device. By default every operator takes all cores, and a
-    # second device finds none left.
+    # One core per device. By default every operator takes all cores, and none
+    # is left for a second device.
     "OMP_NUM_THREADS": "1",
     # All CPU contexts share these scratch buffers, four by default. Operators
     # of two devices that drew the same buffer wait for each other.
     "MXNET_CPU_TEMP_COPY": "256",
 }
-#: What keeps MXNet from printing a line whenever a symbol is bound. It is read at
-#: that time, so it is never too late for it.
+#: Stops MXNet from printing a line whenever a symbol is bound. It is read at that
+#: time, so it is never set too late.
 QUIET = {"MXNET_SUBGRAPH_VERBOSE": "0"}
-#: What keeps the C library from handing freed memory back to the system between two
-#: steps: the next step would fetch it again, page by page, and what a second device
-#: spares of that would pass for its speed-up. `mallopt`'s number, the variable that
-#: does the same, the value: one gibibyte and more go back, one heap for all threads.
-#: Threads that are there already, as in a notebook, have heaps of 64 MiB, which later
-#: threads use as well; they go back whole unless more than that is to stay on top.
+#: Stops the C library from returning freed memory to the system between two steps: the
+#: next step would fetch it again, page by page, and the part that a second device saves
+#: would pass for its speed-up. `mallopt`'s number, the variable with the same effect,
+#: the value: only blocks from one gibibyte are returned, one heap serves all threads.
+#: Existing threads, as in a notebook, have heaps of 64 MiB that later threads reuse;
+#: they are returned whole unless the pad on top is larger.
 KEPT = ((-3, "MALLOC_MMAP_THRESHOLD_", 1 << 30), (-8, "MALLOC_ARENA_MAX", 1),
         (-1, "MALLOC_TRIM_THRESHOLD_", (1 << 31) - 1),
         (-2, "MALLOC_TOP_PAD_", 1 << 27))
-#: Set to 0, the C library does with freed memory what it always does.
+#: Set to 0 to leave the C library's defaults.
 KEEP_MEMORY = "D2L_EXT_KEEP_MEMORY"
 #: Set to 1 to get a warning instead of an error when MXNet was loaded first.
 ALLOW_LATE = "D2L_EXT_ALLOW_LATE_IMPORT"
@@ -64,9 +64,9 @@ def check_python(version=None):
 
 
 def prepare(environ=os.environ, modules=sys.modules):
-    """Put `SETTINGS` and `QUIET` into `environ`; a value that is there is kept.
+    """Put `SETTINGS` and `QUIET` into `environ`; existing values are kept.
 
-    Returns the values in force of `SETTINGS`. Raises `ImportedTooLateError` when MXNet
+    Returns the effective values of `SETTINGS`. Raises `ImportedTooLateError` when MXNet
     is among `modules` already and a setting was missing when it loaded. With
     `D2L_EXT_ALLOW_LATE_IMPORT=1` that is a warning on standard error: the results are
     right, the speed-up is not. Developed in the chapter *Devices*.
@@ -91,10 +91,11 @@ def prepare(environ=os.environ, modules=sys.modules):
 
 
 def keep_memory(environ=os.environ):
-    """Let this process keep the memory that it frees (`KEPT`); Linux with glibc only.
+    """Make this process keep the memory that it frees (`KEPT`); Linux with glibc only.
 
-    What a variable of the C library sets already is left as it is, and all of it with
-    `D2L_EXT_KEEP_MEMORY=0`. Returns the names of the variables whose effect it had.
+    Variables of the C library that are set take precedence, and with
+    `D2L_EXT_KEEP_MEMORY=0` nothing changes. Returns the names of the replaced
+    variables.
     Source: mallopt(3).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -133,8 +134,8 @@ def leave_on_error(environ=os.environ, system=sys):
     """In a worker (`DMLC_ROLE`), let an uncaught exception end the process at once.
 
     The usual end of a process frees its store, which waits there for all other
-    workers, while they wait for this one: nobody would ever learn of the exception.
-    `sys.exit` with a code is no exception in this sense: it still waits.
+    workers, while they wait for this one: the exception would never be seen. `sys.exit`
+    with a code still waits.
     """
     if environ.get("DMLC_ROLE") != "worker":
         return
@@ -156,19 +157,19 @@ def leave(code, environ=os.environ):
         os._exit(code)
 
 
-# ---- Variables that a shell still has ----
+# ---- Variables left over in a shell ----
 
 ROLES = ("worker", "server", "scheduler")
-#: What a number of threads or buffers may be, and an engine, and a port.
+#: The syntax of a number of threads or buffers, a list of them, and the engines.
 _COUNT = re.compile("[1-9][0-9]{0,8}")
 _COUNTS = re.compile("[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*")
 _ENGINES = ("NaiveEngine", "ThreadedEngine", "ThreadedEnginePerDevice")
 
 
 def check_variables(environ=os.environ):
-    """Raise `ValueError` for a variable that MXNet or a job would choke on.
+    """Raise `ValueError` for a variable whose value would break MXNet or a job.
 
-    MXNet does so while it is imported: by a traceback, an abort, or a wait without end.
+    MXNet itself fails on import: with a traceback, an abort, or an endless wait.
     """
     rules = {
         "OMP_NUM_THREADS": (_COUNTS.fullmatch, "a whole number from 1"),
@@ -190,7 +191,7 @@ def check_variables(environ=os.environ):
                              f"`unset {name}`")
 
 
-#: What each process of a job has.
+#: The variables of each process of a job.
 ROOT = ("DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER")
 
 
@@ -213,8 +214,9 @@ def _rules_of_a_job(environ):
 
 
 def refuse_a_role_in_a_notebook(environ=os.environ, modules=sys.modules):
-    """A kernel that became a server or scheduler, as MXNet is imported, would never
-    answer again. Raises `RuntimeError`."""
+    """Raise `RuntimeError` in a kernel that importing MXNet would turn into a server.
+
+    As a server or scheduler it would never answer again."""
     role = environ.get("DMLC_ROLE")
     if role and "ipykernel" in modules:
         raise RuntimeError(
@@ -225,10 +227,10 @@ def refuse_a_role_in_a_notebook(environ=os.environ, modules=sys.modules):
 
 
 def tell_of_a_role(environ=os.environ, seconds=10.0):
-    """Say which role a shell gave this process, if `pslaunch` did not.
+    """Report a role that a shell gave this process, if `pslaunch` did not.
 
-    A scheduler or a server trains nothing, and a worker or a server waits for ever if
-    no scheduler answers. Returns the thread that says so every `seconds` seconds.
+    A scheduler or a server trains nothing, and a worker or a server waits forever if no
+    scheduler answers. Returns the thread that reports that every `seconds` seconds.
     """
     role, where = environ.get("DMLC_ROLE"), [environ.get(name) for name in ROOT]
     if not role or "D2L_EXT_JOB" in environ:
@@ -260,7 +262,7 @@ def _answers(address, port, seconds):
 
 
 def cores():
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,8 +1,8 @@
-"""Clusters: checkpoints, and what workers agree on.
+"""Clusters: checkpoints, and agreement among workers.
 
 | file | what it holds | chapter |
 |---|---|---|
-| `agreement` | what all workers must have alike before they train | Faults and recovery |
-| `checkpoint` | one file, whole or not there, read with care; those of a run, and their lock | Faults and recovery |
+| `agreement` | settings that must be equal on all workers before they train | Faults and recovery |
+| `checkpoint` | one atomic, verified file; the checkpoints of a run, and their lock | Faults and recovery |
 | `sharded` | checkpoints of many workers, for any number of workers | Sharded checkpoints and elastic training |
 """  # noqa: E501

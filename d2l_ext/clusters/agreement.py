@@ -1,4 +1,4 @@
-"""What all workers must have alike before they train: said by each, compared by all."""
+"""Settings that must be equal on all workers: each sends its own, all compare."""
 
 import json
 import os
@@ -7,26 +7,26 @@ import socket
 import mxnet as mx
 import numpy
 
-#: Variables that decide how workers send and servers take: name, and the default.
+#: Variables that decide how workers send and servers receive: name -> default.
 WIRE = {"MXNET_KVSTORE_BIGARRAY_BOUND": "1000000", "PS_RESEND": "0",
         "DMLC_PS_VAN_TYPE": "zmq"}
 #: Beyond the numbers of a network's parameters.
 FIRST_KEY = 2**30
 LENGTH = 4096  # bytes of a text, at most
-#: Numbers of a key. More than `MXNET_KVSTORE_BIGARRAY_BOUND` on one worker alone,
-#: and the workers would send them to different servers.
+#: Numbers per key. If they exceeded `MXNET_KVSTORE_BIGARRAY_BOUND` on one worker alone,
+#: workers would send them to different servers.
 PIECE = 64
 
 
 def agree(kv, settings, checkpoints=None):
-    """Compare what all workers have; return the steps whose checkpoints all have.
+    """Compare all workers' settings; return the steps whose checkpoints all have.
 
     `kv`: as in `exchange`. `settings`: a dict of JSON's types that must be the same
     on all workers. `checkpoints`: what `Checkpoints.whole` returns, or None.
 
     Raises `ValueError` on every worker when MXNet's version, a variable of `WIRE` or
     a setting differs, or when there are checkpoints, but none that all workers have;
-    the message says which worker has what.
+    the message lists each worker's value.
 
     Developed in the chapter *Faults and recovery*.
     """
@@ -44,7 +44,7 @@ def agree(kv, settings, checkpoints=None):
 
 
 def exchange(kv, text):
-    """Give `text` to all workers; return what each of them gave, a list by rank.
+    """Send `text` to all workers; return the texts of all, a list by rank.
 
     `kv`: a `Ring`, or a store of a `dist` type, before its optimizer is set and its
     weights are put in. `text`: at most `LENGTH` bytes in UTF-8, else `ValueError`.
@@ -60,7 +60,7 @@ def exchange(kv, text):
         rows = numpy.zeros((kv.num_workers, LENGTH), "uint8")
         rows[kv.rank, : len(own)] = list(own)
         return [bytes(row).rstrip(b"\0").decode() for row in kv.allreduce(rows)]
-    if "async" in kv.type:  # its servers add nothing up unless told how
+    if "async" in kv.type:  # its servers do not sum unless told to
         kv.set_optimizer(mx.optimizer.SGD(learning_rate=-1, wd=0))
     rows = numpy.zeros((kv.num_workers, LENGTH), "float32")
     rows[kv.rank, : len(own)] = list(own)
@@ -82,7 +82,7 @@ def wire(environ=os.environ):
 
 
 def differences(names, alike):
-    """What is not the same in all dicts of the list `alike`: lines, with each value.
+    """The keys whose values differ among the dicts `alike`: a line each, with values.
 
     `names`: of their owners. Missing values count as None.
     """

@@ -1,8 +1,8 @@
-"""The checkpoints of a run: each is whole or not there, and the last two are kept.
+"""The checkpoints of a run: each one is atomic, and the last two are kept.
 
-A checkpoint is one file with arrays and a record: a line of JSON says what there is,
-and the bytes of the arrays follow. Nothing of it is unpacked or run, as a pickle would
-be, and every size is compared with the bytes that are there before one is taken.
+A checkpoint is one file with arrays and a record: a line of JSON describes the content,
+and the bytes of the arrays follow. Nothing in it is executed, unlike in a pickle, and
+every size is compared with the bytes in the file before they are read.
 """
 
 import errno
@@ -21,18 +21,18 @@ from uuid import uuid4
 import numpy as np
 
 MAGIC = b"d2l_ext checkpoint 2\n"
-KEEP = 2  # checkpoints; the older one is for the case that the newer one is damaged
+KEEP = 2  # checkpoints; the older one replaces the newer one if that is damaged
 
 
 class CheckpointError(ValueError):
-    """A file that is no checkpoint, or no longer the one that was written."""
+    """A file that is not a checkpoint, or is damaged."""
 
 
 def write(path, arrays, record):
     """Write `arrays`, a dict of NumPy arrays, and `record`, JSON's types, to `path`.
 
-    The file gets its name when all of it is on the disk: whoever is interrupted
-    here, at any moment, leaves the old state of the folder or the new one.
+    The file gets its name when all of it is on the disk: an interruption at any moment
+    leaves the old state of the folder or the new one.
     Layout: a magic line, the SHA-256 of the rest, a line of JSON with the record and
     each array's type and shape, and their bytes.
 
@@ -56,9 +56,8 @@ def write(path, arrays, record):
 def read(path, most=None):
     """Return `(arrays, record)` from a file that `write` has written.
 
-    `most`: bytes; a larger file is not read. Raises `CheckpointError` when a byte of
-    it is missing or another one, and for what is no file; `OSError` when it can't be
-    read.
+    `most`: bytes; a larger file is not read. Raises `CheckpointError` if a byte is
+    missing or changed, or the path is not a file; `OSError` if it cannot be read.
     """
     _, payload = whole(path, most)
     try:
@@ -68,7 +67,7 @@ def read(path, most=None):
 
 
 def whole(path, most=None):
-    """The SHA-256 and the rest of a file, if they belong together. Raises as `read`."""
+    """The SHA-256 and the rest of a file, if they match. Raises as `read` does."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
@@ -107,13 +106,13 @@ def _unpack(payload):
 
 
 def _array(name, of, payload, at):
-    """A copy of the bytes from `at` on, if there are as many as `of` asks for."""
+    """A copy of the bytes from `at` on, if there are enough for `of`."""
     try:
         kind, shape = of
         if not re.fullmatch(r"[<>|][biufc]\d\d?", kind):
             raise ValueError("not a type of numbers")
         found = np.ndarray(shape, kind, payload, at)
-        if [*found.shape] != shape:  # NumPy takes -1 for what there is
+        if [*found.shape] != shape:  # NumPy takes -1 for "all the rest"
             raise ValueError("not a shape")
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name!r} is {short(of)}: {error}") from None
@@ -125,7 +124,7 @@ def _sha256(payload):
 
 
 def sync_folder(folder):
-    """Put the new name on the disk too: it belongs to the folder, not the file."""
+    """Write the new name to the disk, too: it belongs to the folder, not the file."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -144,9 +143,10 @@ def step_of(path):
 class Checkpoints:
     """The checkpoints of one run: `PREFIX-00000123.ckpt`, numbered by the step.
 
-    `prefix`: a path whose last part begins the files' names; its folder is made.
-    `most`: bytes of a file that may be read, default any number. Raises `ValueError`
-    for a prefix that ends without a name, and `OSError` when the folder cannot be made.
+    `prefix`: a path whose last part begins the files' names; its folder is created.
+    `most`: the most bytes of a file that is read, default no limit. Raises `ValueError`
+    for a prefix that ends without a name, and `OSError` if the folder cannot be
+    created.
     """
 
     def __init__(self, prefix, most=None):
@@ -162,11 +162,11 @@ class Checkpoints:
         self._lock = FileLock(self.folder / f".{self.name}.lock")
 
     def begin(self, need=0, warn=print):
-        """Before this process saves, until `end`: let no other one save with `prefix`.
+        """Lock `prefix` for this process, until `end`; call it before saving.
 
-        `need`: bytes of a checkpoint, at least. `warn`: told when the folder knows no
-        locks. Raises `ValueError` when another process is saving, and `OSError` when
-        the folder can't be written to or is full.
+        `need`: the least bytes of a checkpoint. `warn`: called if the file system has
+        no locks. Raises `ValueError` if another process is saving, and `OSError` if
+        the folder is full or not writable.
         """
         try:
             self._lock.acquire(warn)
@@ -175,7 +175,7 @@ class Checkpoints:
             test.unlink()
             found = os.statvfs(self.folder)
             free = found.f_bavail * found.f_frsize
-            if found.f_blocks and free < need:  # some file systems know no blocks
+            if found.f_blocks and free < need:  # some file systems report no blocks
                 raise OSError(errno.ENOSPC, f"only {free:,} of {need:,} bytes are free")
         except OSError as error:
             raise OSError(
@@ -184,11 +184,11 @@ class Checkpoints:
             ) from None
 
     def end(self):
-        """Let others save with this prefix."""
+        """Release the lock of this prefix."""
         self._lock.release()
 
     def paths(self):
-        """The files that are there, oldest first."""
+        """The existing files, oldest first."""
         return sorted(self._found(r"{}-\d{{8}}\.ckpt"))
 
     def _found(self, pattern):
@@ -198,11 +198,11 @@ class Checkpoints:
     def save(self, step, arrays, record):
         """Write the checkpoint of `step`, remove all but the last two; its path.
 
-        Raises `OSError` when it cannot be written; those before it stay.
+        Raises `OSError` if it cannot be written; earlier ones stay.
         """
         path = self.folder / f"{self.name}-{step:08d}.ckpt"
         try:
-            if os.path.isdir(path):  # `load` passed it over; no file replaces it
+            if os.path.isdir(path):  # `load` skipped it; no file replaces it
                 path.rename(f"{path}.aside")
             write(path, arrays, record)
         except OSError as error:
@@ -211,17 +211,17 @@ class Checkpoints:
                 error.errno, f"{error.strerror or error}: {path} was not written; "
                 f"{left[0] if left else 'no earlier one'} is there",
             ) from None
-        # Later ones are damaged, or this run would have gone on from there.
+        # Later ones are damaged, or this run would have resumed from them.
         for old in [p for p in self.paths() if p <= path and os.path.isfile(p)][:-KEEP]:
             old.unlink()
-        # Of a run with this prefix that was killed, and no other's.
+        # Left by a killed run with this prefix, and by no other.
         for part in self._found(r"\.{}-\d{{8}}\.(ckpt|test)\.[0-9a-f]+\.part"):
             with suppress(OSError):  # gone, or a folder
                 part.unlink()
         return path
 
     def wait(self):
-        """Nothing to wait for: `save` returns when the file is on the disk."""
+        """Do nothing: `save` returns when the file is on the disk."""
 
     def whole(self):
         """The checkpoints that are not damaged: a dict from step to SHA-256."""
@@ -234,9 +234,9 @@ class Checkpoints:
     def load(self, warn=print, steps=None):
         """Return `(path, arrays, record)` of the last whole checkpoint, or None.
 
-        `warn` is called with a line for each damaged one that was passed over.
-        `steps`: consider only the checkpoints of these, and the damaged ones.
-        Raises `CheckpointError` when there are some and all are damaged.
+        `warn` is called with a line for each damaged one that is skipped. `steps`:
+        consider only the checkpoints of these steps, and damaged ones. Raises
+        `CheckpointError` if there are checkpoints and all are damaged.
         """
         problems = []
         for path in reversed(self.paths()):
@@ -260,27 +260,27 @@ class Checkpoints:
 
 
 class FileLock:
-    """The lock at `path`: for one process at a time, and a killed one leaves it.
+    """The lock at `path`: for one process at a time; the death of its owner frees it.
 
-    The file is there while the lock is held. The operating system lets go of a lock
-    when its process ends, however that happens. The file may stay then; it means
-    nothing by itself.
+    The file exists while the lock is held. The operating system releases a lock when
+    its process ends, however that happens. The file may remain; it means nothing by
+    itself.
     """
 
     def __init__(self, path):
         self.path, self.fd = path, None
 
     def acquire(self, warn=print):
-        """Take the lock, or raise `ValueError` that says which process has it.
+        """Acquire the lock, or raise a `ValueError` that names its owner.
 
-        Where the file system knows no locks, `warn` is called with a line instead.
-        Raises `OSError` when the file can't be made or written.
+        If the file system has no locks, `warn` is called with a line instead. Raises
+        `OSError` if the file cannot be created or written.
         """
         while self.fd is None:
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
             try:
                 self._lock(fd, warn)
-                # Whoever had it before may just have removed the file that was opened.
+                # The previous owner may just have removed the file that was opened.
                 with suppress(FileNotFoundError):
                     if os.path.samestat(os.fstat(fd), os.stat(self.path)):
                         self.fd, fd = fd, None
@@ -304,7 +304,7 @@ class FileLock:
             )
 
     def release(self):
-        """Remove the file, and let go of the lock. Does nothing if it is not held."""
+        """Remove the file and release the lock. Does nothing if it is not held."""
         if self.fd is not None:
             with suppress(OSError):
                 self.path.unlink()

@@ -1,13 +1,13 @@
-"""Checkpoints of a state that is divided: each worker writes the chunk that it has.
+"""Checkpoints of a divided state: each worker writes its own chunk.
 
     runs/lenet-00000040.shards/
         0-of-3.ckpt     chunk 0 of every array, with its SHA-256
-        1-of-3.ckpt     written side by side, by three workers
+        1-of-3.ckpt     written in parallel by three workers
         2-of-3.ckpt
-        manifest.ckpt   the SHA-256 of all three, written by whoever is last
+        manifest.ckpt   the SHA-256 of all three, written by the last worker
 
-Without its manifest nothing is there. Chunks are cut by size and number alone, `cuts`,
-so another number of workers can tell which of these shards hold its elements.
+Without its manifest a checkpoint does not count. `cuts` depends only on size and number
+of workers, so another number of workers can tell which shards hold its elements.
 """
 
 import shutil
@@ -34,10 +34,10 @@ class ShardedCheckpoints:
 
     `prefix`: a path, the same for all workers, whose last part begins the names of the
     folders. `layout`: a dict from a name to shape and dtype of the whole array. `rank`,
-    `n`: default a single worker, who has all of it.
+    `n`: default a single worker, which has all of it.
 
     All workers save the same steps in the same order, and none of them before rank 0
-    has called `load` or `clear`: a synchronous step in between sees to that. Source:
+    has called `load` or `clear`: a synchronous step in between ensures that. Source:
     the design of PyTorch's `torch.distributed.checkpoint`. Developed in the chapter
     *Sharded checkpoints and elastic training*.
     """
@@ -52,15 +52,15 @@ class ShardedCheckpoints:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def own(self, name):
-        """Which elements of array `name`, end to end, this worker has: a slice."""
+        """The elements of the flattened array `name` on this worker: a slice."""
         return slice(*cuts(self.sizes[name], self.n)[self.rank :][:2])
 
     def save(self, step, chunks, record=None):
-        """Copy `chunks`, and `write` them in a thread while the caller goes on.
+        """Copy `chunks`, and `write` them in a thread while the caller continues.
 
-        `chunks`: of each array of the layout the elements `own(name)`, a NumPy array
-        of one dimension, else `CheckpointError`. `record`: JSON's types, the same on
-        all workers. Waits for the last save, and raises what went wrong with that.
+        `chunks`: by name, the elements `own(name)`, a NumPy array of one dimension,
+        else `CheckpointError`. `record`: JSON's types, the same on all workers. Waits
+        for the previous save, and raises its error if it failed.
         """
         self.wait()
         own = {name: self.own(name) for name in self.layout}
@@ -72,18 +72,18 @@ class ShardedCheckpoints:
         self._last = self._writer.submit(self.write, step, copies, record)
 
     def wait(self):
-        """Until the last save is on the disk; raises what went wrong, as `OSError`."""
+        """Wait until the last save is on the disk; raises `OSError` if it failed."""
         last, self._last = self._last, None
         if last:
             last.result()
 
     def write(self, step, chunks, record=None):
-        """Write the own shard, and the manifest if all other shards are there."""
+        """Write this worker's shard, and the manifest if all other shards exist."""
         folder = self._path(step)
         folder.mkdir(exist_ok=True)
         shards = [folder / f"{i}-of-{self.n}.ckpt" for i in range(self.n)]
         checkpoint.write(shards[self.rank], chunks, {})
-        if all(path.exists() for path in shards):  # else somebody will be later
+        if all(path.exists() for path in shards):  # else a later worker writes it
             digests = [_digest(path) for path in shards]
             told = {"layout": self.layout, "digests": digests, "record": record}
             checkpoint.write(folder / MANIFEST, {}, told)
@@ -99,7 +99,7 @@ class ShardedCheckpoints:
         """The checkpoints that are not damaged: a dict from step to a SHA-256.
 
         The workers share the reading of the shards, so a checkpoint is whole if all
-        of them say so: see `agreement.agree`. `warn`: told what is wrong with others.
+        of them say so: see `agreement.agree`. `warn`: called with each problem.
         """
         found = {}
         for step in self.steps():
@@ -113,11 +113,11 @@ class ShardedCheckpoints:
         return found
 
     def load(self, step, whole=()):
-        """Return `(arrays, record)` of `step`: of each array the elements `own(name)`.
+        """Return `(arrays, record)` of `step`: by name, the elements `own(name)`.
 
-        `whole`: names of those whose every element this worker needs. Rank 0 also
+        `whole`: names of arrays of which this worker needs every element. Rank 0 also
         removes all later steps, which were not finished or agreed upon. Raises
-        `CheckpointError` for another layout, a file that is missing, damaged or other.
+        `CheckpointError` for another layout or a missing, damaged or foreign file.
         """
         told = self._read(step, MANIFEST)[1]
         _compare(f"in {self._path(step)}", told["layout"], self.layout)
@@ -136,7 +136,7 @@ class ShardedCheckpoints:
         return arrays, told["record"]
 
     def clear(self, step=-1):
-        """Rank 0: remove later steps, whose shards would pass for those to come."""
+        """Rank 0: remove later steps, whose shards could be mistaken for new ones."""
         if self.rank == 0:
             self._remove(later for later in self._folders() if later > step)
 
@@ -157,12 +157,12 @@ class ShardedCheckpoints:
 
     def _remove(self, steps):
         for path in map(self._path, steps):
-            (path / MANIFEST).unlink(missing_ok=True)  # first: then it is not there
+            (path / MANIFEST).unlink(missing_ok=True)  # first: then it no longer counts
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _digest(path):
-    """The SHA-256 that the file says it has."""
+    """The SHA-256 that the file states."""
     with open(path, "rb") as file:
         return file.read(len(MAGIC) + 64)[len(MAGIC) :].decode(errors="replace")
 

@@ -2,9 +2,9 @@
 
 | file | what it holds | chapter |
 |---|---|---|
-| `download` | files from several mirrors, whole and right or not there | the trainer's command |
-| `formats` | MNIST's and CIFAR-10's files, read with care | the trainer's command |
-| `sets` | the data sets by name, as arrays and as minibatches, and their division among workers | Data parallelism from scratch, In step: synchronous data parallelism with a parameter server |
+| `download` | verified files from several mirrors | the trainer's command |
+| `formats` | verified readers of MNIST's and CIFAR-10's files | the trainer's command |
+| `sets` | the data sets by name, as arrays and as minibatches, divided among workers | Data parallelism from scratch, In step: synchronous data parallelism with a parameter server |
 | `text` | characters as numbers, and minibatches of them | The LSTM as a pipeline: pipeline parallelism over time |
 """  # noqa: E501
 

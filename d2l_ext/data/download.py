@@ -1,4 +1,4 @@
-"""Files from several mirrors: whole and right, or not there at all."""
+"""Download files from several mirrors; keep only complete, verified ones."""
 
 import hashlib
 import http.client
@@ -12,7 +12,7 @@ from uuid import uuid4
 
 CHUNK = 1 << 16
 TIMEOUT = 20  # seconds without a byte
-#: What a file must be: its name, its size in bytes, its SHA-256 in hex.
+#: A file's name, its size in bytes, its SHA-256 in hex.
 OfficialFile = namedtuple("OfficialFile", "name size sha256")
 
 
@@ -21,17 +21,17 @@ class _MirrorError(Exception):
 
 
 def fetch(files, mirrors, folder, timeout=TIMEOUT):
-    """See to it that `folder` holds `files`, and that they are right.
+    """Make sure that `folder` holds the `files`, verified.
 
-    `files`: a list of `OfficialFile`. `mirrors`: the addresses, with a slash at
-    the end, that file names are appended to; they are tried in turn. `timeout`:
-    seconds without a byte after which a mirror is given up, default 20.
+    `files`: a list of `OfficialFile`. `mirrors`: addresses that end in a slash, to
+    which file names are appended; they are tried in turn. `timeout`: seconds without a
+    byte after which a mirror is abandoned, default 20.
 
-    What is there already is checked and not downloaded again. A download goes to a
-    temporary file in the same folder, which gets its name when size and SHA-256 are
-    right. Two processes may do this at the same time. Raises `ValueError` when a file
-    that is there already is another one (it is left as it is), and `ConnectionError`,
-    with a line per mirror, when none delivers. Nothing partial stays behind.
+    Existing files are verified and not downloaded again. A download goes to a temporary
+    file in the same folder, which gets its name when size and SHA-256 match. Two
+    processes may do this at the same time. Raises `ValueError` if an existing file
+    differs (it stays as it is), and `ConnectionError`, with a line per mirror, if none
+    delivers. No partial file stays behind.
     """
     folder, mirrors, missing = Path(folder), list(mirrors), []
     for file in files:
@@ -60,12 +60,12 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
                 f"no mirror delivered {file.name}:\n{''.join(reasons)}"
                 f"To go on without a network, put the official {names} into {folder}"
             )
-        # The next file asks the mirror that works first.
+        # The next file starts with the mirror that works.
         mirrors.sort(key=lambda other: other != mirror)
 
 
 def _difference(path, file):
-    """Why `path` is not `file`, in words, or None; it is read only if its size fits."""
+    """How `path` differs from `file`, or None; it is read only if its size matches."""
     size = path.stat().st_size
     if not path.is_file():
         return "it is no file at all"
@@ -81,7 +81,7 @@ def _difference(path, file):
 
 
 def _download(url, file, folder, timeout):
-    """Put `file` into `folder`, or raise `_MirrorError`."""
+    """Download `file` into `folder`, or raise `_MirrorError`."""
     part, received = folder / f".{file.name}.{uuid4().hex}.part", 0
     try:
         with part.open("wb") as out:
@@ -100,7 +100,7 @@ def _download(url, file, folder, timeout):
 
 
 def _chunks(url, timeout):
-    """The bytes of `url`. Only trouble on the network becomes a `_MirrorError`."""
+    """The bytes of `url`. Only network errors become a `_MirrorError`."""
     try:
         with urlopen(url, timeout=timeout) as response:
             while chunk := response.read(CHUNK):

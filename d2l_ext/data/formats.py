@@ -1,6 +1,6 @@
-"""MNIST's and CIFAR-10's files: plain bytes, checked before they are believed.
+"""Readers of MNIST's and CIFAR-10's files: plain bytes, verified before use.
 
-Nothing in them runs when they are read, and no more is unpacked than fits a limit.
+Reading executes nothing in them, and unpacks no more than a limit allows.
 """
 
 import gzip
@@ -44,8 +44,8 @@ def read_idx(folder):
     """Read the four files of an MNIST-like data set, `IDX_FILES`, from `folder`.
 
     Each may be gzipped or unpacked (without `.gz`); where both are there, the gzipped
-    one is read. Any number of images up to `MAX_IMAGES` will do, there is no checksum,
-    and everything else is checked.
+    one is read. The number of images is free up to `MAX_IMAGES`, there is no checksum,
+    and everything else is verified.
 
     Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`, of
     shapes (n, 1, 28, 28) and (n,). Raises `FileNotFoundError` that lists what is
@@ -78,8 +78,8 @@ def read_cifar(folder):
 
     Looks for `CIFAR_FILES` in `folder` and in its `CIFAR_FOLDER`, then for
     `CIFAR_ARCHIVE`, which is read in place: nothing is unpacked to disk. Any number of
-    images up to `MAX_RECORDS` will do, there is no checksum, and everything else is
-    checked.
+    images up to `MAX_RECORDS` is accepted, there is no checksum, and everything else is
+    verified.
 
     Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`, of
     shapes (n, 3, 32, 32) and (n,). Raises `FileNotFoundError` that says what is
@@ -116,13 +116,13 @@ def _check_labels(where, labels):
 
 @contextmanager
 def _unpacked(path):
-    """The file, unzipped if it is gzipped; `ValueError` inside where it is not whole.
+    """Open the file, gunzipped if need be; `ValueError` inside if it is damaged.
 
-    By content, not by name: browsers unpack a .gz file and keep its name.
+    Decides by content, not by name: browsers unpack a .gz file and keep its name.
     """
     with path.open("rb") as file:
         is_gzip = file.read(2) == b"\x1f\x8b"
-    # gzip would look for an end of the zeros behind its data, byte by byte.
+    # gzip would scan the zeros after its data byte by byte.
     if is_gzip and (size := path.stat().st_size) > 28 * 28 * MAX_IMAGES:
         raise ValueError(f"{path} has {size:,} bytes: no data set has. {ADVICE}")
     try:
@@ -139,7 +139,7 @@ def _read_idx(path, *of_each):
     """The array in an IDX file, of shape (n, *of_each)."""
     with _unpacked(path) as file:
         shape = _declared(path, file.read(8 + 4 * len(of_each)), of_each)
-        # To ask for one byte beyond the data makes gzip compare its checksum.
+        # Reading one byte past the data makes gzip verify its checksum.
         data = file.read(math.prod(shape) + 1)
     if len(data) != math.prod(shape):
         found = f"only {len(data):,}" if len(data) < math.prod(shape) else "more"
@@ -182,7 +182,7 @@ def _declared(path, header, of_each):
 
 
 def _find_cifar(folder):
-    """Where `CIFAR_FILES` were found, and their bytes by name."""
+    """The place where `CIFAR_FILES` were found, and their bytes by name."""
     for place in (folder, folder / CIFAR_FOLDER):
         paths = {n: place / n for n in CIFAR_FILES if (place / n).is_file()}
         if paths:
@@ -201,7 +201,7 @@ def _find_cifar(folder):
 
 
 def _check_records(place, sizes):
-    """`sizes`: bytes by name. All files, each of whole records, and not too many."""
+    """Check that all files are there, with whole records, and not too many."""
     missing = [name for name in CIFAR_FILES if name not in sizes]
     if missing:
         raise FileNotFoundError(f"{place} lacks {', '.join(missing)}. {ADVICE}")
@@ -221,8 +221,8 @@ def _check_records(place, sizes):
 def _members(path):
     """The bytes of `CIFAR_FILES` in the archive `path`, by name.
 
-    Each by its own header: `tarfile` would also do as extended headers say, and names
-    as short as these need none.
+    Reads each member by its plain header; `tarfile` would also obey extended headers,
+    which such short names do not need.
     """
     with _unpacked(path) as file:
         content = np.frombuffer(file.read(MAX_BYTES + 1), np.uint8)

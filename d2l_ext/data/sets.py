@@ -58,11 +58,11 @@ def load_arrays(name=None, root=None):
     *digits* are the 1,797 handwritten digits inside scikit-learn, scaled from
     8×8 to 28×28 bilinearly. They need no file and no network. After a fixed
     permutation 1,536 (six batches of 256) are for training and 261 are held out, which
-    tell how well new images by the same writers are classified.
+    measure the accuracy on new images by the same writers.
 
     The others are files; `SETS` says which. A folder that is named, by `root` or the
     variable, is read as it is: any number of images, no SHA-256, everything else
-    checked. Without one, `data/<name>/` of the repository is used
+    verified. Without one, `data/<name>/` of the repository is used
     (`~/.cache/d2l_ext/<name>/` when the library is installed elsewhere); what is
     missing there is downloaded, and only the official files are accepted.
 
@@ -100,7 +100,7 @@ def load_data(batch_size, name=None, root=None, seed=0):
     `batch_size`: examples per minibatch. `name`, `root`: as in `load_arrays`.
     `seed`: of the shuffling, default 0. Raises as `load_arrays` and `Batches` do.
 
-    In the place of `d2l.load_data_fashion_mnist` of *Dive into Deep Learning*.
+    Replaces `d2l.load_data_fashion_mnist` of *Dive into Deep Learning*.
     """
     data = load_arrays(name, root)
     return (
@@ -113,7 +113,7 @@ class Batches:
     """Minibatches of `X` and `y`: arrays of `mxnet.np` on `mx.cpu(0)`.
 
     `X` (n, …), delivered as float32; `y` (n,), delivered as int32; NumPy arrays.
-    `batch_size`: examples per minibatch; the last one holds what is left.
+    `batch_size`: examples per minibatch; the last one holds the rest.
     `shuffle`, `seed`: every `iter()` is a new epoch, in an order that follows
     from `seed` and the number of the epoch alone; `epoch` is the next one's
     number and may be set. `num_parts`, `part_index`: which of how many workers
@@ -195,7 +195,7 @@ def minibatches(batches):
         yield X, y, min(k * batches.batch_size, num_examples - start)
 
 
-# ---- Where they come from ----
+# ---- Sources ----
 
 
 def _digits():

@@ -1,4 +1,4 @@
-"""Text for a character model: load it, number its characters, cut it into batches."""
+"""Text for a character model: load it, encode its characters, cut it into batches."""
 
 import os
 from pathlib import Path
@@ -81,9 +81,9 @@ def batches(ids, batch_size, num_steps):
     """Yield minibatches (X, y) of a text, time first: (num_steps, batch_size) each.
 
     `ids`: numbers of the text's characters, in order. The text is cut into
-    `batch_size` strands, which are read side by side: column n of a batch goes on
-    where column n of the last one ended. y is X, one character later. What does not
-    fill a whole batch at the end is left out. float32, as MXNet's symbols take it.
+    `batch_size` strands, which are read in parallel: column n of a batch continues
+    where column n of the last one ended. y is X, one character later. A rest that does
+    not fill a batch is dropped. float32, as MXNet's symbols take it.
 
     Raises `ValueError` for numbers below 1 and a text too short for one batch.
     """

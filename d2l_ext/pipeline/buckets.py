@@ -1,4 +1,4 @@
-"""Sequences of different lengths: batches by length, a bound graph for each length."""
+"""Sequences of different lengths: batches by length, one bound graph per length."""
 
 from bisect import bisect_left
 
@@ -9,15 +9,15 @@ from mxnet.io import DataBatch, DataDesc, DataIter
 from ..checks import whole_number
 from .graph import bind
 
-#: The label of a place that holds no character: its loss does not count.
+#: The label of padding: its loss does not count.
 PAD = -1
 
 
 def sentences(text):
     """Cut a text at its line ends and full stops: a list of non-empty strings.
 
-    Raises `ValueError` for a text without a sentence of two characters; shorter
-    ones are left out, for they have no next character to predict.
+    Sentences of a single character are skipped: they have no next character to
+    predict. Raises `ValueError` for a text without a longer sentence.
     """
     lines = text.replace(". ", ".\n").splitlines()
     found = [line.strip() for line in lines if len(line.strip()) > 1]
@@ -30,9 +30,9 @@ def sentences(text):
 
 
 def choose(lengths, number):
-    """Return up to `number` bucket lengths, ascending, each for as many sequences.
+    """Up to `number` bucket lengths, ascending, with equal shares of the sequences.
 
-    `lengths`: of the sequences. The last bucket is the longest of them.
+    `lengths`: of the sequences. The last bucket has the length of the longest.
     """
     ordered = sorted(lengths)
     last = [(i + 1) * len(ordered) // number - 1 for i in range(number)]
@@ -43,15 +43,15 @@ class BucketIter(DataIter):
     """Minibatches of sequences of about one length, time first.
 
     `sequences`: lists of character numbers; the last one is only a label. `lengths`:
-    the buckets, in time steps. Places behind a sequence's end have data 0 and the label
+    the buckets, in time steps. Padding after a sequence's end has data 0 and the label
     `PAD`; the last batch of a bucket is filled with empty sequences. `batch_size`: N.
-    `states`: shapes of further inputs, which stay zero: {name: shape}. The order of
-    batches is a new one after each `reset`, the same in every run.
+    `states`: shapes of further inputs, which stay zero: {name: shape}. Each `reset`
+    draws a new order of batches, the same in every run.
 
     A batch has `bucket_key` T, `data[0]` and `label[0]` (T, N), float32, and `count`,
     the labels that are characters. `provide_data` and `provide_label` of the iterator
-    are the largest bucket's, as Module expects. Raises `ValueError` for what cannot be
-    put into buckets. Follows `bucket_io` of MXNet's LSTM examples. Developed in
+    are the largest bucket's, as Module expects. Raises `ValueError` for sequences that
+    fit no bucket. Follows `bucket_io` of MXNet's LSTM examples. Developed in
     *Buckets*.
     """
 
@@ -78,7 +78,7 @@ class BucketIter(DataIter):
         self._order = list(self._rng.permutation(len(self._batches)))
 
     def next(self):
-        """The next batch, a `DataBatch`; `StopIteration` behind the last one."""
+        """The next batch, a `DataBatch`; `StopIteration` after the last one."""
         if not self._order:
             raise StopIteration
         return self._batches[self._order.pop()]
@@ -89,7 +89,7 @@ class BucketIter(DataIter):
         y = numpy.full((N, T), PAD, "float32")
         for n, row in enumerate(rows):
             X[n, : len(row) - 1], y[n, : len(row) - 1] = row[:-1], row[1:]
-        # From a row per sentence to a row per time step: what the layers agreed on.
+        # From one row per sentence to one row per time step, the layout of the layers.
         X, y = (mx.nd.array(a.T) for a in (X, y))  # (T, N)
         zeros = [mx.nd.zeros(shape) for shape in self.states.values()]
         describe_data, describe_label = self._describe(T)
@@ -114,7 +114,7 @@ def widen(batch, T):
 
 
 def padding(batches, T=None):
-    """Share of the places in `batches` that hold no character, 0 to 1.
+    """Share of padding in `batches`, 0 to 1.
 
     `T`: as if every batch had this many time steps, default its own number.
     """
@@ -124,14 +124,14 @@ def padding(batches, T=None):
 
 
 def bind_all(unroll, lengths, group2ctx, params):
-    """Bind each length; all use the parameters, gradients and memory of the longest.
+    """Bind each length; all share the parameters, gradients and memory of the longest.
 
     `unroll(T)`: returns the symbol for T time steps and the shapes of its inputs,
     by name. `lengths`: of the buckets. `group2ctx`, `params`: as in `pipeline.bind`,
     whose errors are raised. Returns {T: `Pipeline`}. Developed in *Buckets*.
     """
     bound, longest = {}, None
-    # The longest first: the others fit into its memory.
+    # The longest first, so that the others fit into its memory.
     for T in sorted(lengths, reverse=True):
         symbol, shapes = unroll(T)
         values = None if longest else params
@@ -142,7 +142,7 @@ def bind_all(unroll, lengths, group2ctx, params):
 
 def _check(sequences, lengths, batch_size):
     if not len(sequences):
-        raise ValueError("no sequences: the text is empty, or everything was left out")
+        raise ValueError("no sequences: the text is empty, or all were skipped")
     whole_number("batch_size", batch_size)
     whole_number("the shortest bucket", min(lengths, default=0))
     for i, row in enumerate(sequences):

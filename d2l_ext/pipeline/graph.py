@@ -1,4 +1,4 @@
-"""A graph whose groups live on several devices: place, bind, count and train it."""
+"""A graph with groups on several devices: place, bind, count and train it."""
 
 import json
 from collections import Counter, namedtuple
@@ -6,7 +6,7 @@ from math import prod
 
 import mxnet as mx
 
-#: Bytes of one training step from one device to another, and the copies they take.
+#: Bytes per training step from one device to another, and the number of copies.
 Crossing = namedtuple("Crossing", "source target forward backward copies")
 
 
@@ -28,7 +28,7 @@ def split(names, cuts):
 
 
 def placement(parts, devices):
-    """Say which group goes to which device: a dict for `bind`.
+    """Map each group to its device: a dict for `bind`.
 
     `parts`: list i holds the names of the groups for `devices[i]`.
 
@@ -51,15 +51,15 @@ def placement(parts, devices):
 
 
 def bind(symbol, group2ctx, shapes, params=None, shared=None):
-    """Make `symbol` runnable, with each group on its device: returns a `Pipeline`.
+    """Make `symbol` runnable, with each group on its device; return a `Pipeline`.
 
     `group2ctx`: the context of every `ctx_group` of the symbol, as `placement`
     gives it. `shapes`: of the inputs; all other arguments are parameters. `params`:
     initial values by name, which are copied; default zeros. `shared`: a `Pipeline`
-    of another length, whose parameters, gradients and memory this one uses. Inputs get
-    no gradient.
+    of another length, whose parameters, gradients and memory this one shares. Inputs
+    get no gradient.
 
-    Raises `ValueError` for what has no device, and for `params` that lack a name.
+    Raises `ValueError` for a group without a device, and for `params` that lack a name.
     Source: `group2ctx` of MXNet's `Symbol.simple_bind`. Developed in the chapter
     *The LSTM as a pipeline*.
     """
@@ -68,7 +68,7 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None):
     missing = [] if params is None else [n for n in names if n not in params]
     if missing:
         raise ValueError(f"params lack {missing}, which the symbol needs")
-    # No bulks: who waits for one result would wait for all of its bulk.
+    # No bulks: a wait for one result would wait for its whole bulk.
     with mx.test_utils.environment("MXNET_EXEC_BULK_EXEC_TRAIN", "0"):
         executor = symbol.simple_bind(
             ctx=next(iter(group2ctx.values())),
@@ -89,8 +89,8 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None):
 class Pipeline:
     """A bound symbol, its parameters and their gradients, each on its device.
 
-    `params`: dict from name to array. `executor`: MXNet's own, to look inside.
-    Made by `bind`. No method waits for the engine.
+    `params`: dict from name to array. `executor`: MXNet's own, for inspection.
+    Created by `bind`. No method waits for the engine.
     """
 
     def __init__(self, executor, symbol, group2ctx, names):
@@ -134,9 +134,9 @@ class Pipeline:
 def crossings(symbol, group2ctx, shapes):
     """The values that a training step copies between devices: a list of `Crossing`.
 
-    `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. An entry for each pair
+    `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. One entry per pair
     of devices, in the order of its first copy. `forward`: bytes of the values that
-    are needed there; a value that several nodes need goes once. `backward`: bytes
+    are needed there; a value that several nodes need is sent once. `backward`: bytes
     of their gradients, on the way back. `copies`: messages, in both directions.
 
     Developed in the chapter *The LSTM as a pipeline*.
@@ -159,8 +159,8 @@ def crossings(symbol, group2ctx, shapes):
 def param_bytes(symbol, group2ctx, shapes):
     """Bytes of the parameters on each device: {context: bytes}.
 
-    `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. Gradients take as many
-    again.
+    `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. Gradients take the
+    same number again.
     """
     graph = Graph(symbol, shapes)
     total = {device: 0 for device in group2ctx.values()}
@@ -173,7 +173,8 @@ def param_bytes(symbol, group2ctx, shapes):
 class Graph:
     """The nodes of a symbol, as its `json` has them, and the shape of every value.
 
-    `shapes`: of the inputs, by name. Then `shapes[i]` has those of node i's results.
+    `shapes`: of the inputs, by name. The second result lists the shapes of each node's
+    results.
     """
 
     def __init__(self, symbol, shapes):
@@ -183,12 +184,12 @@ class Graph:
         first = self.json["node_row_ptr"]  # where each node's results start
         self.shapes = [found[a:b] for a, b in zip(first, first[1:])]
         self.has_gradient = []
-        for node in self.nodes:  # inputs come before what they go into
+        for node in self.nodes:  # inputs come before the nodes that read them
             has = any(self.has_gradient[i] for i, *_ in node["inputs"])
             self.has_gradient.append(has or self.is_parameter(node))
 
     def is_parameter(self, node):
-        """Whether a node is a variable, and no input."""
+        """Whether a node is a variable and not an input."""
         return node["op"] == "null" and node["name"] not in self._inputs
 
     def members(self, group):
@@ -206,7 +207,7 @@ def nbytes(shape):
 
 
 def groups(symbol):
-    """Names of the `ctx_group`s of `symbol`, in the order in which data reach them.
+    """Names of the `ctx_group`s of `symbol`, in the order in which data reaches them.
 
     Raises `ValueError` for a node that is in no group.
     """

@@ -1,6 +1,6 @@
-"""What every layer of a network costs: its time measured, its bytes counted.
+"""The costs of a network's layers: measured times, counted bytes.
 
-A layer is a `ctx_group`, which is cut out of the graph and run alone.
+A layer is a `ctx_group`, cut out of the graph and run alone.
 """
 
 import json
@@ -19,12 +19,12 @@ def measure(symbol, shapes, values, devices, rounds=5):
         measure(symbol, shapes, {"data": X, "softmax_label": y}, devices)
 
     `shapes`: of the inputs, as `lstm.input_shapes` gives them; all other arguments
-    are parameters. `values`: of the inputs that may not be random. `devices`: the
-    first runs the groups, and sends to the second. `rounds`: each group is run once
-    to warm up, then `rounds` times, in turns with the others; medians are kept.
+    are parameters. `values`: of the inputs that must not be random. `devices`: the
+    first runs the groups and sends to the second. `rounds`: each group runs once to
+    warm up, then `rounds` times, alternating with the others; medians are kept.
 
-    A group is cut out of the graph and run alone, the engine empty before and after: in
-    a step of the whole network, the operators of all groups take turns on a device.
+    A group is cut out of the graph and runs alone, with an idle engine before and
+    after: in a step of the whole network, the operators of all groups interleave.
 
     Raises `ValueError` for fewer than one round or two devices.
     Developed in the chapter *Where to cut*.
@@ -51,8 +51,8 @@ def measure(symbol, shapes, values, devices, rounds=5):
 def count(symbol, group, shapes):
     """Bytes that a group holds in float32: `parameter_bytes` and `activation_bytes`.
 
-    Activations, the results of its operators, are an upper bound, as MXNet gives some
-    of their memory to others. Gradients come on top. `shapes`: as in `measure`.
+    Activations, the results of its operators, are an upper bound, because MXNet reuses
+    some of their memory. Gradients are not included. `shapes`: as in `measure`.
     """
     graph, parameters, activations = Graph(symbol, shapes), 0, 0
     for i, node in graph.members(group).items():
@@ -70,18 +70,18 @@ def is_whole(symbol, group):
 
 
 def subgraph(symbol, group, shapes):
-    """The part of `symbol` that is in `group`: a symbol, and its inputs' shapes.
+    """The part of `symbol` in `group`: a symbol, and its inputs' shapes.
 
-    What the group reads from another becomes a variable, `NAME_0` for the first result
-    of node NAME. What another group reads of it, or what is a result of the whole,
-    becomes an output. `shapes`: of the inputs of `symbol`, by name. Source: the JSON
-    that `Symbol.tojson` writes. Developed in *Where to cut*.
+    A value that the group reads from another becomes a variable, `NAME_0` for the first
+    result of node NAME. A value that another group reads, or a result of the whole
+    symbol, becomes an output. `shapes`: of the inputs of `symbol`, by name. Source: the
+    JSON that `Symbol.tojson` writes. Developed in *Where to cut*.
     """
     whole = Graph(symbol, shapes)
     kept, place, inputs = [], {}, {}
 
     def variable(source, output):
-        """The place of a variable for what another group made."""
+        """The position of a variable for another group's value."""
         name = f"{whole.nodes[source]['name']}_{output}"
         if name not in place:
             inputs[name] = whole.shapes[source][output]
@@ -101,14 +101,14 @@ def subgraph(symbol, group, shapes):
             inputs[node["name"]] = shapes[node["name"]]
     heads = [[place[i], output, 0] for i, output in _leaving(whole, group)]
     arguments = [i for i, node in enumerate(kept) if node["op"] == "null"]
-    # The attributes hold MXNet's version, without which it takes the graph for old.
+    # The attributes hold MXNet's version, without which it treats the graph as old.
     cut = {**whole.json, "nodes": kept, "arg_nodes": arguments, "heads": heads}
-    del cut["node_row_ptr"]  # MXNet counts again
+    del cut["node_row_ptr"]  # MXNet recounts them
     return mx.sym.load_json(json.dumps(cut)), inputs
 
 
 def _leaving(whole, group):
-    """Results of `group` that others read or the whole returns: (node, output)s."""
+    """Results of `group` that others read or the symbol returns: (node, output)s."""
     read = list(whole.json["heads"])
     for node in whole.nodes:
         if group_of(node) != group:
@@ -118,9 +118,9 @@ def _leaving(whole, group):
 
 
 def _bind(symbol, group, shapes, values, device):
-    """An executor of a group alone, and gradients to start its backward pass with."""
+    """An executor of a group alone, and head gradients for its backward pass."""
     part, inputs = subgraph(symbol, group, shapes)
-    # The network's own inputs need no gradient; what comes from other groups does.
+    # The network's inputs need no gradient; values from other groups do.
     needs = {n: "null" if n in shapes else "write" for n in part.list_arguments()}
     executor = part.simple_bind(device, grad_req=needs, **inputs)
     for name, array in executor.arg_dict.items():
@@ -129,9 +129,9 @@ def _bind(symbol, group, shapes, values, device):
 
 
 def _time(run, other):
-    """Milliseconds of a forward and a backward pass, and of sending the results on.
+    """Milliseconds of a forward and a backward pass, and of sending the results.
 
-    Before and after each the engine is empty.
+    The engine is idle before and after each.
     """
     executor, ones = run
     works = (

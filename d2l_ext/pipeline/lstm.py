@@ -1,4 +1,4 @@
-"""An LSTM unrolled over time as a graph, every layer in a group of its own."""
+"""An LSTM unrolled over time as a graph, with one group per layer."""
 
 import json
 from collections import Counter, namedtuple
@@ -23,8 +23,8 @@ def lstm_cell(x, h, c, weights, num_hidden, name, fused=True):
         𝒈 = tanh(W_g x + U_g h + b_g)  𝒐 = σ(Wₒ x + Uₒ h + bₒ)
         c ← 𝒇 ⊙ c + 𝒊 ⊙ 𝒈             h ← 𝒐 ⊙ tanh(c)
 
-    These are eight matrix products. `fused`: the four of x in one of 4H rows, and
-    the four of h in another; the result is the same.
+    These are eight matrix products. `fused`: one product of 4H rows for the four of x,
+    and one for the four of h; the result is the same.
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al.
     (2000). Developed in the chapter *The LSTM as a pipeline*.
@@ -47,13 +47,13 @@ def lstm_unroll(
 ):
     """Language model of `num_layers` LSTM layers, unrolled for `seq_len` steps.
 
-    Inputs: `data` and `softmax_label`, (T, N), time first, and for each layer i the
-    states to start from, `l{i}_init_h` and `l{i}_init_c`, (N, H). Every node has its
-    group, from `groups(num_layers)`, as the attribute `ctx_group`.
+    Inputs: `data` and `softmax_label`, (T, N), time first, and the initial states of
+    each layer i, `l{i}_init_h` and `l{i}_init_c`, (N, H). Every node carries its group,
+    from `groups(num_layers)`, as the attribute `ctx_group`.
 
     `num_embed`: length of a character's vector. `concat_decode`: one decoder for the
-    outputs of all time steps together, whose result is (T·N, vocab_size); else one
-    for each step, and T results (N, vocab_size). `fused`: as in `lstm_cell`.
+    outputs of all time steps, with the result (T·N, vocab_size); else one decoder
+    per step, and T results (N, vocab_size). `fused`: as in `lstm_cell`.
     `ignore_label`: a label whose loss does not count, default none.
 
     Returns a symbol whose backward pass gives the gradient of the cross-entropy
@@ -92,9 +92,9 @@ def _eight(x, h, weights, num_hidden, name):
 
 
 def _embed(seq_len, num_embed, vocab_size):
-    # Last step first: the products of a device run in the order of the graph, which
-    # lists backward what these slices need, one after the other. Were step 0 the first,
-    # a whole backward pass would stand before it, and layer 0's gradients at the end.
+    # Last step first: the products of a device run in the order of the graph, whose
+    # backward part lists what these slices need in their order. With step 0 first, a
+    # whole backward pass would come before it, and layer 0's gradients at the end.
     last_first = mx.sym.reverse(mx.sym.var("data"), axis=0)
     vectors = mx.sym.Embedding(last_first, mx.sym.var("embed_weight"),
                                input_dim=vocab_size, output_dim=num_embed,
@@ -143,7 +143,7 @@ def _decode(steps, vocab_size, ignore_label, together):
 
 
 def input_shapes(num_layers, seq_len, batch_size, num_hidden):
-    """Shapes of the inputs of `lstm_unroll`: what `pipeline.bind` needs to know."""
+    """Shapes of the inputs of `lstm_unroll`, for `pipeline.bind`."""
     states = [f"l{i}_init_{s}" for i in range(num_layers) for s in "hc"]
     steps = (seq_len, batch_size)
     return {"data": steps, "softmax_label": steps,
@@ -178,7 +178,7 @@ def perplexity(outputs, y):
 def count_products(symbol, num_hidden):
     """Matrix products of `num_hidden` rows in the graph: {group of a layer: number}.
 
-    A fused one of 4H rows counts as four. Read from the graph's JSON.
+    A fused product of 4H rows counts as four. Read from the graph's JSON.
     """
     products = Counter()
     for node in json.loads(symbol.tojson())["nodes"]:

@@ -1,4 +1,4 @@
-"""Runs a pipeline schedule: stages on devices, a minibatch in micro-batches."""
+"""Run a pipeline schedule: stages on devices, a minibatch in micro-batches."""
 
 import mxnet as mx
 from mxnet import autograd, np, npx
@@ -9,14 +9,14 @@ from .schedule import clock
 
 
 class InTurn:
-    """Work that a device does in the order in which it is asked for.
+    """Work that a device runs in the order in which it is enqueued.
 
-    `_turns`: for each device a one, which its last work has made.
+    `_turns`: per device an array with the value one, written by its last work.
     """
 
     def _wait_in_line(self, *read):
-        # The engine knows no order but "after what I read". So an element of what the
-        # work reads is multiplied by the one of its device.
+        # The engine's only order is "after what I read". So an element of the work's
+        # input is multiplied by the one of its device.
         for X in read:
             if X.ctx in self._turns:
                 first = first_element(X)
@@ -42,15 +42,15 @@ class Stage(InTurn):
         self.params, self.grads = get_params(params, device), None
 
     def begin(self, turns):
-        """Forget the last minibatch. `turns`: of each device, shared by its stages."""
+        """Forget the last minibatch. `turns`: per device, shared by its stages."""
         self.grads, self._held, self._turns = None, {}, turns
 
     def mark(self, X):
-        """Say that the gradient of the input `X` will be asked for."""
+        """Mark the input `X`, whose gradient will be needed."""
         X.attach_grad()
 
     def forward(self, i, X, loss=None, y=None):
-        """Go forward with micro-batch `i`, and hold what its backward work needs."""
+        """Go forward with micro-batch `i`; keep what its backward work needs."""
         self._wait_in_line(X)
         with autograd.record():
             out = self._layers(X, self.params)
@@ -60,7 +60,7 @@ class Stage(InTurn):
         return out
 
     def backward(self, i, d_out):
-        """Go backward with micro-batch `i`; returns the gradient of its input."""
+        """Go backward with micro-batch `i`; return the gradient of its input."""
         X, out = self._held.pop(i)
         self._wait_in_line(d_out)
         out.backward(d_out)
@@ -85,12 +85,12 @@ def gradients(stages, schedule, X, y, loss):
         losses = gradients(stages, one_f_one_b(len(stages), 4), X, y, loss)
 
     `stages`: a list of `Stage`, in the order of the network. `schedule`: from
-    `schedule`; where it has backward work in two parts, each is a `SplitStage`.
+    `schedule`; if it has backward work in two parts, each stage is a `SplitStage`.
     `X` (n, …), `y` (n, …): cut into micro-batches whose sizes differ by one at most.
-    `loss(outputs, y)`: a loss for each example, or their sum; not the mean.
+    `loss(outputs, y)`: one loss per example, or their sum; not the mean.
 
-    `grads` of the stages then hold the gradients of the whole minibatch, up to
-    rounding. Returns the losses, an array per micro-batch, on the last device.
+    Afterwards the stages' `grads` hold the gradients of the whole minibatch, up to
+    rounding. Returns the losses, one array per micro-batch, on the last device.
 
     Raises `ValueError` for a schedule that does not fit the stages or the minibatch.
     Developed in the chapter *Micro-batches*.
@@ -106,12 +106,12 @@ def gradients(stages, schedule, X, y, loss):
     arrived = {(0, i): x.copyto(stages[0].device) for i, x in enumerate(X)}
     targets, losses = [t.copyto(stages[last].device) for t in y], [None] * chunks
 
-    # In the order of the clock: what a work needs has been asked for before it.
+    # In the order of the clock: work is enqueued after the work that it depends on.
     for s, kind, i, *_ in slots:
         stage = stages[s]
         if kind == "forward":
             message = arrived.pop((s, i))
-            if s:  # nobody needs the gradient of the network's input
+            if s:  # the gradient of the network's input is not needed
                 stage.mark(message)
             if s < last:
                 out = stage.forward(i, message)
@@ -129,10 +129,10 @@ def gradients(stages, schedule, X, y, loss):
 
 
 class SplitStage(Stage):
-    """Consecutive layers on one device, whose backward work can be done in two parts.
+    """Consecutive layers on one device, with backward work in two parts.
 
     `layers`: a list of pairs, `function(X, params)` and its list of arrays, which are
-    copied to `device`. `grads`: after `gradients`, those of all parameters, in order.
+    copied to `device`. `grads`: after `gradients`, all parameters' gradients, in order.
     Raises `ValueError` for a stage without parameters. Developed in the chapter
     *Shorter bubbles*.
     """
@@ -144,11 +144,11 @@ class SplitStage(Stage):
         self._nowhere = np.zeros(1, ctx=device)
 
     def mark(self, X):
-        """Say that the gradient of `X` will be asked for: a new array, each time."""
+        """Mark the input `X`, whose gradient will be needed: a new array each time."""
         autograd.mark_variables([X], [self._nowhere])
 
     def forward(self, i, X, loss=None, y=None):
-        """Go forward with micro-batch `i`; each layer is recorded by itself."""
+        """Go forward with micro-batch `i`; each layer is recorded separately."""
         self._wait_in_line(X)
         with_loss = [(lambda out, _: loss(out, y), [])] if loss else []
         self._held[i] = held = []
@@ -163,9 +163,9 @@ class SplitStage(Stage):
         return X
 
     def backward(self, i, d_out):
-        """The gradient of the stage's input. What the weights need is kept.
+        """The gradient of the stage's input; keeps what the weights' part needs.
 
-        Where nobody needs it, that of the first layer's output.
+        In the first stage, the gradient of the first layer's output.
         """
         self._wait_in_line(d_out)
         held, self._held[i] = self._held[i], []
@@ -178,20 +178,20 @@ class SplitStage(Stage):
         return d_out
 
     def add_up(self, i):
-        """Add the gradients of the parameters to `grads`, asked for in one call."""
+        """Add the gradients of the parameters, from one call, to `grads`."""
         outs, d_outs = zip(*self._held.pop(i))
         self._wait_in_line(*d_outs)
         self._add(_gradients(outs, self.params, d_outs))
 
 
 def _gradients(outs, variables, d_outs):
-    """Those of `variables` alone, from those of `outs`, which can be asked again."""
+    """Gradients of `variables` alone, from those of `outs`; may be called again."""
     found = autograd.grad(outs, variables, d_outs, retain_graph=True)
     return [gradient.as_np_ndarray() for gradient in found]
 
 
 def dense(X, params):
-    """Equal dense blocks: for each W (d, d), b (d,) in `params`, relu(X Wᵀ + b).
+    """Equal dense blocks, relu(X Wᵀ + b), one per pair W (d, d), b (d,) in `params`.
 
     `X` (n, d); returns (n, d).
     """
@@ -216,7 +216,7 @@ def init_dense(blocks, width, seed=0, dtype="float32"):
 
 
 def dense_stages(params, devices):
-    """Cut the dense blocks in `params` into a `Stage` per device, as even as can be.
+    """Cut the dense blocks in `params` into one `Stage` per device, evenly.
 
     Raises `ValueError` for fewer blocks than devices.
     """
@@ -228,7 +228,7 @@ def dense_stages(params, devices):
 
 
 def cut_examples(X, y, chunks):
-    """`X` and `y`, each cut into `chunks` micro-batches, as even as can be."""
+    """`X` and `y`, each cut evenly into `chunks` micro-batches."""
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} examples, y has {len(y)}: they must match")
     if len(X) < chunks:

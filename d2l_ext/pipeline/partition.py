@@ -1,8 +1,8 @@
-"""Where to cut a network: the placement with the least bottleneck, and a step's time.
+"""Where to cut a network: the placement with the smallest bottleneck; step times.
 
 A placement names for each layer, in order, the number of its device: `(0, 0, 1)` puts
-two layers on device 0 and the third on device 1. `balance` looks at the work of the
-busiest device, `predict` also at who waits. Plain Python: the costs may come from a
+two layers on device 0 and the third on device 1. `balance` considers the work of the
+busiest device, `predict` also the waiting. Plain Python: the costs may come from a
 measurement (`layer_costs`), a data sheet or a guess.
 """
 
@@ -19,16 +19,16 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
 
         balance([1, 2, 2, 3], k=2)                  # (0, 0, 0, 1)
 
-    The bottleneck is the largest of `device_times`, which says what
-    `times` and `crossing` are. Devices are filled in order. One may stay empty: when
-    there are more devices than layers, and when using it would cost more than it
-    saves. Of equally good placements, the first in sorted order.
+    The bottleneck is the largest of `device_times`, which explains `times` and
+    `crossing`. Devices are filled in order. One may stay empty: if there are more
+    devices than layers, or if using it would cost more than it saves. Of equally good
+    placements, the first in sorted order is returned.
 
     `memory`: bytes of each layer, `limits`: bytes of each device, `math.inf` for no
     limit; both or neither. `names`: of the layers, for messages, default numbers.
 
-    Raises `ValueError` for lists that do not fit or numbers that are none, and when no
-    placement respects the limits: it then says how many bytes are missing where.
+    Raises `ValueError` for mismatched lengths or entries that are not numbers, and when
+    no placement respects the limits: it then names the device and the missing bytes.
 
     The bottleneck counts work; see `predict` for waiting. Source: dynamic programming
     for the linear partition problem. Developed in the chapter *Where to cut*.
@@ -38,7 +38,7 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
     memory, limits = _checked_memory(memory, limits, n, k)
 
     def excess(device, start, stop):
-        """Bytes over the limit of a device that holds layers `start` to `stop` - 1."""
+        """Bytes over the limit on a device that holds layers `start` to `stop` - 1."""
         return sum(memory[start:stop]) - limits[device] if start < stop else 0
 
     def time(device, start, stop):
@@ -55,7 +55,7 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
 
 
 def _smallest_maximum(n, k, cost):
-    """Cut n layers into k runs, whose largest `cost(device, start, stop)` is least.
+    """Cut n layers into k runs: the least maximum of `cost(device, start, stop)`.
 
     Returns that cost and the placement. `best[stop]` is the answer for the layers
     below `stop` on the devices so far. Another device takes over at some `start`:
@@ -82,8 +82,8 @@ def _smallest_maximum(n, k, cost):
 def all_placements(n, k, contiguous=True):
     """Every placement of `n` layers on `k` devices: a sorted list of tuples.
 
-    `contiguous`: only those in which device numbers never fall. Otherwise all kⁿ, less
-    those that only exchange the names of devices: a device is used only after all
+    `contiguous`: only those in which device numbers never decrease. Otherwise all kⁿ,
+    less those that differ only by renaming devices: a device is used only after all
     with lower numbers. Developed in the chapter *Where to cut*.
     """
     everything = product(range(k), repeat=n)
@@ -96,14 +96,14 @@ def all_placements(n, k, contiguous=True):
 
 
 def device_times(placement, times, k=None, crossing=None):
-    """Time that each device works in one step under a placement: a list of k numbers.
+    """The busy time of each device in one step under a placement: a list of k numbers.
 
-    `times`: for each layer its time, or a row with its time on each device, if they
-    are unequal. `crossing`: for each layer the time that its output costs *each* of
-    two devices when the next layer is on the other, default 0. `k`: default the
-    highest number in the placement plus one.
+    `times`: each layer's time, or a row with its time on each device if they differ.
+    `crossing`: for each layer, the time that its output costs *each* of two devices
+    when the next layer is on the other, default 0. `k`: default the highest number in
+    the placement plus one.
 
-    Raises `ValueError` for what does not fit.
+    Raises `ValueError` for mismatched lengths.
     Developed in the chapter *Where to cut*.
     """
     k = k or max(placement, default=0) + 1
@@ -123,18 +123,18 @@ def device_times(placement, times, k=None, crossing=None):
     return totals
 
 
-#: What a device did, from `start` to `end`: milliseconds. `kind`: `'forward'`,
+#: Work of a device from `start` to `end`, in milliseconds. `kind`: `'forward'`,
 #: `'backward'` or `'copy'`; of `layer`, at time step `t`.
 Span = namedtuple("Span", "device kind layer t start end")
 
 
 @dataclass
 class Layer:
-    """What a layer costs in one training step, all its time steps together.
+    """The costs of a layer in one training step, over all time steps.
 
-    `forward`, `backward`: milliseconds. `crossing`: milliseconds that its output, and
-    its gradient on the way back, each take to another device. `whole`: it works on
-    all time steps at once.
+    `forward`, `backward`: milliseconds. `crossing`: milliseconds for its output to
+    reach another device, and again for the gradient on the way back. `whole`: the layer
+    works on all time steps at once.
     """
 
     name: str
@@ -162,21 +162,21 @@ def predict(placement, layers, seq_len):
 
 
 def best_placement(placements, layers, seq_len):
-    """Of `placements`, the one with the smallest `predict`; of equals, the first."""
+    """The one of `placements` with the smallest `predict`; of equals, the first."""
     return min(placements, key=lambda placement: predict(placement, layers, seq_len))
 
 
 def simulate(placement, layers, seq_len):
-    """A training step on paper: a list of `Span`, in the order of the graph.
+    """Simulate a training step: a list of `Span`, in the order of the graph.
 
     `placement`: a device number per layer, contiguous or not. `layers`: a list of
     `Layer`, from the input on. `seq_len`: T, the number of time steps.
 
-    Each device goes through its cells in the order of `cells`, and starts one when it
-    is free and what the cell reads is there. What another device needs is copied to
-    it at once, by the device that made it.
+    Each device runs its cells in the order of `cells`, and starts one when the device
+    is free and the cell's inputs are there. A result that another device needs is
+    copied at once, by the device that computed it.
 
-    Raises `ValueError` for what does not fit. Developed in the chapter *Where to cut*.
+    Raises `ValueError` for mismatched lengths. Developed in the chapter *Where to cut*.
     """
     _check_step(placement, layers, seq_len)
     free = dict.fromkeys(placement, 0.0)
@@ -197,7 +197,7 @@ def simulate(placement, layers, seq_len):
         ms = getattr(layers[i], kind) / count
         there[here, kind, i] = work(here, kind, i, t, ms, since)
         if 0 <= reader < len(layers) and placement[reader] != here:
-            # Both ways, what crosses is as large as the output of the lower layer.
+            # In both directions, a message has the size of the lower layer's output.
             ms = layers[min(i, reader)].crossing / count
             there[placement[reader], kind, i] = work(here, "copy", i, t, ms)
     return spans
@@ -206,13 +206,13 @@ def simulate(placement, layers, seq_len):
 def cells(layers, seq_len):
     """The work of a step, in the order of MXNet's graph: a list of (kind, layer, t).
 
-    Layer after layer of the first time step, then of the next; and all of it back:
+    Layer after layer of the first time step, then of the next; then all of it back:
 
         forward     0 1 2 3   0 1 2 3   0 1 2 3      t = 0, 1, 2
         backward    3 2 1 0   3 2 1 0   3 2 1 0      t = 2, 1, 0
 
     A whole layer has one cell, t = 0, after all cells of the layer below. A device
-    keeps to this order: an executor gives its operators there one temporary memory.
+    keeps this order, because its operators share one temporary buffer of the executor.
     """
     forward = []
     for whole, group in groupby(range(len(layers)), key=lambda i: layers[i].whole):
@@ -223,7 +223,7 @@ def cells(layers, seq_len):
 
 
 def _at_the_ends(crossing, start, stop):
-    """What a run of layers pays for its cuts; the network's two ends are free."""
+    """The cost of a run's cuts; the network's two ends are free."""
     before = crossing[start - 1] if 0 < start < stop else 0
     after = crossing[stop - 1] if start < stop < len(crossing) else 0
     return before + after
@@ -241,7 +241,7 @@ def _checked_memory(memory, limits, n, k):
 
 
 def _does_not_fit(nearest, memory, limits, names):
-    """What to say when every placement is over a limit."""
+    """The message when every placement is over a limit."""
     largest = max(range(len(memory)), key=memory.__getitem__)
     over = memory[largest] - max(limits)
     if over > 0:

@@ -1,9 +1,9 @@
-"""Pipeline schedules as data: who does which work on which micro-batch, and when.
+"""Pipeline schedules as data: the work of each device, in order.
 
-A schedule is a list with an entry per device: the list of `Op` that it does, in order.
-`gpipe` and `one_f_one_b` give each device one stage, and go backward with it at once.
-In the other two, bubbles are shorter: several stages a device, backward in two parts.
-Nothing here runs; `microbatch` runs it, `figures` draws it.
+A schedule is a list with one entry per device: its list of `Op`, in order. `gpipe` and
+`one_f_one_b` give each device one stage, with backward in one piece. The other two have
+shorter bubbles: several stages per device, or backward in two parts. Nothing runs here:
+`microbatch` runs a schedule.
 """
 
 from collections import namedtuple
@@ -11,9 +11,9 @@ from itertools import accumulate
 
 from ..checks import whole_number
 
-#: Work on the micro-batch `chunk` by a stage of the network. The `kind` is 'forward';
-#: 'backward', or its two parts: 'input' finds the gradient that the stage before needs,
-#: 'weights', later, those of the stage's own parameters.
+#: Work of a stage on the micro-batch `chunk`. The `kind` is 'forward', 'backward', or
+#: one of backward's two parts: 'input' computes the gradient that the stage before
+#: needs; 'weights', later, those of the stage's own parameters.
 Op = namedtuple("Op", "stage kind chunk")
 #: The same with its `start` and `end`, in clock slots from 0.
 Slot = namedtuple("Slot", "stage kind chunk start end")
@@ -41,10 +41,10 @@ def gpipe(stages, chunks):
 
 
 def one_f_one_b(stages, chunks):
-    """Every stage: forwards until the first gradient comes, then one of each in turn.
+    """Every stage: forwards until the first gradient arrives, then one of each in turn.
 
-    It takes the slots of `gpipe`, and stage s holds the activations of p − s
-    micro-batches at most, where `gpipe` holds m. With p = 3 and m = 4:
+    It takes as many slots as `gpipe`, but stage s holds the activations of at most
+    p − s micro-batches, where `gpipe` holds m. With p = 3 and m = 4:
 
         stage 0   F0 F1 F2 .  .  B0 F3 B1 .  B2 .  B3
         stage 1   .  F0 F1 .  B0 F2 B1 F3 B2 .  B3 .
@@ -66,13 +66,14 @@ def one_f_one_b(stages, chunks):
 
 
 def interleaved(devices, chunks, parts):
-    """1F1B, `parts` v stages a device: device d has the stages d, d + p, d + 2p, …
+    """1F1B with `parts` v stages per device: device d has stages d, d + p, d + 2p, …
 
     `devices` p; `chunks` m, a multiple of p: micro-batches go in groups of p through a
     device's first stage, then through its next. A stage is 1/v of the work, so the
     bubble of 1F1B takes 1/v of its time: (p − 1) / (v·m + p − 1), for v times the
     messages. From v = 2 on, device d goes forward 2(p − 1 − d) + (v − 1)·p times before
-    the turns begin (p − 1 − d, as in 1F1B, gets stuck), and holds one stage more.
+    the alternation begins (p − 1 − d, as in 1F1B, would deadlock), and holds one stage
+    more.
 
     Raises `ValueError` for counts below 1, and when p does not divide m.
     Source: Narayanan et al. (2021). Developed in the chapter *Shorter bubbles*.
@@ -80,7 +81,7 @@ def interleaved(devices, chunks, parts):
     _check(devices=devices, chunks=chunks, parts=parts)
     if chunks % devices:
         raise ValueError(
-            f"{chunks} micro-batches do not make groups of {devices}, one for each "
+            f"{chunks} micro-batches do not make groups of {devices}, one per "
             f"device: use {chunks + -chunks % devices}"
         )
     groups = [range(g, g + devices) for g in range(0, chunks, devices)]
@@ -98,11 +99,11 @@ def interleaved(devices, chunks, parts):
 
 
 def zero_bubble(devices, chunks, ahead=1):
-    """1F1B with backward in two parts: weights wait, and fill the bubble.
+    """1F1B with backward in two parts: the weights' part is delayed to fill the bubble.
 
     `ahead=1` (ZB-H1): device d of p goes forward p − d times first, as in 1F1B, and its
     weights follow d micro-batches behind. With three kinds of work of one length the
-    stages wait p − 1 slots instead of 3(p − 1), and hold p micro-batches at most.
+    stages wait p − 1 slots instead of 3(p − 1), and hold at most p micro-batches.
     `ahead=2` (ZB-H2): forward 2(p − d) − 1 times, weights 2d behind. From m = 2p − 1
     on, no device waits between its first work and its last; 2p − 1 are held.
 
@@ -132,14 +133,14 @@ def zero_bubble(devices, chunks, ahead=1):
 
 
 def clock(schedule, forward=1, backward=1, message=0):
-    """When each work runs, if every device does its next work as soon as it can.
+    """The start and end of each work, if every device works as early as it can.
 
-    `forward`, `backward`: the length of such work, in slots, or a list with that of
-    each stage; a part of backward takes half of it. `message`: the time from one device
-    to the next, either way; the devices do not wait for it to be sent.
+    `forward`, `backward`: the length of such work in slots, or a list with one length
+    per stage; a part of backward takes half of it. `message`: the time from one device
+    to the next, either way; devices do not wait while sending.
 
-    Returns a list of `Slot` in the order of their starts: work stands behind all that
-    it needs. Raises `ValueError` for a schedule that gets stuck.
+    Returns a list of `Slot` in the order of their starts, so that work comes after
+    everything it depends on. Raises `ValueError` for a schedule that deadlocks.
     """
 
     def length(op):
@@ -152,10 +153,10 @@ def clock(schedule, forward=1, backward=1, message=0):
 
 
 def op_clock(schedule, forward=1, inputs=1, weights=1):
-    """The same by device: {op: (device, start, end)}, in the order of the starts.
+    """The same as a dict: {op: (device, start, end)}, in the order of the starts.
 
-    `forward`, `inputs`, `weights`: the time of such work of one stage; `'backward'`
-    takes that of its two parts.
+    `forward`, `inputs`, `weights`: the times of such work per stage; `'backward'`
+    takes the sum of its two parts.
     """
     length = {"forward": forward, "input": inputs, "weights": weights,
               "backward": inputs + weights}
@@ -184,7 +185,7 @@ def _when(schedule, length, message=0):
 
 
 def _needs(stage, kind, chunk, stages):
-    """What must have ended before this work: a list of (stage, kind, chunk)."""
+    """The work that must end before this one: a list of (stage, kind, chunk)."""
     if kind == "forward":
         return [(stage - 1, kind, chunk)] if stage else []
     if kind == "weights":
@@ -201,7 +202,7 @@ def _waiting(todo):
 
 
 def bubble(slots):
-    """Share of the stages' time in which they wait, 0 to 1: 1 − busy / (p · span)."""
+    """The share of time in which the stages wait, 0 to 1: 1 − busy / (p · span)."""
     span = max(slot.end for slot in slots) - min(slot.start for slot in slots)
     busy = sum(slot.end - slot.start for slot in slots)
     return 1 - busy / (span * len({slot.stage for slot in slots}))
@@ -214,7 +215,7 @@ def bubble_formula(stages, chunks):
 
 
 def waiting(times):
-    """Slots that each device waits, from the first work of all to the last."""
+    """Slots that each device waits between the first work of all and the last."""
     span = max(end for _, _, end in times.values())
     busy = [0] * (1 + max(device for device, _, _ in times.values()))
     for device, start, end in times.values():
@@ -223,7 +224,7 @@ def waiting(times):
 
 
 def peak_held(schedule):
-    """The most micro-batches' activations that each device holds, in stages' worth.
+    """The most activations that each device holds, in micro-batches of one stage.
 
     Without recomputation.
     """

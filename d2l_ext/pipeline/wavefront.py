@@ -1,10 +1,10 @@
-"""The wavefront: which device works on which time step, planned and observed."""
+"""The wavefront: the device that works on each time step, planned and observed."""
 
 import re
 from collections import namedtuple
 
-#: A layer's work on one time step, as it ran, from its first matrix product to the end
-#: of its last, in milliseconds.
+#: A layer's recorded work on one time step, from the start of its first matrix product
+#: to the end of its last, in milliseconds.
 Cell = namedtuple("Cell", "layer step kind device start end")
 PRODUCT = re.compile(
     r"Op:(?:_backward_)?FullyConnected, Name=(\S+)\n(?:.*\n)*?\s*__ctx_group__=(\S+)"
@@ -13,9 +13,9 @@ IN_LAYER = re.compile(r"l(\d+)_t(\d+)_[ih]2h\w*?(_backward)?")
 
 
 def schedule(k, num_steps):
-    """Who works on what: a list of (device, step) per slot, for `k` devices in a row.
+    """The plan: a list of (device, step) per slot, for `k` devices in a row.
 
-    A device takes a step when the one before it has passed it on.
+    A device takes a step when the device before it has passed it on.
 
     k = 3, 4 steps     slot   0  1  2  3  4  5
                    device 0   0  1  2  3
@@ -54,7 +54,7 @@ def products(pipeline):
 
 
 def cells(trace, pipeline):
-    """What the layers did in a recorded training step: a list of `Cell`.
+    """The work of the layers in a recorded training step: a list of `Cell`.
 
     `trace`: a `Timeline` of one `forward_backward` of `pipeline`. The n-th product on a
     device is the n-th of `products`. Raises `ValueError` for another number of them.

@@ -1,15 +1,15 @@
-"""How long a training step will take, on this machine and on clusters: a cost model.
+"""A cost model: the time of a training step, on this machine and on clusters.
 
 | file | what it holds | chapter |
 |---|---|---|
 | `fit` | the constants of a model, from measured times | Fitting a cost model |
 | `step` | a message and a step in closed form: exchange, overlap, efficiency, batch; three networks | Fitting a cost model, One to 4,096 devices |
-| `simulator` | for what has no formula: stragglers, queues | Simulating a cluster |
-| `failures` | checkpoints: how often, and what a failure costs | One to 4,096 devices, Faults and recovery |
+| `simulator` | a simulator where no formula exists: stragglers, queues | Simulating a cluster |
+| `failures` | the interval of checkpoints, and the cost of failures | One to 4,096 devices, Faults and recovery |
 
     from d2l_ext.scale import step
 
     step.seconds(step.VGG11, 1024, 8, step.Device(flops=5e12), step.network(10))
 
-Functions take numbers and give numbers; nothing here runs on a device.
+Functions take numbers and return numbers; nothing here runs on a device.
 """  # noqa: E501  (a table)

@@ -1,6 +1,6 @@
 """Failures and checkpoints: how often to write one, and what a failure costs.
 
-All times in one unit, as seconds.
+All times have one unit, here seconds.
 """
 
 from itertools import accumulate
@@ -11,15 +11,15 @@ from ..checks import at_least_zero
 
 
 def cluster_mtbf(device_mtbf, devices):
-    """Mean seconds between failures of any of `devices`: each fails on its own."""
+    """Mean seconds between failures of any of `devices`, which fail independently."""
     return device_mtbf / devices
 
 
 def young(write, mtbf):
-    """Seconds of work between checkpoints that lose the least: √(2·C·M).
+    """The interval between checkpoints, in seconds of work, that loses least: √(2·C·M).
 
     `write` C: seconds to write a checkpoint. `mtbf` M: mean time between failures.
-    Half an interval of work is lost with each failure, C with each checkpoint.
+    A failure loses half an interval of work on average, a checkpoint C.
     Source: Young, "A First Order Approximation to the Optimum Checkpoint Interval"
     (1974). Developed in the chapter *One to 4,096 devices*.
     """
@@ -42,12 +42,12 @@ def daly(write, mtbf):
 
 
 def expected(work, interval, write, restart, mtbf):
-    """Expected seconds for `work` seconds of computing, with failures at random.
+    """Expected seconds for `work` seconds of computing, with random failures.
 
     M·e^(R/M)·(e^((τ + C)/M) − 1)·work/τ, where τ is the `interval`. Failures come as
     a Poisson process, also during a `write` and a `restart` (R), and a checkpoint is
     written after each interval. Without failures (`mtbf` infinite): work·(1 + C/τ).
-    Infinite where the number is too large to be one.
+    Infinite where the result would overflow.
     Source: Daly (2006), equation for the complete model.
     """
     _check(write, mtbf, interval)
@@ -61,14 +61,14 @@ def expected(work, interval, write, restart, mtbf):
 
 
 class History(NamedTuple):
-    """`seconds` in all, and how many `failures` there were."""
+    """The total `seconds`, and the number of `failures`."""
 
     seconds: float
     failures: int
 
 
 def at_random(mtbf, random):
-    """Times of failures, without end: on average one each `mtbf`, whatever was before.
+    """Yield times of failures without end: memoryless, one per `mtbf` on average.
 
     `random`: a `random.Random`. For `simulate`.
     """
@@ -76,18 +76,18 @@ def at_random(mtbf, random):
 
 
 def simulate(work, interval, write, restart, failures):
-    """Go through `work` seconds of computing with failures at the given times.
+    """Simulate `work` seconds of computing with failures at the given times.
 
-    `failures`: an iterable of ascending times in seconds; a restart is not spared.
-    A checkpoint follows each `interval` of work, also the last one. What was done
-    since the last one is lost in a failure. Returns a `History`. Raises `ValueError`
+    `failures`: an iterable of ascending times in seconds; a restart can fail, too. A
+    checkpoint follows each `interval` of work, including the last. A failure loses the
+    work since the last checkpoint. Returns a `History`. Raises `ValueError`
     for an interval that is not above 0, and for a negative time to write.
     """
     _check(write, inf, interval)
     times, failed = iter(failures), 0
     failure, done = next(times, inf), 0.0
     begin, pause = 0.0, 0.0  # of an attempt: restart, piece of work, checkpoint
-    while work - done > 1e-9 * interval:  # what is less comes from rounding
+    while work - done > 1e-9 * interval:  # a smaller rest comes from rounding
         piece = min(interval, work - done)
         end = begin + pause + piece + write
         if end <= failure:

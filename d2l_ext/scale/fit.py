@@ -1,4 +1,4 @@
-"""Constants of a model from measured times, and how far each time is from it."""
+"""Fit the constants of a model to measured times, with the error of each time."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .step import Link
 
 @dataclass(frozen=True)
 class Fit:
-    """`constants`, none below 0, and the errors that they leave.
+    """Non-negative `constants`, and the remaining errors.
 
     `residuals`: (predicted − measured) / measured, in the order of the rows: 0.1 is
     ten percent too long.
@@ -25,9 +25,9 @@ def least_squares(rows, seconds):
 
         least_squares([(1, nbytes) for nbytes in sizes], seconds)  # α and β
 
-    `rows`: for each measurement, how often each constant occurs in it. `seconds`:
-    the measured times. The error of Σᵢ rowᵢ·cᵢ counts relative to the time, so that
-    a short time weighs as much as a long one. Method: Lawson and Hanson, *Solving
+    `rows`: for each measurement, the factor of each constant. `seconds`: the measured
+    times. The error of Σᵢ rowᵢ·cᵢ is relative to the time, so that a short time weighs
+    as much as a long one. Method: Lawson and Hanson, *Solving
     Least Squares Problems* (1974).
 
     Raises `ValueError` for fewer measurements than constants, rows of different
@@ -42,7 +42,7 @@ def least_squares(rows, seconds):
 
 
 def link(sizes, seconds):
-    """The `Link` of messages of `sizes` bytes that took `seconds`, and its `Fit`."""
+    """Fit a `Link` to messages of `sizes` bytes that took `seconds`; also the `Fit`."""
     found = least_squares([(1, size) for size in sizes], seconds)
     return Link(*found.constants), found
 

@@ -1,6 +1,6 @@
-"""A simulator, for what has no closed form: stragglers, queues, stale gradients.
+"""A discrete-event simulator: stragglers, queues, stale gradients.
 
-What happens next, happens next, and time jumps there.
+The clock jumps to the next event.
 """
 
 import heapq
@@ -16,14 +16,14 @@ from .step import check_stages
 
 
 class Events:
-    """A clock, `now` in seconds, and actions that wait for their time.
+    """A clock, `now` in seconds, and scheduled actions.
 
         events = Events()
         events.after(2.0, print, "two seconds later")
         events.run()
 
-    Actions of the same time run in the order in which they were asked for, so the
-    same input gives the same run, always. `handled`: how many have run.
+    Actions at the same time run in the order in which they were scheduled, so the same
+    input always gives the same run. `handled`: the number of actions that have run.
     Developed in the chapter *Simulating a cluster*.
     """
 
@@ -32,18 +32,18 @@ class Events:
         self._waiting, self._asked = [], 0
 
     def after(self, seconds, action, *args):
-        """Run `action(*args)` in `seconds`, from 0. Raises `ValueError` otherwise."""
+        """Schedule `action(*args)` in `seconds`; `ValueError` if that is below 0."""
         self.at(self.now + seconds, action, *args)
 
     def at(self, time, action, *args):
-        """Run `action(*args)` at `time`, not before now."""
+        """Schedule `action(*args)` at `time`; `ValueError` if that is past."""
         if not (time >= self.now and isfinite(time)):
             raise ValueError(f"it is {self.now} s: an event at {time} s cannot be")
         heapq.heappush(self._waiting, (time, self._asked, action, args))
         self._asked += 1
 
     def run(self):
-        """Run all actions, and those that they ask for; return the time of the last."""
+        """Run all actions, also new ones; return the time of the last."""
         waiting = self._waiting
         while waiting:
             self.now, _, action, args = heapq.heappop(waiting)
@@ -53,27 +53,27 @@ class Events:
 
 
 class Queue:
-    """Something that serves one customer after another: a link, a server, a device.
+    """A resource that serves one request after another: a link, a server, a device.
 
-    `free`: from when on nobody is being served.
+    `free`: the time at which it becomes idle.
     """
 
     def __init__(self, events):
         self.events, self.free = events, 0.0
 
     def serve(self, seconds):
-        """Take `seconds` of service, behind all who came before; returns its end."""
+        """Queue a request of `seconds`; return the time at which it ends."""
         self.free = max(self.free, self.events.now) + seconds
         return self.free
 
 
 def allreduce(way, ready, nbytes, link, **chunks):
-    """When each device has the sum, if device i has its gradient at `ready[i]`.
+    """The time at which each device has the sum, if gradient i is ready at `ready[i]`.
 
     `way`: `'naive'`, `'tree'` or `'ring'`, or `'network'`, with `chunks`, default 1,
     where switches add up. `ready`: seconds, one per device. A message starts when both
-    of its ends are free, and takes α + n·β. From equal times all end as
-    `traffic.seconds` says; from others, only this tells.
+    of its ends are free, and takes α + n·β. If all are ready at the same time, the
+    result is that of `traffic.seconds`.
 
     Returns a NumPy array. Raises `ValueError` for an unknown way, and no devices.
     Developed in the chapter *Simulating a cluster*.
@@ -88,8 +88,8 @@ def allreduce(way, ready, nbytes, link, **chunks):
 def steps(way, compute, nbytes, link):
     """The end of each step, a NumPy array: devices compute, then exchange, and so on.
 
-    `compute`: seconds, a row per step with an entry per device. Nobody waits for
-    anything but messages: a device goes on as soon as it has its own sum.
+    `compute`: seconds, one row per step with one entry per device. Devices wait only
+    for messages: a device continues as soon as it has its own sum.
     """
     now, ends = numpy.zeros(numpy.shape(compute)[1]), []
     for seconds in numpy.asarray(compute, dtype=float):
@@ -99,13 +99,13 @@ def steps(way, compute, nbytes, link):
 
 
 def messages(schedule, route, ready):
-    """When each device has its last message, where messages queue for links.
+    """The time of each device's last message, if messages queue for links.
 
         messages(hierarchy.schedule(2, 4, nbytes), route, [0.0] * 8)
 
     `schedule`: rounds of (from, to, bytes), in which each device sends one message and
-    gets one; it sends when it has that of the round before. `route(i, j)`: the name of
-    the link from i to j, and its `Link`. `ready`: seconds, one per device.
+    receives one; it sends when it has received that of the round before. `route(i, j)`:
+    the name of the link from i to j, and its `Link`. `ready`: seconds, one per device.
 
     Returns the times, and what each link carried: name -> (begin, end, round, from).
     Developed in the chapter *Two kinds of links*.
@@ -117,7 +117,7 @@ def messages(schedule, route, ready):
     def arrive(i, number):
         arrived[i].add(number)
         ends[i] = events.now
-        while at[i] in arrived[i]:  # a message may overtake that of the round before
+        while at[i] in arrived[i]:  # a message may overtake one of the round before
             at[i] += 1
             if at[i] < len(rounds):
                 j, nbytes = rounds[at[i]][i]
@@ -134,10 +134,10 @@ def messages(schedule, route, ready):
 
 
 def pipeline(forward, backward, chunks, message=0.0):
-    """Seconds of a GPipe step, work by work; also where the formula does not hold.
+    """Seconds of a GPipe step, simulated; valid also where the formula is not.
 
-    `message`: seconds from one stage to the next, either way; the stages do not wait
-    for it to be sent. The rest and errors as in `step.pipeline_seconds`.
+    `message`: seconds from one stage to the next, either way; stages do not wait while
+    sending. The rest and errors as in `step.pipeline_seconds`.
     """
     check_stages(forward, backward)
     slots = clock(gpipe(len(forward), chunks), forward, backward, message)
@@ -145,11 +145,10 @@ def pipeline(forward, backward, chunks, message=0.0):
 
 
 class Run(NamedTuple):
-    """What `serve` saw.
+    """The result of `serve`.
 
-    `ends`: the time at which each step was over on all workers; asynchronous, at
-    which each worker was through with its own steps. `updates`: the worker of each
-    update, in order.
+    `ends`: the time at which each step ended on all workers; if asynchronous, at which
+    each worker finished its steps. `updates`: the worker of each update, in order.
     """
 
     ends: list
@@ -158,18 +157,18 @@ class Run(NamedTuple):
 
 def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
           pushed=1.0):
-    """Workers that compute, push `nbytes` to all servers alike, and pull as many.
+    """Workers that compute, push `nbytes` spread over all servers, and pull the same.
 
-    `compute`: seconds, a row per step with an entry per worker: jitter and stragglers
-    are in there. `link`: of each worker and each server, in either direction.
+    `compute`: seconds, one row per step with one entry per worker, with any jitter and
+    stragglers. `link`: of each worker and each server, in either direction.
     `barrier`: workers begin each step together. `pushed`: as in
     `step.exchange_seconds`.
 
-    A server's link serves workers as they come, N/s bytes each; a worker's own needs
-    the time of N. All servers do the same: one is simulated. It answers when all have
-    pushed; with `asynchronous` it answers each at once. Returns a `Run`. Raises
-    `ValueError` for no workers and fewer than one server. Developed in the chapter
-    *Simulating a cluster*.
+    A server's link serves workers in the order of arrival, N/s bytes each; a worker's
+    own link needs the time of N. All servers behave alike, so one is simulated. It
+    answers when all have pushed, or with `asynchronous` each worker at once. Returns a
+    `Run`. Raises `ValueError` for no workers and fewer than one server. Developed in
+    the chapter *Simulating a cluster*.
     """
     compute = numpy.atleast_2d(numpy.asarray(compute, dtype=float))
     if not compute.size:
@@ -185,7 +184,7 @@ def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
         events.after(compute[step][worker], send, up, push, arrive, worker, step)
 
     def send(queue, seconds, action, *args):
-        """A message through a server's link; `action` when it has arrived."""
+        """Send a message through a server's link; run `action` on arrival."""
         at_worker, at_server = seconds
         end = max(queue.serve(at_server), events.now + at_worker)
         events.at(end + link.alpha, action, *args)
@@ -216,9 +215,9 @@ def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
 
 
 def tickets(updates):
-    """The numbers that each worker's updates have, for `kvstore.staleness`.
+    """The numbers of each worker's updates, from 1, for `kvstore.staleness`.
 
-    `updates`: as in a `Run`, in which each worker occurs. A list per worker, from 1.
+    `updates`: as in a `Run`; each worker occurs. Returns one list per worker.
     """
     drawn = [[] for _ in range(max(updates) + 1)]
     for number, worker in enumerate(updates, start=1):
@@ -227,7 +226,7 @@ def tickets(updates):
 
 
 def _naive(ready, nbytes, link):
-    # Device 0 takes the arrays in order, and then sends the sum in the same order.
+    # Device 0 receives the arrays in order, then sends the sum in the same order.
     message, now, done = link.seconds(nbytes), ready[0], ready.copy()
     for other in ready[1:]:
         now = max(now, other) + message
@@ -250,14 +249,14 @@ def _tree(ready, nbytes, link):
 
 
 def _ring(ready, nbytes, link):
-    """2(k − 1) rounds of tᵢ = max(tᵢ, tᵢ₋₁) + c, without going through them.
+    """2(k − 1) rounds of tᵢ = max(tᵢ, tᵢ₋₁) + c, without a loop over rounds.
 
-    After r rounds tᵢ is the maximum of the r + 1 devices behind i, plus r·c. Maxima of
-    2, 4, 8 … devices are made from those before: each step doubles the window.
+    After r rounds tᵢ is the maximum over device i and the r before it, plus r·c. Each
+    step doubles the window of the maximum: 2, 4, 8 … devices.
     """
     k = ready.size
     rounds, window = 2 * (k - 1), 1
-    while window < k:  # after k − 1 rounds everybody has heard of everybody
+    while window < k:  # after k − 1 rounds every device depends on every other
         ready = numpy.maximum(ready, numpy.roll(ready, min(window, k - window)))
         window *= 2
     return ready + rounds * link.seconds(nbytes / k)

@@ -1,8 +1,7 @@
-"""A training step on a cluster, in closed form, and how many steps there are.
+"""A training step on a cluster, in closed form, and the number of steps.
 
-A step computes and exchanges, and some of that overlaps. An exchange follows the α–β
-model, a latency and a time for each byte: what runs at the same time on links of their
-own costs once.
+A step computes and exchanges, with some overlap. An exchange follows the α–β model, a
+latency and a time per byte; messages at the same time on different links count once.
 """
 
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from ..checks import at_least_zero, known_name, whole_number
 from ..data_parallel import traffic
 from ..meshes import hierarchy
 
-#: Share of a step's computing that is backward: two products of three.
+#: Backward's share of a step's computing: two products of three.
 BACKWARD = 2 / 3
-#: Two bits for each float32.
+#: Two bits per float32.
 TWO_BIT = 1 / 16
 #: The ways of `seconds`: allreduces, and a parameter server.
 WAYS = (*traffic.ALGORITHMS, "servers")
@@ -37,12 +36,12 @@ class Link:
         at_least_zero("beta", self.beta)
 
     def seconds(self, nbytes, messages=1):
-        """Seconds of `messages`, one after another, of `nbytes` in all."""
+        """Seconds of `messages` in sequence, with `nbytes` in total."""
         return messages * self.alpha + nbytes * self.beta
 
     @property
     def half(self):
-        """Bytes whose time is as long as the latency, α/β: half of the bandwidth."""
+        """The bytes that take as long as the latency, α/β: half of the bandwidth."""
         return self.alpha / self.beta if self.beta else float("inf")
 
 
@@ -58,7 +57,7 @@ def network(gbit_per_second, latency=50e-6):
 
 @dataclass(frozen=True)
 class Model:
-    """A network: `parameters` (a count), `arrays` they lie in, `flops` per example.
+    """A network: its number of `parameters`, of `arrays`, and `flops` per example.
 
     `flops`: floating-point operations of a training step for one example, forward
     and backward; a multiplication with its addition counts as two.
@@ -76,13 +75,13 @@ class Model:
 
     @property
     def flops_per_byte(self):
-        """Work of an example for each byte that an exchange must move."""
+        """Operations per example and byte that an exchange must move."""
         return self.flops / self.nbytes
 
 
 @dataclass(frozen=True)
 class Device:
-    """`flops` that it does per second, and `overhead`, seconds of any step at least."""
+    """`flops` per second, and `overhead`, the least seconds of any step."""
 
     flops: float
     overhead: float = 0.0
@@ -94,16 +93,16 @@ class Device:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a step is divided: all that `seconds` needs besides model and machines.
+    """How a step is divided: the remaining arguments of `seconds`.
 
     `way`: one of `WAYS`, or `'hierarchy'`, for hosts of `per_host` devices each with
     `inner` links among them. `servers`: for `'servers'`. `compressed`: two-bit
-    gradients on the way to the servers, each byte of which costs `packing` seconds.
+    gradients on the way to the servers; packing costs `packing` seconds per byte.
     `overlap`: gradients travel while earlier layers go backward. `flat`: they lie in
-    one array, so the exchange is one message and not one for each array.
+    one array, so the exchange is one message instead of one per array.
 
-    Raises `ValueError` for compressed gradients that no server would unpack, and for
-    one array that should overlap: it is complete when the backward pass is over.
+    Raises `ValueError` for compressed gradients without servers to unpack them, and for
+    a flat array with overlap: it is complete only after the backward pass.
     """
 
     way: str = "ring"
@@ -128,7 +127,7 @@ class Plan:
 
 
 def seconds(model, batch, devices, device, link, plan=Plan()):
-    """Seconds of a step of `batch` examples in all, divided over `devices` devices.
+    """Seconds of a step of `batch` examples in total, divided over `devices` devices.
 
         seconds(VGG11, 1024, 8, Device(flops=5e12), network(10))
 
@@ -142,10 +141,10 @@ def seconds(model, batch, devices, device, link, plan=Plan()):
 
 
 def parts(model, batch, devices, device, link, plan=Plan()):
-    """What a step's seconds are spent on: overhead, computing, waiting for gradients.
+    """The parts of a step's seconds: overhead, computing, waiting for gradients.
 
-    With overlap, a of a gradients travel behind the backward pass, two thirds of the
-    computing. All arrays count as equal, and the last of them never hides:
+    With overlap, gradients travel during the backward pass, two thirds of the
+    computing. All a arrays count as equal, and the last of them is never hidden:
     (1 − 1/a)·min(exchange, ⅔·computing) is hidden.
     """
     at_least_zero("batch", batch)
@@ -158,7 +157,7 @@ def parts(model, batch, devices, device, link, plan=Plan()):
 
 
 def communication(model, devices, link, plan):
-    """Seconds of the exchange of `model`'s gradients, with the packing if any."""
+    """Seconds of the exchange of `model`'s gradients, with packing if compressed."""
     pushed = TWO_BIT if plan.compressed else 1.0
     packing = plan.packing * model.nbytes if plan.compressed else 0.0
     arrays = 1 if plan.flat else model.arrays
@@ -185,15 +184,15 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
     """Seconds of one exchange of `nbytes` per device on `devices` devices.
 
     `way`: one of `WAYS`. `link`: the `Link` of every device and every server.
-    `arrays`: the gradients come as so many arrays, each with messages of its own.
-    For `'servers'`: how many `servers` there are, and in `pushed` how much of the
-    bytes is pushed, 1/16 with two-bit compression; what is pulled is never compressed.
+    `arrays`: the number of arrays, each with its own messages. For `'servers'`: the
+    number of `servers`, and in `pushed` the share of the bytes that is pushed, 1/16
+    with two-bit compression; pulled bytes are never compressed.
 
         servers  2·a·α + (1 + pushed)·max(1, k/s)·N·β
         others   as `traffic.seconds` says, with a·α for the α of a message
 
     A server's link carries N/s bytes of each of k workers, a worker's link N bytes:
-    the servers are the bottleneck while there are fewer than workers. One device
+    the servers are the bottleneck if they are fewer than the workers. One device
     exchanges nothing, but with servers it still pushes and pulls.
 
     Raises `ValueError` for an unknown way, and counts below 1.
@@ -208,19 +207,19 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
         carried = (1 + pushed) * nbytes * max(1, devices / servers)
         return link.seconds(carried, messages=2 * arrays)
     known_name("way", way, WAYS)
-    # All arrays at once would be one message: the rest of the arrays cost α only.
+    # One message for all arrays pays α once; every further array adds α only.
     return traffic.seconds(way, devices, nbytes, arrays * link.alpha, link.beta)
 
 
 def pipeline_seconds(forward, backward, chunks):
-    """Seconds of a GPipe step of `chunks` micro-batches, if messages take no time.
+    """Seconds of a GPipe step of `chunks` micro-batches with instant messages.
 
     `forward`, `backward`: seconds of each stage for one micro-batch, two lists.
 
         Σᵢ (fᵢ + bᵢ) + (m − 1)·(max f + max b)
 
     Equal stages: (m + p − 1)·(f + b), of which (p − 1)/(m + p − 1) is the bubble. The
-    slowest stage counts m times, all others once: imbalance costs more than depth.
+    slowest stage counts m times, the others once: imbalance costs more than depth.
     Raises `ValueError` for lists of different lengths. Source of the bubble: Huang et
     al., "GPipe" (2019). Developed in the chapter *Simulating a cluster*.
     """
@@ -239,10 +238,10 @@ def mesh_seconds(computing, sizes, chunks, sent, rounds, links):
 
         (m + p − 1)/m·(computing + tensor) + 2(p − 1)·border + data
 
-    Sums over the axis tensor stand between the products, so the bubble holds them, too;
-    of the pipeline's messages only the first and the last do not hide: a border each
-    way. Gradients are summed at the end. Developed in the chapter
-    *Data × tensor × pipeline*.
+    Sums over the tensor axis come between the products, so the bubble contains them,
+    too; of the pipeline's messages only the first and the last are not hidden: one
+    border each way. Gradients are summed at the end. Developed in the chapter *Data ×
+    tensor × pipeline*.
     """
     whole_number("chunks", chunks)
     seconds = {a: links[a].seconds(sent[a], rounds[a]) for a in sizes}
@@ -258,7 +257,7 @@ def strong(model, batch, devices, device, link, plan=Plan()):
 
 
 def weak(model, batch, devices, device, link, plan=Plan()):
-    """The same with `batch` examples for *each* device, so k times as many in all."""
+    """The same with `batch` examples *per* device, k times as many in total."""
     one = seconds(model, batch, 1, device, link, plan)
     return one / seconds(model, batch * devices, devices, device, link, plan)
 
@@ -266,9 +265,9 @@ def weak(model, batch, devices, device, link, plan=Plan()):
 def compression_pays_below(packing, carried=1.0):
     """Bandwidth in Gbit/s below which two-bit compression makes a step shorter.
 
-    `packing`: seconds for each byte of the gradients, by sender and receiver.
-    `carried`: how many times N crosses the busiest link on the way to the servers,
-    max(1, workers / servers). Saved: 15/16 of these bytes; inf if packing is free.
+    `packing`: seconds per byte of the gradients, at sender and receiver together.
+    `carried`: how often N crosses the busiest link on the way to the servers,
+    max(1, workers / servers). Saves 15/16 of these bytes; inf if packing is free.
     """
     at_least_zero("packing", packing)
     saved = (1 - TWO_BIT) * carried
@@ -298,7 +297,7 @@ def check_stages(forward, backward):
         )
 
 
-# ---- Three networks, as the cost model sees them ----
+# ---- Three networks in the cost model ----
 
 
 def convolution(channels, filters, kernel, side):
@@ -323,13 +322,13 @@ def lstm(inputs, hidden, steps):
 
 
 def model_of(name, layers, free=0, arrays=None):
-    """A `Model` of `layers`, pairs as above; `free`: parameters that take no product.
+    """A `Model` of `layers`, pairs as above; `free`: parameters without a product.
 
-    `arrays`: how many arrays the parameters are in; default: two per layer.
+    `arrays`: the number of parameter arrays; default two per layer.
 
     Backward takes twice the multiplications of forward: one product for the gradient
-    of the weights, one for that of the input. (The first layer needs no second, which
-    is not taken off.)
+    of the weights, one for that of the input. (The first layer's second product, which
+    is not needed, is counted as well.)
     """
     parameters = sum(p for p, _ in layers) + free
     flops = 3 * 2 * sum(m for _, m in layers)

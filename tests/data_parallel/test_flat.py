@@ -136,5 +136,5 @@ def test_a_plan_keeps_the_minibatch_it_was_made_with_and_refuses_another_size():
     plans = flat.get_plans(lenet.init_params(), X, y, try_all_devices(2))
     flat.replay_batch(*minibatch(1), plans, LR)
     assert (X.asnumpy() == minibatch(0)[0].asnumpy()).all()
-    with pytest.raises(ValueError, match=r"24 examples, and plans for \[13, 12\]"):
+    with pytest.raises(ValueError, match=r"24 examples, but plans for \[13, 12\]"):
         flat.replay_batch(*minibatch(0, 24), plans, LR)
