@@ -234,6 +234,41 @@ def begin(tokens, parts, decoder, way=TENSOR):
     return way.place(waves, [table.ctx for table in tables]), ys, back
 
 
+class Half:
+    """One half of a block on k devices: the place between two layers, and a layer.
+
+        forward      ys  ─collect→  between  ─spread→   inside  →  ys
+        backward     dys ←spread─   between  ←collect─  inside  ←  dys
+
+    `name`: one of `Decoder.halves()`. `parts`, `way`: as in `loss`. `heads`: their
+    number on each device. `left`: a mask of dropout on each device, or None.
+    """
+
+    def __init__(self, name, parts, heads, batch, way, left):
+        self.name, self.parts, self.heads, self.batch = name, parts, heads, batch
+        self.way, self.left = way, left
+
+    def forward(self, xs, ys):
+        """The residual sums with `ys` in them, and the summands of this layer."""
+        given = (xs,) if ys is None else (xs, self.way.collect(ys))
+        (xs, hs), self.back_between = recorded(len(xs), self._between, *given)
+        (ys,), self.back_inside = recorded(len(xs), self._inside, self.way.spread(hs))
+        return xs, ys
+
+    def backward(self, dxs, dys):
+        """From gradients by the results of `forward` to those by its arguments."""
+        (dhs,) = self.back_inside(dys)
+        dxs, *dys = self.back_between(dxs, self.way.collect(dhs))
+        return dxs, self.way.spread(*dys) if dys else None
+
+    def _between(self, i, x, y=0):
+        return between(self.parts[i], self.name, self.left[i], x, y)
+
+    def _inside(self, i, h):
+        heads = int(self.heads[i])
+        return (inside(self.parts[i], self.name, h, self.batch, heads),)
+
+
 def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
     """Run some of a decoder's `halves`; return (xs, ys, back).
 
@@ -241,26 +276,21 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
     `'end'`. `given`: the same triple from `begin`, or the sums alone, with None and
     None. `back(dxs, dys)`: returns the gradients by the given residual sums.
     """
-    (xs, ys, back_to_ys), k, ways_back = given, len(parts), []
-    heads = numpy.diff(cuts(decoder.heads, k))
+    xs, ys, back_to_ys = given
+    heads = numpy.diff(cuts(decoder.heads, len(parts)))
     devices, dtype = [x.ctx for x in xs], xs[0].dtype
-    for half, mask in zip(halves, masks or repeat(None)):
-        left = [None] * k if mask is None else way.place(mask.astype(dtype), devices)
-        given = (xs,) if ys is None else (xs, way.collect(ys))
-        (xs, hs), back_between = recorded(
-            k, lambda i, x, y=0, half=half, left=left:
-            between(parts[i], half, left[i], x, y), *given)
-        (ys,), back_inside = recorded(
-            k, lambda i, h, half=half:
-            (inside(parts[i], half, h, batch, int(heads[i])),), way.spread(hs)
-        )
-        ways_back.append((back_between, back_inside))
+    passed = []
+    for name, mask in zip(halves, masks or repeat(None)):
+        left = [None] * len(xs)
+        if mask is not None:
+            left = way.place(mask.astype(dtype), devices)
+        half = Half(name, parts, heads, batch, way, left)
+        xs, ys = half.forward(xs, ys)
+        passed.append(half)
 
     def back(dxs, dys):
-        for back_between, back_inside in reversed(ways_back):
-            (dhs,) = back_inside(dys)
-            dxs, *dys = back_between(dxs, way.collect(dhs))
-            dys = way.spread(*dys) if dys else None
+        for half in reversed(passed):
+            dxs, dys = half.backward(dxs, dys)
         if back_to_ys:
             back_to_ys(dys)
         return dxs
