@@ -15,7 +15,7 @@ import sys
 from contextlib import ExitStack, contextmanager, suppress
 
 from d2l_ext import runtime
-from d2l_ext.kvstore.ring import RingError
+from d2l_ext.kvstore.ring_links import RingError
 
 from . import flags, load_mxnet
 

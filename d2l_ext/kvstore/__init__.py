@@ -8,5 +8,6 @@
 | `staleness` | the age of the weights that a gradient was computed from | Out of step: asynchronous data parallelism with a parameter server |
 | `compression` | two bits per number; MXNet's own bytes in memory | Gradient compression |
 | `ring` | sums without servers: a ring over sockets or shared memory | Rings between processes: allreduce without servers |
+| `ring_links` | a process's two connections in a ring: its messages, failures, proof of the token | Rings between processes: allreduce without servers |
 | `local_sgd` | local steps of a worker, and the exchange after them | Exchanging less often: local SGD and DiLoCo |
 """  # noqa: E501  (a table)

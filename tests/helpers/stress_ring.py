@@ -108,7 +108,7 @@ def trial(fault, chance, shared=(False, True)):
         if strangers:
             strangers.end()
     errors = [(err.splitlines() or [""])[-1] for _, err in ends.values()]
-    clear = all(f"ring.RingError: rank {i}: " in line for i, line in zip(ends, errors))
+    clear = all(f"RingError: rank {i}: " in line for i, line in zip(ends, errors))
     named = fault not in ("kill", "stranger") or all(
         f"rank {victim} has left the ring" in line for line in errors)
     # Whoever said anything more has begun with a wrong token, or has a wrong sum.

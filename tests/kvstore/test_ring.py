@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from d2l_ext.data_parallel.traffic import expected
 from d2l_ext.kvstore import ring
-from d2l_ext.kvstore.ring import HEAD, RingError
+from d2l_ext.kvstore.ring_links import HEAD, RingError
 
 DTYPES = ("float32", "float64")
 

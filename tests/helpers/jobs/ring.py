@@ -13,7 +13,7 @@ with ring.join(20) as r:
     r.allreduce(x)
     print(json.dumps({"rank": r.rank, "host": platform.node(), "shared": r.shared,
                       "sums": sorted({*x.tolist()}), "sent": r.sent,
-                      "from": [link.getsockname()[0] for link in r.links]}),
+                      "from": [link.getsockname()[0] for link in (r.before, r.after)]}),
           flush=True)
     while sys.argv[1:]:
         r.allreduce(x)
