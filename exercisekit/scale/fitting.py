@@ -13,6 +13,16 @@ def halving(k, nbytes, cores):
     return 1, 2 * len(messages), 2 * sum(messages) * max(1, k / cores)
 
 
+def _changed(change):
+    """`halving` with the rounds and bytes that a learner may have found."""
+
+    def made(k, nbytes, cores):
+        once, rounds, sent = halving(k, nbytes, cores)
+        return once, *change(k, cores, rounds, sent)
+
+    return made
+
+
 def left_out(rows, seconds):
     """The error of each measurement, predicted by a fit to all others."""
     errors = []
@@ -22,14 +32,24 @@ def left_out(rows, seconds):
     return errors
 
 
+def _residuals(rows, seconds):
+    return fit.least_squares(rows, seconds).residuals
+
+
+def _error(of):
+    """`left_out` with another definition of an error, from predicted and measured."""
+    return lambda rows, seconds: [
+        of(t * (error + 1), t) for error, t in zip(left_out(rows, seconds), seconds)]
+
+
 QUESTIONS = {
     1: Question(
         "a number of bytes",
         562_500,
         [
-            (62_500, "With as many, half of the time is latency."),
-            (625_000, "Latency is a tenth of the whole time, not of the rest."),
-            (4_500_000, "These are bits."),
+            (62_500, "With that many bytes, half of the time is latency."),
+            (625_000, "The latency is a tenth of the whole time, not of the rest."),
+            (4_500_000, "That is the number of bits."),
         ],
         tolerance=0.001,
     ),
@@ -37,20 +57,16 @@ QUESTIONS = {
         "a function `halving(k, nbytes, cores)`",
         halving,
         [
-            ("2 * len(messages)", "2 * (k - 1)",
-             "Those are the ring's rounds. How often can an array be halved?"),
-            ("2 * sum(messages)", "sum(messages)",
+            (_changed(lambda k, cores, rounds, sent: (2 * (k - 1), sent)),
+             "A ring needs that many rounds. How often can an array be halved?"),
+            (_changed(lambda k, cores, rounds, sent: (rounds, sent / 2)),
              "The bytes go there and back: first the halves, then the sums."),
-            ("2 * len(messages)", "len(messages)",
-             "Each half is swapped twice: there as a part, back as a sum."),
-            (" * max(1, k / cores)", "",
+            (_changed(lambda k, cores, rounds, sent: (rounds / 2, sent)),
+             "Each half is swapped twice: first as a part, then as a sum."),
+            (lambda k, nbytes, cores: halving(k, nbytes, cores=k),
              "All devices send in each round; with fewer cores they take turns."),
-            (" * max(1, k / cores)", " * k / cores",
-             "More cores than devices do not make one message faster."),
-            ("range(1, k.bit_length())", "range(k.bit_length() - 1)",
-             "The first message is half of the array, not the whole."),
-            ("nbytes / 2**i", "nbytes / k",
-             "Parts of one size are the ring's; here each is half of the last."),
+            (_changed(lambda k, cores, rounds, sent: (rounds, 2 * sent)),
+             "The first message is half of the array, not all of it."),
         ],
         judge=compared(halving, [
             (1, 1000, 1), (2, 1000, 2), (2, 1000, 4), (4, 1000, 4), (8, 1000, 2),
@@ -61,22 +77,16 @@ QUESTIONS = {
         "a function `left_out(rows, seconds)`",
         left_out,
         [
-            ("rows[:i], *rows[i + 1 :]], [*seconds[:i], *seconds[i + 1 :]]",
-             "rows], [*seconds]",
+            (_residuals,
              "Those are residuals: the fit has seen the row that it predicts."),
-            ("/ t - 1", "- t",
-             "That is the error in seconds. Relative is asked, so divide."),
-            ("/ t - 1", "/ t",
-             "That is predicted over measured: what is right gives 1, and not 0."),
-            (", *rows[i + 1 :]], [*seconds[:i], *seconds[i + 1 :]]",
-             "], [*seconds[:i]]",
-             "The rows behind the one left out belong to the others, too."),
-            ("numpy.dot(row, fit.least_squares(*others).constants) / t - 1",
-             "1 - numpy.dot(row, fit.least_squares(*others).constants) / t",
-             "The sign is turned round: predicted too much is a positive error."),
-            ("numpy.dot(row, fit.least_squares(*others).constants) / t - 1",
-             "t / numpy.dot(row, fit.least_squares(*others).constants) - 1",
-             "It is relative to the measured time, not to the predicted one."),
+            (_error(lambda predicted, t: predicted - t),
+             "That is the error in seconds. Divide it by the measured time."),
+            (_error(lambda predicted, t: predicted / t),
+             "That is predicted over measured; the relative error is 1 less."),
+            (_error(lambda predicted, t: 1 - predicted / t),
+             "The sign is reversed: too long a prediction has a positive error."),
+            (_error(lambda predicted, t: t / predicted - 1),
+             "The error is relative to the measured time, not to the predicted one."),
         ],
         judge=compared(left_out, [
             ([(1, 10), (1, 100), (1, 1000)], seconds)
@@ -87,8 +97,8 @@ QUESTIONS = {
         "a number of seconds per byte",
         (1 + 2 / 3 + 3 / 5) / (1 + 4 / 9 + 9 / 25),
         [
-            (2, "That is the line with a negative latency."),
-            (22 / 14, "That makes absolute errors small."),
+            (2, "That is the slope of the line with a negative latency."),
+            (22 / 14, "That minimizes the absolute errors."),
         ],
         tolerance=0.01,
     ),

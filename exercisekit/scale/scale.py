@@ -6,15 +6,34 @@ from ..question import Question, Task, by_cases, compared
 
 
 def last_arrival(made, message):
-    """When the last array has arrived, if one leaves after another."""
+    """When the last array has arrived; the link sends one after another."""
     now = 0
     for ready in made:
         now = max(now, ready) + message
     return now
 
 
+def _link_never_busy(made, message):
+    return made[-1] + message
+
+
+def _sent_before_made(made, message):
+    return made[0] + message * len(made)
+
+
+def _all_after_backward(made, message):
+    return made[-1] + message * len(made)
+
+
+def _sent_when_made(made, message):
+    now = 0
+    for ready in made:
+        now = max(now + message, ready)
+    return now
+
+
 def best_interval(write, mtbf):
-    """Seconds of work between checkpoints for the least time in all."""
+    """Seconds of work between checkpoints for the shortest total time."""
     return failures.daly(write, mtbf)
 
 
@@ -25,8 +44,8 @@ def _judge_best_interval(function, write, mtbf):
     over, least = (failures.expected(1, t, write, 0, mtbf) for t in (found, best))
     if over <= 1.002 * least:
         return ""
-    return (f"with {found:,.0f} s training takes {over:.3f} times as long as without; "
-            f"{least:.3f} is possible.")
+    return (f"with {found:,.0f} s training takes {over:.3f} times as long as without "
+            f"failures; {least:.3f} is possible.")
 
 
 QUESTIONS = {
@@ -34,8 +53,8 @@ QUESTIONS = {
         "the factor of the best interval",
         10**0.5,
         [
-            (10, "The time to write stands under a square root."),
-            (10**-0.5, "Is it worth saving more often when it takes longer?"),
+            (10, "The interval grows with the square root of the time to write."),
+            (10**-0.5, "Should one save more often when saving takes longer?"),
         ],
         tolerance=0.01,
     ),
@@ -43,8 +62,8 @@ QUESTIONS = {
         "a number of images",
         10_163,
         [
-            (10_168, "A device also needs its millisecond."),
-            (11_292, "0.9 is the share of computing in the whole, not in the rest."),
+            (10_168, "A device needs its millisecond, too."),
+            (11_292, "Computing takes 0.9 of the whole step, exchange included."),
         ],
         tolerance=0.0002,
     ),
@@ -52,18 +71,16 @@ QUESTIONS = {
         "a function `last_arrival(made, message)`",
         last_arrival,
         [
-            ("max(now, ready) + message", "ready + message",
-             "The link may be busy still with the array before."),
-            ("max(now, ready) + message", "now + message",
-             "An array cannot leave before it is made."),
-            ("    return now", "    return made[-1] + message * len(made)",
+            (_link_never_busy,
+             "The link may still be busy with the previous array."),
+            (_sent_before_made,
+             "An array cannot leave before it is computed."),
+            (_all_after_backward,
              "That sends nothing until backward has ended."),
-            ("max(now, ready) + message", "max(now + message, ready)",
-             "An array that has just been made still has to be sent."),
-            ("    now = 0", "    now = message",
-             "The link is free at the beginning."),
-            ("    return now", "    return now - message",
-             "That is when the last one leaves, and not when it arrives."),
+            (_sent_when_made,
+             "An array that has just been computed still has to be sent."),
+            (lambda made, message: last_arrival(made, message) - message,
+             "That is when the last array leaves, not when it arrives."),
         ],
         judge=compared(last_arrival, [
             ([4], 1), ([0.2], 1), ([1, 2, 3], 0.5), ([1, 2, 3], 5), ([1, 9], 2),
@@ -73,22 +90,20 @@ QUESTIONS = {
         "a function `best_interval(write, mtbf)`",
         best_interval,
         [
-            ("failures.daly(write, mtbf)", "failures.young(write, mtbf)",
+            (failures.young,
              "Young's interval is too long where writing takes long."),
-            ("failures.daly(write, mtbf)", "mtbf / 2",
-             "Half of what a failure costs is lost work: save far more often."),
-            ("failures.daly(write, mtbf)", "failures.daly(write, mtbf) / 60",
-             "Are these minutes? Seconds are asked."),
-            ("failures.daly(write, mtbf)", "write",
-             "As long as writing takes: with quick writes that saves too often."),
-            ("failures.daly(write, mtbf)", "(write * mtbf) ** 0.5",
-             "Half of an interval is lost with a failure, not the whole of it."),
-            ("failures.daly(write, mtbf)",
-             "failures.expected(1, failures.daly(write, mtbf), write, 0, mtbf)",
-             "That is the least time. The interval that has it is asked."),
+            (lambda write, mtbf: mtbf / 2,
+             "That loses half of the work between failures: save far more often."),
+            (lambda write, mtbf: failures.daly(write, mtbf) / 60,
+             "Are these minutes? The answer is in seconds."),
+            (lambda write, mtbf: (write * mtbf) ** 0.5,
+             "A failure loses half of an interval on average, not the whole of it."),
+            (lambda write, mtbf: failures.expected(
+                1, failures.daly(write, mtbf), write, 0, mtbf),
+             "That is the shortest total time. Return the interval that gives it."),
         ],
         judge=by_cases(
-            _judge_best_interval, "{} s to write, a failure in {:,} s",
+            _judge_best_interval, "{} s to write, a failure every {:,} s",
             [(30, 40_000), (300, 2000), (600, 500)],
         ),
     ),

@@ -11,9 +11,34 @@ def swap(ready, message):
     return ready
 
 
+def _rounds(strides, later=max):
+    """`swap` with other strides, and another time at which partners begin."""
+
+    def swapped(ready, message):
+        for stride in strides([2**i for i in range(len(ready).bit_length() - 1)]):
+            ready = [later(t, ready[i ^ stride]) + message for i, t in enumerate(ready)]
+        return ready
+
+    return swapped
+
+
+def _there_and_back(strides):
+    return strides + strides[::-1]
+
+
 def backup(compute, spare):
     """Seconds of all steps, if none waits for its `spare` last gradients."""
     return float(sum(sorted(row)[len(row) - 1 - spare] for row in compute))
+
+
+def _picks(one):
+    """`backup` with another gradient of each step as the last that is waited for."""
+    return lambda compute, spare: float(sum(one(row, spare) for row in compute))
+
+
+def _drops_the_same_worker(compute, spare):
+    workers = sorted(map(sum, zip(*compute)))
+    return float(workers[len(workers) - 1 - spare])
 
 
 QUESTIONS = {
@@ -39,18 +64,14 @@ QUESTIONS = {
         "a function `swap(ready, message)`",
         swap,
         [
-            ("strides + strides[::-1]", "strides",
-             "There, but not back: half of the messages are missing."),
-            ("max(t, ready[i ^ stride])", "t",
-             "Nobody waits here: a message needs both partners."),
-            ("strides + strides[::-1]", "strides[:1]",
-             "That is one round. How many does it take until all have met?"),
-            ("max(t, ready[i ^ stride])", "(t + ready[i ^ stride])",
-             "Partners wait for the later of both; waits do not add up."),
-            ("len(ready).bit_length() - 1", "len(ready).bit_length() - 2",
-             "A stride is missing: k devices need log₂ k of them."),
-            ("ready[i ^ stride]) + message", "ready[i ^ stride] + message)",
-             "Both partners send; whoever was first gets its message later, too."),
+            (_rounds(lambda strides: strides),
+             "That is the way there; the sums still have to come back."),
+            (_rounds(lambda strides: strides[:1]),
+             "That is one round. How many does it take until every pair has met?"),
+            (_rounds(_there_and_back, later=lambda own, partner: own),
+             "No device waits here, but a swap needs both partners."),
+            (_rounds(_there_and_back, later=lambda own, partner: own + partner),
+             "Partners start at the later of their two times, not at the sum."),
         ],
         judge=compared(swap, [
             ([2], 1), ([1, 1], 1), ([0, 5], 1), ([0, 0, 0, 5], 1),
@@ -61,19 +82,14 @@ QUESTIONS = {
         "a function `backup(compute, spare)`",
         backup,
         [
-            ("[len(row) - 1 - spare]", "[len(row) - 1]",
-             "That waits for everybody in each step."),
-            ("[len(row) - 1 - spare]", "[spare]",
-             "That counts from the fastest; the latest are the ones to drop."),
-            ("[len(row) - 1 - spare]", "[len(row) - spare]",
-             "One is waited for too many: `spare` of them are dropped."),
-            ("sorted(row)", "row",
-             "Which worker is late differs from step to step: sort each row."),
-            ("float(sum(", "float(max(",
-             "That is the longest step. All steps count."),
-            ("sum(sorted(row)[len(row) - 1 - spare] for row in compute)",
-             "sorted(map(sum, zip(*compute)))[len(compute[0]) - 1 - spare]",
-             "That drops the same worker in all steps."),
+            (_picks(lambda row, spare: max(row)), "That waits for all workers in each step."),
+            (_picks(lambda row, spare: sorted(row)[spare]),
+             "That counts from the fastest; drop the slowest ones."),
+            (_picks(lambda row, spare: sorted(row)[len(row) - spare]),
+             "That waits for one gradient too many: `spare` of them are dropped."),
+            (_picks(lambda row, spare: row[len(row) - 1 - spare]),
+             "Another worker may be late in each step: sort each row."),
+            (_drops_the_same_worker, "That drops the same worker in all steps."),
         ],
         judge=compared(backup, [
             ([[1]], 0), ([[1, 2, 9], [4, 1, 1]], 0), ([[1, 2, 9], [4, 1, 1]], 1),

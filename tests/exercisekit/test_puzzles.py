@@ -88,10 +88,10 @@ def test_arrays_that_were_not_sent_are_not_read(n, function):
     (2, lambda sizes, servers: [0, 1, 2, 3, 0, 1, 2, 3], "is not a server, 0 to 2"),
     (3, lambda lines: lines[:-1], "It raises TypeError"),
     (8, lambda tape, layers, slots: tape.back_to(3), "activation 3 is not kept"),
-    (8, lambda tape, layers, slots: tape.backward(), "layer 12 needs 11, not 0"),
+    (8, lambda tape, layers, slots: tape.backward(), "layer 12 needs activation 11, not 0"),
     (8, lambda tape, layers, slots: [tape.forward() for _ in range(13)],
-     "layer 13 has gone back already"),
-    (10, lambda: [["B0"]], "not all of F0 to W3"),
+     "layer 13 has had its backward"),
+    (10, lambda: [["B0"]], "each of F0 to W3 once"),
     (12, lambda data, exchange: exchange({(0, 1): data[0], (0, 2): data[0]}),
      "two messages in one round: [(0, 1), (0, 2)]"),
 ])

@@ -9,13 +9,14 @@ from .puzzle import Puzzle
 
 
 class Wire:
-    """Delivers copies of arrays; counts rounds, and the bytes from each to each."""
+    """Delivers copies of arrays; counts rounds, and bytes per pair of devices."""
 
     def __init__(self):
         self.rounds, self.sent = 0, {}
 
     def exchange(self, messages):
-        """`messages` is `{(from, to): array}`: at most one from each, and to each."""
+        """`messages` is `{(from, to): array}`; a device sends and receives at most one.
+        """
         for end in zip(*messages):
             if len({*end}) < len(messages):
                 raise ValueError(f"two messages in one round: {sorted(messages)}")
@@ -25,13 +26,13 @@ class Wire:
         return {pair: x.copy() for pair, x in messages.items()}
 
     def busiest(self):
-        """The most bytes that a device sends."""
+        """The bytes of the device that sends most."""
         return max(self._by_device(end=0).values(), default=0)
 
     def busiest_between(self, host):
-        """The most bytes in one direction over a device's link to other hosts.
+        """The bytes in one direction on the busiest link of a device to other hosts.
 
-        `host(i)` is where device i stands.
+        `host(i)` is device i's host.
         """
         ends = [self._by_device(end, lambda i, j: host(i) != host(j)) for end in (0, 1)]
         return max((n for end in ends for n in end.values()), default=0)
@@ -44,19 +45,19 @@ class Wire:
 
 
 def _unlike(found, right):
-    """What is not right with one array for each device, in words; "" if all is well."""
+    """What is not right with the devices' arrays, in words; "" if all is well."""
     for i, (x, y) in enumerate(zip(found, right)):
         if numpy.shape(x) != numpy.shape(y):
-            return f"Device {i} ends with {numpy.size(x)} numbers, and not {len(y)}."
+            return f"Device {i} ends with {numpy.size(x)} numbers, not {len(y)}."
         if not numpy.allclose(x, y):
             at = int(numpy.argmax(~numpy.isclose(x, y)))
-            return (f"On device {i}, number {at} is {shown(float(x[at]))}, and not "
+            return (f"On device {i}, number {at} is {shown(float(x[at]))}, not "
                     f"{shown(float(y[at]))}.")
     return ""
 
 
 def four_to_three(data, exchange):
-    """Each keeps what it may, and gets the beginning of its right neighbour's."""
+    """Each device receives the beginning of its right neighbour's numbers."""
     n = len(data[0]) // 3
     got = exchange({(i, i - 1): data[i][: i * n] for i in (1, 2, 3)})
     for i in range(3):
@@ -78,6 +79,20 @@ def _whole_shards(data, exchange):
     ]
 
 
+def _from_the_right(sent, joined):
+    def moved(data, exchange):
+        n = len(data[0]) // 3
+        got = exchange({(i, i - 1): sent(data[i], i, n) for i in (1, 2, 3)})
+        data[:3] = [numpy.concatenate(joined(data[i][i * n :], got[i + 1, i]))
+                    for i in range(3)]
+
+    return moved
+
+
+def _behind(kept, got):
+    return [kept, got]
+
+
 def _measure_four_to_three(function):
     wire = Wire()
     data = [*numpy.arange(36.0).reshape(4, 9)]
@@ -87,7 +102,7 @@ def _measure_four_to_three(function):
 
 
 def spread(data, exchange):
-    """A quarter to each in the host, four links at a time, and a ring in each host."""
+    """Give each device of host 0 a quarter, use all four links, then two rings."""
     n = len(data[0]) // 4
     part = [slice(i * n, (i + 1) * n) for i in range(4)]
 
@@ -116,6 +131,15 @@ def _to_each(data, exchange):
         data[j][:] = exchange({(0, j): data[0]})[0, j]
 
 
+def _without_rings(data, exchange):
+    n = len(data[0]) // 4
+    for i in range(4):
+        part = slice(i * n, (i + 1) * n)
+        if i:
+            data[i][part] = exchange({(0, i): data[0][part]})[0, i]
+        data[i + 4][part] = exchange({(i, i + 4): data[i][part]})[i, i + 4]
+
+
 def _measure_spread(function):
     wire = Wire()
     data = [numpy.arange(64.0) + 1, *numpy.zeros((7, 64))]
@@ -125,10 +149,10 @@ def _measure_spread(function):
 
 
 def split_loss(parts, y, gather):
-    """The device with a row's label adds up its loss: it sends nothing for that row."""
+    """The device with a row's right word adds up its loss, and sends nothing for it."""
     width, devices, rows = parts[0].shape[1], range(len(parts)), range(len(y))
     owner = y // width
-    sums = []  # for each device and row, the logarithm of its own sum of exponentials
+    sums = []  # per device and row: the log of its own sum of exponentials
     for part in parts:
         top = part.max(axis=1)
         sums.append(top + numpy.log(numpy.exp(part - top[:, None]).sum(axis=1)))
@@ -207,13 +231,13 @@ def _measure_split_loss(function):
     sums = numpy.log(numpy.exp(logits - tops[:, None]).sum(axis=1)) + tops
     right = (sums - logits[range(6), y]).mean()
     if not numpy.isclose(found, right):
-        yield f"The loss is {right:.4f}, and not {found:.4f}."
+        yield f"The loss is {right:.4f}, not {found:.4f}."
     else:
         yield sum(sent)
 
 
 def six(data, exchange):
-    """A ring in each half, one swap between the halves, and the ring again."""
+    """A ring in each half, one swap between the halves, and the rings again."""
     n = len(data[0]) // 3
     part = [slice(i * n, (i + 1) * n) for i in range(3)]
 
@@ -258,15 +282,16 @@ QUESTIONS = {
     4: Puzzle.of(
         "Four become three", "a function `four_to_three(data, exchange)`",
         four_to_three, _measure_four_to_three, ("Bytes sent", 408, 144, 144, 144), [
-            (_by_the_first, "Everything goes through device 0, and most of it back."),
-            (_whole_shards, "A neighbour needs the beginning of a shard, not all."),
-            ("data[i][i * n :], got[i + 1, i]", "got[i + 1, i], data[i][i * n :]",
-             "What comes from the right belongs behind."),
-            ("data[i][i * n :], got", "data[i], got",
-             "What was sent away is still there."),
-            ("data[i][: i * n]", "data[i][: n]",
-             "The further right, the more has to move: i parts, not one."),
-            ("data[i][: i * n]", "data[i][-i * n :]",
+            (_by_the_first,
+             "Everything goes to device 0, and most of it back again."),
+            (_whole_shards,
+             "A neighbour needs the beginning of a shard, not all of it."),
+            (_from_the_right(lambda mine, i, n: mine[: i * n],
+                             lambda kept, got: [got, kept]),
+             "The numbers from the right neighbour come last."),
+            (_from_the_right(lambda mine, i, n: mine[:n], _behind),
+             "Further to the right, more has to move: i parts, not one."),
+            (_from_the_right(lambda mine, i, n: mine[-i * n :], _behind),
              "The left neighbour needs the beginning, not the end."),
         ],
     ),
@@ -274,43 +299,30 @@ QUESTIONS = {
         "Two hosts", "a function `spread(data, exchange)`",
         spread, _measure_spread,
         ("Bytes on the busiest slow link", 512, 128, 128, 128), [
-            (_by_a_tree, "One link carries the whole array, and three are idle."),
-            (_to_each, "The array goes to the other host once for each device."),
-            ("(i - step) % 4", "(i + step) % 4",
-             "In a ring, each passes on what has just arrived."),
-            ("in (0, 4)", "in (4,)", "Devices 1 to 3 have a quarter each."),
-            ("range(3)", "range(2)", "A ring of four has three rounds."),
-            ("(i, i + 4): i", "(i, 7 - i): i",
-             "The ring in the other host expects quarter i on device 4 + i."),
+            (_by_a_tree, "A single slow link carries the whole array."),
+            (_to_each, "The array goes to the other host once per device."),
+            (_without_rings, "Each device has one quarter; the others are missing."),
         ],
     ),
     6: Puzzle.of(
         "A loss without its logits", "a function `split_loss(parts, y, gather)`",
-        split_loss, _measure_split_loss, ("Numbers from each device", 48, 12, 6, 1), [
+        split_loss, _measure_split_loss, ("Numbers from each device", 48, 12, 6, 6), [
             (_gathers_all, "These are the logits themselves."),
             (_three_a_row,
-             "The largest and the sum of a row can be one number on its way."),
+             "A row's largest logit and its sum can be sent as one number."),
             (_without_the_largest,
-             "exp of 1,500 is infinite: subtract the largest first."),
-            (_forgets_the_largest, "What was subtracted must be added again."),
+             "exp of 1,500 is infinite: subtract the largest logit first."),
+            (_forgets_the_largest, "Add again what you subtracted."),
             (lambda parts, y, gather: len(y) * split_loss(parts, y, gather),
-             "That is the sum over the rows, and not the mean."),
+             "That is the sum over the rows, not the mean."),
         ],
     ),
     12: Puzzle.of(
         "Six devices", "a function `six(data, exchange)`",
         six, _measure_six, ("Rounds", 10, 6, 5, 5), [
-            (_ring_of_six, "The ring: few bytes, many rounds."),
-            (tree, "The tree: few rounds, whole arrays."),
-            (folded, "Two devices are folded, with whole arrays."),
-            ("(i, (i + 3) % 6)", "(i, 5 - i)",
-             "Swap with who has the other half's sum of the same part."),
-            ("part[(i + 1) % 3]] += x", "part[(i + 1) % 3]] = x",
-             "The swap replaces: it has to add."),
-            ("around(-step)", "around(step)",
-             "In a ring, each passes on what has just arrived."),
-            ("around(1 - step)", "around(-step)",
-             "After two rounds, the sum of a half is at the next device."),
+            (_ring_of_six, "The ring sends few bytes, but in many rounds."),
+            (tree, "The tree has few rounds, but sends whole arrays."),
+            (folded, "Folding two devices sends whole arrays."),
         ],
     ),
 }

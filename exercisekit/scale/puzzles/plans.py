@@ -1,4 +1,4 @@
-"""Puzzles on plans: who holds what, and who does what when."""
+"""Puzzles on plans: which device holds what, and does what when."""
 
 import functools
 import itertools
@@ -13,14 +13,14 @@ KEYS = (12, 7, 8, 7, 11, 2, 10, 9)
 
 
 def place(sizes, servers):
-    """Every way to place them; the first key's server is any."""
+    """Try every way to place the keys; the first one's server does not matter."""
     ways = itertools.product(range(servers), repeat=len(sizes) - 1)
     ways = ([0, *way] for way in ways)
     return min(ways, key=lambda way: max(loads(sizes, way, servers)))
 
 
 def loads(sizes, way, servers):
-    """What each server has to hold, if key i is on server `way[i]`."""
+    """The megabytes on each server if key i is on server `way[i]`."""
     return [sum(s for s, at in zip(sizes, way) if at == i) for i in range(servers)]
 
 
@@ -45,14 +45,14 @@ def _measure_place(function):
         yield max(loads(KEYS, way, 3))
 
 
-#: Of each layer: ticks of its backward, and ticks that its gradient takes on the link.
+#: Per layer: ticks of its backward, and ticks of its gradient on the link.
 BACKWARD, GRADIENTS = (4, 5, 3, 1, 3, 3, 5, 4), (5, 2, 2, 5, 3, 2, 5, 2)
-#: Ticks that each message takes besides.
+#: Ticks that each message takes in addition.
 LATENCY = 3
 
 
 def hide(backward, gradients, latency):
-    """Every way to cut the layers, from the last on, into buckets."""
+    """Try every way to cut the layers, from the last one on, into buckets."""
     last, ways = len(backward) - 1, []
     for cuts in itertools.product([False, True], repeat=last):
         way = [[last]]
@@ -65,8 +65,8 @@ def hide(backward, gradients, latency):
 
 
 def exposed(buckets, backward, gradients, latency):
-    """Ticks that the link goes on after backward; it sends bucket after bucket."""
-    made = numpy.cumsum(backward[::-1])[::-1]  # when each layer's gradient is there
+    """Ticks for which the link goes on after backward, bucket after bucket."""
+    made = numpy.cumsum(backward[::-1])[::-1]  # when each layer's gradient is ready
     free = 0
     for bucket in buckets:
         ready = max(made[i] for i in bucket)
@@ -75,7 +75,7 @@ def exposed(buckets, backward, gradients, latency):
 
 
 def _up_to(limit):
-    """Fills buckets, from the last layer on, up to `limit` ticks of gradients."""
+    """Fill buckets, from the last layer on, up to `limit` ticks of gradients."""
 
     def filled(backward, gradients, latency):
         way = [[]]
@@ -96,7 +96,7 @@ def _measure_hide(function):
         yield exposed(way, BACKWARD, GRADIENTS, LATENCY)
 
 
-#: Devices, micro-batches, and how many a device holds between its F and its W.
+#: Devices, micro-batches, and how many of them a device may hold (from F to W).
 STAGES, BATCHES, HELD = 3, 4, 2
 
 
@@ -112,10 +112,10 @@ def schedule():
 
 
 def ticks(plan):
-    """(when all is done, what each device holds at most): each does its list in order.
+    """(ticks, the most that each device holds) if each device does its list in order.
 
-    An entry takes a tick. F waits for F of the device before, B for its own F and the
-    next device's B, W for its own B. Raises `ValueError` where nothing goes on.
+    An entry takes a tick. F waits for the previous device's F, B for its own F and the
+    next device's B, W for its own B. Raises `ValueError` if all devices wait for ever.
     """
     done, at, held, now = {(-1, "F"): BATCHES, (len(plan), "B"): BATCHES}, {}, {}, 0
     while sum(at.values()) < sum(map(len, plan)):
@@ -127,7 +127,7 @@ def ticks(plan):
             if all(done.get(other, 0) > int(m) for other in needs):
                 ready.append((s, kind))
         if not ready:
-            raise ValueError(f"nothing goes on after {now} ticks")
+            raise ValueError(f"every device waits for ever after {now} ticks")
         for s, kind in ready:
             done[s, kind] = done.get((s, kind), 0) + 1
             at[s] = at.get(s, 0) + 1
@@ -138,7 +138,7 @@ def ticks(plan):
 
 
 def _in_turn(ahead, join="BWF"):
-    """Stage s does `ahead[s]` forwards, then the kinds in `join` in turn."""
+    """Stage s does `ahead[s]` forwards, then the kinds in `join` alternately."""
 
     def rows():
         for first in ahead:
@@ -155,14 +155,15 @@ def _measure_schedule(function):
     whole = sorted(f"{kind}{m}" for kind in "FBW" for m in range(BATCHES))
     wrong = [s for s, row in enumerate(plan) if sorted(row) != whole]
     if wrong or len(plan) != STAGES:
-        yield f"{len(plan)} lists; not all of F0 to W{BATCHES - 1} once in {wrong}."
+        yield (f"Expected: {STAGES} lists, with each of F0 to W{BATCHES - 1} once. It "
+               f"returns {len(plan)}; not so in {wrong}.")
     else:
         now, held = ticks(plan)
-        full = f"The devices hold up to {shown(held)} micro-batches; {HELD} is allowed."
+        full = f"The devices hold up to {shown(held)} micro-batches, not {HELD}."
         yield full if max(held) > HELD else now
 
 
-#: Of each layer: ticks of its forward, gigabytes of its states, and of its activations.
+#: Per layer: ticks of its forward, gigabytes of its states and of its activations.
 LAYERS = ((4, 1, 1), (1, 3, 1), (4, 3, 2), (2, 4, 1), (3, 1, 3),
           (1, 1, 3), (1, 2, 3), (4, 4, 1), (1, 3, 1), (2, 1, 1))
 #: Gigabytes of each device.
@@ -170,7 +171,7 @@ CAP = 16
 
 
 def fit(layers, cap):
-    """For each stage that there can be, the best choice of what to compute again."""
+    """For each possible stage, the best choice of what to compute again."""
 
     @functools.lru_cache(None)
     def best(first, last, held):
@@ -194,8 +195,8 @@ def fit(layers, cap):
 def stage(layers, inside, again, held):
     """(ticks, gigabytes) of a stage with the layers `inside`; some compute `again`.
 
-    Backward takes twice as long as forward. Activations of `held` micro-batches are
-    there at a time, but of layers that compute again only the largest, once.
+    Backward takes twice as long as forward. The activations of `held` micro-batches
+    are retained; of layers that compute again, those of one micro-batch of the largest.
     """
     at = [i for i in inside if i in again]
     took = sum(3 * layers[i][0] for i in inside) + sum(layers[i][0] for i in at)
@@ -212,7 +213,7 @@ def _measure_fit(function):
     cuts, again = function(LAYERS, CAP)
     ends = [0, *cuts, len(LAYERS)]
     if len(cuts) != 3 or sorted({*ends}) != ends:
-        yield f"{shown(cuts)} are not three cuts between {len(LAYERS)} layers."
+        yield f"{shown(cuts)} is not a list of three cuts between {len(LAYERS)} layers."
         return
     each = [stage(LAYERS, range(*ends[s : s + 2]), again, 4 - s) for s in range(4)]
     full = [f"device {s} needs {gb} GB" for s, (_, gb) in enumerate(each) if gb > CAP]
@@ -224,53 +225,55 @@ QUESTIONS = {
         "Keys over servers", "a function `place(sizes, servers)`",
         place, _measure_place, ("MB on the busiest server", 29, 23, 22, 22), [
             (lambda sizes, servers: [i % servers for i in range(len(sizes))],
-             "Keys in turn, whatever their size: so does a rule that knows no sizes."),
+             "That places keys in turn, whatever their sizes."),
             (lambda sizes, servers: _to_the_lightest(sizes, servers, range(len(sizes))),
-             "In the given order, a large key comes late and finds no room."),
+             "In the given order, large keys come late and find no room."),
             (_largest_first,
-             "The largest first is a good habit, and not the best for these."),
-            (lambda sizes, servers: [0] * len(sizes), "That is a single server."),
+             "The largest first is a good rule, but not the best for these keys."),
             (lambda sizes, servers: [0, 0, 0, 1, 1, 1, 2, 2],
-             "Neighbours together: nothing says that the best shares are intervals."),
+             "The keys of a server need not be neighbours."),
             (lambda sizes, servers: loads(sizes, place(sizes, servers), servers),
-             "These are megabytes. Expected: a server for each key."),
+             "These are megabytes. Return a server for each key."),
         ],
     ),
     7: Puzzle.of(
         "Hide this exchange", "a function `hide(backward, gradients, latency)`",
         hide, _measure_hide, ("Ticks after backward", 29, 16, 14, 14), [
-            (_up_to(99), "One bucket begins when backward is over."),
-            (_up_to(0), "A bucket for each layer pays the latency eight times."),
-            (_up_to(7), "Of about one size: the last need not be like the first."),
+            (_up_to(99), "A single bucket starts when backward has ended."),
+            (_up_to(0), "With a bucket per layer you pay the latency eight times."),
+            (_up_to(7),
+             "Buckets of about the same size: the last should differ from the first."),
             (lambda *given: [[7, 6, 5, 4, 3, 2], [1, 0]],
-             "The first message begins late, and then the link has no pause."),
+             "The first message starts late, and then the link is never idle."),
             (lambda *given: [[0, 1, 2], [3, 4, 5], [6, 7]],
-             "Backward begins at the last layer: the first bucket waits for all."),
-            ("range(last - 1, -1, -1)", "range(last - 1, 0, -1)",
-             "Layer 0 has a gradient, too."),
+             "Backward starts at the last layer, so this first bucket waits for all."),
+            (lambda *given: hide(*given)[:-1], "The other layers have gradients, too."),
         ],
     ),
     10: Puzzle.of(
         "A schedule in little memory", "a function `schedule()`",
         schedule, _measure_schedule, ("Ticks", 28, 18, 17, 17), [
-            (_in_turn((1, 1, 1)), "One micro-batch at a time through all devices."),
-            (_in_turn((2, 2, 1)), "W right behind B makes the device before wait."),
+            (_in_turn((1, 1, 1)),
+             "One micro-batch at a time goes through all devices."),
+            (_in_turn((2, 2, 1)),
+             "W right after B makes the previous device wait."),
             (_in_turn((3, 2, 1)), "1F1B needs more memory on the first device."),
-            (_in_turn((4, 4, 4)), "GPipe holds all of them."),
-            (_in_turn((2, 2, 2), "WBF"), "W of a micro-batch comes behind its B."),
-            (_in_turn((2, 2, 2), "BF"), "Weights need their gradients, too."),
+            (_in_turn((4, 4, 4)), "GPipe holds all four micro-batches."),
+            (_in_turn((2, 2, 2), "WBF"), "A micro-batch's W comes after its B."),
+            (_in_turn((2, 2, 2), "BF"), "The weights need their gradients, too."),
         ],
     ),
     11: Puzzle.of(
         "Ten layers on four devices", "a function `fit(layers, cap)`",
         fit, _measure_fit, ("Ticks of the slowest stage", 28, 22, 21, 21), [
             (_cut_at((1, 3, 7), range(10)),
-             "Equal times, and all computed again: it fits, and costs a third more."),
-            (_cut_at((1, 3, 7), ()), "The cut of equal times does not fit as it is."),
+             "If all layers compute again, it fits, but costs a third more."),
+            (_cut_at((1, 3, 7), ()),
+             "The cut into equal times fits only if layers compute again."),
             (_cut_at((1, 3, 7), (4, 5, 6)),
-             "As little again as fits this cut: another cut may need less."),
-            (_cut_at((2, 5, 8), ()), "Equal numbers of layers do not fit."),
-            (_cut_at((2, 4, 6), ()), "All that can be done without computing again."),
+             "For this cut no choice is cheaper. Another cut may need less."),
+            (_cut_at((2, 5, 8), ()), "Stages of about equal length do not fit."),
+            (_cut_at((2, 4, 6), ()), "Without computing again, no cut is better."),
             (_cut_at((2, 4, 10), ()), "The last stage is empty."),
         ],
     ),

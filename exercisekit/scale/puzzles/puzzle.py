@@ -10,7 +10,7 @@ class Puzzle(Task):
     """Code that is right, and counted: `unit`, at most `target` of it, `best` known.
 
     `first` is the count of the obvious first attempt, the first of `wrong`. A count
-    below `least` cannot be: the code reads what nobody sent it.
+    below `least` is impossible: such code reads what was not sent to it.
     """
 
     title: str = ""
@@ -23,8 +23,8 @@ class Puzzle(Task):
     @classmethod
     def of(cls, title, asked, right, measure, counts, wrong):
         """`measure` takes the learner's function and yields what is not right, or the
-        count; `counts` are the unit, and those of the first attempt, the
-        target, the best known, and the least there is.
+        count; `counts` are the unit, and the counts of the first attempt, the target,
+        the best known solution and the least possible.
         """
         unit, _, target, best, least = counts
         asked = f"{asked}. {unit}: at most {target}; the best known is {best}"
@@ -34,8 +34,8 @@ class Puzzle(Task):
                 if isinstance(found, str):
                     yield found
                 elif found < least:
-                    yield (f"{unit}: {found}, and {least} is the least that there is: "
-                           "does it read what it was not sent?")
+                    yield (f"{unit}: {found}, and {least} is the least possible: "
+                           "does a device read what was not sent to it?")
                 elif found > target:
                     yield f"Right so far. {unit}: {found}; the target is {target}."
                 else:

@@ -11,7 +11,7 @@ from .puzzle import Puzzle
 
 
 def epoch_loss(step, batches):
-    """Each device adds up its own; one number is read."""
+    """Each device adds up its own losses; Python reads one number."""
     sums = [sum(losses) for losses in zip(*map(step, batches))]
     there = sums[0].ctx
     return float(sum(x.as_in_ctx(there) for x in sums))
@@ -26,6 +26,15 @@ def _reads_each_batch(step, batches):
     return sum(float(a + b.as_in_ctx(a.ctx)) for a, b in pairs)
 
 
+def _reads_each_device(step, batches):
+    return sum(float(sum(losses)) for losses in zip(*map(step, batches)))
+
+
+def _reads_nothing(step, batches):
+    there, here = (sum(losses) for losses in zip(*map(step, batches)))
+    return there.as_in_ctx(here.ctx) + here
+
+
 def _measure_epoch_loss(function):
     from mxnet import np
 
@@ -38,14 +47,14 @@ def _measure_epoch_loss(function):
     with blocking_calls() as waits:
         found = function(lambda batch: made[batch], range(8))
     if not isinstance(found, float):
-        yield f"It gives {type(found).__name__}, and not a number that Python has."
+        yield f"It returns {type(found).__name__}, not a Python float."
     elif found != 84:
-        yield f"The losses are 84 together, and not {found:g}."
+        yield f"The losses add up to 84, not to {found:g}."
     else:
         yield len(waits)
 
 
-#: Trains on several devices, and one line is wrong.
+#: Trains on several devices; one line is wrong.
 TRAINER = """\
 def allreduce(data):
     for other in data[1:]:
@@ -72,6 +81,10 @@ def mend(lines):
     return [*lines[:4], "        other[:] = data[0]", *lines[5:]]
 
 
+def _line_5(text):
+    return lambda lines: [*lines[:4], f"        {text}", *lines[5:]]
+
+
 def _measure_mend(function):
     lines = TRAINER.splitlines()
     mended = [*function(list(lines))]
@@ -92,8 +105,8 @@ def _measure_mend(function):
         if len(found) != len(ends) or not numpy.allclose(found, w):
             right = False
             yield (f"{len(ends)} shards, 3 steps: the copies are "
-                   f"{shown([numpy.round(c, 3).tolist() for c in found])}, and one "
-                   f"device has {shown(w.round(3).tolist())}.")
+                   f"{shown([numpy.round(c, 3).tolist() for c in found])}; one device "
+                   f"alone gets {shown(w.round(3).tolist())}.")
     if right:
         codes = difflib.SequenceMatcher(None, lines, mended, autojunk=False)
         yield sum(max(b - a, d - c) for op, a, b, c, d in codes.get_opcodes()
@@ -101,9 +114,9 @@ def _measure_mend(function):
 
 
 class Tape:
-    """A chain of layers that counts forward steps, and keeps few activations.
+    """A chain of layers that counts forward steps and keeps few activations.
 
-    `at` is the activation at hand: 0 is the input, which is always there.
+    `at` is the current activation: 0 is the input, which is always kept.
     """
 
     def __init__(self, layers, slots):
@@ -111,13 +124,13 @@ class Tape:
         self.at, self.kept, self.steps = 0, {0}, 0
 
     def forward(self):
-        """From the activation at hand, compute the next."""
+        """Compute the next activation from the current one."""
         if self.at >= self.left:
-            raise ValueError(f"layer {self.at + 1} has gone back already")
+            raise ValueError(f"layer {self.at + 1} has had its backward already")
         self.at, self.steps = self.at + 1, self.steps + 1
 
     def keep(self):
-        """Put the activation at hand into a slot."""
+        """Put the current activation into a slot."""
         if len(self.kept | {self.at}) > self.slots + 1:
             raise ValueError(f"no slot is free for {self.at}: {sorted(self.kept)}")
         self.kept.add(self.at)
@@ -127,20 +140,21 @@ class Tape:
         self.kept.remove(i)
 
     def back_to(self, i):
-        """Take activation i, which is kept."""
+        """Make activation i, which is kept, the current one."""
         if i not in self.kept:
             raise ValueError(f"activation {i} is not kept, only {sorted(self.kept)}")
         self.at = i
 
     def backward(self):
-        """Of the last layer that is left; its input must be at hand."""
+        """Do the last layer that is left; its input must be the current activation."""
         if self.at != self.left - 1:
-            raise ValueError(f"layer {self.left} needs {self.left - 1}, not {self.at}")
+            raise ValueError(
+                f"layer {self.left} needs activation {self.left - 1}, not {self.at}")
         self.left -= 1
 
 
 def undo(tape, layers, slots):
-    """What to keep next is looked up in a table of the fewest steps."""
+    """Look up what to keep next in a table of the fewest steps."""
 
     @functools.lru_cache(None)
     def fewest(n, s):  # steps for n layers with s slots, and what to keep
@@ -166,7 +180,7 @@ def undo(tape, layers, slots):
 
 
 def _from_kept(*kept):
-    """Keeps these activations on the way, and starts again from the nearest."""
+    """Keep these activations on the way, and start again from the nearest."""
 
     def backwards(tape, layers, slots):
         for to in reversed(range(layers)):
@@ -183,11 +197,11 @@ def _from_kept(*kept):
 def _measure_undo(function):
     tape = Tape(12, 2)
     function(tape, 12, 2)
-    yield f"{tape.left} layers have not gone back." if tape.left else tape.steps
+    yield f"{tape.left} layers had no backward." if tape.left else tape.steps
 
 
 def two_slow(probe, n):
-    """Always the group that halves the pairs that are left."""
+    """Probe the group that most nearly halves the pairs that are left."""
     left = [*itertools.combinations(range(n), 2)]
     groups = [set(g) for k in range(1, n) for g in itertools.combinations(range(n), k)]
     while len(left) > 1:
@@ -242,15 +256,11 @@ QUESTIONS = {
     1: Puzzle.of(
         "One wait", "a function `epoch_loss(step, batches)`",
         epoch_loss, _measure_epoch_loss, ("Blocking calls", 16, 1, 1, 1), [
-            (_reads_each, "Each loss is read as soon as it is asked for."),
+            (_reads_each, "That waits for each loss before the next batch is queued."),
             (_reads_each_batch, "That still waits for each batch before the next."),
-            ("float(sum(x.as_in_ctx(there) for x in sums))",
-             "sum(float(x) for x in sums)",
-             "Each device's sum is read by itself: let one device add both."),
-            ("float(sum", "(sum", "An array is a promise: the caller has to wait."),
-            ("[sum(losses)", "[losses[-1]", "That is the last batch alone."),
-            ("for x in sums)", "for x in sums[:1])",
-             "That leaves out the second device."),
+            (_reads_each_device,
+             "That reads a sum from each device: let one device add both."),
+            (_reads_nothing, "An array is a promise: the caller still has to wait."),
         ],
     ),
     3: Puzzle.of(
@@ -258,44 +268,39 @@ QUESTIONS = {
         mend, _measure_mend, ("Changed lines", 2, 1, 1, 1), [
             (lambda lines: [*lines[:3], "    for i in range(1, len(data)):",
                             "        data[i] = data[0]", *lines[5:]],
-             "One line is wrong: mend it where it is."),
-            ("other[:] = data[0]", "other = data[0].copy()",
-             "A copy, and still only a new name: what is in the list stays as it was."),
-            ("other[:] = data[0]", "data[0] = other", "That loses the sum."),
-            ("other[:] = data[0]", "other += data[0]",
-             "Each adds its own gradient once more."),
-            ("other[:] = data[0]", "other[:] = data[0] / len(data)",
-             "Line 12 has divided by all examples already."),
+             "Only one line is wrong: mend it where it stands."),
+            (_line_5("other = data[0].copy()"),
+             "The copy is only a new name, too: the list stays as it was."),
+            (_line_5("data[0] = other"), "That loses the sum."),
+            (_line_5("other += data[0]"),
+             "That adds each device's own gradient once more."),
+            (_line_5("other[:] = data[0] / len(data)"),
+             "Line 12 has already divided by the number of all examples."),
             (lambda lines: [*lines[:17], "    return [copies[0]] * len(copies)"],
-             "That hides it: the others' gradients come from stale copies."),
+             "That hides the error: the other gradients come from stale copies."),
         ],
     ),
     8: Puzzle.of(
         "Twelve layers, two slots", "a function `undo(tape, layers, slots)`",
         undo, _measure_undo, ("Forward steps", 66, 22, 21, 21), [
-            (_from_kept(), "Nothing is kept: each layer begins at the input again."),
-            (_from_kept(4, 8), "Equal parts, and a slot that is free stays empty."),
-            (_from_kept(6, 9), "Halves, and a slot that is free stays empty."),
-            (_from_kept(3, 6, 9), "Three slots would do it."),
-            ("                tape.drop(first + ahead)\n", "",
-             "What has gone back is still in its slot."),
-            ("keep = range(1, n)", "keep = [1]",
-             "Slots at the very beginning save little."),
-            ("while tape.left > first", "if tape.left > first",
-             "The layers before the kept one are left."),
+            (_from_kept(), "Nothing is kept: each layer starts from the input again."),
+            (_from_kept(4, 8),
+             "These are equal parts, and a slot that becomes free stays empty."),
+            (_from_kept(6, 9),
+             "The parts are halves, but a slot that becomes free stays empty."),
+            (_from_kept(3, 6, 9), "That needs three slots."),
         ],
     ),
     9: Puzzle.of(
         "Two stragglers", "a function `two_slow(probe, n)`",
         two_slow, _measure_two_slow, ("Probes at worst", 9, 7, 6, 6), [
-            (_one_by_one, "One device at a time: a group says more."),
+            (_one_by_one, "That probes one device at a time: a group tells more."),
             (_halves_twice,
-             "The second search forgets what the first said of both."),
-            (_halves_once, "The second need not be the next."),
-            (lambda probe, n: _halves(probe, [*range(n)]), "There are two of them."),
-            ("slow != group.isdisjoint(pair)", "slow == {*pair}.issubset(group)",
-             "A group is slow when one of the two is in it."),
-            ("return left[0]", "return left", "Asked are two devices, not pairs."),
+             "The second search forgets what the first one found out about both."),
+            (_halves_once, "The second slow device need not be the next one."),
+            (lambda probe, n: _halves(probe, [*range(n)]), "Two devices are slow."),
+            (lambda probe, n: [two_slow(probe, n)],
+             "Return the two devices, not a list of pairs."),
         ],
     ),
 }
