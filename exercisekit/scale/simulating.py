@@ -82,7 +82,8 @@ QUESTIONS = {
         "a function `backup(compute, spare)`",
         backup,
         [
-            (_picks(lambda row, spare: max(row)), "That waits for all workers in each step."),
+            (_picks(lambda row, spare: max(row)),
+             "That waits for all workers in each step."),
             (_picks(lambda row, spare: sorted(row)[spare]),
              "That counts from the fastest; drop the slowest ones."),
             (_picks(lambda row, spare: sorted(row)[len(row) - spare]),
