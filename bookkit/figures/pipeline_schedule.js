@@ -104,13 +104,9 @@ function summary(d) {
     `${parts > 1 ? ", counted for each stage" : ""}: ${d.lanes.map(peak).join(", ")}.`;
 }
 
-// The network's last stage goes forward to the losses.
+// The kinds of work that run in a slot.
 function acts(d, now) {
-  return d.lanes.flatMap((lane, s) => {
-    const kind = KINDS[lane[now - 1]], isLast = s === d.lanes.length - 1 &&
-      (d.parts === 1 || String(chunkAt(d, lane, now - 1)).endsWith("′"));
-    return !kind ? [] : kind === "forward" && isLast ? ["last"] : [kind];
-  });
+  return d.lanes.flatMap((lane) => KINDS[lane[now - 1]] ?? []);
 }
 
 function moment(d, now) {

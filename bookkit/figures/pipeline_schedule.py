@@ -38,9 +38,8 @@ SCHEDULES = {
 }
 #: The loop that runs a schedule, with backward whole or in two parts.
 CODE = frame.listing(
-    microbatch.gradients, since="for s, kind, i, *_ in", forward="out = stage.forward(",
-    last="losses[i] = stage.forward(", backward=("= stage.backward(", "stage.add_up("),
-    input="= stage.backward(", weights="stage.add_up(",
+    microbatch.gradients, since="for s, kind, i, *_ in", forward="run.forward(",
+    backward=("run.backward(", ".add_up("), input="run.backward(", weights=".add_up(",
 )
 MAX_STAGES, MAX_CHUNKS = 8, 16
 CONTROLS = (

@@ -33,17 +33,8 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
     differs (it stays as it is), and `ConnectionError`, with a line per mirror, if none
     delivers. No partial file stays behind.
     """
-    folder, mirrors, missing = Path(folder), list(mirrors), []
-    for file in files:
-        path = folder / file.name
-        if not path.exists():
-            missing.append(file)
-        elif difference := _difference(path, file):
-            raise ValueError(
-                f"{path} is not the official file: {difference}. Delete it to have it "
-                "downloaded again. If it is meant to be another one, keep it in a "
-                "folder of its own and name that (root=… or D2L_EXT_DATA_DIR)."
-            )
+    folder, mirrors = Path(folder), list(mirrors)
+    missing = _missing(files, folder)
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
     for file in missing:
@@ -62,6 +53,22 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
             )
         # The next file starts with the mirror that works.
         mirrors.sort(key=lambda other: other != mirror)
+
+
+def _missing(files, folder):
+    """The `files` that `folder` lacks. Raises `ValueError` for one that differs."""
+    missing = []
+    for file in files:
+        path = folder / file.name
+        if not path.exists():
+            missing.append(file)
+        elif difference := _difference(path, file):
+            raise ValueError(
+                f"{path} is not the official file: {difference}. Delete it to have it "
+                "downloaded again. If it is meant to be another one, keep it in a "
+                "folder of its own and name that (root=… or D2L_EXT_DATA_DIR)."
+            )
+    return missing
 
 
 def _difference(path, file):

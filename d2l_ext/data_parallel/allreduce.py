@@ -1,7 +1,7 @@
-"""Allreduce: every device ends with the sum of what all devices had.
+"""Allreduce: every device ends with the sum over all devices.
 
-Three ways, with the same result up to rounding. None waits. What each moves is in
-`traffic.expected`.
+Three algorithms, with the same result up to rounding. None waits. `traffic.expected`
+has their bytes and rounds.
 """
 
 from .traffic import checked, rounds, send, spans
@@ -12,9 +12,9 @@ def allreduce(data):
     """Sum the arrays in `data`, one per device, and give every device the sum.
 
     `data`: a list of k arrays of one shape and dtype, array i on device i; changed
-    in place. Naive: device 0 gathers, adds up in the order of the list, sends back.
+    in place. Naive: device 0 gathers, sums in the order of the list, and sends back.
     Raises `ValueError` for an empty list, arrays that differ in shape or dtype, or
-    an array that is in the list twice; `TypeError` for anything but `mxnet.np`.
+    an array that is listed twice; `TypeError` for anything but `mxnet.np`.
     Follows `allreduce` of *Dive into Deep Learning*, "Training on Multiple
     GPUs". Developed in the chapter *Data parallelism from scratch*.
     """
@@ -41,7 +41,7 @@ def allreduce_tree(data):
 
 
 def tree(k):
-    """Who sends to whom on the way to device 0: a list of (child, parent) per round.
+    """The messages on the way to device 0: a list of (child, parent) per round.
 
     k = 6     0   1   2   3   4   5
     round 1   0 ← 1   2 ← 3   4 ← 5
@@ -56,7 +56,7 @@ def tree(k):
 
 @checked
 def allreduce_ring(data):
-    """The same as `allreduce`, with 2(k − 1)/k of an array sent by each device.
+    """The same as `allreduce`; each device sends 2(k − 1)/k of an array.
 
     For k − 1 rounds each device sends a chunk to the next, and adds the one that
     arrives; for k − 1 more the chunks of the sum are passed around.
@@ -69,7 +69,7 @@ def allreduce_ring(data):
 
 
 def ring(k):
-    """Which chunk arrives at which device: a row per round, a column per device.
+    """The chunk that arrives at each device: a row per round, a column per device.
 
     k = 4       0   1   2   3    device
     round 1     3   0   1   2    add
@@ -83,7 +83,7 @@ def ring(k):
 
 
 def cut(x, k):
-    """Cut `x`, flattened, into `k` views, whose sizes differ by one at most."""
+    """Cut `x`, flattened, into `k` views whose sizes differ by at most one."""
     row = x.reshape_view(-1)
     return [row[start:stop] for start, stop in spans(x.size, k)]
 
@@ -91,7 +91,7 @@ def cut(x, k):
 def reduce_scatter(chunks):
     """Leave each of k devices with one chunk of the sum, and return those k arrays.
 
-    `chunks[i][c]`: chunk c on device i; only read, as a partial sum travels in an
+    `chunks[i][c]`: chunk c on device i; only read, because a partial sum travels in an
     array of its own. Device i ends with chunk (i + 1) mod k.
     """
     k = len(chunks)
@@ -106,15 +106,15 @@ def reduce_scatter(chunks):
 def allgather(sums, chunks):
     """Pass the k chunks of the sum around, and write each into `chunks` on arrival.
 
-    `sums`: as `reduce_scatter` returns them. What is still to be passed on stays in
-    an array of its own, since to the engine all chunks of a device are one variable.
+    `sums`: from `reduce_scatter`. A chunk that has to be passed on stays in an array of
+    its own, because to the engine all chunks of a device are one variable.
     """
     k = len(chunks)
     write(sums, [(i + 1) % k for i in range(k)], chunks)
     for arriving in rounds(ring(k)[k - 1 : -1]):
         sums = pass_on(sums, chunks)
         write(sums, arriving, chunks)
-    for arriving in rounds(ring(k)[-1:]):  # goes no further, so straight to its place
+    for arriving in rounds(ring(k)[-1:]):  # not passed on, so straight to its place
         for i, c in enumerate(arriving):
             send(sums[i - 1], chunks[i][c])
 

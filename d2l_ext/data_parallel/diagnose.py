@@ -62,30 +62,40 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
     inside = [wait for wait in waits if wait[2]]
     line, longest, _ = max(inside or waits, key=lambda w: w[1], default=("", 0.0, 0))
     settings = missing_settings(devices, environ)
-
     if len(names) < len(devices):
         cause = "same device twice"
     elif settings:
         cause = "settings"
     elif idle > 0.3 * recorded:
-        pauses = sorted(_gaps(own, recorded))[-steps:]  # the longest one of each step
-        # Python enqueues 20 operators in this time, or all if there are fewer.
-        brief = asking * 1e3 * min(1, 20 * steps / max(len(own.events), 1))
-        long = sum(pauses) > idle / 2 and min(pauses) > brief
+        long = _pauses_are_long(own, recorded, steps, asking)
         cause = "waiting for data" if long else "Python overhead"
-    elif min(lanes) < max(lanes) / 10:
-        cause = "slowest device"
-    elif overlap < 0.5:
-        if sum(wait[1] for wait in inside) > 0.1 * steps * seconds:
-            cause = "blocking call"
-        else:  # one device has finished before Python enqueues on the other
-            cause = "Python overhead" if asking > seconds / 2 else "shared resource"
     else:
-        cause = "slowest device" if min(lanes) < max(lanes) / 1.3 else "healthy"
+        waited = sum(wait[1] for wait in inside) / steps
+        cause = _cause_when_busy(lanes, overlap, waited / seconds, asking / seconds)
     busy = {name: lane / recorded for name, lane in zip(names, lanes)}
     advice = ADVICE[cause].format(settings or line)
-    idle /= recorded
-    return Verdict(cause, advice, seconds, busy, overlap, idle, longest, asking)
+    return Verdict(cause, advice, seconds, busy, overlap, idle / recorded, longest,
+                   asking)
+
+
+def _pauses_are_long(own, recorded, steps, asking):
+    """Whether one long pause per step makes up most of the idle time."""
+    pauses = sorted(_gaps(own, recorded))[-steps:]  # the longest one of each step
+    # Python enqueues 20 operators in this time, or all if there are fewer.
+    brief = asking * 1e3 * min(1, 20 * steps / max(len(own.events), 1))
+    return sum(pauses) > (recorded - own.busy()) / 2 and min(pauses) > brief
+
+
+def _cause_when_busy(lanes, overlap, waited, asking):
+    """`waited`, `asking`: shares of a step in blocking calls and in Python's thread."""
+    least, most = min(lanes), max(lanes)
+    if least < most / 10:
+        return "slowest device"
+    if overlap < 0.5 and waited > 0.1:
+        return "blocking call"
+    if overlap < 0.5:  # one device has finished before Python enqueues on the other
+        return "Python overhead" if asking > 0.5 else "shared resource"
+    return "slowest device" if least < most / 1.3 else "healthy"
 
 
 def missing_settings(devices, environ=os.environ):

@@ -1,12 +1,12 @@
 """Allreduce on many devices: halving and doubling, and the double binary tree.
 
-Halving has the ring's bytes in a logarithm of rounds. In the first a device swaps
-halves of the array with a partner, in the next quarters, then eighths: each sends what
-the other keeps. Then the same way back.
+Halving sends the ring's bytes in a logarithmic number of rounds. In the first round a
+device swaps halves of the array with a partner, then quarters, then eighths: each sends
+the part that the other keeps. The same rounds in reverse order return the sum.
 
-A tree alone leaves half of the links idle: its leaves send one array and receive one.
-In a double tree each of two trees has a half of the array, and a device that has
-children in one is a leaf in the other.
+A single tree leaves half of the links idle: its leaves send one array and receive one.
+In a double tree each tree carries half of the array, and a device with children in one
+is a leaf in the other.
 """
 
 from mxnet import np
@@ -22,11 +22,12 @@ def allreduce_halving(data, pieces=1):
 
         allreduce_halving(data, pieces=32)
 
-    If k is no power of two, the devices beyond p, the largest one, give their whole
-    array to one of the first p and get the sum back: two rounds more, in which those
-    send and receive an array more.
-    `pieces`: cut the array into so many, default 1, and sum piece by piece, each in
-    rounds of its own. A piece that fits into a cache is read from memory once.
+    With p the largest power of two up to k, each further device gives its whole array
+    to one of the first p and gets the sum back: two more rounds, in which those send
+    and receive one more array.
+    `pieces`: the number of pieces of the array, default 1, which are summed one after
+    another, each in its own rounds. A piece that fits in a cache is read from memory
+    once.
     `data` and errors: as in `allreduce`; `ValueError` for fewer pieces than one.
     Source: Thakur, Rabenseifner and Gropp (2005). Developed in the chapter *Halving
     and doubling*.
@@ -37,7 +38,7 @@ def allreduce_halving(data, pieces=1):
 
 
 def fold(data):
-    """Sum the arrays of k devices, by way of the first p, a power of two."""
+    """Sum the arrays of k devices by way of the first p, a power of two."""
     p = 2 ** (len(data).bit_length() - 1)
     own, extra = data[:p], data[p:]
     for others in rounds([extra] if extra else []):
@@ -50,7 +51,7 @@ def fold(data):
 
 
 def partners(p):
-    """With whom each of p devices swaps in the halving, round by round.
+    """The partner of each of p devices in the halving, round by round.
 
     p = 8       0   1   2   3   4   5   6   7    device
     round 1     4   5   6   7   0   1   2   3    a half of the array
@@ -61,15 +62,15 @@ def partners(p):
 
 
 def place(i, d, edges):
-    """Where the d chunks around device i are, within the 2d chunks around it."""
+    """The position of the d chunks of device i within the 2d chunks around them."""
     first, own = edges[i // (2 * d) * 2 * d], i // d * d
     return slice(edges[own] - first, edges[own + d] - first)
 
 
 def halve(data):
-    """Leave device i of p, a power of two, with chunk i of the sum; return all p.
+    """Reduce-scatter: return p arrays, chunk i of the sum on device i.
 
-    `data` is only read: a partial sum travels in the array in which a half arrives.
+    p is a power of two. `data` is only read: an arriving half becomes the partial sum.
     """
     p, partial, edges = len(data), data, cuts(data[0].size, len(data))
     for other in rounds(partners(p)):
@@ -82,10 +83,10 @@ def halve(data):
 
 
 def double(sums, data):
-    """Give all p devices all p chunks: device i begins with `sums[i]`, chunk i.
+    """Allgather: all p devices get all p chunks; device i begins with `sums[i]`.
 
-    To the engine an array is one variable, so what is to be passed on is put together
-    in arrays of its own, and only in the last round in `data`.
+    To the engine an array is one variable, so chunks that are passed on are joined in
+    new arrays, and only the last round writes into `data`.
     """
     p, edges = len(data), cuts(data[0].size, len(data))
     for other in rounds(reversed(partners(p))):
@@ -105,12 +106,12 @@ def double(sums, data):
 
 @checked
 def allreduce_double_tree(data, chunks=1):
-    """The same as `allreduce`, with two arrays at most sent by a device, for any k.
+    """The same as `allreduce`; a device sends at most two arrays, for any k.
 
         allreduce_double_tree(data, chunks=8)
 
-    `chunks`: cut each half into so many, default 1, which follow one another up the
-    trees and then down (pipelined): 4(chunks + ⌊log₂ k⌋ − 1) rounds, for k > 2.
+    `chunks`: the number of chunks of each half, default 1, which follow one another up
+    the trees and then down (pipelined): 4(chunks + ⌊log₂ k⌋ − 1) rounds, for k > 2.
     `data` and errors: as in `allreduce`; `ValueError` for fewer chunks than one.
     Source: Sanders, Speck and Träff (2009); NCCL has had such trees since 2.4.
     Developed in the chapter *Halving and doubling*.
@@ -130,8 +131,8 @@ def allreduce_double_tree(data, chunks=1):
 def schedule(k, chunks):
     """The messages of each round on the way up: (tree, chunk, child, parent).
 
-    No device sends two of them in a round, or receives two: of its edges each has a
-    turn, even rounds or odd ones. A chunk goes on when all below have sent it.
+    No device sends or receives two of them in one round: its edges take turns, in even
+    and odd rounds. A chunk moves up when all devices below have sent it.
     """
     pair, turn = trees(k), turns(trees(k))
     num_turns = max(turn.values(), default=-1) + 1
@@ -146,10 +147,10 @@ def schedule(k, chunks):
 
 
 def turns(pair):
-    """0 or 1 for each edge, (tree, child): others of its sender or receiver differ.
+    """The turn, 0 or 1, of each edge (tree, child): edges that share an end differ.
 
-    A device has two edges to send on and two to receive from at most. So edges that
-    exclude one another form paths and even circles, along which turns alternate.
+    A device sends on at most two edges and receives on at most two. So conflicting
+    edges form paths and even cycles, along which the turns alternate.
     """
     found = {}
     for first in ((tree, child) for tree in (0, 1) for child in pair[tree]):

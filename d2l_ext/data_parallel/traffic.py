@@ -1,4 +1,4 @@
-"""What moves between devices: `send`, counts, and closed forms."""
+"""Messages between devices: sent, counted, and in closed form."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,15 +8,15 @@ from mxnet import Context, np
 
 from ..checks import known_name, whole_number
 
-#: The `count` blocks that are open: pairs of {device: index} and `Traffic`.
+#: The open `count` blocks: pairs of {device: index} and `Traffic`.
 _open = []
-#: The last of these carries the messages, if there is one: see `overlap`.
+#: The last of these links, if any, carries the messages: see `overlap`.
 links = []
 
 
 @dataclass
 class Traffic:
-    """Bytes that device i `sent` and `received`, and the rounds that it took."""
+    """Bytes that device i `sent` and `received`, and the number of rounds, `steps`."""
 
     sent: list
     received: list
@@ -50,7 +50,7 @@ def rounds(schedule):
 
 
 def at_once(exchange, groups):
-    """`exchange(group)` of each group, a list; their rounds are counted once."""
+    """`exchange(group)` of each group: a list. Counts parallel rounds once."""
     begun, results = [(moved, moved.steps) for _, moved in _open], []
     for group in groups:
         for moved, steps in begun:
@@ -60,7 +60,7 @@ def at_once(exchange, groups):
 
 
 def checked(allreduce):
-    """Decorates an allreduce: checks its list of arrays, and says what is wrong."""
+    """Decorate an allreduce with checks of its list of arrays."""
 
     @wraps(allreduce)
     def with_checks(data, **options):
@@ -68,15 +68,7 @@ def checked(allreduce):
         if not data:
             raise ValueError("the list is empty: allreduce needs an array per device")
         for i, x in enumerate(data):
-            if not isinstance(x, np.ndarray):
-                raise TypeError(f"array {i} is a {type(x)}: make it an mxnet.np array")
-            if any(x is other for other in data[:i]):
-                raise ValueError(f"array {i} is in the list twice: copy it first")
-        for what in ("shape", "dtype"):
-            first, *others = (getattr(x, what) for x in data)
-            for i, own in enumerate(others, 1):
-                if own != first:
-                    raise ValueError(f"array {i} has {what} {own}, array 0 has {first}")
+            _check(i, x, data)
         if not data[0].shape:
             data = [x.reshape_view(1) for x in data]  # x[:] needs an axis
         return allreduce(data, **options)
@@ -84,13 +76,24 @@ def checked(allreduce):
     return with_checks
 
 
+def _check(i, x, data):
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"array {i} is a {type(x)}: make it an mxnet.np array")
+    if any(x is other for other in data[:i]):
+        raise ValueError(f"array {i} is in the list twice: copy it first")
+    for what in ("shape", "dtype"):
+        own, first = getattr(x, what), getattr(data[0], what)
+        if own != first:
+            raise ValueError(f"array {i} has {what} {own}, array 0 has {first}")
+
+
 @contextmanager
 def count(devices):
     """Count what is sent inside the `with` block; yields a `Traffic`.
 
     `devices`: in the order of `moved.sent` and `moved.received`. A copy within a
-    device is not counted. Raises `ValueError` when a device is named twice, and
-    inside the block for a device that is not named.
+    device does not count. Raises `ValueError` for a device that is listed twice, and
+    inside the block for a message from or to a device that is not listed.
 
     Developed in the chapter *Allreduce*.
     """
@@ -120,7 +123,7 @@ def _add(index, moved, x, device):
 
 
 def cuts(size, k):
-    """Where to cut `size` elements into `k` chunks whose sizes differ by one at most.
+    """The cuts of `size` elements into `k` chunks whose sizes differ by at most one.
 
     Returns k + 1 positions: chunk c is `[cuts[c]:cuts[c + 1]]`.
     """
@@ -128,17 +131,17 @@ def cuts(size, k):
 
 
 def spans(size, k):
-    """The same as k pairs (start, stop)."""
+    """The chunks of `cuts` as k pairs (start, stop)."""
     edges = cuts(size, k)
     return list(zip(edges, edges[1:]))
 
 
 def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
-    """What an allreduce of `nbytes` per device moves on `k` devices: a `Traffic`.
+    """The `Traffic` of an allreduce of `nbytes` per device on `k` devices.
 
     `algorithm`: one of `ALGORITHMS` or `CHUNKED`. `itemsize`: bytes of an element,
-    default float32. `chunks`: c, of those in `CHUNKED`. With N for `nbytes`, in either
-    direction, and p for the largest power of two up to k:
+    default float32. `chunks`: c, for those in `CHUNKED`. Bytes in either direction,
+    with N for `nbytes` and p for the largest power of two up to k:
 
         naive        device 0: (k − 1)·N, all others: N          2(k − 1) rounds
         tree         N to the parent and N for each child        2⌈log₂ k⌉ rounds
@@ -148,7 +151,7 @@ def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
                      N alone for the others                      2 rounds more
         double tree  in each tree, of N/2, as in a tree          4(c + ⌊log₂ k⌋ − 1)
                      2·N at most; two devices: N                 rounds; k = 2: 2·c
-        network      N, added up on the way                      c + 1 rounds
+        network      N, summed by the switches                   c + 1 rounds
 
     An uneven ring leaves out two of the k chunks, each of its own size. Raises
     `ValueError` for an unknown algorithm, k < 1, or bytes that are not a whole number
@@ -169,14 +172,14 @@ def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
     """Seconds of an allreduce in the α–β model: the sum over rounds of α + n·β.
 
     `algorithm`, `k`, `nbytes`, `chunks`: as in `expected`. `alpha`: latency of a
-    message, in seconds. `beta`: seconds per byte. Adding up is free in this model.
+    message, in seconds. `beta`: seconds per byte. Additions are free in this model.
 
-        naive        2(k − 1)·(α + N·β)     device 0 serves one after the other
+        naive        2(k − 1)·(α + N·β)     device 0 serves one after another
         tree         2⌈log₂ k⌉·(α + N·β)    binomial reduce, then broadcast
         ring         2(k − 1)·(α + N/k·β)   all links at once, each with a chunk
         halving      2·log₂ p·α + 2(p − 1)/p·N·β, and 2(α + N·β) if k > p
         double tree  4(c + ⌊log₂ k⌋ − 1)·(α + N/2c·β); k = 2: 2·c·(α + N/2c·β)
-        network      (c + 1)·(α + N/c·β)    a chunk goes up, the one before comes down
+        network      (c + 1)·(α + N/c·β)    one chunk goes up as the last comes down
 
     Raises as in `expected`.
     """
@@ -184,14 +187,14 @@ def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
     return count * alpha + arrays * nbytes * beta
 
 
-#: The names that `expected` and `seconds` know: arrays whole, or in a chunk a device.
+#: The names for `expected` and `seconds`: whole arrays, or one chunk per device.
 ALGORITHMS = ("naive", "tree", "ring", "halving")
-#: Those that cut the array into as many chunks as they are told.
+#: Algorithms that cut the array into a given number of chunks.
 CHUNKED = ("double tree", "network")
 
 
 def _rounds(algorithm, k, chunks):
-    """How many there are, and how many arrays pass in them, one after another."""
+    """The number of rounds, and of arrays that pass in them in sequence."""
     known_name("algorithm", algorithm, (*ALGORITHMS, *CHUNKED))
     whole_number("k", k)
     if k == 1:
@@ -209,11 +212,11 @@ def _rounds(algorithm, k, chunks):
 
 
 def _sent(algorithm, k, size):
-    """Who sends how many elements to whom, all rounds together: (from, to, number)."""
-    if algorithm == "network":  # to the switch, and what comes back from it
+    """The messages of all rounds together: (from, to, number of elements)."""
+    if algorithm == "network":  # to the switch and back
         return [(i, i, size) for i in range(k) if k > 1]
     if algorithm == "ring":
-        # Device i sends all but chunk i + 1 while adding, all but i + 2 afterwards.
+        # Device i sends all chunks but i + 1 while adding, all but i + 2 afterwards.
         chunk = [stop - start for start, stop in spans(size, k)]
         left_out = [chunk[(i + 1) % k] + chunk[(i + 2) % k] for i in range(k)]
         return [(i, (i + 1) % k, 2 * size - n) for i, n in enumerate(left_out)]
@@ -226,7 +229,7 @@ def _sent(algorithm, k, size):
         up = [(i + p, i, size) for i in range(k - p)]  # the fold
         edges = cuts(size, p)
         for d in (2**b for b in range(p.bit_length() - 1)):
-            # Of the 2d chunks around both, a device sends the d that its partner keeps.
+            # Of their 2d chunks, a device sends the d that its partner keeps.
             first = [(i ^ d) // d * d for i in range(p)]
             up += [(i, i ^ d, edges[j + d] - edges[j]) for i, j in enumerate(first)]
     else:
@@ -242,9 +245,11 @@ def trees(k):
                 1       5       and     0       4
               0   2   4   6           6   1   3   5
 
-    In the first, odd devices have children. The second is the first with each device
-    one place on, so even ones have them. Read from left to right, the places are 1 … k:
-    an even one is above the odd one before it and what stands there.
+    In the first tree the odd devices have children. The second is the first with each
+    device moved one place on, so the even ones have them. Places are numbered 1 … k
+    from left to right; a place's lowest set bit is its height. The parent of a place is
+    its neighbour one level higher or, where that is beyond k, the place without its
+    lowest set bit.
     """
     found = [{}, {}]
     for place in range(1, k + 1):

@@ -269,31 +269,37 @@ def kinds(ran):
     layer.
     """
     last_mark = {device: i for i, (device, name) in enumerate(ran) if name in _MARKS}
-    backward, after = set(), set()  # devices in their backward pass, or past it
-    found = []
-    for i, (device, name) in enumerate(ran):
+    state = _Kinds(last_mark)
+    return [state.kind(i, device, name) for i, (device, name) in enumerate(ran)]
+
+
+class _Kinds:
+    """The devices in their `backward` pass, and those `after` a mark or its work."""
+
+    def __init__(self, last_mark):
+        self.last_mark, self.backward, self.after = last_mark, set(), set()
+
+    def kind(self, i, device, name):
         if name in _MARKS:
-            backward.add(device)
-            kind = "forward"
-        elif "Copy" in name:
-            kind = "copy"
-        elif "update" in name:
-            kind = "update"
-            backward = {d for d in backward if i > last_mark[d]}
-        elif "backward" in name or name == _BULK and (
-            device in backward or backward and device not in last_mark
-        ):
-            kind = "backward"
-        elif name == _BULK or _LAYER.search(name) or device not in after:
-            kind = "forward"
-        else:
-            kind = "update"
-        if name in _MARKS or kind == "backward":
-            after.add(device)
-        elif kind == "forward":
-            after.discard(device)
-        found.append(kind)
-    return found
+            self.backward.add(device)
+            self.after.add(device)
+            return "forward"
+        if "Copy" in name:
+            return "copy"
+        if "update" in name:
+            self.backward = {d for d in self.backward if i > self.last_mark[d]}
+            return "update"
+        if "backward" in name or name == _BULK and self._is_backward(device):
+            self.after.add(device)
+            return "backward"
+        if name == _BULK or _LAYER.search(name) or device not in self.after:
+            self.after.discard(device)
+            return "forward"
+        return "update"
+
+    def _is_backward(self, device):
+        unmarked = device not in self.last_mark
+        return device in self.backward or bool(self.backward) and unmarked
 
 
 @contextmanager

@@ -115,11 +115,7 @@ def backward(parts, shards, loss, before=lambda number: None):
     for layer in chain(*parts):
         if isinstance(layer, nn.Block):
             layer.apply(_refuse_averages)
-    inputs = [[X for X, _ in shards]]
-    with autograd.train_mode():
-        for number, layers in enumerate(parts[:-1]):
-            before(number)
-            inputs.append([_forward(layers, X) for X in inputs[-1]])
+    inputs = _inputs(parts, [X for X, _ in shards], before)
     losses = heads = None
     for number, layers in reversed([*enumerate(parts)]):
         ends = [X.detach() for X in inputs.pop()]
@@ -138,6 +134,16 @@ def backward(parts, shards, loss, before=lambda number: None):
             # what is ready: without a wait, all parts' forwards would come first.
             head.wait_to_read()
     return [x.detach() for x in losses]
+
+
+def _inputs(parts, Xs, before):
+    """The inputs of each part, one per device, computed without recording."""
+    inputs = [Xs]
+    with autograd.train_mode():
+        for number, layers in enumerate(parts[:-1]):
+            before(number)
+            inputs.append([_forward(layers, X) for X in inputs[-1]])
+    return inputs
 
 
 def _forward(layers, X):

@@ -100,11 +100,15 @@ def subgraph(symbol, group, shapes):
         if node["op"] == "null" and node["name"] in shapes:
             inputs[node["name"]] = shapes[node["name"]]
     heads = [[place[i], output, 0] for i, output in _leaving(whole, group)]
-    arguments = [i for i, node in enumerate(kept) if node["op"] == "null"]
+    return _symbol(whole, kept, heads), inputs
+
+
+def _symbol(whole, nodes, heads):
+    arguments = [i for i, node in enumerate(nodes) if node["op"] == "null"]
     # The attributes hold MXNet's version, without which it treats the graph as old.
-    cut = {**whole.json, "nodes": kept, "arg_nodes": arguments, "heads": heads}
+    cut = {**whole.json, "nodes": nodes, "arg_nodes": arguments, "heads": heads}
     del cut["node_row_ptr"]  # MXNet recounts them
-    return mx.sym.load_json(json.dumps(cut)), inputs
+    return mx.sym.load_json(json.dumps(cut))
 
 
 def _leaving(whole, group):

@@ -99,33 +99,45 @@ def gradients(stages, schedule, X, y, loss):
     last, chunks = max(x.stage for x in slots), 1 + max(x.chunk for x in slots)
     if last + 1 != len(stages):
         raise ValueError(f"a schedule for {last + 1} stages, but {len(stages)}")
-    X, y = cut_examples(X, y, chunks)
     turns = {}
     for stage in stages:
         stage.begin(turns)
-    arrived = {(0, i): x.copyto(stages[0].device) for i, x in enumerate(X)}
-    targets, losses = [t.copyto(stages[last].device) for t in y], [None] * chunks
-
+    run = _Run(stages, loss, *cut_examples(X, y, chunks))
     # In the order of the clock: work is enqueued after the work that it depends on.
     for s, kind, i, *_ in slots:
-        stage = stages[s]
         if kind == "forward":
-            message = arrived.pop((s, i))
-            if s:  # the gradient of the network's input is not needed
-                stage.mark(message)
-            if s < last:
-                out = stage.forward(i, message)
-                arrived[s + 1, i] = out.copyto(stages[s + 1].device)
-            else:
-                losses[i] = stage.forward(i, message, loss, targets[i])
-                arrived[s, i] = np.ones_like(losses[i])
+            run.forward(s, i)
         if kind in ("backward", "input"):
-            gradient = stage.backward(i, arrived.pop((s, i)))
-            if s:
-                arrived[s - 1, i] = gradient.copyto(stages[s - 1].device)
+            run.backward(s, i)
         if kind in ("backward", "weights"):
-            stage.add_up(i)
-    return losses
+            stages[s].add_up(i)
+    return run.losses
+
+
+class _Run:
+    """The messages of a step: `arrived[s, i]` is the next input of stage s."""
+
+    def __init__(self, stages, loss, X, y):
+        first, last = stages[0].device, stages[-1].device
+        self.stages, self.loss, self.losses = stages, loss, [None] * len(X)
+        self.targets = [t.copyto(last) for t in y]
+        self.arrived = {(0, i): x.copyto(first) for i, x in enumerate(X)}
+
+    def forward(self, s, i):
+        stage, message = self.stages[s], self.arrived.pop((s, i))
+        if s:  # the gradient of the network's input is not needed
+            stage.mark(message)
+        if stage is self.stages[-1]:
+            self.losses[i] = stage.forward(i, message, self.loss, self.targets[i])
+            self.arrived[s, i] = np.ones_like(self.losses[i])
+        else:
+            out = stage.forward(i, message)
+            self.arrived[s + 1, i] = out.copyto(self.stages[s + 1].device)
+
+    def backward(self, s, i):
+        gradient = self.stages[s].backward(i, self.arrived.pop((s, i)))
+        if s:
+            self.arrived[s - 1, i] = gradient.copyto(self.stages[s - 1].device)
 
 
 class SplitStage(Stage):

@@ -174,44 +174,61 @@ def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
     if not compute.size:
         raise ValueError("compute is empty: give a row per step, an entry per worker")
     whole_number("servers", servers)
-    events, run, last = Events(), Run([], []), len(compute) - 1
-    up, down, workers = Queue(events), Queue(events), range(compute.shape[1])
     pull = nbytes * link.beta, nbytes * link.beta / servers  # at a worker, at a server
     push = tuple(pushed * seconds for seconds in pull)
-    arrived, back, compute = [], [], compute.tolist()
+    job = _Served(compute.tolist(), link.alpha, push, pull, asynchronous, barrier)
+    for worker in job.workers:
+        job.compute(worker, 0)
+    job.events.run()
+    return job.run
 
-    def begin(worker, step):
-        events.after(compute[step][worker], send, up, push, arrive, worker, step)
 
-    def send(queue, seconds, action, *args):
+class _Served:
+    """The events of `serve`: a worker computes and pushes; a server answers.
+
+    `push`, `pull`: the seconds of a message at a worker and at a server.
+    """
+
+    def __init__(self, seconds, alpha, push, pull, asynchronous, barrier):
+        self.seconds, self.alpha, self.push, self.pull = seconds, alpha, push, pull
+        self.asynchronous, self.barrier = asynchronous, barrier
+        self.events, self.run = Events(), Run([], [])
+        self.up, self.down = Queue(self.events), Queue(self.events)
+        self.workers = range(len(seconds[0]))
+        self.pushed, self.pulled = [], []  # workers, in this step
+
+    def compute(self, worker, step):
+        """Compute, then push."""
+        self.events.after(self.seconds[step][worker], self.send, self.up, self.push,
+                          self.serve, worker, step)
+
+    def send(self, queue, seconds, action, *args):
         """Send a message through a server's link; run `action` on arrival."""
         at_worker, at_server = seconds
-        end = max(queue.serve(at_server), events.now + at_worker)
-        events.at(end + link.alpha, action, *args)
+        end = max(queue.serve(at_server), self.events.now + at_worker)
+        self.events.at(end + self.alpha, action, *args)
 
-    def arrive(worker, step):
-        run.updates.append(worker)
-        arrived.append(worker)
-        if asynchronous or len(arrived) == len(workers):
-            for other in arrived:
-                send(down, pull, receive, other, step)
-            arrived.clear()
+    def serve(self, worker, step):
+        """Take a push; answer it, or all pushes when the last has arrived."""
+        self.run.updates.append(worker)
+        self.pushed.append(worker)
+        if self.asynchronous or len(self.pushed) == len(self.workers):
+            for other in self.pushed:
+                self.send(self.down, self.pull, self.receive, other, step)
+            self.pushed.clear()
 
-    def receive(worker, step):
-        back.append(worker)
-        everybody = len(back) == len(workers)
-        if everybody:
-            back.clear()
-        if step == last if asynchronous else everybody:
-            run.ends.append(events.now)
-        if step < last and (everybody or not barrier):
-            for one in workers if barrier else [worker]:
-                begin(one, step + 1)
-
-    for worker in workers:
-        begin(worker, 0)
-    events.run()
-    return run
+    def receive(self, worker, step):
+        """End the step of this worker, and begin its next one, or everybody's."""
+        self.pulled.append(worker)
+        all_have = len(self.pulled) == len(self.workers)
+        if all_have:
+            self.pulled.clear()
+        last = step == len(self.seconds) - 1
+        if last if self.asynchronous else all_have:
+            self.run.ends.append(self.events.now)
+        if not last and (all_have or not self.barrier):
+            for one in self.workers if self.barrier else [worker]:
+                self.compute(one, step + 1)
 
 
 def tickets(updates):
