@@ -19,6 +19,31 @@ def time_first(rows, T):
     return X.T, y.T
 
 
+def _rows_first(rows, T):
+    return tuple(array.T for array in time_first(rows, T))
+
+
+def _reshaped(rows, T):
+    return tuple(array.T.reshape(T, -1) for array in time_first(rows, T))
+
+
+def _labels_are_data(rows, T):
+    X, y = time_first(rows, T)
+    return X, numpy.where(y == -1, -1, X)
+
+
+def _padded(data, label):
+    """`time_first` with other numbers where there is no character."""
+
+    def made(rows, T):
+        X, y = (array.copy() for array in time_first(rows, T))
+        empty = y == -1
+        X[empty], y[empty] = data, label
+        return X, y
+
+    return made
+
+
 def _run_time_first(function, counts, rows, T):
     data, labels = function(*counts.keep(rows, T))
     arrays = {"data": numpy.asarray(data), "labels": numpy.asarray(labels)}
@@ -31,7 +56,7 @@ def _empty(lengths, sizes):
 
 
 def best_buckets(lengths, number):
-    """Up to `number` buckets that leave the fewest empty places."""
+    """Up to `number` buckets with the least padding."""
     others = sorted(set(lengths) - {max(lengths)})
     choices = combinations(others, min(number - 1, len(others)))
     sizes = ([*choice, max(lengths)] for choice in choices)
@@ -51,40 +76,31 @@ def _judge_best_buckets(function, lengths, number):
         return f"{sizes} have no room for a sentence of {max(lengths)}."
     best = best_buckets(lengths, number)
     empty, least = (_empty(lengths, some) for some in (sizes, best))
-    return f"{sizes} leave {empty} places empty, not {least}." if empty > least else ""
+    if empty > least:
+        return f"{sizes} leave {empty} time steps of padding, not {least}."
+    return ""
 
 
 QUESTIONS = {
     1: Question(
-        "how many times too small the gradient is",
+        "the factor by which the gradient is too small",
         2,
         [
-            (0.5, "It is half as large as it should be: how many times too small?"),
-            (1, "How many places are there, and how many characters?"),
+            (0.5, "It is half as large as it should be: what is the factor?"),
+            (1, "How many labels are there, with padding and without?"),
         ],
     ),
     2: Task(
         "a function `time_first(rows, T)`",
         time_first,
         [
-            ("return X.T, y.T", "return X, y", "Time comes first: that is (n, T)."),
-            ("return X.T, y.T", "return X.reshape(T, -1), y.reshape(T, -1)",
-             "The shape is right, but reshape does not exchange axes."),
-            ("= row[:-1], row[1:]", "= row[:-1], row[:-1]",
-             "A label is the character that comes next."),
-            ("= row[:-1], row[1:]", "= row[1:], row[:-1]",
-             "The label comes after the data, not before."),
-            ("X[n, : len(row) - 1], y[n, : len(row) - 1] = row[:-1]",
-             "X[n, : len(row)], y[n, : len(row) - 1] = row[:T]",
-             "The last character is only a label: nothing comes after it."),
-            ("numpy.full((len(rows), T), -1.0)", "numpy.zeros((len(rows), T))",
-             "A label of 0 is a character: places without one have -1."),
-            ("numpy.zeros((len(rows), T))", "numpy.full((len(rows), T), -1.0)",
-             "Data of places without a character are 0: -1 names none."),
-            ("X[n, : len(row) - 1], y[n, : len(row) - 1]",
-             "X[n, T + 1 - len(row) :], y[n, T + 1 - len(row) :]",
-             "Sentences begin at the first time step. The rest is at the end."),
-            ("return X.T, y.T", "return y.T, X.T", "First the data, then the labels."),
+            (_rows_first, "Time comes first: that is (n, T)."),
+            (_reshaped, "The shape is right, but reshape does not exchange axes."),
+            (_labels_are_data, "A label is the character that comes next."),
+            (_padded(0, 0), "A label of 0 is a character: padding has -1."),
+            (_padded(-1, -1), "Data of padding are 0: -1 names no character."),
+            (lambda rows, T: time_first(rows, T)[::-1],
+             "First the data, then the labels."),
         ],
         judge=counted(time_first, _run_time_first, "time_first({}, {})", [
             ([[1, 2]], 1), ([[1, 2]], 2), ([[1, 2, 3, 4], [5, 6, 7]], 5),
@@ -96,26 +112,17 @@ QUESTIONS = {
         best_buckets,
         [
             (buckets.choose,
-             "As many sentences in each is not the same as few empty places."),
+             "Equal numbers of sentences do not give the least padding."),
             (_most_frequent,
-             "The most frequent lengths fill their own buckets. What of the others?"),
+             "The most frequent lengths fill their own buckets. What about the rest?"),
             (lambda lengths, number: sorted({*lengths})[:number],
              "The longest sentence needs a bucket first of all."),
-            ("min(number - 1, len(others))", "min(number, len(others))",
+            (lambda lengths, number: best_buckets(lengths, number + 1),
              "The longest has one of the buckets."),
-            ("min(number - 1, len(others))", "number - 1",
-             "There may be fewer lengths than buckets: then not all are used."),
-            ("min(number - 1, len(others))", "min(1, number - 1, len(others))",
-             "That uses two buckets, and more are allowed."),
-            ("_empty(lengths, sizes))", "_empty({*lengths}, sizes))",
-             "Each sentence counts: some lengths are there more than once."),
-            ("_empty(lengths, sizes))", "sum(n not in sizes for n in lengths))",
-             "That counts the sentences with empty places, and not the places."),
-            (lambda lengths, number: [
-                 -(-max(lengths) * (i + 1) // number) for i in range(number)
-             ],
-             "Even steps look away from where the sentences are."),
-            ("return min(", "return max(", "The fewest empty places, not the most."),
+            (lambda lengths, number: best_buckets(lengths, min(number, 2)),
+             "That uses at most two buckets, and more are allowed."),
+            (lambda lengths, number: best_buckets([*{*lengths}], number),
+             "Each sentence counts: some lengths occur more than once."),
         ],
         judge=by_cases(_judge_best_buckets, "best_buckets({}, {})", [
             ([5], 1), ([5], 4), ([3, 4, 8], 2), ([1, 1, 1, 1, 4, 5, 9], 2),

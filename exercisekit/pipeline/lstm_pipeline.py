@@ -22,6 +22,24 @@ def _two_products(x, h, Wx, Wh, product):
     return numpy.stack(numpy.split(both, 4, axis=1))
 
 
+def _reversed_gates(x, h, Wx, Wh, product):
+    return gates(x, h, Wx, Wh, product)[::-1]
+
+
+def _every_fourth_row(x, h, Wx, Wh, product):
+    in_turn = [numpy.concatenate([W[k::4] for k in range(4)]) for W in (Wx, Wh)]
+    return gates(x, h, *in_turn, product)
+
+
+def _without_the_state(x, h, Wx, Wh, product):
+    return numpy.stack([product(x, wx.T) for wx in numpy.split(Wx, 4)])
+
+
+def _past_product(x, h, Wx, Wh, product):
+    pairs = zip(numpy.split(Wx, 4), numpy.split(Wh, 4))
+    return numpy.stack([x @ wx.T + product(h, wh.T) for wx, wh in pairs])
+
+
 def _run_gates(function, counts, n, D, H):
     rng, columns = numpy.random.RandomState(3), []
     shapes = (n, D), (n, H), (4 * H, D), (4 * H, H)
@@ -59,23 +77,18 @@ QUESTIONS = {
         "a function `copies(placement, T)`",
         copies,
         [
-            ("2 * T", "T",
+            (lambda placement, T: copies(placement, T) // 2,
              "For each hidden state that crosses, a gradient comes back."),
-            ("2 * T", "2", "Each time step has a hidden state of its own to send."),
-            ("sum(a != b for a, b in zip(placement, placement[1:]))",
-             "(len({*placement}) - 1)",
-             "That counts devices. A device can be left and come again."),
-            ("sum(a != b for a, b in zip(placement, placement[1:]))", "max(placement)",
-             "The largest number says nothing of the changes between the layers."),
-            ("a != b", "a < b",
+            (lambda placement, T: copies(placement, 1),
+             "Each time step has its own hidden state to send."),
+            (lambda placement, T: 2 * T * (len({*placement}) - 1),
+             "That counts devices. A placement can return to a device."),
+            (lambda placement, T: 2 * T * sum(
+                a < b for a, b in zip(placement, placement[1:])),
              "A change to a device with a lower number counts, too."),
-            ("a != b", "abs(a - b)", "From device 2 to device 0 is one message."),
-            ("2 * T", "2 * (T - 1)", "The first time step is sent like the others."),
-            ("zip(placement, placement[1:])",
-             "zip(placement, [*placement[1:], placement[0]])",
-             "The last layer's output does not go back to the first layer."),
-            ("sum(a != b for a, b in zip(placement, placement[1:]))", "len(placement)",
-             "Layers on one device send each other nothing."),
+            (lambda placement, T: 2 * T * sum(
+                abs(a - b) for a, b in zip(placement, placement[1:])),
+             "From device 2 to device 0 is one message."),
         ],
         judge=compared(copies, [
             ([0], 3), ([0, 1], 1), ([0, 0, 1, 1], 16), ([0, 1, 0, 1], 16),
@@ -88,24 +101,11 @@ QUESTIONS = {
         [
             (_two_products,
              "That is right, and the second question: first with eight products."),
-            ("zip(numpy.split(Wx, 4), numpy.split(Wh, 4))",
-             "zip(numpy.split(Wx, 4)[::-1], numpy.split(Wh, 4)[::-1])",
-             "The first rows belong to the first gate."),
-            ("zip(numpy.split(Wx, 4), numpy.split(Wh, 4))",
-             "[(Wx[k::4], Wh[k::4]) for k in range(4)]",
-             "The rows of a gate stand together; these are every fourth."),
-            ("numpy.split(Wh, 4)", "[Wh[: len(Wh) // 4]] * 4",
-             "Each gate has its own rows of both matrices."),
-            (" + product(h, wh.T)", "", "The state before has a product, too."),
-            ("product(x, wx.T)", "x @ wx.T", "Every product goes through `product`."),
-            ("numpy.stack(", "numpy.hstack(",
-             "Asked are three axes: the gates come first."),
-            ("product(x, wx.T) + product(h, wh.T) for",
-             "(product(x, wx.T), product(h, wh.T)) for",
-             "The two products of a gate are added up."),
-            ("wh.T", "wh", "The rows of a fused matrix make columns: transposed."),
-            ("numpy.stack([", "numpy.stack(axis=1, arrays=[",
-             "The gates are the first axis, before the examples."),
+            (_reversed_gates, "The first rows belong to the first gate."),
+            (_every_fourth_row,
+             "The rows of a gate are consecutive; these are every fourth."),
+            (_without_the_state, "The previous state has a product, too."),
+            (_past_product, "Every product goes through `product`."),
         ],
         judge=counted(gates, _run_gates, "x ({}, {}), H = {}", [
             (1, 1, 2), (1, 2, 1), (3, 5, 4), (2, 3, 3),

@@ -23,6 +23,14 @@ def _one_name(x, W, d_out):
     return [lambda: left.T @ right for left, right in pairs]  # noqa: B023 - the mistake
 
 
+def _weights_first(x, W, d_out):
+    return parts(x, W, d_out)[::-1]
+
+
+def _transposed(x, W, d_out):
+    return lambda: d_out @ W, lambda: x.T @ d_out
+
+
 class _Untouched(numpy.ndarray):
     """An array that can be transposed, and of which nothing is computed."""
 
@@ -102,7 +110,7 @@ def _judge_filled(function, p, m, most):
     reference = filled(p, m, most)
     for s, (order, wanted) in enumerate(zip(orders, reference)):
         if sorted(order) != sorted(wanted):
-            return f"device {s} does not do its {3 * m} works once."
+            return f"device {s} does not run its {3 * m} pieces of work once each."
     if len(orders) != p:
         return f"there are {len(orders)} devices."
     if max(peak_held(orders)) > most:
@@ -110,17 +118,17 @@ def _judge_filled(function, p, m, most):
     slots, enough = (
         max(end for *_, end in op_clock(each).values()) for each in (orders, reference)
     )
-    return f"it takes {slots} slots; {enough} are enough." * (slots > enough)
+    return f"it takes {slots} slots; {enough} suffice." if slots > enough else ""
 
 
 QUESTIONS = {
     1: Question(
-        "how often device 0 goes forward first",
+        "the number of forwards that device 0 runs first",
         23,
         [
-            (7, "That is 1F1B's count, and it gets stuck."),
-            (8, "That is 1F1B's count, and it gets stuck."),
-            (22, "One more: each of the turns begins with a forward."),
+            (7, "That is 1F1B's count, and it deadlocks."),
+            (8, "That is 1F1B's count, and it deadlocks."),
+            (22, "One more: each turn of the alternation begins with a forward."),
             (15, "It has a second stage, too."),
         ],
     ),
@@ -128,33 +136,26 @@ QUESTIONS = {
         "a function `parts(x, W, d_out)`",
         parts,
         [
-            ("d_out.T @ x", "x.T @ d_out", "A gradient has the shape of its array."),
-            ("lambda: d_out @ W, lambda: d_out.T @ x", "d_out @ W, d_out.T @ x",
-             "The arrays are there at once: then nothing can be done later."),
-            (_both_at_once, "Both are computed at the start: nothing is left to wait."),
-            ("lambda: d_out @ W, lambda: d_out.T @ x",
-             "lambda: d_out.T @ x, lambda: d_out @ W",
+            (_transposed, "A gradient has the shape of its array."),
+            (lambda x, W, d_out: (d_out @ W, d_out.T @ x),
+             "These are arrays, computed at once: nothing is left for later."),
+            (_both_at_once,
+             "Both are computed at the start: nothing is left for later."),
+            (_weights_first,
              "First the gradient of x, for the stage before, then that of W."),
             (_one_name,
              "A function looks up its names when it is called: after a loop, all see "
              + "the last ones."),
-            ("d_out.T @ x", "d_out.T @ x / len(x)",
-             "d_out has the mean already, if there is one: do not divide again."),
-            ("d_out @ W,", "d_out @ W.T,", "x @ W.T goes back with W itself."),
-            ("d_out @ W,", "(d_out @ W, d_out.T @ x)[0],",
-             "The input part computes the gradient of W as well, and throws it away."),
-            ("lambda: d_out.T @ x", "lambda: (d_out @ W, d_out.T @ x)[1]",
-             "The weights part computes the gradient of x once more."),
         ],
         judge=by_cases(_judge_parts, "x ({0}, {1}), W ({2}, {1})", [
             (1, 1, 2), (2, 2, 2), (4, 3, 2),
         ]),
     ),
     3: Question(
-        "how many slots a device waits in 1F1B and in ZB-H1",
+        "the slots that a device waits in 1F1B and in ZB-H1: a list of two",
         [102, 30],
         [
-            ([102, 18], "The formula wants a short W. What says the clock?"),
+            ([102, 18], "The formula assumes a short W. What does the clock say?"),
             ([30, 102], "1F1B comes first."),
         ],
     ),
@@ -166,16 +167,10 @@ QUESTIONS = {
              "A device waits for each micro-batch to come back, with nothing to do."),
             (_weights_last,
              "A micro-batch is held until its weights part is done: do some earlier."),
-            ("f.chunk - w.chunk < most", "f.chunk - w.chunk < p",
+            (lambda p, m, most: filled(p, m, p),
              "The room is `most`, whatever the number of devices."),
-            ("f.chunk - w.chunk < most", "f.chunk - w.chunk <= most",
+            (lambda p, m, most: filled(p, m, most + 1),
              "The new one is held, too: is there room for it?"),
-            ("f.chunk - w.chunk < most", "f.chunk - i.chunk < most",
-             "The input part lets nothing go: the weights part needs it still."),
-            ("if i.chunk < f.chunk and",
-             "if w.chunk < i.chunk:\n                now.append(w)\n"
-             + "            elif i.chunk < f.chunk and",
-             "Nobody waits for a weights part: what others wait for comes first."),
             (lambda p, m, most: interleaved(p, m - m % p, 1),
              "Backward work is in two parts: `input` and `weights`."),
         ],

@@ -1,9 +1,6 @@
 """Exercises of the chapter *Where to cut*."""
 
-from itertools import (
-    combinations,  # noqa: F401 - a mistake below takes it
-    combinations_with_replacement,
-)
+from itertools import combinations_with_replacement
 
 from d2l_ext.pipeline.partition import device_times
 
@@ -11,7 +8,7 @@ from ..question import Question, Task, by_cases, compared
 
 
 def even_cut(times, k):
-    """Of all ways to cut into k runs, empty ones too, one with the least bottleneck."""
+    """Of all cuts into k runs, empty ones too, one with the smallest bottleneck."""
     found, n = [], len(times)
     for cuts in combinations_with_replacement(range(n + 1), k - 1):
         ends = [0, *cuts, n]
@@ -35,9 +32,9 @@ def _judge_even_cut(function, times, k):
     placement = list(function(list(times), k))
     said = f"it is {placement}:"
     if len(placement) != len(times):
-        return f"{said} not a device for each layer."
+        return f"{said} not one device per layer."
     if placement != sorted(placement):
-        return f"{said} the device numbers fall."
+        return f"{said} the device numbers decrease."
     if not {*placement} <= {*range(k)}:
         return f"{said} the devices are 0 to {k - 1}."
     worst, least = (
@@ -54,6 +51,14 @@ def stepwise_slots(placement, work, T):
         for device, slots in zip(placement, work):
             ready = free[device] = max(ready, free[device]) + slots
     return ready
+
+
+def _waits_for_its_device_alone(placement, work, T):
+    return T * max(device_times(placement, work))
+
+
+def _waits_for_the_layer_below_alone(placement, work, T):
+    return sum(work)
 
 
 def _whole_decoder(placement, work, T):
@@ -93,29 +98,16 @@ QUESTIONS = {
         "a function `even_cut(times, k)`",
         even_cut,
         [
-            ("max(map(sum, runs))", "max(map(len, runs))",
-             "That evens out how many layers they have, and not their times."),
+            (lambda times, k: even_cut([1] * len(times), k),
+             "That balances the number of layers, and not their times."),
             (lambda times, k: [i % k for i in range(len(times))],
-             "Layers that follow each other stay together: no turns."),
+             "Consecutive layers stay together: no turns."),
             (_goes_on_at_the_mean,
-             "To go on when a device has its mean share can leave much to the last."),
-            ("min(found)[1]", "min(found)[0]",
-             "Expected: a placement, and not its bottleneck."),
-            ("found.append((max(map(sum, runs)), placement))",
-             "found.append((max(map(sum, runs)), [*map(len, runs)]))",
-             "That is the layers of each device. Expected: the device of each layer."),
-            ("(range(n + 1), k - 1)", "(range(n + 1), 1)",
-             "Those are two devices at most."),
-            ("(range(n + 1), k - 1)", "(range(n + 1), k)",
-             "k runs have k - 1 places between them."),
-            ("combinations_with_replacement(range(n + 1), k - 1)",
-             "combinations(range(1, n), k - 1)",
-             "With more devices than layers, some stay empty."),
-            ("enumerate(runs)", "enumerate(runs, 1)", "Devices are numbered from 0."),
-            ("max(map(sum, runs))", "sum(map(sum, runs))",
-             "The sum is the same for every cut. What is the pace set by?"),
-            ("max(map(sum, runs))", "sum(runs[0])",
-             "That spares the first device only: the busiest sets the pace."),
+             "Moving on when a device has its mean share can leave much to the last."),
+            (lambda times, k: even_cut(times, min(k, 2)),
+             "That uses two devices at most."),
+            (lambda times, k: [device + 1 for device in even_cut(times, k)],
+             "Devices are numbered from 0."),
         ],
         judge=by_cases(_judge_even_cut, "even_cut({}, {})", [
             ([7], 1), ([1, 2], 2), ([7, 1], 4), ([3, 1, 1, 1], 2), ([1, 1, 1, 9], 3),
@@ -129,16 +121,11 @@ QUESTIONS = {
             (_whole_decoder, "The last layer still waits for all time steps."),
             (lambda placement, work, T: T * sum(work),
              "Different devices work at the same time."),
-            ("max(ready, free[device])", "free[device]",
-             "A layer waits for what is below it, in the same time step."),
-            ("max(ready, free[device])", "ready",
-             "A device does one thing at a time: is it free from the last time step?"),
+            (_waits_for_its_device_alone,
+             "A layer waits for the layer below, in the same time step."),
+            (_waits_for_the_layer_below_alone,
+             "A device runs one layer at a time: is it free from the last time step?"),
             (_by_formula, "The formula of the wavefront holds for equal shares only."),
-            ("range(T)", "range(T - 1)", "There are T time steps."),
-            ("zip(placement, work)", "zip(placement[:-1], work)",
-             "The last layer is missing."),
-            ("return ready", "return free",
-             "Expected: when the last work ends: a number."),
         ],
         judge=compared(stepwise_slots, [
             ((0,), [2], 2), ((0, 1), [1, 1], 3), ((0, 1), [1, 2], 3),
