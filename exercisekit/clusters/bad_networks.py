@@ -11,8 +11,30 @@ class Server:
 
     def take(self, worker, number, value):
         message = worker, number
-        self.total += value * (message not in self.seen)
-        self.seen.add(message)
+        if message not in self.seen:
+            self.seen.add(message)
+            self.total += value
+
+
+class _Adding(Server):
+    def take(self, worker, number, value):
+        self.total += value
+
+
+class _LastOnly(Server):
+    def take(self, worker, number, value):
+        self.seen &= {(worker, number)}
+        super().take(worker, number, value)
+
+
+def _tells_apart(by):
+    """A server that tells two messages apart by `by(worker, number, value)`."""
+
+    class Wrong(Server):
+        def take(self, *message):
+            super().take(by(*message), 0, message[-1])
+
+    return Wrong
 
 
 def _judge_server(kind, messages, right):
@@ -24,9 +46,20 @@ def _judge_server(kind, messages, right):
 
 
 def seconds(sizes, mbit, workers, servers, ratio, pulls):
-    """What the busier link moves: a server's or a worker's."""
+    """The time of the busier link: a server's or a worker's."""
     moved = 4 * sum(sizes) * (ratio + pulls)
     return 8 * moved * max(workers / servers, 1) / (mbit * 1e6)
+
+
+def _times(bits=32, moved=lambda ratio, pulls: ratio + pulls,
+           busier=lambda workers, servers: max(workers / servers, 1)):
+    """The function `seconds` with one factor as a learner may have it."""
+
+    def made(sizes, mbit, workers, servers, ratio, pulls):
+        shares = sum(sizes) * moved(ratio, pulls) * busier(workers, servers)
+        return bits * shares / (mbit * 1e6)
+
+    return made
 
 
 QUESTIONS = {
@@ -34,10 +67,10 @@ QUESTIONS = {
         "a time-out in milliseconds",
         3346,
         [
-            (836, "That is one push by itself. Four share the link."),
-            (800, "That is one push by itself. Four share the link."),
+            (836, "That is one push alone. Four share the link."),
+            (800, "That is one push alone. Four share the link."),
             (418, "A gigabit is not a gigabyte: a byte has eight bits."),
-            (6691, "A message goes one way: nothing is pulled yet."),
+            (6691, "Only the way to the server counts: nothing is pulled yet."),
         ],
         tolerance=0.05,
     ),
@@ -45,20 +78,12 @@ QUESTIONS = {
         "a class whose objects add up what they take",
         Server,
         [
-            ("(message not in self.seen)", "1", "A copy of a message is added again."),
-            ("worker, number\n", "number\n", "Two workers both have a message 0."),
-            ("worker, number\n", "worker, value\n",
+            (_Adding, "A copy of a message is added again."),
+            (_tells_apart(lambda worker, number, value: number),
+             "Two workers both have a message 0."),
+            (_tells_apart(lambda worker, number, value: (worker, value)),
              "Two messages may have the same value: their number tells them apart."),
-            ("worker, number\n", "worker\n", "A worker has more than one message."),
-            ("self.seen.add(message)", "self.seen = {message}",
-             "A copy may come later than the next message: remember all."),
-            ("(message not in self.seen)",
-             "all(m < message for m in self.seen if m[0] == worker)",
-             "They come in any order: a lower number may be new."),
-            ("value * (", "(", "That counts the messages. Their values are added up."),
-            ("):\n        self.total, self.seen = 0, set()",
-             ", seen=set()):\n        self.total, self.seen = 0, seen",
-             "Two servers share one memory: make it in `__init__`."),
+            (_LastOnly, "A copy may come later than the next message: remember all."),
         ],
         judge=by_cases(_judge_server, "After {0}", [
             ([(0, 0, 3)], 3), ([(0, 0, 3), (1, 0, 4)], 7),
@@ -80,21 +105,16 @@ QUESTIONS = {
         "a function that returns seconds",
         seconds,
         [
-            ("max(workers / servers, 1)", "workers / servers",
+            (_times(busier=lambda workers, servers: workers / servers),
              "With many servers, the workers' own links are the busier ones."),
-            ("max(workers / servers, 1)", "1",
+            (_times(busier=lambda workers, servers: 1),
              "Several workers share the link of a server."),
-            ("max(workers / servers, 1)", "workers",
-             "The servers share the arrays among them."),
-            ("8 * moved", "moved", "A link moves bits, and a byte has eight."),
-            ("4 * sum(sizes)", "sum(sizes)", "A number of float32 has 4 bytes."),
-            ("(ratio + pulls)", "ratio * (1 + pulls)",
-             "Only what is pushed is compressed. What is pulled is not."),
-            ("(ratio + pulls)", "(ratio + 1)",
+            (_times(bits=4), "A link moves bits, and a byte has eight."),
+            (_times(bits=8), "A float32 has 4 bytes."),
+            (_times(moved=lambda ratio, pulls: ratio * (1 + pulls)),
+             "Only pushes are compressed. Pulls are not."),
+            (_times(moved=lambda ratio, pulls: ratio + 1),
              "The weights are not pulled after each push."),
-            ("(ratio + pulls)", "ratio", "Weights are pulled, too."),
-            ("1e6", "2**20", "A megabit is a million bits."),
-            ("sum(sizes)", "max(sizes)", "All the arrays are moved, not one."),
         ],
         judge=compared(seconds, [
             ([1000], 1, 1, 1, 1, 1), ([1000], 1, 2, 1, 1, 1), ([1000], 1, 2, 4, 1, 1),

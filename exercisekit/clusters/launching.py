@@ -20,6 +20,18 @@ def place(hosts, roles):
     return list(zip(roles, places))
 
 
+def _fills_each(hosts, roles):
+    return place([(name, 1) for name, slots in hosts for _ in range(slots)], roles)
+
+
+def _one_too_many(hosts, roles):
+    return place([(name, slots + 1) for name, slots in hosts], roles)
+
+
+def _leaves_out(hosts, roles):
+    return place(hosts, roles[: sum(slots for _, slots in hosts)])
+
+
 _ROLES = ["server", "worker", "worker"]
 _judge_placed = compared(place, [
     ([("a", 1)], ["worker"]), ([("a", 5), ("b", 5)], _ROLES),
@@ -48,8 +60,42 @@ def supervise(commands, deadline):
     return next(filter(None, codes), 124 if None in codes else 0)
 
 
+def _supervised(ends=lambda running: [], stops=any):
+    """A `supervise` that stops by another rule, or ends processes in another way."""
+
+    def made(commands, deadline):
+        end, codes = time.monotonic() + deadline, [None]
+        running = [subprocess.Popen(words) for words in commands]
+        while None in codes and not stops(codes) and time.monotonic() < end:
+            time.sleep(0.01)
+            codes = [process.poll() for process in running]
+        codes = ends(running) or codes
+        return next(filter(None, codes), 124 if None in codes else 0)
+
+    return made
+
+
+def _kill(running):
+    for process in running:
+        process.kill()
+
+
+def _codes_of_killed(running):
+    _kill(running)
+    return [process.wait() for process in running]
+
+
+def _kill_and_wait(running):
+    _codes_of_killed(running)
+
+
+def _zero_at_the_deadline(commands, deadline):
+    code = supervise(commands, deadline)
+    return 0 if code == 124 else code
+
+
 def _children():
-    """The processes that this one has started and that are there: number, state."""
+    """The children of this process, which may have ended: number, state."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -59,21 +105,26 @@ def _children():
     return found
 
 
+def _timed(function, *given):
+    begin = time.monotonic()
+    return function(*given), time.monotonic() - begin
+
+
 def _judge_supervise(function):
-    runs, fails, before = ["sleep", "1"], ["sh", "-c", "exit 7"], _children()
+    fails = ["sh", "-c", "exit 7"]
+    long = 0.5 + 20 * _timed(supervise, [fails], 60)[1]
+    runs = ["sleep", f"{2 * long}"]
     for when, commands, deadline, right in [
         ("When all end well", [["true"], ["true"]], 60, 0),
         ("After a failure", [fails], 60, 7),
         ("After the deadline", [["true"], runs], 0.03, 124),
         ("After a failure beside one that runs", [runs, fails, ["true"]], 60, 7),
     ]:
-        begin = time.monotonic()
         # A Popen that is forgotten waits for its process, if that has ended by then.
         with mock.patch.object(subprocess.Popen, "__del__", lambda process: None):
-            found = function(commands, deadline)
-        took = time.monotonic() - begin
-        for _ in range(20):  # who was killed needs a moment to end
-            left = {pid: how for pid, how in _children().items() if pid not in before}
+            found, took = _timed(function, commands, deadline)
+        for _ in range(20):  # a process that was killed needs a moment to end
+            left = _children()
             if {*left.values()} <= {"Z"}:
                 break
             time.sleep(0.01)
@@ -86,9 +137,9 @@ def _judge_supervise(function):
         if any(state != "Z" for state in left.values()):
             yield f"{when}, a process still runs."
         elif left:
-            yield f"{when}, a process has ended, and nobody has waited for it."
-        elif took > 0.8:
-            yield f"{when}, it takes as long as the one that runs."
+            yield f"{when}, a process has ended, and its parent has not waited for it."
+        elif took > long:
+            yield f"{when}, it takes as long as the process that runs."
 
 
 QUESTIONS = {
@@ -99,25 +150,11 @@ QUESTIONS = {
             (lambda hosts, roles: [(role, hosts[i % len(hosts)][0])
                                    for i, role in enumerate(roles)],
              "A host that is full is passed over."),
-            ("for turn in turns for name, slots in hosts if turn < slots",
-             "for name, slots in hosts for turn in range(slots)",
+            (_fills_each,
              "That fills a host before it goes to the next: take them in turn."),
-            ("turn < slots", "turn <= slots",
-             "That is one process too many on a host."),
-            ("if len(roles) > len(places)", "if False",
-             "Who has no place is left out, and nobody is told."),
-            ("len(roles) > len(places)", "len(roles) >= len(places)",
-             "The last slot is a place, too."),
-            ("zip(roles, places)", "zip(places, roles)",
-             "The role comes first in a pair, and then the name."),
-            ("range(max(", "range(min(",
-             "When one host is full, the others may still have room."),
-            ("list(zip(roles, places))",
-             "[(roles.pop(0), name) for name in places[: len(roles)]]",
-             "It empties the caller's list of roles: take a copy."),
-            ("in hosts if turn < slots",
-             "in sorted(hosts, key=lambda host: -host[1]) if turn < slots",
-             "In turn, in their order: the one with the most room is not first."),
+            (_one_too_many, "That is one process too many on a host."),
+            (_leaves_out,
+             "A process without a place is left out, and your caller is not told."),
         ],
         judge=_judge_place,
     ),
@@ -125,20 +162,15 @@ QUESTIONS = {
         "a function that ends what it starts",
         supervise,
         [
-            ("124 if None in codes else 0", "0",
-             "When the deadline has passed, nobody would know of it."),
-            ("next(filter(None, codes), ", "(",
-             "The caller wants to know the code of the one that failed."),
-            (("    for process in running:\n        process.kill()\n"
-              "        process.wait()\n"), "",
-             "Who still runs has to be ended, after a failure and after the deadline."),
-            ("        process.wait()\n", "",
-             "Killed is not gone: until its parent waits for it, it is a zombie."),
-            ("    return next(filter(None, codes)",
-             ("    codes = [process.wait() for process in running] if any(codes) else "
-              "codes\n    return next(filter(None, codes)"),
-             "That is the code of one that was killed: keep those from before."),
-            ("and not any(codes) and", "and",
+            (_zero_at_the_deadline,
+             "Your caller has to learn that the deadline has passed."),
+            (_supervised(),
+             "End the others, after a failure and after the deadline."),
+            (_supervised(_kill),
+             "A killed process is a zombie until its parent waits for it."),
+            (_supervised(_codes_of_killed),
+             "That is the code of a process that you killed: keep those from before."),
+            (_supervised(_kill_and_wait, stops=lambda codes: False),
              "One has failed: the others need not go on until their end."),
         ],
         judge=_judge_supervise,

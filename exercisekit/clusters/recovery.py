@@ -1,5 +1,6 @@
 """Exercises of the chapter *Faults and recovery*."""
 
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +13,23 @@ def newest(seen):
     for own in seen[1:]:
         common &= set(own.items())
     return max((int(step) for step, _ in common), default=0)
+
+
+def _newest_as_text(seen):
+    common = set.intersection(*(set(own.items()) for own in seen))
+    return int(max((step for step, _ in common), default=0))
+
+
+def _same_step(seen):
+    return max(map(int, set.intersection(*map(set, seen))), default=0)
+
+
+def _any_worker(seen):
+    return max((int(step) for own in seen for step in own), default=0)
+
+
+def _oldest_of_the_newest(seen):
+    return min(max(map(int, own), default=0) for own in seen)
 
 
 _SEEN = {"8": "a", "9": "a", "10": "b"}
@@ -63,17 +81,44 @@ def _left(folder, when, kept):
     return "" if said == right else f"After {when}, there are: {there}."
 
 
+def _newest_stay(folder, key=lambda path: int(path.stem), keep=2):
+    for old in sorted(folder.iterdir(), key=key)[:-keep]:
+        old.unlink()
+
+
 def _in_place(folder, step, pieces):
     with (folder / f"{step}.ckpt").open("wb") as file:
         file.writelines(pieces)
-    for old in sorted(folder.iterdir(), key=lambda path: int(path.stem))[:-2]:
-        old.unlink()
+    _newest_stay(folder)
+
+
+def _leaves_its_part(folder, step, pieces):
+    part = folder / f"{step}.part"
+    with part.open("wb") as file:
+        file.writelines(pieces)
+    part.replace(folder / f"{step}.ckpt")
+    _newest_stay(folder)
+
+
+def _swallows(folder, step, pieces):
+    with suppress(OSError):
+        save(folder, step, pieces)
 
 
 def _removes_first(folder, step, pieces):
-    for old in sorted(folder.iterdir(), key=lambda path: int(path.stem))[:-1]:
-        old.unlink()
+    _newest_stay(folder, keep=1)
     save(folder, step, pieces)
+
+
+def _prunes(prune):
+    """A `save` that writes well, and then calls `prune(folder, step)`."""
+
+    def made(folder, step, pieces):
+        data = b"".join(pieces)
+        (folder / f"{step}.ckpt").write_bytes(data)
+        prune(folder, step)
+
+    return made
 
 
 QUESTIONS = {
@@ -91,19 +136,14 @@ QUESTIONS = {
         "a function of what the workers see",
         newest,
         [
-            (lambda seen: max(map(int, set.intersection(*map(set, seen))), default=0),
+            (_same_step,
              "The same step with two checksums is not the same checkpoint."),
-            ("max((int(step) for step, _ in common), default=0)",
-             "int(max((step for step, _ in common), default=0))",
-             "The steps are texts, and as texts 9 comes after 10."),
-            ("common &= ", "common |= ",
-             "One worker has it: *all* have to have it."),
-            ("seen[1:]", "seen[1:2]", "There may be more workers than two."),
-            (", default=0", "", "If they have none in common, it is 0."),
-            ("max(", "min(", "That is the oldest that all have."),
-            (lambda seen: min(max(map(int, own), default=0) for own in seen),
+            (_newest_as_text, "The steps are texts, and as texts 9 comes after 10."),
+            (_any_worker, "One worker has it: *all* have to have it."),
+            (lambda seen: newest(seen[:2]), "There may be more workers than two."),
+            (_oldest_of_the_newest,
              "The oldest of the newest ones need not be with all."),
-            (lambda seen: str(newest(seen)), "A number is asked for, and not a text."),
+            (lambda seen: str(newest(seen)), "Return a number, not a text."),
         ],
         judge=compared(newest, [
             ([{"7": "a"}],), ([{"7": "a"}, {}],), ([{"7": "a"}, {"7": "a"}, {}],),
@@ -118,17 +158,19 @@ QUESTIONS = {
         [
             (_in_place,
              "A file that is written in place has its name before it is whole."),
-            ("    finally:\n        part.unlink(missing_ok=True)",
-             "    except OSError:\n        return part.unlink(missing_ok=True)",
-             "The error is swallowed: who called believes that all is saved."),
-            ("part.unlink(missing_ok=True)", "pass",
-             "What was begun stays behind: remove it, also when an error passes."),
-            ("int(path.stem)", "path.stem", "As texts, 9 comes after 10."),
-            ("[:-2]", "[:-1]", "Two are to be left: one may turn out to be damaged."),
-            ("[:-2]", "[:-3]", "Too many are left: the disk fills up."),
-            ("sorted(folder.iterdir(), key=lambda path: int(path.stem))[:-2]",
-             "folder.glob(f'{step - 2}.ckpt')",
-             "Steps that are saved need not follow each other."),
+            (_swallows,
+             "The error is swallowed: your caller believes that all is saved."),
+            (_leaves_its_part,
+             "The unfinished file stays: remove it, also when an error passes."),
+            (_prunes(lambda folder, step: _newest_stay(folder, key=str)),
+             "As texts, 9 comes after 10."),
+            (_prunes(lambda folder, step: _newest_stay(folder, keep=1)),
+             "Two are to be left: one may turn out to be damaged."),
+            (_prunes(lambda folder, step: _newest_stay(folder, keep=3)),
+             "Too many are left: the disk fills up."),
+            (_prunes(lambda folder, step:
+                     (folder / f"{step - 2}.ckpt").unlink(missing_ok=True)),
+             "The saved steps need not be consecutive."),
             (_removes_first, "It removes an old one before the new one is whole."),
         ],
         judge=_judge_save,
