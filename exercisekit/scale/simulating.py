@@ -4,7 +4,7 @@ from ..question import Question, Task, compared
 
 
 def swap(ready, message):
-    """When each device has the sum: partners wait for each other in each round."""
+    """The times at which devices have the sum; partners wait for each other."""
     strides = [2**i for i in range(len(ready).bit_length() - 1)]
     for stride in strides + strides[::-1]:
         ready = [max(t, ready[i ^ stride]) + message for i, t in enumerate(ready)]
@@ -27,7 +27,7 @@ def _there_and_back(strides):
 
 
 def backup(compute, spare):
-    """Seconds of all steps, if none waits for its `spare` last gradients."""
+    """Seconds of all steps, if each drops its last `spare` gradients."""
     return float(sum(sorted(row)[len(row) - 1 - spare] for row in compute))
 
 
@@ -43,20 +43,20 @@ def _drops_the_same_worker(compute, spare):
 
 QUESTIONS = {
     1: Question(
-        "the time of a step with equal shares; without the slow device it is 1",
+        "the time with equal shares, in units of a step of eight equal devices",
         1.3,
         [
-            (1.0375, "That is the mean. Everybody waits for the slowest."),
-            (1.03, "That is with balanced shares."),
+            (1.0375, "That is the mean. All devices wait for the slowest."),
+            (1.03, "That is the time with balanced shares."),
         ],
         tolerance=0.002,
     ),
     2: Question(
-        "how many times as long a step is, with eight micro-batches",
+        "the factor by which a step is longer, with eight micro-batches",
         57 / 33,
         [
-            (2, "That is the limit for very many micro-batches."),
-            (1.25, "That is how much more work there is. Who waits for whom?"),
+            (2, "That is the limit for many micro-batches."),
+            (1.25, "That is the factor of the work. Which stages wait?"),
         ],
         tolerance=0.01,
     ),
