@@ -1,7 +1,9 @@
-"""The command of a benchmark: its options, its table, and the file that it writes."""
+"""The command of a benchmark: its options, its rows, and the file that it writes."""
 
 import argparse
 import importlib
+import inspect
+import json
 import sys
 from pathlib import Path
 
@@ -13,28 +15,39 @@ from .machine import warning_lines
 OUTPUT = Path(__file__).resolve().parents[1] / "_build" / "benchmarks"
 
 
-def parser(doc):
-    """A parser of options, described by the first line of a module's docstring."""
-    return argparse.ArgumentParser(
-        description=doc.splitlines()[0],
-        epilog=f"All that was measured is written to {OUTPUT}.",
-    )
+def arguments_of(measured, argv=None):
+    """Arguments of `measured` from a command line: one option for each parameter.
 
-
-def run(name, measured, options, table, peer=lambda row: False):
-    """Measure, write the record to `OUTPUT`, print it as `table(data)` shows it.
-
-    Returns the exit status: 1 when a row could not be measured, unless it was left out
-    or `peer(row)` is true.
+        python -m benchmarks.kvstore.in_step --rounds 1 --only lenet --no-peers
     """
+    parser = argparse.ArgumentParser(
+        description=stored.summary(measured),
+        epilog=f"All that was measured is written to {OUTPUT}.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    for name, parameter in inspect.signature(measured).parameters.items():
+        default, how = parameter.default, {"type": str}
+        if isinstance(default, bool):
+            how = {"action": argparse.BooleanOptionalAction}
+        elif isinstance(default, tuple):
+            how = {"nargs": "+"}
+        elif default is not None:
+            how = {"type": type(default)}
+        parser.add_argument(f"--{name.replace('_', '-')}", default=default,
+                            help=" ", **how)
+    return vars(parser.parse_args(argv))
+
+
+def main(name, measured, argv=None):
+    """Measure, write the record to `OUTPUT`, and print a line for each of its rows."""
     if measured.__module__ == "__main__":  # a record names the module
         module = importlib.import_module(sys.modules["__main__"].__spec__.name)
         measured = getattr(module, measured.__name__)
-    done = stored.record(name, measured, folder=OUTPUT, **vars(options))
-    print(table(done.data))
+    done = stored.record(name, measured, folder=OUTPUT, **arguments_of(measured, argv))
+    rows = done.data["rows"] + done.data.get("bars", [])
+    for row in rows:  # the samples themselves are in the file
+        print(json.dumps({key: value for key, value in row.items()
+                          if value and not isinstance(value, list)}))
     print(f"\n{done.origin()}; {done.machine['system']}")
     print(*warning_lines(done.data["quiet"]["warnings"]), sep="\n")
     print(f"written to {OUTPUT / name}.json")
-    lost = [row for row in done.data["rows"] if "missing" in row]
-    return int(any(not row["missing"].startswith("left out") and not peer(row)
-                   for row in lost))

@@ -8,8 +8,6 @@ In each round all take their turn, so that a drift of the machine hits all alike
 """
 
 import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
-import argparse
-import sys
 import tempfile
 from pathlib import Path
 
@@ -80,47 +78,5 @@ def write_problem(path, batch_size):
                 lr=LEARNING_RATE, **params)
 
 
-def options(argv=None):
-    p = command.parser(__doc__)
-    add = p.add_argument
-    add("--batch-size", type=_positive, default=256, metavar="N",
-        help="examples per step over all devices (256)")
-    add("--rounds", type=_positive, default=15, metavar="N",
-        help="turns of each row (15)")
-    add("--steps", type=_positive, default=15, metavar="N",
-        help="timed steps in a turn (15)")
-    add("--peers", action=argparse.BooleanOptionalAction, default=True,
-        help="measure PyTorch and JAX too")
-    add("--peer-python", metavar="FILE", help="interpreter that has them (.venv-bench)")
-    add("--only", nargs="+", default=[], metavar="ROW",
-        help="rows whose id begins so, such as gluon-2")
-    add("--give-back", action="store_true",
-        help="let every row give memory back in between")
-    args = p.parse_args(argv)
-    if args.batch_size % 4:
-        p.error(f"--batch-size {args.batch_size}: four devices share it evenly, so "
-                "it must be a multiple of 4")
-    try:
-        rows.chosen(args.only, args.peers, args.peer_python)
-    except ValueError as error:
-        p.error(str(error))
-    return args
-
-
-def _positive(text):
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
-    return int(text)
-
-
-def main(argv=None):
-    args = options(argv)
-    try:
-        return command.run("data_parallel", measured, args, report.table, rows.is_peer)
-    except measure.Disagreement as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    command.main("data_parallel", measured)

@@ -81,40 +81,5 @@ def fastest(figures, ids):
     return min(measured, key=lambda id: spread(figures[id])["median"], default=None)
 
 
-def table(result):
-    """The result as text: a line per row, then the bars."""
-    title = "LeNet, batch {batch_size}: ms per step, {rounds} rounds of {steps} steps"
-    title += ", memory kept" if result["settings"]["keep_memory"] else ", given back"
-    lines = [
-        title.format(**result["settings"]),
-        "",
-        "{:34}{:>8}{:>8}{:>8}{:>8}{:>10}{:>8}".format(
-            "", "threads", "median", "min", "max", "one/this", "faults"),
-    ]
-    lines += [_line(entry) for entry in result["rows"]]
-    lines += ["", "one/this: the median of the ratios within each round",
-              "faults: pages of memory handed out by the system in a step", ""]
-    for bar in result["bars"]:
-        value = "not measured" if bar["value"] is None else f"{bar['value']:.2f}"
-        verdict = {True: "reached", False: "MISSED", None: ""}[bar["reached"]]
-        aim = f"(aim {bar['relation']} {bar['bar']})"
-        lines.append(f"{bar['what']}: {value} {aim} {verdict}".rstrip())
-    if result["agreement"]["apart"] is not None:
-        said = "Losses after the same {steps} steps differ by {apart:.0e} at most."
-        lines += ["", said.format(**result["agreement"])]
-    return "\n".join(lines)
-
-
-def _line(entry):
-    if "missing" in entry:
-        why = entry["missing"]
-        return f"{entry['name']:34}{entry['threads']:8}  not measured: {why}"
-    ms, speed_up = entry["step_ms"], entry["speed_up"]
-    ratio = f"{speed_up['median']:10.2f}" if speed_up else f"{'—':>10}"
-    times = f"{ms['median']:8.1f}{ms['min']:8.1f}{ms['max']:8.1f}"
-    faults = entry["page_faults"]
-    return f"{entry['name']:34}{entry['threads']:8}{times}{ratio}{faults:8}"
-
-
 def _rounded(values):
     return {k: round(v, 4) for k, v in values.items()}

@@ -138,19 +138,6 @@ def entry(link, steps):
     return {**about, **ways, "ratio": round(ratio, 3)}
 
 
-def table(result):
-    head = "{:42}{:>10}{:>12}{:>16}".format("seconds per step", "plain", "compressed",
-                                            "plain / compr.")
-    lines = [head]
-    for row in result["rows"]:
-        if "missing" in row:
-            lines.append(f"{row['name']:42}  not measured: {row['missing']}")
-            continue
-        plain, small = row["plain"]["median_s"], row["compressed"]["median_s"]
-        lines.append(f"{row['name']:42}{plain:10.3f}{small:12.3f}{row['ratio']:16.2f}")
-    return "\n".join(lines)
-
-
 def measured(steps=6):
     """A push and a pull of 4 MB, plain and compressed, on fast and on slow links."""
     with machine.watched() as quiet:
@@ -180,15 +167,8 @@ def job(id, steps):
     )))
 
 
-def main(argv=None):
-    p = command.parser(__doc__)
-    p.add_argument("--steps", type=int, default=6,
-                   help="steps of each way; the first does not count (6)")
-    return command.run("compression", measured, p.parse_args(argv), table)
-
-
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--inside"]:
         job(sys.argv[2], int(sys.argv[3]))
     else:
-        sys.exit(main())
+        command.main("compression", measured)

@@ -7,7 +7,6 @@ Every row is a job of its own, on the loopback interface of this machine. All ro
 take their turn in each round, so that a drift of the machine hits all alike.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -140,17 +139,6 @@ def entries(rows, ms, missing):
     return found
 
 
-def table(result):
-    lines = [f"{'step':32}{'ms':>9}   times as long as"]
-    for row in result["rows"]:
-        if "missing" in row:
-            lines.append(f"{row['id']:32}  not measured: {row['missing']}")
-            continue
-        ratio = f"{row['ratio']:7.2f}   {row['against']}" if row["ratio"] else ""
-        lines.append(f"{row['id']:32}{row['median_ms']:9.2f}{ratio}")
-    return "\n".join(lines)
-
-
 def chosen(only=("",), peers=True):
     """The rows whose id begins with one of `only`; without `peers`, none of gloo."""
     rows = [row for row in ROWS if row.id.startswith(tuple(only))]
@@ -179,24 +167,5 @@ def measured(rounds=3, steps=12, peers=True, peer_python=None, only=("",)):
     }
 
 
-def main(argv=None):
-    p = command.parser(__doc__)
-    add = p.add_argument
-    add("--rounds", type=int, default=3, help="turns of each row (3)")
-    add("--steps", type=int, default=12, help="timed steps in a turn (12)")
-    add("--peers", action=argparse.BooleanOptionalAction, default=True,
-        help="measure PyTorch's gloo too")
-    add("--peer-python", metavar="FILE", help="interpreter that has it (.venv-bench)")
-    add("--only", nargs="+", default=[""], metavar="ROW",
-        help="rows whose id begins so, such as 20-sync")
-    args = p.parse_args(argv)
-    try:
-        chosen(args.only)
-    except ValueError as error:
-        p.error(f"--only {' '.join(args.only)}: {error}")
-    return command.run("distributed", measured, args, table,
-                       peer=lambda row: row["kind"] == "gloo")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    command.main("distributed", measured)

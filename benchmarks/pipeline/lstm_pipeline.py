@@ -9,7 +9,6 @@ for bit, which is checked before any clock starts.
 
 import d2l_ext  # noqa: F401, I001  (before MXNet's engine)
 import resource
-import sys
 from statistics import median
 from time import perf_counter
 
@@ -95,21 +94,6 @@ def _rounded(spread, digits):
     return {k: round(v, digits) for k, v in spread.items()}
 
 
-def table(result):
-    head = "{:24}{:>9}{:>9}{:>9}{:>10}{:>10}{:>8}"
-    names = "ms per step", "median", "min", "max", "one/this", "of bound", "faults"
-    lines = [head.format(*names)]
-    for row in result["rows"]:
-        share = "—" if row["of_bound"] is None else f"{row['of_bound']:.2f}"
-        times = "".join(f"{row['step_ms'][k]:9.1f}" for k in ("median", "min", "max"))
-        lines.append(f"{row['name']:24}{times}{row['speed_up']['median']:10.2f}"
-                     f"{share:>10}{row['page_faults']:8}")
-    verdict = "reached" if result["bar"]["reached"] else "MISSED"
-    lines += ["", "bound 2T/(T + 1) = {bound:.2f}; aim {share:.2f} of it: ".format(
-        **result["bar"]) + verdict]
-    return "\n".join(lines)
-
-
 def measured(seq_len=35, hidden=512, rounds=15):
     """A step of four equal LSTM layers, on one device and as a pipeline on two."""
     with machine.watched() as quiet:
@@ -141,13 +125,5 @@ def measured(seq_len=35, hidden=512, rounds=15):
     }
 
 
-def main(argv=None):
-    p = command.parser(__doc__)
-    p.add_argument("--seq-len", type=int, default=35, metavar="T")
-    p.add_argument("--hidden", type=int, default=512, metavar="H")
-    p.add_argument("--rounds", type=int, default=15, help="steps of each row (15)")
-    return command.run("pipeline", measured, p.parse_args(argv), table)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    command.main("pipeline", measured)

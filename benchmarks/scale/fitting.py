@@ -68,22 +68,6 @@ def bars(rows):
     return listed, round(median(noise), 4) if noise else None
 
 
-def table(result):
-    lines = ["{:36}{:8}{:>10}{:>10}{:>8}{:>8}".format(
-        "case, ms", "", "measured", "predicted", "error", "noise")]
-    for row in result["rows"]:
-        noise = "" if row["noise"] is None else f"{row['noise']:8.1%}"
-        lines.append(f"{row['id']:36}{row['use']:8}{row['measured_ms']:10.2f}"
-                     f"{row['predicted_ms']:10.2f}{row['error']:+8.1%}{noise}")
-    for bar in result["bars"]:
-        verdict = "reached" if bar["reached"] else "MISSED"
-        lines.append(f"{bar['what']}: {bar['value']:.1%} "
-                     f"(aim <= {bar['bar']:.0%}) {verdict}")
-    if result["noise"] is not None:
-        lines.append(f"median distance of passes: {result['noise']:.1%}")
-    return "\n".join(lines)
-
-
 def measured(passes=3, rounds=7, steps=12, only=("",)):
     """Steps that a cost model was fitted to, and steps that it predicts."""
     chosen = [case for case in study.FITTED + study.UNSEEN
@@ -107,16 +91,5 @@ def measured(passes=3, rounds=7, steps=12, only=("",)):
     }
 
 
-def main(argv=None):
-    p = command.parser(__doc__)
-    add = p.add_argument
-    add("--passes", type=int, default=3, help="times that everything is measured (3)")
-    add("--rounds", type=int, default=7, help="turns of a case in a pass (7)")
-    add("--steps", type=int, default=12, help="steps of a case over a dist store (12)")
-    add("--only", nargs="+", default=[""], metavar="KIND",
-        help="cases whose first word begins so, such as ring")
-    return command.run("cost_model", measured, p.parse_args(argv), table)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    command.main("cost_model", measured)

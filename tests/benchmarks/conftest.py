@@ -13,14 +13,14 @@ from bookkit import stored
 def run(tmp_path_factory):
     """A function: runs a benchmark's command; what it stores, and what it prints."""
 
-    def ran(module, name, *options):
+    def ran(module, name, *words):
         folder = tmp_path_factory.mktemp("bench")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(command, "OUTPUT", folder)
             # Whether the machine is quiet takes seconds to find out.
             patch.setattr(machine, "quietness", lambda start: {"warnings": []})
             with redirect_stdout(io.StringIO()) as printed:
-                assert not module.main([*map(str, options)])
+                command.main(name, module.measured, [*map(str, words)])
         return stored.read(name, folder).data, printed.getvalue()
 
     return ran

@@ -40,7 +40,7 @@ def test_a_tiny_run_has_fitted_and_unseen_rows(run):
     words = "--passes 1 --rounds 1 --only local ring"
     result, printed = run(benchmark, "cost_model", *words.split())
     assert {row["use"] for row in result["rows"]} == {"fitted", "unseen"}
-    assert "worst error" in printed
+    assert '"id": "local, 4, 5 MB", "use": "unseen"' in printed
 
 
 def test_the_recorded_predictions_are_those_of_this_model():
