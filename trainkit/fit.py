@@ -1,4 +1,4 @@
-"""The training loop: epochs of steps, which may be stopped and taken up again."""
+"""The training loop: epochs of steps, which can be stopped and resumed."""
 
 import math
 import signal
@@ -20,10 +20,10 @@ from .replicas import Replicas
 
 @dataclass
 class State:
-    """How far training is. It begins with the steps that are done."""
+    """The progress of a training, counted from its first step."""
 
     epoch: int = 0  # complete ones
-    step: int = 0  # done in the epoch that comes after these
+    step: int = 0  # done in the current epoch
     loss: float = 0.0  # of that epoch, summed over its examples
     examples: int = 0  # of that epoch, those in the loss
     seconds: float = 0.0  # of that epoch
@@ -31,9 +31,9 @@ class State:
 
     @classmethod
     def of(cls, record, num_steps):
-        """The state that `asdict` made `record` of, with `num_steps` in an epoch.
+        """Restore a state from its `asdict`, with `num_steps` per epoch.
 
-        Raises `ValueError` for one that no training can have come to.
+        Raises `ValueError` for a state that no training can reach.
         """
         kinds = {part.name: part.type for part in fields(cls)}
         if not isinstance(record, dict) or kinds != {
@@ -52,7 +52,7 @@ class State:
         return state
 
     def count(self, losses, num_examples):
-        """Add what a step returned. Waits for that step's forward pass."""
+        """Add the losses of a step. Waits for that step's forward pass."""
         self.loss += sum(map(float, losses))
         self.examples += num_examples
 
@@ -62,7 +62,7 @@ class State:
 
 
 class Stopped(Exception):
-    """Training was asked to stop, and did so between two steps."""
+    """A signal stopped the training, between two steps."""
 
     def __init__(self, signum):
         self.signum = signum
@@ -70,25 +70,25 @@ class Stopped(Exception):
 
 
 class Stop:
-    """Notes a signal, so that a step is finished first."""
+    """Records a signal, so that the current step can end."""
 
     signum = None
 
     def note(self, signum, _):
-        """To be called by the signal."""
+        """The handler of the signal."""
         self.signum = signum
 
     def check(self):
-        """Raise `Stopped` if a signal came."""
+        """Raise `Stopped` if a signal has arrived."""
         if self.signum:
             raise Stopped(self.signum)
 
 
 @dataclass
 class Fit:
-    """Trains `replicas` on `train_iter` up to `num_epochs` in all.
+    """Trains `replicas` on `train_iter` up to `num_epochs` in total.
 
-    What has a default may be set until `run` is called.
+    Fields with a default can be set until `run` is called.
     """
 
     replicas: Replicas
@@ -107,13 +107,13 @@ class Fit:
 
     @property
     def num_steps(self):
-        """Steps that are done, over all epochs."""
+        """The number of finished steps, over all epochs."""
         return self.state.epoch * self.train_iter.num_steps + self.state.step
 
     def run(self):
-        """Train, and return the replicas' `measure` of `test_iter`, None without.
+        """Train; return the replicas' `measure` on `test_iter`, or None without one.
 
-        Raises `Stopped`, after a checkpoint, when `stop` noted a signal.
+        Raises `Stopped`, after a checkpoint, when `stop` has recorded a signal.
         """
         held_out = None
         self.replicas.begin()
@@ -140,7 +140,7 @@ class Fit:
         for X, y, n in islice(minibatches(self.train_iter), state.step, None):
             with self.profiler.step() if self.profiler else nullcontext():
                 losses = self.replicas.train_batch(X, y, self.num_steps, n)
-            # One step is queued while the next is prepared, never more: a signal
+            # One step is enqueued while the next is prepared, never more: a signal
             # would have to wait for all of them.
             state.count(*queued)
             queued, state.step = (losses, len(y)), state.step + 1
@@ -182,9 +182,9 @@ class Fit:
                 self.checkpoints.wait()
 
     def restore(self, arrays, record):
-        """Go on from what `Checkpoints.load` returned.
+        """Resume from what `Checkpoints.load` returned.
 
-        Raises `ValueError` when that is not the state of such a training.
+        Raises `ValueError` if that state does not fit this training.
         """
         self.state = State.of(record.get("state"), self.train_iter.num_steps)
         self.replicas.unpack(arrays)
@@ -193,10 +193,10 @@ class Fit:
 class Report:
     """Lines about a training run, on standard error.
 
-    `num_epochs`, `num_steps`: epochs in all, and steps of an epoch. `measure`: what is
-    held out. `disp_batches`: without a terminal, a line each so many steps; 0 for one
-    line per epoch. On a terminal a bar shows the steps. A stream that is full or closed
-    stays so: it is no reason to end a training.
+    `num_epochs`, `num_steps`: total epochs, and steps per epoch. `measure`: the name of
+    the held-out result. `disp_batches`: without a terminal, the steps between two
+    lines; 0 for one line per epoch. A terminal shows a bar. A full or closed stream
+    does not end the training.
     """
 
     REDRAW = 0.1  # seconds between two states of the bar
@@ -220,7 +220,7 @@ class Report:
             self.note(f"{where}  step {state.step}/{self.num_steps}  {loss}")
 
     def epoch(self, state, loss, held_out, speed):
-        """After an epoch: the line that stays. `held_out` may be None."""
+        """Print the permanent line of an epoch. `held_out` may be None."""
         measured = "" if held_out is None else f"{self.measure} {held_out:.3f}  "
         self.note(
             f"epoch {state.epoch}/{self.num_epochs}  loss {loss:.3f}  {measured}"
@@ -228,7 +228,7 @@ class Report:
         )
 
     def note(self, text):
-        """A line of its own, in place of the bar."""
+        """Print a line that replaces the bar."""
         wiped = f"\r{' ' * self.length}\r" if self.length else ""
         self.length = 0
         self._print(f"{wiped}{text}\n")
@@ -239,7 +239,7 @@ class Report:
 
 
 class StepProfiler(ExitStack):
-    """Records three steps from step `first` on, and writes them to `path` at `close`.
+    """Profiles three steps from step `first` on; writes them to `path` at `close`.
 
     `devices`: the contexts that the steps use.
     """
@@ -251,7 +251,7 @@ class StepProfiler(ExitStack):
 
     @contextmanager
     def step(self):
-        """Put a step of training into this."""
+        """The context of one training step."""
         if self.wait == 0:
             self.enter_context(self._recorded())
         yield

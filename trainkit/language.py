@@ -25,10 +25,10 @@ SIZES = {"width": 128, "heads": 4, "layers": 3}
 
 
 def load(path=None):
-    """A text, as `text.load_text` finds it: a `Dataset` of sequences of numbers.
+    """A text from `text.load_text`, as a `Dataset` of sequences of numbers.
 
-    `X`, `y` (n, LENGTH), the last tenth held out. `classes`: the characters. Raises as
-    `load_text`, and `ValueError` for a text that is too short.
+    `X`, `y` (n, LENGTH); the last tenth is held out. `classes`: the characters. Raises
+    as `load_text`, and `ValueError` for a text that is too short.
     """
     path = path or os.environ.get(text.VARIABLE)
     whole = text.load_text(path)
@@ -46,8 +46,8 @@ class Decoders(Replicas):
     """A decoder on each group of `tensor` devices, for a text of `vocab` characters.
 
     `work_load_list`: of the groups. `optimizer`, `optimizer_params`, `kv_store`,
-    `seed`: as in `Replicas`; the store sums what the groups found for a slice of a
-    weight. Raises `ValueError` for a group of more devices than heads.
+    `seed`: as in `Replicas`; the store sums the groups' gradients of a weight's slice.
+    Raises `ValueError` for a group of more devices than heads.
     """
 
     measure = "held_out_loss"
@@ -60,7 +60,7 @@ class Decoders(Replicas):
         whole = transformer.init_params(self.decoder, seed)
         self.names, self.params = list(whole), list(whole.values())
         parts = transformer.split(whole, devices[:tensor], self.decoder)
-        # Of each device in a group its slices: parameters that all groups have.
+        # The slices of each device in a group: parameters that all groups have.
         self.slices = [
             [_slice(*item, devices[rank::tensor]) for item in part.items()]
             for rank, part in enumerate(parts)
@@ -75,7 +75,7 @@ class Decoders(Replicas):
         ]
 
     def set_learning_rate(self, lr):
-        """Of all slices."""
+        """Set the learning rate of all slices."""
         for trainer in self.trainers:
             trainer.set_learning_rate(lr)
 
@@ -95,7 +95,7 @@ class Decoders(Replicas):
         return losses
 
     def _losses(self, X, y):
-        """For each group its summed loss, and the way back from the mean of all."""
+        """Each group's summed loss, and the backward functions from the mean of all."""
         num_groups = min(len(self.groups), len(y))  # few sequences may be left
         loads = self.work_load_list and self.work_load_list[:num_groups]
         sizes = shard_sizes(len(y), num_groups, loads)
@@ -115,7 +115,7 @@ class Decoders(Replicas):
         return loss / total
 
     def pack(self):
-        """Whole arrays, as of one device: any number of devices goes on from them."""
+        """Whole arrays, as of one device, for any number of devices to resume from."""
         parts = [resume.pack(*pair) for pair in zip(self.slices, self.trainers)]
         arrays = {key: [part[key] for part in parts] for key in parts[0]}
         for key, found in arrays.items():
@@ -124,7 +124,7 @@ class Decoders(Replicas):
         return arrays
 
     def unpack(self, arrays):
-        """Go on from what `pack` returned. Raises `ValueError` for other arrays."""
+        """Restore what `pack` returned. Raises `ValueError` for other arrays."""
         parts = [{} for _ in self.slices]
         for key, whole in arrays.items():
             i, axis = self._cut(key)
@@ -139,7 +139,7 @@ class Decoders(Replicas):
             resume.unpack(part, *pair)
 
     def _cut(self, key):
-        """Of an array of a checkpoint: its weight's number, the axis that is cut."""
+        """An array of a checkpoint: its weight's number, and the axis that is cut."""
         found = re.fullmatch(r"(param|state)\.(\d+)(\.\d+)?", key)
         i = int(found[2]) if found else len(self.names)
         name = dict(enumerate(self.names)).get(i, "")

@@ -34,7 +34,7 @@ def vgg11():
     """VGG-11 of MXNet's model zoo, for images of 32×32 pixels; 28×28 get a margin.
 
     The zoo's network is made for 224×224 pixels. Its five poolings halve each side,
-    so 32×32 pixels end as 1×1 with 512 channels, and smaller images as nothing.
+    so 32×32 pixels end as 1×1 with 512 channels, and smaller images vanish.
     The two dense layers keep their 4,096 units: 28 million parameters.
     Source: Simonyan and Zisserman, "Very Deep Convolutional Networks for
     Large-Scale Image Recognition", 2015.
@@ -45,7 +45,7 @@ def vgg11():
 
 
 class _PadTo32(nn.HybridBlock):
-    """Put zeros around images that are smaller than 32×32."""
+    """Pad images smaller than 32×32 with zeros."""
 
     def __init__(self):
         super().__init__()
@@ -75,8 +75,8 @@ def build(name, image_shape, devices, seed=0):
         net[0].fit_to(min(image_shape[1:]))
     mx.random.seed(seed)
     net.initialize(mx.init.Xavier(), ctx=devices)
-    # Tells the layers their shapes. For prediction oneDNN would lay the weights out in
-    # an order of its own, which a distributed kvstore refuses to send.
+    # Infers the layers' shapes. For prediction oneDNN would reorder the weights, which
+    # a distributed kvstore refuses to send.
     with autograd.train_mode():
         net(np.zeros((1, *image_shape), ctx=devices[0]))
     # One plan of operators and memory for all steps of a shape.
@@ -85,7 +85,7 @@ def build(name, image_shape, devices, seed=0):
 
 
 def is_random(net):
-    """Whether a training step of `net` draws random numbers: has it dropout?"""
+    """Whether `net` draws random numbers in training, that is, has dropout."""
     found = []
     net.apply(lambda block: found.append(isinstance(block, nn.Dropout)))
     return any(found)

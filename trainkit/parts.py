@@ -1,4 +1,4 @@
-"""Checkpoints in parts, which are written side by side: `--save-shards`."""
+"""Checkpoints in parts that are written in parallel: `--save-shards`."""
 
 import json
 
@@ -9,9 +9,9 @@ from d2l_ext.clusters.sharded import MANIFEST, ShardedCheckpoints
 class Parts(Checkpoints):
     """The checkpoints of one run, as folders `PREFIX-00000123.shards`.
 
-    `prefix`: as in `Checkpoints`, and it raises the same. `rank` of `num_workers`: this
-    process. `parts`: those that it writes, in threads. All workers `save` the same
-    steps; any number of workers with any number of parts can `load` them.
+    `prefix`: as in `Checkpoints`, with the same errors. `rank` of `num_workers`: this
+    process. `parts`: the number of parts that it writes, in threads. All workers `save`
+    the same steps; any number of workers with any number of parts can `load` them.
     """
 
     def __init__(self, prefix, rank=0, num_workers=1, parts=1):
@@ -22,27 +22,28 @@ class Parts(Checkpoints):
         self.files = ShardedCheckpoints(prefix, {}, *self.who)
 
     def begin(self, need=0, warn=print):
-        """As of `Checkpoints`, for rank 0, which also removes what is not complete.
+        """As in `Checkpoints`, for rank 0, which also removes incomplete checkpoints.
 
-        To be called before any worker saves.
+        Call it before any worker saves.
         """
         if self.who[0] == 0:
             super().begin(need, warn)
             self.files._remove({*self.files._folders()}.difference(self.files.steps()))
 
     def end(self):
-        """Wait for the last save, and let others save with this prefix."""
+        """Wait for the last save, and release the lock of this prefix."""
         try:
             self.wait()
         finally:
             super().end()
 
     def paths(self):
-        """The folders that are complete, oldest first."""
+        """The complete folders, oldest first."""
         return [self.files._path(step) for step in self.files.steps()]
 
     def save(self, step, arrays, record):
-        """Begin to write the own parts of `arrays`; the folder. Raises as `wait`."""
+        """Begin to write this process's parts of `arrays`; return the folder. Raises as
+        `wait`."""
         self.wait()
         layout = {name: (x.shape, x.dtype) for name, x in arrays.items()}
         if layout != self.layout:  # an optimizer's states come with the first step
@@ -57,7 +58,7 @@ class Parts(Checkpoints):
         return self.last
 
     def wait(self):
-        """Until the last save is on the disk. Raises `OSError` when it is not."""
+        """Wait until the last save is on the disk. Raises `OSError` if it failed."""
         try:
             for writer in self.writers:
                 writer.wait()
@@ -66,11 +67,11 @@ class Parts(Checkpoints):
                           " written; those before it are there") from None
 
     def whole(self):
-        """As of `Checkpoints`; several workers share the reading."""
+        """As in `Checkpoints`; several workers share the reading."""
         return self.files.whole(warn=lambda _: None)
 
     def load(self, warn=print, steps=None):
-        """As of `Checkpoints`; rank 0 removes later ones."""
+        """As in `Checkpoints`; rank 0 removes later ones."""
         usable = self.files.whole(warn) if steps is None else steps
         if not usable and self.paths():
             raise CheckpointError(f"no checkpoint can be used, {self.paths()[-1]} is "

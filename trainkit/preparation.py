@@ -1,4 +1,4 @@
-"""From the flags of a training to what trains: all that can be refused is, here."""
+"""Turns the flags into a `Fit`; rejects every invalid combination."""
 
 import os
 from functools import partial
@@ -20,15 +20,15 @@ from .parts import Parts
 from .replicas import DistReplicas, LocalReplicas, Replicas, RingReplicas
 from .sharded import ShardedReplicas
 
-#: Seconds for a call of a ring: a death is noticed at once, and rank 0 evaluates alone.
+#: Seconds per call of a ring: death is noticed at once, and rank 0 evaluates alone.
 PATIENCE = 600
 
 
 def prepare(args, held):
-    """Check `args` as a whole; return the `Fit`, and what describes it when done.
+    """Check `args` together; return the `Fit`, and a function that describes it.
 
-    `held`: an `ExitStack`, to be closed when no checkpoint will be written any more.
-    Raises `ValueError` or `OSError` that says what does not fit.
+    `held`: an `ExitStack`, closed after the last checkpoint. Raises `ValueError` or
+    `OSError` that names the problem.
     """
     known_name("shard", args.shard, STAGES)
     known_name("network", args.network, (*networks.NETWORKS, "transformer"))
@@ -41,8 +41,8 @@ def prepare(args, held):
     else:
         dataset = data.load_arrays(args.dataset, args.data_dir)
     X, y = _examples(dataset, args.num_examples)
-    # Alone, a process is worker 0 of 1. From here on, the workers of a job are
-    # connected, and none may leave in silence.
+    # A single process is worker 0 of 1. From here on, the workers of a job are
+    # connected, and none may leave silently.
     kv = _store(args, held)
     rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
     train_iter = Batches(X, y, args.batch_size, shuffle=True, seed=args.seed,
@@ -59,7 +59,7 @@ def prepare(args, held):
                                    num_workers)
     if args.save_prefix:
         need = resume.num_bytes(fit.replicas.params)
-        # What an optimizer keeps is a few times the weights, and a record is small.
+        # An optimizer's state is a few times the weights, and a record is small.
         parts = 1 if kv else len(places)
         fit.checkpoints = _checkpoints(args, 8 * need + 2**28, rank, num_workers, parts)
         if fit.saves:
@@ -76,7 +76,7 @@ def prepare(args, held):
 
 
 def _checkpoints(args, most, *who):
-    """One file each, or in parts. `ValueError` when some of the other kind exist."""
+    """Whole files or parts. `ValueError` if checkpoints of the other kind exist."""
     kinds = [checkpoint.Checkpoints(args.save_prefix, most),
              Parts(args.save_prefix, *who)]
     own, other = kinds[:: -1 if args.save_shards else 1]
@@ -94,7 +94,7 @@ def _store(args, held):
 
 
 def learning_rate(args, epoch):
-    """The rate in `epoch`, from 0: `--lr`, less after each of `--lr-step-epochs`."""
+    """The rate in `epoch`, from 0: `--lr`, reduced after each of `--lr-step-epochs`."""
     return args.lr * args.lr_factor ** sum(epoch >= e for e in args.lr_step_epochs)
 
 
@@ -163,7 +163,7 @@ def _result(fit, args, dataset, places, kv):
 
 
 def _agreed(kv, fit):
-    """The steps whose checkpoints all workers have, when they are alike."""
+    """The steps whose checkpoints all workers have, if their settings agree."""
     alike = {name: value for name, value in fit.settings.items()
              if name not in resume.MAY_CHANGE}
     alike.update(kv_store=fit.settings["kv_store"], num_epochs=fit.num_epochs,
@@ -177,11 +177,11 @@ def _names(places):
     return [f"{d.device_type}:{d.device_id}" for d in places]
 
 
-# ---- Flags that are right by themselves, but not together ----
+# ---- Flags that are valid alone, but not together ----
 
 
 def _check_together(args, places):
-    """Raise `ValueError` when flags do not go together, or with these `places`."""
+    """Raise `ValueError` for flags that conflict, with each other or with `places`."""
     store, shard = f"--kv-store {args.kv_store}", f"--shard {args.shard}"
     of_a_job = args.kv_store in flags.JOB_KV_STORES
     other_steps = {"--accumulate": args.accumulate > 1, "--recompute": args.recompute,
@@ -251,7 +251,7 @@ def _check_together(args, places):
 
 
 def _refuse(others, what, why):
-    """Raise `ValueError` for those of `others` that are given, as they say."""
+    """Raise `ValueError` if one of `others` is given, with its reason."""
     given = ", ".join(flag for flag, is_given in others.items() if is_given)
     if given:
         raise ValueError(f"{given}: not with {what}, {why}")
@@ -268,7 +268,7 @@ def _check_profile(path, places):
 
 
 def _check_shards(args, train_iter, num_devices):
-    """Raise `ValueError` when a minibatch cannot be split over the devices."""
+    """Raise `ValueError` if a minibatch cannot be split over the devices."""
     fewest = min(shard_sizes(args.batch_size, num_devices, args.work_load_list))
     if fewest < args.accumulate:
         raise ValueError(

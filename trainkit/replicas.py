@@ -20,16 +20,16 @@ class Replicas:
     `net`: initialised on `devices` (`networks.build`). `optimizer`,
     `optimizer_params`: as in `gluon.Trainer`. `kv_store`: `'local'`, `'device'`, or
     None for `allreduce` of this library. `compression`: the Trainer's
-    `compression_params`. `work_load_list`: as in `split_batch`. `seed`: of what the
-    network draws in a step, such as dropout. `update_on_kvstore`: the Trainer's.
-    `accumulate`: the pieces that each device takes its examples in, one after the
-    other. `recompute`: whether activations are computed again in backward, the layers
-    of `net` in segments; dropout then draws other numbers than without.
+    `compression_params`. `work_load_list`: as in `split_batch`. `seed`: of the
+    numbers that the network draws, such as dropout. `update_on_kvstore`: the Trainer's.
+    `accumulate`: the number of pieces of each device's examples, taken one after
+    another. `recompute`: whether backward recomputes activations, with the layers of
+    `net` in segments; dropout then draws different numbers.
 
-    On one device Gluon makes no store, whatever `kv_store` says.
+    On one device Gluon creates no store, whatever `kv_store` is.
     """
 
-    measure = "accuracy"  # of what is held out
+    measure = "accuracy"  # the name of the held-out result
 
     def __init__(self, net, devices, optimizer="sgd", optimizer_params=None,
                  kv_store="device", compression=None, work_load_list=None,
@@ -47,21 +47,22 @@ class Replicas:
         self.accumulate, self.parts = accumulate, again.segments(net) * recompute
         if accumulate > 1:
             net.collect_params().setattr("grad_req", "add")
-        if recompute:  # a plan for all steps would keep the memory that is spared
+        if recompute:  # a plan for all steps would keep the memory that this saves
             net.hybridize(False)
 
     def begin(self):
-        """Before the first step, with the weights that it begins with."""
+        """Called before the first step, with the initial weights in place."""
 
     def train_batch(self, X, y, step=0, n=None):
         """One step on the minibatch `X`, `y`, split over the devices.
 
         Gradients are summed over examples and devices, then divided by `n`, by default
-        the number of examples. `step`: the number of the step; with the seed it says
-        what dropout draws, so that a step depends on no earlier one but by the weights.
+        the number of examples. `step`: the number of the step; with the seed it decides
+        the numbers that dropout draws, so that a step depends on earlier ones only
+        through the weights.
 
-        Returns the summed loss of each shard, a list of arrays of one number. Waits
-        for nothing. Raises as `split_batch` does.
+        Returns the summed loss of each shard, a list of arrays of one number. Never
+        waits. Raises as `split_batch` does.
         """
         shards = list(zip(*split_batch(X, y, self.devices, self.work_load_list)))
         self._forget()
@@ -75,18 +76,18 @@ class Replicas:
         return losses
 
     def _sum(self):
-        """Sum gradients where no store does."""
+        """Sum the gradients if no store does."""
         for p in self.params if self.sums_itself else ():
             allreduce(p.list_grad())
 
     def _forget(self):
-        """Let gradients that add up begin with nothing."""
+        """Reset gradients that accumulate."""
         for p in self.params if self.accumulate > 1 else ():
             for grad in p.list_grad():
                 grad[:] = 0
 
     def _backward(self, shards, seed):
-        """Gradients for one (X, y) per device; the losses. Draws from `seed`."""
+        """Compute gradients for one (X, y) per device; return the losses."""
 
         if self.parts:
             return again.backward(self.parts, shards, self.loss,
@@ -102,19 +103,19 @@ class Replicas:
             mx.random.seed(seed % 2**31)
 
     def settle(self):
-        """After the last step: wait until all is done."""
+        """Called after the last step: wait until all work is done."""
         mx.nd.waitall()
 
     def pack(self):
-        """What a checkpoint holds of these replicas: as `resume.pack` says."""
+        """The content of a checkpoint of these replicas: see `resume.pack`."""
         return resume.pack(self.params, self.trainer)
 
     def unpack(self, arrays):
-        """Go on from what `pack` returned."""
+        """Restore what `pack` returned."""
         resume.unpack(arrays, self.params, self.trainer)
 
     def evaluate(self, batches, between=lambda: None):
-        """The `measure`: share of the examples classified rightly, 0 to 1.
+        """The `measure`: the share of examples classified correctly, 0 to 1.
 
         `between` is called before each minibatch.
         """
@@ -144,13 +145,13 @@ class DistReplicas(Replicas):
     """A network on all `devices` of one worker of several.
 
     `kv`: a store of one of `flags.DIST_KV_STORES`. `batch_size`: of this worker.
-    Everything behind it as in `Replicas`.
+    The other arguments: as in `Replicas`.
 
     A synchronous store sums the gradients of all workers, and each worker divides
-    by all examples of the step and updates its own weights: a checkpoint finds the
-    whole state there. An asynchronous store updates weights on the servers, with each
-    worker's gradients by themselves, divided by the batch size. The optimizer's
-    state is there, out of reach.
+    by all examples of the step and updates its own weights: it has the whole state
+    for a checkpoint. An asynchronous store updates weights on the servers, separately
+    for each worker's gradients, divided by the batch size. The optimizer's state is
+    there, out of reach.
     """
 
     def __init__(self, kv, batch_size, net, devices, optimizer="sgd",
@@ -164,11 +165,11 @@ class DistReplicas(Replicas):
                          update_on_kvstore=self.on_servers, **options)
 
     def begin(self):
-        """Give all workers the weights of rank 0. Waits for all of them.
+        """Broadcast the weights of rank 0. Waits for all workers.
 
-        Left to itself, the Trainer does this in its first step, and goes on without
-        waiting: now and then the gradients overtake a weight, which then is the sum
-        of gradients on one worker.
+        By default the Trainer does this in its first step without waiting: sometimes
+        the gradients overtake a weight, which on one worker is then a sum of
+        gradients.
         """
         resume.make_store(self.trainer)
         mx.nd.waitall()
@@ -177,8 +178,8 @@ class DistReplicas(Replicas):
     def train_batch(self, X, y, step=0, n=None):
         """One step, as that of `Replicas`; `X` and `y` may have no examples.
 
-        `n`: those of all workers in this step. The servers of an asynchronous store
-        have a divisor of their own.
+        `n`: the examples of all workers in this step. The servers of an asynchronous
+        store have their own divisor.
         """
         if len(y):
             return super().train_batch(X, y, step, 1 if self.on_servers else n)
@@ -193,7 +194,7 @@ class DistReplicas(Replicas):
         return []
 
     def settle(self):
-        """After the last step: wait for all workers, and take the final weights."""
+        """Called after the last step: wait for all workers, pull the final weights."""
         mx.nd.waitall()
         if self.on_servers:
             self.kv._barrier()
@@ -212,7 +213,7 @@ class RingReplicas(DistReplicas):
         self.parts_of_flat = numpy.split(self.flat, numpy.cumsum(sizes)[:-1])
 
     def begin(self):
-        """Give all workers the weights of rank 0."""
+        """Broadcast the weights of rank 0."""
         weights = [p.data() for p in self.params]
         for p, found in zip(self.params, self._exchange(self.kv.broadcast, weights)):
             p.set_data(found)
@@ -226,7 +227,7 @@ class RingReplicas(DistReplicas):
                 grad[:] = found
 
     def _exchange(self, do, arrays):
-        """What `do` makes of the arrays, end to end, on the CPU."""
+        """Apply `do` to the arrays, concatenated, on the CPU."""
         for x, part in zip(arrays, self.parts_of_flat):
             part[:] = x.asnumpy().reshape(-1)
         do(self.flat)
@@ -235,9 +236,9 @@ class RingReplicas(DistReplicas):
 
 
 class LocalReplicas(Replicas):
-    """A network of one worker, with its own optimizer, which exchanges now and then.
+    """A network of one worker with its own optimizer, exchanged every H steps.
 
-    `kv`: of type `dist_sync`. `outer`: a tuple, `LocalSGD`'s from `local_steps` on.
+    `kv`: of type `dist_sync`. `outer`: `LocalSGD`'s arguments from `local_steps` on.
     """
 
     def __init__(self, kv, outer, *args, seed=0, **options):
@@ -246,8 +247,8 @@ class LocalReplicas(Replicas):
                          **options)
 
     def begin(self):
-        """Give all workers the weights of rank 0. Waits for all of them."""
-        # It loads d2l, which takes a second.
+        """Broadcast the weights of rank 0. Waits for all workers."""
+        # This loads d2l, which takes a second.
         from d2l_ext.kvstore.dist_train import share
 
         replicas = [[p.data(device) for p in self.params] for device in self.devices]
@@ -267,7 +268,7 @@ class LocalReplicas(Replicas):
             p.set_data(p.data(self.devices[0]))
 
     def settle(self):
-        """After the last step: exchange what is left, so that all are equal; wait."""
+        """Called after the last step: a last exchange makes all equal; waits."""
         if self.local.steps:
             self._then(self.local.exchange)
         mx.nd.waitall()

@@ -1,4 +1,4 @@
-"""To go on where a run was stopped, with the same settings and nothing lost."""
+"""Resume a stopped run, with the same settings and nothing lost."""
 
 import math
 import os
@@ -12,19 +12,19 @@ from mxnet.util import is_np_array
 from d2l_ext.clusters.checkpoint import CheckpointError, step_of
 from d2l_ext.memory.shards import arrays_in, counts_in, take
 
-#: In a job, the launcher tells here which start of the job this is, from 1.
+#: In a job, the launcher sets this to the number of the job's start, from 1.
 START = "D2L_EXT_START"
-#: Flags that a run that goes on has as before.
+#: Settings that a resumed run must not change.
 MUST_STAY = ("network", "batch_size", "optimizer", "lr", "lr_factor", "lr_step_epochs",
              "mom", "wd", "seed", "gc_type", "gc_threshold", "local_steps", "outer_lr",
              "outer_mom")
-#: Those that it may change. Its sums are then rounded in another order.
+#: Settings that it may change. Its sums are then rounded in another order.
 MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "shard", "accumulate",
               "recompute")
 
 
 def settings(args, dataset, devices, X, y, num_workers=1):
-    """What a checkpoint is made with, as a dict; all but `MAY_CHANGE` must stay.
+    """The settings stored in a checkpoint, as a dict; all but `MAY_CHANGE` must stay.
 
     `args`: the flags. `dataset`: its name. `devices`: their names. `X`, `y`: the
     training examples, of which a checksum is taken. `num_workers`: several make
@@ -41,14 +41,14 @@ def settings(args, dataset, devices, X, y, num_workers=1):
 
 
 def begin(fit, go_on, steps=None):
-    """Let `fit` begin where its last checkpoint ends, if `go_on`, else at step 0.
+    """Let `fit` begin at its last checkpoint if `go_on`, else at step 0.
 
-    A job that the launcher has started again goes on in any case. `steps`: those whose
-    checkpoints all workers of the job have; None alone.
+    A job that the launcher has restarted resumes in any case. `steps`: the steps whose
+    checkpoints all workers of the job have; None for a single process.
 
-    Raises `ValueError` when nothing was said of going on and there are checkpoints,
-    when all are damaged, when one was made with other settings or holds something
-    else, or when more epochs are done than `fit` is to do.
+    Raises `ValueError` if there are checkpoints and `go_on` is false, if all are
+    damaged, if one has other settings or other content, or if it has more epochs than
+    `fit` is to run.
     """
     if not go_on and int(os.environ.get(START) or 1) <= 1:
         if fit.checkpoints.paths():
@@ -99,21 +99,21 @@ def _compare(path, before, now, note):
 
 
 def _show(value):
-    """As text, in one line and not too long: a file may hold anything."""
+    """As text, in one line and not too long: a file may contain anything."""
     short = isinstance(value, str) and value.isprintable() and len(value) < 100
     return value if short else reprlib.repr(value)
 
 
-# ---- Weights and what a Gluon `Trainer` has learned, as plain arrays ----
-# `Trainer.save_states` pickles the optimizer, and to read a pickle is to run it.
+# ---- Weights and the states of a Gluon `Trainer`, as plain arrays ----
+# `Trainer.save_states` pickles the optimizer, and loading a pickle executes it.
 
 
 def pack(params, trainer):
     """Return weights and optimizer states as a dict of NumPy arrays.
 
     `params`: the list that `trainer` was made with, in that order. The replicas of
-    a weight are equal, and so are their states: those of the first are taken. What
-    `dist_async` keeps on the servers can't be had. Waits for the engine.
+    a weight are equal, and so are their states, so the first one's are taken. States
+    that `dist_async` keeps on the servers are missing. Waits for the engine.
     """
     arrays = {f"param.{i}": p.list_data()[0].asnumpy() for i, p in enumerate(params)}
     updaters = _updaters(trainer)
@@ -124,7 +124,7 @@ def pack(params, trainer):
     for i in range(len(params)):
         for j, array in enumerate(arrays_in(updater.states.get(i))):
             arrays[f"state.{i}.{j}"] = array.asnumpy()
-    # How often each weight was updated: Adam corrects its means by it. A store
+    # The number of updates of each weight, by which Adam corrects its means. A store
     # keeps each weight on a device of its choice, and counts there.
     arrays["counts"] = np.array(
         [max(steps.get(i, 0) for steps in counts) for i in range(len(params))]
@@ -133,18 +133,18 @@ def pack(params, trainer):
 
 
 def num_bytes(params):
-    """Bytes of the weights, without what an optimizer keeps."""
+    """Bytes of the weights, without the optimizer's states."""
     return sum(math.prod(p.shape) * np.dtype(p.dtype).itemsize for p in params)
 
 
 def unpack(arrays, params, trainer):
-    """Give all replicas what `pack` returned. `trainer` must be unused, and alike.
+    """Restore what `pack` returned on all replicas. `trainer`: a new one, alike.
 
-    Raises `ValueError` when the arrays are not those of these parameters.
+    Raises `ValueError` if the arrays do not fit these parameters.
     """
     for i, p in enumerate(params):
         found = take(arrays, f"param.{i}", p)
-        # An array of MXNet's: NumPy's cannot be put into a layout of oneDNN's.
+        # An MXNet array: a NumPy array cannot be written into oneDNN's layout.
         p.set_data(mx.np.array(found, dtype=found.dtype, ctx=mx.cpu(0)))
     counts = counts_in(arrays, len(params))
     updaters = _updaters(trainer)
@@ -154,7 +154,7 @@ def unpack(arrays, params, trainer):
         for i, p in enumerate(params):
             if counts[i]:
                 _fill(updater, i, p.list_data()[device], arrays)
-    # One optimizer serves all updaters, and counts per number of the device.
+    # One optimizer serves all updaters, and counts per device number.
     seen = {ctx.device_id for ctx in params[0].list_ctx()} | {0}
     optimizer = updaters[0].optimizer
     steps = {i: count for i, count in enumerate(counts) if count}
@@ -172,7 +172,7 @@ def _updaters(trainer):
 
 
 def make_store(trainer):
-    """Have a `Trainer` make its store, and send it the weights, if it has not yet."""
+    """Make a `Trainer` create its store and send it the weights, if it has not yet."""
     if not trainer._kv_initialized:
         trainer._init_kvstore()
     if trainer._params_to_init:
@@ -180,7 +180,7 @@ def make_store(trainer):
 
 
 def _fill(updater, i, weight, arrays):
-    """Make the states of weight `i` as the updater itself would, and set them."""
+    """Create the states of weight `i` as the updater itself would, and set them."""
     optimizer = updater.optimizer
     if not getattr(optimizer, "allow_np_array", is_np_array()):
         weight = weight.as_nd_ndarray()

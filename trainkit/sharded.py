@@ -1,4 +1,4 @@
-"""A Gluon network whose devices share what each would hold alone: `--shard`."""
+"""A Gluon network divided over devices: `--shard`."""
 
 from mxnet import autograd
 
@@ -10,24 +10,24 @@ from .replicas import Replicas
 class ShardedReplicas(Replicas):
     """A network on all `devices`, divided as `shard` says: one of `shards.STAGES`.
 
-    `net`: a chain of blocks, as those of `networks.build`; its own arrays are let go.
-    Everything behind it as in `Replicas`. Raises as `Shards`.
+    `net`: a chain of blocks, as from `networks.build`; its own arrays are freed. The
+    other arguments: as in `Replicas`. Raises as `Shards`.
     """
 
     def __init__(self, shard, net, devices, optimizer="sgd", optimizer_params=None,
                  **options):
         super().__init__(net, devices, optimizer, optimizer_params, None, **options)
-        net.hybridize(False)  # a plan would keep the weights of its first step
+        net.hybridize(False)  # a plan would retain the weights of its first step
         self.shards = Shards(_layers(net, devices), devices, shard, optimizer,
                              optimizer_params)
         for p in self.params:
             p._data, p._grad = [None] * len(devices), None
         self.trainer = self
-        # The arrays of replicas that divide nothing, for any to go on from.
+        # As arrays of undivided replicas, from which any division can resume.
         self.pack, self.unpack = self.shards.pack, self.shards.unpack
 
     def set_learning_rate(self, lr):
-        """Of all devices' optimizers."""
+        """Set the learning rate of all devices' optimizers."""
         for updater in self.shards.updaters:
             updater.optimizer.set_learning_rate(lr)
 
