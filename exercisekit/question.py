@@ -3,7 +3,6 @@
 import copy
 import inspect
 import math
-import textwrap
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Number
@@ -46,31 +45,12 @@ class Task(Question):
     the numbers; "" if all is well. It may yield what is not right of each case, too:
     the first is told. What the function raises is told as well. A `Note` is told of
     code that is right: see `counts`, where judges count what is used.
-    `wrong` are typical mistakes: `(old, new, words)` is `right` with that one edit of
-    its source, `(function, words)` one written out. A learner's function of which the
-    judge says all that it says of a mistake is told that mistake's words, too.
+    `wrong` are pairs: a function with a typical mistake, and what to say of it. If the
+    judge says of a learner's function exactly what it says of a mistake, the learner is
+    told that mistake's words, too.
     """
 
     judge: object = None
-
-    def mistakes(self):
-        """Pairs of a function that errs, and what to say to who errs as it does."""
-        for *made, words in self.wrong:
-            yield (edited(self.right, *made) if len(made) == 2 else made[0]), words
-
-
-def edited(function, old, new):
-    """`function` (or a class) as it would be with `new` for `old` in its source.
-
-    Raises `ValueError` unless `old` is there once.
-    """
-    source = textwrap.dedent(inspect.getsource(function))
-    if source.count(old) != 1:
-        times = source.count(old)
-        raise ValueError(f"{function.__name__} has {old!r} {times} times, and not once")
-    names = dict(vars(inspect.getmodule(function)))
-    exec(source.replace(old, new), names)  # noqa: S102 - our own source
-    return names[function.__name__]
 
 
 def by_cases(problem, words, cases):
@@ -232,7 +212,7 @@ def _verdict(task, function):
 def _meant(task, problems):
     """The words of the typical mistake of which the judge says the same `problems`."""
     with suppress(TooLong), limits():
-        for function, words in task.mistakes():
+        for function, words in task.wrong:
             if _problems(_verdict(task, function)) == problems:
                 return words
     return ""

@@ -86,7 +86,7 @@ task = pytest.mark.parametrize("key", TASKS, ids=lambda key: f"{key[0]}-{key[1]}
 
 @task
 def test_a_typical_mistake_in_code_is_refused_and_named(key):
-    for function, words in TASKS[key].mistakes():
+    for function, words in TASKS[key].wrong:
         said = says(TASKS[key], function)
         assert said.startswith("not yet. ") and said.endswith(f" {words}"), said
 

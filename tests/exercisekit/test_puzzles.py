@@ -29,7 +29,7 @@ def test_the_solution_reaches_what_is_called_the_best(n):
 @each
 def test_the_first_attempt_is_right_and_misses_the_target(n):
     q = TWELVE[n]
-    function, words = next(q.mistakes())
+    function, words = q.wrong[0]
     said = f"not yet. Right so far. {q.unit}: {q.first}; the target is {q.target}."
     assert says(q, function) == f"{said} {words}"
 
