@@ -139,33 +139,34 @@ def _say(line):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what was wrong in one line, without the list of all flags."""
+    """Reports errors in one line, without the list of all flags."""
 
     def error(self, message):
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
 def parser():
-    """The parser. Everything from the command's first word on is the command's."""
+    """The parser; everything from COMMAND on belongs to the command."""
     flags = _Parser(
         prog="python -m pslaunch",
         description="Run COMMAND in each of N workers, with servers and a scheduler.",
         usage="%(prog)s -n N [options] COMMAND [argument ...]",
         epilog=textwrap.fill("Every line that a process prints goes to standard "
-        "output, with its process in front. Exit code: 0 when all ended well, else "
-        "that of the process that failed first (128 and the signal's number, when a "
-        "signal ended it, 147 when one stopped it); 1: standard output, or the disk of "
-        "the logs, is full or closed (141: nobody reads any more); 2: a flag is "
-        "wrong; 124: the deadline passed; 125: not ready; 126: no program; 127: no "
+        "output, prefixed with the name of its process. Exit code: 0 if all ended "
+        "well, else that of the process that failed first (128 plus the signal's "
+        "number if a signal ended it, 147 if one stopped it); 1: standard output, or "
+        "the disk of the logs, is full or closed (141: its reader has gone); 2: a flag "
+        "is wrong; 124: the deadline passed; 125: not ready; 126: no program; 127: no "
         "such command; 255: a host cannot be reached.", 79)
         + "\n\n" + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = flags.add_argument
-    add("-n", "--num-workers", type=int, required=True, metavar="N", help="workers")
+    add("-n", "--num-workers", type=int, required=True, metavar="N",
+        help="number of workers")
     add("-s", "--num-servers", type=int, metavar="N",
-        help="servers, 0 for --kv-store ring; default as many as workers")
+        help="number of servers, 0 for --kv-store ring; default that of workers")
     add("--launcher", choices=LAUNCHERS, metavar="NAME",
         help=f"{', '.join(LAUNCHERS)} (the last was tried against a stand-in only); "
         "default ssh with -H, else local")
@@ -178,23 +179,23 @@ def parser():
     add("--deadline", type=float, metavar="SECONDS",
         help="end the job after this time; default, and 0: no limit")
     add("--log-dir", metavar="DIR",
-        help="keep a log of each process there, whole, however long; default: "
-        "temporary logs, of which the end is kept")
+        help="keep a complete log of each process there; default: temporary logs, cut "
+        "to their ends")
     add("--ps-verbose", dest="verbose", type=int, choices=(0, 1, 2), default=0,
         help="1: log connections, 2: all messages")
     add("--attempts", type=int, default=Settings.attempts, metavar="N",
-        help="starts, at most, of a job that does not become ready; default 3. What "
-        "COMMAND does before it opens the store may be done again.")
+        help="start a job that does not become ready at most N times; default 3. "
+        "COMMAND may repeat what it does before it opens the store.")
     add("--ready-timeout", type=float, default=Settings.ready_timeout,
-        metavar="SECONDS", help="for nodes that all listen to find each other; default "
+        metavar="SECONDS", help="time for listening nodes to connect; default "
         f"{Settings.ready_timeout:g}")
     add("--max-restarts", type=int, default=0, metavar="N",
-        help="start a job that failed again, at most N times; COMMAND learns from "
-        "D2L_EXT_START, 1, 2, ..., which start it is, and should go on from a "
-        "checkpoint; default 0")
+        help="restart a failed job at most N times; D2L_EXT_START tells COMMAND the "
+        "number of the start, 1, 2, ..., and COMMAND should resume from a checkpoint; "
+        "default 0")
     add("--json", action="store_true",
-        help="as the last line, on standard output: what became of the job, and the "
-        "last line of each worker, in JSON")
+        help="end standard output with a line of JSON: the outcome of the job, and the "
+        "last line of each worker")
     add("--dry-run", action="store_true", help="show what would be started")
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     return flags
@@ -205,14 +206,15 @@ def _add_where(flags):
     add("-H", "--hostfile", dest="hosts", metavar="FILE",
         help="the hosts; servers and workers are placed on them in turn")
     add("--sync-dst-dir", metavar="DIR", help="copy the working directory there, on "
-        "each host, by rsync; default: hosts share it")
-    add("--interface", metavar="NAME", help="the network interface, of every host, "
-        "that the job uses; default: by which hosts reach each other")
-    add("--ssh-config", metavar="FILE", help="that ssh reads; default its own")
+        "each host, with rsync; default: the hosts share it")
+    add("--interface", metavar="NAME", help="the network interface that the "
+        "job uses on every host; default: the one that reaches the other hosts")
+    add("--ssh-config", metavar="FILE", help="ssh's configuration file; default "
+        "its own")
     add("--python", default=sys.executable, metavar="PATH",
-        help="Python on the hosts; default the path of this one")
-    add("--submit-args", type=shlex.split, default=(), metavar="WORDS", help="for the "
-        "command that submits the job, as in '-p short'")
+        help="the path of Python on the hosts; default that of this one")
+    add("--submit-args", type=shlex.split, default=(), metavar="WORDS",
+        help="arguments of the command that submits the job, such as '-p short'")
 
 
 def parse(argv=None):

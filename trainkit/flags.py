@@ -77,14 +77,14 @@ def _add_devices(group):
         help="of a transformer: K devices divide each layer, and groups of K the "
         "minibatch (--work-load-list is theirs then); default 1")
     add("--shard", type=filled, default="none", metavar="WHAT",
-        help="what the devices divide among them: none (default), states (ZeRO 1), "
-        "gradients (2) or parameters (3, as FSDP). The gradients go around in this "
-        "library's ring then, on the devices of one process; a checkpoint can be "
-        "resumed on another number of devices, and with another WHAT")
+        help="what the devices divide: none (default), states (ZeRO 1), gradients (2) "
+        "or parameters (3, as FSDP). This library's ring then sums the gradients of "
+        "the devices of one process; a checkpoint can be resumed on another number of "
+        "devices, and with another WHAT")
     add("--local-steps", type=count, metavar="H",
         help="with dist_sync: each worker takes H steps alone, then all exchange; "
         "default: gradients are exchanged in every step")
-    add("--outer-lr", type=positive, help="of these exchanges; default 1")
+    add("--outer-lr", type=positive, help="the rate of these exchanges; default 1")
     add("--outer-mom", type=below_one, help="their momentum, Nesterov's; default 0")
     add("--gc-type", type=one_of(GC_TYPES), default="none", metavar="TYPE",
         help="gradient compression: 2bit or none (default)")
@@ -106,14 +106,14 @@ def _add_training(group):
     add("--batch-size", type=count, default=64, metavar="N",
         help="examples per step, over all devices of a worker; default 64")
     add("--accumulate", type=count, default=1, metavar="N",
-        help="each device takes its examples in N pieces, one after the other, and "
-        "adds up their gradients: less memory, the same step; default 1")
+        help="each device takes its examples in N pieces, one after another, and sums "
+        "their gradients: less memory, the same step; default 1")
     add("--recompute", action="store_true",
-        help="keep few activations in forward, compute the others again in backward: "
-        "the same step, in more time and, where many layers are alike, as in mlp, less "
-        "memory; not lenet and vgg11, for which MXNet plans less ahead")
+        help="keep few activations, and recompute the others in backward: the same "
+        "step, slower, with less memory if many layers are alike, as in mlp; with "
+        "lenet and vgg11 it takes more memory")
     add("--num-epochs", "--epochs", type=count, default=10, metavar="N",
-        help="in all, those before a --resume included; default 10")
+        help="total epochs, including those before a --resume; default 10")
     add("--optimizer", type=one_of(OPTIMIZERS), default="sgd", metavar="NAME",
         help=f"{', '.join(OPTIMIZERS)}; default sgd")
     add("--lr", type=positive, default=0.1, help="learning rate; default 0.1")
@@ -138,11 +138,11 @@ def _add_output(group):
     add("--save-every", type=count, default=0, metavar="STEPS",
         help="also within an epoch; default: at the end of each")
     add("--save-shards", action="store_true",
-        help="as folders P-00000123.shards, in parts that are written side by side "
-        "while training goes on: one by each worker, or for each device of a single "
-        "process. Complete or absent as a whole, for any number of either to resume")
+        help="save folders P-00000123.shards, in parts that are written in parallel "
+        "while training continues: one per worker, or per device of a single process. "
+        "Any number of either can resume from them")
     add("--resume", action="store_true",
-        help="go on from the last whole checkpoint of --save-prefix")
+        help="resume from the last whole checkpoint of --save-prefix")
     add("--disp-batches", type=count, default=0, metavar="N",
         help="without a terminal: a line every N steps; default: none")
     add("--profile", type=filled, metavar="FILE",
