@@ -35,7 +35,7 @@ RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test check rerun stale chapter stress result bench bench-pipeline bench-peers lint-workflows
-.PHONY: pdf release course slides box map lock doctor check-gpu-set venv clean distclean
+.PHONY: pdf release course slides a11y box map lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -49,7 +49,7 @@ html: venv  ## render the stored outputs, execute nothing; check the pages, in a
 	@$(RUN) tools/book.py render
 	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py tests/book/test_api_pages.py \
 	    tests/tools/test_slides.py
-	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --side-by-side="-n 2" \
+	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --about=2 --side-by-side="-n 2" \
 	    tests/book/test_pages_in_browser.py
 
 pdf: venv  ## the whole book as one PDF, or CHAPTERS=chapters/….ipynb (Chromium)
@@ -64,12 +64,16 @@ course: venv  ## assignments, and the same with solutions, made from the chapter
 slides: venv  ## slides of each chapter's main path, made from the stored outputs
 	@$(RUN) tools/slides.py
 
+a11y: html  ## pa11y over every page, in light and dark (Node 20, Chromium)
+	@cd tools/a11y && npm ci --silent
+	@node tools/a11y/check.mjs _build/html
+
 test: venv  ## style, spelling, the library's tests, every chapter's stored outputs
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m codespell_lib
 	@said=$$($(VENV)/bin/lint-imports --no-cache) || { echo "$$said"; exit 1; }
-	@$(RUN_TESTS) --side-by-side="$(TESTS_BESIDE)" -pno:nbval tests
-	@$(RUN_TESTS) --side-by-side="$(SIDE_BY_SIDE)" chapters \
+	@$(RUN_TESTS) --about=5 --side-by-side="$(TESTS_BESIDE)" -pno:nbval tests
+	@$(RUN_TESTS) --about=4 --side-by-side="$(SIDE_BY_SIDE)" chapters \
 	    --nbval --nbval-current-env --nbval-cell-timeout=300 \
 	    --nbval-sanitize-with=tests/book/nbval_sanitize.cfg
 

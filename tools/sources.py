@@ -15,7 +15,7 @@ PAGES, PDF = Path("_build/html"), Path("_build/many_devices.pdf")
 #: Where pages say that there is a PDF, if there is one.
 PLACE = "<!-- the PDF -->"
 #: Not walked when the checkout is no git repository.
-_OUTSIDE = {"_build", "__pycache__"}
+_OUTSIDE = {"_build", "__pycache__", "node_modules"}
 
 
 class RenderError(Exception):

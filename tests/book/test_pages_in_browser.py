@@ -59,7 +59,7 @@ def shown(page, name):
 @built
 @pytest.mark.parametrize("name", NAMES)
 def test_page(page, name):
-    found = page_checks.visit(page, (PAGES / name).as_uri())
+    found = page_checks.visit(page, (PAGES / name).as_uri(), name)
     problems = [f"{what}: {text}" for what, texts in found.items() for text in texts]
     assert not problems, "\n".join(problems)
 
@@ -412,10 +412,18 @@ def test_a_page_with_one_fault_is_found(page, tmp_path, what):
     head, body = FAULTY[what]
     (tmp_path / "page.html").write_text(PAGE.format(head=head, body=body))
     url = (tmp_path / "page.html").as_uri()
-    found = page_checks.visit(page, url)
+    found = page_checks.visit(page, url, "page.html")
     kinds = {kind for kind, texts in found.items() if texts}
     expected = what.split(":")[0]
     assert expected in kinds or (what == "nothing" and not kinds), found
+
+
+def test_listed_faults_are_left_out_and_must_occur():
+    fault = {"rule": "region", "target": '<div class="ad">', "why": ""}
+    entry = {"page": "a.html", "rule": "region", "in": "ad", "reason": ""}
+    assert page_checks.unlisted("a.html", [fault], [entry]) == []
+    assert page_checks.unlisted("b.html", [fault], [entry]) != []
+    assert page_checks.unlisted("a.html", [], [entry]) != []
 
 
 @built

@@ -2,10 +2,13 @@
 
 import json
 import sys
+from collections import Counter
 from subprocess import run
 
 import pytest
 from played_machine import TOOLS
+
+from run_tests import share_done
 
 TOOL = TOOLS / "run_tests.py"
 
@@ -63,12 +66,13 @@ def test_what_fails_alone_as_well_fails(tests, letters, run):
 def test_what_needs_to_be_alone_twice_in_five_runs_fails(
     tests, tmp_path, earlier, code
 ):
-    record = tmp_path / "_build/forgiven.json"
+    record = tmp_path / "_build/tests.json"
     record.parent.mkdir()
     before = [[], [earlier], [], []]
-    record.write_text(json.dumps({".": before}))
+    last = {"seconds": 1, "files": {}, "forgiven": before}
+    record.write_text(json.dumps({".": last}))
     assert tests(rare=ONCE).returncode == code
-    now = json.loads(record.read_text())["."]
+    now = json.loads(record.read_text())["."]["forgiven"]
     assert now == [*before[1:], ["test_rare.py"]]
 
 
@@ -77,3 +81,19 @@ def test_many_failing_files_and_one_that_cannot_be_read_are_no_chance(tests):
     assert done.returncode == 1 and "Alone" not in done.stdout
     done = tests(**dict.fromkeys("abc", RIGHT), d="def")
     assert done.returncode == 2 and "Alone" not in done.stdout
+
+
+def test_the_time_is_said_as_given_and_then_as_it_was(tests, tmp_path):
+    assert tests("--about=3", right=RIGHT).stdout.startswith(".: about 3 minutes on")
+    record = json.loads((tmp_path / "_build/tests.json").read_text())
+    assert record["."]["files"].keys() == {"test_right.py"}
+    assert "about 10 seconds, as the last time here" in tests("--about=3").stdout
+
+
+@pytest.mark.parametrize("before, share", [
+    ({}, 0.1),  # one of ten tests
+    ({"a": 30, "b": 10}, 0.25),  # 10 of 40 seconds
+    ({"b": 10}, 0.5),  # a file that is new counts as the others
+])
+def test_the_share_that_is_done_is_of_the_time_or_else_of_the_tests(before, share):
+    assert share_done({"a": 9, "b": 1}, Counter(b=1), before) == pytest.approx(share)
