@@ -13,8 +13,6 @@ import time
 from pslaunch.environment import node_id  # noqa: F401, for those who ask who is deaf
 
 LIBC = ctypes.CDLL(None)
-#: Seconds without an answer, in units of the time-out, after which a node gives up.
-RETRIES = 10
 
 
 def draw(node, second):
