@@ -145,28 +145,28 @@ def _judge_saver(kind):
 
 QUESTIONS = {
     1: Question(
-        "the seconds",
+        "a number of seconds",
         35,
         [
             (8.75, "Four workers of a machine share one disk."),
             (210, "That is one disk. All machines write side by side."),
-            (17.5, "A disk of 2 GB/s writes 2 GB each second, not 4."),
+            (17.5, "A disk of 2 GB/s writes 2 GB per second, not 4."),
         ],
     ),
     2: Task(
-        "your function sources",
+        "a function that finds the pieces of a worker",
         sources,
         [
             (lambda size, m, rank, n: [(rank, 0, size // n)],
              "A worker's elements may lie in several shards, or in a part of one."),
             (_from_the_beginning,
-             "That counts from the beginning of the array, and not of the shard."),
+             "That counts from the beginning of the array, not of the shard."),
             (_from_its_own,
-             "That counts from the worker's own first element, and not the shard's."),
+             "That counts from the worker's own first element, not the shard's."),
             (_divided_first,
              "Divided first, the rest belongs to no worker: multiply, then divide."),
             (lambda *given: [(k, a, b - 1) for k, a, b in sources(*given)],
-             "`stop` is behind the last element, as in a slice."),
+             "`stop` is one past the last element, as in a slice."),
             (lambda size, m, rank, n: [x for x in sources(size, m, rank, n)
                                        if x[0] < m - 1],
              "The last shard is left out."),
@@ -177,18 +177,18 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "your class Saver",
+        "a class that saves in a thread",
         Saver,
         [
             (_Whole,
              "The thread gets the array itself, which changes before it is written."),
             (_Silent,
-             "What the thread raised has to be raised again, in a call."),
-            (_Repeating, "An error is told once: then it is forgotten."),
+             "The next call has to raise the error of the thread."),
+            (_Repeating, "An error is raised only once."),
             (_Hasty, "Only one save is under way: the next one waits for it."),
             (_Forgetful, "wait does not wait."),
-            (_InPlace, "Training stops while it writes: use a thread."),
-            (_AtOnce, "It starts a thread, and waits for it at once."),
+            (_InPlace, "Training stops during the write: use a thread."),
+            (_AtOnce, "It starts a thread, and then waits for it."),
         ],
         judge=_judge_saver,
     ),
