@@ -52,8 +52,8 @@ html: venv  ## render the stored outputs, execute nothing; check the pages, in a
 	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --about=2 --side-by-side="-n 2" \
 	    tests/book/test_pages_in_browser.py
 
-pdf: venv  ## the whole book as one PDF (Chromium)
-	@$(RUN) tools/pdf.py
+pdf: venv  ## the whole book as one PDF, or CHAPTERS=chapters/….ipynb (Chromium)
+	@$(RUN) tools/pdf.py $(CHAPTERS)
 
 release: venv  ## a zip of the last commit, and of the PDF if there is one
 	@$(RUN) tools/release.py

@@ -45,12 +45,13 @@ class Paper:
     """The book that is to be printed.
 
     html: Sphinx's single page; toc: `_toc.yml`, read; about: the words of the cover
-    (`title`, `abstract`, `authors`, `version`, `date`, `license`, `drawing`).
+    (`title`, `abstract`, `authors`, `version`, `date`, `license`, `drawing`); only:
+    names of chapters, if not all are printed. Numbers are those of the whole book.
     """
 
-    def __init__(self, html, toc, about):
+    def __init__(self, html, toc, about, only=()):
         self.soup = BeautifulSoup(html, "html.parser")
-        self.about = about
+        self.about, self.only = about, set(only)
         #: [(level, words, id)] of the bookmarks.
         self.entries = []
         article = self.soup.find("article")
@@ -58,14 +59,17 @@ class Paper:
         self.chapters = self._chapters(article, toc)
         self.intro = article.find("section")
         _links(self.intro, self.chapters)
+        names = {chapter.name for chapter in self.chapters}
+        if missing := sorted(self.only - names):
+            raise ValueError(f"No such page: {', '.join(missing)}; there is {names}.")
+        self.printed = [
+            c for c in self.chapters if not self.only or c.name in self.only
+        ]
         body = self._body(self._asked())
         self._head()
         self.soup.body.clear()
         self.soup.body.append(body)
-        homes = {tag["id"] for tag in body.find_all(id=True)}
-        for link in body.find_all("a", href=True):
-            if link["href"][0] == "#" and link["href"][1:] not in homes:
-                raise ValueError(f"A link leads nowhere: {link}")
+        self._cut_dead_links(body)
 
     def html(self, pages=None):
         """The book as HTML. pages: `{id: page}`, of a print before."""
@@ -111,16 +115,22 @@ class Paper:
         contents = self.tag("nav", id="contents", style="page: contents")
         contents.extend([self.tag("h1", "Contents"), self.listing])
         body.append(contents)
-        self._about(body)
+        if not self.only:
+            self._about(body)
         part, count = None, 0
         for chapter in self.chapters:
             if chapter.part != part:
                 part, count = chapter.part, count + 1
                 roman, home = _roman(count), f"part-{count}"
-                of = [c for c in self.chapters if c.part == part]
-                body.append(self._part(f"Part {roman}", part, home, of))
-                self._list(f"{roman} {part}", home, "of-part")
-            body.append(self._chapter(chapter))
+                of = [c for c in self.printed if c.part == part]
+                if of and self.only:
+                    home = of[0].section["id"]
+                elif of:
+                    body.append(self._part(f"Part {roman}", part, home, of))
+                if of:
+                    self._list(f"{roman} {part}", home, "of-part")
+            if chapter in self.printed:
+                body.append(self._chapter(chapter))
         if solutions := self._solutions(asked):
             body.append(solutions)
         return body
@@ -132,6 +142,8 @@ class Paper:
         cover.append(self.tag("p", about["subtitle"], "subtitle"))
         cover.append(self.tag("p", ", ".join(about["authors"]), "authors"))
         cover.append(self.tag("p", f"Version {about['version']} · {about['date']}"))
+        if self.only:
+            cover.append(self.tag("p", "A selection of chapters", "selection"))
         return cover
 
     def _imprint(self):
@@ -207,7 +219,7 @@ class Paper:
     def _asked(self):
         """[(chapter, [(heading, home, [what answers])])]; nothing of it stays there."""
         found = []
-        for chapter in self.chapters:
+        for chapter in self.printed:
             answers = []
             for section in chapter.section.find_all("section"):
                 folds = [d for d in section.find_all("details") if _answers(d, section)]
@@ -269,8 +281,8 @@ class Paper:
         soup.html["data-theme"] = soup.html["data-mode"] = "light"
         soup.head.title.string = about["title"]
         heads = [("contents", "", "Contents"), ("about", "", "About this book")]
-        heads += [(f"p{c.number}", c.part, c.numbered) for c in self.chapters]
-        heads += [(f"s{c.number}", "Solutions", c.numbered) for c in self.chapters]
+        heads += [(f"p{c.number}", c.part, c.numbered) for c in self.printed]
+        heads += [(f"s{c.number}", "Solutions", c.numbered) for c in self.printed]
         rules = [
             f"@page {name} {{ @top-left {{ content: {_css(left)} }} "
             f"@top-right {{ content: {_css(right)} }} "
@@ -279,6 +291,15 @@ class Paper:
         ]
         style = Path(__file__).with_name("pdf.css").read_text("utf-8")
         soup.head.append(self.tag("style", style + "\n".join(rules)))
+
+    def _cut_dead_links(self, body):
+        """In a selection, what leads to a page that is not there is plain text."""
+        homes = {tag["id"] for tag in body.find_all(id=True)}
+        for link in body.find_all("a", href=True):
+            if link["href"][0] == "#" and link["href"][1:] not in homes:
+                if not self.only:
+                    raise ValueError(f"A link leads nowhere: {link}")
+                link.unwrap()
 
     def tag(self, name, text="", kind=None, **attributes):
         tag = self.soup.new_tag(name, attrs=attributes)

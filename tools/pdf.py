@@ -1,6 +1,7 @@
 """Prints the book as one PDF, from the stored outputs: `make pdf`.
 
-    make pdf      _build/many_devices.pdf
+    make pdf                                        _build/many_devices.pdf
+    make pdf CHAPTERS="chapters/meshes/mesh.ipynb"  _build/many_devices_selection.pdf
 
 Sphinx joins the pages, `paper.py` makes a book of them, Chromium prints it twice: the
 first print says on which pages things stand, the second one names these pages. Pages of
@@ -203,12 +204,17 @@ def main():
     """Write the PDF; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
-    root = parser.parse_args().root.resolve()
+    parser.add_argument("chapters", nargs="*", help="print these alone")
+    asked = parser.parse_args()
+    root = asked.root.resolve()
     program = find_chromium()
     if program is None:
         print("make pdf needs Chromium: apt-get install chromium", file=sys.stderr)
         return 1
+    only = [re.sub(r"\.(ipynb|md)$", "", name) for name in asked.chapters]
     target = root / PDF
+    if only:
+        target = target.with_name(f"{target.stem}_selection.pdf")
     work = root / "_build" / "paper"
     copy_sources(root, work)
     toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
@@ -216,7 +222,7 @@ def main():
         joined = build(work, "singlehtml", strict=True)
         html = (joined / f"{toc['root']}.html").read_text("utf-8")
         said = about(root)
-        paper = Paper(html, toc, said)
+        paper = Paper(html, toc, said, only)
         with Browser(program, deadline=DEADLINE) as browser:
             raw = printed(browser, paper, joined / "book.html")
         pages = finished(raw, target, said, paper.entries)
@@ -228,7 +234,8 @@ def main():
         print(f"{target} has {size / 1e6:.1f} MB, more than {LARGEST / 1e6:.0f}.",
               file=sys.stderr)
         return 1
-    link_pdf(root)
+    if not only:
+        link_pdf(root)
     print(f"Printed {pages} pages, {size / 1e6:.1f} MB: {target}")
     return 0
 

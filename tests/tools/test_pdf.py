@@ -195,6 +195,17 @@ def test_headings_of_one_name_are_two_places(joined):
     assert len(ids) == len(set(ids))
 
 
+def test_a_selection_keeps_the_numbers_of_the_book(joined):
+    book = paper.Paper(*joined, only=["chapters/two/b"])
+    assert book.entries[:2] == [
+        (0, "II Second part", "bees"), (1, "2 Bees", "bees")
+    ]
+    text = book.soup.get_text(" ")
+    assert "2 Bees" in " ".join(text.split()) and "Ants" not in text
+    with pytest.raises(ValueError, match="No such page: chapters/c"):
+        paper.Paper(*joined, only=["chapters/c"])
+
+
 def test_a_link_that_leads_nowhere_is_no_book(joined):
     html, toc, about = joined
     with pytest.raises(ValueError, match="leads nowhere.*#lost"):
