@@ -117,7 +117,7 @@ def test_a_file_without_entries_is_no_link():
                           config=SimpleNamespace(reference_later=False))
     env = SimpleNamespace(app=app, docname="reference/techniques")
     kinds = [type(api_pages.file_link(env, f"d2l_ext/{name}.py")).__name__
-             for name in ("allreduce", "data_parallel/allreduce")]
+             for name in ("train", "data_parallel/allreduce")]
     assert kinds == ["literal", "pending_xref"]
 
 

@@ -70,7 +70,7 @@ def files(folder):
 def test_the_wheel_holds_every_file_of_the_library_and_the_command(copy, site):
     assert files(site) == files(copy)
     (words,) = site.glob("d2l_ext-*.dist-info/entry_points.txt")
-    assert "d2l-ext-train = d2l_ext.train:command" in words.read_text()
+    assert "d2l-ext-train = trainkit.command:command" in words.read_text()
 
 
 def test_a_chapter_finds_the_stored_results_beside_it(site):
