@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+import functions
 import made_by
 import notebooks
 from packages import SOURCES
@@ -70,20 +71,13 @@ def modules(root=ROOT):
 
 def imported(name, path, known):
     """The modules among `known` that the file imports, now or when they are needed."""
-    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            named = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else []
-            base = ".".join([*above, *(node.module or "").split(".")]).strip(".")
-            named = [base, *(f"{base}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy.names":
-            # The files of a part; those that the root names are imported by name.
-            named = [f"{name}.{word.arg}" for word in node.keywords if word.arg]
-        else:
-            continue
-        yield from (module for module in named if module in known)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    named = functions.imports(tree, package)
+    if name != "d2l_ext":  # what the root gives away is imported from its part
+        named |= functions.lazy(tree, name)
+    for dotted in named.values():
+        yield from {dotted, dotted.rpartition(".")[0]} & known.keys()
 
 
 def reached(files, root=ROOT):

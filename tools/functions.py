@@ -30,11 +30,10 @@ class Module:
 
     def __init__(self, name, path):
         self.name = name
-        self.text = path.read_text("utf-8")
-        tree = ast.parse(self.text)
+        tree = ast.parse(path.read_text("utf-8"))
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         #: {local name: what it stands for, with dots}
-        self.imports = imports(tree, package) | _lazy(tree, name)
+        self.imports = imports(tree, package) | lazy(tree, name)
         #: {name: nodes}, of a method "Class.method", of what else importing does "".
         self.units = {"": []}
         for node in tree.body:
@@ -59,7 +58,7 @@ def imports(tree, package=""):
     return found
 
 
-def _lazy(tree, name):
+def lazy(tree, name):
     """What `lazy.names` gives away: {name: what it stands for}."""
     found = {}
     for call in ast.walk(tree):
@@ -151,23 +150,6 @@ class Library:
                 return self.find(".".join([module.imports[left[0]], *left[1:]]))
             return (module.name, None), left
         return None
-
-    def source(self, dotted):
-        """(name, module, source) of a function, class or method; None if not ours."""
-        found = self.find(dotted)
-        if not found or found[0][1] is None:
-            return None
-        (name, unit), left = found
-        module = self.module(name)
-        body = ast.parse(module.text).body
-        for word in [unit, *left]:
-            node = next((n for n in body if getattr(n, "name", None) == word), None)
-            if node is None:
-                return None
-            body = node.body
-        begin = min(n.lineno for n in [node, *node.decorator_list])
-        lines = module.text.splitlines()[begin - 1 : node.end_lineno]
-        return node.name, name, "\n".join(lines)
 
     def _form(self, key):
         """The `Form` of a unit."""

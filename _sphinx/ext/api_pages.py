@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from docutils import nodes
-from sphinx import addnodes
+from links import xref
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.transforms import SphinxTransform
 
@@ -309,7 +309,7 @@ class LinkSources(SphinxTransform):
         if not has_entries(self.app):
             return
         for raw in list(self.document.findall(nodes.raw)):
-            links = [xref(full, name, self.env.docname, "obj")
+            links = [xref(self.env.docname, "py:obj", full, nodes.literal("", name))
                      for name, full in entries_of(raw.astext())]
             if links:
                 line = nodes.paragraph("", "In the reference: ", classes=["api-links"])
@@ -318,20 +318,12 @@ class LinkSources(SphinxTransform):
                 raw.parent.insert(raw.parent.index(raw) + 1, line)
 
 
-def xref(target, words, docname, kind):
-    """A link to an entry, or with `kind` `mod` to a file's."""
-    return addnodes.pending_xref(
-        "", nodes.literal("", words), refdomain="py", reftype=kind, reftarget=target,
-        refexplicit=True, refwarn=True, refdoc=docname,
-    )
-
-
 def file_link(env, name):
     """The name of a library's file, which leads to its entries where there are any."""
     module = name[: -len(".py")].replace("/", ".")
     if not has_entries(env.app) or not public(module):
         return nodes.literal("", name)
-    return xref(module, name, env.docname, "mod")
+    return xref(env.docname, "py:mod", module, nodes.literal("", name))
 
 
 def setup(app):

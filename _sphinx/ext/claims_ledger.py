@@ -22,7 +22,7 @@ import re
 
 import claims_data
 from docutils import nodes
-from sphinx import addnodes
+from links import xref
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -33,17 +33,8 @@ TAG = re.compile(r"tag_claim-(\w+)$")
 
 def link_to(label, text, docname):
     """A link to a label anywhere in the book. `docname` is the linking page."""
-    xref = addnodes.pending_xref(
-        "",
-        refdomain="std",
-        reftype="ref",
-        reftarget=label.lower(),
-        refexplicit=True,
-        refwarn=True,
-        refdoc=docname,
-    )
-    xref += nodes.inline(text, text, classes=["std", "std-ref"])
-    return xref
+    words = nodes.inline(text, text, classes=["std", "std-ref"])
+    return xref(docname, "std:ref", label.lower(), words)
 
 
 def make_target(document, node, *labels):

@@ -17,7 +17,7 @@ import claims_data
 import yaml
 from claims_ledger import row_of
 from docutils import nodes
-from sphinx import addnodes
+from links import xref
 from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
@@ -59,11 +59,8 @@ def lessons(root):
     return found
 
 
-def link(page, title, docname):
-    return addnodes.pending_xref(
-        "", nodes.inline("", title), reftype="doc", refdomain="std",
-        reftarget=f"/{page}", refexplicit=True, refdoc=docname,
-    )
+def to_page(env, page, title):
+    return xref(env.docname, "std:doc", f"/{page}", nodes.inline("", title))
 
 
 class BookContents(SphinxDirective):
@@ -81,7 +78,7 @@ class BookContents(SphinxDirective):
                 title, question = opening(root / f"{page}.ipynb")
                 runs = f" ({seconds[page]['seconds']:.0f} s)" if page in seconds else ""
                 line = nodes.paragraph()
-                line += nodes.strong("", "", link(page, title, self.env.docname))
+                line += nodes.strong("", "", to_page(self.env, page, title))
                 line += nodes.Text(f" – {question}{runs}")
                 listed += nodes.list_item("", line)
             head = nodes.paragraph("", part, classes=["book-part"])
@@ -110,7 +107,7 @@ class BookTechniques(SphinxDirective):
                 names += nodes.Text(", " if i else "")
                 names += api_pages.file_link(self.env, name)
             ids = nodes.paragraph("", ", ".join(claims.get(page, [])))
-            where = nodes.paragraph("", "", link(page, title, self.env.docname))
+            where = nodes.paragraph("", "", to_page(self.env, page, title))
             body += row_of(where, names, ids)
         group += body
         return [nodes.table("", group, classes=["colwidths-given"])]

@@ -9,6 +9,7 @@ import os
 import re
 
 from docutils import nodes
+from links import xref
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
@@ -142,19 +143,9 @@ class LinkTerms(SphinxTransform):
             text.parent.replace(text, [*parts, nodes.Text(rest)])
 
     def xref(self, words, name):
-        xref = addnodes.pending_xref(
-            "",
-            refdomain="std",
-            reftype="term",
-            reftarget=name,
-            refexplicit=True,
-            refwarn=True,
-            refdoc=self.env.docname,
-            classes=["glossary-term"],
-        )
-        xref += nodes.inline(words, words, classes=["glossary-term"],
-                             definition=self.said[name])
-        return xref
+        term = nodes.inline(words, words, classes=["glossary-term"],
+                            definition=self.said[name])
+        return xref(self.env.docname, "std:term", name, term, classes=["glossary-term"])
 
 
 def _is_closed(node):

@@ -6,7 +6,6 @@
 import d2l_ext  # noqa: F401, I001  (before numpy)
 import json
 import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -80,7 +79,3 @@ def measure(rounds=2):
 
 def _ms(steps):
     return round(1e3 * median(steps[WARM_UP:]), 2)
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure(*map(int, sys.argv[1:])), indent=1))
