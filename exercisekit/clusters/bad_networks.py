@@ -4,7 +4,7 @@ from ..question import Question, Task, by_cases, compared
 
 
 class Server:
-    """Remembers which messages it has, by worker and number."""
+    """Adds each message once: remembers them by worker and number."""
 
     def __init__(self):
         self.total, self.seen = 0, set()

@@ -12,9 +12,9 @@ from ..question import Task, compared, shown
 
 
 def place(hosts, roles):
-    """In turn: in turn number i, the hosts that have more than i slots."""
-    turns = range(max(slots for _, slots in hosts))
-    places = [name for turn in turns for name, slots in hosts if turn < slots]
+    """Give roles places in turn: round i visits the hosts with more than i slots."""
+    rounds = range(max(slots for _, slots in hosts))
+    places = [name for i in rounds for name, slots in hosts if i < slots]
     if len(roles) > len(places):
         raise ValueError(f"{len(roles)} processes, and {len(places)} slots")
     return list(zip(roles, places))
@@ -48,7 +48,7 @@ def _judge_place(function):
 
 
 def supervise(commands, deadline):
-    """Starts all, looks at all, ends all."""
+    """Start all, watch all, end all."""
     end, codes = time.monotonic() + deadline, [None]
     running = [subprocess.Popen(words) for words in commands]
     while None in codes and not any(codes) and time.monotonic() < end:

@@ -8,7 +8,7 @@ from ..question import Question, Task, compared
 
 
 def newest(seen):
-    """Of the pairs of a step and a checksum that all have."""
+    """The newest step among the pairs (step, checksum) that all workers have."""
     common = set(seen[0].items())
     for own in seen[1:]:
         common &= set(own.items())
@@ -64,7 +64,7 @@ def _judge_save(function):
             yield _left(folder, f"saves of {', '.join(map(str, steps))}", kept)
             try:
                 function(folder, 200, _pieces(200, full=True))
-                yield "The disk was full, and your caller is not told."
+                yield "The disk was full, and no error reaches the caller."
             except OSError:
                 pass
             yield _left(folder, f"a full disk at 200, with {kept} before", kept)
