@@ -44,10 +44,10 @@ def main(name, measured, argv=None):
         module = importlib.import_module(sys.modules["__main__"].__spec__.name)
         measured = getattr(module, measured.__name__)
     done = stored.record(name, measured, folder=OUTPUT, **arguments_of(measured, argv))
-    rows = done.data["rows"] + done.data.get("bars", [])
-    for row in rows:  # the samples themselves are in the file
+    bars = [done.data["bar"]] if "bar" in done.data else done.data.get("bars", [])
+    for row in done.data["rows"] + bars:  # the samples themselves are in the file
         print(json.dumps({key: value for key, value in row.items()
-                          if value and not isinstance(value, list)}))
+                          if value not in (None, "") and not isinstance(value, list)}))
     print(f"\n{done.origin()}; {done.machine['system']}")
     print(*warning_lines(done.data["quiet"]["warnings"]), sep="\n")
     print(f"written to {OUTPUT / name}.json")

@@ -8,9 +8,10 @@ from benchmarks.pipeline import lstm_pipeline as benchmark
 
 def test_a_tiny_run_compares_three_placements(run):
     tiny = ["--seq-len", "3", "--hidden", "8", "--rounds", "2"]
-    result, _ = run(benchmark, "pipeline", *tiny)
+    result, printed = run(benchmark, "pipeline", *tiny)
     assert [row["id"] for row in result["rows"]] == ["one", "contiguous", "interleaved"]
     assert result["bar"]["bound"] == 1.5
+    assert '{"bound": 1.5, "share": 0.9, "reached": ' in printed
 
 
 def test_ratios_are_paired_and_compared_with_the_bound():
