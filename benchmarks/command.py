@@ -39,7 +39,10 @@ def arguments_of(measured, argv=None):
 
 
 def main(name, measured, argv=None):
-    """Measure, write the record to `OUTPUT`, and print a line for each of its rows."""
+    """Measure, write the record to `OUTPUT`, and print a line for each of its rows.
+
+    Returns the exit status: how many rows failed that were not left out.
+    """
     if measured.__module__ == "__main__":  # a record names the module
         module = importlib.import_module(sys.modules["__main__"].__spec__.name)
         measured = getattr(module, measured.__name__)
@@ -51,3 +54,5 @@ def main(name, measured, argv=None):
     print(f"\n{done.origin()}; {done.machine['system']}")
     print(*warning_lines(done.data["quiet"]["warnings"]), sep="\n")
     print(f"written to {OUTPUT / name}.json")
+    lost = [row["missing"] for row in done.data["rows"] if "missing" in row]
+    return sum(not why.startswith(("left out", "not installed")) for why in lost)

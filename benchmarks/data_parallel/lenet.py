@@ -8,6 +8,7 @@ In each round all take their turn, so that a drift of the machine hits all alike
 """
 
 import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
+import sys
 import tempfile
 from pathlib import Path
 
@@ -79,4 +80,4 @@ def write_problem(path, batch_size):
 
 
 if __name__ == "__main__":
-    command.main("data_parallel", measured)
+    sys.exit(command.main("data_parallel", measured))

@@ -171,4 +171,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--inside"]:
         job(sys.argv[2], int(sys.argv[3]))
     else:
-        command.main("compression", measured)
+        sys.exit(command.main("compression", measured))

@@ -168,4 +168,4 @@ def measured(rounds=3, steps=12, peers=True, peer_python=None, only=("",)):
 
 
 if __name__ == "__main__":
-    command.main("distributed", measured)
+    sys.exit(command.main("distributed", measured))

@@ -9,6 +9,7 @@ for bit, which is checked before any clock starts.
 
 import d2l_ext  # noqa: F401, I001  (before MXNet's engine)
 import resource
+import sys
 from statistics import median
 from time import perf_counter
 
@@ -126,4 +127,4 @@ def measured(seq_len=35, hidden=512, rounds=15):
 
 
 if __name__ == "__main__":
-    command.main("pipeline", measured)
+    sys.exit(command.main("pipeline", measured))

@@ -92,4 +92,4 @@ def measured(passes=3, rounds=7, steps=12, only=("",)):
 
 
 if __name__ == "__main__":
-    command.main("cost_model", measured)
+    sys.exit(command.main("cost_model", measured))

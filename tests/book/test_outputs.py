@@ -21,7 +21,7 @@ def test_a_chapter_shows_what_its_last_run_made(page):
 # Below: what is noticed, on a chapter and a library made here.
 
 LIBRARY = {
-    "__init__": "",
+    "__init__": '__getattr__ = lazy.names(__name__, traffic="send")',
     "traffic": '''"""A module."""
 from . import sizes
 
@@ -117,6 +117,10 @@ def test_a_module_that_is_run_as_a_command_is_called(tmp_path):
     named = digests(tmp_path, "run('python -m d2l_ext.sizes')")
     assert "d2l_ext.sizes" in named
     assert named != digests(tmp_path, "run('python -m d2l_ext.sizes')", "n // 2", "n")
+
+
+def test_a_name_that_a_package_gives_away_is_followed_to_its_file(tmp_path):
+    assert "d2l_ext.sizes" in digests(tmp_path, "import d2l_ext\nd2l_ext.send(2)")
 
 
 LISTING = """<details>
