@@ -10,6 +10,7 @@ In each round all take their turn, so that a drift of the machine hits all alike
 import d2l_ext  # noqa: F401, I001  (before numpy's threads start)
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy
@@ -68,6 +69,14 @@ def measured(batch_size=256, rounds=15, steps=15, peers=True, peer_python=None,
     }
 
 
+def check(batch_size, only, peers, peer_python, **_):
+    """Raise `ValueError` for an unknown row or a batch that cannot be shared evenly."""
+    if batch_size % 4:
+        raise ValueError(f"--batch-size {batch_size}: four devices share it evenly, so "
+                         "it must be a multiple of 4")
+    rows.chosen(only, peers, peer_python)
+
+
 def write_problem(path, batch_size):
     """One minibatch and the initial weights, for all rows the same."""
     from d2l_ext.data_parallel import lenet
@@ -79,5 +88,8 @@ def write_problem(path, batch_size):
                 lr=LEARNING_RATE, **params)
 
 
+main = partial(command.main, "data_parallel", measured, check=check,
+               is_peer=rows.is_peer)
+
 if __name__ == "__main__":
-    sys.exit(command.main("data_parallel", measured))
+    sys.exit(main())

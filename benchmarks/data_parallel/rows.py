@@ -42,6 +42,11 @@ SCRATCH = ("scratch-2", "flat-2", "replay-2")
 GLUON = ("gluon-2-local", "gluon-2-device")
 
 
+def is_peer(entry):
+    """Whether an entry of the result is another library's."""
+    return entry["id"].split("-")[0] in _PEERS
+
+
 def chosen(only, peers, peer_python):
     """Split `ROWS` into those to start and those left out.
 

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from functools import partial
 from statistics import median
 
 import mxnet as mx
@@ -167,8 +168,10 @@ def job(id, steps):
     )))
 
 
+main = partial(command.main, "compression", measured)
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--inside"]:
         job(sys.argv[2], int(sys.argv[3]))
     else:
-        sys.exit(command.main("compression", measured))
+        sys.exit(main())

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -167,5 +168,16 @@ def measured(rounds=3, steps=12, peers=True, peer_python=None, only=("",)):
     }
 
 
+def check(only, **_):
+    """Raise `ValueError` if no row is left."""
+    try:
+        chosen(only)
+    except ValueError as error:
+        raise ValueError(f"--only {' '.join(only)}: {error}") from None
+
+
+main = partial(command.main, "distributed", measured, check=check,
+               is_peer=lambda row: row["kind"] == "gloo")
+
 if __name__ == "__main__":
-    sys.exit(command.main("distributed", measured))
+    sys.exit(main())

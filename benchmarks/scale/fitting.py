@@ -9,6 +9,7 @@ noise, which no model can beat.
 """
 
 import sys
+from functools import partial
 from statistics import median
 
 from benchmarks import command, machine
@@ -91,5 +92,7 @@ def measured(passes=3, rounds=7, steps=12, only=("",)):
     }
 
 
+main = partial(command.main, "cost_model", measured)
+
 if __name__ == "__main__":
-    sys.exit(command.main("cost_model", measured))
+    sys.exit(main())

@@ -20,7 +20,7 @@ def run(tmp_path_factory):
             # Whether the machine is quiet takes seconds to find out.
             patch.setattr(machine, "quietness", lambda start: {"warnings": []})
             with redirect_stdout(io.StringIO()) as printed:
-                command.main(name, module.measured, [*map(str, words)])
+                assert not module.main([*map(str, words)])
         return stored.read(name, folder).data, printed.getvalue()
 
     return ran

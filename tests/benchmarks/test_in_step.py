@@ -29,9 +29,10 @@ def test_a_row_whose_yardstick_is_missing_has_no_ratio():
     assert (entries[0]["missing"], entries[1]["ratio"]) == ("why", None)
 
 
-def test_an_unknown_row_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="lenet-one-machine"):
-        distributed.chosen(["caffe"])
+def test_an_unknown_row_is_refused_with_the_known_ones(capsys):
+    with pytest.raises(SystemExit):
+        distributed.main(["--only", "caffe"])
+    assert "lenet-one-machine" in capsys.readouterr().err
 
 
 def test_a_tiny_run_measures_a_row_without_a_store_and_one_with(run):

@@ -89,3 +89,9 @@ def test_a_peer_that_is_not_installed_is_a_row_that_says_so(tiny):
     (entry,) = [e for e in result["rows"] if e["id"] == "torch-1"]
     assert entry["missing"] == "No module named 'torch'"
     assert '"missing": "No module named' in text
+
+
+def test_a_batch_that_four_devices_cannot_share_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        lenet.main(["--batch-size", "6"])
+    assert "--batch-size 6: four devices share it evenly" in capsys.readouterr().err
