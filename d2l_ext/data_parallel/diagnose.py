@@ -67,7 +67,7 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
     elif settings:
         cause = "settings"
     elif idle > 0.3 * recorded:
-        long = _pauses_are_long(own, recorded, steps, asking)
+        long = _pauses_are_long(own, recorded, idle, steps, asking)
         cause = "waiting for data" if long else "Python overhead"
     else:
         waited = sum(wait[1] for wait in inside) / steps
@@ -78,12 +78,12 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
                    asking)
 
 
-def _pauses_are_long(own, recorded, steps, asking):
+def _pauses_are_long(own, recorded, idle, steps, asking):
     """Whether one long pause per step makes up most of the idle time."""
     pauses = sorted(_gaps(own, recorded))[-steps:]  # the longest one of each step
     # Python enqueues 20 operators in this time, or all if there are fewer.
     brief = asking * 1e3 * min(1, 20 * steps / max(len(own.events), 1))
-    return sum(pauses) > (recorded - own.busy()) / 2 and min(pauses) > brief
+    return sum(pauses) > idle / 2 and min(pauses) > brief
 
 
 def _cause_when_busy(lanes, overlap, waited, asking):
