@@ -161,7 +161,10 @@ function start(root) {
   find("reset").addEventListener("click", () => { reset(); share(); });
   if (clock) {
     clock.value = 0;
-    clock.addEventListener("input", () => playing && pause());
+    clock.addEventListener("input", () => {
+      if (playing) pause();
+      at = Number(clock.value);
+    });
     find("back").addEventListener("click", () => { step(-1); share(); });
     find("on").addEventListener("click", () => { step(1); share(); });
     find("play").addEventListener("click", play);

@@ -247,6 +247,21 @@ def test_in_a_browser_the_page_shows_what_the_script_makes_of_each_choice(
     assert not any(shown["kept"] for shown in seen)  # room that nothing fills
 
 
+def test_a_clock_set_while_the_figure_plays_shows_that_moment_and_none_after_it(
+    tmp_path,
+):
+    begins_to_play = """
+      const frames = [];
+      window.requestAnimationFrame = (frame) => frames.push(frame);
+      set("clock", 0); find("play").click(); frames[0](0); frames[1](30);
+    """
+    steps = begins_to_play + 'note(); set("clock", 0); note();'
+    seen = browse(made("one_setting"), steps, tmp_path)
+    between, begun = (moment["drawing"] for moment in seen)
+    assert between != begun
+    assert_shown(seen[1:], [{"clock": 0}], script("one_setting"))
+
+
 @every
 def test_in_a_browser_a_phone_shows_the_whole_drawing_in_letters_that_can_be_read(
     kind, tmp_path
