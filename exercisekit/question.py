@@ -3,11 +3,10 @@
 import copy
 import inspect
 import math
-from contextlib import suppress
+import sys
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from numbers import Number
-
-import numpy
 
 from . import trial
 from .trial import TooLong, in_a_child, limits, too_long
@@ -199,8 +198,10 @@ def _tried(task, answer):
 
 def _verdict(task, function):
     """What is not right with `function`, and notes: a list."""
+    numpy = sys.modules.get("numpy")
     try:
-        with numpy.errstate(all="ignore"):  # what overflows, the judge tells
+        # What overflows, the judge tells.
+        with numpy.errstate(all="ignore") if numpy else nullcontext():
             found = task.judge(function)
             return list(filter(None, [found] if isinstance(found, str) else found))
     except MemoryError:

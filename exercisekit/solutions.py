@@ -11,8 +11,6 @@ import ast
 import inspect
 import sys
 
-from IPython.display import Markdown, display
-
 from .answers import questions, report
 from .question import Task, says
 
@@ -29,6 +27,8 @@ def solution(chapter, exercise):
         known = [n for (_, n), each in asked.items() if isinstance(each, Task)]
         raise KeyError(f"{chapter!r}, exercise {exercise}: only {known} ask for code")
     task = asked[chapter, exercise]
+    from IPython.display import display
+
     said = says(task, task.right)
     assert said.startswith("right."), said
     display(listing(task.right))
@@ -38,6 +38,8 @@ def solution(chapter, exercise):
 
 def listing(function):
     """The source of `function` with its name and its file, as a page shows it."""
+    from IPython.display import Markdown
+
     file = f"{function.__module__.replace('.', '/')}.py"
     title = f"Solution: <code>{function.__name__}</code> in <code>{file}</code>"
     return Markdown(f"<details open>\n<summary>{title}</summary>\n\n"

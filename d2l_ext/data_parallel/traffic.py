@@ -4,8 +4,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 
-from mxnet import Context, np
-
 from ..checks import known_name, whole_number
 
 #: The open `count` blocks: pairs of {device: index} and `Traffic`.
@@ -30,10 +28,12 @@ def send(x, to):
 
     `to`: a context, for an array of its own there, or an array to overwrite.
     """
-    device = to if isinstance(to, Context) else to.ctx
+    device = getattr(to, "ctx", to)
     for index, moved in _open:
         _add(index, moved, x, device)
     if links and to is device:
+        from mxnet import np  # counting alone needs no MXNet
+
         to = np.empty(x.shape, dtype=x.dtype, ctx=device)
     return links[-1].send(x, to) if links else x.copyto(to)
 
@@ -77,6 +77,8 @@ def checked(allreduce):
 
 
 def _check(i, x, data):
+    from mxnet import np
+
     if not isinstance(x, np.ndarray):
         raise TypeError(f"array {i} is a {type(x)}: make it an mxnet.np array")
     if any(x is other for other in data[:i]):
