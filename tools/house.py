@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The parts of the library, in the order in which they may import each other.
 PARTS = (
     "devices", "data", "data_parallel", "memory", "tensor_parallel", "pipeline",
-    "meshes", "kvstore", "clusters", "scale",
+    "meshes", "kvstore", "clusters", "clinic", "scale",
 )
 BEGIN, END = "<!-- The map: `make map` writes it. -->", "<!-- The map ends. -->"
 
