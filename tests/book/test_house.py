@@ -15,7 +15,7 @@ TITLES = house.titles()
 #: The first half of a title is enough in a docstring.
 SHORT = {title.partition(":")[0]: title for title in TITLES}
 #: Parts without chapters of their own, and who reads a file that no chapter does.
-SHARED = {"data", "clinic"}
+SHARED = {"data"}
 COMMANDS = {"the trainer's command", "the doctor"}
 DEVELOPED = re.compile(r"Developed in the chapter \*(.+?)\*")
 FILES = [(part, *row) for part in house.PARTS for row in house.rows(part)[1]]

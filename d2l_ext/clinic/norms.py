@@ -1,0 +1,79 @@
+"""The norm of a gradient whose parts lie on several devices.
+
+A norm is not a sum of norms, nor their mean. The squares add up: each device sends the
+sum of its squares, one number, and all take the root of the total. What several devices
+hold must count once, so its square is divided by the number of copies.
+
+                        device 0          device 1         copies
+    data parallelism    all of it         all of it        2
+    ZeRO                first half        second half      1
+    pipeline            first layers      last layers      1
+    tensor              W1 left, b2       W1 right, b2     1 for W1, 2 for b2
+"""
+
+from mxnet import np
+
+from ..data_parallel.allreduce import allreduce
+
+
+def global_norm(parts, copies=1, reduce=allreduce):
+    """The Euclidean norm of a gradient in `parts`: one float64 array (1,) per device.
+
+        norms = global_norm([[dW1, db1], [dW2, db2]])  # two stages of a pipeline
+
+    `parts`: a list per device of the `mxnet.np` arrays on it, which are only read.
+    `copies`: how many devices hold the same numbers, for all arrays, or a list like
+    `parts` with a whole number for each array. `reduce`: an allreduce, which sends
+    8 bytes per device; default the naive one. Does not wait. All devices get the same
+    bits.
+
+    Raises `ValueError` for no devices, a device without arrays, arrays on several
+    devices in one list, or copies that do not fit.
+    Source: the squares of a vector's parts add up to its own. Developed in the chapter
+    *Wrong without an error*.
+    """
+    counts = _copies(parts, copies)
+    squares = []
+    for i, (arrays, own) in enumerate(zip(parts, counts)):
+        if not arrays or len({x.ctx for x in arrays}) > 1:
+            places = ", ".join(sorted({str(x.ctx) for x in arrays})) or "nowhere"
+            raise ValueError(f"part {i} lies on {places}: give arrays of one device")
+        squares.append(sum(_square_sum(x) / n for x, n in zip(arrays, own)))
+    reduce(squares)
+    return [np.sqrt(total) for total in squares]
+
+
+def clip(parts, norms, limit):
+    """Scale all arrays of `parts` by `limit` / norm where the norm exceeds `limit`.
+
+    `parts`: as in `global_norm`; changed in place. `norms`: what it returned. Does not
+    wait. A norm that is not finite leaves the arrays as they are. Raises `ValueError`
+    unless `limit` is positive.
+    """
+    if not limit > 0:
+        raise ValueError(f"limit must be a number above 0, not {limit!r}")
+    for arrays, norm in zip(parts, norms):
+        above = (norm > limit) * np.isfinite(norm)
+        factor = np.where(above, float(limit) / norm, np.ones_like(norm))
+        for x in arrays:
+            x *= factor.astype(x.dtype)
+
+
+def _square_sum(x):
+    """The sum of the squares of `x`, added in float64: an array (1,)."""
+    return np.sum(np.square(x.reshape(-1)), dtype="float64", keepdims=True)
+
+
+def _copies(parts, copies):
+    """A list of counts per device, one for each array."""
+    if not parts:
+        raise ValueError("there are no parts: give a list of arrays per device")
+    if isinstance(copies, int):
+        copies = [[copies] * len(arrays) for arrays in parts]
+    shape, given = [len(a) for a in parts], [len(c) for c in copies]
+    if shape != given or min((n for own in copies for n in own), default=1) < 1:
+        raise ValueError(
+            f"copies is {copies}, and the devices hold {shape} arrays: give each array "
+            "the number of devices that hold it, from 1"
+        )
+    return copies

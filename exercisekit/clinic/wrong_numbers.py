@@ -1,0 +1,133 @@
+"""Exercises of the chapter *Wrong without an error*."""
+
+import numpy
+
+from ..question import Question, Task, by_cases
+
+
+def norm_once(parts):
+    """Pieces count on each device, copies only where they are met first."""
+    squares, seen = 0.0, set()
+    for own in parts:
+        for name, g in own.items():
+            if "/" in name or name not in seen:
+                squares += (g * g).sum()
+            seen.add(name)
+    return squares**0.5
+
+
+def _counts_copies(parts):
+    return sum((g * g).sum() for own in parts for g in own.values()) ** 0.5
+
+
+def _adds_norms(parts):
+    return sum(norm_once([own]) for own in parts)
+
+
+def _first_device(parts):
+    return norm_once(parts[:1])
+
+
+def _no_root(parts):
+    return norm_once(parts) ** 2
+
+
+def _only_pieces(parts):
+    return norm_once([{n: g for n, g in own.items() if "/" in n} for own in parts])
+
+
+def merge(a, b):
+    """Variances weighted by rows, and what lies between the two means."""
+    (n, mean, var), (m, other, spread) = a, b
+    rows, apart = n + m, other - mean
+    between = n * m * apart**2 / rows
+    return rows, mean + m * apart / rows, (n * var + m * spread + between) / rows
+
+
+def _merged(mean=True, between=1.0, divide=0, whole=True):
+    """A merge with a part as a learner may have written it."""
+
+    def function(a, b):
+        (n, x, v), (m, y, w) = a, b
+        rows = n + m
+        middle = (n * x + m * y) / rows if mean else (x + y) / 2
+        weighted = n * v + m * w if whole else rows * (v + w) / 2
+        spread = between * n * m * (y - x) ** 2 / rows
+        return rows, middle, (weighted + spread) / (rows - divide)
+
+    return function
+
+
+def _parts(k, seed):
+    """A gradient over k devices: W1 in pieces of unequal sizes, and two copies."""
+    rng = numpy.random.RandomState(seed)
+    b1, b2 = rng.randint(1, 5, 3) * 1.0, rng.randint(1, 5, 2) * 1.0
+    parts = [{"b1": b1.copy(), f"W1/{i}": rng.randint(1, 5, (2, i + 1)) * 1.0}
+             for i in range(k)]
+    for own in parts[: max(1, k - 1)]:
+        own["b2"] = b2.copy()
+    return parts
+
+
+def _judge_norm(function, k, seed):
+    parts = _parts(k, seed)
+    expected, found = norm_once(parts), float(function(parts))
+    if abs(found - expected) <= 1e-9 * expected:
+        return ""
+    return f"it gives {found:.6g}, and one device's norm is {expected:.6g}."
+
+
+def _judge_merge(function, n, m, channels):
+    rng = numpy.random.RandomState(n + m)
+    rows = rng.randn(n + m, channels) + numpy.arange(n + m)[:, None]
+    shards = [(len(s), s.mean(0), s.var(0)) for s in (rows[:n], rows[n:])]
+    found = function(*shards)
+    if len(found) != 3:
+        return f"it gives {len(found)} values: rows, mean and variance are due."
+    expected = len(rows), rows.mean(0), rows.var(0)
+    for what, x, y in zip(("rows", "mean", "variance"), found, expected):
+        x, y = numpy.ravel(x), numpy.ravel(y)
+        if x.shape != y.shape:
+            return f"the {what} has {x.size} numbers, and not {y.size}."
+        if not abs(x - y).max() <= 1e-9:
+            return f"the {what} is {x[0]:.6g}, and that of all rows is {y[0]:.6g}."
+    return ""
+
+
+QUESTIONS = {
+    1: Question(
+        "the factor",
+        0.5,
+        [
+            (1, "Each stage is within the limit; is the whole gradient?"),
+            (0.25, "The norm is not the sum of the norms."),
+            (2, "That is the global norm. The factor brings it to 1."),
+        ],
+    ),
+    2: Task(
+        "a function `norm_once(parts)`",
+        norm_once,
+        [
+            (_counts_copies, "A copy counts once, however many devices hold it."),
+            (_adds_norms, "Norms do not add up, and copies are counted again."),
+            (_first_device, "The other devices hold pieces, too."),
+            (_no_root, "That is the square of the norm."),
+            (_only_pieces, "Copies belong to the gradient, too: once."),
+        ],
+        judge=by_cases(_judge_norm, "{} devices, gradient {}",
+                       [(1, 0), (2, 1), (3, 2), (4, 3)]),
+    ),
+    3: Task(
+        "a function `merge(a, b)`",
+        merge,
+        [
+            (_merged(mean=False), "The means weigh by their rows."),
+            (_merged(between=0), "What lies between the two means is missing."),
+            (_merged(whole=False), "The variances weigh by their rows."),
+            (_merged(divide=1), "Batch normalization divides by n, and not by n − 1."),
+            (_merged(between=2), "How far is each mean from the common one?"),
+        ],
+        judge=by_cases(_judge_merge, "{} and {} rows, {} channels",
+                       [(1, 1, 1), (2, 2, 1), (3, 1, 2), (5, 20, 3)]),
+    ),
+}
