@@ -80,14 +80,20 @@ function row(d, s, now) {
 // A slot of work; while it is under way, as much of it as is done.
 function cell(d, s, t, now) {
   const lane = d.lanes[s], slot = wide(d), box = [left(d) + t * slot, 20 + 30 * s, slot - 1, 24];
-  const kind = { F: "forward", W: "update" }[lane[t]] ?? "backward";
   const label = slot < (d.narrow ? 14 : 10) ? "" : chunkAt(d, lane, t);
-  if (now <= t) return work(d, s, kind, box, label, "todo");
+  if (now <= t) return piece(d, s, lane[t], box, label, "todo");
   if (now < t + 1) {
     const done = [box[0], box[1], Math.max(1, Math.round((now - t) * box[2])), 24];
-    return work(d, s, kind, box, label, "todo") + work(d, s, kind, done, "", "now");
+    return piece(d, s, lane[t], box, label, "todo") + piece(d, s, lane[t], done, "", "now");
   }
-  return work(d, s, kind, box, label, t === now - 1 ? "now" : "done");
+  return piece(d, s, lane[t], box, label, t === now - 1 ? "now" : "done");
+}
+
+// The weights part has the hatch of updates; the title calls each kind by its name.
+function piece(d, s, letter, box, label, state) {
+  const kind = { F: "forward", W: "update" }[letter] ?? "backward";
+  return work(d, s, kind, box, label, state)
+    .replace(`: ${kind} `, `: ${KINDS[letter]} `);
 }
 
 function summary(d) {

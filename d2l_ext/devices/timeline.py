@@ -305,30 +305,42 @@ class _Kinds:
 @contextmanager
 def marked_backward():
     """In the `with` block, mark where autograd goes backward, on each device."""
-    of_module, of_array = mx.autograd.backward, mx.nd.NDArray.backward
-
-    def marked(head, gradient):
-        with mx.autograd.pause():
-            if gradient is not None:
-                mx.nd.shape_array(gradient.as_nd_ndarray())
-                return gradient
-            ones = mx.nd.ones_like(head.as_nd_ndarray())
-        return ones.as_np_ndarray() if isinstance(head, mx.np.ndarray) else ones
+    of_module, of_grad = mx.autograd.backward, mx.autograd.grad
+    of_array = mx.nd.NDArray.backward
 
     def backward(heads, head_grads=None, *args, **kwargs):
-        if isinstance(heads, mx.nd.NDArray):
-            heads, head_grads = [heads], [head_grads]
-        grads = head_grads or [None] * len(heads)
-        return of_module(heads, [*map(marked, heads, grads)], *args, **kwargs)
+        return of_module(*_marked(heads, head_grads), *args, **kwargs)
+
+    def grad(heads, variables, head_grads=None, *args, **kwargs):
+        heads, head_grads = _marked(heads, head_grads)
+        return of_grad(heads, variables, head_grads, *args, **kwargs)
 
     def array_backward(self, out_grad=None, *args, **kwargs):
-        return of_array(self, marked(self, out_grad), *args, **kwargs)
+        return of_array(self, _mark(self, out_grad), *args, **kwargs)
 
-    mx.autograd.backward, mx.nd.NDArray.backward = backward, array_backward
+    mx.autograd.backward, mx.autograd.grad = backward, grad
+    mx.nd.NDArray.backward = array_backward
     try:
         yield
     finally:
-        mx.autograd.backward, mx.nd.NDArray.backward = of_module, of_array
+        mx.autograd.backward, mx.autograd.grad = of_module, of_grad
+        mx.nd.NDArray.backward = of_array
+
+
+def _marked(heads, head_grads):
+    """The heads of a backward pass and their gradients, as lists; runs their marks."""
+    if isinstance(heads, mx.nd.NDArray):
+        heads, head_grads = [heads], [head_grads]
+    return heads, [*map(_mark, heads, head_grads or [None] * len(heads))]
+
+
+def _mark(head, gradient):
+    with mx.autograd.pause():
+        if gradient is not None:
+            mx.nd.shape_array(gradient.as_nd_ndarray())
+            return gradient
+        ones = mx.nd.ones_like(head.as_nd_ndarray())
+    return ones.as_np_ndarray() if isinstance(head, mx.np.ndarray) else ones
 
 
 # ---- Spans of time ----
