@@ -7,6 +7,7 @@ import mxnet as mx
 
 from d2l_ext import data, devices
 from d2l_ext.checks import known_name
+from d2l_ext.clinic import flight_recorder
 from d2l_ext.clusters import agreement, checkpoint
 from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel.minibatch import shard_sizes
@@ -88,9 +89,15 @@ def _checkpoints(args, most, *who):
 
 
 def _store(args, held):
-    if args.kv_store == "ring":
-        return held.enter_context(ring.join(PATIENCE))
-    return mx.kv.create(args.kv_store) if args.kv_store in flags.JOB_KV_STORES else None
+    if args.kv_store not in flags.JOB_KV_STORES:
+        return None
+    is_ring = args.kv_store == "ring"
+    kv = ring.join(PATIENCE) if is_ring else mx.kv.create(args.kv_store)
+    if folder := os.environ.get(flight_recorder.FOLDER):
+        # A start that is repeated must not find the records of the one before.
+        start = f"start-{os.environ.get('D2L_EXT_START', '1')}"
+        flight_recorder.attach(kv, os.path.join(folder, start), PATIENCE)
+    return held.enter_context(kv) if is_ring else kv
 
 
 def learning_rate(args, epoch):

@@ -1,94 +1,261 @@
-"""From the calls of all ranks: which rank is missing in which call."""
+"""A flight recorder: the last calls of each rank, in files that outlive a hang.
 
-from collections import defaultdict
-from dataclasses import dataclass
+Each rank has a file of its own, mapped into its memory. Before a call in which other
+ranks take part it writes a line there, and a mark after it. Whatever becomes of the
+process, the others can read the line. A thread leaves a sign of life, with the line of
+the program that is being executed.
+"""
+
+import mmap
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+
+import numpy
+
+from .. import runtime
+from .verdict import Call, Life, what_happened
+
+#: A folder: the trainer's workers then record their calls in it.
+FOLDER = "D2L_EXT_FLIGHT_RECORDER"
+#: The calls that a file holds, and the bytes of a line.
+LINES, WIDTH = 1000, 256
+#: Seconds between two signs of life; for all ranks to arrive where one has failed.
+BEAT, ARRIVAL = 0.25, 1.0
+#: The first character of a line: what became of the call.
+STATES = {"?": "begun", "+": "ended", "!": "failed"}
+#: The calls of a ring, and those of a store in which workers meet: by which name.
+RING = ("allreduce", "reduce_scatter", "allgather", "broadcast", "barrier", "zeros")
+STORE = {"init": "init", "broadcast": "init", "push": "push", "pushpull": "push",
+         "_barrier": "barrier", "set_optimizer": "set_optimizer"}
+#: Code that is passed over when the place of a call is looked for.
+OURS = (str(Path(__file__).parents[1]) + os.sep, f"{os.sep}mxnet{os.sep}",
+        f"{os.sep}threading.py")
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call of `rank`, its number `number` among those of `meeting`.
+class FlightRecorder:
+    """Keeps the last calls of `rank`, of `num_ranks`, in a file of `folder`.
 
-    `meeting`: the calls among which ranks are matched by their numbers: "call", all of
-    a ring, or "push 3", one operation on one key of a store. `op`, `nbytes`, `shape`,
-    `where`: the operation, its bytes and shape, texts of file and line. `time`: when it
-    began, seconds since 1970. `state`: "begun", "ended" or "failed".
+    `attach` makes one. `timeout`: seconds after which a call that others have not made
+    is reported; None: the caller's own time-out decides. `alarms`: the verdicts of
+    this rank.
     """
 
-    rank: int
-    meeting: str
-    number: int
-    op: str
-    nbytes: int = 0
-    shape: str = ""
-    where: str = ""
-    time: float = 0.0
-    state: str = "begun"
+    def __init__(self, rank, num_ranks, folder, timeout=None):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self.rank, self.num_ranks = rank, num_ranks
+        self.folder, self.timeout, self.alarms = folder, timeout, []
+        self.counts, self.made, self.last = Counter(), 0, time.time()
+        self.depth, self.thread = 0, threading.get_ident()
+        path = Path(folder, f"rank-{rank}")
+        path.unlink(missing_ok=True)  # not cut: another process may have it mapped
+        with open(path, "w+b") as file:
+            file.truncate(WIDTH * (LINES + 1))
+            self.lines = mmap.mmap(file.fileno(), WIDTH * (LINES + 1))
+        self.over = threading.Event()
+        self._sign()
+        threading.Thread(target=self._watch, daemon=True).start()
 
-    @property
-    def what(self):
-        """What must be equal on all ranks."""
-        return self.op, self.nbytes, self.shape
+    def begin(self, meeting, op, nbytes=0, shape=""):
+        """Write the line of a call that begins; return its place for `end`."""
+        self.counts[meeting] += 1
+        place = WIDTH * (1 + self.made % LINES)
+        self.made, self.last = self.made + 1, time.time()
+        text = (f"?{self.last:.6f}\t{meeting}\t{self.counts[meeting]}\t{op}\t{nbytes}"
+                f"\t{shape[:60]}\t{where(sys._getframe(1))[-90:]}")
+        self.lines[place : place + WIDTH] = _line(text)
+        return place
 
-    def __str__(self):
-        size = f" of {self.nbytes:,} bytes {self.shape}" if self.nbytes else ""
-        return f"{self.op}{size} at {self.where}"
+    def end(self, place, state="+"):
+        """Mark the call that was begun at `place` as ended ('+') or failed ('!')."""
+        self.lines[place : place + 1] = state.encode()
+
+    def close(self):
+        """Say that this rank makes no more calls. Its file stays."""
+        if not self.over.is_set():
+            self.over.set()
+            self._sign("its end")
+
+    def verdict(self, patience=ARRIVAL):
+        """What happened, by the files of all ranks: a `Verdict`, or None.
+
+        Waits for `patience` seconds at most until all ranks have made this rank's last
+        call: some may be about to.
+        """
+        until = time.time() + patience
+        while True:
+            calls, lives = read(self.folder)
+            name = self._last_call(calls)
+            made = {call.rank for call in calls if call.name == name}
+            if len(made) == self.num_ranks or time.time() > until:
+                return what_happened(calls, self.num_ranks, lives)
+            time.sleep(0.05)
+
+    def _last_call(self, calls):
+        own = [call for call in calls if call.rank == self.rank]
+        return max(own, key=lambda call: call.time).name if own else None
+
+    def _sign(self, place=None):
+        frame = sys._current_frames().get(self.thread)
+        place = place or (where(frame) if frame else "?")
+        oldest = 0.0
+        if self.made > LINES:
+            line = WIDTH * (1 + self.made % LINES)
+            oldest = float(self.lines[line + 1 : line + 18])
+        text = f"{self.rank}\t{self.num_ranks}\t{time.time():.6f}\t{oldest}\t{place}"
+        self.lines[:WIDTH] = _line(text)
+
+    def _watch(self):
+        """Leave signs of life; report a call for which this rank waits too long."""
+        while not self.over.wait(BEAT):
+            self._sign()
+            if self.timeout and time.time() - self.last > self.timeout:
+                found = self.verdict(patience=0)
+                if found and not self.alarms and self._waits_in(found):
+                    self.alarms.append(found)
+                    print(f"no end after {self.timeout:g} s\n{found}", file=sys.stderr,
+                          flush=True)
+                    runtime.leave(1)  # a worker; the launcher then ends the others
+
+    def _waits_in(self, found):
+        calls, _ = read(self.folder)
+        return any((call.rank, call.name) == (self.rank, found.call.name)
+                   and call.state != "failed"
+                   and time.time() - call.time > self.timeout for call in calls)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """`ranks` that are missing in a call, or that make a different one.
+def attach(comm, folder, timeout=30.0):
+    """Make `comm`, a ring or a distributed kvstore, record its calls; return it.
 
-    `kind`: "missing" or "different". `meeting`, `number`: of the call.
+        with flight_recorder.attach(ring.join(), "/tmp/flight") as r:
+            r.allreduce(x)
+
+    `folder`: of this job alone, the same for all ranks; it is made. A ring has a
+    time-out of its own, `deadline`: its errors then end with the verdict. A store has
+    none and waits for ever: after `timeout` seconds in which a push, a barrier or
+    another call has not been made by all workers, the verdict is printed to standard
+    error, and in a job of `pslaunch` the worker is ended, and with it the job.
+
+    Calls of a `dist_async` store wait for nobody, except for `init` and barriers.
     """
+    is_ring = comm.type == "ring"
+    recorder = FlightRecorder(comm.rank, comm.num_workers, folder,
+                              None if is_ring else timeout)
+    for name in RING if is_ring else STORE:
+        if "async" in comm.type and name in ("push", "pushpull"):
+            continue
+        if name == "zeros" and not comm.shared:
+            continue
+        describe = _of_ring if is_ring else _of_store
+        method = getattr(comm, name)
+        setattr(comm, name, _recorded(recorder, method, name, describe))
+    if is_ring:
+        leave = comm.close
+        comm.close = lambda: (recorder.close(), leave())[1]
+    comm.recorder = recorder
+    return comm
 
-    kind: str
-    ranks: tuple
-    meeting: str
-    number: int
-    text: str
 
-    def __str__(self):
-        return self.text
+def _recorded(recorder, method, name, describe):
+    """The `method` of a ring or store, with a line before and a mark after it."""
+    def call(*args, **options):
+        if recorder.depth:  # inside of another call
+            return method(*args, **options)
+        recorder.depth += 1
+        places = [recorder.begin(*each) for each in describe(name, args, options)]
+        state = "!"
+        try:
+            result = method(*args, **options)
+            state = "+"
+            return result
+        except RuntimeError as error:
+            found = recorder.verdict()
+            if found:
+                recorder.alarms.append(found)
+                error.args = (f"{error}\n{found}",)
+            raise
+        finally:
+            recorder.depth -= 1
+            for place in places:
+                recorder.end(place, state)
+
+    return call
 
 
-def what_happened(calls, num_ranks):
-    """The first call in which ranks are missing or differ: a `Verdict`, or None.
+def _of_ring(name, args, options):
+    x = args[0] if args else options.get("x")
+    root = args[1] if len(args) > 1 else options.get("root", 0)
+    op = f"broadcast {root}" if name == "broadcast" else name
+    if isinstance(x, numpy.ndarray):
+        return [("call", op, x.nbytes, f"{x.shape} {x.dtype}")]
+    return [("call", op, 0, "" if x is None else str(x))]
 
-    `calls`: the `Call`s of all ranks, in any order. Where they differ, the ranks in the
-    minority are named; without one, all.
+
+def _of_store(name, args, options):
+    if name in ("_barrier", "set_optimizer"):
+        return [(STORE[name], STORE[name])]
+    keys = args[0] if args else options["key"]
+    values = args[1] if len(args) > 1 else options["value"]
+    if not isinstance(keys, (list, tuple)):
+        keys, values = [keys], [values]
+    return [(f"{STORE[name]} {key}", STORE[name], *_size(value))
+            for key, value in zip(keys, values)]
+
+
+def _size(value):
+    if isinstance(value, (list, tuple)):  # an array of each device
+        value = value[0]
+    shape, dtype = value.shape, numpy.dtype(value.dtype)
+    return prod(shape) * dtype.itemsize, f"{shape} {dtype}"
+
+
+def where(frame):
+    """Where a call was made: 'train.py:12 in step', outside of this library."""
+    while frame.f_back and any(map(frame.f_code.co_filename.__contains__, OURS)):
+        frame = frame.f_back
+    file = frame.f_code.co_filename
+    name = "cell" if "ipykernel" in file or "<ipython" in file else Path(file).name
+    return f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def _line(text):
+    return text.encode(errors="replace").ljust(WIDTH - 1)[: WIDTH - 1] + b"\n"
+
+
+def read(folder):
+    """The records of all ranks in `folder`: a list of `Call`, and each rank's `Life`.
+
+    Raises `FileNotFoundError` if there are none.
     """
-    meetings = defaultdict(dict)
-    for call in sorted(calls, key=lambda call: call.time):
-        meetings[call.meeting, call.number][call.rank] = call
-    for (meeting, number), made in meetings.items():
-        groups = defaultdict(list)
-        for rank, call in sorted(made.items()):
-            groups[call.what].append(rank)
-        missing = tuple(rank for rank in range(num_ranks) if rank not in made)
-        if len(groups) > 1:
-            return _different(meeting, number, made, [*groups.values()])
-        if missing:
-            return _missing(meeting, number, made, missing)
-    return None
+    calls, lives = [], {}
+    for path in sorted(Path(folder).glob("rank-*")):
+        head, *lines = path.read_text("utf-8", errors="replace").split("\n")
+        rank, _, seen, oldest, place = head.rstrip().split("\t")
+        lives[int(rank)] = Life(float(seen), place, float(oldest))
+        for line in filter(None, map(str.rstrip, lines)):
+            with suppress(ValueError):  # a line that is being written
+                state, (begun, meeting, number, op, nbytes, shape, place) = (
+                    STATES.get(line[0]), line[1:].split("\t"))
+                calls.append(Call(int(rank), int(number), op, int(nbytes), shape, place,
+                                  meeting, float(begun), state))
+    if not lives:
+        raise FileNotFoundError(f"{folder}: no rank has recorded anything there")
+    return calls, lives
 
 
-def _missing(meeting, number, made, missing):
-    call = next(iter(made.values()))
-    text = (f"{_names(missing)} missing in {meeting} {number}, in which "
-            f"{_names(made)} waiting: {call}")
-    return Verdict("missing", missing, meeting, number, text)
+def main(folder):
+    """Print what happened, by the records in `folder`; return the exit status."""
+    calls, lives = read(folder)
+    head = next(Path(folder).glob("rank-*")).read_text("utf-8").split("\t", 2)
+    print(what_happened(calls, int(head[1]), lives) or
+          "All ranks have made the same calls.")
+    return 0
 
 
-def _different(meeting, number, made, groups):
-    groups.sort(key=len)
-    odd = groups[0] if len(groups[0]) < len(groups[-1]) else [*made]
-    parts = [f"{_names(ranks)} in {made[ranks[0]]}" for ranks in groups]
-    text = f"ranks differ in {meeting} {number}: " + "; ".join(parts)
-    return Verdict("different", tuple(sorted(odd)), meeting, number, text)
-
-
-def _names(ranks):
-    ranks = sorted(ranks)
-    if len(ranks) == 1:
-        return f"rank {ranks[0]} is"
-    return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]} are"
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
