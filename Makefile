@@ -34,7 +34,7 @@ TESTS_BESIDE = $(if $(SIDE_BY_SIDE),-n 4 --dist loadfile --no-loadscope-reorder)
 RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
-.PHONY: help book html test check rerun stale chapter stress result bench bench-pipeline bench-peers lint-workflows
+.PHONY: help book html test check rerun stale chapter stress result bench bench-pipeline bench-peers peers lint-workflows
 .PHONY: pdf release course slides a11y box map lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
@@ -48,6 +48,7 @@ book: venv  ## show the book, then execute every chapter here, and show each as 
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
 	@$(RUN) tools/book.py render
 	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py tests/book/test_api_pages.py \
+	    tests/book/test_frameworks.py \
 	    tests/tools/test_slides.py
 	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --about=2 --side-by-side="-n 2" \
 	    tests/book/test_pages_in_browser.py
@@ -112,6 +113,10 @@ result: venv  ## measure anew what the book quotes as NAME=seldom_10, and store 
 bench-peers:  ## PyTorch and JAX in .venv-bench, for the comparison (Python 3.11)
 	@python3.11 -m venv .venv-bench
 	@.venv-bench/bin/python -m pip install --quiet -r requirements/bench.txt
+
+peers: venv  ## run every tab of PyTorch and JAX, or NAME=part/name; compare, and store
+	@[ -n "$$D2L_EXT_PEER_PYTHON" ] || [ -x .venv-bench/bin/python ] || $(MAKE) bench-peers
+	@$(RUN) -m peers $(NAME)
 
 lint-workflows:  ## check .github, containers and .devcontainer (Python 3.11)
 	@tools/lint_workflows.sh

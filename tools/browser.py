@@ -177,8 +177,9 @@ class Page:
         )
 
     def press(self, key):
-        """Press and release Tab, Enter or Escape."""
-        code, text = {"Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, "")}[key]
+        """Press and release Tab, Enter, Escape or an arrow to the side."""
+        code, text = {"Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""),
+                      "ArrowLeft": (37, ""), "ArrowRight": (39, "")}[key]
         what = {"key": key, "code": key, "windowsVirtualKeyCode": code, "text": text}
         self._call("Input.dispatchKeyEvent", type="keyDown", **what)
         self._call("Input.dispatchKeyEvent", type="keyUp", **what)

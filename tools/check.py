@@ -34,7 +34,8 @@ NBVAL = (
 )
 #: Tests that read files instead of importing them, by what they read.
 READERS = {
-    "chapters/": ["tests/book"], "reference/": ["tests/book"],
+    "chapters/": ["tests/book"], "peers/": ["tests/book/test_frameworks.py"],
+    "reference/": ["tests/book"],
     "README.md": ["tests/book"], "_toc.yml": ["tests/book"],
     "requirements": ["tests/tools/test_setup.py", "tests/tools/test_licences.py"],
     "tools/": ["tests/tools"],
@@ -166,6 +167,7 @@ def main(argv=None):
     if stale:
         print(made_by.report(stale))
     fails("bookkit.stored", "--stale")  # names results, and refuses none
+    fails("peers", "--stale")
     for level in levels:
         print("not run to the end, for time:", *level)
     print(f"checked in {time.monotonic() - begin:.0f} s; `make test` checks the rest")

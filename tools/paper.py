@@ -16,6 +16,8 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
+import one_framework
+
 #: Words of a fold that say nothing once it is open.
 EMPTY_WORDS = re.compile(r"(Show|Hide) |Set-up$")
 #: Code that only draws what stands below it is left to the notebook.
@@ -341,6 +343,7 @@ def _drop(article):
     )
     for tag in article.select(selectors):
         tag.decompose()
+    one_framework.keep(article)
     for cell in article.select("div.cell"):
         fold = cell.find("details", class_="hide", recursive=False)
         drawn = cell.select_one(".cell_output :is(img, svg, figure)")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
+import one_framework
 from sources import RenderError, build, copy_sources
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,6 +59,7 @@ def slides_of(page, question):
     top = page.find("article").find("section")
     for tag in top.select(FOLDS):
         tag.decompose()
+    one_framework.keep(top)
     for link in top.find_all("a", href=True):
         if not link["href"].startswith("http"):
             link.unwrap()

@@ -1,0 +1,107 @@
+"""The chapters' techniques in PyTorch and JAX, run and compared with the chapters'.
+
+A technique is PART/NAME, and has a program for each framework, which needs nothing but
+that framework:
+
+    PART/NAME_mxnet.py    the chapter's, with the library's functions
+    PART/NAME_torch.py    the same in PyTorch: `torchrun --nproc-per-node 2 …`
+    PART/NAME_jax.py      the same in JAX
+
+A program has three cells, begun by `# %%`: what it starts from, the technique, which
+the page shows, and what it prints. It leaves a list `result`. The chapter's also leaves
+`sent`, bytes by all devices together, as in `{"all_reduce": 4096}`. A peer that sends
+something else says so in its docstring, in a line for each kind:
+
+    Differs, broadcast: DDP gives all processes the weights of the first.
+
+Where a framework has no counterpart, `NAME_jax.md` says so and what people use.
+
+`python -m peers` runs all, compares, and stores `results/PART/NAME.json`; the page
+shows that, and needs neither framework. `python -m peers --stale` names what was stored
+for another program.
+"""
+
+import ast
+import hashlib
+import json
+import re
+import tokenize
+from io import StringIO
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+#: In the order of the tabs.
+FRAMEWORKS = {"mxnet": "MXNet", "torch": "PyTorch", "jax": "JAX"}
+DIFFERS = re.compile(r"^Differs, (\w+): (.+?)(?=\n\s*\n|\nDiffers|\Z)",
+                     re.MULTILINE | re.DOTALL)
+CELL = re.compile(r"^# %% (.*)\n", re.MULTILINE)
+
+
+def techniques(root=ROOT):
+    """The names of all techniques, as in `data_parallel/ring`."""
+    found = root.glob("*/*_mxnet.py")
+    return sorted(p.relative_to(root).as_posix()[: -len("_mxnet.py")] for p in found)
+
+
+def program(name, framework, root=ROOT):
+    """The path of a program, whether it is there or not."""
+    return root / f"{name}_{framework}.py"
+
+
+def cells(name, framework, root=ROOT):
+    """The title and the text of each of a program's three cells.
+
+    Raises `ValueError` for another number of cells.
+    """
+    path = program(name, framework, root)
+    _, *parts = CELL.split(path.read_text("utf-8"))
+    if len(parts) != 6:
+        raise ValueError(f"{path.name} has {len(parts) // 2} cells (`# %%`), not three")
+    return [(title, text.strip("\n")) for title, text in zip(parts[::2], parts[1::2])]
+
+
+def shown(name, framework, root=ROOT):
+    """What the page shows of a program: its second cell, under the cell's title."""
+    title, text = cells(name, framework, root)[1]
+    return f"# {title}\n{text}"
+
+
+def differs(name, framework, root=ROOT):
+    """What a program sends otherwise than the chapter, and why: {kind: sentence}."""
+    tree = ast.parse(program(name, framework, root).read_text("utf-8"))
+    said = DIFFERS.findall(ast.get_docstring(tree) or "")
+    return {kind: " ".join(why.split()) for kind, why in said}
+
+
+def digest(name, framework, root=ROOT):
+    """A digest of what a program does and says: not of its comments."""
+    text = program(name, framework, root).read_text("utf-8")
+    words = [token.string for token in tokenize.generate_tokens(StringIO(text).readline)
+             if token.type not in (tokenize.COMMENT, tokenize.NL)]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+
+
+def stored(name, root=ROOT):
+    """What was stored of a technique: {framework: …}, or nothing at all."""
+    path = root / "results" / f"{name}.json"
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def stale(name, framework, root=ROOT):
+    """None, or why the stored result of a program is none of what stands there now."""
+    kept = stored(name, root).get(framework)
+    if kept is None:
+        return "never run"
+    if kept["digest"] != digest(name, framework, root):
+        return "changed since it was run"
+    if kept["against"] != digest(name, "mxnet", root):
+        return "compared with another program of the chapter"
+    return None
+
+
+def all_stale(root=ROOT):
+    """{(technique, framework): why} of every program whose result is old."""
+    found = {(name, framework): stale(name, framework, root)
+             for name in techniques(root) for framework in FRAMEWORKS
+             if program(name, framework, root).is_file()}
+    return {what: why for what, why in found.items() if why}

@@ -1,0 +1,215 @@
+"""`make peers`: run the techniques in MXNet, PyTorch and JAX, compare, and store.
+
+    python -m peers                          all
+    python -m peers data_parallel/ring …     some
+    python -m peers --stale                  name what was changed since it was stored
+
+A peer's arrays must be the chapter's to 1e-5 of each array's largest value, 1e-10 where
+both are float64, and each kind of collective must carry as many bytes, unless the
+program's docstring says why not. Nothing is stored of what differs.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import runpy
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy
+
+import peers
+from pslaunch.temporary import Folder
+
+#: The environment of `make peers`, unless this variable names an interpreter.
+PEER_PYTHON = "D2L_EXT_PEER_PYTHON"
+DEFAULT = peers.ROOT.parent / ".venv-bench" / "bin" / "python"
+PACKAGE = {"torch": "torch", "jax": "jax"}
+DEADLINE, SMALLEST = 300, 1e-12
+BAR, FINE_BAR = 1e-5, 1e-10
+
+
+class Different(Exception):
+    """A peer does not do what the chapter does; the message says how far."""
+
+
+def python():
+    """The interpreter that should have PyTorch and JAX."""
+    return os.environ.get(PEER_PYTHON) or str(DEFAULT)
+
+
+def ours(name, root=peers.ROOT):
+    """Run the chapter's program here: its arrays, what it sent, what it printed."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        made = runpy.run_path(str(peers.program(name, "mxnet", root)))
+    arrays = [a.asnumpy() if hasattr(a, "asnumpy") else numpy.asarray(a)
+              for a in made["result"]]
+    return {"arrays": arrays, "sent": made["sent"], "output": said.getvalue()}
+
+
+def theirs(name, framework, root=peers.ROOT):
+    """Run a peer's program: as `ours`, with `sent` as {kind: [calls, bytes]}."""
+    program = peers.program(name, framework, root)
+    harness = Path(__file__).with_name(f"harness_{framework}.py")
+    with Folder("d2l_ext-peers-") as folder:
+        target = Path(folder) / "result.npz"
+        words = [world(program)] if framework == "torch" else []
+        said = _run([python(), str(harness), *words, str(program), str(target)], folder)
+        sent = json.loads(Path(f"{target}.json").read_text("utf-8"))
+        with numpy.load(target) as found:
+            arrays = [found[f"arr_{i}"] for i in range(len(found))]
+    return {"arrays": arrays, "sent": sent, "output": said}
+
+
+def world(program):
+    """How many processes a program of PyTorch is for: its docstring says it."""
+    words = program.read_text("utf-8").split("--nproc-per-node", 1)
+    return words[1].split()[0] if len(words) == 2 else "1"
+
+
+def _run(command, folder):
+    # Settings meant for MXNet's threads are not the peer's.
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("OMP_", "MXNET_", "PYTHON"))}
+    env |= {"TMPDIR": folder, "JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, timeout=DEADLINE,
+                         capture_output=True, text=True, check=False, cwd=folder)
+    if ran.returncode:
+        raise Different("failed:\n" + "\n".join(ran.stderr.splitlines()[-12:]))
+    return ran.stdout
+
+
+def difference(ours, theirs):
+    """The largest difference, relative to its array's largest value, and the bar."""
+    shapes = [a.shape for a in ours], [a.shape for a in theirs]
+    if shapes[0] != shapes[1]:
+        raise Different(f"arrays of {shapes[1]}, not of {shapes[0]}")
+    kinds = {a.dtype for a in (*ours, *theirs)}
+    apart = [float(abs(a.astype("float64") - b).max() / max(abs(a).max(), SMALLEST))
+             for a, b in zip(ours, theirs)]
+    if not all(numpy.isfinite(apart)):
+        raise Different("arrays with numbers that are not finite")
+    return max(apart), FINE_BAR if kinds == {numpy.dtype("float64")} else BAR
+
+
+def compare(reference, found, excused):
+    """Raise `Different` if a peer's arrays or bytes are not the chapter's."""
+    apart, bar = difference(reference["arrays"], found["arrays"])
+    if not apart <= bar:
+        raise Different(f"arrays differ by {apart:.1e}, more than {bar:.0e}")
+    sent = {kind: amount for kind, (_, amount) in found["sent"].items() if amount}
+    kept = {kind: amount for kind, amount in reference["sent"].items() if amount}
+    wrong = {kind for kind in sent.keys() | kept.keys()
+             if sent.get(kind) != kept.get(kind)}
+    if wrong != excused.keys():
+        raise Different(f"sent {sent}, the chapter {kept}; explained: {set(excused)}")
+    return apart
+
+
+def checked(name, framework, reference, root=peers.ROOT):
+    """Run a peer and compare it; return what is stored of it. Raises `Different`."""
+    begin = time.monotonic()
+    found = theirs(name, framework, root)
+    apart = compare(reference, found, peers.differs(name, framework, root))
+    return {
+        "digest": peers.digest(name, framework, root),
+        "against": peers.digest(name, "mxnet", root),
+        "version": version(framework), "date": today(), "difference": apart,
+        "sent": found["sent"], "output": found["output"],
+        "seconds": round(time.monotonic() - begin, 1),
+    }
+
+
+def of_chapter(name, reference, root=peers.ROOT):
+    """What is stored of the chapter's own program."""
+    import mxnet
+
+    own = peers.digest(name, "mxnet", root)
+    return {"digest": own, "against": own, "version": mxnet.__version__,
+            "date": today(), "sent": reference["sent"], "output": reference["output"],
+            "sums": sums(reference["arrays"])}
+
+
+def sums(arrays):
+    """Of each array its shape, and three sums that tell whether it is the same."""
+    found = []
+    for a in arrays:
+        flat = numpy.asarray(a, "float64").reshape(-1)
+        waves = numpy.cos(numpy.arange(flat.size))
+        found.append([list(a.shape), *(float(f"{s:.7g}") for s in
+                      (flat.sum(), (flat**2).sum() ** 0.5, flat @ waves))])
+    return found
+
+
+def today():
+    """The date, in UTC."""
+    return datetime.now(timezone.utc).date().isoformat()
+
+
+def version(framework, known={}):  # noqa: B006  asked for once
+    """The version of a framework in the peers' environment."""
+    if framework not in known:
+        look = f"from importlib.metadata import version as v; print(v('{framework}'))"
+        ran = subprocess.run([python(), "-I", "-c", look], capture_output=True,
+                             text=True, check=True)
+        known[framework] = ran.stdout.strip().partition("+")[0]
+    return known[framework]
+
+
+def technique(name, root=peers.ROOT):
+    """Run and compare one technique, and store it; return the lines to print."""
+    reference = ours(name, root)
+    kept, lines = {"mxnet": of_chapter(name, reference, root)}, []
+    there = [f for f in PACKAGE if peers.program(name, f, root).is_file()]
+    with ThreadPoolExecutor() as pool:
+        found = {f: pool.submit(checked, name, f, reference, root) for f in there}
+    for framework, future in found.items():
+        words = f"{name:32} {peers.FRAMEWORKS[framework]:8}"
+        try:
+            kept[framework] = one = future.result()
+            sent = ", ".join(f"{k} {n:,} B" for k, (_, n) in one["sent"].items())
+            lines.append(f"{words} {one['difference']:.1e}  {sent}")
+        except (Different, subprocess.SubprocessError) as error:
+            lines.append(f"{words} DIFFERENT: {error}")
+    path = root / "results" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return lines
+
+
+def main(argv=None):
+    """Run what is asked for; 1 if something differs or is missing."""
+    flags = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    flags.add_argument("names", nargs="*", metavar="PART/NAME", help="default: all")
+    flags.add_argument("--stale", action="store_true",
+                       help="name the programs that were changed since they were run")
+    given = flags.parse_args(argv)
+    if given.stale:
+        for (name, framework), why in peers.all_stale().items():
+            print(f"stale: {name}_{framework}.py: {why} (make peers NAME={name})")
+        return 0
+    unknown = set(given.names) - set(peers.techniques())
+    if unknown:
+        flags.error(f"no such technique: {', '.join(sorted(unknown))}")
+    if not Path(python()).exists():
+        flags.error(f"no PyTorch and no JAX here: make peers, or set {PEER_PYTHON}")
+    import d2l_ext  # noqa: F401  (before mxnet, see d2l_ext.runtime)
+
+    begin, wrong = time.monotonic(), 0
+    for name in given.names or peers.techniques():
+        for line in technique(name):
+            print(line, flush=True)
+            wrong += "DIFFERENT" in line
+    print(f"{wrong} different; {time.monotonic() - begin:.0f} s")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

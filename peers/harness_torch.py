@@ -1,0 +1,189 @@
+"""Runs a program of PyTorch's tab as `torchrun` does, and writes down what it did.
+
+    python harness_torch.py WORLD program_torch.py result.pt
+
+Starts WORLD processes. The first writes the program's `result`, a list of tensors, and
+what all of them sent in the program's second cell: kind, how often, and bytes by all
+together.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+from collections import Counter
+
+import torch
+from torch import distributed as dist
+from torch.distributed import distributed_c10d as c10d
+from torch.utils._python_dispatch import TorchDispatchMode
+
+#: Of an operator of c10d: the kind, and which of its arguments is what is sent.
+KINDS = {
+    "allreduce_": ("all_reduce", 0),
+    "all_reduce": ("all_reduce", 0),
+    "all_reduce_coalesced": ("all_reduce", 0),
+    "_reduce_scatter_base_": ("reduce_scatter", 1),
+    "reduce_scatter_": ("reduce_scatter", 1),
+    "reduce_scatter_tensor": ("reduce_scatter", 0),
+    "_allgather_base_": ("all_gather", 1),
+    "allgather_": ("all_gather", 1),
+    "all_gather_into_tensor": ("all_gather", 0),
+    "all_gather_into_tensor_coalesced": ("all_gather", 0),
+    "alltoall_base_": ("all_to_all", 1),
+    "all_to_all_single": ("all_to_all", 0),
+    "broadcast_": ("broadcast", 0),
+    "scatter_": ("scatter", 1),
+    "send": ("send", 0),
+}
+#: Said, but nothing of the program's is sent.
+QUIET = {"recv_", "barrier", "wait_tensor", "monitored_barrier_",
+         "_wrap_tensor_autograd"}
+
+
+def nbytes(value):
+    if isinstance(value, torch.Tensor):
+        return value.numel() * value.element_size()
+    if isinstance(value, (list, tuple)):
+        return sum(map(nbytes, value))
+    return 0
+
+
+def share(kind, payload, k):
+    """Bytes that one of `k` sends of its `payload`, whatever the algorithm."""
+    if kind in ("send", "broadcast"):
+        return payload
+    if kind == "all_gather":  # its own part, to all others
+        return (k - 1) * payload
+    return {"all_reduce": 2, "reduce_scatter": 1}[kind] * payload * (k - 1) // k
+
+
+def counter():
+    """A mode that sees every collective of this process: (mode, what it saw)."""
+    calls, sent = Counter(), Counter()
+
+    def size_of(args):
+        for value in args:
+            if isinstance(value, torch.ScriptObject):
+                group = dist.ProcessGroup.unbox(value)
+                return group.size(), group.rank()
+            if isinstance(value, str) and value.isdigit():
+                group = c10d._resolve_process_group(value)
+                return group.size(), group.rank()
+        return dist.get_world_size(), dist.get_rank()
+
+    class Count(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            space, _, name = func._schema.name.partition("::")
+            if space in ("c10d", "_c10d_functional") and name not in QUIET:
+                kind, place = KINDS[name]
+                k, me = size_of(args)
+                calls[kind] += 1
+                sent[kind] += self.bytes(kind, place, args, k, me)
+            return func(*args, **(kwargs or {}))
+
+        def bytes(self, kind, place, args, k, me):
+            payload = nbytes(args[place])
+            if kind == "all_to_all":
+                splits = [a for a in args if isinstance(a, list) and len(a) == k
+                          and all(isinstance(n, int) for n in a)]
+                if splits:  # the last are those of what is sent
+                    rows = sum(splits[-1])
+                    return payload * (rows - splits[-1][me]) // max(rows, 1)
+                return payload * (k - 1) // k
+            if kind == "broadcast":
+                return payload * (k - 1) if me == args[3] else 0
+            if kind == "scatter":  # only the root has something to send
+                return payload * (k - 1) // k
+            return share(kind, payload, k)
+
+    return Count(), calls, sent
+
+
+def run_cells(program, around):
+    """Run a program cell by cell, the second inside of `around`; its variables."""
+    with open(program) as file:
+        lines = file.read().splitlines(keepends=True)
+    starts = [i for i, line in enumerate(lines) if line.startswith("# %%")]
+    space = {"__name__": "__main__", "__file__": program}
+    for n, (start, stop) in enumerate(zip(starts, [*starts[1:], len(lines)])):
+        text = "\n" * start + "".join(lines[start:stop])
+        with around if n == 1 else contextlib.nullcontext():
+            exec(compile(text, program, "exec"), space)  # noqa: S102  our own program
+    return space
+
+
+def process(program, folder):
+    mode, calls, sent = counter()
+    made = run_cells(program, mode)
+    rank = dist.get_rank() if dist.is_initialized() else 0
+    with open(os.path.join(folder, f"sent{rank}.json"), "w") as file:
+        json.dump({kind: [calls[kind], sent[kind]] for kind in calls}, file)
+    if rank == 0:
+        result = [torch.as_tensor(a).detach().clone() for a in made["result"]]
+        torch.save(result, os.path.join(folder, "result.pt"))
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def start(rank, world, program, folder):
+    """A process of the program, as `torchrun` would start it; its number."""
+    child = os.fork()
+    if child:
+        return child
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world),
+                      LOCAL_WORLD_SIZE=str(world))
+    code = 1
+    try:
+        process(program, folder)
+        code = 0
+    except BaseException:  # noqa: BLE001  a forked process must not return
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def main(world, program, target):
+    world = int(world)
+    torch.set_num_threads(1)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    os.environ.update(OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo",
+                      MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    with tempfile.TemporaryDirectory() as folder:
+        children = {start(rank, world, program, folder) for rank in range(world)}
+        while children:
+            ended, status = os.wait()
+            children.discard(ended)
+            if status:  # the others may wait for it for ever
+                for child in children:
+                    os.kill(child, signal.SIGKILL)
+                sys.exit(f"{program}: a process ended with {status}")
+        _write(folder, world, target)
+
+
+def _write(folder, world, target):
+    import numpy
+
+    sent = {}
+    for rank in range(world):
+        with open(os.path.join(folder, f"sent{rank}.json")) as file:
+            for kind, (calls, amount) in json.load(file).items():
+                seen = sent.setdefault(kind, [0, 0])
+                seen[0], seen[1] = max(seen[0], calls), seen[1] + amount
+    arrays = torch.load(os.path.join(folder, "result.pt"))
+    numpy.savez(target, *[a.to(torch.float64).numpy() if a.dtype == torch.bfloat16
+                          else a.numpy() for a in arrays])
+    with open(f"{target}.json", "w") as file:
+        json.dump(sent, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
