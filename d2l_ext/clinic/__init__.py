@@ -6,5 +6,5 @@
 | `verdict` | from the calls of all ranks: which rank is missing in which call | the trainer's command |
 | `norms` | the norm of a gradient in parts, whatever divides it; clipping by it | Wrong without an error: sums, norms and statistics over devices |
 | `batch_norm` | batch normalization by the statistics of all devices, forward and backward | Wrong without an error: sums, norms and statistics over devices |
-| `checksums` | checksums of weights, and which replica differs in which array | the trainer's command |
+| `checksums` | checksums of weights, and which replica differs in which array | Replicas that part ways: seeds, data and state over devices |
 """  # noqa: E501

@@ -25,7 +25,8 @@ def checksum(arrays):
     checksums; arrays that differ in one bit do not. Several changes may cancel: two
     numbers that change places keep the sum.
 
-    Raises `ValueError` for arrays that hold objects.
+    Raises `ValueError` for arrays that hold objects. Developed in the chapter *Replicas
+    that part ways*.
     """
     return [_of_one(x) for x in arrays]
 

@@ -1,0 +1,56 @@
+"""What the patient calls, in NumPy; gradients come from the devices."""
+
+import numpy
+
+NAMES = ("W1", "b1", "W2", "b2")
+LIMIT = 0.8
+
+
+def initial(seed):
+    """The weights of 196 inputs, 16 hidden units and ten classes."""
+    rng = numpy.random.RandomState(seed)
+    return [rng.randn(196, 16) / 14, numpy.zeros(16), rng.randn(16, 10) / 4,
+            numpy.zeros(10)]
+
+
+def copied(arrays):
+    return [x.copy() for x in arrays]
+
+
+def summed(weights, X, y, device):
+    """The loss summed over the rows of X, and its gradients, computed on `device`."""
+    from mxnet import autograd, np, npx
+
+    params = [np.array(w, dtype="float64", ctx=device) for w in weights]
+    for p in params:
+        p.attach_grad()
+    with autograd.record():
+        hidden = np.tanh(np.dot(np.array(X, dtype="float64", ctx=device), params[0])
+                         + params[1])
+        scores = np.dot(hidden, params[2]) + params[3]
+        loss = -npx.pick(npx.log_softmax(scores), np.array(y, ctx=device)).sum()
+    loss.backward()
+    return float(loss), [p.grad.asnumpy() for p in params]
+
+
+def allreduce(gradients):
+    """Give each device the sum over all, in place."""
+    for same in zip(*gradients):
+        total = sum(same)
+        for g in same:
+            g[:] = total
+
+
+def norm_of(arrays):
+    return float(numpy.sqrt(sum((x * x).sum() for x in arrays)))
+
+
+def global_norm(gradients, copies):
+    """The norm of what all devices hold, where each number is there `copies` times."""
+    return float(numpy.sqrt(sum(norm_of(own) ** 2 for own in gradients) / copies))
+
+
+def clip(gradients, norm, limit):
+    for own in gradients:
+        for g in own:
+            g *= min(1, limit / norm)
