@@ -1,0 +1,244 @@
+"""A compiled program on the devices of a mesh: the steps of a `compiler.Plan`, run."""
+
+
+import numpy
+from mxnet import autograd, np, npx
+
+from ..data_parallel import traffic
+from ..tensor_parallel import divided_layers as layers
+from ..tensor_parallel.experts import all_to_all
+
+
+def einsum(terms, out, *xs):
+    """The sum of products of one or two arrays, as `numpy.einsum` writes it.
+
+    `terms`: the letters of each array. `out`: those of the result.
+    """
+    if len(xs) == 1:
+        left = [a for a in terms[0] if a in out]
+        lost = tuple(i for i, a in enumerate(terms[0]) if a not in out)
+        found = xs[0].sum(axis=lost) if lost else xs[0]
+        return np.transpose(found, [left.index(a) for a in out])
+    a, b = terms
+    batch, summed = ([x for x in a if x in b and (x in out) is kept]
+                     for kept in (True, False))
+    rows, columns = [x for x in a if x not in b], [x for x in b if x not in a]
+    size = {**dict(zip(a, xs[0].shape)), **dict(zip(b, xs[1].shape))}
+
+    def matrix(x, term, *parts):
+        x = np.transpose(x, [term.index(letter) for part in parts for letter in part])
+        return x.reshape(*(int(numpy.prod([size[y] for y in part])) for part in parts))
+
+    found = npx.batch_dot(matrix(xs[0], a, batch, rows, summed),
+                          matrix(xs[1], b, batch, summed, columns))
+    order = [*batch, *rows, *columns]
+    found = found.reshape(*(size[x] for x in order))
+    return np.transpose(found, [order.index(x) for x in out])
+
+
+def local(op, first, *xs):
+    """An operation on one device's parts. `first`: the first row of its table."""
+    if op.kind == "einsum":
+        return einsum(op.terms, op.out, *xs)
+    if op.kind == "embedding":
+        rows = layers.embed(xs[0].reshape(-1), xs[1], first)
+        return rows.reshape(*xs[0].shape, xs[1].shape[1])
+    if op.kind in ("softmax", "norm"):
+        operator = {"softmax": npx.softmax, "norm": npx.layer_norm}[op.kind]
+        return operator(*xs, axis=-1)
+    if op.kind == "gelu":
+        return npx.leaky_relu(xs[0], act_type="gelu")
+    if op.kind == "relu":
+        return npx.relu(xs[0])
+    if op.kind == "times":
+        return xs[0] * op.number
+    return sum(_spread(x, term, op.out) for x, term in zip(xs, op.terms))
+
+
+def _spread(x, term, out):
+    """`x` with an axis for each letter of `out`: of length 1 where it has none."""
+    x = np.transpose(x, [term.index(a) for a in out if a in term])
+    sizes = iter(x.shape)
+    return x.reshape(*(next(sizes) if a in term else 1 for a in out))
+
+
+def back(op, first, xs, gradient, needed):
+    """Gradients of an operation by those of its inputs that are `needed`, a list."""
+    if op.kind == "loss":
+        return [xs[0] * np.expand_dims(gradient, -1), None]
+    if op.kind != "einsum":
+        own = [x.detach() for x in xs]
+        for x, wanted in zip(own, needed):
+            if wanted:
+                x.attach_grad()
+        with autograd.record():
+            out = local(op, first, *own)
+        out.backward(gradient)
+        return [x.grad if wanted else None for x, wanted in zip(own, needed)]
+    if len(xs) == 1:
+        return [np.broadcast_to(_spread(gradient, op.out, op.terms[0]), xs[0].shape)]
+    (a, b), out = op.terms, op.out
+    return [einsum((out, b), a, gradient, xs[1]) if needed[0] else None,
+            einsum((a, out), b, xs[0], gradient) if needed[1] else None]
+
+
+def exchange(move, group):
+    """A move along one mesh axis: the arrays of a group, before and after."""
+    kind, _, start, stop = move
+    k = len(group)
+    if kind == "slice":
+        return [_cut(x, k, stop)[i] for i, x in enumerate(group)]
+    if kind == "all-to-all":
+        found = all_to_all([_cut(x, k, stop) for x in group])
+        return [np.concatenate(parts, axis=start) for parts in found]
+    if kind == "allreduce":
+        sums = layers.allreduce([x.reshape(-1) for x in group])
+        return [s.reshape(x.shape) for s, x in zip(sums, group)]
+    collective, axis = {"allgather": (layers.allgather, start),
+                        "reduce-scatter": (layers.reduce_scatter, stop)}[kind]
+    found = collective([np.swapaxes(x, 0, axis) for x in group])
+    return [np.swapaxes(x, 0, axis) for x in found]
+
+
+def _cut(x, k, axis):
+    return np.split(x, k, axis=axis) if k > 1 else [x]
+
+
+class Compiled:
+    """A `Plan` on the devices of a mesh.
+
+        run = Compiled(plan, mesh)
+        losses = run.forward(arrays)       # NumPy; this collects, and counts no bytes
+        gradients = run.backward(1 / count)
+
+    `mesh`: a `Mesh` with the axes and lengths of the plan; `ValueError` for another.
+    Developed in the chapter *Say where it lies*.
+    """
+
+    def __init__(self, plan, mesh):
+        if plan.sizes != mesh.sizes:
+            raise ValueError(f"a plan for {plan.sizes}, and a mesh of {mesh.sizes}")
+        self.plan, self.mesh = plan, mesh
+        self.at = [mesh.where(device) for device in mesh.devices]
+        steps = [*plan.forward, *plan.backward]
+        self.last = {v: n for n, step in enumerate(steps) for v in step.inputs}
+        self.number = {id(step): n for n, step in enumerate(steps)}
+        self.kept = {plan.out, *plan.inputs.values(), *plan.gradients.values()}
+
+    def place(self, value, whole):
+        """The parts of a NumPy array `whole` on the devices, as `value` lies."""
+        return [np.array(whole[self._part(value, at)], dtype=whole.dtype, ctx=device)
+                for device, at in zip(self.mesh.devices, self.at)]
+
+    def _part(self, value, at):
+        """The slices of a whole array that the device at these coordinates has."""
+        local = value.layout.share(value.shape, self.plan.sizes)
+        return tuple(slice(at[along] * n, at[along] * n + n) if along else slice(None)
+                     for n, along in zip(local, value.layout.cut))
+
+    def join(self, value):
+        """The whole array of a `Value`, NumPy; sums that are owed are done. Waits."""
+        found = self.arrays[value]
+        whole = numpy.zeros(value.shape, found[0].dtype)
+        for x, at in zip(found, self.at):
+            layout = value.layout
+            repeated = {*self.plan.sizes} - {*layout.cut} - layout.owed
+            if not any(at[along] for along in repeated):
+                whole[self._part(value, at)] += x.asnumpy()
+        return whole
+
+    def forward(self, given):
+        """Run forward on the inputs `given`: NumPy arrays by name. Never waits."""
+        missing = {*self.plan.inputs} - {*given}
+        if missing:
+            raise ValueError(f"no array for {', '.join(sorted(missing))}")
+        self.arrays = {v: self.place(v, given[name])
+                       for name, v in self.plan.inputs.items()}
+        self._run(self.plan.forward)
+
+    def backward(self, seed=1.0):
+        """Run backward from the gradient `seed` of the last array: a number, or NumPy.
+
+        Leaves the gradients where `gradients` finds them. Never waits.
+        """
+        value, dtype = self.plan.seed, self.arrays[self.plan.out][0].dtype
+        seed = numpy.broadcast_to(numpy.asarray(seed, dtype), value.shape)
+        self.arrays[value] = self.place(value, seed)
+        self._run(self.plan.backward)
+
+    def gradients(self):
+        """The gradients of all weights, joined: NumPy arrays by name. Waits."""
+        return {name: self.join(v) for name, v in self.plan.gradients.items()}
+
+    def _run(self, steps):
+        for step in steps:
+            getattr(self, f"_{step.kind}")(step)
+            for v in step.inputs:
+                if self.last[v] == self.number[id(step)] and v not in self.kept:
+                    self.arrays.pop(v, None)
+
+    def _move(self, step):
+        (value,), (moved,) = step.inputs, step.outputs
+        self.arrays[moved] = self._groups(
+            step.move[1], lambda group: exchange(step.move, group), self.arrays[value])
+
+    def _groups(self, along, function, *columns):
+        """`function` of the arrays of each group along a mesh axis, by device."""
+        devices, found = self.mesh.devices, [None] * len(self.at)
+        groups = [[devices.index(d) for d in g] for g in self.mesh.groups(along)]
+        done = traffic.at_once(
+            lambda own: function(*([xs[i] for i in own] for xs in columns)), groups)
+        for own, results in zip(groups, done):
+            for i, x in zip(own, results):
+                found[i] = x
+        return found
+
+    def _sum(self, step):
+        columns = zip(*(self.arrays[v] for v in step.inputs))
+        self.arrays[step.outputs[0]] = [sum(own[1:], own[0]) for own in columns]
+
+    def _firsts(self, step):
+        """The first row of each device's part of a table that is cut."""
+        op = step.op
+        letter = {"embedding": op.terms[-1][:1], "loss": op.terms[0][-1:]}.get(op.kind)
+        along = step.cut.get(letter)
+        table = step.inputs[1 if op.kind == "embedding" else 0]
+        if along is None:
+            return [0] * len(self.at)
+        axis = op.terms[-1].index(letter) if op.kind == "embedding" else -1
+        rows = table.shape[axis] // self.plan.sizes[along]
+        return [at[along] * rows for at in self.at]
+
+    def _op(self, step):
+        given, firsts = [self.arrays[v] for v in step.inputs], self._firsts(step)
+        if step.op.kind == "loss":
+            return self._loss(step, *given, firsts)
+        self.arrays[step.outputs[0]] = [
+            local(step.op, first, *xs) for first, xs in zip(firsts, zip(*given))]
+
+    def _loss(self, step, scores, targets, firsts):
+        along = step.cut.get(step.op.terms[0][-1])
+
+        def lost(scores, targets, firsts):
+            flat = [z.reshape(-1, z.shape[-1]) for z in scores]
+            found = layers.cross_entropy(
+                flat, [t.reshape(-1) for t in targets], firsts, count=1)
+            return [(loss.reshape(t.shape), dz.reshape(z.shape))
+                    for loss, dz, t, z in zip(*found, targets, scores)]
+
+        if along:
+            found = self._groups(along, lost, scores, targets, firsts)
+        else:
+            found = [lost(*([x] for x in own))[0]
+                     for own in zip(scores, targets, firsts)]
+        for v, column in zip(step.outputs, zip(*found)):
+            self.arrays[v] = [*column]
+
+    def _back(self, step):
+        *given, gradient = [self.arrays[v] for v in step.inputs]
+        needed = [v is not None for v in step.outputs]
+        rows = [back(step.op, first, xs, g, needed) for first, xs, g
+                in zip(self._firsts(step), zip(*given), gradient)]
+        for v, column in zip(step.outputs, zip(*rows)):
+            if v is not None:
+                self.arrays[v] = [*column]

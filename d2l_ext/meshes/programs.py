@@ -1,0 +1,134 @@
+"""A decoder as a program for the compiler, and its ways of lying on a mesh.
+
+The letters: b texts, t positions (s as those of keys), d width, h heads, k width of a
+head, f hidden, v vocabulary.
+"""
+
+import numpy
+
+from ..tensor_parallel import transformer
+from .compiler import program
+
+BLOCK = """
+    {i}.h    = norm   btd,d,d->btd     {x} {i}.attend.gain {i}.attend.shift
+    {i}.q    = einsum btd,hkd->bthk    {i}.h {i}.wq
+    {i}.k    = einsum bsd,hkd->bshk    {i}.h {i}.wk
+    {i}.v    = einsum bsd,hkd->bshk    {i}.h {i}.wv
+    {i}.dots = einsum bthk,bshk->bhts  {i}.q {i}.k
+    {i}.size = times:{scale} bhts->bhts {i}.dots
+    {i}.past = add    bhts,ts->bhts    {i}.size mask
+    {i}.p    = softmax bhts->bhts      {i}.past
+    {i}.mix  = einsum bhts,bshk->bthk  {i}.p {i}.v
+    {i}.o    = einsum bthk,dhk->btd    {i}.mix {i}.out
+    {i}.x    = add    btd,btd->btd     {x} {i}.o
+    {i}.g    = norm   btd,d,d->btd     {i}.x {i}.mlp.gain {i}.mlp.shift
+    {i}.u    = einsum btd,fd->btf      {i}.g {i}.up
+    {i}.a    = gelu   btf->btf         {i}.u
+    {i}.y    = einsum btf,df->btd      {i}.a {i}.down
+    {i}.z    = add    btd,btd->btd     {i}.x {i}.y
+"""
+BEGIN = """
+    e = embedding bt,vd->btd tokens table
+    x = add btd,td->btd e waves
+"""
+END = """
+    h      = norm   btd,d,d->btd {x} end.gain end.shift
+    scores = einsum btd,vd->btv  h {table}
+    losses = loss   btv,bt->bt   scores targets
+"""
+
+
+def decoder(of):
+    """The program of a `transformer.Decoder`, from tokens to the loss of each."""
+    text, x = BEGIN, "x"
+    for i in range(of.layers):
+        text += BLOCK.format(i=i, x=x, scale=(of.width // of.heads) ** -0.5)
+        x = f"{i}.z"
+    return program(text + END.format(x=x, table="table" if of.tied else "w"))
+
+
+def arrays(of, params, tokens, targets):
+    """The program's inputs: NumPy arrays by name, and the names of the weights.
+
+    `params`: from `transformer.init_params`. `tokens`, `targets`: (T, batch).
+    """
+    T = len(tokens)
+    dtype = params["table"].dtype
+    waves = transformer.positions(T, 1, of.width).astype(dtype)
+    given = {}
+    for name, x in params.items():
+        i, kind = name.partition(".")[0], name.rpartition(".")[2]
+        if kind == "qkv":
+            parts = x.reshape(of.heads, 3, -1, of.width)
+            given.update({f"{i}.w{letter}": parts[:, j].copy()
+                          for j, letter in enumerate("qkv")})
+        elif kind == "out":
+            given[f"{i}.out"] = x.reshape(of.width, of.heads, -1)
+        elif kind in ("up", "down"):
+            given[f"{i}.{kind}"] = x
+        else:
+            given["w" if name == "scores" else name] = x
+    mask = numpy.triu(numpy.full((T, T), -1e9), 1).astype(dtype)
+    data = {"tokens": tokens.T.astype("int32"), "targets": targets.T.astype("int32"),
+            "waves": waves, "mask": mask}
+    return {**data, **given}, [*given]
+
+
+def gradients(of, found):
+    """Gradients by the program's names as those of `transformer`: NumPy by name."""
+    whole = {}
+    for name, x in found.items():
+        i, _, kind = name.partition(".")
+        if kind == "wq":
+            parts = [found[f"{i}.w{letter}"] for letter in "qkv"]
+            whole[f"{i}.attend.qkv"] = numpy.stack(parts, 1).reshape(-1, of.width)
+        elif kind == "out":
+            whole[f"{i}.attend.out"] = x.reshape(of.width, -1)
+        elif kind in ("up", "down"):
+            whole[f"{i}.mlp.{kind}"] = x
+        elif kind not in ("wk", "wv"):
+            whole["scores" if name == "w" else name] = x
+    return whole
+
+
+def _named(of, **where):
+    """Layouts by name, of the arrays of every block."""
+    return {f"{i}.{name}": lies
+            for i in range(of.layers) for name, lies in where.items()}
+
+
+def tensor(of, along="tensor"):
+    """Megatron's way: heads, hidden units and tokens of the vocabulary cut."""
+    rows = f"{along} ."
+    ends = {"table": rows} if of.tied else {"table": rows, "w": rows}
+    heads = f"{along} . ."
+    return {**ends, **_named(of, wq=heads, wk=heads, wv=heads, out=f". {along} .",
+                             up=rows, down=f". {along}")}
+
+
+def data(along="data"):
+    """Data parallelism: the texts are cut."""
+    return {"tokens": f"{along} .", "targets": f"{along} ."}
+
+
+def sequence(of, along="tensor"):
+    """Tensor parallelism with the positions cut between the divided layers."""
+    cut = f". {along} ."
+    gathered = f"{cut} -> . . ."
+    return {**tensor(of, along), "x": cut, "h": gathered,
+            **_named(of, h=gathered, x=cut, g=gathered, z=cut)}
+
+
+def shards(shapes, weights, along="data"):
+    """ZeRO 3: texts cut, and every weight, which is whole in use."""
+    def lies(n):
+        rest = " ." * (n - 1)
+        return f"{along}{rest} -> .{rest}"
+
+    return {**data(along), **{name: lies(len(shapes[name])) for name in weights}}
+
+
+def ulysses(of, along="seq"):
+    """All-to-all attention: positions cut, and heads inside attention."""
+    return {"tokens": f". {along}", "targets": f". {along}", "x": f". {along} .",
+            **_named(of, dots=f". {along} . .", mix=f". {along} . .")}
