@@ -15,7 +15,7 @@ BACKWARD = 2 / 3
 #: Two bits per float32.
 TWO_BIT = 1 / 16
 #: The ways of `seconds`: allreduces, and a parameter server.
-WAYS = (*traffic.ALGORITHMS, "servers")
+WAYS = (*traffic.names(), "servers")
 
 
 @dataclass(frozen=True)

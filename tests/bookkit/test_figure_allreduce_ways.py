@@ -5,13 +5,13 @@ from figure_checks import State, labels, soup
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit.figures import allreduce_ways, frame
-from d2l_ext.data_parallel import allreduce, halving, traffic
+from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 from d2l_ext.devices import try_all_devices
 
 SCRIPT = frame.Script("allreduce_ways", "ways", allreduce_ways.data())
-RUNS = {"star": allreduce.allreduce, "tree": allreduce.allreduce_tree,
-        "ring": allreduce.allreduce_ring,
-        "halving": halving.allreduce_halving}
+RUNS = {panel: algorithms()[name].reduce
+        for panel, name in allreduce_ways.PANELS.items()}
 COUNTS = range(2, 17)
 
 

@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 from mxnet import np, npx
 
 from d2l_ext.data_parallel import traffic
-from d2l_ext.data_parallel.diagnose import blocking_calls
-from d2l_ext.data_parallel.halving import (
+from d2l_ext.data_parallel.allreduce.double_tree import (
     allreduce_double_tree,
-    allreduce_halving,
-    partners,
     schedule,
     trees,
     turns,
 )
+from d2l_ext.data_parallel.allreduce.halving import allreduce_halving, partners
+from d2l_ext.data_parallel.diagnose import blocking_calls
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()

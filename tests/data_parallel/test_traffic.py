@@ -2,6 +2,8 @@
 
 import d2l_ext  # noqa: F401, I001
 import re
+from collections import Counter
+from itertools import chain
 
 import pytest
 from hypothesis import given, settings
@@ -9,8 +11,7 @@ from hypothesis import strategies as st
 from mxnet import np, npx
 
 from d2l_ext.data_parallel import traffic
-from d2l_ext.data_parallel.allreduce import ring, tree
-from d2l_ext.data_parallel.halving import partners, schedule
+from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 from d2l_ext.devices import try_all_devices
 from d2l_ext.data_parallel.traffic import Traffic
 
@@ -103,7 +104,7 @@ def test_two_elements_in_a_ring_of_three_leave_one_chunk_empty():
 @sizes
 @given(small_k, elements)
 def test_what_one_device_sends_another_receives(k, size):
-    for algorithm in (*traffic.ALGORITHMS, "double tree"):
+    for algorithm in (*traffic.names(), "double tree"):
         moved = traffic.expected(algorithm, k, 4 * size)
         assert sum(moved.sent) == sum(moved.received) == 4 * size * 2 * (k - 1)
 
@@ -119,7 +120,7 @@ def test_an_even_ring_moves_2_times_k_minus_1_over_k_of_the_bytes(k, size):
 @sizes
 @given(small_k, elements)
 def test_no_algorithm_beats_the_ring_on_the_busiest_device(k, size):
-    among_devices = (*traffic.ALGORITHMS, "double tree")
+    among_devices = (*traffic.names(), "double tree")
     busiest = {a: max(traffic.expected(a, k, 4 * size).sent) for a in among_devices}
     assert busiest["double tree"] <= 2 * 4 * (size + 1)
     # Uneven chunks differ by an element, and two are sent: the ring's rounding.
@@ -130,35 +131,30 @@ def test_no_algorithm_beats_the_ring_on_the_busiest_device(k, size):
 @given(small_k, elements)
 def test_the_formulas_follow_from_the_schedules(k, size):
     # Another way to the same numbers: walk the rounds, message by message.
-    edges, p = traffic.cuts(size, k), 2 ** (k.bit_length() - 1)
-    chunks, halves = traffic.cuts(size, p), (size // 2, size - size // 2)
-    swaps = [
-        [(j, i, chunks[i // d * d + d] - chunks[i // d * d]) for i, j in enumerate(row)]
-        for row in partners(p)
-        for d in [row[0]]
-    ]
-    fold = [[(p + i, i, size) for i in range(k - p)]] if k > p else []
-    up = [[(a, b, halves[t]) for t, _, a, b in row] for row in schedule(k, 1)]
-    messages = {
-        "tree": [[(a, b, size) for a, b in pairs] for pairs in tree(k)]
-        + [[(b, a, size) for a, b in pairs] for pairs in tree(k)],
-        "ring": [
-            [((i - 1) % k, i, edges[c + 1] - edges[c]) for i, c in enumerate(row)]
-            for row in ring(k)
-        ],
-        "halving": [*fold, *swaps, *map(back, [*fold, *swaps])],
-        "double tree": [*up, *map(back, up)],
-    }
-    for algorithm, rows in messages.items():
-        walked = Traffic([0] * k, [0] * k, len(rows))
-        for source, target, n in (message for row in rows for message in row):
-            walked.sent[source] += 4 * n
-            walked.received[target] += 4 * n
-        assert traffic.expected(algorithm, k, 4 * size) == walked
+    for algorithm in algorithms().values():
+        if algorithm.schedule:
+            pieces, add, copy = algorithm.schedule(k)
+            edges = traffic.cuts(size, pieces)
+            walked = Traffic([0] * k, [0] * k, len(add) + len(copy))
+            for i, j, first, many in chain(*add, *copy):
+                walked.sent[i] += 4 * (edges[first + many] - edges[first])
+                walked.received[j] += 4 * (edges[first + many] - edges[first])
+            assert traffic.expected(algorithm.name, k, 4 * size) == walked
 
 
-def back(row):
-    return [(b, a, n) for a, b, n in row]
+@pytest.mark.parametrize("k", range(1, 18))
+@pytest.mark.parametrize("algorithm", [a for a in algorithms().values() if a.schedule],
+                         ids=lambda a: a.name)
+def test_a_schedule_leaves_every_number_once_in_the_sum_of_every_device(algorithm, k):
+    pieces, add, copy = algorithm.schedule(k)
+    has = [[Counter([i]) for _ in range(pieces)] for i in range(k)]
+    for number, row in enumerate([*add, *copy]):
+        assert len({i for i, *_ in row}) == len({j for _, j, *_ in row}) == len(row)
+        arrived = [(j, c, has[i][c]) for i, j, first, many in row
+                   for c in range(first, first + many)]
+        for j, c, numbers in arrived:
+            has[j][c] = has[j][c] + numbers if number < len(add) else numbers
+    assert all(own == Counter(range(k)) for row in has for own in row)
 
 
 @sizes
@@ -189,7 +185,7 @@ def test_the_model_of_time_in_seconds_one_can_check_by_eye():
 
 
 def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
-    def fastest(nbytes, ways=traffic.ALGORITHMS, k=8):
+    def fastest(nbytes, ways=("naive", "tree", "ring", "halving"), k=8):
         return min(
             ways, key=lambda a: traffic.seconds(a, k, nbytes, alpha=1e-5, beta=1e-9)
         )
@@ -203,7 +199,7 @@ def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
 
 @pytest.mark.parametrize("ask, arguments, message", [
     (traffic.expected, ("butterfly", 2, 8),
-     "unknown algorithm 'butterfly': choose from naive, tree"),
+     "unknown algorithm 'butterfly': choose from double tree, halving, naive"),
     (traffic.expected, ("ring", 0, 8), "k must be a whole number from 1, not 0"),
     (traffic.expected, ("ring", 2, 7), "7 bytes are no array of 4-byte elements"),
     (traffic.expected, ("ring", 2, -8), "-8 bytes are no array of 4-byte elements"),
