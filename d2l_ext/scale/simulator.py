@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy
 
 from ..checks import known_name, whole_number
-from ..data_parallel import traffic
+from ..data_parallel import costs
 from ..data_parallel.allreduce.algorithm import algorithms
 from ..pipeline.schedule import clock, gpipe
 from .step import check_stages
@@ -71,16 +71,16 @@ class Queue:
 def allreduce(way, ready, nbytes, link, **chunks):
     """The time at which each device has the sum, if gradient i is ready at `ready[i]`.
 
-    `way`: one of `traffic.names()`, or `'network'`, with `chunks`, default 1, where
+    `way`: one of `costs.names()`, or `'network'`, with `chunks`, default 1, where
     switches add up. `ready`: seconds, one per device. A message takes α + n·β at either
     end, and arrives no earlier than that after its receiver was free. If all are ready
-    at the same time, the result is that of `traffic.seconds`.
+    at the same time, the result is that of `costs.seconds`.
 
     Returns a NumPy array. Raises `ValueError` for an unknown way, and no devices.
     Developed in the chapter *Simulating a cluster*.
     """
     ready = numpy.array(ready, dtype=float)
-    known_name("way", way, (*traffic.names(), "network"))
+    known_name("way", way, (*costs.names(), "network"))
     if not ready.size:
         raise ValueError("there are no devices: give a time for each")
     if ready.size == 1:

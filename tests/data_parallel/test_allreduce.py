@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mxnet import autograd, cpu, nd, np, npx
 
 from d2l_ext.data_parallel import allreduce as module
-from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel import costs, traffic
 from d2l_ext.data_parallel.allreduce import ring, tree
 from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 from d2l_ext.devices import try_all_devices
@@ -66,7 +66,7 @@ def test_any_arrays_become_their_sum_in_the_same_bits_by_the_bytes_of_the_formul
         ALGORITHMS[algorithm](data)
     assert_is_the_sum(data, parts)
     assert len({x.asnumpy().tobytes() for x in data}) == 1
-    assert moved == traffic.expected(algorithm, k, parts[0].nbytes, itemsize)
+    assert moved == costs.expected(algorithm, k, parts[0].nbytes, itemsize)
 
 
 @random_cases

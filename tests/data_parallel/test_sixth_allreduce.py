@@ -4,7 +4,7 @@ import d2l_ext  # noqa: F401, I001
 import pytest
 from mxnet import np, npx
 
-from d2l_ext.data_parallel import allreduce, traffic
+from d2l_ext.data_parallel import allreduce, costs, traffic
 from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 from d2l_ext.devices import try_all_devices
 from d2l_ext.scale import simulator, step
@@ -52,17 +52,17 @@ def test_a_file_in_the_folder_is_counted_timed_simulated_and_offered(sixth):
     with traffic.count(devices) as moved:
         sixth.reduce(data)
     assert [x.asnumpy().tolist() for x in data] == [[1111.0] * 5] * 4
-    assert moved == traffic.expected("doubling", 4, 20)
+    assert moved == costs.expected("doubling", 4, 20)
     assert moved == traffic.Traffic([40] * 4, [40] * 4, 2)
 
     link = step.Link(1.0, 0.25)  # an array of 20 bytes takes 6 s
-    assert traffic.seconds("doubling", 4, 20, link.alpha, link.beta) == 12
+    assert costs.seconds("doubling", 4, 20, link.alpha, link.beta) == 12
     ends = simulator.allreduce("doubling", [0, 0, 0, 3.0], 20, link)
     assert ends.tolist() == [15] * 4
-    assert "doubling" in traffic.names()
+    assert "doubling" in costs.names()
     assert preparation.allreduces()["doubling"] is sixth.reduce
 
 
 def test_a_new_allreduce_appears_among_the_choices_of_an_error(sixth):
     with pytest.raises(ValueError, match="choose from double tree, doubling, halving"):
-        traffic.expected("butterfly", 4, 20)
+        costs.expected("butterfly", 4, 20)

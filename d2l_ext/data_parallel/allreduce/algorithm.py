@@ -1,6 +1,6 @@
 """What the tables, the simulator and the trainer know about each allreduce.
 
-A file of this folder that sets `ALGORITHM` adds one: `traffic.expected` counts it,
+A file of this folder that sets `ALGORITHM` adds one: `costs.expected` counts it,
 `simulator.allreduce` simulates it, and `d2l-ext-train --allreduce` offers it.
 """
 

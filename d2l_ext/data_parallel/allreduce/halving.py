@@ -5,8 +5,6 @@ then eighths: each sends the part that the other keeps. The same rounds in rever
 return the sum.
 """
 
-from mxnet import np
-
 from ...checks import whole_number
 from ..traffic import checked, cuts, rounds, send
 from .algorithm import Algorithm, Schedule, reverse
@@ -85,6 +83,8 @@ def double(sums, data):
     To the engine an array is one variable, so chunks that are passed on are joined in
     new arrays, and only the last round writes into `data`.
     """
+    from mxnet import np  # the schedule alone needs no MXNet
+
     p, edges = len(data), cuts(data[0].size, len(data))
     for other in rounds(reversed(partners(p))):
         has = [place(i, other[0], edges) for i in range(p)]
