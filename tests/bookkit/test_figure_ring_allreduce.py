@@ -7,7 +7,8 @@ import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit.figures import frame
 from bookkit.figures.ring_allreduce import SIZES, data
 from d2l_ext import palette
-from d2l_ext.data_parallel import allreduce, costs, traffic
+from d2l_ext.data_parallel import costs, traffic
+from d2l_ext.data_parallel.allreduce import ring_of_chunks
 from d2l_ext.devices import try_all_devices
 
 SCRIPT = frame.Script("ring_allreduce", "ring", data())
@@ -35,8 +36,8 @@ def run(k, size, monkeypatch):
 
     devices = try_all_devices(k)
     arrays = [np.full(size, 2**i, dtype="int32", ctx=d) for i, d in enumerate(devices)]
-    arriving, stored, moved_by, looked = {}, [], [], allreduce.rounds
-    pass_on = allreduce.pass_on
+    arriving, stored, moved_by, looked = {}, [], [], ring_of_chunks.rounds
+    pass_on = ring_of_chunks.pass_on
 
     def rounds(schedule):
         for row in looked(schedule):
@@ -49,10 +50,10 @@ def run(k, size, monkeypatch):
             arriving[len(stored) - 1, i] = int(message[0])
         return pass_on(messages, chunks)
 
-    monkeypatch.setattr(allreduce, "rounds", rounds)
-    monkeypatch.setattr(allreduce, "pass_on", noted)
+    monkeypatch.setattr(ring_of_chunks, "rounds", rounds)
+    monkeypatch.setattr(ring_of_chunks, "pass_on", noted)
     with traffic.count(devices) as moved:
-        allreduce.allreduce_ring(arrays)
+        ring_of_chunks.allreduce_ring(arrays)
     stored.append([x.asnumpy().tolist() for x in arrays])
     moved_by.append(list(moved.sent))
     return arriving, stored, moved_by
