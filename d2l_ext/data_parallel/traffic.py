@@ -1,8 +1,10 @@
-"""Messages between devices: sent, and counted."""
+"""Messages between devices: sent, counted, and in closed form."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
+
+from ..checks import known_name, whole_number
 
 #: The open `count` blocks: pairs of {device: index} and `Traffic`.
 _open = []
@@ -134,3 +136,130 @@ def spans(size, k):
     """The chunks of `cuts` as k pairs (start, stop)."""
     edges = cuts(size, k)
     return list(zip(edges, edges[1:]))
+
+
+def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
+    """The `Traffic` of an allreduce of `nbytes` per device on `k` devices.
+
+    `algorithm`: one of `ALGORITHMS` or `CHUNKED`. `itemsize`: bytes of an element,
+    default float32. `chunks`: c, for those in `CHUNKED`. Bytes in either direction,
+    with N for `nbytes` and p for the largest power of two up to k:
+
+        naive        device 0: (k − 1)·N, all others: N          2(k − 1) rounds
+        tree         N to the parent and N for each child        2⌈log₂ k⌉ rounds
+        ring         2(k − 1)/k·N, if k divides the elements     2(k − 1) rounds
+        halving      2(p − 1)/p·N, if p divides them             2·log₂ p rounds
+                     k > p: N more for k − p of the p,
+                     N alone for the others                      2 rounds more
+        double tree  in each tree, of N/2, as in a tree          4(c + ⌊log₂ k⌋ − 1)
+                     2·N at most; two devices: N                 rounds; k = 2: 2·c
+        network      N, summed by the switches                   c + 1 rounds
+
+    An uneven ring leaves out two of the k chunks, each of its own size. Raises
+    `ValueError` for an unknown algorithm, k < 1, or bytes that are not a whole number
+    of elements.
+    """
+    steps, _ = _rounds(algorithm, k, chunks)
+    size, rest = divmod(nbytes, itemsize)
+    if rest or size < 0:
+        raise ValueError(f"{nbytes} bytes are no array of {itemsize}-byte elements")
+    moved = Traffic([0] * k, [0] * k, steps)
+    for i, j, elements in _sent(algorithm, k, size):
+        moved.sent[i] += elements * itemsize
+        moved.received[j] += elements * itemsize
+    return moved
+
+
+def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
+    """Seconds of an allreduce in the α–β model: the sum over rounds of α + n·β.
+
+    `algorithm`, `k`, `nbytes`, `chunks`: as in `expected`. `alpha`: latency of a
+    message, in seconds. `beta`: seconds per byte. Additions are free in this model.
+
+        naive        2(k − 1)·(α + N·β)     device 0 serves one after another
+        tree         2⌈log₂ k⌉·(α + N·β)    binomial reduce, then broadcast
+        ring         2(k − 1)·(α + N/k·β)   all links at once, each with a chunk
+        halving      2·log₂ p·α + 2(p − 1)/p·N·β, and 2(α + N·β) if k > p
+        double tree  4(c + ⌊log₂ k⌋ − 1)·(α + N/2c·β); k = 2: 2·c·(α + N/2c·β)
+        network      (c + 1)·(α + N/c·β)    one chunk goes up as the last comes down
+
+    Raises as in `expected`.
+    """
+    count, arrays = _rounds(algorithm, k, chunks)
+    return count * alpha + arrays * nbytes * beta
+
+
+#: The names for `expected` and `seconds`: whole arrays, or one chunk per device.
+ALGORITHMS = ("naive", "tree", "ring", "halving")
+#: Algorithms that cut the array into a given number of chunks.
+CHUNKED = ("double tree", "network")
+
+
+def _rounds(algorithm, k, chunks):
+    """The number of rounds, and of arrays that pass in them in sequence."""
+    known_name("algorithm", algorithm, (*ALGORITHMS, *CHUNKED))
+    whole_number("k", k)
+    if k == 1:
+        return 0, 0
+    down, up = k.bit_length() - 1, (k - 1).bit_length()  # the logarithm, rounded
+    pipelined = 2 * chunks if k == 2 else 4 * (chunks + down - 1)
+    return {
+        "naive": (2 * (k - 1), 2 * (k - 1)),
+        "tree": (2 * up, 2 * up),
+        "ring": (2 * (k - 1), 2 * (k - 1) / k),
+        "halving": (2 * up, 2 * (1 - 1 / 2**down) + 2 * (up > down)),
+        "double tree": (pipelined, pipelined / (2 * chunks)),
+        "network": (chunks + 1, (chunks + 1) / chunks),
+    }[algorithm]
+
+
+def _sent(algorithm, k, size):
+    """The messages of all rounds together: (from, to, number of elements)."""
+    if algorithm == "network":  # to the switch and back
+        return [(i, i, size) for i in range(k) if k > 1]
+    if algorithm == "ring":
+        # Device i sends all chunks but i + 1 while adding, all but i + 2 afterwards.
+        chunk = [stop - start for start, stop in spans(size, k)]
+        left_out = [chunk[(i + 1) % k] + chunk[(i + 2) % k] for i in range(k)]
+        return [(i, (i + 1) % k, 2 * size - n) for i, n in enumerate(left_out)]
+    if algorithm == "naive":
+        up = [(i, 0, size) for i in range(1, k)]
+    elif algorithm == "tree":  # the parent of i is i without its lowest bit
+        up = [(i, i & (i - 1), size) for i in range(1, k)]
+    elif algorithm == "halving":
+        p = 2 ** (k.bit_length() - 1)
+        up = [(i + p, i, size) for i in range(k - p)]  # the fold
+        edges = cuts(size, p)
+        for d in (2**b for b in range(p.bit_length() - 1)):
+            # Of their 2d chunks, a device sends the d that its partner keeps.
+            first = [(i ^ d) // d * d for i in range(p)]
+            up += [(i, i ^ d, edges[j + d] - edges[j]) for i, j in enumerate(first)]
+    else:
+        parts = zip(trees(k), spans(size, 2))
+        up = [(*link, b - a) for tree, (a, b) in parts for link in tree.items()]
+    return up + [(j, i, elements) for i, j, elements in up]
+
+
+def trees(k):
+    """The double binary tree: two trees, each a dict from a device to its parent.
+
+    k = 7           3                       2
+                1       5       and     0       4
+              0   2   4   6           6   1   3   5
+
+    In the first tree the odd devices have children. The second is the first with each
+    device moved one place on, so the even ones have them. Places are numbered 1 … k
+    from left to right; a place's lowest set bit is its height. The parent of a place is
+    its neighbour one level higher or, where that is beyond k, the place without its
+    lowest set bit.
+    """
+    found = [{}, {}]
+    for place in range(1, k + 1):
+        low = place & -place
+        above = place - low | 2 * low
+        if above > k:
+            above = place - low
+        for n, tree in enumerate(found, 1):
+            if above:  # else it is the root
+                tree[(place - n) % k] = (above - n) % k
+    return found
