@@ -71,6 +71,9 @@ def _add_devices(group):
         "or none (by this library's allreduce); with several workers, under "
         "pslaunch, dist_sync, dist_async, dist_sync_device, "
         "dist_async_device, or ring, without servers")
+    add("--allreduce", type=filled, metavar="NAME",
+        help="with --kv-store none: naive (default), tree, ring, halving or another "
+        "file of d2l_ext/data_parallel/allreduce")
     add("--work-load-list", type=loads, metavar="LIST",
         help="relative speeds of the devices, as in 3,1; default: equal")
     add("--tensor", type=count, default=1, metavar="K",

@@ -53,7 +53,8 @@ class Decoders(Replicas):
     measure = "held_out_loss"
 
     def __init__(self, vocab, tensor, devices, optimizer="sgd", optimizer_params=None,
-                 kv_store="device", work_load_list=None, seed=0):
+                 kv_store="device", work_load_list=None, seed=0, allreduce=allreduce):
+        self.allreduce = allreduce
         self.decoder = transformer.Decoder(vocab, **SIZES)
         self.work_load_list, self.trainer = work_load_list, self
         self.sums_itself = kv_store is None and len(devices) > tensor
@@ -90,7 +91,7 @@ class Decoders(Replicas):
             losses.append(found)
         for own, trainer in zip(self.slices, self.trainers):
             for p in own if self.sums_itself else ():
-                allreduce(p.list_grad())
+                self.allreduce(p.list_grad())
             trainer.step(1)  # the gradients are the mean's
         return losses
 

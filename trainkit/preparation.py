@@ -10,6 +10,7 @@ from d2l_ext.checks import known_name
 from d2l_ext.clinic import flight_recorder
 from d2l_ext.clusters import agreement, checkpoint
 from d2l_ext.data.sets import Batches
+from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.devices.timeline import borrowed_slots
 from d2l_ext.kvstore import ring
@@ -33,6 +34,7 @@ def prepare(args, held):
     """
     known_name("shard", args.shard, STAGES)
     known_name("network", args.network, (*networks.NETWORKS, "transformer"))
+    known_name("allreduce", args.allreduce or "naive", allreduces())
     places = _places(args)
     _check_together(args, places)
     args.gc_threshold = args.gc_threshold or 0.5
@@ -105,6 +107,11 @@ def learning_rate(args, epoch):
     return args.lr * args.lr_factor ** sum(epoch >= e for e in args.lr_step_epochs)
 
 
+def allreduces():
+    """The allreduces among devices: a dict from a name to the function."""
+    return {name: a.reduce for name, a in algorithms().items() if a.reduce}
+
+
 def _places(args):
     """The devices to train on."""
     if args.gpus and args.devices:
@@ -131,7 +138,8 @@ def _replicas(args, places, dataset, kv):
     if flags.OPTIMIZERS[args.optimizer]:
         params["momentum"] = args.mom
     own = places, args.optimizer, params
-    options = {"work_load_list": args.work_load_list, "seed": args.seed}
+    options = {"work_load_list": args.work_load_list, "seed": args.seed,
+               "allreduce": allreduces()[args.allreduce or "naive"]}
     store = None if args.kv_store == "none" else args.kv_store
     if args.network == "transformer":
         return language.Decoders(len(dataset.classes), args.tensor, *own, store,
@@ -214,6 +222,9 @@ def _check_together(args, places):
                 "servers of a job hold a part each already")
     if args.mom is not None and not flags.OPTIMIZERS[args.optimizer]:
         raise ValueError(f"--mom {args.mom:g}: {args.optimizer} has no such momentum")
+    if args.allreduce and (args.kv_store != "none" or args.shard != "none"):
+        raise ValueError(f"--allreduce {args.allreduce} needs --kv-store none, and no "
+                         "--shard: else a store or the ring sums the gradients")
     if args.gc_threshold and args.gc_type == "none":
         raise ValueError(f"--gc-threshold {args.gc_threshold:g} needs --gc-type 2bit")
     if args.save_prefix and os.path.isdir(args.save_prefix):

@@ -19,7 +19,7 @@ class Replicas:
 
     `net`: initialised on `devices` (`networks.build`). `optimizer`,
     `optimizer_params`: as in `gluon.Trainer`. `kv_store`: `'local'`, `'device'`, or
-    None for `allreduce` of this library. `compression`: the Trainer's
+    None for `allreduce`, a function of this library. `compression`: the Trainer's
     `compression_params`. `work_load_list`: as in `split_batch`. `seed`: of the
     numbers that the network draws, such as dropout. `update_on_kvstore`: the Trainer's.
     `accumulate`: the number of pieces of each device's examples, taken one after
@@ -34,7 +34,7 @@ class Replicas:
     def __init__(self, net, devices, optimizer="sgd", optimizer_params=None,
                  kv_store="device", compression=None, work_load_list=None,
                  seed=0, update_on_kvstore=None, accumulate=1,
-                 recompute=False):
+                 recompute=False, allreduce=allreduce):
         self.net, self.devices, self.work_load_list = net, devices, work_load_list
         self.params = list(net.collect_params().values())
         self.trainer = gluon.Trainer(self.params, optimizer, optimizer_params or {},
@@ -43,6 +43,7 @@ class Replicas:
                                      update_on_kvstore=update_on_kvstore)
         self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self.sums_itself = kv_store is None and len(devices) > 1
+        self.allreduce = allreduce
         self.seed, self.is_random = seed, is_random(net)
         self.accumulate, self.parts = accumulate, again.segments(net) * recompute
         if accumulate > 1:
@@ -78,7 +79,7 @@ class Replicas:
     def _sum(self):
         """Sum the gradients if no store does."""
         for p in self.params if self.sums_itself else ():
-            allreduce(p.list_grad())
+            self.allreduce(p.list_grad())
 
     def _forget(self):
         """Reset gradients that accumulate."""

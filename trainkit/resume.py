@@ -19,8 +19,8 @@ MUST_STAY = ("network", "batch_size", "optimizer", "lr", "lr_factor", "lr_step_e
              "mom", "wd", "seed", "gc_type", "gc_threshold", "local_steps", "outer_lr",
              "outer_mom")
 #: Settings that it may change. Its sums are then rounded in another order.
-MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "shard", "accumulate",
-              "recompute")
+MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "allreduce", "shard",
+              "accumulate", "recompute")
 
 
 def settings(args, dataset, devices, X, y, num_workers=1):

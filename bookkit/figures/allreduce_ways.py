@@ -1,10 +1,12 @@
 """Star, tree, ring and halving side by side: who sends what to whom, round by round.
 
-The page holds the messages of the library's schedules, `allreduce.tree` and `ring` and
-`halving.partners`, for each number of devices that it can show.
+The page holds the messages of the library's algorithms, for each number of devices that
+it can show.
 """
 
-from d2l_ext.data_parallel import allreduce, halving
+from d2l_ext.data_parallel import allreduce
+from d2l_ext.data_parallel.allreduce import halving
+from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 
 from . import frame
 
@@ -14,6 +16,8 @@ CONTROLS = (
     frame.Slider("devices", "Devices k", COUNTS[0], COUNTS[-1]),
     frame.Clock("Round", unit="round"),
 )
+#: The title of a panel -> the algorithm's name in the library.
+PANELS = {"star": "naive", "tree": "tree", "ring": "ring", "halving": "halving"}
 #: The lines that send: first towards the sum, then with it.
 CODE = frame.listing(
     allreduce.allreduce, allreduce.allreduce_tree, allreduce.reduce_scatter,
@@ -43,43 +47,11 @@ def data():
     `ways`: k -> way -> `of`, into how many chunks an array is cut, and `rounds`: lists
     of messages [from, to, first chunk, how many].
     """
-    ways = {str(k): {name: make(k) for name, make in WAYS.items()} for k in COUNTS}
+    ways = {str(k): {panel: _way(name, k) for panel, name in PANELS.items()}
+            for k in COUNTS}
     return {"nbytes": NBYTES, "code": CODE, "ways": ways}
 
 
-def _star(k):
-    up = [[[i, 0, 0, 1]] for i in range(1, k)]
-    return _way(1, up, _back(up)[::-1])
-
-
-def _tree(k):
-    up = [[[child, parent, 0, 1] for child, parent in row] for row in allreduce.tree(k)]
-    return _way(1, up, _back(up))
-
-
-def _ring(k):
-    rows = [[[(i - 1) % k, i, c, 1] for i, c in enumerate(row)]
-            for row in allreduce.ring(k)]
-    return _way(k, rows[: k - 1], rows[k - 1 :])
-
-
-def _halving(k):
-    p = 2 ** (k.bit_length() - 1)
-    fold = [[[i + p, i, 0, p] for i in range(k - p)]] if k > p else []
-    # With a partner at distance d, a device keeps the d chunks among which its own is.
-    halves = [[[j, i, i // abs(i - j) * abs(i - j), abs(i - j)]
-               for i, j in enumerate(row)] for row in halving.partners(p)]
-    return _way(p, fold + halves, _back(halves) + _back(fold))
-
-
-def _way(of, add, copy):
-    return {"of": of, "rounds": [*add, *copy], "add": len(add)}
-
-
-def _back(rounds):
-    """The same messages, from the last round to the first, and from `to` to `from`."""
-    return [[[to, at, *chunks] for at, to, *chunks in row] for row in reversed(rounds)]
-
-
-#: Way -> a function of k. The first is what the library calls naive.
-WAYS = {"star": _star, "tree": _tree, "ring": _ring, "halving": _halving}
+def _way(name, k):
+    schedule = algorithms()[name].schedule(k)
+    return {"of": schedule.pieces, "rounds": schedule.rounds, "add": len(schedule.add)}

@@ -22,7 +22,8 @@ OWN = "own numbers"
 #: A link inside a host: 450 GB/s.
 FAST = Link(5e-6, 1 / 450e9)
 #: Ways of the exchange: those of an allreduce, two kinds of links, a mesh.
-WAYS = (*step.WAYS, "hierarchy", "mesh")
+#: The ways whose seconds the script knows.
+WAYS = ("naive", "tree", "ring", "halving", "servers", "hierarchy", "mesh")
 #: The large decoder of *Data × tensor × pipeline*; an example is a text.
 _LARGE, TOKENS = Decoder(32_000, width=7168, heads=56, layers=48, tied=False), 2048
 _shapes = [prod(shape) for shape in _LARGE.shapes().values()]

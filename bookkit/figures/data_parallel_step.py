@@ -6,7 +6,7 @@ the shares of a minibatch from `minibatch`, the bytes of an allreduce from `traf
 
 import numpy
 
-from d2l_ext.data_parallel import allreduce, lenet, step, traffic
+from d2l_ext.data_parallel import allreduce, costs, lenet, step
 from d2l_ext.data_parallel.minibatch import shard_sizes
 
 from . import frame
@@ -55,7 +55,7 @@ def data():
     """
     params = sum(int(numpy.prod(shape)) for shape in lenet.SHAPES) * 4
     counts = range(1, MAX_DEVICES + 1)
-    moved = {k: traffic.expected("naive", k, params) for k in counts}
+    moved = {k: costs.expected("naive", k, params) for k in counts}
     return {
         "code": CODE,
         "params": params,

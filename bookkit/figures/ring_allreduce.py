@@ -4,7 +4,7 @@ The page holds the library's schedule, chunks and byte counts, `allreduce.ring` 
 `traffic`, for all devices and arrays that it can show.
 """
 
-from d2l_ext.data_parallel import allreduce, traffic
+from d2l_ext.data_parallel import allreduce, costs, traffic
 
 from . import frame
 
@@ -63,4 +63,4 @@ def _chunks(k, size):
 
 
 def _sent(algorithm, k, size):
-    return traffic.expected(algorithm, k, size * ITEMSIZE, ITEMSIZE).sent
+    return costs.expected(algorithm, k, size * ITEMSIZE, ITEMSIZE).sent

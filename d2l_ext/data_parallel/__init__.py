@@ -5,9 +5,9 @@
 | `lenet` | LeNet: its parameters, and its forward pass as a plain function | Data parallelism from scratch |
 | `minibatch` | a minibatch, divided among devices | Data parallelism from scratch |
 | `step` | the training step: replicas, gradients, one update for all | Data parallelism from scratch |
-| `allreduce` | the sum on every device: naive, tree, ring | Data parallelism from scratch, Allreduce: naive, tree, ring |
-| `traffic` | what is sent: counted, in closed form, in seconds | Allreduce: naive, tree, ring, Halving and doubling: allreduce on many devices |
-| `halving` | halving and doubling, and two trees: for any number of devices | Halving and doubling: allreduce on many devices |
+| `allreduce` | the sum on every device: a file per algorithm (naive, tree, ring, halving, double tree) | Data parallelism from scratch, Allreduce: naive, tree, ring, Halving and doubling: allreduce on many devices |
+| `traffic` | messages between devices: sent, and counted | Allreduce: naive, tree, ring |
+| `costs` | bytes, rounds and seconds of an allreduce, in closed form | Allreduce: naive, tree, ring, Halving and doubling: allreduce on many devices |
 | `flat` | all parameters in one array: one allreduce a step; a step recorded once and replayed | Allreduce: naive, tree, ring, Why is there no speed-up? |
 | `overlap` | gradients in buckets, exchanged while backward goes on; a link that leaves the cores alone | Overlap: gradients sent while backward goes on |
 | `large_batch` | LARS and LAMB, warm-up, the noise in the gradients | Large batches: warm-up, LARS and LAMB |

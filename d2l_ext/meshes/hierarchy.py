@@ -15,7 +15,7 @@ from itertools import chain
 
 from ..checks import whole_number
 from ..data_parallel import allreduce as ring
-from ..data_parallel import traffic
+from ..data_parallel import costs, traffic
 
 
 @traffic.checked
@@ -76,8 +76,8 @@ def seconds(hosts, devices, nbytes, inner, outer):
 
     `inner`, `outer`: `scale.step.Link`s; every device has its own two. If the d devices
     of a host share one network card, give an `outer` of d times the β.
-    Raises as `traffic.seconds`. Developed in the chapter *Two kinds of links*.
+    Raises as `costs.seconds`. Developed in the chapter *Two kinds of links*.
     """
-    inside = traffic.seconds("ring", devices, nbytes, inner.alpha, inner.beta)
-    between = traffic.seconds("ring", hosts, nbytes / devices, outer.alpha, outer.beta)
+    inside = costs.seconds("ring", devices, nbytes, inner.alpha, inner.beta)
+    between = costs.seconds("ring", hosts, nbytes / devices, outer.alpha, outer.beta)
     return inside + between

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy
 
 from ..checks import known_name, whole_number
-from ..data_parallel.allreduce import tree
+from ..data_parallel import costs
+from ..data_parallel.allreduce.algorithm import algorithms
 from ..pipeline.schedule import clock, gpipe
 from .step import check_stages
 
@@ -70,19 +71,23 @@ class Queue:
 def allreduce(way, ready, nbytes, link, **chunks):
     """The time at which each device has the sum, if gradient i is ready at `ready[i]`.
 
-    `way`: `'naive'`, `'tree'` or `'ring'`, or `'network'`, with `chunks`, default 1,
-    where switches add up. `ready`: seconds, one per device. A message starts when both
-    of its ends are free, and takes α + n·β. If all are ready at the same time, the
-    result is that of `traffic.seconds`.
+    `way`: one of `costs.names()`, or `'network'`, with `chunks`, default 1, where
+    switches add up. `ready`: seconds, one per device. A message takes α + n·β at either
+    end, and arrives no earlier than that after its receiver was free. If all are ready
+    at the same time, the result is that of `costs.seconds`.
 
     Returns a NumPy array. Raises `ValueError` for an unknown way, and no devices.
     Developed in the chapter *Simulating a cluster*.
     """
     ready = numpy.array(ready, dtype=float)
-    known_name("way", way, _FINISH)
+    known_name("way", way, (*costs.names(), "network"))
     if not ready.size:
         raise ValueError("there are no devices: give a time for each")
-    return _FINISH[way](ready, nbytes, link, **chunks) if ready.size > 1 else ready
+    if ready.size == 1:
+        return ready
+    if way in _FINISH:
+        return _FINISH[way](ready, nbytes, link, **chunks)
+    return _walk(algorithms()[way].schedule(ready.size), ready, nbytes, link)
 
 
 def steps(way, compute, nbytes, link):
@@ -242,26 +247,16 @@ def tickets(updates):
     return drawn
 
 
-def _naive(ready, nbytes, link):
-    # Device 0 receives the arrays in order, then sends the sum in the same order.
-    message, now, done = link.seconds(nbytes), ready[0], ready.copy()
-    for other in ready[1:]:
-        now = max(now, other) + message
-    done[1:] = now + message * numpy.arange(1, ready.size)
-    done[0] = done[-1]
-    return done
-
-
-def _tree(ready, nbytes, link):
-    message, rounds = link.seconds(nbytes), tree(ready.size)
-    for pairs in map(numpy.array, rounds):
-        child, parent = pairs.T
-        both = numpy.maximum(ready[child], ready[parent]) + message
-        ready[child] = ready[parent] = both
-    for pairs in map(numpy.array, reversed(rounds)):
-        child, parent = pairs.T
-        ready[parent] = numpy.maximum(ready[parent], ready[child]) + message
-        ready[child] = ready[parent]
+def _walk(schedule, ready, nbytes, link):
+    """Walk the rounds: a message is under way once its sender and receiver are free."""
+    for row in schedule.rounds:
+        source, target, _, pieces = numpy.array(row).T
+        seconds = link.seconds(nbytes * pieces / schedule.pieces)
+        now = ready.copy()  # of this round: all its messages are sent at once
+        now[source] = ready[source] + seconds
+        arrived = numpy.maximum(ready[source], ready[target]) + seconds
+        now[target] = numpy.maximum(now[target], arrived)
+        ready = now
     return ready
 
 
@@ -285,4 +280,5 @@ def _network(ready, nbytes, link, chunks=1):
     return ready
 
 
-_FINISH = {"naive": _naive, "tree": _tree, "ring": _ring, "network": _network}
+#: The ways that need no walk through their messages, or have none between devices.
+_FINISH = {"ring": _ring, "network": _network}

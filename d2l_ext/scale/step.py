@@ -7,7 +7,7 @@ latency and a time per byte; messages at the same time on different links count 
 from dataclasses import dataclass
 
 from ..checks import at_least_zero, known_name, whole_number
-from ..data_parallel import traffic
+from ..data_parallel import costs
 from ..meshes import hierarchy
 
 #: Backward's share of a step's computing: two products of three.
@@ -15,7 +15,7 @@ BACKWARD = 2 / 3
 #: Two bits per float32.
 TWO_BIT = 1 / 16
 #: The ways of `seconds`: allreduces, and a parameter server.
-WAYS = (*traffic.ALGORITHMS, "servers")
+WAYS = (*costs.names(), "servers")
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
     with two-bit compression; pulled bytes are never compressed.
 
         servers  2·a·α + (1 + pushed)·max(1, k/s)·N·β
-        others   as `traffic.seconds` says, with a·α for the α of a message
+        others   as `costs.seconds` says, with a·α for the α of a message
 
     A server's link carries N/s bytes of each of k workers, a worker's link N bytes:
     the servers are the bottleneck if they are fewer than the workers. One device
@@ -208,7 +208,7 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
         return link.seconds(carried, messages=2 * arrays)
     known_name("way", way, WAYS)
     # One message for all arrays pays α once; every further array adds α only.
-    return traffic.seconds(way, devices, nbytes, arrays * link.alpha, link.beta)
+    return costs.seconds(way, devices, nbytes, arrays * link.alpha, link.beta)
 
 
 def pipeline_seconds(forward, backward, chunks):

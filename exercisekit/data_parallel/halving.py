@@ -1,6 +1,6 @@
 """Exercises of the chapter *Halving and doubling*."""
 
-from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel import costs
 
 from ..counts import ROUNDS, SENT, counted
 from ..question import Question, Task, compared
@@ -32,10 +32,10 @@ def _a_round_too_many(i, k):
 
 
 def best(k, nbytes, alpha, beta):
-    took = {way: traffic.seconds(way, k, nbytes, alpha, beta)
+    took = {way: costs.seconds(way, k, nbytes, alpha, beta)
             for way in ("tree", "ring", "halving")}
     took["double tree"] = min(
-        traffic.seconds("double tree", k, nbytes, alpha, beta, chunks=2**e)
+        costs.seconds("double tree", k, nbytes, alpha, beta, chunks=2**e)
         for e in range(14))
     return min(took, key=took.get)
 
@@ -46,7 +46,7 @@ def _ring(k, nbytes, alpha, beta):
 
 def _one_chunk(k, nbytes, alpha, beta):
     return min(("tree", "ring", "halving", "double tree"),
-               key=lambda way: traffic.seconds(way, k, nbytes, alpha, beta))
+               key=lambda way: costs.seconds(way, k, nbytes, alpha, beta))
 
 
 def folded(data, exchange):

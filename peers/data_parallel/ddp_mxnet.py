@@ -8,7 +8,7 @@ import d2l_ext  # first: it prepares MXNet's engine
 from mxnet import autograd, gluon, np, npx
 
 from benchmarks.scale.rosetta.mxnet_steps import gluon_lenet
-from d2l_ext.data_parallel import lenet, traffic
+from d2l_ext.data_parallel import costs, lenet
 from d2l_ext.data_parallel.minibatch import split_batch
 from d2l_ext.devices import try_all_devices
 
@@ -36,7 +36,7 @@ trainer.step(len(X))
 
 # %% What came out
 nbytes = sum(4 * p.size for p in params)
-sent = {"all_reduce": sum(traffic.expected("naive", len(devices), nbytes).sent)}
+sent = {"all_reduce": sum(costs.expected("naive", len(devices), nbytes).sent)}
 result = [p.data(devices[1]) for p in net.collect_params().values()]
 result = [p.T if p.ndim == 2 else p for p in result]
 print("biases of the scores:", result[7].round(3)[:4].tolist(), "...")

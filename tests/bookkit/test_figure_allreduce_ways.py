@@ -5,13 +5,13 @@ from figure_checks import State, labels, soup
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit.figures import allreduce_ways, frame
-from d2l_ext.data_parallel import allreduce, halving, traffic
+from d2l_ext.data_parallel import costs, traffic
+from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 from d2l_ext.devices import try_all_devices
 
 SCRIPT = frame.Script("allreduce_ways", "ways", allreduce_ways.data())
-RUNS = {"star": allreduce.allreduce, "tree": allreduce.allreduce_tree,
-        "ring": allreduce.allreduce_ring,
-        "halving": halving.allreduce_halving}
+RUNS = {panel: algorithms()[name].reduce
+        for panel, name in allreduce_ways.PANELS.items()}
 COUNTS = range(2, 17)
 
 
@@ -63,7 +63,7 @@ def test_messages_and_the_sums_in_them_are_those_of_the_running_code(
             shown[-1].append((start, to, many * size // way["of"], sums))
     assert list(map(sorted, shown)) == list(map(sorted, log.rounds))
     assert {bits for own in has[-1] for bits in own} == {2**k - 1}
-    known = traffic.expected("naive" if name == "star" else name, k, d["nbytes"])
+    known = costs.expected("naive" if name == "star" else name, k, d["nbytes"])
     assert d.sent(name, len(shown)) == known.sent and len(shown) == known.steps
 
 

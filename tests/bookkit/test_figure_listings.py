@@ -18,7 +18,8 @@ from bookkit.figures import (
     ring_allreduce,
     ring_rounds,
 )
-from d2l_ext.data_parallel import allreduce, halving, lenet, step
+from d2l_ext.data_parallel import allreduce, lenet, step
+from d2l_ext.data_parallel.allreduce import halving
 from d2l_ext.devices import try_all_devices
 from d2l_ext.pipeline import microbatch
 from d2l_ext.tensor_parallel import ring_attention

@@ -7,7 +7,8 @@ import d2l_ext  # noqa: F401  (before mxnet)
 from bookkit.figures import frame
 from bookkit.figures.ring_allreduce import SIZES, data
 from d2l_ext import palette
-from d2l_ext.data_parallel import allreduce, traffic
+from d2l_ext.data_parallel import costs, traffic
+from d2l_ext.data_parallel.allreduce import ring_of_chunks
 from d2l_ext.devices import try_all_devices
 
 SCRIPT = frame.Script("ring_allreduce", "ring", data())
@@ -35,8 +36,8 @@ def run(k, size, monkeypatch):
 
     devices = try_all_devices(k)
     arrays = [np.full(size, 2**i, dtype="int32", ctx=d) for i, d in enumerate(devices)]
-    arriving, stored, moved_by, looked = {}, [], [], allreduce.rounds
-    pass_on = allreduce.pass_on
+    arriving, stored, moved_by, looked = {}, [], [], ring_of_chunks.rounds
+    pass_on = ring_of_chunks.pass_on
 
     def rounds(schedule):
         for row in looked(schedule):
@@ -49,10 +50,10 @@ def run(k, size, monkeypatch):
             arriving[len(stored) - 1, i] = int(message[0])
         return pass_on(messages, chunks)
 
-    monkeypatch.setattr(allreduce, "rounds", rounds)
-    monkeypatch.setattr(allreduce, "pass_on", noted)
+    monkeypatch.setattr(ring_of_chunks, "rounds", rounds)
+    monkeypatch.setattr(ring_of_chunks, "pass_on", noted)
     with traffic.count(devices) as moved:
-        allreduce.allreduce_ring(arrays)
+        ring_of_chunks.allreduce_ring(arrays)
     stored.append([x.asnumpy().tolist() for x in arrays])
     moved_by.append(list(moved.sent))
     return arriving, stored, moved_by
@@ -86,11 +87,11 @@ def test_every_chunk_of_the_figure_holds_what_the_librarys_does(k, size, monkeyp
 @pytest.mark.parametrize("k", COUNTS)
 def test_the_bytes_are_those_of_the_closed_form(k, size):
     d, nbytes = made(k, size), int(size) * 4
-    expected = traffic.expected("ring", k, nbytes)
+    expected = costs.expected("ring", k, nbytes)
     assert d["sent"] == expected.sent == [d.sent(i, d.steps()) for i in range(k)]
     assert sum(d["chunks"]) == nbytes and len(d["chunks"]) == k
     assert sum(d["sent"]) == 2 * (k - 1) * nbytes  # on average, 2(k - 1)/k of an array
-    assert d["naive"] == traffic.expected("naive", k, nbytes).sent
+    assert d["naive"] == costs.expected("naive", k, nbytes).sent
 
 
 def test_the_words_say_the_formula_and_what_is_sent():
@@ -137,7 +138,7 @@ def test_every_round_has_a_message_to_each_device_and_a_stripe_for_each_share(k)
 @pytest.mark.parametrize("k, size", [(4, "840"), (8, "10")])
 def test_the_labels_say_the_chunks_the_sums_and_the_bytes(k, size):
     d, edges = made(k, size), traffic.cuts(int(size), k)
-    now, total = k - 1, traffic.expected("ring", k, int(size) * 4).sent
+    now, total = k - 1, costs.expected("ring", k, int(size) * 4).sent
     heads = [words for c in range(k)
              for words in (f"chunk {c}", f"{4 * (edges[c + 1] - edges[c])} B")]
     rows = []

@@ -9,19 +9,14 @@ from hypothesis import strategies as st
 from mxnet import autograd, cpu, nd, np, npx
 
 from d2l_ext.data_parallel import allreduce as module
-from d2l_ext.data_parallel import traffic
-from d2l_ext.data_parallel.allreduce import (
-    allreduce,
-    allreduce_ring,
-    allreduce_tree,
-    ring,
-    tree,
-)
+from d2l_ext.data_parallel import costs, traffic
+from d2l_ext.data_parallel.allreduce import ring, tree
+from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()
 
-ALGORITHMS = {"naive": allreduce, "tree": allreduce_tree, "ring": allreduce_ring}
+ALGORITHMS = {name: a.reduce for name, a in algorithms().items() if a.reduce}
 DTYPES = ["float16", "float32", "float64", "int32", "int64", "uint8"]
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
 random_cases = settings(max_examples=90)
@@ -71,12 +66,12 @@ def test_any_arrays_become_their_sum_in_the_same_bits_by_the_bytes_of_the_formul
         ALGORITHMS[algorithm](data)
     assert_is_the_sum(data, parts)
     assert len({x.asnumpy().tobytes() for x in data}) == 1
-    assert moved == traffic.expected(algorithm, k, parts[0].nbytes, itemsize)
+    assert moved == costs.expected(algorithm, k, parts[0].nbytes, itemsize)
 
 
 @random_cases
 @given(parts())
-def test_tree_and_ring_give_what_the_naive_way_gives(parts):
+def test_every_algorithm_gives_what_the_naive_one_gives(parts):
     # Whole numbers, exact in every dtype: the order of addition cannot matter.
     parts = [x if x.dtype.kind in "iu" else x.clip(-99, 99).round() for x in parts]
     results = []
@@ -84,7 +79,7 @@ def test_tree_and_ring_give_what_the_naive_way_gives(parts):
         data = on_devices(parts)
         algorithm(data)
         results.append([x.asnumpy().tobytes() for x in data])
-    assert results[0] == results[1] == results[2]
+    assert all(result == results[0] for result in results)
 
 
 @every_algorithm

@@ -7,16 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mxnet import np, npx
 
-from d2l_ext.data_parallel import traffic
-from d2l_ext.data_parallel.diagnose import blocking_calls
-from d2l_ext.data_parallel.halving import (
+from d2l_ext.data_parallel import costs, traffic
+from d2l_ext.data_parallel.allreduce.double_tree import (
     allreduce_double_tree,
-    allreduce_halving,
-    partners,
     schedule,
     trees,
     turns,
 )
+from d2l_ext.data_parallel.allreduce.halving import allreduce_halving, partners
+from d2l_ext.data_parallel.diagnose import blocking_calls
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()
@@ -57,7 +56,7 @@ def test_the_sum_is_the_same_on_all_and_takes_the_bytes_of_the_formula(way, part
     assert len({x.asnumpy().tobytes() for x in data}) == 1
     if way == "double tree" or cut == 1:  # pieces: see below
         chunks = {"chunks": cut} if way == "double tree" else {}
-        assert moved == traffic.expected(way, k, parts[0].nbytes, itemsize, **chunks)
+        assert moved == costs.expected(way, k, parts[0].nbytes, itemsize, **chunks)
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 5])
@@ -65,7 +64,7 @@ def test_each_piece_is_an_allreduce_of_its_own(pieces):
     data = on_devices([numpy.arange(10.0) * 10**i for i in range(3)])
     with traffic.count(try_all_devices(3)) as moved:
         allreduce_halving(data, pieces=pieces)
-    one = traffic.expected("halving", 3, 80 // pieces, itemsize=8)
+    one = costs.expected("halving", 3, 80 // pieces, itemsize=8)
     assert moved.steps == one.steps * pieces
     assert moved.sent == [n * pieces for n in one.sent]
 

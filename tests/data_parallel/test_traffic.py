@@ -2,15 +2,16 @@
 
 import d2l_ext  # noqa: F401, I001
 import re
+from collections import Counter
+from itertools import chain
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mxnet import np, npx
 
-from d2l_ext.data_parallel import traffic
-from d2l_ext.data_parallel.allreduce import ring, tree
-from d2l_ext.data_parallel.halving import partners, schedule
+from d2l_ext.data_parallel import costs, traffic
+from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 from d2l_ext.devices import try_all_devices
 from d2l_ext.data_parallel.traffic import Traffic
 
@@ -86,7 +87,7 @@ def test_a_copy_within_a_device_is_no_traffic_and_other_devices_are_refused():
 
 def test_the_closed_forms_in_bytes_one_can_check_by_eye():
     # 12 elements of 4 bytes on 3 devices: whole arrays of 48, chunks of 16.
-    expected = traffic.expected
+    expected = costs.expected
     assert expected("naive", 3, 48) == Traffic([96, 48, 48], [96, 48, 48], 4)
     assert expected("tree", 3, 48) == Traffic([96, 48, 48], [96, 48, 48], 4)
     assert expected("ring", 3, 48) == Traffic([64, 64, 64], [64, 64, 64], 4)
@@ -97,14 +98,14 @@ def test_the_closed_forms_in_bytes_one_can_check_by_eye():
 
 def test_two_elements_in_a_ring_of_three_leave_one_chunk_empty():
     # Chunks: [], [0], [1]. Device 0 adds up chunk 1, device 1 chunk 2, device 2 none.
-    assert traffic.expected("ring", 3, 8) == Traffic([8, 12, 12], [12, 8, 12], 4)
+    assert costs.expected("ring", 3, 8) == Traffic([8, 12, 12], [12, 8, 12], 4)
 
 
 @sizes
 @given(small_k, elements)
 def test_what_one_device_sends_another_receives(k, size):
-    for algorithm in (*traffic.ALGORITHMS, "double tree"):
-        moved = traffic.expected(algorithm, k, 4 * size)
+    for algorithm in (*costs.names(), "double tree"):
+        moved = costs.expected(algorithm, k, 4 * size)
         assert sum(moved.sent) == sum(moved.received) == 4 * size * 2 * (k - 1)
 
 
@@ -112,15 +113,15 @@ def test_what_one_device_sends_another_receives(k, size):
 @given(small_k, elements)
 def test_an_even_ring_moves_2_times_k_minus_1_over_k_of_the_bytes(k, size):
     nbytes = 8 * size * k
-    moved = traffic.expected("ring", k, nbytes, itemsize=8)
+    moved = costs.expected("ring", k, nbytes, itemsize=8)
     assert moved.sent == moved.received == [2 * (k - 1) * nbytes // k] * k
 
 
 @sizes
 @given(small_k, elements)
 def test_no_algorithm_beats_the_ring_on_the_busiest_device(k, size):
-    among_devices = (*traffic.ALGORITHMS, "double tree")
-    busiest = {a: max(traffic.expected(a, k, 4 * size).sent) for a in among_devices}
+    among_devices = (*costs.names(), "double tree")
+    busiest = {a: max(costs.expected(a, k, 4 * size).sent) for a in among_devices}
     assert busiest["double tree"] <= 2 * 4 * (size + 1)
     # Uneven chunks differ by an element, and two are sent: the ring's rounding.
     assert busiest["ring"] <= min(busiest.values()) + 8
@@ -130,35 +131,30 @@ def test_no_algorithm_beats_the_ring_on_the_busiest_device(k, size):
 @given(small_k, elements)
 def test_the_formulas_follow_from_the_schedules(k, size):
     # Another way to the same numbers: walk the rounds, message by message.
-    edges, p = traffic.cuts(size, k), 2 ** (k.bit_length() - 1)
-    chunks, halves = traffic.cuts(size, p), (size // 2, size - size // 2)
-    swaps = [
-        [(j, i, chunks[i // d * d + d] - chunks[i // d * d]) for i, j in enumerate(row)]
-        for row in partners(p)
-        for d in [row[0]]
-    ]
-    fold = [[(p + i, i, size) for i in range(k - p)]] if k > p else []
-    up = [[(a, b, halves[t]) for t, _, a, b in row] for row in schedule(k, 1)]
-    messages = {
-        "tree": [[(a, b, size) for a, b in pairs] for pairs in tree(k)]
-        + [[(b, a, size) for a, b in pairs] for pairs in tree(k)],
-        "ring": [
-            [((i - 1) % k, i, edges[c + 1] - edges[c]) for i, c in enumerate(row)]
-            for row in ring(k)
-        ],
-        "halving": [*fold, *swaps, *map(back, [*fold, *swaps])],
-        "double tree": [*up, *map(back, up)],
-    }
-    for algorithm, rows in messages.items():
-        walked = Traffic([0] * k, [0] * k, len(rows))
-        for source, target, n in (message for row in rows for message in row):
-            walked.sent[source] += 4 * n
-            walked.received[target] += 4 * n
-        assert traffic.expected(algorithm, k, 4 * size) == walked
+    for algorithm in algorithms().values():
+        if algorithm.schedule:
+            pieces, add, copy = algorithm.schedule(k)
+            edges = traffic.cuts(size, pieces)
+            walked = Traffic([0] * k, [0] * k, len(add) + len(copy))
+            for i, j, first, many in chain(*add, *copy):
+                walked.sent[i] += 4 * (edges[first + many] - edges[first])
+                walked.received[j] += 4 * (edges[first + many] - edges[first])
+            assert costs.expected(algorithm.name, k, 4 * size) == walked
 
 
-def back(row):
-    return [(b, a, n) for a, b, n in row]
+@pytest.mark.parametrize("k", range(1, 18))
+@pytest.mark.parametrize("algorithm", [a for a in algorithms().values() if a.schedule],
+                         ids=lambda a: a.name)
+def test_a_schedule_leaves_every_number_once_in_the_sum_of_every_device(algorithm, k):
+    pieces, add, copy = algorithm.schedule(k)
+    has = [[Counter([i]) for _ in range(pieces)] for i in range(k)]
+    for number, row in enumerate([*add, *copy]):
+        assert len({i for i, *_ in row}) == len({j for _, j, *_ in row}) == len(row)
+        arrived = [(j, c, has[i][c]) for i, j, first, many in row
+                   for c in range(first, first + many)]
+        for j, c, numbers in arrived:
+            has[j][c] = has[j][c] + numbers if number < len(add) else numbers
+    assert all(own == Counter(range(k)) for row in has for own in row)
 
 
 @sizes
@@ -173,7 +169,7 @@ def test_cuts_cover_everything_in_sizes_that_differ_by_one_at_most(k, size):
 def test_the_model_of_time_in_seconds_one_can_check_by_eye():
     # 1 s per message, 0.25 s per byte, 40 bytes: a whole array takes 1 + 10 s.
     def seconds(algorithm, k):
-        return traffic.seconds(algorithm, k, 40, alpha=1, beta=0.25)
+        return costs.seconds(algorithm, k, 40, alpha=1, beta=0.25)
 
     assert [seconds("naive", k) for k in (1, 2, 4, 5)] == [0, 22, 66, 88]
     assert [seconds("tree", k) for k in (1, 2, 4, 5)] == [0, 22, 44, 66]
@@ -182,16 +178,16 @@ def test_the_model_of_time_in_seconds_one_can_check_by_eye():
     assert [seconds("halving", k) for k in (1, 2, 4, 5)] == [0, 12, 19, 41]
     # Halves of 20 bytes take 1 + 5 s; in two chunks 1 + 2.5 s.
     assert [seconds("double tree", k) for k in (1, 2, 4, 5)] == [0, 12, 48, 48]
-    assert traffic.seconds("double tree", 4, 40, 1, 0.25, chunks=2) == 12 * 3.5
+    assert costs.seconds("double tree", 4, 40, 1, 0.25, chunks=2) == 12 * 3.5
     # Up and down: two messages of 11 s; in two chunks three of 6 s.
     assert [seconds("network", k) for k in (1, 2, 4, 5)] == [0, 22, 22, 22]
-    assert traffic.seconds("network", 4, 40, 1, 0.25, chunks=2) == 18
+    assert costs.seconds("network", 4, 40, 1, 0.25, chunks=2) == 18
 
 
 def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
-    def fastest(nbytes, ways=traffic.ALGORITHMS, k=8):
+    def fastest(nbytes, ways=("naive", "tree", "ring", "halving"), k=8):
         return min(
-            ways, key=lambda a: traffic.seconds(a, k, nbytes, alpha=1e-5, beta=1e-9)
+            ways, key=lambda a: costs.seconds(a, k, nbytes, alpha=1e-5, beta=1e-9)
         )
 
     assert (fastest(1_000), fastest(100 * MB)) == ("halving", "halving")
@@ -202,13 +198,13 @@ def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
 
 
 @pytest.mark.parametrize("ask, arguments, message", [
-    (traffic.expected, ("butterfly", 2, 8),
-     "unknown algorithm 'butterfly': choose from naive, tree"),
-    (traffic.expected, ("ring", 0, 8), "k must be a whole number from 1, not 0"),
-    (traffic.expected, ("ring", 2, 7), "7 bytes are no array of 4-byte elements"),
-    (traffic.expected, ("ring", 2, -8), "-8 bytes are no array of 4-byte elements"),
-    (traffic.seconds, ("butterfly", 2, 8, 1, 1), "unknown algorithm"),
-    (traffic.seconds, ("tree", 0, 8, 1, 1), "k must be a whole number from 1, not 0"),
+    (costs.expected, ("butterfly", 2, 8),
+     "unknown algorithm 'butterfly': choose from double tree, halving, naive"),
+    (costs.expected, ("ring", 0, 8), "k must be a whole number from 1, not 0"),
+    (costs.expected, ("ring", 2, 7), "7 bytes are no array of 4-byte elements"),
+    (costs.expected, ("ring", 2, -8), "-8 bytes are no array of 4-byte elements"),
+    (costs.seconds, ("butterfly", 2, 8, 1, 1), "unknown algorithm"),
+    (costs.seconds, ("tree", 0, 8, 1, 1), "k must be a whole number from 1, not 0"),
 ])
 def test_what_cannot_be_is_refused(ask, arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -8,7 +8,7 @@ import pytest
 from notebook_cells import chapters, code_cells, read, tree
 
 from benchmarks.clusters.bad_networks import wire
-from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel import costs
 from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.kvstore import keys
 from d2l_ext.kvstore.compression import packed_size
@@ -102,8 +102,8 @@ def test_code_that_raises_or_gives_nothing_is_told_so(key):
 
 # The right answers once more, by the library's own functions.
 COMPUTED = {
-    ("allreduce", 1): lambda: traffic.expected("ring", 8, 40).steps,
-    ("halving", 1): lambda: traffic.expected("halving", 3000, 4).steps,
+    ("allreduce", 1): lambda: costs.expected("ring", 8, 40).steps,
+    ("halving", 1): lambda: costs.expected("halving", 3000, 4).steps,
     ("data_parallel_scratch", 1): lambda: shard_sizes(64, 4)[0],
     ("lstm_pipeline", 1): lambda: next(
         t for t in range(1, 99) if wavefront.bound(4, t) >= 3.5
@@ -138,7 +138,7 @@ def test_the_library_computes_the_right_answer(key):
 
 def test_the_ring_beats_the_tree_from_the_right_answer_on():
     num_bytes = QUESTIONS["allreduce", 2].right
-    seconds = [traffic.seconds(w, 16, num_bytes, 50e-6, 1e-9) for w in ("ring", "tree")]
+    seconds = [costs.seconds(w, 16, num_bytes, 50e-6, 1e-9) for w in ("ring", "tree")]
     assert math.isclose(*seconds)
 
 

@@ -371,6 +371,193 @@ def two_of_four_have_fewer_batches(kv, rank, n):
     kv._barrier()
 
 
+# ---- Twenty more, by an author who had no part in the recorder ----
+
+
+@hang("ring", 3, {0}, "allreduce")
+def rank_0_alone_waits_for_its_evaluation(r, rank, n):
+    for number in range(3):
+        r.allreduce(numpy.ones(6))
+        if rank == 0 and number == 1:
+            r.barrier()
+
+
+@hang("ring", 3, {2}, "allreduce")
+def a_batch_with_nan_is_left_out(r, rank, n):
+    for number in range(5):
+        try:
+            loss = numpy.nan if (rank, number) == (2, 3) else 0.5
+            if numpy.isnan(loss):
+                raise FloatingPointError(loss)
+        except FloatingPointError:
+            continue
+        r.allreduce(numpy.full(8, loss))
+    time.sleep(5)
+
+
+@hang("ring", 4, {1}, "allreduce")
+def one_rank_stops_early(r, rank, n):
+    for epoch in range(4):
+        for _ in range(3):
+            r.allreduce(numpy.ones(20))
+        if rank == 1 and epoch == 1:  # its own loss is low enough
+            break
+    time.sleep(5)
+
+
+@hang("ring", 2, {1}, "allreduce")
+def one_rank_accumulates_longer(r, rank, n):
+    for number in range(1, 9):
+        if number % (4 if rank else 2) == 0:
+            r.allreduce(numpy.ones(20))
+    time.sleep(5 * rank)
+
+
+@hang("ring", 3, {2}, "allreduce")
+def a_layer_is_unused_on_one_rank(r, rank, n):
+    layers = [numpy.ones(size) for size in (9, 16, 25, 36)]
+    for number in range(3):
+        for i, grad in enumerate(layers):
+            if (rank, number, i) != (2, 1, 2):
+                r.allreduce(grad)
+
+
+@hang("ring", 3, {1}, "broadcast 0")
+def the_wrong_rank_takes_itself_for_the_root(r, rank, n):
+    r.allreduce(numpy.ones(4))
+    r.broadcast(numpy.ones(40), 1 if rank == 1 else 0)
+
+
+@hang("ring", 4, {0}, "allreduce")
+def only_the_logging_rank_gathers(r, rank, n):
+    for number in range(4):
+        r.allreduce(numpy.ones(12))
+        if rank == 0 and number == 2:
+            r.allgather(numpy.ones(4))
+
+
+@hang("ring", 3, {1}, "reduce_scatter")
+def a_lock_is_taken_twice(r, rank, n):
+    import threading
+
+    lock = threading.Lock()
+    for number in range(3):
+        with lock:
+            if (rank, number) == (1, 2):
+                lock.acquire()
+        r.reduce_scatter(numpy.ones(9))
+
+
+@hang("ring", 2, {0}, "broadcast 0")
+def rank_0_waits_for_an_empty_pipe(r, rank, n):
+    r.allreduce(numpy.ones(4))
+    if rank == 0:
+        os.read(os.pipe()[0], 1)
+    r.broadcast(numpy.ones(4))
+
+
+@hang("ring", 4, {3}, "allgather")
+def one_rank_leaves_with_status_0(r, rank, n):
+    for number in range(3):
+        r.allreduce(numpy.ones(4))
+        if (rank, number) == (3, 1):
+            sys.stdout.flush()
+            os._exit(0)
+        r.allgather(numpy.ones(8))
+
+
+@hang("memory", 3, {1}, "allreduce")
+def one_rank_writes_a_long_checkpoint(r, rank, n):
+    x = r.zeros(300)
+    for number in range(4):
+        if (rank, number) == (1, 2):
+            time.sleep(7)
+        r.allreduce(x)
+
+
+@hang("memory", 2, {0}, "allgather")
+def one_rank_trusts_its_old_parameters(r, rank, n):
+    x = r.zeros(64)
+    for number in range(3):
+        r.reduce_scatter(x)
+        if (rank, number) != (0, 2):
+            r.allgather(x)
+    time.sleep(6 * (rank == 0))
+
+
+@hang("ring", 3, {1, 2}, "allreduce")
+def rank_0_has_one_batch_more(r, rank, n):
+    for _ in range(6 if rank == 0 else 5):
+        r.allreduce(numpy.ones(10))
+    time.sleep(6 * (rank > 0))
+
+
+@hang("ring", 3, {1}, "allgather")
+def one_rank_gathers_fewer_rows(r, rank, n):
+    r.barrier()
+    r.allgather(numpy.ones((3 if rank == 1 else 6, 4)))
+
+
+@hang("dist_sync", 4, {1}, "barrier")
+def one_of_four_skips_the_barrier_on_a_store(kv, rank, n):
+    arrays = keys(kv)
+    exchange(kv, 0, arrays[0])
+    if rank != 1:
+        kv._barrier()
+    time.sleep(8)
+
+
+@hang("dist_sync", 3, {0}, "push")
+def a_layer_is_frozen_on_one_worker(kv, rank, n):
+    arrays = keys(kv)
+    for _ in range(3):
+        for key, x in enumerate(arrays):
+            if (rank, key) != (0, 2):
+                exchange(kv, key, x)
+    time.sleep(8)
+
+
+@hang("dist_sync", 3, {2}, "push")
+def one_worker_leaves_with_status_0(kv, rank, n):
+    arrays = keys(kv)
+    for number in range(3):
+        if (rank, number) == (2, 1):
+            os._exit(0)
+        exchange(kv, 1, arrays[1])
+
+
+@hang("dist_sync", 3, {1}, "push")
+def one_worker_pushes_a_shorter_list(kv, rank, n):
+    arrays = keys(kv)
+    for number in range(3):
+        many = [0, 1] if (rank, number) == (1, 1) else [0, 1, 2]
+        kv.push(many, [arrays[key] for key in many])
+        for key in many:
+            kv.pull(key, out=arrays[key])
+            arrays[key].wait_to_read()
+    time.sleep(8)
+
+
+@hang("dist_sync", 2, {1}, "push")
+def the_loader_of_one_worker_is_empty(kv, rank, n):
+    import queue
+
+    arrays, batches = keys(kv), queue.Queue()
+    for number in range(3):
+        if (rank, number) != (1, 2):
+            batches.put(number)
+        batches.get()
+        exchange(kv, 0, arrays[0])
+
+
+@hang("dist_sync", 3, {2}, "push")
+def one_worker_has_no_batch_at_all(kv, rank, n):
+    arrays = keys(kv)
+    for _ in range(0 if rank == 2 else 2):
+        exchange(kv, 2, arrays[2])
+    kv._barrier()
+
+
 if __name__ == "__main__":
     words, named, worst = sys.argv[1:], 0, 0.0
     chosen = [h for h in HANGS if not words or any(w in h.name for w in words)]

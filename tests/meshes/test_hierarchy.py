@@ -12,7 +12,7 @@ from mxnet import np, npx
 from notebook_cells import ROOT
 
 from benchmarks.meshes.two_links import trials
-from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel import costs, traffic
 from d2l_ext.data_parallel.diagnose import blocking_calls
 from d2l_ext.devices import try_all_devices
 from d2l_ext.meshes.hierarchy import allreduce_hierarchy, flat, schedule, seconds
@@ -89,7 +89,7 @@ def test_the_simulator_ends_as_the_formula_says(shape, late):
         assert max(ends) == pytest.approx(max(start) + took)
     slowest = OUTER if h > 1 else INNER
     ends, _ = simulator.messages(flat(range(h * d), nbytes), route, [0.0] * (h * d))
-    by_hand = traffic.seconds("ring", h * d, nbytes, slowest.alpha, slowest.beta)
+    by_hand = costs.seconds("ring", h * d, nbytes, slowest.alpha, slowest.beta)
     assert max(ends) <= by_hand * (1 + 1e-9)
 
 

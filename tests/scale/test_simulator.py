@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from d2l_ext.kvstore import staleness
-from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel import costs
 from d2l_ext.scale import simulator, step
 from d2l_ext.scale.step import Link
 from d2l_ext.scale.simulator import Events, Queue
@@ -51,14 +51,14 @@ def test_a_queue_serves_one_after_another():
 
 # ---- allreduce
 
-WAYS = ("naive", "tree", "ring", "network")
+WAYS = (*costs.names(), "network")
 
 
 @quick
 @given(st.sampled_from(WAYS), st.integers(1, 40), bytes_, links, times)
 def test_devices_that_are_ready_together_end_as_the_formula_says(way, k, n, link, t):
     ends = simulator.allreduce(way, [t] * k, n, link)
-    assert close(ends.max(), t + traffic.seconds(way, k, n, link.alpha, link.beta))
+    assert close(ends.max(), t + costs.seconds(way, k, n, link.alpha, link.beta))
 
 
 @quick
@@ -75,7 +75,7 @@ def test_the_ring_is_that_of_going_round_by_round(ready, nbytes, link):
 def test_nobody_has_the_sum_before_the_last_gradient_is_made(way, ready):
     link = Link(1e-3, 1e-9)
     ends = simulator.allreduce(way, ready, 10**6, link)
-    cost = traffic.seconds(way, len(ready), 10**6, link.alpha, link.beta)
+    cost = costs.seconds(way, len(ready), 10**6, link.alpha, link.beta)
     assert ends.min() >= max(ready)
     assert ends.max() <= (max(ready) + cost) * (1 + 1e-9)
 
@@ -84,7 +84,7 @@ def test_a_straggler_delays_everybody_by_its_delay():
     compute = numpy.ones((5, 8))
     compute[:, 3] = 4
     link = Link(1e-3, 1e-9)
-    each = 4 + traffic.seconds("ring", 8, 10**6, link.alpha, link.beta)
+    each = 4 + costs.seconds("ring", 8, 10**6, link.alpha, link.beta)
     assert close(simulator.steps("ring", compute, 10**6, link)[-1], 5 * each)
 
 

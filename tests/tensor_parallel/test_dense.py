@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mxnet import autograd, np, npx
 
 from d2l_ext.devices import storage
-from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel import costs, traffic
 from d2l_ext import tensor_parallel as tp
 from d2l_ext.data_parallel.allreduce import allreduce, allreduce_ring, allreduce_tree
 from d2l_ext.devices import try_all_devices
@@ -104,8 +104,8 @@ def test_a_step_needs_two_allreduces_and_leaves_the_same_bits_where_all_is_the_s
         Ys, hidden = tp.forward(Xs, parts)
     with traffic.count(devices) as back:
         dXs, gradients = tp.backward(dYs, Xs, hidden, parts)
-    assert there == traffic.expected("naive", k, Ys[0].size * 4)
-    assert back == traffic.expected("naive", k, dXs[0].size * 4)
+    assert there == costs.expected("naive", k, Ys[0].size * 4)
+    assert back == costs.expected("naive", k, dXs[0].size * 4)
     for copies in (Ys, dXs, [g[3] for g in gradients]):
         assert len({x.asnumpy().tobytes() for x in copies}) == 1
         assert [x.ctx for x in copies] == devices

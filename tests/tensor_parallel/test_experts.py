@@ -9,7 +9,7 @@ import pytest
 from held_devices import TWO, held
 from mxnet import autograd, np, npx
 
-from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel import costs, traffic
 from d2l_ext.data_parallel.diagnose import blocking_calls
 from d2l_ext.devices import try_all_devices
 from d2l_ext.tensor_parallel import experts as ep
@@ -162,7 +162,7 @@ def test_each_pass_sends_rows_there_and_back_and_backward_sums_a_router(k, E, to
         away[i] = numpy.bincount(homes[plan.experts], minlength=k)
     numpy.fill_diagonal(away, 0)
     there_and_back = (away.sum(axis=1) + away.sum(axis=0)) * D * 8
-    router = traffic.expected("naive", k, W.nbytes, itemsize=8)
+    router = costs.expected("naive", k, W.nbytes, itemsize=8)
     assert moved.sent == (2 * there_and_back + router.sent).tolist()
     assert moved.received == (2 * there_and_back + router.received).tolist()
     assert moved.steps == 4 * (k - 1) + router.steps

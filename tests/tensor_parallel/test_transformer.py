@@ -7,7 +7,7 @@ import pytest
 from held_devices import TWO, done_alone, held
 from mxnet import autograd, np, npx
 
-from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel import costs, traffic
 from d2l_ext.devices import try_all_devices
 from d2l_ext.tensor_parallel import transformer
 from d2l_ext.tensor_parallel.divided_layers import SEQUENCE, TENSOR
@@ -98,9 +98,9 @@ def test_dropout_drops_the_same_on_any_number_of_devices_and_another_next_time()
 def test_a_block_needs_two_allreduces_each_way_and_the_ends_one(k, layers):
     """F11, and F12: in halves, the same bytes go; only norms' gradients are added."""
     sizes, devices = decoder(layers=layers), try_all_devices(k)
-    one = traffic.expected("ring", k, T * BATCH * 48 * 4)
+    one = costs.expected("ring", k, T * BATCH * 48 * 4)
     softmax = (k - 1) * 2 * T * BATCH * 4
-    norms = traffic.expected("ring", k, 2 * (2 * layers + 1) * 48 * 4)
+    norms = costs.expected("ring", k, 2 * (2 * layers + 1) * 48 * 4)
     for way in (TENSOR, SEQUENCE):
         parts = transformer.split(transformer.init_params(sizes), devices, sizes)
         with traffic.count(devices) as there:

@@ -13,6 +13,8 @@ from recorded_store import RecordedStore, note_waits
 from trained import assert_bit_equal
 
 from d2l_ext.data.sets import Batches
+from d2l_ext.data_parallel.allreduce import allreduce_ring
+from d2l_ext.data_parallel.allreduce.halving import allreduce_halving
 from trainkit import networks, preparation, resume
 from trainkit.flags import parser
 from trainkit.language import Decoders
@@ -62,6 +64,10 @@ def store(made):
 @pytest.mark.parametrize("flags, kind, of, value", [
     ("--kv-store local", Replicas, store, "local"),
     ("--kv-store none", Replicas, store, None),
+    ("--kv-store none --allreduce halving", Replicas, lambda m: m.allreduce,
+     allreduce_halving),
+    ("--kv-store none --network transformer --allreduce ring", Decoders,
+     lambda m: m.allreduce, allreduce_ring),
     ("--gc-type 2bit --gc-threshold 0.25", Replicas,
      lambda m: m.trainer._compression_params, {"type": "2bit", "threshold": 0.25}),
     ("--optimizer adam", Replicas, lambda m: m.trainer.optimizer.beta1, 0.9),

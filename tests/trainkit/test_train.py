@@ -639,6 +639,8 @@ def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
         ("--kv-store dist-sync", "expected one of local, .*Did you mean 'dist_sync'"),
         ("--kv-store dist_sync", "needs a job of workers.* pslaunch -n 2 -s 1"),
         ("--kv-store dist_p3", "'dist_p3': the p3 store cannot run an optimizer"),
+        ("--allreduce rang", "unknown allreduce 'rang'.*Did you mean 'ring'"),
+        ("--allreduce ring", "--allreduce ring needs --kv-store none"),
         ("--local-steps 0", "'0': expected a whole number from 1"),
         ("--local-steps 2.5", "'2.5': expected a whole number from 1"),
         ("--local-steps 4", "--kv-store device: not with --local-steps 4.*take dist"),

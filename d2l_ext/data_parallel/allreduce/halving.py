@@ -1,19 +1,14 @@
-"""Allreduce on many devices: halving and doubling, and the double binary tree.
+"""Allreduce by halving and doubling: the ring's bytes in fewer rounds.
 
-Halving sends the ring's bytes in a logarithmic number of rounds. In the first round a
-device swaps halves of the array with a partner, then quarters, then eighths: each sends
-the part that the other keeps. The same rounds in reverse order return the sum.
-
-A single tree leaves half of the links idle: its leaves send one array and receive one.
-In a double tree each tree carries half of the array, and a device with children in one
-is a leaf in the other.
+In the first round a device swaps halves of the array with a partner, then quarters,
+then eighths: each sends the part that the other keeps. The same rounds in reverse order
+return the sum.
 """
 
-from mxnet import np
-
-from ..checks import whole_number
-from .allreduce import cut
-from .traffic import checked, cuts, rounds, send, trees
+from ...checks import whole_number
+from ..traffic import checked, cuts, rounds, send
+from .algorithm import Algorithm, Schedule, reverse
+from .ring_of_chunks import cut
 
 
 @checked
@@ -88,6 +83,8 @@ def double(sums, data):
     To the engine an array is one variable, so chunks that are passed on are joined in
     new arrays, and only the last round writes into `data`.
     """
+    from mxnet import np  # the schedule alone needs no MXNet
+
     p, edges = len(data), cuts(data[0].size, len(data))
     for other in rounds(reversed(partners(p))):
         has = [place(i, other[0], edges) for i in range(p)]
@@ -104,63 +101,24 @@ def double(sums, data):
         sums = wholes
 
 
-@checked
-def allreduce_double_tree(data, chunks=1):
-    """The same as `allreduce`; a device sends at most two arrays, for any k.
+def messages(k):
+    """The fold, the swaps of `partners`, and both of them back, as a `Schedule`.
 
-        allreduce_double_tree(data, chunks=8)
-
-    `chunks`: the number of chunks of each half, default 1, which follow one another up
-    the trees and then down (pipelined): 4(chunks + ⌊log₂ k⌋ − 1) rounds, for k > 2.
-    `data` and errors: as in `allreduce`; `ValueError` for fewer chunks than one.
-    Source: Sanders, Speck and Träff (2009); NCCL has had such trees since 2.4.
-    Developed in the chapter *Halving and doubling*.
+    With a partner at distance d, a device keeps the d chunks that its own is among.
     """
-    whole_number("chunks", chunks)
-    parts = [[cut(half, chunks) for half in cut(x, 2)] for x in data]
-    upwards = schedule(len(data), chunks)
-    for messages in rounds(upwards):
-        for tree, chunk, child, above in messages:
-            arrived = send(parts[child][tree][chunk], data[above].ctx)
-            parts[above][tree][chunk] += arrived
-    for messages in rounds(reversed(upwards)):
-        for tree, chunk, child, above in messages:
-            send(parts[above][tree][chunk], parts[child][tree][chunk])
+    p = 2 ** (k.bit_length() - 1)
+    extra = [[(i + p, i, 0, p) for i in range(k - p)]] if k > p else []
+    swaps = [
+        [(j, i, i // abs(i - j) * abs(i - j), abs(i - j)) for i, j in enumerate(row)]
+        for row in partners(p)
+    ]
+    return Schedule(p, extra + swaps, reverse(extra + swaps))
 
 
-def schedule(k, chunks):
-    """The messages of each round on the way up: (tree, chunk, child, parent).
-
-    No device sends or receives two of them in one round: its edges take turns, in even
-    and odd rounds. A chunk moves up when all devices below have sent it.
-    """
-    pair, turn = trees(k), turns(trees(k))
-    num_turns = max(turn.values(), default=-1) + 1
-    slots = [[] for _ in range(num_turns * (chunks + k.bit_length() - 2))]
-    for tree, child in turn:
-        place = (child + tree) % k + 1
-        height = (place & -place).bit_length() - 1
-        for chunk in range(chunks):
-            slot = num_turns * (chunk + height) + turn[tree, child]
-            slots[slot].append((tree, chunk, child, pair[tree][child]))
-    return slots
+def cost(k, chunks):
+    """2·log₂ p rounds with 2(p − 1)/p of the array, and two whole arrays if k > p."""
+    down, up = k.bit_length() - 1, (k - 1).bit_length()  # the logarithm, rounded
+    return 2 * up, 2 * (1 - 1 / 2**down) + 2 * (up > down)
 
 
-def turns(pair):
-    """The turn, 0 or 1, of each edge (tree, child): edges that share an end differ.
-
-    A device sends on at most two edges and receives on at most two. So conflicting
-    edges form paths and even cycles, along which the turns alternate.
-    """
-    found = {}
-    for first in ((tree, child) for tree in (0, 1) for child in pair[tree]):
-        todo = [(first, 0)]
-        while todo:
-            (tree, child), turn = todo.pop()
-            if (tree, child) not in found:
-                found[tree, child] = turn
-                above = pair[tree][child]
-                near = [(tree, c) for c in pair[tree] if pair[tree][c] == above]
-                near += [(1 - tree, child)] if child in pair[1 - tree] else []
-                todo += [(edge, 1 - turn) for edge in near]
-    return found
+ALGORITHM = Algorithm("halving", allreduce_halving, messages, cost)

@@ -1,57 +1,7 @@
-"""Allreduce: every device ends with the sum over all devices.
+"""Allreduce around a ring: every link carries a chunk in every round."""
 
-Three algorithms, with the same result up to rounding. None waits. `traffic.expected`
-has their bytes and rounds.
-"""
-
-from .traffic import checked, rounds, send, spans
-
-
-@checked
-def allreduce(data):
-    """Sum the arrays in `data`, one per device, and give every device the sum.
-
-    `data`: a list of k arrays of one shape and dtype, array i on device i; changed
-    in place. Naive: device 0 gathers, sums in the order of the list, and sends back.
-    Raises `ValueError` for an empty list, arrays that differ in shape or dtype, or
-    an array that is listed twice; `TypeError` for anything but `mxnet.np`.
-    Follows `allreduce` of *Dive into Deep Learning*, "Training on Multiple
-    GPUs". Developed in the chapter *Data parallelism from scratch*.
-    """
-    for i in rounds(range(1, len(data))):
-        data[0][:] += send(data[i], data[0].ctx)
-    for i in rounds(range(1, len(data))):
-        send(data[0], data[i])
-
-
-@checked
-def allreduce_tree(data):
-    """The same as `allreduce`, in 2⌈log₂ k⌉ rounds instead of 2(k − 1).
-
-    Device 0 is still the busiest: it sends and receives ⌈log₂ k⌉ whole arrays.
-    `data` and errors: as in `allreduce`. Source: Thakur, Rabenseifner and Gropp (2005).
-    Developed in the chapter *Allreduce*.
-    """
-    for pairs in rounds(tree(len(data))):
-        for child, parent in pairs:
-            data[parent] += send(data[child], data[parent].ctx)
-    for pairs in rounds(reversed(tree(len(data)))):
-        for child, parent in pairs:
-            send(data[parent], data[child])
-
-
-def tree(k):
-    """The messages on the way to device 0: a list of (child, parent) per round.
-
-    k = 6     0   1   2   3   4   5
-    round 1   0 ← 1   2 ← 3   4 ← 5
-    round 2   0 ←———— 2       4
-    round 3   0 ←———————————— 4
-    """
-    strides = [2**b for b in range((k - 1).bit_length())]
-    return [
-        [(parent + s, parent) for parent in range(0, k - s, 2 * s)] for s in strides
-    ]
+from ..traffic import checked, rounds, send, spans
+from .algorithm import Algorithm, Schedule
 
 
 @checked
@@ -128,3 +78,27 @@ def write(arrays, places, chunks):
     """Copy `arrays[i]` into chunk `places[i]` of device i."""
     for i, c in enumerate(places):
         arrays[i].copyto(chunks[i][c])
+
+
+def messages(k):
+    """The messages of `ring` as a `Schedule`: each device sends to the next."""
+    rows = [[((i - 1) % k, i, c, 1) for i, c in enumerate(row)] for row in ring(k)]
+    return Schedule(k, rows[: k - 1], rows[k - 1 :])
+
+
+def cost(k, chunks):
+    """2(k − 1) rounds, each with a k-th of the array."""
+    return 2 * (k - 1), 2 * (k - 1) / k
+
+
+def sent(k, size):
+    """The elements that each device sends to the next, in all rounds together.
+
+    Device i sends all chunks but i + 1 while adding, all but i + 2 afterwards.
+    """
+    chunk = [stop - start for start, stop in spans(size, k)]
+    left_out = [chunk[(i + 1) % k] + chunk[(i + 2) % k] for i in range(k)]
+    return [(i, (i + 1) % k, 2 * size - n) for i, n in enumerate(left_out)]
+
+
+ALGORITHM = Algorithm("ring", allreduce_ring, messages, cost, sent)

@@ -1,0 +1,87 @@
+"""What the tables, the simulator and the trainer know about each allreduce.
+
+A file of this folder that sets `ALGORITHM` adds one: `costs.expected` counts it,
+`simulator.allreduce` simulates it, and `d2l-ext-train --allreduce` offers it.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Callable, NamedTuple
+
+from ..traffic import cuts
+
+
+class Schedule(NamedTuple):
+    """The messages of an allreduce among k devices, round by round.
+
+    `pieces`: the number of chunks of an array. `add`, `copy`: lists of rounds, each a
+    list of messages (from, to, first chunk, number of chunks). What arrives is added in
+    the rounds of `add`, and replaces what was there in those of `copy`.
+    """
+
+    pieces: int
+    add: list
+    copy: list
+
+    @property
+    def rounds(self):
+        """All rounds, in order."""
+        return [*self.add, *self.copy]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An allreduce under its `name`: a function, its messages, and closed forms.
+
+    `reduce`: the function of a list of arrays; None if no device runs it. `schedule`:
+    k -> `Schedule`, for one chunk if the algorithm is `chunked`; None if not all
+    messages are between devices. `chunked`: the array is cut into a given number of
+    chunks.
+
+    Two closed forms spare walking the schedule, which has 33 million messages for a
+    ring of 4,096 devices. `cost`: (k, chunks) -> the number of rounds, and of arrays
+    that pass in them in sequence, for k from 2. `sent`: (k, size) -> (from, to, number
+    of elements) for all rounds together.
+    """
+
+    name: str
+    reduce: Callable = None
+    schedule: Callable = None
+    cost: Callable = None
+    sent: Callable = None
+    chunked: bool = False
+
+    def rounds(self, k, chunks=1):
+        """The number of rounds, and of arrays that pass in them in sequence."""
+        if k == 1:
+            return 0, 0
+        if self.cost:
+            return self.cost(k, chunks)
+        pieces, add, copy = self.schedule(k)
+        longest = [max(number for *_, number in row) for row in (*add, *copy)]
+        return len(longest), sum(longest) / pieces
+
+    def messages(self, k, size):
+        """The messages of all rounds: a list of (from, to, number of elements)."""
+        if self.sent:
+            return self.sent(k, size)
+        schedule = self.schedule(k)
+        edges = cuts(size, schedule.pieces)
+        return [(i, j, edges[first + number] - edges[first])
+                for row in schedule.rounds for i, j, first, number in row]
+
+
+def reverse(rounds):
+    """The same messages from the last round to the first, each one sent back."""
+    return [[(j, i, *chunks) for i, j, *chunks in row] for row in reversed(rounds)]
+
+
+@cache
+def algorithms():
+    """All algorithms of this folder: a dict from a name to its `Algorithm`, sorted."""
+    files = iter_modules(import_module(__package__).__path__)
+    modules = [import_module(f"{__package__}.{file.name}") for file in files]
+    found = [module.ALGORITHM for module in modules if hasattr(module, "ALGORITHM")]
+    return {a.name: a for a in sorted(found, key=lambda a: a.name)}
