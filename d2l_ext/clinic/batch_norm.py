@@ -21,11 +21,11 @@ from ..data_parallel.traffic import send
 
 @dataclass
 class Kept:
-    """What backward needs of forward, a list with one entry per device each."""
+    """What backward needs of forward: lists with one entry per device."""
 
     normalized: list  # the normalized inputs, of the shape of X
     scale: list  # gamma / sqrt(var + eps), shape (C,)
-    rows: list  # numbers per channel of all devices together, float64, shape (1,)
+    rows: list  # numbers per channel of all devices together, shape (1,)
 
 
 def sync_batch_norm(Xs, gammas, betas, running=None, momentum=0.9, eps=1e-5):
@@ -91,7 +91,7 @@ def combined(shards):
     """Mean, variance and numbers of all `shards`, made on every device alike.
 
     `shards`: what `moments` returned on each device. Each sends its three arrays to all
-    others, who add them in the same order.
+    others, which add them in the same order.
     """
     found = []
     for here in shards:

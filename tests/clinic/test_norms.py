@@ -3,7 +3,7 @@
 import d2l_ext  # noqa: F401, I001
 import numpy
 import pytest
-from mxnet import np
+from mxnet import autograd, gluon, init, np, npx
 
 from d2l_ext.clinic.norms import clip, global_norm
 from d2l_ext.data_parallel import traffic
@@ -142,3 +142,28 @@ def test_what_does_not_fit_is_refused_with_the_numbers():
             global_norm([[np.ones(1, ctx=one)]], copies)
     with pytest.raises(ValueError, match="above 0, not 0"):
         clip([], [], 0)
+
+
+def test_mxnets_own_clipping_of_summed_gradients_takes_the_limit_times_the_batch():
+    """`Trainer.update` divides by the batch size afterwards, and arrays are legacy."""
+    npx.set_np()
+    net = gluon.nn.Dense(3, in_units=5)
+    net.initialize(init.Constant(0.1), ctx=(devices := try_all_devices(2)))
+    params = [*net.collect_params().values()]
+    trainer = gluon.Trainer(params, "sgd", {"learning_rate": 1.0}, kvstore="device",
+                            update_on_kvstore=False)
+    rows = numpy.random.RandomState(0).randn(8, 5).astype("float32")
+    with autograd.record():
+        losses = [(net(np.array(X, dtype="float32", ctx=d)) ** 2).sum()
+                  for X, d in zip((rows[:6], rows[6:]), devices)]
+    autograd.backward(losses)
+    before = [p.data(devices[0]).asnumpy() for p in params]
+    trainer.allreduce_grads()
+    with pytest.raises(TypeError, match="legacy"):
+        gluon.utils.clip_global_norm([p.grad(devices[0]) for p in params], 0.5 * 8)
+    norms = [gluon.utils.clip_global_norm([p.grad(d).as_nd_ndarray() for p in params],
+                                          0.5 * 8) for d in devices]
+    trainer.update(8)
+    assert norms[0] == norms[1] > 0.5 * 8
+    step = [p.data(devices[0]).asnumpy() - x for p, x in zip(params, before)]
+    assert one_device(step) == pytest.approx(0.5, rel=1e-6)
