@@ -91,6 +91,9 @@ ASKED = {
         "dies resume elastic",
     "chapters/clusters/sharded_checkpoints":
         "save load checkpoint resume elastic resharding distributed other number gpus",
+    "chapters/clinic/which_rank":
+        "hang hangs stuck deadlock timeout nccl watchdog desync flight recorder "
+        "torchfrtrace missing rank mismatch debug freeze",
     "chapters/scale/fitting": "alpha beta model predict cost measure latency bandwidth",
     "chapters/scale/simulating": "simulator simulate event what if",
     "chapters/scale/scale":

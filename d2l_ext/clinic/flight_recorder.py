@@ -32,7 +32,7 @@ STATES = {"?": "begun", "+": "ended", "!": "failed"}
 #: The calls of a ring, and those of a store in which workers meet: by which name.
 RING = ("allreduce", "reduce_scatter", "allgather", "broadcast", "barrier", "zeros")
 STORE = {"init": "init", "broadcast": "init", "push": "push", "pushpull": "push",
-         "_barrier": "barrier", "set_optimizer": "set_optimizer"}
+         "_barrier": "barrier"}
 #: Code that is passed over when the place of a call is looked for.
 OURS = (str(Path(__file__).parents[1]) + os.sep, f"{os.sep}mxnet{os.sep}",
         f"{os.sep}threading.py")
@@ -84,21 +84,20 @@ class FlightRecorder:
     def verdict(self, patience=ARRIVAL):
         """What happened, by the files of all ranks: a `Verdict`, or None.
 
-        Waits for `patience` seconds at most until all ranks have made this rank's last
-        call: some may be about to.
+        Waits for `patience` seconds at most until all ranks have made the newest call:
+        some may be about to make another one. A rank that is late comes then, too, but
+        to a ring that has failed: it was missing.
         """
-        until = time.time() + patience
+        until, first = time.time() + patience, None
         while True:
             calls, lives = read(self.folder)
-            name = self._last_call(calls)
-            made = {call.rank for call in calls if call.name == name}
+            found = what_happened(calls, self.num_ranks, lives)
+            first = first or found
+            newest = max(calls, key=lambda call: call.time, default=None)
+            made = {call.rank for call in calls if call.name == newest.name}
             if len(made) == self.num_ranks or time.time() > until:
-                return what_happened(calls, self.num_ranks, lives)
+                return found or first
             time.sleep(0.05)
-
-    def _last_call(self, calls):
-        own = [call for call in calls if call.rank == self.rank]
-        return max(own, key=lambda call: call.time).name if own else None
 
     def _sign(self, place=None):
         frame = sys._current_frames().get(self.thread)
@@ -136,12 +135,14 @@ def attach(comm, folder, timeout=30.0):
             r.allreduce(x)
 
     `folder`: of this job alone, the same for all ranks; it is made. A ring has a
-    time-out of its own, `deadline`: its errors then end with the verdict. A store has
+    time-out of its own, `deadline`: its errors then end with the verdict. All ranks of
+    a ring must call this, and wait for each other here. A store has
     none and waits for ever: after `timeout` seconds in which a push, a barrier or
     another call has not been made by all workers, the verdict is printed to standard
     error, and in a job of `pslaunch` the worker is ended, and with it the job.
 
     Calls of a `dist_async` store wait for nobody, except for `init` and barriers.
+    Developed in the chapter *Which rank, which call?*.
     """
     is_ring = comm.type == "ring"
     recorder = FlightRecorder(comm.rank, comm.num_workers, folder,
@@ -154,10 +155,12 @@ def attach(comm, folder, timeout=30.0):
         describe = _of_ring if is_ring else _of_store
         method = getattr(comm, name)
         setattr(comm, name, _recorded(recorder, method, name, describe))
+    comm.recorder = recorder
     if is_ring:
         leave = comm.close
         comm.close = lambda: (recorder.close(), leave())[1]
-    comm.recorder = recorder
+        # Until all have a recorder: one that has none yet could not tell of a failure.
+        _recorded(recorder, type(comm).barrier.__get__(comm), "attach", _of_attaching)()
     return comm
 
 
@@ -187,6 +190,10 @@ def _recorded(recorder, method, name, describe):
     return call
 
 
+def _of_attaching(name, args, options):
+    return [(name, name)]
+
+
 def _of_ring(name, args, options):
     x = args[0] if args else options.get("x")
     root = args[1] if len(args) > 1 else options.get("root", 0)
@@ -197,7 +204,7 @@ def _of_ring(name, args, options):
 
 
 def _of_store(name, args, options):
-    if name in ("_barrier", "set_optimizer"):
+    if name == "_barrier":
         return [(STORE[name], STORE[name])]
     keys = args[0] if args else options["key"]
     values = args[1] if len(args) > 1 else options["value"]

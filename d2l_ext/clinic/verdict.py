@@ -90,6 +90,7 @@ def what_happened(calls, num_ranks, lives=None):
 
     Where calls differ, the ranks in the minority are named; without a minority, those
     whose call is not the one that followed the same call before; else all.
+    Developed in the chapter *Which rank, which call?*.
     """
     meetings, absent = _meetings(calls, lives or {}), []
     for made in meetings:

@@ -28,7 +28,8 @@ def every_call(r):
 def test_each_call_is_kept_with_its_size_and_line(tmp_path, shared):
     recorded(2, every_call, tmp_path, shared)
     calls, lives = read(tmp_path)
-    own = [c for c in calls if c.rank == 1]
+    first, *own = [c for c in calls if c.rank == 1]
+    assert first.name == "attach number 1"
     ops = ["zeros"] * shared + ["allreduce", "reduce_scatter", "allgather",
                                 "broadcast 1", "barrier"]
     assert [(c.number, c.op) for c in own] == [*enumerate(ops, 1)]
@@ -64,6 +65,16 @@ def test_the_error_of_a_ring_ends_with_the_verdict(tmp_path):
         assert "rank 2 made call 1 last, barrier at test_flight_recorder.py" in verdict
 
 
+def test_a_rank_that_comes_after_the_time_out_was_missing(tmp_path):
+    def work(r):
+        r.deadline = 0.3
+        time.sleep(0.7 * (r.rank == 1))
+        r.barrier()
+
+    errors = recorded(3, work, tmp_path)
+    assert any("rank 1 is missing in call 1" in str(error) for error in errors)
+
+
 def test_an_error_that_is_nobody_elses_fault_stays_as_it_is(tmp_path):
     def work(r):
         r.allreduce([1, 2])
@@ -81,7 +92,7 @@ def test_a_file_keeps_the_last_calls_and_says_since_when(tmp_path):
     recorded(2, work, tmp_path)
     calls, lives = read(tmp_path)
     own = sorted(c.number for c in calls if c.rank == 0)
-    assert own == [*range(8, LINES + 8)]
+    assert own == [*range(8, LINES + 8)]  # and not that of attaching
     oldest = min(c.time for c in calls if c.rank == 0)
     assert lives[0].oldest == pytest.approx(oldest, abs=1e-5)
     assert what_happened(calls, 2, lives) is None
@@ -91,7 +102,7 @@ def test_records_of_an_earlier_job_are_replaced(tmp_path):
     for count in (5, 2):
         recorded(2, lambda r, count=count: [r.barrier() for _ in range(count)],
                  tmp_path)
-    assert len(read(tmp_path)[0]) == 4
+    assert len(read(tmp_path)[0]) == 2 * (1 + 2)
 
 
 def test_a_folder_without_records_is_refused_by_name(tmp_path):
@@ -119,7 +130,6 @@ class Store:
     def push(self, key, value, priority=0): ...
     def pushpull(self, key, value, out=None): ...
     def _barrier(self): ...
-    def set_optimizer(self, optimizer): ...
 
 
 def waits(folder, kind="dist_sync", timeout=0.6):

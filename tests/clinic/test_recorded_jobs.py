@@ -43,7 +43,7 @@ def clean(kv, folder):
 def test_a_job_without_a_fault_gives_no_alarm(tmp_path, nothing_left):  # noqa: F811
     found = launch.call(clean, tmp_path, num_workers=2, num_servers=1)
     assert found == [([4.0] * 5, 0)] * 2
-    for folder, number in ((tmp_path, 5), (tmp_path / "ring", 3)):
+    for folder, number in ((tmp_path, 5), (tmp_path / "ring", 4)):
         calls, lives = flight_recorder.read(folder)
         assert len(calls) == 2 * number and len(lives) == 2
 

@@ -351,16 +351,6 @@ def two_shapes_of_one_key_after_some_steps(kv, rank, n):
             exchange(kv, key, nd.ones(10) if late else x)
 
 
-@hang("dist_sync", 2, {1}, "set_optimizer")
-def sets_the_optimizer_on_rank_0_only(kv, rank, n):
-    from mxnet import optimizer
-
-    keys(kv)
-    if rank == 0:
-        kv.set_optimizer(optimizer.create("sgd"))
-    time.sleep(8 * rank)
-
-
 @hang("dist_device_sync", 4, {0, 3}, "push")
 def two_of_four_have_fewer_batches(kv, rank, n):
     arrays = keys(kv)

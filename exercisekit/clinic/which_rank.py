@@ -1,0 +1,201 @@
+"""Exercises of the chapter *Which rank, which call?*."""
+
+from collections import Counter
+
+from ..question import Question, Task, compared
+
+
+def what_happened(calls):
+    """The number of the first wrong call, and the ranks that are missing or odd."""
+    for i in range(max(map(len, calls), default=0)):
+        made = [own[i] if i < len(own) else None for own in calls]
+        usual = Counter(op for op in made if op is not None).most_common(1)[0][0]
+        odd = [rank for rank, op in enumerate(made) if op != usual]
+        if odd:
+            return i + 1, odd
+    return None
+
+
+def _until_the_shortest(calls):
+    for i, made in enumerate(zip(*calls)):
+        usual = Counter(made).most_common(1)[0][0]
+        odd = [rank for rank, op in enumerate(made) if op != usual]
+        if odd:
+            return i + 1, odd
+    return None
+
+
+def _from_zero(calls):
+    found = what_happened(calls)
+    return found and (found[0] - 1, found[1])
+
+
+def _only_counts(calls):
+    most = max(map(len, calls), default=0)
+    short = [rank for rank, own in enumerate(calls) if len(own) < most]
+    return (min(len(calls[rank]) for rank in short) + 1, short) if short else None
+
+
+def _rank_0_is_right(calls):
+    for i in range(max(map(len, calls), default=0)):
+        made = [own[i] if i < len(own) else None for own in calls]
+        odd = [rank for rank, op in enumerate(made) if op != made[0]]
+        if odd:
+            return i + 1, odd
+    return None
+
+
+def _missing_are_a_majority(calls):
+    for i in range(max(map(len, calls), default=0)):
+        made = [own[i] if i < len(own) else None for own in calls]
+        usual = Counter(made).most_common(1)[0][0]
+        odd = [rank for rank, op in enumerate(made) if op != usual]
+        if odd:
+            return i + 1, odd
+    return None
+
+
+def missing_pushes(calls):
+    """For each key, the ranks that have pushed it less often than another rank."""
+    counts = [Counter(own) for own in calls]
+    most = {key: max(each[key] for each in counts) for each in counts for key in each}
+    found = {key: [rank for rank, each in enumerate(counts) if each[key] < most[key]]
+             for key in most}
+    return {key: ranks for key, ranks in found.items() if ranks}
+
+
+def _by_position(calls):
+    found = {}
+    for i in range(max(map(len, calls), default=0)):
+        keys = [own[i] if i < len(own) else None for own in calls]
+        usual = Counter(key for key in keys if key is not None).most_common(1)[0][0]
+        odd = [rank for rank, key in enumerate(keys) if key != usual]
+        if odd:
+            found.setdefault(usual, []).extend(odd)
+    return {key: sorted(set(ranks)) for key, ranks in found.items()}
+
+
+def _never_pushed(calls):
+    every = {key for own in calls for key in own}
+    found = {key: [rank for rank, own in enumerate(calls) if key not in own]
+             for key in every}
+    return {key: ranks for key, ranks in found.items() if ranks}
+
+
+def _keys_of_rank_0(calls):
+    counts = [Counter(own) for own in calls]
+    most = {key: max(each[key] for each in counts) for key in counts[0]}
+    found = {key: [rank for rank, each in enumerate(counts) if each[key] < most[key]]
+             for key in most}
+    return {key: ranks for key, ranks in found.items() if ranks}
+
+
+def _all_keys(calls):
+    counts = [Counter(own) for own in calls]
+    most = {key: max(each[key] for each in counts) for each in counts for key in each}
+    return {key: [rank for rank, each in enumerate(counts) if each[key] < most[key]]
+            for key in most}
+
+
+def left_out(mine, theirs):
+    """The number of the only call of `theirs` that `mine` lacks; None if unclear."""
+    fits = [i + 1 for i in range(len(theirs)) if theirs[:i] + theirs[i + 1 :] == mine]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _first_difference(mine, theirs):
+    for i, line in enumerate(theirs):
+        if i == len(mine) or mine[i] != line:
+            return i + 1
+    return None
+
+
+def _by_set(mine, theirs):
+    for i, line in enumerate(theirs):
+        if line not in mine:
+            return i + 1
+    return None
+
+
+def _from_zero_too(mine, theirs):
+    found = left_out(mine, theirs)
+    return found and found - 1
+
+
+def _any_that_fits(mine, theirs):
+    fits = [i + 1 for i in range(len(theirs)) if theirs[:i] + theirs[i + 1 :] == mine]
+    return fits[0] if fits else None
+
+
+_CASES = [
+    ([["sum", "wait"], ["sum", "wait"]],),
+    ([["sum", "wait"], ["sum"], ["sum", "wait"]],),
+    ([["sum"], ["sum", "wait"], ["sum", "wait"]],),
+    ([["sum", "give", "wait"], ["sum", "wait"], ["sum", "give", "wait"]],),
+    ([["give", "sum"], ["sum", "give"], ["sum", "give"], ["sum", "give"]],),
+    ([["sum", "wait"], ["sum"], ["sum"], ["sum"]],),
+    ([[], [], []],),
+]
+_PUSHES = [
+    ([[0, 1], [1, 0]],),
+    ([[0, 1, 0, 1], [0, 1, 1]],),
+    ([[0, 0, 0], [0, 0], [0, 0, 0]],),
+    ([[0], [0, 7], [7, 0]],),
+    ([[3, 4, 3], [4, 3, 4], [3, 4, 3]],),
+    ([[], []],),
+]
+_LINES = [
+    ([5, 9], [5, 7, 9]), ([5, 7], [5, 7, 9]), ([7, 9], [5, 7, 9]),
+    ([5, 7, 5, 5, 7, 9], [5, 7, 9, 5, 5, 7, 9]), ([5, 7, 9, 5, 9], [5, 7, 9, 5, 7, 9]),
+    ([5, 5], [5, 5, 5]), ([5, 8], [5, 7, 9]), ([5, 7], [5, 7]),
+]
+
+QUESTIONS = {
+    1: Question(
+        "the number of a call",
+        58,
+        [
+            (57, "That call has ended on rank 3, so rank 3 was in it."),
+            (59, "The others cannot begin call 59 before call 58 has ended."),
+            (3, "That is the rank. Which call?"),
+        ],
+    ),
+    2: Task(
+        "a function that returns (number, ranks) or None",
+        what_happened,
+        [
+            (_until_the_shortest,
+             "`zip` ends with the shortest list, and a missing call is beyond it."),
+            (_from_zero, "Calls are counted from 1."),
+            (_only_counts, "Ranks with as many calls as the others may differ, too."),
+            (_rank_0_is_right, "Rank 0 may be the one that is wrong."),
+            (_missing_are_a_majority,
+             "Ranks that are missing have no vote: they may be the most."),
+        ],
+        judge=compared(what_happened, _CASES),
+    ),
+    3: Task(
+        "a function that returns a dictionary",
+        missing_pushes,
+        [
+            (_by_position,
+             "The order of two keys does not matter: count the pushes of each."),
+            (_never_pushed, "A rank may have pushed the key, but once too seldom."),
+            (_keys_of_rank_0, "Rank 0 may be the one that never pushed a key."),
+            (_all_keys, "Leave out the keys that all ranks have pushed equally often."),
+        ],
+        judge=compared(missing_pushes, _PUSHES),
+    ),
+    4: Task(
+        "a function that returns a number or None",
+        left_out,
+        [
+            (_first_difference,
+             "After the call that was left out, all others must follow."),
+            (_by_set, "The same line may have been called before."),
+            (_from_zero_too, "Calls are counted from 1."),
+            (_any_that_fits, "Several calls could be the one: return None."),
+        ],
+        judge=compared(left_out, _LINES),
+    ),
+}
