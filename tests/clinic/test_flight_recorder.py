@@ -4,7 +4,7 @@ import time
 
 import numpy
 import pytest
-from test_ring import on_ring
+from rings import on_ring
 
 from d2l_ext.clinic import flight_recorder
 from d2l_ext.clinic.flight_recorder import LINES, attach, read, what_happened

@@ -13,36 +13,13 @@ import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import free_places, on_ring
 
-from d2l_ext.data_parallel.traffic import expected
+from d2l_ext.data_parallel.costs import expected
 from d2l_ext.kvstore import ring
 from d2l_ext.kvstore.ring_links import HEAD, RingError
 
 DTYPES = ("float32", "float64")
-
-
-def free_places(n):
-    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    places = [server.getsockname() for server in servers]
-    for server in servers:
-        server.close()
-    return places
-
-
-def on_ring(n, work, shared=False, deadline=20.0, tokens=None):
-    """What `work(ring)` returns on each of n ranks, or the exception that it raises."""
-    places = free_places(n)
-
-    def rank_of(rank):
-        token = tokens[rank] if tokens else "secret"
-        try:
-            with ring.connect(rank, places, token, deadline, shared) as r:
-                return work(r)
-        except Exception as error:  # noqa: BLE001
-            return error
-
-    with ThreadPoolExecutor(n) as pool:
-        return list(pool.map(rank_of, range(n)))
 
 
 def data(n, size, dtype):
