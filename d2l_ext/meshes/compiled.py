@@ -104,6 +104,10 @@ def _cut(x, k, axis):
     return np.split(x, k, axis=axis) if k > 1 else [x]
 
 
+def _first(arrays):
+    return next(x for x in arrays if x is not None)
+
+
 class Compiled:
     """A `Plan` on the devices of a mesh.
 
@@ -126,8 +130,12 @@ class Compiled:
         self.kept = {plan.out, *plan.inputs.values(), *plan.gradients.values()}
 
     def place(self, value, whole):
-        """The parts of a NumPy array `whole` on the devices, as `value` lies."""
+        """The parts of a NumPy array `whole` on the devices, as `value` lies.
+
+        None for a device that is not among its places.
+        """
         return [np.array(whole[self._part(value, at)], dtype=whole.dtype, ctx=device)
+                if all(at[along] == i for along, i in value.layout.at) else None
                 for device, at in zip(self.mesh.devices, self.at)]
 
     def _part(self, value, at):
@@ -139,11 +147,10 @@ class Compiled:
     def join(self, value):
         """The whole array of a `Value`, NumPy; sums that are owed are done. Waits."""
         found = self.arrays[value]
-        whole = numpy.zeros(value.shape, found[0].dtype)
+        whole, layout = numpy.zeros(value.shape, _first(found).dtype), value.layout
+        repeated = {*self.plan.sizes} - {*layout.cut, *dict(layout.at)} - layout.owed
         for x, at in zip(found, self.at):
-            layout = value.layout
-            repeated = {*self.plan.sizes} - {*layout.cut} - layout.owed
-            if not any(at[along] for along in repeated):
+            if x is not None and not any(at[along] for along in repeated):
                 whole[self._part(value, at)] += x.asnumpy()
         return whole
 
@@ -161,7 +168,7 @@ class Compiled:
 
         Leaves the gradients where `gradients` finds them. Never waits.
         """
-        value, dtype = self.plan.seed, self.arrays[self.plan.out][0].dtype
+        value, dtype = self.plan.seed, _first(self.arrays[self.plan.out]).dtype
         seed = numpy.broadcast_to(numpy.asarray(seed, dtype), value.shape)
         self.arrays[value] = self.place(value, seed)
         self._run(self.plan.backward)
@@ -179,13 +186,32 @@ class Compiled:
 
     def _move(self, step):
         (value,), (moved,) = step.inputs, step.outputs
-        self.arrays[moved] = self._groups(
-            step.move[1], lambda group: exchange(step.move, group), self.arrays[value])
+        kind, along, start, stop = step.move
+        arrays = self.arrays[value]
+        if kind == "keep":
+            arrays = [x if at[along] == stop else None
+                      for x, at in zip(arrays, self.at)]
+        elif kind == "send":
+            arrays = self._send(along, start, stop, arrays)
+        else:
+            arrays = self._groups(
+                along, lambda group: exchange(step.move, group), arrays)
+        self.arrays[moved] = arrays
+
+    def _send(self, along, start, stop, arrays):
+        """From each device at `start` to its partner at `stop`."""
+        found, devices = [None] * len(arrays), self.mesh.devices
+        for group in self.mesh.groups(along):
+            x, to = arrays[devices.index(group[start])], group[stop]
+            if x is not None:
+                found[devices.index(to)] = traffic.send(x, to)
+        return found
 
     def _groups(self, along, function, *columns):
         """`function` of the arrays of each group along a mesh axis, by device."""
         devices, found = self.mesh.devices, [None] * len(self.at)
         groups = [[devices.index(d) for d in g] for g in self.mesh.groups(along)]
+        groups = [own for own in groups if columns[0][own[0]] is not None]
         done = traffic.at_once(
             lambda own: function(*([xs[i] for i in own] for xs in columns)), groups)
         for own, results in zip(groups, done):
@@ -195,7 +221,8 @@ class Compiled:
 
     def _sum(self, step):
         columns = zip(*(self.arrays[v] for v in step.inputs))
-        self.arrays[step.outputs[0]] = [sum(own[1:], own[0]) for own in columns]
+        self.arrays[step.outputs[0]] = [
+            None if own[0] is None else sum(own[1:], own[0]) for own in columns]
 
     def _firsts(self, step):
         """The first row of each device's part of a table that is cut."""
@@ -214,7 +241,8 @@ class Compiled:
         if step.op.kind == "loss":
             return self._loss(step, *given, firsts)
         self.arrays[step.outputs[0]] = [
-            local(step.op, first, *xs) for first, xs in zip(firsts, zip(*given))]
+            None if xs[0] is None else local(step.op, first, *xs)
+            for first, xs in zip(firsts, zip(*given))]
 
     def _loss(self, step, scores, targets, firsts):
         along = step.cut.get(step.op.terms[0][-1])
@@ -229,16 +257,17 @@ class Compiled:
         if along:
             found = self._groups(along, lost, scores, targets, firsts)
         else:
-            found = [lost(*([x] for x in own))[0]
+            found = [None if own[0] is None else lost(*([x] for x in own))[0]
                      for own in zip(scores, targets, firsts)]
-        for v, column in zip(step.outputs, zip(*found)):
+        for v, column in zip(step.outputs, zip(*(x or (None, None) for x in found))):
             self.arrays[v] = [*column]
 
     def _back(self, step):
         *given, gradient = [self.arrays[v] for v in step.inputs]
         needed = [v is not None for v in step.outputs]
-        rows = [back(step.op, first, xs, g, needed) for first, xs, g
-                in zip(self._firsts(step), zip(*given), gradient)]
+        rows = [back(step.op, first, xs, g, needed) if g is not None
+                else [None] * len(needed)
+                for first, xs, g in zip(self._firsts(step), zip(*given), gradient)]
         for v, column in zip(step.outputs, zip(*rows)):
             if v is not None:
                 self.arrays[v] = [*column]

@@ -18,7 +18,7 @@ from itertools import product
 from math import prod
 
 from ..checks import known_name
-from .layout import Layout, dual, elements, moves, parse, price
+from .layout import Layout, dual, elements, moves, parse, possible, price
 
 #: A line of a program. `terms`: the letters of each input. `number`: after a colon.
 Op = namedtuple("Op", "name kind terms out inputs number")
@@ -134,8 +134,9 @@ class Plan:
     def _pin(self, name, layout):
         """From here on `name` lies there."""
         if layout:
-            if all(layout.owed - v.layout.owed for v in self.values[name]):
-                raise ValueError(f"{name}: no sum is owed there, as {layout} asks")
+            if not any(possible(v.layout, layout) for v in self.values[name]):
+                raise ValueError(f"{name}: {layout} cannot be made of "
+                                 f"{self.values[name][0].layout}")
             self.values[name] = [self.fetch(name, layout)]
 
     def fetch(self, name, layout):
@@ -147,7 +148,7 @@ class Plan:
         return near
 
     def _price(self, value, layout):
-        if layout.owed - value.layout.owed:
+        if not possible(value.layout, layout):
             return float("inf")
         return price(value.layout, layout, value.shape, self.sizes)
 
@@ -189,8 +190,12 @@ class Plan:
         The most divided work first, then the fewest elements sent; a sum that is owed
         counts as if it were done at once.
         """
-        best = None
-        options = [self._options(op, along, wanted) for along in self.sizes]
+        best, places = None, {}
+        for name in op.inputs:  # a pipeline: it runs at the last of their places
+            for along, i in self.values[name][0].layout.at:
+                places[along] = max(i, places.get(along, 0))
+        options = [[None] if along in places else self._options(op, along, wanted)
+                   for along in self.sizes]
         for picks in product(*options):
             chosen = dict(zip(self.sizes, picks))
             cut = {a: along for along, a in chosen.items() if a not in (None, "+")}
@@ -198,17 +203,19 @@ class Plan:
             twice = len(cut) + len(kept) < sum(a is not None for a in picks)
             if twice or any(lengths[a] % self.sizes[along] for a, along in cut.items()):
                 continue
-            layouts, out = self._layouts(op, cut, kept)
-            if wanted and wanted.owed - out.owed:
+            layouts, out = self._layouts(op, cut, kept, frozenset(places.items()))
+            if wanted and not possible(out, wanted):
                 continue
-            sent = price(out, wanted or Layout(out.cut), shape, self.sizes) + sum(
+            end = wanted or Layout(out.cut, at=out.at)
+            sent = price(out, end, shape, self.sizes) + sum(
                 min(self._price(v, lies) for v in self.values[name])
                 for name, lies in zip(op.inputs, layouts))
             key = -prod(self.sizes[along] for along in cut.values()), sent
             if sent < float("inf") and (best is None or key < best[0]):
                 best = key, (cut, layouts, out)
         if best is None:
-            raise ValueError(f"{op.name} = {op.kind}: owes no sum as {wanted} asks")
+            raise ValueError(f"{op.name} = {op.kind}: owes no sum, or cannot lie, as "
+                             f"{wanted} asks")
         return best[1]
 
     def _options(self, op, along, wanted):
@@ -223,20 +230,20 @@ class Plan:
         stays = ["+"] if op.kind in LINEAR and passes else []
         return [*sorted(letters), *stays, None]
 
-    def _layouts(self, op, cut, kept):
+    def _layouts(self, op, cut, kept, at):
         layouts = [
             Layout(tuple(map(cut.get, term)), frozenset(
-                kept & self.values[name][0].layout.owed))
+                kept & self.values[name][0].layout.owed), at)
             for name, term in zip(op.inputs, op.terms)
         ]
         summed = {along for a, along in cut.items() if a not in op.out}
         owed = kept | (summed if op.kind != "loss" else set())
-        return layouts, Layout(tuple(map(cut.get, op.out)), frozenset(owed))
+        return layouts, Layout(tuple(map(cut.get, op.out)), frozenset(owed), at)
 
     # ---- Backward ----
 
     def _backward(self):
-        lies = Layout(self.out.layout.cut)
+        lies = Layout(self.out.layout.cut, at=self.out.layout.at)
         self.seed = Value(self.out.name, self.out.shape, lies)
         self.found = {self.out: [self.seed]}  # gradients, still to be summed
         for step in reversed(self.forward):
@@ -285,7 +292,7 @@ class Plan:
         for value, term in zip(step.inputs, op.terms):
             others = {along for a, along in step.cut.items() if a not in term}
             owed = others | (kept - value.layout.owed)
-            lies = Layout(value.layout.cut, frozenset(owed))
+            lies = Layout(value.layout.cut, frozenset(owed), value.layout.at)
             outs.append(Value(value.name, value.shape, lies)
                         if value.name in self.needed else None)
         given = [self._held(value) for value in step.inputs]
@@ -312,14 +319,21 @@ class Plan:
                     if value.name in self.needed else None)
         if gradient is None:
             return
-        for move in dual(step.move, gradient.layout.owed):
+        try:
+            back = dual(step.move, gradient.layout.owed)
+        except ValueError as error:
+            raise ValueError(f"{value.name}: {error}") from None
+        for move in back:
             gradient = self._move(gradient, move)
         self.found.setdefault(step.inputs[0], []).append(gradient)
 
     # ---- What is sent ----
 
     def messages(self, *steps):
-        """Rows (kind, mesh axis, array, elements that a device sends)."""
+        """Rows (kind, mesh axis, array, elements that a device sends, which devices).
+
+        The last is `Layout.at`: empty for all.
+        """
         rows = []
         for step in steps or [*self.forward, *self.backward]:
             value = step.inputs[0] if step.inputs else None
@@ -333,8 +347,9 @@ class Plan:
                 kind, k = "allgather", self.sizes.get(along, 1)
                 out = step.outputs[0]
                 local = 2 * prod(out.layout.share(out.shape, self.sizes))
-            if k > 1 and kind != "slice":
-                rows.append((kind, along, value.name, elements(kind, k, local)))
+            if k > 1 and kind not in ("slice", "keep"):
+                n = elements(kind, k, local)
+                rows.append((kind, along, value.name, n, value.layout.at))
         return rows
 
     def counts(self):
@@ -342,11 +357,19 @@ class Plan:
         return Counter(row[:2] for row in self.messages())
 
     def sent(self, itemsize=4):
-        """Bytes that each device sends in a step: a dict by mesh axis.
+        """Bytes that the busiest device sends in a step: a dict by mesh axis."""
+        return {along: max(of) for along, of in self.by_device(itemsize).items()}
+
+    def by_device(self, itemsize=4):
+        """Bytes that each device sends in a step: {mesh axis: a list}.
 
         `itemsize`: bytes of a number, default 4. Tokens and targets have four.
         """
-        found = dict.fromkeys(self.sizes, 0)
-        for _, along, name, n in self.messages():
-            found[along] += n * (4 if name in self.integers else itemsize)
+        places = [dict(zip(self.sizes, at))
+                  for at in product(*map(range, self.sizes.values()))]
+        found = {along: [0] * len(places) for along in self.sizes}
+        for _, along, name, n, where in self.messages():
+            for i, at in enumerate(places):
+                if all(at[axis] == place for axis, place in where):
+                    found[along][i] += n * (4 if name in self.integers else itemsize)
         return found

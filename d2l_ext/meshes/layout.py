@@ -4,6 +4,7 @@ A layout has a word for each axis of the array, and one for each sum that is owe
 
     "data . tensor"    the first axis is cut along data, the last along tensor
     ". +tensor"        whole; the sum of a tensor group's arrays is the array
+    ". @pipeline=1"    whole, and only on the devices with this coordinate
 
 A device that is not named by an axis, or a sum, has the same as its neighbours there.
 """
@@ -12,19 +13,25 @@ from dataclasses import dataclass
 from math import prod
 
 #: A move along mesh axis `along`: kind, and the array's axes that it joins and cuts.
-KINDS = ("slice", "reduce-scatter", "all-to-all", "allreduce", "allgather")
+KINDS = ("keep", "slice", "reduce-scatter", "all-to-all", "allreduce", "send",
+         "allgather")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """`cut[i]`: the mesh axis that cuts axis i, or None. `owed`: sums still to do."""
+    """`cut[i]`: the mesh axis that cuts axis i, or None. `owed`: sums still to do.
+
+    `at`: pairs of a mesh axis and the only coordinate on it that has the array.
+    """
 
     cut: tuple
     owed: frozenset = frozenset()
+    at: frozenset = frozenset()
 
     def __str__(self):
         words = [axis or "." for axis in self.cut]
-        return " ".join([*words, *(f"+{axis}" for axis in sorted(self.owed))])
+        words += [f"+{axis}" for axis in sorted(self.owed)]
+        return " ".join([*words, *(f"@{axis}={i}" for axis, i in sorted(self.at))])
 
     def place(self, along):
         """The array's axis that the mesh axis `along` cuts, or None."""
@@ -33,13 +40,16 @@ class Layout:
     def after(self, move):
         """The layout when a `move`, (kind, along, from, to), is done."""
         kind, along, start, stop = move
+        if kind in ("keep", "send"):
+            at = self.at - {(along, start)} | {(along, stop)}
+            return Layout(self.cut, self.owed, at)
         cut = list(self.cut)
         if start is not None:
             cut[start] = None
         if stop is not None:
             cut[stop] = along
         done = {along} if "reduce" in kind else set()
-        return Layout(tuple(cut), self.owed - done)
+        return Layout(tuple(cut), self.owed - done, self.at)
 
     def share(self, shape, sizes):
         """The shape of each device's part of an array of `shape`."""
@@ -54,15 +64,21 @@ def parse(text, shape, sizes, name):
     cannot be cut evenly.
     """
     words = text.split()
-    cut = tuple(None if w == "." else w for w in words if w[0] != "+")
+    cut = tuple(None if w == "." else w for w in words if w[0] not in "+@")
     owed = [w[1:] for w in words if w[0] == "+"]
-    used = [axis for axis in (*cut, *owed) if axis]
+    at = [w[1:].partition("=")[::2] for w in words if w[0] == "@"]
+    used = [axis for axis in (*cut, *owed, *dict(at)) if axis]
     if len(cut) != len(shape):
         raise ValueError(f"{name} has {len(shape)} axes, and {text!r} names {len(cut)}")
     if {*used} - {*sizes} or len({*used}) < len(used):
         raise ValueError(f"{name}: {text!r} must name axes of the mesh, "
                          f"{', '.join(sizes)}, and none of them twice")
-    layout = Layout(cut, frozenset(owed))
+    for axis, place in at:
+        if place not in map(str, range(sizes[axis])):
+            raise ValueError(f"{name}: {axis} has the places 0 to {sizes[axis] - 1}, "
+                             f"and {text!r} says {place or 'none'}")
+    at = frozenset((axis, int(place)) for axis, place in at)
+    layout = Layout(cut, frozenset(owed), at)
     check(layout, shape, sizes, name)
     return layout
 
@@ -92,13 +108,14 @@ def moves(start, stop):
     Those that make an array smaller come first. Raises `ValueError` for the impossible.
     Developed in the chapter *Say where it lies*.
     """
-    if stop.owed - start.owed:
-        raise ValueError(f"{start} has no sum over {', '.join(stop.owed - start.owed)} "
-                         f"that is owed: {stop} cannot be made of it")
+    if not possible(start, stop):
+        raise ValueError(f"{stop} cannot be made of {start}, which owes no such sum or "
+                         "lies elsewhere")
     found = []
     while start != stop:
         able = [move for move in _wanted(start, stop)
-                if move[3] is None or start.cut[move[3]] is None]
+                if move[0] in ("keep", "send") or move[3] is None
+                or start.cut[move[3]] is None]
         # Two axes that change places: one of them must be whole in between.
         move = min(able, key=lambda move: KINDS.index(move[0]), default=None) or next(
             ("allgather", axis, start.place(axis), None)
@@ -109,7 +126,18 @@ def moves(start, stop):
     return found
 
 
+def possible(start, stop):
+    """Whether moves lead from `start` to `stop`: no sum begins, nothing is copied."""
+    here, there = dict(start.at), dict(stop.at)
+    new = {*there} - {*here}
+    return not (stop.owed - start.owed or {*here} - {*there}
+                or new & {*start.cut, *start.owed})
+
+
 def _wanted(start, stop):
+    here = dict(start.at)
+    for along, place in sorted(stop.at - start.at):
+        yield "send" if along in here else "keep", along, here.get(along), place
     for along in sorted({*start.cut, *stop.cut, *start.owed} - {None}):
         i, j = start.place(along), stop.place(along)
         if along in start.owed and along not in stop.owed:
@@ -121,7 +149,7 @@ def _wanted(start, stop):
 
 def elements(kind, k, local):
     """Elements that each of k devices sends in a move of parts of `local` elements."""
-    return {"slice": 0, "allgather": (k - 1) * local,
+    return {"slice": 0, "keep": 0, "send": local, "allgather": (k - 1) * local,
             "allreduce": 2 * (k - 1) * local // k}.get(kind, (k - 1) * local // k)
 
 
@@ -146,11 +174,16 @@ def dual(move, owed):
         allreduce      owed → whole     allreduce if owed, else nothing
         all-to-all      cut → cut        all-to-all, the other way
         slice           whole → cut      allgather
+        send            there            send, the other way
 
+    Raises `ValueError` for an array of which one place keeps what all have.
     Developed in the chapter *Say where it lies*.
     """
     kind, along, start, stop = move
-    back = {"all-to-all": "all-to-all", "reduce-scatter": "allgather",
+    if kind == "keep":
+        raise ValueError(f"all places of {along} have it, and @{along}={stop} alone "
+                         "uses it: say that it lies there")
+    back = {"all-to-all": "all-to-all", "send": "send", "reduce-scatter": "allgather",
             "slice": "allgather",
             "allgather": "reduce-scatter" if along in owed else "slice",
             "allreduce": "allreduce" if along in owed else None}[kind]

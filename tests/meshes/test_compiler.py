@@ -71,6 +71,7 @@ def test_a_layout_is_printed_as_it_was_written():
     ("data", "x has 2 axes, and 'data' names 1"),
     ("date .", "x: 'date .' must name axes of the mesh, data, tensor"),
     ("data data", "none of them twice"),
+    (". . @data=2", "x: data has the places 0 to 1, and '. . @data=2' says 2"),
     (". tensor", "x: axis 1 has 3 elements, which tensor's 2 devices cannot share"),
 ])
 def test_a_layout_that_cannot_be_is_refused_by_the_arrays_name(text, message):
@@ -84,6 +85,9 @@ def test_a_layout_that_cannot_be_is_refused_by_the_arrays_name(text, message):
     (". .", ". t", ["slice"]),
     (". . +t", ". .", ["allreduce"]),
     (". . +t", "t .", ["reduce-scatter"]),
+    (". .", ". . @t=1", ["keep"]),
+    (". . @t=0", ". . @t=1", ["send"]),
+    (". . +d @t=0", ". . @t=1", ["allreduce", "send"]),
     ("d . +t", ". t", ["reduce-scatter", "allgather"]),
     ("d t", "t d", ["allgather", "all-to-all", "slice"]),
 ])
@@ -98,7 +102,7 @@ def test_each_pair_of_layouts_has_its_moves(start, stop, kinds):
 
 
 def test_a_whole_array_owes_nothing_and_cannot_begin_to():
-    with pytest.raises(ValueError, match="no sum over t that is owed"):
+    with pytest.raises(ValueError, match=". \\+t cannot be made of .,"):
         layout.moves(Layout((None,)), Layout((None,), frozenset("t")))
 
 
@@ -389,6 +393,33 @@ def test_zero_3_as_by_hand(right, k):
     assert sent["data"] == shards.bytes_sent(sizes, k, "parameters", itemsize=8)
     assert plan.counts() == {("allgather", "data"): 2 * len(NAMES),
                              ("reduce-scatter", "data"): len(NAMES)}
+
+
+def test_two_by_two_by_two_as_by_hand(right):
+    stages = {name: "1" for name in NAMES if name[:2] == "1." or name[:3] == "end"}
+    stages["w"] = "1"
+    cut = programs.tensor(DECODER)
+    where = {**programs.data(), **{
+        name: cut.get(name, " ".join("." * len(SIZES_OF[name])))
+        + f" @pipeline={stages.get(name, 0)}" for name in NAMES}}
+    sizes = {"pipeline": 2, "data": 2, "tensor": 2}
+    plan = Plan(programs.decoder(DECODER), SIZES_OF, sizes, where, NAMES)
+    losses, found, sent = on(plan, GIVEN, 1 / TOKENS.size)
+    equal(programs.gradients(DECODER, found), right[1])
+    numpy.testing.assert_allclose(losses.T.reshape(-1), right[0], atol=1e-12)
+    assert sent == plan.by_device(8)
+    assert sent == by_hand.expected(DECODER, sizes, TOKENS.shape, itemsize=8)
+
+
+def test_a_weight_of_one_stage_must_be_said_to_lie_there():
+    where = {"up": ". . @p=0", "down": ". . @p=1"}
+    text = "u = einsum nd,df->nf x up\ny = einsum nf,fd->nd u down\n"
+    plan = planned(where, {"p": 2}, text)
+    assert plan.counts() == {("send", "p"): 2}
+    message = "tie: all places of p have it, and @p=1 alone uses it"
+    with pytest.raises(ValueError, match=message):
+        planned(where, {"p": 2}, text + "z = einsum nd,df->nf y tie",
+                {**SHAPES, "tie": (4, 16)}, ["up", "down", "tie"])
 
 
 def test_two_by_two_as_by_hand(right):
