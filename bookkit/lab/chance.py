@@ -1,0 +1,87 @@
+"""NumPy's legacy random numbers: those of `RandomState(seed)`, one by one the same."""
+
+import math
+import random as _python
+
+
+class RandomState:
+    def __init__(self, seed=0):
+        state = [int(seed) & 0xFFFFFFFF]
+        for i in range(1, 624):
+            last = state[-1]
+            state.append(1812433253 * (last ^ last >> 30) + i & 0xFFFFFFFF)
+        self._source, self._kept = _python.Random(), None
+        self._source.setstate((3, (*state, 624), None))
+
+    def _shaped(self, size, one, kind="float64"):
+        from .arrays import array
+
+        if size is None:
+            return one()
+        size = (size,) if isinstance(size, int) else tuple(size)
+        return array([one() for _ in range(math.prod(size))], kind).reshape(size)
+
+    def _normal(self):
+        if self._kept is not None:
+            found, self._kept = self._kept, None
+            return found
+        square = 0
+        while not 0 < square < 1:
+            x, y = (2 * self._source.random() - 1 for _ in range(2))
+            square = x * x + y * y
+        factor = math.sqrt(-2 * math.log(square) / square)
+        self._kept = factor * x
+        return factor * y
+
+    def _below(self, most):
+        """A whole number from 0 to `most`."""
+        if not most:
+            return 0
+        mask = (1 << most.bit_length()) - 1
+        while (found := self._source.getrandbits(32) & mask) > most:
+            pass
+        return found
+
+    def randn(self, *shape):
+        return self._shaped(shape or None, self._normal)
+
+    def standard_normal(self, size=None):
+        return self._shaped(size, self._normal)
+
+    def normal(self, loc=0.0, scale=1.0, size=None):
+        return self._shaped(size, lambda: loc + scale * self._normal())
+
+    def rand(self, *shape):
+        return self._shaped(shape or None, self._source.random)
+
+    def random_sample(self, size=None):
+        return self._shaped(size, self._source.random)
+
+    random = random_sample
+
+    def uniform(self, low=0.0, high=1.0, size=None):
+        return self._shaped(size, lambda: low + (high - low) * self._source.random())
+
+    def randint(self, low, high=None, size=None, dtype="int64"):
+        low, high = (0, low) if high is None else (low, high)
+        return self._shaped(size, lambda: int(low) + self._below(int(high - low - 1)),
+                            dtype)
+
+    def shuffle(self, x):
+        for i in reversed(range(1, len(x))):
+            j = self._below(i)
+            x[i], x[j] = x[j], x[i]
+
+    def permutation(self, x):
+        from .arrays import arange, array
+
+        found = arange(x) if isinstance(x, int) else array(x)
+        self.shuffle(found)
+        return found
+
+
+_shared = RandomState(_python.getrandbits(32))
+seed = lambda number: _shared.__init__(number)  # noqa: E731
+randn, rand, randint = _shared.randn, _shared.rand, _shared.randint
+normal, uniform, shuffle = _shared.normal, _shared.uniform, _shared.shuffle
+permutation, random = _shared.permutation, _shared.random

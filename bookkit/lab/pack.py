@@ -1,0 +1,106 @@
+"""The sources that a page's Python needs, and which tasks run there.
+
+A chapter's tasks run in a page if what their file imports, and what that imports, is
+in the book or in Python's own library, needs no thread and no process, and no MXNet.
+"""
+
+import ast
+import base64
+import inspect
+import io
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+#: What a page's Python does not have, or has without a use.
+MISSING = {"mxnet", "d2l", "scipy", "IPython", "matplotlib", "threading", "queue",
+           "subprocess", "multiprocessing", "concurrent", "socket", "ctypes"}
+#: Packages of the book that a page may need.
+OURS = ("exercisekit", "d2l_ext")
+#: Files of this folder that do their work in the page.
+HERE = ("arrays", "indexing", "scalars", "chance", "promises", "desk")
+#: Not needed for what a judge does, or replaced by what a page can do.
+EMPTY = {"d2l_ext/__init__.py": '"""In a page: MXNet\'s engine needs no preparation."""',
+         "bookkit/__init__.py": "", "bookkit/lab/__init__.py": "",
+         "d2l_ext/devices/__init__.py": ""}
+
+
+def files(root=ROOT):
+    """{path: source} of all that the tasks of `chapters` need, and the desk."""
+    wanted = {f"bookkit/lab/{name}.py" for name in HERE}
+    wanted |= {"exercisekit/answers.py", "exercisekit/counts.py", "exercisekit/ranks.py"}
+    for path in chapters(root).values():
+        wanted |= needed(path, root)
+    for path in list(wanted):
+        wanted |= {f"{p}/__init__.py" for p in map(str, Path(path).parents) if p != "."}
+    found = {path: (Path(root) / path).read_text("utf-8") for path in sorted(wanted)}
+    kept = {**found, **{k: v for k, v in EMPTY.items() if k in found}}
+    kept["exercisekit/__init__.py"] = "from .answers import check, questions\n"
+    return kept
+
+
+def chapters(root=ROOT):
+    """{chapter: its file}, of those whose tasks run in a page."""
+    found = {}
+    for path in sorted((Path(root) / "exercisekit").glob("*/*")):
+        file = path / "__init__.py" if path.is_dir() else path
+        name = str(file.relative_to(root))
+        if path.name != "__init__.py" and file.is_file() and needed(name, root):
+            found[path.stem] = name
+    return found
+
+
+def needed(path, root=ROOT):
+    """`path` and all that it imports at its top, or nothing if a page lacks some."""
+    found, waiting = set(), [path]
+    while waiting:
+        found.add(file := waiting.pop())
+        for name in imports(file, root):
+            if name.split(".")[0] in MISSING:
+                return set()
+            at = _file(name, root)
+            if at and at not in found:
+                waiting.append(at)
+    return found
+
+
+def imports(file, root=ROOT):
+    """The full names of the modules that a file of the book imports at its top."""
+    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
+    for node in ast.parse((Path(root) / file).read_text("utf-8")).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level]
+            base = ".".join([*(above if node.level else []),
+                             *([node.module] if node.module else [])])
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _file(name, root):
+    if name.split(".")[0] not in OURS or name in OURS:
+        return None
+    path = name.replace(".", "/")
+    at = (f"{path}.py", f"{path}/__init__.py")
+    return next((p for p in at if (Path(root) / p).is_file()), None)
+
+
+def stub(question):
+    """What stands in the editor at first: the head of what is asked for."""
+    if not hasattr(question, "judge"):
+        return f"# {question.asked}\nanswer = None\n"
+    right = question.right
+    if inspect.isclass(right):
+        return f"class {right.__name__}:\n    ...\n"
+    return f"def {right.__name__}{inspect.signature(right)}:\n    ...\n"
+
+
+def zipped(root=ROOT):
+    """The files as a zip archive, in base64."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for path, text in files(root).items():
+            file.writestr(zipfile.ZipInfo(path), text, zipfile.ZIP_DEFLATED)
+    return base64.b64encode(archive.getvalue()).decode("ascii")

@@ -1,0 +1,220 @@
+"""Types of numbers as NumPy has them, and single numbers of these types."""
+
+import math
+import operator
+import struct
+from array import array as packed
+
+#: name: kind, bytes. Earlier ones become later ones where both meet.
+KINDS = {
+    "bool": ("b", 1), "uint8": ("u", 1), "int8": ("i", 1), "int16": ("i", 2),
+    "int32": ("i", 4), "int64": ("i", 8), "uint32": ("u", 4), "uint64": ("u", 8),
+    "float16": ("f", 2), "float32": ("f", 4), "float64": ("f", 8),
+}
+ALIASES = {"float": "float64", "int": "int64", "bool_": "bool", "double": "float64",
+           "single": "float32", "half": "float16", "f8": "float64", "f4": "float32",
+           "f2": "float16", "i8": "int64", "i4": "int32", "u1": "uint8", "d": "float64",
+           "f": "float32", "e": "float16", "ubyte": "uint8", "int_": "int64"}
+
+
+class dtype:
+    """A type of numbers, by its name, its class, or Python's `float`, `int`, `bool`."""
+
+    _made = {}
+
+    def __new__(cls, what="float64"):
+        if isinstance(what, dtype):
+            return what
+        if getattr(what, "dtype", None).__class__ is dtype:
+            return what.dtype
+        name = what if isinstance(what, str) else getattr(what, "__name__", "float64")
+        name = ALIASES.get(name.lstrip("<>=|"), name.lstrip("<>=|"))
+        if name not in KINDS:
+            raise TypeError(f"data type {what!r} not understood")
+        if name not in cls._made:
+            made = cls._made[name] = object.__new__(cls)
+            made.name, (made.kind, made.itemsize) = name, KINDS[name]
+        return cls._made[name]
+
+    def __eq__(self, other):
+        try:
+            return self is dtype(other)
+        except TypeError:
+            return False
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __repr__(self):
+        return f"dtype('{self.name}')"
+
+    def __str__(self):
+        return self.name
+
+    def __deepcopy__(self, memo):
+        return self
+
+    @property
+    def type(self):
+        return SCALARS[self.name]
+
+    def cast(self, values):
+        """The values as numbers of this type, a list of Python's."""
+        if self.name == "float64":
+            return [*map(float, values)]
+        if self.kind == "b":
+            return [*map(bool, values)]
+        if self.name == "float32":
+            return packed("f", map(float, values)).tolist()
+        if self.name == "float16":
+            return [*map(_half, values)]
+        if self.name == "int64":
+            return [*map(int, values)]
+        bits = 8 * self.itemsize
+        low = 0 if self.kind == "u" else -(1 << bits - 1)
+        return [(int(v) - low) % (1 << bits) + low for v in values]
+
+
+def _half(value):
+    try:
+        return struct.unpack("e", struct.pack("e", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def promoted(a, b):
+    """The type of what two types of numbers give."""
+    if a is b:
+        return a
+    if a.kind != "f" and b.kind == "f":
+        a, b = b, a
+    if a.kind == "f" and b.kind != "f":
+        needed = {1: 2, 2: 4}.get(b.itemsize, 8)
+        return dtype(f"float{8 * max(a.itemsize, needed)}")
+    names = [*KINDS]
+    return dtype(max(a.name, b.name, key=names.index))
+
+
+def of(value):
+    """The type of a single number."""
+    if hasattr(value, "dtype"):
+        return value.dtype
+    return dtype("bool" if isinstance(value, bool) else
+                 "int64" if isinstance(value, int) else "float64")
+
+
+def divided(a, b):
+    """a / b as IEEE 754 has it, without an error."""
+    try:
+        return a / b
+    except ZeroDivisionError:
+        return math.nan if not a or a != a else math.copysign(math.inf, a) * (
+            math.copysign(1.0, b))
+
+
+def power(a, b):
+    try:
+        found = a**b
+        return math.nan if isinstance(found, complex) else found
+    except OverflowError:
+        return math.inf if a > 0 or b % 2 == 0 else -math.inf
+    except ZeroDivisionError:
+        return math.inf
+
+
+class _Number:
+    shape, ndim, size, T = (), 0, 1, property(lambda self: self)
+
+    def __class_getitem__(cls, item):
+        return cls
+
+    def item(self):
+        return self._python(self)
+
+    tolist = item
+
+    def copy(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    __copy__ = copy
+
+    def astype(self, kind):
+        return scalar(self, dtype(kind))
+
+    def round(self, decimals=0):
+        return scalar(round(self._python(self), decimals), self.dtype)
+
+    def _same(self, *given, **named):
+        return self
+
+    sum = max = min = mean = _same
+
+    def any(self, *given, **named):
+        return bool_(self)
+
+    all = any
+
+    @property
+    def nbytes(self):
+        return self.dtype.itemsize
+
+    itemsize = nbytes
+
+
+def _wrapped(python, name, do=None):
+    plain = getattr(python, name)
+
+    def method(self, other, *rest):
+        found = plain(self, other, *rest) if do is None else (
+            NotImplemented if not isinstance(other, (int, float)) else
+            do(self._python(self), other))
+        if found is NotImplemented:
+            return found
+        if isinstance(found, float):
+            same = type(self) is type(other) and python is float
+            return scalar(found, self.dtype if same else dtype("float64"))
+        return scalar(found, self.dtype) if isinstance(found, int) else found
+
+    return method
+
+
+def _type(name):
+    kind, _ = KINDS[name]
+    python = {"f": float, "b": int}.get(kind, int)
+    body = {"_python": bool if kind == "b" else python, "__slots__": ()}
+    for op in ("add", "sub", "mul", "floordiv", "mod"):
+        for side in (f"__{op}__", f"__r{op}__"):
+            body[side] = _wrapped(python, side)
+    for op, do in (("truediv", divided), ("pow", power)):
+        body[f"__{op}__"] = _wrapped(python, f"__{op}__", do)
+        body[f"__r{op}__"] = _wrapped(python, f"__r{op}__", lambda a, b, do=do: do(b, a))
+
+    def new(cls, value=0):
+        return python.__new__(cls, cls.dtype.cast([value])[0])
+
+    body["__new__"] = new
+    body["__repr__"] = lambda self: repr(self._python(self))
+    body["__str__"] = body["__repr__"]
+    body["__reduce__"] = lambda self: (type(self), (self._python(self),))
+    if kind == "b":
+        body["__invert__"] = lambda self: bool_(not self)
+        for op in ("and", "or", "xor"):
+            act = getattr(operator, f"__{op}__")
+            body[f"__{op}__"] = body[f"__r{op}__"] = (
+                lambda self, other, act=act: bool_(act(bool(self), bool(other)))
+                if isinstance(other, int) else NotImplemented)
+    made = type(name if name != "bool" else "bool_", (_Number, python), body)
+    made.dtype = dtype(name)
+    return made
+
+
+SCALARS = {}
+SCALARS.update({name: _type(name) for name in KINDS})
+bool_ = SCALARS["bool"]
+
+
+def scalar(value, kind):
+    return SCALARS[kind.name](value)
