@@ -35,7 +35,7 @@ RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help
 .PHONY: help book html test check rerun stale chapter stress result bench bench-pipeline bench-peers peers lint-workflows
-.PHONY: pdf release course slides a11y box map lock doctor check-gpu-set venv clean distclean
+.PHONY: engine pdf release course slides a11y box map lock doctor check-gpu-set venv clean distclean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -45,7 +45,11 @@ help:  ## this list
 book: venv  ## show the book, then execute every chapter here, and show each as it is done
 	@$(RUN) tools/book.py execute
 
+engine: venv  ## bring Python for the editors in the pages (npm, 6 MB)
+	@$(RUN) -m bookkit.lab.engine
+
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
+	@$(RUN) -m bookkit.lab.engine
 	@$(RUN) tools/book.py render
 	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py tests/book/test_api_pages.py \
 	    tests/book/test_frameworks.py \

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import yaml
 
+from bookkit.lab import engine
+
 #: Where the pages and the PDF land, below the book's root.
 PAGES, PDF = Path("_build/html"), Path("_build/many_devices.pdf")
 #: Where pages say that there is a PDF, if there is one.
@@ -104,6 +106,7 @@ def publish(root, pages):
     for folder in (new, old):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(pages, new)
+    engine.lay(new)
     # Control-C waits for the two names.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:

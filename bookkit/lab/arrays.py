@@ -4,6 +4,7 @@ A page's Python has no NumPy, and imports this by its name. Views share their nu
 as NumPy's do; types of numbers, shapes and errors are NumPy's. The numbers of an array
 lie in a list; `used` counts the bytes that NumPy would need.
 """
+# ruff: noqa: PLR0124 - only a NaN differs from itself
 
 import builtins
 import math
@@ -186,8 +187,8 @@ class ndarray:
 
     def __bool__(self):
         if self.size > 1:
-            raise ValueError("The truth value of an array with more than one element is "
-                             "ambiguous. Use a.any() or a.all()")
+            raise ValueError("The truth value of an array with more than one element "
+                             "is ambiguous. Use a.any() or a.all()")
         return builtins.any(self._values())
 
     def _only(self):
@@ -490,8 +491,8 @@ def _text(x, between, indent):
 def _words(values, kind):
     if kind != "f":
         return [*map(str, values)]
-    words = [f"{v:.8f}".rstrip("0") if math.isfinite(v) and (not v or 1e-4 <= builtins.abs(
-        v) < 1e16) else str(v) for v in values]
+    words = [f"{v:.8f}".rstrip("0") if math.isfinite(v) and (
+        not v or 1e-4 <= builtins.abs(v) < 1e16) else str(v) for v in values]
     after = builtins.max((len(w.partition(".")[2]) for w in words if "e" not in w),
                          default=0)
     return [w + " " * (after - len(w.partition(".")[2])) if "." in w and "e" not in w
@@ -683,8 +684,9 @@ def _in_place(act):
                 f"{self.dtype!r} with casting rule 'same_kind'")
         if shape(found) != self.shape_:
             raise ValueError(
-                f"non-broadcastable output operand with shape {_tuple_text(self.shape_)} "
-                f"doesn't match the broadcast shape {_tuple_text(shape(found))}")
+                f"non-broadcastable output operand with shape "
+                f"{_tuple_text(self.shape_)} doesn't match the broadcast "
+                f"shape {_tuple_text(shape(found))}")
         self._store(_fitting(found, self.shape_, self.dtype))
         return self
 
@@ -779,8 +781,8 @@ def _read(data):
     parts = [*map(_read, data)]
     shapes = {shape for _, shape, _ in parts}
     if len(shapes) > 1:
-        raise ValueError("setting an array element with a sequence. The requested array "
-                         "has an inhomogeneous shape")
+        raise ValueError("setting an array element with a sequence. The requested "
+                         "array has an inhomogeneous shape")
     kind = parts[0][2]
     for _, _, other in parts:
         kind = promoted(kind, other)
@@ -912,8 +914,7 @@ def concatenate(arrays, axis=0):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     axis, kind = axis % arrays[0].ndim, arrays[0].dtype
     for x in arrays:
-        if x.ndim != arrays[0].ndim or [n for i, n in enumerate(x.shape_) if i != axis] \
-                != [n for i, n in enumerate(arrays[0].shape_) if i != axis]:
+        if _without(x.shape_, axis) != _without(arrays[0].shape_, axis):
             raise ValueError("all the input array dimensions except for the "
                              "concatenation axis must match exactly")
         kind = promoted(kind, x.dtype)
@@ -925,6 +926,10 @@ def concatenate(arrays, axis=0):
         found[(slice(None),) * axis + (slice(at, end),)] = x
         at = end
     return found
+
+
+def _without(sizes, axis):
+    return [*sizes[:axis], *sizes[axis + 1 :]]
 
 
 def stack(arrays, axis=0):
@@ -949,7 +954,7 @@ def hstack(arrays):
 
 
 def append(x, values):
-    return concatenate([ravel(asarray(x)), ravel(asarray(values))])
+    return concatenate([asarray(x).ravel(), asarray(values).ravel()])
 
 
 def roll(x, by, axis=None):
@@ -1010,8 +1015,9 @@ def where(condition, a=None, b=None):
     if a is None:
         return asarray(condition).nonzero()
     kind = promoted(of(asarray(a)), of(asarray(b)))
-    if isinstance(a, (int, float)) != isinstance(b, (int, float)):
-        kind = _kind(a, b, isinstance(a, (int, float)), isinstance(b, (int, float)), None)
+    alone = [isinstance(x, (int, float)) for x in (a, b)]
+    if alone[0] != alone[1]:
+        kind = _kind(a, b, *alone, None)
     c, a, b = broadcast_arrays(condition, a, b)
     found = [y if x else z for x, y, z in zip(c._values(), a._values(), b._values())]
     return _made(kind.cast(found), c.shape_, kind)
@@ -1095,9 +1101,12 @@ def _method(name):
     return function
 
 
-for _name in ("sum prod mean var std max min any all argmax argmin cumsum clip take "
-              "nonzero repeat argsort round squeeze ravel transpose swapaxes "
-              "reshape").split():
+for _name in [
+    "sum", "prod", "mean", "var", "std", "max",
+    "min", "any", "all", "argmax", "argmin", "cumsum",
+    "clip", "take", "nonzero", "repeat", "argsort", "round",
+    "squeeze", "ravel", "transpose", "swapaxes", "reshape",
+]:
     globals()[_name] = _method(_name)
 amax, amin, around = (globals()[name] for name in ("max", "min", "round"))
 abs = absolute
@@ -1132,8 +1141,8 @@ def matmul(a, b):
     if a.shape_[-1] != b.shape_[-2]:
         raise ValueError(
             f"matmul: Input operand 1 has a mismatch in its core dimension 0, with "
-            f"gufunc signature (n?,k),(k,m?)->(n?,m?) (size {b.shape_[-2]} is different "
-            f"from {a.shape_[-1]})")
+            f"gufunc signature (n?,k),(k,m?)->(n?,m?) (size {b.shape_[-2]} is "
+            f"different from {a.shape_[-1]})")
     found = _products(a, b)
     found = found[..., 0, :] if row else found
     return found[..., 0] if column else found

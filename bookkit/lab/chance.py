@@ -81,7 +81,7 @@ class RandomState:
 
 
 _shared = RandomState(_python.getrandbits(32))
-seed = lambda number: _shared.__init__(number)  # noqa: E731
+seed = lambda number: _shared.__init__(number)
 randn, rand, randint = _shared.randn, _shared.rand, _shared.randint
 normal, uniform, shuffle = _shared.normal, _shared.uniform, _shared.shuffle
 permutation, random = _shared.permutation, _shared.random

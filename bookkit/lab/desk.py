@@ -8,7 +8,6 @@ import contextlib
 import io
 import json
 import linecache
-import re
 import sys
 import traceback
 from types import ModuleType
@@ -44,7 +43,7 @@ def work(chapter, number, code):
     """Run `code`, judge what it defines; JSON of `printed`, `said`, and `runs`.
 
     `said` begins as `check` says it, "right", "not yet" or "no answer yet"; it is ""
-    if the code did not run. `runs` are the messages of each case: see `Watch`.
+    if the code did not run. `runs` are messages: see `Watch`.
     """
     from exercisekit.answers import questions
     from exercisekit.question import Task, says
@@ -54,13 +53,14 @@ def work(chapter, number, code):
         names, said = _run(code), ""
         if names is not None:
             question = questions(chapter)[chapter, number]
-            wanted = question.right.__name__ if isinstance(question, Task) else "answer"
+            is_code = isinstance(question, Task)
+            wanted = question.right.__name__ if is_code else "answer"
             with watch.watching():
-                said = says(question, _answer(names, wanted, isinstance(question, Task)))
+                said = says(question, _answer(names, wanted, is_code))
     printed = out.getvalue()
     if len(printed) > LONGEST:
         printed = f"{printed[:LONGEST]}\n… {len(printed):,} characters"
-    return json.dumps({"printed": printed, "said": said, "runs": watch.shown(said)})
+    return json.dumps({"printed": printed, "said": said, "runs": watch.shown()})
 
 
 def _run(code):
@@ -128,15 +128,12 @@ class Watch:
 
         return noting
 
-    def shown(self, said):
-        """The rounds of the case that is told, if there is room for them."""
+    def shown(self):
+        """The rounds of the case with most devices for which there is room."""
         runs = [[r for r in rounds if r] for _, rounds in self._runs.values()]
         runs = [rounds for rounds in runs if rounds and len(rounds) <= ROUNDS
                 and _devices(rounds) <= DEVICES]
-        case = re.search(r"(\d+) devices", said)
-        told = [r for r in runs if case and _devices(r) == int(case[1])]
-        best = (told or runs)[-1:]
-        return best[0] if best else []
+        return max(runs, key=_devices, default=[])
 
 
 def _devices(rounds):

@@ -1,4 +1,4 @@
-"""Which numbers of an array an index means: basic indices give a view, others a copy."""
+"""Which numbers of an array an index means: plain ones give a view, others a copy."""
 
 from itertools import accumulate
 from math import prod
@@ -26,13 +26,13 @@ def is_basic(key):
 def whole(key, ndim):
     """The index as a list with an entry for each axis, and None for each new one."""
     keys = [*key] if isinstance(key, tuple) else [key]
-    keys = [k.__index__() if not is_basic(k) and not hasattr(k, "shape")
-            and hasattr(k, "__index__") and not isinstance(k, bool) else k for k in keys]
+    keys = [k.__index__() if hasattr(k, "__index__") and not (
+        is_basic(k) or hasattr(k, "shape") or isinstance(k, bool)) else k for k in keys]
     taken = sum(getattr(k, "ndim", 1) if _is_mask(k) else 1
                 for k in keys if k is not None and k is not Ellipsis)
     if taken > ndim:
-        raise IndexError(f"too many indices for array: array is {ndim}-dimensional, but "
-                         f"{taken} were indexed")
+        raise IndexError(f"too many indices for array: array is {ndim}-dimensional, "
+                         f"but {taken} were indexed")
     fill = [slice(None)] * (ndim - taken)
     at = next((i for i, k in enumerate(keys) if k is Ellipsis), None)
     if at is None:

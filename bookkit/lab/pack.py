@@ -20,7 +20,7 @@ OURS = ("exercisekit", "d2l_ext")
 #: Files of this folder that do their work in the page.
 HERE = ("arrays", "indexing", "scalars", "chance", "promises", "desk")
 #: Not needed for what a judge does, or replaced by what a page can do.
-EMPTY = {"d2l_ext/__init__.py": '"""In a page: MXNet\'s engine needs no preparation."""',
+EMPTY = {"d2l_ext/__init__.py": '"""In a page no engine is to be prepared."""',
          "bookkit/__init__.py": "", "bookkit/lab/__init__.py": "",
          "d2l_ext/devices/__init__.py": ""}
 
@@ -28,7 +28,7 @@ EMPTY = {"d2l_ext/__init__.py": '"""In a page: MXNet\'s engine needs no preparat
 def files(root=ROOT):
     """{path: source} of all that the tasks of `chapters` need, and the desk."""
     wanted = {f"bookkit/lab/{name}.py" for name in HERE}
-    wanted |= {"exercisekit/answers.py", "exercisekit/counts.py", "exercisekit/ranks.py"}
+    wanted |= {"exercisekit/answers.py", "exercisekit/counts.py"}
     for path in chapters(root).values():
         wanted |= needed(path, root)
     for path in list(wanted):

@@ -1,4 +1,5 @@
 """Types of numbers as NumPy has them, and single numbers of these types."""
+# ruff: noqa: PLR0124 - only a NaN differs from itself
 
 import math
 import operator
@@ -20,7 +21,7 @@ ALIASES = {"float": "float64", "int": "int64", "bool_": "bool", "double": "float
 class dtype:
     """A type of numbers, by its name, its class, or Python's `float`, `int`, `bool`."""
 
-    _made = {}
+    _made = {}  # noqa: RUF012 - shared on purpose
 
     def __new__(cls, what="float64"):
         if isinstance(what, dtype):
@@ -190,11 +191,16 @@ def _type(name):
             body[side] = _wrapped(python, side)
     for op, do in (("truediv", divided), ("pow", power)):
         body[f"__{op}__"] = _wrapped(python, f"__{op}__", do)
-        body[f"__r{op}__"] = _wrapped(python, f"__r{op}__", lambda a, b, do=do: do(b, a))
+        body[f"__r{op}__"] = _wrapped(python, f"__r{op}__",
+                                      lambda a, b, do=do: do(b, a))
 
     def new(cls, value=0):
         return python.__new__(cls, cls.dtype.cast([value])[0])
 
+    for op in ("neg", "pos", "abs"):
+        act = getattr(operator, op)
+        body[f"__{op}__"] = lambda self, act=act: scalar(act(self._python(self)),
+                                                         self.dtype)
     body["__new__"] = new
     body["__repr__"] = lambda self: repr(self._python(self))
     body["__str__"] = body["__repr__"]

@@ -1,0 +1,143 @@
+"""What a page says of a reader's code is what the notebook says."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bookkit.lab import engine, pack
+from exercisekit import questions
+from exercisekit.question import Task, says
+
+ROOT = Path(__file__).parents[2]
+ENGINE = ROOT / engine.BROUGHT
+CHAPTERS = sorted(pack.chapters())
+
+#: In a Python that has no NumPy and no MXNet, or in which `arrays` takes their place.
+VERDICTS = """
+import json, sys
+from bookkit.lab import desk
+desk.stand_in()
+from exercisekit.answers import questions
+from exercisekit.question import Task, says
+
+def verdicts(chapters):
+    return json.dumps([
+        says(task, function) for chapter in chapters
+        for task in questions(chapter).values() if isinstance(task, Task)
+        for function in (task.right, *(wrong for wrong, _ in task.wrong))])
+"""
+#: A page's Python, in Node.
+NODE = """
+import fs from "node:fs";
+const [folder, zip, python, chapters] = process.argv.slice(2);
+const { loadPyodide } = await import(`${folder}/pyodide.mjs`);
+const it = await loadPyodide({ indexURL: folder });
+const bytes = new Uint8Array(fs.readFileSync(zip));
+it.unpackArchive(bytes, "zip", { extractDir: "/home/b" });
+it.runPython("import sys; sys.path.insert(0, '/home/b')");
+it.runPython(fs.readFileSync(python, "utf8"));
+const found = it.globals.get("verdicts")(it.toPy(JSON.parse(chapters)));
+fs.writeFileSync(1, found);
+"""
+
+
+@pytest.fixture(scope="module")
+def in_the_book():
+    return {
+        chapter: [says(task, function) for task in questions(chapter).values()
+                  if isinstance(task, Task)
+                  for function in (task.right, *(wrong for wrong, _ in task.wrong))]
+        for chapter in CHAPTERS
+    }
+
+
+def flat(verdicts):
+    return [said for chapter in CHAPTERS for said in verdicts[chapter]]
+
+
+def test_small_arrays_lead_to_the_verdicts_of_numpy(in_the_book):
+    code = f"import d2l_ext\n{VERDICTS}\nprint(verdicts({CHAPTERS}))"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False,
+                         capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert json.loads(ran.stdout.splitlines()[-1]) == flat(in_the_book)
+
+
+@pytest.mark.skipif(not (ENGINE.is_dir() and shutil.which("node")),
+                    reason="no engine here: make engine, with npm and a network")
+def test_a_page_gives_the_verdicts_of_the_notebook(in_the_book, tmp_path):
+    import base64
+
+    (tmp_path / "run.mjs").write_text(NODE, "utf-8")
+    (tmp_path / "pack.zip").write_bytes(base64.b64decode(pack.zipped()))
+    (tmp_path / "verdicts.py").write_text(VERDICTS, "utf-8")
+    ran = subprocess.run(
+        ["node", "run.mjs", str(ENGINE), "pack.zip", "verdicts.py",
+         json.dumps(CHAPTERS)], cwd=tmp_path, check=False, capture_output=True,
+        text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    found = ran.stdout[ran.stdout.index("[\""):]
+    assert json.loads(found) == flat(in_the_book)
+
+
+def test_most_exercises_and_all_puzzles_can_be_written_in_their_page():
+    tasks = [key for key, task in questions().items() if isinstance(task, Task)]
+    here = [key for key in tasks if key[0] in CHAPTERS]
+    assert len(here) >= 70
+    assert sum(chapter == "puzzles" for chapter, _ in here) == 12
+
+
+def test_an_editor_begins_with_the_head_of_what_is_asked():
+    assert pack.stub(questions("halving")["halving", 4]) == (
+        "def folded(data, exchange):\n    ...\n")
+    assert pack.stub(questions("halving")["halving", 1]) == (
+        "# the number of rounds\nanswer = None\n")
+
+
+def desk(code, chapter="allreduce", number=3):
+    """What the desk says, in a process of its own."""
+    work = ("import d2l_ext, sys\nsys.modules['resource'] = None\n"
+            "from bookkit.lab import desk\ndesk.stand_in()\n"
+            f"print(desk.work({chapter!r}, {number}, {code!r}))")
+    ran = subprocess.run([sys.executable, "-c", work], cwd=ROOT, check=True,
+                         capture_output=True, text=True)
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def test_the_messages_of_the_readers_code_are_told_round_by_round():
+    code = ("def broadcast(values, exchange):\n"
+            "    for j in range(1, len(values)):\n"
+            "        values[j] = exchange({(0, j): values[0]})[0, j]\n")
+    found = desk(code)
+    assert found["runs"] == [[[0, j, 1]] for j in range(1, 8)]  # not the reference's
+    assert found["said"].startswith("not yet. 5 devices: 4 rounds (3 are enough)")
+
+
+@pytest.mark.parametrize("code, printed, said", [
+    ("what is it", "line 1:  what is it\nNameError: name 'what' is not defined", ""),
+    ("def f(:", "SyntaxError", ""),
+    ("print(6 * 7)", "42\n", "no answer yet."),
+    ("import os\nraise SystemExit", "SystemExit", ""),
+    ("x = [0] * 10**15", "MemoryError", ""),
+    ("print('x' * 10**6)", "… 1,000,001 characters", "no answer yet."),
+    ("def broadcast(values, exchange): values[9]", "", "IndexError"),
+])
+def test_code_that_does_not_run_is_met_with_a_clear_word(code, printed, said):
+    found = desk(code)
+    assert printed in found["printed"] and said in found["said"]
+    assert bool(said) == bool(found["said"])
+
+
+def test_a_page_without_the_engine_has_the_book_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "BROUGHT", Path("nowhere"))
+    assert engine.lay(tmp_path) is False
+    assert [path.name for path in (tmp_path / "lab").iterdir()] == ["pack.js"]
+
+
+def test_a_file_that_needs_threads_or_mxnet_stays_in_the_notebook():
+    assert not {"launching", "no_speed_up", "process_ring", "overlap"} & {*CHAPTERS}
+    assert not pack.needed("exercisekit/clusters/launching.py")

@@ -1,0 +1,122 @@
+"""A page's arrays against NumPy's: the same numbers, shapes, types and errors."""
+
+import math
+
+import numpy
+import pytest
+
+from bookkit.lab import arrays
+
+SAME = """
+a + 1 | a * b | a - b[0] | b / a | a / 0 | a // 2 | a % 2 | a ** 2 | -a | abs(b - 3)
+a > 1 | a == b | ~(a > 1) | (a > 1) & (b > 2) | n | n + 1 | n / 2 | n // 2 | n * 1.5
+n ** 2 | n % 2 == 0 | 2 - n | 1 / (n + 1) | f | f * 2.0 | f + n | f + np.float64(1)
+h * 3 | h + f | h + n | h + h | np.float32(0.1) | np.float32(3) * 2.0 | u + 1 | u + u
+a[1] | a[1, 2] | a[:, 1] | a[1:, ::2] | a[::-1] | a[..., 0] | a[None].shape | a[a > 1]
+a[[1, 0]] | a[[0, 1], [2, 0]] | a[:, [2, 0]] | n[n[:2]] | n[-1] | a[:, None, 1:]
+a[np.arange(2), np.array([0, 2])] | a.T | a.T[1] | a.reshape(3, 2) | a.reshape(-1)
+a.T.reshape(2, 3) | a.swapaxes(0, 1) | t.transpose(2, 0, 1) | t.sum(axis=(0, 2)) | t.T
+a.sum() | a.sum(0) | a.sum(axis=1, keepdims=True) | a.mean() | a.mean(1) | n.mean()
+a.max() | a.max(axis=0) | a.min(1) | a.argmax() | a.argmax(axis=1) | n.sum() | a.prod()
+a.any() | (a > 9).any(axis=0) | (a > -1).all() | a.std() | a.var(0) | (n > 1).sum()
+n.cumsum() | a.cumsum(axis=1) | a.round(1) | a.clip(1, 2) | a.take([2, 0], axis=1)
+a.nonzero() | n.repeat(2) | n[::-1].argsort() | a.ravel() | a.flatten() | a.tolist()
+a.size | a.shape | a.ndim | a.nbytes | f.nbytes | h.itemsize | len(a) | a.T.tobytes()
+a @ b.T | a @ b[0] | b[0] @ b[0] | t @ t.swapaxes(1, 2) | np.dot(a, b.T) | n @ n
+np.exp(a) | np.exp(a * 1000) | np.log(a) | np.log(a - 2) | np.sqrt(n) | np.tanh(a)
+np.maximum(a, 1) | np.maximum(a, b) | np.minimum(n, 2) | np.logaddexp(a, b)
+np.logaddexp.reduce([a, b]) | np.add.reduce(a) | np.maximum.reduce(a, axis=1)
+np.where(a > 1, a, 0) | np.where(a > 1) | np.where(n > 1, 1.5, n) | np.sign(a - 1)
+np.split(n, 2) | np.split(a, 3, axis=1) | np.array_split(n, 3) | np.hsplit(a, 3)
+np.concatenate([a, b]) | np.concatenate([a, b], axis=1) | np.stack([a, b], axis=1)
+np.vstack([n, n]) | np.hstack([n, n]) | np.hstack([a, b]) | np.concatenate([n, n * 1.0])
+np.arange(3) | np.arange(1, 2, 0.25) | np.zeros((2, 1)) | np.ones(3, int) | np.eye(2)
+np.full(2, 7) | np.full((1, 2), 0.5) | np.zeros_like(n) | np.linspace(0, 1, 5)
+np.array([1, 2.5]) | np.array([[1], [2]]) | np.array([True, False]) | np.array(3.0)
+np.array([1, 300], "uint8") | np.array([1e9, 1e-9], "float16") | n.astype("float32")
+np.isclose(a, b) | np.allclose(a, a + 1e-12) | np.array_equal(a, b) | np.isfinite(a / 0)
+np.nan_to_num(a / 0) | np.linalg.norm(a) | np.linalg.norm(a, axis=1) | np.prod((2, 3))
+np.polyfit(n, 2.0 * n + 1, 1) | np.linalg.lstsq(b.T, b[0], rcond=None)[0]
+np.cumsum(n) | np.outer(n, n) | np.roll(n, 1) | np.tile(n, 2) | np.flip(n) | np.diff(n)
+np.unique([3, 1, 3]) | np.tril(t[0]) | np.expand_dims(n, 1) | np.shape([[1], [2]])
+np.size(a) | np.mean([1, 2]) | np.max(a, axis=0) | np.any(a > 2) | np.round(a, 1)
+np.broadcast_to(n, (2, 4)) | list(np.ndindex(2, 2)) | [*a[0]] | sum([a, b]) | 1 in n
+float(a[1, 1]) | a[0, 1] / 0 | a[0, 1] * 2 | n[1] / n[2] | n[1] // 2 | -n[1] | str(n)
+str(b) | repr(b) | repr(f[:2]) | str(a > 1) | repr(t)
+str(np.array([0.1, 10])) | f"{a[1, 1]:.2f}"
+np.random.RandomState(3).randn(2, 3) | np.random.RandomState(3).randint(-9, 9, (2, 4))
+np.random.RandomState(1).uniform(0.9, 1.1, 3) | np.random.RandomState(0).permutation(7)
+"""
+CHANGED = """
+x += 1 | x *= y | x[0] = 7 | x[:, 1] -= x[:, 0] | x[x > 1] = 0 | x[[0, 1], [1, 2]] = 9
+x.T[0] = 5 | x.reshape(-1)[2:4] += 10 | x[...] = y | x[1:] = x[:1] | x[:] = [1, 2, 3]
+v = x[0]; v += 1 | v = x.copy(); v[:] = 0 | x -= 0.5 * y | x[0], x[1] = y[1], y[0]
+x.fill(2) | x /= 0 | x[:, ::2] *= -1 | w = [*x]; w[0] += 1; w[1] = w[1] + 1
+"""
+RAISING = """
+a + n | a.reshape(4) | n[9] | n[0, 0] | a @ a | np.split(n, 3) | bool(a) | float(a)
+np.concatenate([a, n]) | np.stack([a, n]) | a[:, 5]
+"""
+
+
+def statements(text):
+    return [s.strip() for s in text.replace("\n", " | ").split(" | ") if s.strip()]
+
+
+def names(np):
+    a = np.array([[0.0, 1.25, 2.5], [3.0, 1e-3, -1.0]])
+    return {"np": np, "a": a, "b": np.array([[1.0, 2.0, 3.0], [4.0, 0.5, 6.0]]),
+            "n": np.array([0, 1, 2, 3]), "f": np.array([0.1, 2, 1e20, 7], "float32"),
+            "h": np.array([0.1, 2, 60000, 1e-7], "float16"),
+            "u": np.array([1, 255], "uint8"),
+            "t": np.arange(8.0).reshape(2, 2, 2), "x": a.copy(), "y": 2 * a + 1}
+
+
+def told(value):
+    """Kind, type of numbers, shape and numbers."""
+    if isinstance(value, (list, tuple)):
+        return [told(v) for v in value]
+    if hasattr(value, "dtype"):
+        return str(value.dtype), tuple(value.shape), told(value.tolist())
+    if isinstance(value, float) and math.isfinite(value):
+        return float(f"{value:.9g}") if abs(value) > 1e-12 else 0.0
+    return repr(value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("expression", statements(SAME))
+def test_an_expression_gives_what_numpy_gives(expression):
+    assert told(eval(expression, names(arrays))) == told(eval(expression, names(numpy)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("statement", statements(CHANGED))
+def test_an_array_and_its_views_change_as_numpys(statement):
+    ours, theirs = names(arrays), names(numpy)
+    exec(statement, ours), exec(statement, theirs)  # noqa: S102 - ours, above
+    assert told(ours["x"]) == told(theirs["x"])
+
+
+@pytest.mark.parametrize("expression", statements(RAISING))
+def test_what_numpy_refuses_is_refused_by_the_same_kind_of_error(expression):
+    with pytest.raises(Exception) as theirs:
+        eval(expression, names(numpy))
+    with pytest.raises(theirs.type):
+        eval(expression, names(arrays))
+
+
+def test_bytes_of_arrays_are_counted_as_numpy_would_take_them():
+    before = arrays.used.now
+    x = arrays.zeros(1000)
+    x += 1
+    arrays.used.most = arrays.used.now
+    y = x + x * 2
+    assert arrays.used.now - before == 16_000  # x, and y; the product is gone
+    assert arrays.used.most - before == 24_000
+    del y
+    assert arrays.used.now - before == 8_000
+
+
+def test_what_the_page_lacks_is_named():
+    with pytest.raises(AttributeError, match="of this page has no 'einsum'"):
+        arrays.einsum  # noqa: B018
