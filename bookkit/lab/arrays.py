@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import product
 from itertools import repeat as again
 
-from . import chance as random  # noqa: F401
+from . import chance as random
 from . import indexing, scalars
 from .scalars import SCALARS, divided, dtype, of, promoted, scalar
 
@@ -788,6 +788,10 @@ def _read(data):
         kind = promoted(kind, other)
     return [v for values, _, _ in parts for v in values], (
         len(parts), *shapes.pop()), kind
+
+
+random.RandomState.make = staticmethod(
+    lambda values, shape, kind: array([*values], kind).reshape(shape))
 
 
 def asarray(data, dtype=None):

@@ -5,6 +5,9 @@ import random as _python
 
 
 class RandomState:
+    #: Makes an array of values, a shape and the name of a type; `arrays` gives it.
+    make = None
+
     def __init__(self, seed=0):
         state = [int(seed) & 0xFFFFFFFF]
         for i in range(1, 624):
@@ -14,12 +17,10 @@ class RandomState:
         self._source.setstate((3, (*state, 624), None))
 
     def _shaped(self, size, one, kind="float64"):
-        from .arrays import array
-
         if size is None:
             return one()
         size = (size,) if isinstance(size, int) else tuple(size)
-        return array([one() for _ in range(math.prod(size))], kind).reshape(size)
+        return self.make([one() for _ in range(math.prod(size))], size, kind)
 
     def _normal(self):
         if self._kept is not None:
@@ -73,9 +74,9 @@ class RandomState:
             x[i], x[j] = x[j], x[i]
 
     def permutation(self, x):
-        from .arrays import arange, array
-
-        found = arange(x) if isinstance(x, int) else array(x)
+        if isinstance(x, int):
+            x = self.make(range(x), (x,), "int64")
+        found = x.copy()
         self.shuffle(found)
         return found
 
