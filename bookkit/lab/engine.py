@@ -13,6 +13,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from . import pack
@@ -31,8 +32,10 @@ def bring(root=ROOT):
     """Whether the engine is there, after an attempt to bring it."""
     there = Path(root) / BROUGHT / PARTS["wasm"]
     if not there.is_file() and shutil.which("npm"):
-        subprocess.run(["npm", "ci", "--silent", "--ignore-scripts", "--no-audit"],
-                       cwd=Path(root) / "tools/engine", check=False, timeout=300)
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(["npm", "ci", "--silent", "--ignore-scripts", "--no-audit",
+                            "--fetch-retries=0", "--fetch-timeout=20000"],
+                           cwd=Path(root) / "tools/engine", check=False, timeout=120)
     return there.is_file()
 
 
