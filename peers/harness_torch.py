@@ -38,6 +38,7 @@ KINDS = {
     "all_to_all_single": ("all_to_all", 0),
     "broadcast_": ("broadcast", 0),
     "scatter_": ("scatter", 1),
+    "gather_": ("gather", 1),
     "send": ("send", 0),
 }
 #: Said, but nothing of the program's is sent.
@@ -97,6 +98,8 @@ def counter():
                 return payload * (k - 1) // k
             if kind == "broadcast":
                 return payload * (k - 1) if me == args[3] else 0
+            if kind == "gather":  # every one to the root
+                return payload * (k - 1) // k
             if kind == "scatter":  # only the root has something to send
                 return payload * (k - 1) // k
             return share(kind, payload, k)
