@@ -33,15 +33,15 @@ order = expert.argsort(stable=True)
 counts = expert.bincount(minlength=4)
 theirs = torch.empty_like(counts)
 dist.all_to_all_single(theirs, counts)  # how many are to come
-to, fro = counts.view(k, 2).sum(1).tolist(), theirs.view(k, 2).sum(1).tolist()
-arrived = X.new_empty(sum(fro), 8)
-dist.all_to_all_single(arrived, X[order], fro, to)
+give, take = counts.view(k, 2).sum(1).tolist(), theirs.view(k, 2).sum(1).tolist()
+arrived = X.new_empty(sum(take), 8)
+dist.all_to_all_single(arrived, X[order], take, give)
 mine = torch.arange(2).repeat(k).repeat_interleave(theirs)  # of my two experts
 done = torch.empty_like(arrived)
 for e in range(2):
     done[mine == e] = (arrived[mine == e] @ W1[e]).relu() @ W2[e]
 back = torch.empty_like(X)
-dist.all_to_all_single(back, done, to, fro)
+dist.all_to_all_single(back, done, give, take)
 Y = torch.empty_like(X)
 Y[order] = back * gate[order, None]
 

@@ -53,7 +53,7 @@ FAULTS = [
     ("not causal", "tensor_parallel/heads_jax", "is_causal=True", "is_causal=False"),
     ("keys and values stay", "tensor_parallel/ring_attention_torch", "        KV = arriving\n", ""),
     ("owner of another round", "tensor_parallel/ring_attention_jax", "(me - r) % k", "(me - r + 1) % k"),
-    ("no way back", "tensor_parallel/experts_torch", "dist.all_to_all_single(back, done, to, fro)", "back = done[: len(X)]"),
+    ("no way back", "tensor_parallel/experts_torch", "dist.all_to_all_single(back, done, give, take)", "back = done[: len(X)]"),
     ("the first expert only", "tensor_parallel/experts_jax", "gates.argmax(-1)", "gates.argmin(-1)"),
     ("drift of one worker", "kvstore/local_sgd_torch", "    dist.all_reduce(start.grad)\n", ""),
     ("sum of drifts", "kvstore/local_sgd_jax", "lax.pmean(start - W", "lax.psum(start - W"),
