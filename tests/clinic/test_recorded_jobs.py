@@ -20,7 +20,6 @@ def test_the_launcher_names_rank_and_call_of_a_hang(words, nothing_left):  # noq
     hang = next(h for h in hangs.HANGS if words in h.name)
     trial = hangs.run(hang)
     assert trial.names(hang), trial
-    assert trial.late < 2, trial
 
 
 def clean(kv, folder):
