@@ -20,7 +20,7 @@ from d2l_ext.meshes.compiled import Compiled, einsum
 from d2l_ext.meshes.compiler import Plan, program
 from d2l_ext.meshes.layout import Layout
 from d2l_ext.meshes.mesh import Mesh
-from d2l_ext.tensor_parallel import experts, transformer
+from d2l_ext.tensor_parallel import divided_layers, experts, transformer
 from d2l_ext.tensor_parallel.divided_layers import SEQUENCE, TENSOR
 
 npx.set_np()
@@ -373,6 +373,29 @@ def test_heads_positions_and_vocabulary_as_by_hand(k, where, way):
     numpy.testing.assert_allclose(losses, by_hand[0], atol=1e-12)
     equal(gradients, by_hand[1])
     assert sent == {"tensor": by_hand[2]}
+
+
+@pytest.mark.parametrize("where, way, more", [
+    # By hand, the gradients of all norms, gains and shifts, are summed as one array.
+    (programs.tensor(DECODER), TENSOR, 0),
+    (programs.sequence(DECODER), SEQUENCE, 2 * len(DECODER.halves()) - 1),
+])
+def test_the_kinds_of_collectives_are_those_by_hand(monkeypatch, where, way, more):
+    calls = Counter()
+
+    def counted(kind, ring):
+        def call(*given):
+            calls[kind] += 1
+            return ring(*given)
+
+        monkeypatch.setattr(divided_layers.ring, kind, call)
+
+    for kind in ("reduce_scatter", "allgather"):  # an allreduce is one of each
+        counted(kind, getattr(divided_layers.ring, kind))
+    hand_written(2, way)
+    by_hand, _ = dict(calls), calls.clear()
+    compiled(where, {"tensor": 2})
+    assert calls == {kind: n + more for kind, n in by_hand.items()}
 
 
 @pytest.mark.parametrize("k", [2, 4])
