@@ -112,8 +112,9 @@ class Compiled:
     """A `Plan` on the devices of a mesh.
 
         run = Compiled(plan, mesh)
-        losses = run.forward(arrays)       # NumPy; this collects, and counts no bytes
-        gradients = run.backward(1 / count)
+        run.forward(arrays)          # NumPy arrays by name
+        run.backward(1 / count)
+        found = run.gradients()      # NumPy, joined; collecting them counts no bytes
 
     `mesh`: a `Mesh` with the axes and lengths of the plan; `ValueError` for another.
     Developed in the chapter *Say where it lies*.

@@ -6,7 +6,7 @@ A layout has a word for each axis of the array, and one for each sum that is owe
     ". +tensor"        whole; the sum of a tensor group's arrays is the array
     ". @pipeline=1"    whole, and only on the devices with this coordinate
 
-A device that is not named by an axis, or a sum, has the same as its neighbours there.
+Along a mesh axis that no word names, all devices have the same.
 """
 
 from dataclasses import dataclass
