@@ -3,7 +3,9 @@
 | file | what it holds |
 |---|---|
 | `command` | from the flags to the exit code |
-| `flags` | the flags, and what their text may be |
+| `flags` | the flags |
+| `words` | what the text of a flag may be |
+| `ways` | the ways of training: what each adds, refuses and builds |
 | `preparation` | from the flags to what trains |
 | `fit` | the training loop, its end by a signal, its progress, its profile |
 | `replicas` | a network on several devices, of one worker or of several |

@@ -1,8 +1,26 @@
-"""The flags of the trainer, checked one by one."""
+"""The flags of the trainer, checked one by one.
+
+Those of one way of training alone are in `ways`; the kinds of text are in `words`.
+"""
 
 import argparse
 
-from d2l_ext.checks import suggestion
+from . import ways
+from .ways import KV_STORES
+from .words import (
+    ascending,
+    below_one,
+    count,
+    filled,
+    loads,
+    not_negative,
+    numbers,
+    one_of,
+    positive,
+    seed,
+    share,
+    words,
+)
 
 #: Optimizers whose whole state is arrays and counts, and whether `--mom` is theirs.
 OPTIMIZERS = {
@@ -13,14 +31,6 @@ OPTIMIZERS = {
     "rmsprop": False,
     "adagrad": False,
 }
-#: The stores that need a job; MXNet reads `dist_device_sync` as `dist_sync_device`.
-DIST_KV_STORES = ("dist_sync", "dist_sync_device", "dist_device_sync", "dist_async",
-                  "dist_async_device", "dist_device_async")
-JOB_KV_STORES = (*DIST_KV_STORES, "ring")
-KV_STORES = ("local", "device", "none", *JOB_KV_STORES)
-GC_TYPES = ("none", "2bit")
-#: MXNet computes in float32, and refuses a setting beyond it, in the first step.
-LARGEST = 3.4e38
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,6 +56,8 @@ def parser():
     )
     _add_model(flags.add_argument_group("what is trained"))
     _add_devices(flags.add_argument_group("on which devices"))
+    for way in ways.WAYS:
+        way.add(flags.add_argument_group(way.title))
     _add_training(flags.add_argument_group("how"))
     _add_output(flags.add_argument_group("what is kept and shown"))
     return flags
@@ -71,28 +83,8 @@ def _add_devices(group):
         "or none (by this library's allreduce); with several workers, under "
         "pslaunch, dist_sync, dist_async, dist_sync_device, "
         "dist_async_device, or ring, without servers")
-    add("--allreduce", type=filled, metavar="NAME",
-        help="with --kv-store none: naive (default), tree, ring, halving or another "
-        "file of d2l_ext/data_parallel/allreduce")
     add("--work-load-list", type=loads, metavar="LIST",
         help="relative speeds of the devices, as in 3,1; default: equal")
-    add("--tensor", type=count, default=1, metavar="K",
-        help="of a transformer: K devices divide each layer, and groups of K the "
-        "minibatch (--work-load-list is theirs then); default 1")
-    add("--shard", type=filled, default="none", metavar="WHAT",
-        help="what the devices divide: none (default), states (ZeRO 1), gradients (2) "
-        "or parameters (3, as FSDP). This library's ring then sums the gradients of "
-        "the devices of one process; a checkpoint can be resumed on another number of "
-        "devices, and with another WHAT")
-    add("--local-steps", type=count, metavar="H",
-        help="with dist_sync: each worker takes H steps alone, then all exchange; "
-        "default: gradients are exchanged in every step")
-    add("--outer-lr", type=positive, help="the rate of these exchanges; default 1")
-    add("--outer-mom", type=below_one, help="their momentum, Nesterov's; default 0")
-    add("--gc-type", type=one_of(GC_TYPES), default="none", metavar="TYPE",
-        help="gradient compression: 2bit or none (default)")
-    add("--gc-threshold", type=positive, metavar="T",
-        help="of 2bit compression; default 0.5")
 
 
 def _kv_store(text):
@@ -150,76 +142,3 @@ def _add_output(group):
         help="without a terminal: a line every N steps; default: none")
     add("--profile", type=filled, metavar="FILE",
         help="write the timeline of three steps, for chrome://tracing")
-
-
-# ---- What a flag's text may be ----
-
-
-def _fail(text, expected):
-    raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}")
-
-
-def number(kind, is_right, expected):
-    """A function that takes a number of type `kind` for which `is_right` holds."""
-
-    def check(text):
-        try:
-            value = kind(text)
-        except ValueError:
-            _fail(text, expected)
-        return value if is_right(value) else _fail(text, expected)
-
-    return check
-
-
-count = number(int, lambda n: n >= 1, "a whole number from 1")
-seed = number(int, lambda n: 0 <= n < 2**31, "a whole number, 0 to 2^31 - 1")
-#: As float32 has them.
-positive = number(float, lambda x: 0 < x <= LARGEST,
-                  f"a positive number, {LARGEST:g} at most")
-not_negative = number(float, lambda x: 0 <= x <= LARGEST,
-                      f"a number from 0 to {LARGEST:g}")
-below_one = number(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
-share = number(float, lambda x: 0 < x <= 1, "a positive number, 1 at most")
-
-
-def filled(text):
-    """Any text but an empty one, as a variable gives that is not set."""
-    return text or _fail(text, "a name: this one is empty")
-
-
-def words(text):
-    """Words with commas between them, as a list."""
-    return [word.strip() for word in text.split(",")]
-
-
-def numbers(text):
-    """Whole numbers with commas between them, as a list."""
-    if not all(word.isdecimal() for word in words(text)):
-        _fail(text, "numbers with commas between them, as in 0,2")
-    return [int(word) for word in words(text)]
-
-
-def ascending(text):
-    """Whole numbers from 1, each larger than the one before, as a list."""
-    found = numbers(text)
-    if sorted({*found, 0}) != [0, *found]:
-        _fail(text, "numbers from 1 that ascend, as in 30,60")
-    return found
-
-
-def loads(text):
-    """Relative speeds: positive numbers with commas between them, as a list."""
-    values = [positive(word) for word in words(text)]
-    return [int(value) if value == int(value) else value for value in values]
-
-
-def one_of(choices):
-    """A function that takes one of `choices`, and suggests one for a typing error."""
-
-    def check(text):
-        if text not in choices:
-            _fail(text, f"one of {', '.join(choices)}.{suggestion(text, choices)}")
-        return text
-
-    return check

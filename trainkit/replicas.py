@@ -145,7 +145,7 @@ class Replicas:
 class DistReplicas(Replicas):
     """A network on all `devices` of one worker of several.
 
-    `kv`: a store of one of `flags.DIST_KV_STORES`. `batch_size`: of this worker.
+    `kv`: a store of one of `ways.DIST_KV_STORES`. `batch_size`: of this worker.
     The other arguments: as in `Replicas`.
 
     A synchronous store sums the gradients of all workers, and each worker divides

@@ -8,7 +8,7 @@ from d2l_ext.data_parallel import allreduce, costs, traffic
 from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 from d2l_ext.devices import try_all_devices
 from d2l_ext.scale import simulator, step
-from trainkit import preparation
+from trainkit import ways
 
 npx.set_np()
 
@@ -60,7 +60,7 @@ def test_a_file_in_the_folder_is_counted_timed_simulated_and_offered(sixth):
     ends = simulator.allreduce("doubling", [0, 0, 0, 3.0], 20, link)
     assert ends.tolist() == [15] * 4
     assert "doubling" in costs.names()
-    assert preparation.allreduces()["doubling"] is sixth.reduce
+    assert ways.allreduces()["doubling"] is sixth.reduce
 
 
 def test_a_new_allreduce_appears_among_the_choices_of_an_error(sixth):

@@ -1,0 +1,305 @@
+"""The ways of training: each adds its flags, refuses what it cannot do, and builds.
+
+A way is a class without state. `chosen(job)`: whether these flags ask for it.
+`check(job, places)`: raises `ValueError` for flags that do not go with it, or that need
+it and stand alone. `load(job)`: the data. `build(job, places, dataset, kv)`: the
+replicas on the devices `places`; `kv`: a store of the job, a ring, or None. MXNet is
+loaded only after the flags have been read.
+"""
+
+import os
+
+from d2l_ext.checks import known_name
+
+from .words import below_one, count, filled, one_of, positive
+
+#: The stores that need a job; MXNet reads `dist_device_sync` as `dist_sync_device`.
+DIST_KV_STORES = ("dist_sync", "dist_sync_device", "dist_device_sync", "dist_async",
+                  "dist_async_device", "dist_device_async")
+JOB_KV_STORES = (*DIST_KV_STORES, "ring")
+KV_STORES = ("local", "device", "none", *JOB_KV_STORES)
+
+
+class OneProcess:
+    """All devices in one process: `gluon.Trainer` with a store, or an allreduce."""
+
+    title = "how gradients are summed in one process"
+
+    def add(self, group):
+        """Add `--allreduce` and compression."""
+        add = group.add_argument
+        add("--allreduce", type=filled, metavar="NAME",
+            help="with --kv-store none: naive (default), tree, ring, halving, or "
+            "another file of d2l_ext/data_parallel/allreduce")
+        add("--gc-type", type=one_of(("none", "2bit")), default="none", metavar="TYPE",
+            help="gradient compression: 2bit or none (default)")
+        add("--gc-threshold", type=positive, metavar="T",
+            help="of 2bit compression; default 0.5")
+
+    def chosen(self, job):
+        """Whether no other way is: it comes last."""
+        return True
+
+    def check(self, job, places):
+        """Refuse an allreduce or a compression that nothing would use."""
+        known_name("allreduce", job.allreduce or "naive", allreduces())
+        if job.allreduce and (job.kv_store != "none" or job.shard != "none"):
+            raise ValueError(f"--allreduce {job.allreduce} needs --kv-store none, and "
+                             "no --shard: else a store or the ring sums the gradients")
+        if job.gc_threshold and job.gc_type == "none":
+            raise ValueError(f"--gc-threshold {job.gc_threshold:g} needs --gc-type "
+                             "2bit")
+        if job.gc_type != "none" and (job.kv_store != "device" or len(places) < 2):
+            raise ValueError(
+                f"--gc-type {job.gc_type} needs two devices or more and --kv-store "
+                f"device; here are {len(places)} and {job.kv_store}. MXNet compresses "
+                "gradients nowhere else on one machine."
+            )
+
+    def load(self, job):
+        """Images: a `Dataset`."""
+        from d2l_ext.data import load_arrays
+
+        return load_arrays(job.dataset, job.data_dir)
+
+    def build(self, job, places, dataset, kv):
+        """A replica of the network on each device."""
+        from .replicas import Replicas
+
+        options = pieces(job)
+        if job.gc_type != "none":
+            options["compression"] = {"type": job.gc_type,
+                                      "threshold": job.gc_threshold}
+        store = None if job.kv_store == "none" else job.kv_store
+        return Replicas(network(job, places, dataset), places, *optimizer(job), store,
+                        **options)
+
+
+class Sharded(OneProcess):
+    """The devices of one process share states, gradients or parameters."""
+
+    title = "sharded replicas (ZeRO)"
+
+    def add(self, group):
+        """Add `--shard`."""
+        group.add_argument(
+            "--shard", type=filled, default="none", metavar="WHAT",
+            help="what the devices divide: none (default), states (ZeRO 1), gradients "
+            "(2) or parameters (3, as FSDP). This library's ring then sums the "
+            "gradients of the devices of one process; a checkpoint can be resumed on "
+            "another number of devices, and with another WHAT")
+
+    def chosen(self, job):
+        """With any `--shard` but none."""
+        return job.shard != "none"
+
+    def check(self, job, places):
+        """Refuse stores, compression, and a minibatch in pieces."""
+        from d2l_ext.memory.shards import STAGES
+
+        known_name("shard", job.shard, STAGES)
+        if self.chosen(job):
+            others = {**other_steps(job), store(job): job.kv_store in
+                      ("local", *JOB_KV_STORES)}
+            refuse(others, f"--shard {job.shard}", "which takes a minibatch in one "
+                   "piece, and goes through this library's ring, among the devices of "
+                   "one process: the servers of a job hold a part each already")
+
+    def build(self, job, places, dataset, kv):
+        """One network, divided over the devices."""
+        from .sharded import ShardedReplicas
+
+        return ShardedReplicas(job.shard, network(job, places, dataset), places,
+                               *optimizer(job), **common(job))
+
+
+class Text(OneProcess):
+    """A decoder that learns a text, on groups of devices that divide its heads."""
+
+    title = "a transformer"
+
+    def add(self, group):
+        """Add `--tensor`."""
+        group.add_argument(
+            "--tensor", type=count, default=1, metavar="K",
+            help="K devices divide each layer, and groups of K the minibatch "
+            "(--work-load-list is theirs then); default 1")
+
+    def chosen(self, job):
+        """With `--network transformer`."""
+        return job.network == "transformer"
+
+    def check(self, job, places):
+        """Refuse what would cut a group or its minibatch in pieces."""
+        if self.chosen(job):
+            others = {f"--shard {job.shard}": job.shard != "none",
+                      "--data-dir": job.data_dir, **other_steps(job)}
+            refuse(others, "--network transformer", "whose groups are whole replicas "
+                   "in one process, take a minibatch in one piece, and read one text "
+                   "(--dataset FILE)")
+        elif job.tensor > 1:
+            raise ValueError(
+                f"--tensor {job.tensor} divides the heads of attention, and "
+                f"{job.network} has none: take --network transformer"
+            )
+        if len(places) % job.tensor:
+            raise ValueError(f"--tensor {job.tensor}: {len(places)} devices are no "
+                             "groups of that size")
+
+    def load(self, job):
+        """A text, as a `Dataset` of sequences."""
+        from .language import load
+
+        return load(job.dataset)
+
+    def build(self, job, places, dataset, kv):
+        """A decoder on each group."""
+        from .language import Decoders
+
+        sums = None if job.kv_store == "none" else job.kv_store
+        return Decoders(len(dataset.classes), job.tensor, places, *optimizer(job), sums,
+                        **common(job))
+
+
+class Local(OneProcess):
+    """Workers that take several steps alone, and then exchange weights."""
+
+    title = "steps between exchanges (local SGD)"
+
+    def add(self, group):
+        """Add `--local-steps` and the outer optimizer's."""
+        add = group.add_argument
+        add("--local-steps", type=count, metavar="H",
+            help="with dist_sync: each worker takes H steps alone, then all exchange; "
+            "default: gradients are exchanged in every step")
+        add("--outer-lr", type=positive, help="the rate of these exchanges; default 1")
+        add("--outer-mom", type=below_one, help="their momentum, Nesterov's; default 0")
+
+    def chosen(self, job):
+        """With `--local-steps`."""
+        return bool(job.local_steps)
+
+    def check(self, job, places):
+        """Refuse stores out of step, and checkpoints."""
+        if self.chosen(job):
+            in_step = job.kv_store in DIST_KV_STORES and "async" not in job.kv_store
+            refuse({"--save-prefix": job.save_prefix, store(job): not in_step},
+                   f"--local-steps {job.local_steps}", "which is for the workers of a "
+                   "synchronous job, each with weights of its own: take dist_sync, and "
+                   "save nothing, as those of one would be saved")
+        elif job.outer_lr or job.outer_mom:
+            raise ValueError("--outer-lr and --outer-mom need --local-steps")
+
+    def build(self, job, places, dataset, kv):
+        """A worker with an optimizer of its own."""
+        from .replicas import LocalReplicas
+
+        outer = job.local_steps, job.outer_lr or 1.0, job.outer_mom or 0.0
+        return LocalReplicas(kv, outer, network(job, places, dataset), places,
+                             *optimizer(job), **pieces(job))
+
+
+class Workers(OneProcess):
+    """The workers of a job: with servers, or in a ring without them."""
+
+    title = "a job of several workers: its stores are above"
+
+    def add(self, group):
+        """Nothing: `--kv-store` chooses."""
+
+    def chosen(self, job):
+        """With a store that needs a job."""
+        return job.kv_store in JOB_KV_STORES
+
+    def check(self, job, places):
+        """Refuse to start without a job, and what an asynchronous store cannot do."""
+        if "async" in job.kv_store:
+            refuse({"--save-shards": job.save_shards,
+                    "--lr-step-epochs": job.lr_step_epochs}, store(job), "whose "
+                   "workers are at different steps, and whose servers apply the rate, "
+                   "which they are told once: take dist_sync")
+        if not self.chosen(job):
+            return
+        is_ring = job.kv_store == "ring"
+        if os.environ.get("DMLC_ROLE") != "worker":
+            servers = "" if is_ring else " and servers"
+            raise ValueError(
+                f"{store(job)} needs a job of workers{servers}: python -m pslaunch -n "
+                f"2 -s {0 if is_ring else 1} python -m d2l_ext.train {store(job)} …"
+            )
+        if not is_ring and os.environ["DMLC_NUM_SERVER"] == "0":
+            raise ValueError(f"{store(job)} needs servers: pslaunch -s 1 or more")
+
+    def build(self, job, places, dataset, kv):
+        """One worker's replicas."""
+        from .replicas import DistReplicas, RingReplicas
+
+        kind = RingReplicas if job.kv_store == "ring" else DistReplicas
+        return kind(kv, job.batch_size, network(job, places, dataset), places,
+                    *optimizer(job), **pieces(job))
+
+
+#: In this order: the first that is chosen trains.
+WAYS = (Text(), Sharded(), Local(), Workers(), OneProcess())
+
+
+def choose(job):
+    """The way that these flags ask for."""
+    return next(way for way in WAYS if way.chosen(job))
+
+
+# ---- What several ways need ----
+
+
+def allreduces():
+    """The allreduces among devices: a dict from a name to the function."""
+    from d2l_ext.data_parallel.allreduce.algorithm import algorithms
+
+    return {name: a.reduce for name, a in algorithms().items() if a.reduce}
+
+
+def network(job, places, dataset):
+    """The Gluon network of `--network`, initialized on all devices."""
+    from . import networks
+
+    return networks.build(job.network, dataset.train_X.shape[1:], places, job.seed)
+
+
+def optimizer(job):
+    """The name of the optimizer, and its parameters."""
+    from .flags import OPTIMIZERS
+
+    params = {"learning_rate": job.lr, "wd": job.wd}
+    if OPTIMIZERS[job.optimizer]:
+        params["momentum"] = job.mom
+    return job.optimizer, params
+
+
+def common(job):
+    """Arguments of all replicas."""
+    return {"work_load_list": job.work_load_list, "seed": job.seed,
+            "allreduce": allreduces()[job.allreduce or "naive"]}
+
+
+def pieces(job):
+    """Arguments of the replicas that can take a minibatch in pieces."""
+    return {**common(job), "accumulate": job.accumulate, "recompute": job.recompute}
+
+
+def store(job):
+    """The flag of the store, as it was given."""
+    return f"--kv-store {job.kv_store}"
+
+
+def other_steps(job):
+    """Flags of a step that some ways cannot take: a dict from flag to whether."""
+    return {"--accumulate": job.accumulate > 1, "--recompute": job.recompute,
+            "--gc-type": job.gc_type != "none",
+            store(job): job.kv_store in JOB_KV_STORES}
+
+
+def refuse(others, what, why):
+    """Raise `ValueError` if one of `others` is given, with its reason."""
+    given = ", ".join(flag for flag, is_given in others.items() if is_given)
+    if given:
+        raise ValueError(f"{given}: not with {what}, {why}")

@@ -1,0 +1,78 @@
+"""What the text of a flag may be: kinds for `argparse`."""
+
+import argparse
+
+from d2l_ext.checks import suggestion
+
+#: MXNet computes in float32, and refuses a setting beyond it, in the first step.
+LARGEST = 3.4e38
+
+
+def _fail(text, expected):
+    raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}")
+
+
+def number(kind, is_right, expected):
+    """A function that takes a number of type `kind` for which `is_right` holds."""
+
+    def check(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            _fail(text, expected)
+        return value if is_right(value) else _fail(text, expected)
+
+    return check
+
+
+count = number(int, lambda n: n >= 1, "a whole number from 1")
+seed = number(int, lambda n: 0 <= n < 2**31, "a whole number, 0 to 2^31 - 1")
+#: As float32 has them.
+positive = number(float, lambda x: 0 < x <= LARGEST,
+                  f"a positive number, {LARGEST:g} at most")
+not_negative = number(float, lambda x: 0 <= x <= LARGEST,
+                      f"a number from 0 to {LARGEST:g}")
+below_one = number(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
+share = number(float, lambda x: 0 < x <= 1, "a positive number, 1 at most")
+
+
+def filled(text):
+    """Any text but an empty one, as a variable gives that is not set."""
+    return text or _fail(text, "a name: this one is empty")
+
+
+def words(text):
+    """Words with commas between them, as a list."""
+    return [word.strip() for word in text.split(",")]
+
+
+def numbers(text):
+    """Whole numbers with commas between them, as a list."""
+    if not all(word.isdecimal() for word in words(text)):
+        _fail(text, "numbers with commas between them, as in 0,2")
+    return [int(word) for word in words(text)]
+
+
+def ascending(text):
+    """Whole numbers from 1, each larger than the one before, as a list."""
+    found = numbers(text)
+    if sorted({*found, 0}) != [0, *found]:
+        _fail(text, "numbers from 1 that ascend, as in 30,60")
+    return found
+
+
+def loads(text):
+    """Relative speeds: positive numbers with commas between them, as a list."""
+    values = [positive(word) for word in words(text)]
+    return [int(value) if value == int(value) else value for value in values]
+
+
+def one_of(choices):
+    """A function that takes one of `choices`, and suggests one for a typing error."""
+
+    def check(text):
+        if text not in choices:
+            _fail(text, f"one of {', '.join(choices)}.{suggestion(text, choices)}")
+        return text
+
+    return check
