@@ -86,7 +86,7 @@ def no_file(path, rng):
     return f"no file: {how}"
 
 
-def trial(read, outcome, folder, memory=2 * 10**9, seconds=10):
+def trial(read, outcome, folder, memory=2 * 10**9, seconds=60):
     """Call `read(folder)` in a fork: how it ended, and what it said on standard error.
 
     `outcome(code, lines, folder)` says how, in words; what no trial may end with begins
@@ -147,7 +147,7 @@ def main(about, spoil, outcome, argv=None):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of a trial")
     parser.add_argument("--memory", type=int, default=2 * 10**9, help="bytes")
-    parser.add_argument("--seconds", type=float, default=10, help="for each trial")
+    parser.add_argument("--seconds", type=float, default=60, help="for each trial")
     args = parser.parse_args(argv)
     root = Path(tempfile.mkdtemp(prefix="fuzz-"))
     counts, bad, longest = {}, 0, 0
