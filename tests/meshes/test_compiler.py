@@ -165,6 +165,17 @@ def test_a_sum_stays_owed_through_what_is_linear_and_no_further():
     assert plan.counts() == {("allreduce", "t"): 1}
 
 
+def test_the_gradient_of_a_factor_beside_a_sum_that_is_owed_is_owed_as_well():
+    text = "y = einsum nd,df->nf x W\nz = einsum nf,fe->ne y V"
+    shapes = {"x": (4, 4), "W": (4, 8), "V": (8, 2)}
+    where = {"x": ". t", "W": "t ."}
+    plan = planned(where, {"t": 2}, text, shapes, ["W", "V"])
+    assert str(plan.out.layout) == ". . +t"
+    assert plan.counts() == {("allreduce", "t"): 1}  # of V's gradient
+    one = planned({}, {"t": 1}, text, shapes, ["W", "V"])
+    equal(*(on(p, numbers(shapes))[1] for p in (plan, one)))
+
+
 # ---- Refusals ----
 
 
