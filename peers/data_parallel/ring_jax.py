@@ -4,7 +4,7 @@
     python ring_jax.py
 """
 
-# %% Four devices, which hold ones, tens, hundreds and thousands
+# %% Four devices, which hold 1 to 4, 10 to 40, 100 to 400 …
 import jax
 from jax import numpy as jnp
 from jax.sharding import PartitionSpec as P
@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec as P
 jax.config.update("jax_num_cpu_devices", 4)
 k = 4
 jax.set_mesh(jax.make_mesh((k,), ("ring",)))
-data = jnp.repeat(10.0 ** jnp.arange(k), k)  # four values for each device
+data = (jnp.arange(1.0, 5) * 10.0 ** jnp.arange(k)[:, None]).reshape(-1)
 data = jax.device_put(data, P("ring"))
 
 

@@ -4,13 +4,13 @@
     torchrun --nproc-per-node 4 ring_torch.py
 """
 
-# %% Four processes, which hold ones, tens, hundreds and thousands
+# %% Four processes, which hold 1 to 4, 10 to 40, 100 to 400 …
 import torch
 import torch.distributed as dist
 
 dist.init_process_group("gloo")
 rank, k = dist.get_rank(), dist.get_world_size()
-data = torch.ones(4) * 10**rank
+data = torch.arange(1.0, 5) * 10**rank
 
 # %% The ring
 chunks = list(data.chunk(k))

@@ -14,7 +14,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -82,21 +81,13 @@ def noticed(root, fault):
             raise ValueError(f"{program} has no {old!r}")
         path.write_text(text.replace(old, new, 1), "utf-8")
         try:
-            runner.checked(name, framework, reference(name), copy)
+            runner.checked(name, framework, REFERENCES[name], copy)
         except (runner.Different, subprocess.SubprocessError) as error:
             return str(error).splitlines()[0] + str(error).splitlines()[-1][-80:]
     return None
 
 
-REFERENCES, LOCK = {}, Lock()
-
-
-def reference(name):
-    """What the chapter's program makes, computed once."""
-    with LOCK:
-        if name not in REFERENCES:
-            REFERENCES[name] = runner.ours(name)
-        return REFERENCES[name]
+REFERENCES = {}  # what the chapters' programs make
 
 
 def tried(fault):
@@ -110,6 +101,8 @@ def tried(fault):
 def main(*numbers):
     """Try the faults, or those of these `numbers`; 1 if one was not noticed."""
     faults = [FAULTS[int(n)] for n in numbers] or FAULTS
+    for name in {program.rpartition("_")[0] for _, program, *_ in faults}:
+        REFERENCES[name] = runner.ours(name)
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(tried, faults))
     print(f"{sum(found)} of {len(found)} noticed")
