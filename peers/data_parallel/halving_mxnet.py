@@ -4,7 +4,8 @@
 import d2l_ext  # first: it prepares MXNet's engine
 from mxnet import np, npx
 
-from d2l_ext.data_parallel import halving, traffic
+from d2l_ext.data_parallel import traffic
+from d2l_ext.data_parallel.allreduce import halving
 from d2l_ext.devices import try_all_devices
 
 npx.set_np()
