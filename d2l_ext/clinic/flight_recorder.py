@@ -141,7 +141,7 @@ def attach(comm, folder, timeout=30.0):
     another call has not been made by all workers, the verdict is printed to standard
     error, and in a job of `pslaunch` the worker is ended, and with it the job.
 
-    Calls of a `dist_async` store wait for nobody, except for `init` and barriers.
+    Calls of a `dist_async` store wait for no other worker, except `init` and barriers.
     Developed in the chapter *Which rank, which call?*.
     """
     is_ring = comm.type == "ring"
