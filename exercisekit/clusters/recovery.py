@@ -142,7 +142,7 @@ QUESTIONS = {
             (_any_worker, "One worker has it: *all* have to have it."),
             (lambda seen: newest(seen[:2]), "There may be more workers than two."),
             (_oldest_of_the_newest,
-             "The oldest of the newest ones need not be with all."),
+             "Not every worker need have the oldest of the newest ones."),
             (lambda seen: str(newest(seen)), "Return a number, not a text."),
         ],
         judge=compared(newest, [

@@ -281,9 +281,10 @@ QUESTIONS = {
         [
             (_ignores_deaths, "Catch `ConnectionError`, and try the next rank."),
             (_n_rounds,
-             "With some ranks dead, the own number returns early and is added again."),
+             "With some ranks dead, a rank's own number returns early and is added "
+             + "again."),
             (_by_number, "Two ranks may have the same number: send the rank with it."),
-            (_own_again, "Pass on the received number, not the own number again."),
+            (_own_again, "Pass on the received number, not your own again."),
             (_to_all, "Sending to all is not a ring: send to the next living rank."),
         ],
         judge=by_cases(_judge_living, "Numbers {}, dead {}", [

@@ -58,7 +58,7 @@ QUESTIONS = {
         halving,
         [
             (_changed(lambda k, cores, rounds, sent: (2 * (k - 1), sent)),
-             "A ring needs that many rounds. How often can an array be halved?"),
+             "A ring needs that many rounds. How many times can an array be halved?"),
             (_changed(lambda k, cores, rounds, sent: (rounds, sent / 2)),
              "The bytes go there and back: first the halves, then the sums."),
             (_changed(lambda k, cores, rounds, sent: (rounds / 2, sent)),
