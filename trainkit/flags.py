@@ -6,7 +6,7 @@ Those of one way of training alone are in `ways`; the kinds of text are in `word
 import argparse
 
 from . import ways
-from .ways import KV_STORES
+from .ways import KV_STORES, OPTIMIZERS
 from .words import (
     ascending,
     below_one,
@@ -21,16 +21,6 @@ from .words import (
     share,
     words,
 )
-
-#: Optimizers whose whole state is arrays and counts, and whether `--mom` is theirs.
-OPTIMIZERS = {
-    "sgd": True,
-    "nag": True,
-    "signum": True,
-    "adam": False,
-    "rmsprop": False,
-    "adagrad": False,
-}
 
 
 class _Parser(argparse.ArgumentParser):

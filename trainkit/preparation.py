@@ -15,7 +15,7 @@ from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.devices.timeline import borrowed_slots
 from d2l_ext.kvstore import ring
 
-from . import flags, networks, resume, ways
+from . import networks, resume, ways
 from .fit import Fit, Report, StepProfiler
 from .parts import Parts
 
@@ -171,7 +171,7 @@ def _check_together(job, places):
     known_name("network", job.network, (*networks.NETWORKS, "transformer"))
     for way in ways.WAYS:
         way.check(job, places)
-    if job.mom is not None and not flags.OPTIMIZERS[job.optimizer]:
+    if job.mom is not None and not ways.OPTIMIZERS[job.optimizer]:
         raise ValueError(f"--mom {job.mom:g}: {job.optimizer} has no such momentum")
     if job.dataset == "digits":
         ways.refuse({"--data-dir": job.data_dir}, "--dataset digits",

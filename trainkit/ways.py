@@ -13,6 +13,15 @@ from d2l_ext.checks import known_name
 
 from .words import below_one, count, filled, one_of, positive
 
+#: Optimizers whose whole state is arrays and counts, and whether `--mom` is theirs.
+OPTIMIZERS = {
+    "sgd": True,
+    "nag": True,
+    "signum": True,
+    "adam": False,
+    "rmsprop": False,
+    "adagrad": False,
+}
 #: The stores that need a job; MXNet reads `dist_device_sync` as `dist_sync_device`.
 DIST_KV_STORES = ("dist_sync", "dist_sync_device", "dist_device_sync", "dist_async",
                   "dist_async_device", "dist_device_async")
@@ -267,8 +276,6 @@ def network(job, places, dataset):
 
 def optimizer(job):
     """The name of the optimizer, and its parameters."""
-    from .flags import OPTIMIZERS
-
     params = {"learning_rate": job.lr, "wd": job.wd}
     if OPTIMIZERS[job.optimizer]:
         params["momentum"] = job.mom

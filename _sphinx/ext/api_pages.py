@@ -32,12 +32,12 @@ FOLDER = "reference/api"
 #: What a page of another package holds: all of the trainer, and of the others what
 #: chapters import, and what that returns.
 OTHERS = {
-    "trainkit": "command flags preparation fit replicas sharded language networks "
-    "resume parts",
+    "trainkit": "command flags words ways preparation fit replicas sharded language "
+    "networks resume parts",
     "pslaunch": "calls runner job plan hosts environment ports node ssh temporary",
     "netbox": "cluster host machine",
-    "exercisekit": "answers scale.puzzles.puzzle scale.puzzles.steps "
-    "scale.puzzles.messages scale.puzzles.plans",
+    "exercisekit": "answers clinic.parted_replicas.cases scale.puzzles.puzzle "
+    "scale.puzzles.steps scale.puzzles.messages scale.puzzles.plans",
     "bookkit": "show style by_hand provenance findings stored "
     + " ".join(
         f"figures.{path.stem}" for path in sorted(ROOT.glob("bookkit/figures/[!_]*.py"))
@@ -94,7 +94,7 @@ def pages():
     for part in (".", *house.PARTS):
         package = "d2l_ext" if part == "." else f"d2l_ext.{part}"
         title, rows = house.rows(part, ROOT)
-        files = [(f"{package}.{name}", *rest) for name, *rest in rows]
+        files = [(f"{package}.{name}".replace("/", "."), *rest) for name, *rest in rows]
         found[package] = title, files
     for package, names in OTHERS.items():
         title = ast.get_docstring(ast.parse(path_of(package).read_text("utf-8")))

@@ -5,7 +5,13 @@
 | `lenet` | LeNet: its parameters, and its forward pass as a plain function | Data parallelism from scratch |
 | `minibatch` | a minibatch, divided among devices | Data parallelism from scratch |
 | `step` | the training step: replicas, gradients, one update for all | Data parallelism from scratch |
-| `allreduce` | the sum on every device: a file per algorithm (naive, tree, ring, halving, double tree) | Data parallelism from scratch, Allreduce: naive, tree, ring, Halving and doubling: allreduce on many devices |
+| `allreduce/naive` | the sum on every device: device 0 gathers, sums, and sends the sum back | Data parallelism from scratch, Allreduce: naive, tree, ring |
+| `allreduce/binomial_tree` | the same with whole arrays, in a logarithmic number of rounds | Allreduce: naive, tree, ring |
+| `allreduce/ring_of_chunks` | the same with chunks around a ring: reduce-scatter, then allgather | Allreduce: naive, tree, ring |
+| `allreduce/halving` | the ring's bytes in a logarithmic number of rounds | Halving and doubling: allreduce on many devices |
+| `allreduce/double_tree` | two trees, with half of the array in each | Halving and doubling: allreduce on many devices |
+| `allreduce/in_network` | sums in switches: in the tables only | Halving and doubling: allreduce on many devices |
+| `allreduce/algorithm` | what the tables, the simulator and the trainer know about each | the trainer's command |
 | `traffic` | messages between devices: sent, and counted | Allreduce: naive, tree, ring |
 | `costs` | bytes, rounds and seconds of an allreduce, in closed form | Allreduce: naive, tree, ring, Halving and doubling: allreduce on many devices |
 | `flat` | all parameters in one array: one allreduce a step; a step recorded once and replayed | Allreduce: naive, tree, ring, Why is there no speed-up? |

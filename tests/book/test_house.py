@@ -37,15 +37,18 @@ def test_a_part_has_one_name_for_its_chapters_its_lessons_and_its_tests():
 
 @pytest.mark.parametrize("part", [".", *house.PARTS])  # the root, too
 def test_the_map_of_a_part_names_each_of_its_files(part):
-    there = {path.stem for path in (ROOT / "d2l_ext" / part).glob("*.py")}
+    folder = ROOT / "d2l_ext" / part
+    files = folder.glob("*.py") if part == "." else folder.rglob("*.py")
+    there = {file.relative_to(folder).with_suffix("").as_posix() for file in files}
     named = [row[0] for row in house.rows(part)[1]]
-    assert sorted(named) == sorted(there - {"__init__"})
+    assert sorted(named) == sorted(n for n in there if not n.endswith("__init__"))
 
 
 @pytest.mark.parametrize(("part", "name", "holds", "read_by"), FILES, ids=str)
 def test_a_chapter_that_the_map_names_uses_the_file(part, name, holds, read_by):
     source = (ROOT / "d2l_ext" / part / f"{name}.py").read_text(encoding="utf-8")
-    names = {name, *(getattr(node, "name", name) for node in ast.parse(source).body)}
+    tree, last = ast.parse(source), name.rpartition("/")[2]
+    names = {last, *(getattr(node, "name", last) for node in tree.body)}
     assert set(read_by) <= {*TITLES, *COMMANDS}
     for title in set(read_by) & set(TITLES):
         code = " ".join(c.source for c in code_cells(read(ROOT / TITLES[title])))

@@ -94,7 +94,7 @@ def test_code_that_harms_is_met_with_a_clear_word_and_the_page_lives(page):
     opened(page)
     loop = "def broadcast(values, exchange):\n    while True: pass"
     assert "It has not ended after " in write(page, loop)
-    assert "SyntaxError" in write(page, "what is this")
+    assert "SyntaxError" in write(page, "what is this?")
     assert "NameError" in write(page, "nothing")
     assert "Right." in write(page, RIGHT)
     room = "x = []\nwhile True: x.append(bytes(10**8))"
