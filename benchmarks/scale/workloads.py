@@ -12,7 +12,7 @@ from mxnet import np, npx
 from d2l_ext import tensor_parallel
 from d2l_ext.data_parallel import get_params
 from d2l_ext.data_parallel import lenet as model
-from d2l_ext.data_parallel.allreduce.algorithm import algorithms
+from d2l_ext.data_parallel.allreduce import allreduce, allreduce_ring, allreduce_tree
 from d2l_ext.data_parallel.minibatch import split_batch
 from d2l_ext.data_parallel.step import forward_backward
 from d2l_ext.devices import try_all_devices
@@ -22,6 +22,9 @@ from d2l_ext.pipeline import microbatch
 from .cases import FLOAT32
 
 npx.set_np()
+
+#: The allreduces whose constants are fitted.
+REDUCE = {"naive": allreduce, "tree": allreduce_tree, "ring": allreduce_ring}
 
 
 def turns(actions, rounds, warm_up=1):
@@ -65,8 +68,7 @@ def add(nbytes, k=1):
 def reduce(algorithm, k, nbytes):
     """An allreduce of `nbytes` per device."""
     data = [_array(nbytes, d) for d in try_all_devices(k)]
-    run = algorithms()[algorithm].reduce
-    return lambda: run(data)
+    return lambda: REDUCE[algorithm](data)
 
 
 def store(kind, k, nbytes, compressed=False):
@@ -97,12 +99,11 @@ def data_parallel(algorithm, k, batch, lr=0.01):
     """The step of `data_parallel.train_batch` with another allreduce."""
     replicas, devices = _replicas(k)
     X, y = _images(batch, devices[0])
-    run = algorithms()[algorithm].reduce
 
     def action():
         forward_backward(*split_batch(X, y, devices), replicas)
         for copies in zip(*replicas):
-            run([p.grad for p in copies])
+            REDUCE[algorithm]([p.grad for p in copies])
         for p in (p for params in replicas for p in params):
             p[:] -= lr * p.grad / batch
 
