@@ -22,8 +22,8 @@ def test_what_was_edited_and_what_is_new_was_changed(tmp_path):
 
 
 def test_a_lesson_reaches_its_own_tests_first_and_then_those_of_its_users():
-    near, *far = check.reached(["d2l_ext/data_parallel/allreduce.py"])
-    assert "tests/data_parallel/test_allreduce.py" in near
+    near, *far = check.reached(["d2l_ext/data_parallel/minibatch.py"])
+    assert "tests/data_parallel/test_minibatch.py" in near
     later = {test for level in far for test in level}
     # Through the step, whose names the part gives away when they are asked for.
     assert {"tests/data_parallel/test_step.py",
