@@ -20,6 +20,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 
 import numpy
@@ -153,14 +154,13 @@ def today():
     return datetime.now(timezone.utc).date().isoformat()
 
 
-def version(framework, known={}):  # noqa: B006  asked for once
+@cache
+def version(framework):
     """The version of a framework in the peers' environment."""
-    if framework not in known:
-        look = f"from importlib.metadata import version as v; print(v('{framework}'))"
-        ran = subprocess.run([python(), "-I", "-c", look], capture_output=True,
-                             text=True, check=True)
-        known[framework] = ran.stdout.strip().partition("+")[0]
-    return known[framework]
+    look = f"from importlib.metadata import version as v; print(v('{framework}'))"
+    ran = subprocess.run([python(), "-I", "-c", look], capture_output=True, text=True,
+                         check=True)
+    return ran.stdout.strip().partition("+")[0]
 
 
 def technique(name, root=peers.ROOT):

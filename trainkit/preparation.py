@@ -99,7 +99,7 @@ def _store(args, held):
     kv = ring.join(PATIENCE) if is_ring else mx.kv.create(args.kv_store)
     if folder := os.environ.get(flight_recorder.FOLDER):
         # A start that is repeated must not find the records of the one before.
-        start = f"start-{os.environ.get('D2L_EXT_START', '1')}"
+        start = f"start-{os.environ.get(resume.START, '1')}"
         flight_recorder.attach(kv, os.path.join(folder, start), PATIENCE)
     return held.enter_context(kv) if is_ring else kv
 

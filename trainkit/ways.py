@@ -79,9 +79,8 @@ class OneProcess:
         if job.gc_type != "none":
             options["compression"] = {"type": job.gc_type,
                                       "threshold": job.gc_threshold}
-        store = None if job.kv_store == "none" else job.kv_store
-        return Replicas(network(job, places, dataset), places, *optimizer(job), store,
-                        **options)
+        return Replicas(network(job, places, dataset), places, *optimizer(job),
+                        gluon_store(job), **options)
 
 
 class Sharded(OneProcess):
@@ -165,9 +164,8 @@ class Text(OneProcess):
         """A decoder on each group."""
         from .language import Decoders
 
-        sums = None if job.kv_store == "none" else job.kv_store
-        return Decoders(len(dataset.classes), job.tensor, places, *optimizer(job), sums,
-                        **common(job))
+        return Decoders(len(dataset.classes), job.tensor, places, *optimizer(job),
+                        gluon_store(job), **common(job))
 
 
 class Local(OneProcess):
@@ -280,6 +278,11 @@ def optimizer(job):
     if OPTIMIZERS[job.optimizer]:
         params["momentum"] = job.mom
     return job.optimizer, params
+
+
+def gluon_store(job):
+    """The store of a Gluon `Trainer`; None for an allreduce of this library."""
+    return None if job.kv_store == "none" else job.kv_store
 
 
 def common(job):

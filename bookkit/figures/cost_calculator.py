@@ -21,8 +21,7 @@ SENT = ("array by array, during backward", "array by array, after it",
 OWN = "own numbers"
 #: A link inside a host: 450 GB/s.
 FAST = Link(5e-6, 1 / 450e9)
-#: Ways of the exchange: those of an allreduce, two kinds of links, a mesh.
-#: The ways whose seconds the script knows.
+#: Ways of the exchange whose seconds the script knows.
 WAYS = ("naive", "tree", "ring", "halving", "servers", "hierarchy", "mesh")
 #: The large decoder of *Data × tensor × pipeline*; an example is a text.
 _LARGE, TOKENS = Decoder(32_000, width=7168, heads=56, layers=48, tied=False), 2048

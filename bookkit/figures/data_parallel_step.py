@@ -1,7 +1,7 @@
 """One step of data parallelism, device by device: what each holds, what crosses.
 
 The page holds the library's numbers: the bytes of LeNet's parameters and of images,
-the shares of a minibatch from `minibatch`, the bytes of an allreduce from `traffic`.
+the shares of a minibatch from `minibatch`, the bytes of an allreduce from `costs`.
 """
 
 import numpy

@@ -1,7 +1,7 @@
 """Ring allreduce, round by round: who holds which sum, and has sent how much.
 
-The page holds the library's schedule, chunks and byte counts, `allreduce.ring` and
-`traffic`, for all devices and arrays that it can show.
+The page holds the library's schedule, chunks and byte counts, from `allreduce.ring`,
+`traffic` and `costs`, for all devices and arrays that it can show.
 """
 
 from d2l_ext.data_parallel import allreduce, costs, traffic

@@ -42,10 +42,11 @@ def files(root=ROOT):
 def chapters(root=ROOT):
     """{chapter: its file}, of those whose tasks run in a page."""
     found = {}
-    for path in sorted((Path(root) / "exercisekit").glob("*/*")):
-        file = path / "__init__.py" if path.is_dir() else path
+    folder = Path(root) / "exercisekit"
+    for file in sorted([*folder.glob("*/*.py"), *folder.glob("*/*/__init__.py")]):
         name = str(file.relative_to(root))
-        if path.name != "__init__.py" and file.is_file() and needed(name, root):
+        path = file.parent if file.name == "__init__.py" else file
+        if path.parent != folder and needed(name, root):
             found[path.stem] = name
     return found
 
