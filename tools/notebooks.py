@@ -1,6 +1,7 @@
 """The chapters of a book: which there are, executing one, outputs of earlier runs."""
 
 import asyncio
+import atexit
 import hashlib
 import json
 import os
@@ -151,10 +152,20 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT, variables=None):
     except DeadKernelError:
         if interrupted:
             raise KeyboardInterrupt from None
-        tail = "\n".join(Path(log).read_text(errors="replace").splitlines()[-15:])
-        said = f"The kernel died. Its last words:\n{tail}"
+        raise _failure(nb, current, f"The kernel died.{_last_words(log)}") from None
+    except RuntimeError as error:  # of jupyter_client: it died before it answered
+        if current:
+            raise
+        atexit.unregister(client._cleanup_kernel)  # nbclient forgets to
+        said = f"The kernel did not start: {error}.{_last_words(log)}"
         raise _failure(nb, current, said) from None
     return nb
+
+
+def _last_words(log):
+    """What a kernel printed last, by its file `log`."""
+    tail = "\n".join(Path(log).read_text(errors="replace").splitlines()[-15:])
+    return f" Its last words:\n{tail}"
 
 
 def _with(variables):

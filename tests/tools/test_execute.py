@@ -448,6 +448,25 @@ def test_a_cell_that_ends_its_kernel_or_never_ends_is_named_with_what_is_known(
         assert words in str(error)
 
 
+def test_a_kernel_that_does_not_start_fails_its_chapter_and_no_other(
+    make, monkeypatch
+):
+    begin = tool.run_chapter
+
+    def without_a_library(root, work, path, progress, timeout, variables):
+        if path.stem == "one":
+            variables = {**variables, "PYTHONHOME": "/nowhere"}
+        return begin(root, work, path, progress, timeout, variables)
+
+    monkeypatch.setattr(tool, "run_chapter", without_a_library)
+    book = make(one=["1"], two=["6 * 7"])
+    book.execute(timeout=60)
+    (error,) = book.errors
+    for words in ("chapters/one.ipynb", "The kernel did not start", "'/nowhere'"):
+        assert words in str(error)
+    assert book.outputs("two", book.work) == [["42"]]
+
+
 # make rerun
 
 
