@@ -55,4 +55,4 @@ def test_the_drawing_of_buckets_has_the_empty_places_that_it_names():
             for rows in (full, empty)
         )
         assert held + open_ == places
-        assert f"{open_:.0f} of {places} places hold nothing" in text
+        assert f"{open_:.0f} of {places} time steps are padding" in text
