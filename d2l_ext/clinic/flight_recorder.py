@@ -93,11 +93,23 @@ class FlightRecorder:
             calls, lives = read(self.folder)
             found = what_happened(calls, self.num_ranks, lives)
             first = first or found
-            newest = max(calls, key=lambda call: call.time, default=None)
-            made = {call.rank for call in calls if call.name == newest.name}
-            if len(made) == self.num_ranks or time.time() > until:
+            if self._all_are_in(calls) or time.time() > until:
                 return found or first
             time.sleep(0.05)
+
+    def let_arrive(self, patience=ARRIVAL):
+        """Wait until all ranks have made the newest call; `patience` seconds at most.
+
+        A ring that fails at once would end the call before, for a rank still in it.
+        """
+        until = time.time() + patience
+        while not self._all_are_in(read(self.folder)[0]) and time.time() < until:
+            time.sleep(0.02)
+
+    def _all_are_in(self, calls):
+        newest = max(calls, key=lambda call: call.time)
+        made = {call.rank for call in calls if call.name == newest.name}
+        return len(made) == self.num_ranks
 
     def _sign(self, place=None):
         frame = sys._current_frames().get(self.thread)
@@ -157,7 +169,7 @@ def attach(comm, folder, timeout=30.0):
         setattr(comm, name, _recorded(recorder, method, name, describe))
     comm.recorder = recorder
     if is_ring:
-        leave = comm.close
+        leave, comm.let_arrive = comm.close, recorder.let_arrive
         comm.close = lambda: (recorder.close(), leave())[1]
         # Until all have a recorder: one that has none yet could not tell of a failure.
         _recorded(recorder, type(comm).barrier.__get__(comm), "attach", _of_attaching)()

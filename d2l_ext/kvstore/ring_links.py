@@ -36,7 +36,9 @@ class Links:
     `sockets`: from the rank before and to the next; empty if this process is alone.
     `deadline`: seconds per call, other ranks' delay included. `sent`, `received`: bytes
     of arrays over the two sockets; each of the `calls` has `HEAD` more on each link.
-    `cause`: of the failure, if there was one.
+    `cause`: of the failure, if there was one. `let_arrive`: called before this process
+    leaves because another makes a different call; a flight recorder waits there until
+    the others are in that call, too.
     """
 
     def __init__(self, rank, num_workers, sockets, deadline):
@@ -44,6 +46,7 @@ class Links:
         self.before, self.after = sockets or (None, None)
         self.sent = self.received = self.calls = 0
         self.cause, self.left = "", False
+        self.let_arrive = lambda: None
         self.scratch = numpy.empty(PIECE, "uint8")
         for link in sockets:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -95,6 +98,7 @@ class Links:
         self.begun = True
         if head != theirs:
             mine, other = (h.decode(errors="replace").strip() for h in (head, theirs))
+            self.let_arrive()
             self._fail(f"rank {self.rank} makes {mine}; {self._name(-1)} {other}")
         for number, array in enumerate(into):
             step = PIECE // array.itemsize

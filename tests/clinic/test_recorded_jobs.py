@@ -11,7 +11,8 @@ import pslaunch as launch
 from d2l_ext.clinic import flight_recorder
 
 SOME = ("uneven (ring, 2)", "skips_in_memory (memory, 3)", "is_stopped (ring, 3)",
-        "skips_a_key (dist_sync, 2)", "does_not_initialize (dist_sync, 3)")
+        "skips_a_key (dist_sync, 2)", "does_not_initialize (dist_sync, 3)",
+        "two_differ_while_the_third_is_in_the_call_before (ring, 3)")
 
 
 @pytest.mark.parametrize("words", SOME)

@@ -237,6 +237,15 @@ def allocates_on_one_rank_only(r, rank, n):
     time.sleep(6 * rank)
 
 
+@hang("ring", 3, {2}, "allreduce")
+def two_differ_while_the_third_is_in_the_call_before(r, rank, n):
+    take, begun = r._take, time.monotonic()
+    if rank == 1:  # nothing arrives for a while
+        r._take = lambda place: take(place) if time.monotonic() > begun + 0.5 else 0
+    r.broadcast(numpy.ones(12), 1)  # rank 1 receives a header, and no more
+    r.allreduce(numpy.ones(24 if rank == 2 else 12))
+
+
 # ---- On stores ----
 
 
