@@ -7,6 +7,7 @@ with which it begins, which is shown where no script runs.
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 from docutils import nodes
@@ -15,6 +16,8 @@ from sphinx.util.docutils import SphinxDirective
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from bookkit.lab import pack
 from d2l_ext import palette
+
+chapters = cache(pack.chapters)  # by the sources, which no build changes
 
 
 def tasks(chapter):
@@ -30,7 +33,7 @@ def complete(app, pagename, templatename, context, doctree):
     if app.builder.name != "html" or doctree is None:
         return
     placed = {(n["chapter"], n["number"]) for n in doctree.findall(_Place)}
-    found = {chapter: tasks(chapter)} if chapter in pack.chapters() else {}
+    found = {chapter: tasks(chapter)} if chapter in chapters() else {}
     for name, number in placed:
         found.setdefault(name, {})[number] = tasks(name)[number]
     if found:

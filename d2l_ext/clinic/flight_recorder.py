@@ -107,7 +107,7 @@ class FlightRecorder:
             time.sleep(0.02)
 
     def _all_are_in(self, calls):
-        newest = max(calls, key=lambda call: call.time)
+        newest = max(calls, key=lambda call: call.time, default=None)
         made = {call.rank for call in calls if call.name == newest.name}
         return len(made) == self.num_ranks
 
