@@ -39,34 +39,19 @@ class Ranks:
     def run(self, work):
         """What `work(rank, give, take)` returns on each that ends, or its error."""
         ends = {}
-
-        def rank_of(rank):
-            self._go[rank].acquire()
-            try:
-                ends[rank] = work(rank, lambda to, data: self._give(rank, to, data),
-                                  lambda frm: self._take(rank, frm))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's
-                ends[rank] = error
-            except Stopped:
-                return
-            self._back.release()
-
-        threads = [threading.Thread(target=rank_of, args=[rank], daemon=True)
-                   for rank in self.living]
-        for thread in threads:
+        threads = {rank: threading.Thread(target=self._run, args=[rank, work, ends],
+                                          daemon=True) for rank in self.living}
+        for thread in threads.values():
             thread.start()
         try:
-            while ready := [rank for rank in self._waits if self._can(rank)] or [
-                rank for rank in self._waits if rank == self.late
-            ]:
-                self.late = None if ready == [self.late] else self.late
-                del self._waits[ready[0]]
-                self._go[ready[0]].release()
+            while (rank := self._next()) is not None:
+                del self._waits[rank]
+                self._go[rank].release()
                 self._back.acquire()
             self.stuck = sorted(self._waits)
             return ends
         except BaseException:  # the time is over: one loops, and does not wait
-            for rank, thread in zip(self.living, threads):
+            for rank, thread in threads.items():
                 if rank not in self._waits and rank not in ends:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(
                         ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped)
@@ -76,6 +61,26 @@ class Ranks:
             self._over = True
             for go in self._go.values():
                 go.release()
+
+    def _run(self, rank, work, ends):
+        """The thread of a rank: `ends[rank]` is what `work` returns, or its error."""
+        self._go[rank].acquire()
+        try:
+            ends[rank] = work(rank, lambda to, data: self._give(rank, to, data),
+                              lambda frm: self._take(rank, frm))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's
+            ends[rank] = error
+        except Stopped:
+            return
+        self._back.release()
+
+    def _next(self):
+        """The rank that runs next: the late one only if no other can; else None."""
+        for rank in self._waits:
+            if self._can(rank):
+                return rank
+        late, self.late = self.late, None
+        return late if late in self._waits else None
 
     def _can(self, rank):
         if self._waits[rank] is None:

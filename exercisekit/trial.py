@@ -123,11 +123,7 @@ def limits():
 
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, end)
-    most = resource.getrlimit(resource.RLIMIT_AS)
-    used = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-    if most[0] == resource.RLIM_INFINITY:
-        limit = used * resource.getpagesize() + ROOM
-        resource.setrlimit(resource.RLIMIT_AS, (limit, most[1]))
+    most = _limit_memory()
     begin()
     try:
         yield
@@ -135,6 +131,16 @@ def limits():
         for timer in bounds:
             signal.setitimer(timer, 0)
         resource.setrlimit(resource.RLIMIT_AS, most)
+
+
+def _limit_memory():
+    """Bound the memory of this process, unless it is; return the limits before."""
+    most = resource.getrlimit(resource.RLIMIT_AS)
+    if most[0] == resource.RLIM_INFINITY:
+        used = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        limit = used * resource.getpagesize() + ROOM
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most[1]))
+    return most
 
 
 def _imports(frame):

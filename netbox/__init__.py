@@ -1,27 +1,27 @@
 """A cluster in a box: hosts, networks and ssh on this one machine.
 
-    import netbox as box
+    import netbox
 
-    with box.Cluster(hosts=3) as cluster:
+    with netbox.Cluster(hosts=3) as cluster:
         cluster.head.run(["ssh", "h2", "hostname"]).stdout      # 'h2'
         cluster.hosts[1].shape(rate="100mbit")
         cluster.hosts[2].power_off()
 
-Each host has namespaces of its own for network, processes, mounts and name, and an
-sshd; the kernel, the files and the processors are this machine's. For a terminal there
-is `python -m netbox`. It needs Linux, and root or user namespaces: `box.why_not()`
-says what is in the way.
+Each host has its own namespaces for network, processes, mounts and name, and its own
+sshd; it shares the machine's kernel, files and processors. `python -m netbox` is the
+command line. A box needs Linux, and root or user namespaces: `netbox.why_not()` says
+what is missing.
 
 | file | what it holds |
 |---|---|
 | `cluster` | the box: its hosts, its switch, its folder |
-| `host` | switching on and off, running commands, shaping links |
-| `keys` | keys and configuration of ssh |
-| `links` | how a host is plugged in, cut off, made slow or lossy |
-| `machine` | namespaces of one machine, and whether they can be had here |
+| `host` | switching a host on and off, running commands, shaping links |
+| `keys` | ssh's keys and configuration |
+| `links` | plugging a host in, cutting it off, making it slow or lossy |
+| `machine` | the namespaces of one machine, and whether this system allows them |
 | `inside` | the program that holds a machine open, or runs a command in it |
 
-Nothing of this book is imported. Developed in the chapter *Launching jobs*.
+It imports no other package of this book. Developed in the chapter *Launching jobs*.
 """
 
 from .cluster import Cluster

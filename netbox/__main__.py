@@ -1,4 +1,4 @@
-"""A cluster in a box, for a terminal: `python -m netbox up`, `run`, … `down`.
+"""A cluster in a box, from a terminal: `python -m netbox up`, `run`, … `down`.
 
     python -m netbox up --hosts 3
     python -m netbox run head ssh h2 hostname
@@ -6,7 +6,7 @@
     python -m netbox shape h2 --rate 100mbit --loss 0.05
     python -m netbox down
 
-`up` leaves a process behind that holds the box, until `down` ends it.
+`up` leaves a process running that holds the box, until `down` ends it.
 """
 
 import argparse
@@ -36,27 +36,31 @@ def parser():
     def add(name, help):
         return commands.add_parser(name, help=help, allow_abbrev=False)
 
-    for name, help in (("up", "start a box"), ("hold", "the same, and stay")):
+    starts = {"up": "start a box", "hold": "start a box in the foreground"}
+    for name, help in starts.items():
         one = add(name, help)
-        one.add_argument("--hosts", type=int, default=3, help="default 3, and a head")
-        one.add_argument("--second-interface", action="store_true", help="an eth1 each")
-    add("show", "hosts, addresses and files of the box that is up")
+        one.add_argument("--hosts", type=int, default=3,
+                         help="number of hosts besides the head; default 3")
+        one.add_argument("--second-interface", action="store_true",
+                         help="give each host an eth1, too")
+    add("show", "list the hosts and addresses of the running box")
     one = add("run", "run a command on a host")
     one.add_argument("host")
     one.add_argument("command", nargs=argparse.REMAINDER)
-    add("shell", "a shell on a host").add_argument("host", nargs="?", default="head")
-    one = add("shape", "make a host's link slow or lossy; without values undo it")
+    one = add("shell", "open a shell on a host")
+    one.add_argument("host", nargs="?", default="head")
+    one = add("shape", "make a host's link slow or lossy; without values, undo that")
     one.add_argument("host")
     one.add_argument("--rate", help="as in 100mbit")
     one.add_argument("--delay", help="as in 20ms")
     one.add_argument("--loss", type=float, default=0.0, help="probability, as in 0.05")
     one.add_argument("--interface", default="eth0", choices=("eth0", "eth1"))
-    add("down", "end it, and all that runs in it")
+    add("down", "end the box, and everything in it")
     return flags
 
 
 def main(argv=None):
-    """Do what `argv` says; the exit code."""
+    """Run the command in `argv`; return its exit code."""
     args = parser().parse_args(argv)
     try:
         return globals()[args.do](args) or 0
@@ -69,7 +73,7 @@ def up(args):
     if why_not():
         raise OSError(why_not())
     if _states():
-        raise ValueError("there is a box already: `show` shows it, `down` ends it")
+        raise ValueError("a box is running already: `show` lists it, `down` ends it")
     words = [sys.executable, "-m", "netbox", "hold", "--hosts", str(args.hosts)]
     words += ["--second-interface"] if args.second_interface else []
     holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True,
@@ -106,7 +110,7 @@ def show(_):
 def run(args):
     command = args.command[args.command[:1] == ["--"] :]
     if not command:
-        raise ValueError("which command? Give it after the host")
+        raise ValueError("no command: give it after the host")
     machine, user = _machine(args.host)
     words = machine.command(command, user)
     os.execv(words[0], words)
@@ -135,13 +139,13 @@ def down(_):
 def _machine(name):
     state = _state()
     if name not in state["hosts"]:
-        raise LookupError(f"no host {name!r}: there is {', '.join(state['hosts'])}")
+        raise LookupError(f"no host {name!r}: choose {', '.join(state['hosts'])}")
     pid, user = state["hosts"][name][0], state["user"]
     return Machine.of_pid(name, pid, bool(user)), user
 
 
 def _states():
-    """What each `hold` has written about its box, while that is up."""
+    """The state of each running box, as its `hold` has written it."""
     paths = [Path(folder, STATE) for folder in boxes()]
     return [json.loads(path.read_text()) for path in paths if path.exists()]
 
@@ -149,7 +153,7 @@ def _states():
 def _state():
     for state in _states():
         return state
-    raise LookupError("there is no box: start one with `python -m netbox up`")
+    raise LookupError("no box is running: start one with `python -m netbox up`")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A cluster in a box: hosts on a switch, all of them on this machine."""
+"""A cluster in a box: hosts on a switch, all on this machine."""
 
 import fcntl
 import os
@@ -16,21 +16,20 @@ PREFIX = "netbox-"
 
 
 class Cluster:
-    """`hosts` hosts and a `head`, on a network of their own; use it in a `with`.
+    """A number of hosts and a `head` on a network of their own, for use in a `with`.
 
-        with box.Cluster(hosts=3) as cluster:
+        with netbox.Cluster(hosts=3) as cluster:
             cluster.head.run(["ssh", "h2", "hostname"])
 
-    `hosts`: a list of `Host`, h1, h2, … `head`: a `Host` for what launches jobs; it
-    is not in `hosts_file`. `second_interface`: whether each has an eth1 on a second
-    network. `ssh_config`, `known_hosts`, `hosts_file`, `key`: paths, which all hosts
-    see. All hosts share the file system, but for `/run`, `/proc` and `Host.private`.
+    `hosts`: a list of `Host`, h1, h2, … `head`: a `Host` that launches jobs; it is not
+    in `hosts_file`. `second_interface`: whether each has an eth1 on a second network.
+    `ssh_config`, `known_hosts`, `hosts_file`, `key`: paths that all hosts see. All
+    hosts share the file system, except `/run`, `/proc` and `Host.private`.
 
-    Nothing leads from the box to the outside, and nothing of it is visible there but
-    its processes and `folder`. All of it goes with the process that made it, however
-    that ends.
+    The box has no connection to the outside, where only its processes and `folder` are
+    visible. It ends with the process that made it, even if that is killed.
 
-    Raises `OSError` with the reason where no box can be had.
+    Raises `OSError`, with the reason, if this system allows no box.
     """
 
     def __init__(self, hosts=3, second_interface=False):
@@ -58,7 +57,7 @@ class Cluster:
 
     @property
     def inner_user(self):
-        """The user namespace that the hosts join."""
+        """The machine whose user namespace the hosts join, or None."""
         return self.switch if self.user_namespace else None
 
     def __enter__(self):
@@ -74,7 +73,7 @@ class Cluster:
 
     def _start(self):
         everybody = [self.head, *self.hosts]
-        # The switch's holder removes the folder, so it is told before there is one.
+        # The switch's holder removes the folder, so it must know it beforehand.
         self.switch = Machine("switch", self.user_namespace or None, folder=self.folder)
         self.folder.mkdir(0o700)
         self.lock = os.open(self.folder / "lock", os.O_CREAT | os.O_WRONLY)
@@ -82,7 +81,7 @@ class Cluster:
         (self.folder / "private").mkdir()
         for host in everybody:
             host.disk.mkdir(parents=True)
-        # In a user namespace nothing belongs to root, not even the folder "/".
+        # In a user namespace root owns nothing, not even the folder "/".
         keys.write(self.folder, everybody, self.user, self.port,
                    strict=not self.user_namespace)
         at = "" if self.port == 22 else f":{self.port}"
@@ -94,19 +93,19 @@ class Cluster:
             self.switch.ip(f"link add br{number} type bridge",
                            f"link set br{number} up")
         for host in everybody:
-            host.power_on(wait=False)  # all at a time
+            host.power_on(wait=False)  # all at once
         for host in everybody:
             host.power_on()
 
     def __getitem__(self, name):
-        """The host of this name."""
+        """The host `name`."""
         for host in (self.head, *self.hosts):
             if host.name == name:
                 return host
         raise KeyError(f"no host {name!r}: there is head, and h1 to h{len(self.hosts)}")
 
     def close(self):
-        """Switch everything off; with the switch goes the folder."""
+        """Switch everything off, and remove the folder."""
         for host in (self.head, *self.hosts):
             with suppress(OSError):
                 host.power_off()
@@ -120,7 +119,7 @@ class Cluster:
 
 
 def boxes():
-    """Folders of this user's boxes that are up, made by whatever process."""
+    """The folders of this user's running boxes, of any process."""
     return [folder for folder in _folders() if _is_held(folder)]
 
 

@@ -9,14 +9,16 @@ from pathlib import Path
 from . import keys, links
 from .machine import Machine
 
-#: Seconds for a host to accept connections after it was switched on.
+#: Seconds for a host to accept connections after it is switched on.
 BOOT = 120
 
 
 class Host:
-    """`name`: as in 'h1'. `address`, `second_address`: of eth0 and eth1; the second is
-    None without a second network. `private`: a folder that only this host has, at the
-    same path on every host; `disk`: where the caller sees it. Made by `Cluster`.
+    """A host that a `Cluster` makes.
+
+    `name`: such as 'h1'. `address`, `second_address`: of eth0 and eth1; the second is
+    None without a second network. `private`: the path of a folder with different
+    contents on each host; `disk`: the path where the caller sees this one's.
     """
 
     def __init__(self, cluster, name, place):
@@ -31,7 +33,7 @@ class Host:
         self.losses = {}  # by the number of the interface
 
     def power_on(self, wait=True):
-        """Switch the host on; nothing happens when it is. Raises `OSError`."""
+        """Switch the host on, unless it is on. Raises `OSError`."""
         if self.machine is None:
             own = self.cluster.folder / self.name
             self.machine = Machine(self.name, self.cluster.inner_user, self._binds(own))
@@ -45,14 +47,14 @@ class Host:
             self._wait_for_sshd()
 
     def _binds(self, own):
-        """What this host sees in place of the caller's files."""
+        """The files that this host sees in place of the caller's: (source, target)."""
         shared = self.cluster.folder
-        # Without a password, but not locked, as accounts without one may be.
+        # No password, but not locked, as accounts without a password may be.
         binds = [(self.disk, self.private), (shared / "etc_hosts", "/etc/hosts"),
                  (shared / "shadow", "/etc/shadow")]
         if Path("/etc/ssh/ssh_config").exists():  # so that `ssh h2` works
             binds.append((shared / "ssh_config", "/etc/ssh/ssh_config"))
-        # What the caller's shells do at each start, some for a second or more.
+        # Skip the start-up files of the caller's shells: some take a second or more.
         home = Path(pwd.getpwuid(os.getuid()).pw_dir)
         starts = (home / name for name in (".bashrc", ".zshenv"))
         return binds + [("/dev/null", file) for file in starts if file.is_file()]
@@ -84,8 +86,8 @@ class Host:
                    for row in rows)
 
     def power_off(self):
-        """Switch the host off at once: its cables are cut first, so that no other host
-        is told. What it has on its `disk` stays. Nothing happens when it is off.
+        """Switch the host off at once, unless it is off. Its cables are cut first, so
+        other hosts get no message. The contents of its `disk` stay.
         """
         if self.machine is not None:
             if self.machine.pid:
@@ -99,7 +101,7 @@ class Host:
         self.machine, self.sshd, self.losses = None, None, {}
 
     def cut(self):
-        """Pull the cables: nothing leaves the host, nothing reaches it, all runs on."""
+        """Pull the cables: no packet leaves or reaches the host. Its processes run."""
         self._link(links.cut)
 
     def mend(self):
@@ -111,9 +113,9 @@ class Host:
             change(self.cluster.switch, self.name, number)
 
     def popen(self, command, as_user=True, **options):
-        """Start a command in this host; a `Popen`, whose signals reach the command.
+        """Start a command on this host; its signals go through the returned `Popen`.
 
-        `options`: as of `subprocess.Popen`.
+        `options`: as for `subprocess.Popen`.
         """
         if self.machine is None:
             raise OSError(f"{self.name} is switched off")
@@ -121,8 +123,8 @@ class Host:
         return subprocess.Popen(self.machine.command(command, user), **options)
 
     def run(self, command, input=None, timeout=None, check=False, **options):
-        """Run a command in this host; its `CompletedProcess`, with texts of all that
-        it printed. `options`: as of `subprocess.Popen`.
+        """Run a command on this host; return its `CompletedProcess`, with its output as
+        text. `options`: as for `subprocess.Popen`.
         """
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
                  "stdin": subprocess.DEVNULL if input is None else subprocess.PIPE}
@@ -136,33 +138,33 @@ class Host:
         return done if not check else done.check_returncode() or done
 
     def processes(self):
-        """Ids of what runs here, but for process 1 and the listening sshd; as the
-        caller sees them. None run on a host that is off."""
+        """Ids of the processes here, as the caller sees them, without process 1 and
+        the listening sshd; none if the host is off."""
         if self.machine is None:
             return []
         own = _children(self.sshd.pid)
         return [pid for pid in self.machine.processes() if pid not in own]
 
     def shape(self, rate=None, delay=None, loss=0.0, interface="eth0"):
-        """Shape a link, as `links.shape` does; without values, undo it."""
+        """Shape a link, as `links.shape` does; without values, undo that."""
         number, others = int(interface[-1]), [host.machine for host in self._others()]
         links.shape(self.cluster.switch, self.machine, others, number, rate, delay,
                     loss)
         self.losses[number] = loss or 0
 
     def _others(self):
-        """The other hosts that are up."""
+        """The other hosts that are on."""
         everybody = (self.cluster.head, *self.cluster.hosts)
         return [host for host in everybody if host is not self and host.sshd]
 
     def _lose(self, machines):
-        """Let other machines drop what comes from this one, as its links are shaped."""
+        """Make other machines drop packets of this one, at the rates of its links."""
         for number, loss in self.losses.items():
             source = (self.address, self.second_address)[number]
             links.lose(machines, self.name, number, source, loss)
 
     def bytes(self, interface="eth0"):
-        """(sent, received) by an interface since the host is on."""
+        """Bytes (sent, received) by an interface since the host was switched on."""
         return links.counted(self.machine.pid, interface)
 
 

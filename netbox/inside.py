@@ -1,21 +1,21 @@
-"""What runs in a machine of a box: this file, run as a program of two kinds.
+"""The program inside a machine of a box, with two commands.
 
 `inside.py hold` holds a machine's namespaces open, by two processes:
 
     caller --pipe-- holder ---- init, process 1 of the new namespaces
 
 The holder prints the id of `init` as the caller sees it, and `ready`, and waits for the
-end of its standard input. Then it kills `init`, and with it the system ends every
-process of the machine and takes its interfaces away. No signal can keep the system from
-closing the caller's end: nothing of a machine outlives its caller. The box's folder
-goes the same way: the holder that was told of it removes it last.
+end of its standard input. Then it kills `init`, whereupon the system ends every process
+of the machine and removes its interfaces. The pipe closes even if the caller is killed,
+so no part of a machine outlives its caller. The holder that knows the box's folder
+removes it last.
 
 `inside.py enter PID USER COMMAND …` runs a command in the machine whose process 1 is
-`PID`. `USER`: `-`; in a user namespace `root`, or `UID:GID` for the ordinary user that
-the command should be. Signals are passed on, and when this process dies, however it
-does, so does the command: to the caller, this process is as good as the command itself.
+`PID`. `USER`: `-`; in a user namespace `root`, or `UID:GID` to run it as an ordinary
+user. This process passes signals on to the command, which dies with it: to the caller,
+it stands for the command.
 
-Standard library alone, so that it starts in a moment.
+It imports only the standard library, in order to start quickly.
 """
 
 import ctypes
@@ -33,12 +33,12 @@ MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG = 1
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
              signal.SIGUSR1, signal.SIGUSR2)
-#: Seconds in which others may still write into a folder that is to go.
+#: Seconds to keep removing a folder that other processes still write to.
 PATIENCE = 60
 
 
 def call(function, *args):
-    """A function of libc's that returns 0. Raises `OSError` with its reason."""
+    """Call a function of libc that returns 0. Raises `OSError` with the reason."""
     if getattr(LIBC, function)(*args):
         number = ctypes.get_errno()
         raise OSError(number, f"{function}: {os.strerror(number)}")
@@ -53,14 +53,14 @@ def mount(source, target, kind="", flags=0, data=""):
 
 
 def become_root():
-    """In a new user namespace: the caller's user is root, and there is no other."""
+    """Map the caller's user, and no other, to root in a new user namespace."""
     uid, gid = os.getuid(), os.getgid()
     call("unshare", NEWUSER)
     map_ids(0, uid, 0, gid)
 
 
 def map_ids(uid, parent_uid, gid, parent_gid):
-    """Say who the process is in its new user namespace."""
+    """Map the ids of this process in its new user namespace."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {parent_uid} 1"),
                        ("gid_map", f"{gid} {parent_gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:
@@ -83,7 +83,7 @@ def init(machine, ready):
     mount("proc", "/proc", "proc")
     socket.sethostname(machine["name"])
     if "binds" in machine:
-        # Sockets and process ids of the system's own services are none of ours.
+        # Hide the sockets and process ids of the system's services.
         mount("tmpfs", "/run", "tmpfs", data="mode=755")
         os.mkdir("/run/sshd", 0o755)
     for source, target in machine.get("binds", ()):
@@ -97,11 +97,11 @@ def init(machine, ready):
 
 
 def hold():
-    """Hold a machine, of which a line of standard input tells, until its caller goes.
+    """Hold a machine until its caller ends. A line of standard input describes it:
 
-    `name`: of the host. `user`: true for a new user namespace, or the id of a process
-    whose one it joins. `binds`: pairs (what, where) that it alone sees. `folder`: what
-    to remove at the end.
+    `name`: the host's name. `user`: true for a new user namespace, or the id of a
+    process whose namespace it joins. `binds`: pairs (source, target) that only it
+    sees. `folder`: a folder to remove at the end.
     """
     machine, pid = json.loads(sys.stdin.buffer.readline()), None
     for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
@@ -116,7 +116,7 @@ def hold():
         print(pid, flush=True)
     except OSError as error:
         print(f"error {error.strerror}", flush=True)
-        if pid == 0:  # the child, which is no process 1
+        if pid == 0:  # the child, which is not process 1
             os._exit(1)
         os.close(1)  # so that the caller reads its end
     sys.stdin.buffer.read()
@@ -128,8 +128,8 @@ def hold():
 
 
 def remove(folder):
-    """Remove a folder, also one into which somebody writes for a moment longer."""
-    import shutil  # late: a machine should start in a moment
+    """Remove a folder, even if other processes still write to it for a moment."""
+    import shutil  # imported late: a machine should start quickly
 
     until = time.monotonic() + PATIENCE
     while os.path.lexists(folder) and time.monotonic() < until:
@@ -140,7 +140,7 @@ def remove(folder):
 def join(pid, kinds):
     """Join namespaces of `pid`; keep the working directory where it exists inside."""
     here = os.getcwd()
-    # All before the first is joined: then there is another /proc.
+    # Open all of them before joining the first, which replaces /proc.
     files = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in kinds]
     for file in files:
         call("setns", file, 0)
@@ -152,14 +152,14 @@ def join(pid, kinds):
 
 
 def become(user):
-    """An ordinary user again, in a user namespace inside of the machine's."""
+    """Become an ordinary user, in a user namespace within the machine's."""
     uid, gid = map(int, user.split(":"))
     call("unshare", NEWUSER)
     map_ids(uid, 0, gid, 0)
 
 
 def run(user, command):
-    """The child: never returns."""
+    """Become the command, in the child; never return."""
     call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     try:
         if ":" in user:
@@ -171,8 +171,8 @@ def run(user, command):
 
 
 def enter(pid, user, *command):
-    """Run a command in the machine of process `pid`, and be as good as it."""
-    # A terminal sends Ctrl-C to the command as well.
+    """Run a command in the machine of process `pid`, and stand for it."""
+    # A terminal sends Ctrl-C to the command, too.
     interactive = os.isatty(0)
     join(pid, (["user"] if user != "-" else []) + ["net", "uts", "pid", "mnt"])
     child = os.fork()

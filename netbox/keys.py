@@ -1,9 +1,9 @@
-"""Keys and configuration of ssh, made for one box and gone with it."""
+"""ssh's keys and configuration, made for one box and removed with it."""
 
 import subprocess
 from pathlib import Path
 
-#: What only host `h1` sees, at a path that all hosts have: its own file system's.
+#: A folder with different contents on each host, at the same path.
 OWN = "/run/box"
 
 SSHD = """\
@@ -44,7 +44,7 @@ Host *
 
 
 def make_key(path, comment):
-    """A new ed25519 key pair at `path` and `path`.pub; return the public one."""
+    """Make an ed25519 key pair at `path` and `path`.pub; return the public key."""
     subprocess.run(
         ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path],
         check=True, stdin=subprocess.DEVNULL,
@@ -55,9 +55,9 @@ def make_key(path, comment):
 def write(folder, hosts, user, port, strict):
     """Fill `folder` with the keys and files of `hosts`, a list of `host.Host`.
 
-    For all: `id_ed25519`, `ssh_config`, `known_hosts`, `etc_hosts`. For each, in a
-    folder of its name: `ssh_host_key`, `sshd_config`, `authorized_keys`. `strict`:
-    whether sshd looks at who owns the latter, and all folders above it.
+    All hosts share `id_ed25519`, `ssh_config`, `known_hosts` and `etc_hosts`. Each has
+    `ssh_host_key`, `sshd_config` and `authorized_keys` in a folder of its name.
+    `strict`: whether sshd checks who owns `authorized_keys` and the folders above it.
     """
     public = make_key(folder / "id_ed25519", f"{user}@box")
     known = []

@@ -1,19 +1,19 @@
-"""Links: how a host is plugged into a switch, cut off, and made slow or lossy."""
+"""Links: plugging a host into a switch, cutting it off, making it slow or lossy."""
 
 import re
 from contextlib import suppress
 
-#: Subnets of the first and the second interface, eth0 and eth1. They collide with no
-#: network of the machine's: nothing leads from a box to the outside.
+#: Subnets of eth0 and eth1. They cannot collide with a network of this machine, because
+#: a box has no connection to the outside.
 SUBNETS = ("10.77.0", "10.78.0")
-#: What a shaped link holds before it drops: a burst at full speed, and a queue.
+#: A shaped link passes a burst at full speed, and queues packets before it drops them.
 BURST, QUEUE = "64kb", "200ms"
 
 
 def plug(switch, host, number, place):
     """Connect interface eth`number` of machine `host` to bridge br`number`."""
     address = f"{SUBNETS[number]}.{place}"
-    # A fixed address of the card: others may keep it when the host comes back.
+    # A fixed MAC address, which others may remember when the host comes back.
     card = f"02:00:00:00:{number:02x}:{place:02x}"
     port = f"{host.name}.{number}"
     switch.ip(
@@ -21,20 +21,20 @@ def plug(switch, host, number, place):
         f"netns {host.pid}",
         f"link set {port} master br{number} up",
     )
-    # Each packet is one of 1,500 bytes: such a card would hand over 64 KB at a time,
-    # and what is lost, or waits in a queue, would be that much.
+    # Send packets of 1,500 bytes: by default such a card hands over 64 KB at a time,
+    # and would lose or queue that much at once.
     host.ip("link set lo up", f"link set eth{number} gso_max_segs 1",
             f"addr add {address}/24 dev eth{number}",
             f"link set eth{number} up")
 
 
 def cut(switch, name, number):
-    """Pull the cable of eth`number`: nothing leaves the host, and nothing gets in."""
+    """Pull the cable of eth`number`: no packet leaves or reaches the host."""
     switch.ip(f"link set {name}.{number} down")
 
 
 def unplug(switch, name, number):
-    """Remove the link of a host that is gone; the system takes its time to do so."""
+    """Remove the link of a host that is gone, before the system does."""
     with suppress(OSError):
         switch.ip(f"link del {name}.{number}")
 
@@ -45,12 +45,12 @@ def mend(switch, name, number):
 
 
 def shape(switch, host, others, number, rate=None, delay=None, loss=0.0):
-    """Shape eth`number` of a machine, in both directions; all None removes it.
+    """Shape eth`number` of a machine in both directions; without values, undo that.
 
-    `rate`: of `tc`, as in '100mbit'. `delay`: as in '20ms', once on the way out.
-    `loss`: the probability that a packet is dropped, in each direction; `others`: the
-    machines that drop what comes from this one. Raises `ValueError` for a wrong
-    value, `OSError` for what the kernel lacks.
+    `rate`: in the units of `tc`, such as '100mbit'. `delay`: such as '20ms', only for
+    outgoing packets. `loss`: the probability that a packet is dropped, in each
+    direction; `others`: the machines that drop its outgoing packets. Raises
+    `ValueError` for an invalid value, `OSError` for a feature the kernel lacks.
     """
     for name, value in (("rate", rate), ("delay", delay)):
         if value is not None and not re.fullmatch(r"[0-9.]+[a-z]+", value):
@@ -80,21 +80,21 @@ def _delay(host, port, delay, below):
 
 
 def address(host, number):
-    """The address of eth`number` of a machine."""
+    """The address of eth`number` on a machine."""
     said = host.tool(["ip", "-4", "-o", "address", "show", "dev", f"eth{number}"])
     return re.search(r"inet ([0-9.]+)/", said)[1]
 
 
 def lose(machines, name, number, source, loss):
-    """Let `machines` drop what arrives at their eth`number`: on the machine `name` all
-    packets, on the others those from `source`, its address; 0 ends it.
+    """Make `machines` drop packets that arrive at their eth`number`; 0 ends that.
 
-    Where packets arrive, the firewall can throw them away and nobody is told. On their
-    way out it can't: TCP would hear of it at once, and send them again.
+    The machine `name` drops any packet, the others only those from `source`, its
+    address. Packets are dropped by the firewall where they arrive, which no sender
+    notices. For outgoing packets, TCP would notice at once, and send them again.
     """
     chain = f"loss-{name}-eth{number}"
     for machine in machines:
-        rules = [f":{chain} - [0:0]"]  # made, or emptied
+        rules = [f":{chain} - [0:0]"]  # create or empty the chain
         if f"-N {chain}\n" not in machine.tool(["iptables", "-w", "-S"]):
             if not loss:
                 continue
@@ -108,7 +108,7 @@ def lose(machines, name, number, source, loss):
 
 
 def counted(pid, interface):
-    """(bytes sent, bytes received) by an interface of a machine since it is up."""
+    """(bytes sent, bytes received) by an interface since its machine started."""
     with open(f"/proc/{pid}/net/dev") as file:
         for line in file:
             name, _, numbers = line.partition(":")

@@ -1,6 +1,6 @@
-"""A machine of its own: namespaces for network, processes, mounts and host name.
+"""A machine: namespaces for network, processes, mounts and host name.
 
-And whether one can be had here.
+And whether this system allows one.
 """
 
 import json
@@ -10,9 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: In a moment: nothing of the user's and no packages.
+#: Starts quickly: without user settings and site packages.
 INSIDE = [sys.executable, "-E", "-s", "-S", str(Path(__file__).with_name("inside.py"))]
-#: Commands, and Debian's packages that bring them.
+#: The commands, and the Debian packages that contain them.
 COMMANDS = {
     "ip": "iproute2", "tc": "iproute2", "iptables": "iptables",
     "nsenter": "util-linux", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
@@ -21,16 +21,17 @@ COMMANDS = {
 
 
 class NoMachine(OSError):
-    """The system did not let one be made."""
+    """The system did not allow a machine."""
 
 
 class Machine:
-    """`name`: of the host. `user`: None as root; True for a new user namespace, or the
-    `Machine` whose user namespace it joins. `binds`: pairs (what, where) that this
-    machine alone sees there; without them it has the caller's `/run`. `folder`: what
-    goes with it, however the caller ends, also if that makes it only later.
+    """The namespaces of one host; `wait` raises `NoMachine` if there can be none.
 
-    `pid`: its process 1, as the caller sees it. Raises `NoMachine` from `wait`.
+    `name`: the host's name. `user`: None for root; True for a new user namespace, or
+    the `Machine` whose user namespace it joins. `binds`: pairs (source, target) that
+    only this machine sees; without them it has the caller's `/run`. `folder`: removed
+    with the machine, even if the caller is killed or creates it only later. `pid`: its
+    process 1, as the caller sees it.
     """
 
     def __init__(self, name, user=None, binds=None, folder=None):
@@ -50,13 +51,13 @@ class Machine:
 
     @classmethod
     def of_pid(cls, name, pid, user):
-        """One that another process holds; `user`: whether it has a user namespace."""
+        """A machine that another process holds. `user`: whether in a user namespace."""
         machine = cls.__new__(cls)
         machine.name, machine.pid, machine.user, machine.holder = name, pid, user, None
         return machine
 
     def wait(self):
-        """Wait until it is up; return it."""
+        """Wait until the machine is up; return it."""
         said = {self.holder.stdout.readline().decode().strip() for _ in range(2)}
         numbers = said - {"ready"}
         if "ready" not in said or not all(word.isdigit() for word in numbers):
@@ -67,13 +68,13 @@ class Machine:
         return self
 
     def end(self):
-        """End every process of it at once."""
+        """End all its processes at once."""
         self.holder.stdin.close()
         self.holder.stdout.close()
         self.holder.wait()
 
     def ip(self, *lines):
-        """Configure its network, with commands of `ip`."""
+        """Configure its network with commands of `ip`."""
         self.tool(["ip", "-batch", "-"], "\n".join(lines))
 
     def tool(self, command, text=""):
@@ -89,21 +90,21 @@ class Machine:
         return done.stdout
 
     def command(self, words, as_user=None):
-        """The command line that runs `words` inside of it; `as_user`: (uid, gid)."""
+        """The command line that runs `words` inside. `as_user`: (uid, gid)."""
         user = "-"
         if self.user:
             user = "{}:{}".format(*as_user) if as_user else "root"
         return [*INSIDE, "enter", str(self.pid), user, *map(os.fspath, words)]
 
     def processes(self):
-        """Ids of all that runs in it but its process 1, as the caller sees them."""
+        """Ids of its processes, without process 1, as the caller sees them."""
         own = os.readlink(f"/proc/{self.pid}/ns/pid")
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
                 if pid != self.pid and _namespace(pid) == own]
 
 
 def _namespace(pid):
-    """Of a process that runs: None when it has ended, or is another user's."""
+    """The PID namespace of a process; None if it has ended or is another user's."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return None if state in "ZX" else os.readlink(f"/proc/{pid}/ns/pid")
@@ -112,13 +113,13 @@ def _namespace(pid):
 
 
 def find(command):
-    """The path of a command, also of one that is for administrators; or None."""
+    """The path of a command, also in the administrator's folders, or None."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     return shutil.which(command, path=path)
 
 
 def why_not():
-    """None where a box can be had, else one sentence that says what is in the way."""
+    """None if this system allows a box, else a sentence with the reason."""
     if not sys.platform.startswith("linux"):
         return f"A cluster in a box needs Linux; this is {sys.platform}."
     missing = {name: pack for name, pack in COMMANDS.items() if not find(name)}

@@ -1,6 +1,6 @@
 """The command line: `python -m pslaunch -n 2 -s 1 python train.py --lr 0.1`.
 
-`--help` lists the flags, which are named as those of MXNet's `launch.py`.
+`--help` lists the flags; they have the names of those of MXNet's `launch.py`.
 """
 
 import argparse
@@ -38,20 +38,18 @@ a hosts file:
 
 
 def main(argv=None):
-    """Run the job that `argv` describes, by default the process's; its exit code.
+    """Run the job that `argv` describes; return its exit code.
 
-    What the processes print goes to standard output, what the launcher has to say
-    to standard error. As a process of its own, SIGTERM, SIGHUP and Ctrl-C end the job,
-    with 128 and the signal's number.
+    The output of the processes goes to standard output, the launcher's own lines to
+    standard error. `argv`: by default that of this process; then SIGTERM, SIGHUP and
+    Ctrl-C end the job, with 128 plus the signal's number.
     """
     command, settings, dry_run, wants_json = parse(argv)
-    if argv is None:  # this process runs nothing but the job
-        processes.adopt()
-        for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            signal.signal(signum, _stop)
+    if argv is None:
+        _own_process()
     if sys.stdout is None:
-        _say("error: standard output is closed, and what the processes print would be "
-             "lost: redirect it, as in > /dev/null")
+        _say("error: standard output is closed, so the output of the processes would "
+             "be lost: redirect it, as in > /dev/null")
         return 1
     try:
         plan = make(command, **settings)
@@ -60,32 +58,38 @@ def main(argv=None):
             return 0
         job = carry_out(plan)
     except OutputLost as error:
-        _forget_output()
-        _say(f"error: standard output: {error.strerror}: the job was ended")
+        _forget_output(error, "the job was ended")
         return 128 + signal.SIGPIPE if error.errno == errno.EPIPE else 1
     except (ValueError, OSError) as error:
-        if getattr(error, "errno", None) == errno.ENOSPC:
-            _say(f"error: {error}")
-            return 1
         _say(f"error: {error}")
-        return 2
-    workers = plan.settings.num_workers
+        return 1 if getattr(error, "errno", None) == errno.ENOSPC else 2
+    _report(job, plan.settings)
+    try:
+        if wants_json:
+            _print(json.dumps(summary(job, plan.settings.num_workers)))
+    except OutputLost as error:
+        _forget_output(error, "the summary is lost")
+        return job.returncode or 1
+    return job.returncode
+
+
+def _own_process():
+    """Adopt orphans and handle signals, in a process that runs nothing but the job."""
+    processes.adopt()
+    for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(signum, _stop)
+
+
+def _report(job, settings):
+    """Say how `job` ended."""
     if job.returncode:
         _say(f"the job failed: {job.cause}")
         if job.culprit:
             _say(f"the last lines of {job.culprit}:")
             print(job.last_lines(10), file=sys.stderr)
     else:
-        _say(f"{workers} workers and {plan.settings.num_servers} servers ended well, "
-             f"{job.seconds:.1f} s, {job.attempts} start(s)")
-    if wants_json:
-        try:
-            _print(json.dumps(summary(job, workers)))
-        except OutputLost as error:
-            _forget_output()
-            _say(f"error: standard output: {error.strerror}: the summary is lost")
-            return job.returncode or 1
-    return job.returncode
+        _say(f"{settings.num_workers} workers and {settings.num_servers} servers ended "
+             f"well, {job.seconds:.1f} s, {job.attempts} start(s)")
 
 
 def _print(*lines, **options):
@@ -95,17 +99,18 @@ def _print(*lines, **options):
         raise OutputLost(error.errno, error.strerror) from None
 
 
-def _forget_output():
-    """What Python still has for standard output would be tried again at its end."""
+def _forget_output(error, what):
+    """Report lost output; discard the rest, which Python would write at its exit."""
     if sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _say(f"error: standard output: {error.strerror}; {what}")
 
 
 def summary(job, num_workers):
-    """What became of a job, for a program to read: types of JSON.
+    """The outcome of a job as a dict that JSON can hold.
 
-    `workers`: of each the last line that is a JSON object, as `d2l_ext.train` prints
-    one; without any, its last line.
+    `workers`: for each worker, the last line that is a JSON object, such as
+    `d2l_ext.train` prints; without one, its last line.
     """
     return {
         "returncode": job.returncode, "cause": job.cause, "attempts": job.attempts,
@@ -117,7 +122,7 @@ def summary(job, num_workers):
 
 def _last_said(text):
     lines = text.splitlines() or [""]
-    # After a worker's last line ps-lite may write its own: messages, or a late abort.
+    # ps-lite may print after a worker's last line: messages, or a late abort.
     for line in reversed(lines):
         with suppress(ValueError):
             if line.startswith("{"):
@@ -126,7 +131,7 @@ def _last_said(text):
 
 
 def _stop(signum, _):
-    """Leave by an exception: on its way, all that was started is ended."""
+    """Exit by an exception, which ends all that was started."""
     _say(f"stopped by {signal.Signals(signum).name}, ending the job")
     sys.exit(128 + signum)
 
@@ -139,25 +144,26 @@ def _say(line):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports errors in one line, without the list of all flags."""
+    """Reports errors on one line, without the list of all flags."""
 
     def error(self, message):
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
 def parser():
-    """The parser; everything from COMMAND on belongs to the command."""
+    """The parser. Everything from COMMAND on belongs to the command."""
     flags = _Parser(
         prog="python -m pslaunch",
         description="Run COMMAND in each of N workers, with servers and a scheduler.",
         usage="%(prog)s -n N [options] COMMAND [argument ...]",
         epilog=textwrap.fill("Every line that a process prints goes to standard "
-        "output, prefixed with the name of its process. Exit code: 0 if all ended "
-        "well, else that of the process that failed first (128 plus the signal's "
+        "output, prefixed with the name of its process. Exit code: 0 if all processes "
+        "succeed, else that of the process that failed first (128 plus the signal's "
         "number if a signal ended it, 147 if one stopped it); 1: standard output, or "
-        "the disk of the logs, is full or closed (141: its reader has gone); 2: a flag "
-        "is wrong; 124: the deadline passed; 125: not ready; 126: no program; 127: no "
-        "such command; 255: a host cannot be reached.", 79)
+        "the disk of the logs, is full or closed (141: the reader of the output is "
+        "gone); 2: a flag is invalid; 124: the deadline passed; 125: the job did not "
+        "become ready; 126: the command is not executable; 127: no such command; 255: "
+        "a host cannot be reached.", 79)
         + "\n\n" + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -166,37 +172,36 @@ def parser():
     add("-n", "--num-workers", type=int, required=True, metavar="N",
         help="number of workers")
     add("-s", "--num-servers", type=int, metavar="N",
-        help="number of servers, 0 for --kv-store ring; default that of workers")
+        help="number of servers, 0 for --kv-store ring; default: as many as workers")
     add("--launcher", choices=LAUNCHERS, metavar="NAME",
-        help=f"{', '.join(LAUNCHERS)} (the last was tried against a stand-in only); "
-        "default ssh with -H, else local")
+        help=f"{', '.join(LAUNCHERS)} (the last was tested only with a stand-in); "
+        "default: ssh with -H, else local")
     _add_where(flags)
     for role in ("", "worker", "server"):
         add(f"--env-{role}" if role else "--env", type=_variable, action="append",
             default=[], metavar="VAR:VALUE", help="set a variable for "
-            + (f"each {role}" if role else "all; VAR alone passes on its value here"),
+            + (f"each {role}" if role else "all; VAR alone passes on its value"),
             )
     add("--deadline", type=float, metavar="SECONDS",
-        help="end the job after this time; default, and 0: no limit")
+        help="end the job after this time; 0, the default: no limit")
     add("--log-dir", metavar="DIR",
-        help="keep a complete log of each process there; default: temporary logs, cut "
-        "to their ends")
+        help="keep a complete log of each process there; default: temporary logs, "
+        "of which only the ends are kept")
     add("--ps-verbose", dest="verbose", type=int, choices=(0, 1, 2), default=0,
         help="1: log connections, 2: all messages")
     add("--attempts", type=int, default=Settings.attempts, metavar="N",
-        help="start a job that does not become ready at most N times; default 3. "
-        "COMMAND may repeat what it does before it opens the store.")
+        help="start a job at most N times if it does not become ready; default 3. "
+        "What COMMAND does before it opens the store may be repeated.")
     add("--ready-timeout", type=float, default=Settings.ready_timeout,
         metavar="SECONDS", help="time for listening nodes to connect; default "
         f"{Settings.ready_timeout:g}")
     add("--max-restarts", type=int, default=0, metavar="N",
-        help="restart a failed job at most N times; D2L_EXT_START tells COMMAND the "
-        "number of the start, 1, 2, ..., and COMMAND should resume from a checkpoint; "
-        "default 0")
+        help="restart a failed job at most N times; default 0. D2L_EXT_START holds "
+        "the number of the start, from 1; COMMAND should resume from a checkpoint")
     add("--json", action="store_true",
-        help="end standard output with a line of JSON: the outcome of the job, and the "
-        "last line of each worker")
-    add("--dry-run", action="store_true", help="show what would be started")
+        help="print a last line of JSON: the outcome of the job, and the last line of "
+        "each worker")
+    add("--dry-run", action="store_true", help="show the commands without running them")
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     return flags
 
@@ -204,23 +209,24 @@ def parser():
 def _add_where(flags):
     add = flags.add_argument
     add("-H", "--hostfile", dest="hosts", metavar="FILE",
-        help="the hosts; servers and workers are placed on them in turn")
-    add("--sync-dst-dir", metavar="DIR", help="copy the working directory there, on "
+        help="a file of hosts; servers and workers are placed on them in turn")
+    add("--sync-dst-dir", metavar="DIR", help="copy the working directory there on "
         "each host, with rsync; default: the hosts share it")
     add("--interface", metavar="NAME", help="the network interface that the "
         "job uses on every host; default: the one that reaches the other hosts")
-    add("--ssh-config", metavar="FILE", help="ssh's configuration file; default "
-        "its own")
+    add("--ssh-config", metavar="FILE", help="ssh's configuration file; default: "
+        "~/.ssh/config")
     add("--python", default=sys.executable, metavar="PATH",
-        help="the path of Python on the hosts; default that of this one")
+        help="the path of Python on the hosts; default: its path here")
     add("--submit-args", type=shlex.split, default=(), metavar="WORDS",
         help="arguments of the command that submits the job, such as '-p short'")
 
 
 def parse(argv=None):
-    """(command, settings, --dry-run, --json): `settings` are those of `plan.Settings`.
+    """Parse `argv`: (command, settings, dry_run, wants_json).
 
-    The command begins after the last flag, or after `--`.
+    `settings`: a dict for `plan.Settings`. The command begins after the last flag, or
+    after `--`.
     """
     flags = parser()
     given = vars(flags.parse_args(argv))
@@ -228,7 +234,7 @@ def parse(argv=None):
     if command[:1] == ["--"]:
         del command[0]
     if not command:
-        flags.error("which command? Give it after the flags")
+        flags.error("no command: give it after the flags")
     for name in ("env", "env_worker", "env_server"):
         given[name] = dict(given[name])
     if given["num_servers"] is None:
@@ -237,13 +243,13 @@ def parse(argv=None):
 
 
 def _variable(text):
-    """(name, value) of `NAME:VALUE`, `NAME=VALUE`, or `NAME`, whose value is here."""
+    """(name, value) of `NAME:VALUE`, `NAME=VALUE`, or `NAME`, with its value here."""
     cut = min((text.index(c) for c in ":=" if c in text), default=len(text))
     name, value = text[:cut], text[cut + 1 :]
     if cut == len(text):
         if name not in os.environ:
-            raise argparse.ArgumentTypeError(f"{name} has no value here: give one, as "
-                                             "in OMP_NUM_THREADS:3")
+            raise argparse.ArgumentTypeError(f"{name} is not set here: give a value, "
+                                             "as in OMP_NUM_THREADS:3")
         value = os.environ[name]
     return name, value
 

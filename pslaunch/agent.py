@@ -1,21 +1,27 @@
-"""What starts the processes of a job on one host, watches them, and ends them.
+"""The agent: starts the processes of a job on one host, watches them, and ends them.
 
-    launcher === channel === agent ---- the processes, and what they start
+    launcher === channel === agent ---- the processes, and their children
 
-On this host it is called the watchdog, is started before any process of the job, and
-writes what they print to files. At the far end of a channel it runs one process, and
-all that this prints goes back there. What to run, its variables and its folder come by
-the channel, never on a command line.
+On the launcher's host the agent is called the watchdog; it starts before any process of
+the job, and writes their output to files. An agent on another host runs one process,
+and sends its output back. Commands, variables and folders travel through the channel,
+never on a command line.
 
-What a process leaves behind becomes a child of the agent, whatever it has done to its
-variables, its group and its session: Linux calls that a subreaper. The agent ends all
-of it when the channel ends, which no signal can keep the system from closing, and when
-its own parent is gone; elsewhere also on SIGTERM, and when nothing was heard for
-`SILENCE` seconds (a lost connection does not tell). When it is killed itself, the
-system ends the processes, and the launcher the job.
+Orphaned descendants of a process become children of the agent, whatever they have done
+to their variables, group or session: the agent is a subreaper. It ends them all when
+the channel closes, which the system does even for a launcher that is killed, and when
+its own parent is gone; on another host also on SIGTERM, and after `SILENCE` seconds
+without a message, because a lost connection may not close. If the agent is killed
+itself, the system ends the processes, and the launcher ends the job.
 
-Standard library alone: this file, `channel.py`, `ports.py` and `processes.py` are sent
-to hosts that have Python and nothing else.
+A job of mpi, Slurm, Grid Engine or YARN runs one copy of this file for each process:
+`python -m pslaunch.agent VARIABLE [FILE]`. Each copy connects to the launcher's door.
+`VARIABLE` is where the scheduler stores the copy's number. The invitation (address,
+port and secret) is in the variable `D2L_EXT_DOOR`, or in FILE, which only its owner can
+read; it is never on a command line.
+
+This file needs only the standard library: with `channel.py` and `processes.py` it is
+sent to hosts that have Python and nothing else.
 """
 
 import contextlib
@@ -25,32 +31,33 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-from . import ports, processes
-from .channel import GREETING, Channel
-from .ports import Refused
+from . import processes
+from .channel import BEAT, DOOR, GREETING, SILENCE, Channel, dial
+from .processes import Refused
 
-BEAT, SILENCE = 2.0, 10.0  # seconds
 GRACE = 1.0  # between SIGTERM and SIGKILL
-LOOK = 1.0  # seconds from one look for stopped processes to the next, at least
-FULL = 1 << 20  # bytes that wait to be sent; then a process has to wait
+LOOK = 1.0  # seconds between two looks for stopped processes, at least
+FULL = 1 << 20  # unsent bytes at which the output of processes is no longer read
 
 
 class Agent:
     """Serves the launcher at the other end of `link`, a `channel.Channel`.
 
-    `silence`: after so many seconds without a word it is taken for gone.
+    `silence`: seconds without a message after which the launcher counts as gone.
     """
 
     def __init__(self, link, silence):
         self.link, link.greeted, self.silence = link, True, silence
         self.running = {}  # id to (number, `Popen`)
-        self.ports, self.claims = {}, []  # number to port, until it listens there
-        self.halted = {}  # number to the id of what a signal has stopped
-        self.mark, self.is_over = None, False  # of a process whose output goes back
+        self.ports, self.claims = {}, []  # number to the port where it will listen
+        self.halted = {}  # number to the id of the stopped process
+        self.mark, self.is_over = None, False  # of a process whose output is sent
         self.parent, self.stopped, self.grace = os.getppid(), False, GRACE
         self.well = False
         self.beaten, self.due = time.monotonic(), 0.0
@@ -73,7 +80,7 @@ class Agent:
                 self.beaten = now
                 self.tell("beat")
             for number, port in list(self.ports.items()):
-                if ports.is_listening(port):
+                if processes.is_listening(port):
                     del self.ports[number]
                     self.tell("listening", number=number)
             self._take_ended()
@@ -81,10 +88,10 @@ class Agent:
                 self._look_for_halted()
                 self.due = now + max(LOOK, 50 * (time.monotonic() - now))
             if self.is_over and not self.link.outbox:
-                return  # all was said, however long that took
+                return  # everything has been sent
 
     def _move(self, seconds):
-        """Let bytes go whichever way they can, and do what the launcher says."""
+        """Send and receive for at most `seconds`; obey the launcher's messages."""
         link, pipes = self.link, {}
         if len(link.outbox) < FULL:
             pipes = {process.stdout: number for number, process in self.running.values()
@@ -107,7 +114,7 @@ class Agent:
         pass
 
     def do_well(self):
-        """The launcher leaves, and nothing is to be cancelled."""
+        """The launcher has finished; nothing needs to be cancelled."""
         self.well = self.stopped = True
 
     def do_end(self, grace):
@@ -119,17 +126,17 @@ class Agent:
                 os.makedirs(make_folder, exist_ok=True)
             except OSError as error:
                 raise Refused(f"cannot make {make_folder}: {error.strerror}") from None
-        self.tell("here", address=ports.address(root, interface))
+        self.tell("here", address=processes.address(root, interface))
 
     def do_start(self, number, command, env, folder, own, log=None):
-        """Start a process; a `null` in place of its program is this Python.
+        """Start a process; `null` in `command` stands for this Python.
 
-        `own`: ports that others are kept off; that it listens on the first is told.
-        `log`: the path for all that it prints, which is else sent.
+        `own`: ports to claim; the agent reports when the first one is listened on.
+        `log`: the path for the output; without it, the output is sent.
         """
         if not os.path.isdir(folder):
-            raise Refused(f"there is no folder {folder}", 126)
-        self.claims += map(ports.claim, own)
+            raise Refused(f"no such folder: {folder}", 126)
+        self.claims += map(processes.claim_port, own)
         self.ports[number] = own[0]
         command = [sys.executable if word is None else word for word in command]
         here = {name: value for name, value in os.environ.items()
@@ -156,14 +163,14 @@ class Agent:
                 self._finish(*self.running[pid])
 
     def _finish(self, number, process):
-        """End what it has started, here only its group; tell how it ended."""
+        """End its descendants (here, only its group); report its exit code."""
         if process.stdout:
             processes.end(self.mark, self.grace, under=os.getpid())
             process.wait()
             self._take_output(number, process.stdout)
             self.is_over = True
         else:
-            with contextlib.suppress(OSError):  # there is nobody in it
+            with contextlib.suppress(OSError):  # the group is empty
                 os.killpg(process.pid, signal.SIGKILL)
         self.ports.pop(number, None)
         del self.running[process.pid]
@@ -189,7 +196,7 @@ class Agent:
                 self.tell("halted", number=number, pid=found)
 
     def end(self):
-        """End the process, and try to send what is left to say."""
+        """End the processes, and try to send what is unsent."""
         for number, process in list(self.running.values()):
             self._finish(number, process)
         until = time.monotonic() + 5
@@ -199,7 +206,7 @@ class Agent:
 
 
 def serve(link, **about):
-    """Serve a channel to its end, elsewhere. `about`: what a door is told first."""
+    """Serve a channel on another host until it ends. `about`: sent to a door first."""
     agent = Agent(link, SILENCE)
     if about:
         agent.tell("come", **about)
@@ -221,9 +228,9 @@ def serve(link, **about):
 def watch(job, words, *paths):
     """Be the watchdog of the launcher at the other end of standard input.
 
-    `job`: the mark of all that belongs to it. When the launcher has not said `well`
-    before it is gone, `words` are run, a list in JSON that may be empty, which cancel a
-    job of a scheduler's, and files and folders at `paths` removed.
+    `job`: the mark of its processes. If the launcher is gone without having said
+    `well`, run `words`, a JSON list that may be empty and that cancels a scheduler's
+    job, and remove the folders `paths`.
     """
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(signum) != signal.SIG_IGN:  # which processes would inherit
@@ -236,3 +243,24 @@ def watch(job, words, *paths):
         processes.cancel(json.loads(words))
         for path in paths:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def main(variable, file=None):
+    """Serve as an agent that a scheduler has started; return the exit code.
+
+    That is 0 even if the process failed, of which the launcher knows: otherwise the
+    scheduler would end the other copies. It is 1 if the launcher cannot be reached.
+    """
+    try:
+        invitation = Path(file).read_text() if file else os.environ.pop(DOOR)
+        number, link = int(os.environ.get(variable, "-1")), dial(invitation.strip())
+    except (OSError, KeyError, ValueError) as error:
+        # Never the invitation itself: this line goes to a log.
+        print(f"agent: cannot reach the launcher: {error}", file=sys.stderr, flush=True)
+        return 1
+    serve(link, number=number, host=socket.gethostname() or "?")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

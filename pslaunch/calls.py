@@ -1,5 +1,5 @@
-"""A function that runs in every worker of a job: how it gets there, with arguments,
-and what it returns. Each worker runs this file: `python -m pslaunch.calls FOLDER`."""
+"""Calls of a function in every worker of a job: it is sent with its arguments, and its
+results come back. Each worker runs this file: `python -m pslaunch.calls FOLDER`."""
 
 import io
 import linecache
@@ -13,46 +13,45 @@ from pathlib import Path
 import cloudpickle
 import numpy
 
-from .environment import START
 from .node import import_mxnet
-from .plan import make
+from .plan import START, make
 from .runner import carry_out
 from .temporary import Folder
 
 
 def call(function, *args, kv_type="dist_sync", **settings):
-    """Run `function(kv, *args)` in every worker; return what each returned, by rank.
+    """Run `function(kv, *args)` in every worker; return the results, by rank.
 
         def worker(kv, value):
             kv.init("a", mx.nd.zeros(2))
             kv.push("a", mx.nd.full(2, value))
             ...
 
-        launch.call(worker, 3.0, num_workers=2)
+        pslaunch.call(worker, 3.0, num_workers=2)
 
-    `kv`: the worker's store of type `kv_type`, made before; None with `kv_type=None`,
-    for a function that makes it itself. `args`, and what is returned: what cloudpickle
-    can carry; arrays of MXNet arrive as NumPy's. `settings`: as in `run`, but for
-    `check`. Hosts must share the folder of temporary files, by which arguments and
-    results travel.
+    `kv`: the worker's store of type `kv_type`, created beforehand; None with
+    `kv_type=None`, for a function that creates it itself. `args` and results: anything
+    that cloudpickle can pickle; MXNet arrays arrive as NumPy arrays. `settings`: as in
+    `run`, except `check`. Hosts must share the folder of temporary files, through which
+    arguments and results travel.
 
-    The worker is a new process, of the same Python. What the function uses of its own
-    notebook or file goes with it, as a copy; any other module is imported there.
+    The worker is a new process of the same Python. A copy of everything the function
+    uses from its own notebook or file goes with it; other modules are imported there.
 
-    Raises `LaunchError` when the job fails (a function that raises ends its job),
-    `TypeError` when the function or an argument cannot be sent.
+    Raises `LaunchError` if the job fails (a function that raises ends its job),
+    `TypeError` if the function or an argument cannot be pickled.
     Developed in the chapter *The store by hand*.
     """
     return call_job(function, *args, kv_type=kv_type, **settings).results
 
 
 def call_job(function, *args, kv_type="dist_sync", check=True, **settings):
-    """The same as `call`, but returns the `Job`: its logs, and `results`.
+    """Like `call`, but return the `Job`, with its logs and `results`.
 
-    `check=False`: a job that fails raises nothing, and its `results` are None.
+    `check=False`: do not raise if the job fails; its `results` are then None.
     """
     mxnet = sys.modules.get("mxnet")
-    # Whether arrays have NumPy's semantics here; then they do in the workers.
+    # Workers use NumPy semantics if this process does.
     uses_np = bool(mxnet and mxnet.util.is_np_array())
     with Folder("d2l_ext-call-") as folder:
         write(folder, function, kv_type, args, uses_np)
@@ -64,22 +63,22 @@ def call_job(function, *args, kv_type="dist_sync", check=True, **settings):
     return job.check() if check else job
 
 
-# ---- What is there for a worker, and what it leaves ----
-# Pickles: to read one is to run it. The folder is its user's alone.
+# ---- The call and the results, as files ----
+# Reading a pickle runs it, so only this user can access the folder.
 
 
 def write(folder, function, kv_type, args, uses_np):
-    """Write what workers run into `folder`: the function, and how it is called."""
+    """Write the call that the workers run into `folder`."""
     if not callable(function):
-        raise TypeError(f"{function!r}: give a function")
+        raise TypeError(f"{function!r} is not callable: give a function")
     module = sys.modules.get(getattr(function, "__module__", None))
     if module and getattr(function, "__globals__", None) is vars(module):
-        # As of a notebook, all that its module defines goes along: a worker might not
-        # find a test or a script by its name, and need not run it.
+        # Pickle the function's module by value, like a notebook: a worker may not find
+        # a test or script by its name, and need not run it.
         cloudpickle.register_pickle_by_value(module)
     name = getattr(function, "__qualname__", repr(function))
     sent = _pickled((function, args), f"{name}, what it uses, or an argument")
-    # The lines of cells are in no file, and tracebacks of workers should show them.
+    # Tracebacks of workers should show the lines of cells, which are in no file.
     cells = {name: known for name, known in linecache.cache.items()
              if known[1:2] == (None,)}
     call = {"kv_type": kv_type, "np": uses_np, "cells": cells, "sent": sent}
@@ -87,10 +86,10 @@ def write(folder, function, kv_type, args, uses_np):
 
 
 def main(folder):
-    """Make the store, call the function of `folder`, and leave its result there.
+    """Create the store, call the function in `folder`, and leave its result there.
 
-    An exception ends the process at once. The usual end would not: there a store
-    waits for all other workers, which wait for this one.
+    An exception ends the process at once. A regular exit would hang: the store waits
+    for all other workers, which wait for this one.
     """
     try:
         call = pickle.loads(Path(folder, "call").read_bytes())
@@ -103,14 +102,14 @@ def main(folder):
         function, args = pickle.loads(call["sent"])
         result = function(kv, *args)
         leave(_result(folder, os.environ.get(START, "1"), rank), result)
-    except BaseException:  # noqa: BLE001, sys.exit() too would wait
+    except BaseException:  # noqa: BLE001, sys.exit() would wait, too
         traceback.print_exc()
         sys.stdout.flush()
         os._exit(1)
 
 
 def leave(path, result):
-    """Write what a worker returned to `path`, where it is when it is whole."""
+    """Write a worker's result to `path`, atomically."""
     part = path.with_suffix(".part")
     part.write_bytes(_pickled(result, f"the result, a {type(result).__name__},"))
     os.replace(part, path)
@@ -122,7 +121,7 @@ def is_there(folder, start, rank):
 
 
 def take(folder, start, num_workers):
-    """What all workers of a start returned, by rank."""
+    """The results of all workers of a start, by rank."""
     paths = [_result(folder, start, rank) for rank in range(num_workers)]
     return [pickle.loads(path.read_bytes()) for path in paths]
 
@@ -132,7 +131,7 @@ def _result(folder, start, rank):
 
 
 class _Pickler(cloudpickle.Pickler):
-    """Makes arrays of MXNet NumPy's: who reads them may have no MXNet loaded."""
+    """Pickles MXNet arrays as NumPy arrays: the reader may not have loaded MXNet."""
 
     def reducer_override(self, obj):
         if hasattr(type(obj), "asnumpy"):
@@ -141,13 +140,13 @@ class _Pickler(cloudpickle.Pickler):
 
 
 def _pickled(value, what):
-    """`value` as bytes. Raises `TypeError`, in which `what` is its name."""
+    """`value` as bytes. `what`: its name in the `TypeError` if it cannot be pickled."""
     file = io.BytesIO()
     try:
         _Pickler(file).dump(value)
     except Exception as error:
-        raise TypeError(f"{what} cannot go to another process: {error}. Send what is "
-                        "in it, or make it in the function") from error
+        raise TypeError(f"{what} cannot be sent to another process: {error}. Send its "
+                        "contents, or create it in the function") from error
     return file.getvalue()
 
 

@@ -1,13 +1,15 @@
 """The agents of one start of a job, and the processes that they run.
 
-On this host there is one, the watchdog, of which `Guard` is the launcher's end.
+The agent on this host is the watchdog; `Guard` is the launcher's end of its channel.
 
-A launcher is a subclass of `Crew`. It says how agents come to be, in `open`, `look` and
-`close`, and what it makes of a plan before. All the rest is the same, and here.
+Each launcher is a subclass of `Crew`. It defines how its agents start, in `open`,
+`look` and `close`, and checks and describes a plan. `Local` needs no other agents:
+every node is a process on this machine that listens on 127.0.0.1.
 """
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,78 +20,82 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from . import environment, hosts, processes
-from .agent import BEAT, SILENCE
-from .channel import Channel
-from .job import LOST, Failed, NotReady, Process, how
-from .ports import TAKEN
+from . import processes
+from .channel import BEAT, SILENCE, Channel
+from .job import LOST, NO_COMMAND, Failed, NotReady, Process, how, name_of
+from .processes import LOOPBACK, TAKEN
 
 
 class Crew:
-    """`plan`: a `plan.Plan`. `job`: the mark of this start. `say`: called with a line
-    of the launcher's own. `root`: the address of the scheduler. `guard`: a `Guard`.
+    """The agents of one start.
+
+    `plan`: a `plan.Plan`. `job`: the mark of this start. `root`: the scheduler's
+    address. `say`: a function that prints a line of the launcher's. `guard`: a `Guard`.
     """
 
     def __init__(self, plan, job, root, say, guard):
         self.plan, self.job, self.root, self.say = plan, job, root, say
         self.guard, self.channels = guard, []  # of this host, and of others
-        self.placed = {}  # (role, rank) to channel of another, once all agents are here
+        self.placed = {}  # (role, rank) to channel, elsewhere, once all are here
         self.members, self.errors = {}, []  # (role, rank) to `Member`
         self.over, self.is_open = threading.Event(), False
         self.wanted = plan.nodes[1:]  # all but the scheduler
 
-    # ---- What a launcher says of a plan ----
+    # ---- What each launcher defines, before a start ----
 
     @classmethod
     def check(cls, plan):
-        """Raise `ValueError` when it can't be done: no such tool, flags of another."""
+        """Raise `ValueError` if this launcher cannot run `plan`."""
 
-    #: The address where the scheduler of a plan, and the door, listen, and none else.
-    scheduler_address = staticmethod(hosts.scheduler_address)
+    @staticmethod
+    def scheduler_address(plan):
+        """The one address where the scheduler, and the door, listen."""
 
     @classmethod
     def describe(cls, plan):
-        """What would be started or submitted, for `--dry-run`: a list of lines."""
+        """What the launcher would start or submit, for `--dry-run`: a list of lines."""
 
     @staticmethod
     def cancel(plan, job):
-        """The words that cancel what `open` has submitted, known before it does."""
+        """The command that cancels what `open` submits; known before `open`."""
         return []
 
     @staticmethod
     def files(job):
-        """Paths that `open` may make, to be removed if the launcher is killed."""
+        """Folders that `open` may create; removed if the launcher is killed."""
         return []
 
-    # ---- What it does ----
+    # ---- What each launcher defines, during a start ----
 
     def open(self):
-        """Start agents, or what starts them; `add` a channel for each. It returns at
-        once: agents may also come later, in `look`."""
+        """Start the agents, or the program that starts them; `add` their channels.
+
+        Returns at once: agents may also arrive later, in `look`.
+        """
 
     def look(self):
-        """Notice new agents, and why there will be none: raise `Failed`."""
+        """`add` agents that have arrived; raise `Failed` if they cannot arrive."""
 
     def close(self):
-        """Release what `open` took; within seconds, even if a host is gone."""
+        """Release what `open` acquired, within seconds, even if a host is gone."""
 
     def lost(self, channel):
-        """An agent is gone before it was `here`."""
+        """Handle an agent that is gone before it reported `here`."""
         raise Failed(f"{channel.host} cannot be used: {self.reason(channel)}", LOST)
 
     def reason(self, channel):
         """Why a channel ended, in one line."""
 
-    # ---- What is the same for all ----
+    # ---- Common to all launchers ----
 
     def add(self, channel, folder=None):
-        """Greet a new agent. `folder`: one that it makes unless it is there."""
+        """Greet a new agent. `folder`: created there if it does not exist."""
         self.channels.append(channel)
         channel.send(do="hello", root=self.root, interface=self.plan.settings.interface,
                      make_folder=folder)
 
     def gathered(self):
-        """Whether all agents are here; each has its (role, rank) then."""
+        """Whether all agents are here; then each has its (role, rank)."""
         if not self.is_open:
             self.is_open = True
             threading.Thread(target=self._beat, daemon=True).start()
@@ -101,8 +107,8 @@ class Crew:
         return bool(self.placed)
 
     def _beat(self):
-        """Let agents know that the launcher is there, also when it is held up: it has
-        to wait, for example, while nobody reads what it prints."""
+        """Send beats from a thread, because the launcher may block, for example while
+        nothing reads its output."""
         while not self.over.wait(BEAT):
             for channel in list(self.channels):
                 channel.send(do="beat")
@@ -110,8 +116,8 @@ class Crew:
     def _place(self, here):
         """Number the agents of each role as ps-lite will number their nodes.
 
-        It sorts them by address, descending and as text, then by port. The ports of
-        a job ascend with the rank.
+        ps-lite sorts nodes by address, as text and descending, then by port. The ports
+        of a job ascend with the rank.
         """
         free = [channel for channel in here if not channel.role]
         for role in ("server", "worker"):
@@ -124,16 +130,15 @@ class Crew:
                 self.placed[node], channel.node = channel, node
 
     def start(self, node, command, env, own, log):
-        """Let an agent start the process of `node`, and return it without waiting.
+        """Tell an agent to start the process of `node`; return it without waiting.
 
-        `command`: a list of strings, given to the system as it is: no shell reads it;
-        None is the agent's Python. `env`: all variables that are not the agent's own.
-        `own`: its ports, of which it will listen on the first. `log`: the path for all
-        that it prints.
+        `command`: a list of strings that no shell reads; None stands for the agent's
+        Python. `env`: its variables, besides the agent's own. `own`: its ports; it will
+        listen on the first. `log`: the path for its output.
 
-        It has a session of its own, hence a process group: Ctrl-C in a terminal reaches
-        the launcher alone, which ends the others. Raises `OSError` when there can be no
-        log.
+        The process leads a session of its own, so Ctrl-C in a terminal reaches only the
+        launcher, which ends the processes. Raises `OSError` if the log cannot be
+        written.
         """
         self.members[node] = Member(log)
         request = {"number": self.plan.nodes.index(node), "command": command,
@@ -147,7 +152,7 @@ class Crew:
         return self.members[node]
 
     def pump(self):
-        """Take what agents have sent; raise `Failed` when one could not begin."""
+        """Receive messages; raise `Failed` if an agent could not start a process."""
         self.look()
         for channel in list(self.channels):
             self._pump(channel)
@@ -196,22 +201,24 @@ class Crew:
         elif kind == "ended":
             member.set(said["code"])
         elif kind == "error":
-            if member:
-                member.set(said["code"])
-            text = f"{channel.host}: {said['text']}"
-            self.errors.append(NotReady(text) if said["code"] == TAKEN
-                               else Failed(text, said["code"]))
+            self._note_error(channel, member, **said)
+
+    def _note_error(self, channel, member, text, code):
+        if member:
+            member.set(code)
+        text = f"{channel.host}: {text}"
+        self.errors.append(NotReady(text) if code == TAKEN else Failed(text, code))
 
     def joined(self):
-        """The nodes that have opened the store: each listens on its port."""
+        """The nodes that have opened the store and listen on their ports."""
         return {node for node, member in self.members.items() if member.listening}
 
     def end(self, grace):
-        """End all processes; afterwards none runs, on whatever host can be reached."""
+        """End all processes, on every host that can be reached."""
         try:
             self._end_elsewhere(grace)
             self._end_here(grace)
-        finally:  # an interrupt came: no more grace
+        finally:  # also after an interrupt, then without grace
             self._end_here(0)
             for member in self.members.values():
                 member.close()
@@ -223,7 +230,7 @@ class Crew:
         until = time.monotonic() + grace + 6
         try:
             while time.monotonic() < until and not all(c.ended for c in self.channels):
-                for channel in list(self.channels):  # whatever another has to say
+                for channel in list(self.channels):  # even if another raises
                     with suppress(Failed):
                         self._pump(channel)
                 time.sleep(0.02)
@@ -233,7 +240,7 @@ class Crew:
             self.close()
 
     def _end_here(self, grace):
-        """End all that runs, until the watchdog has told so of every process."""
+        """End the processes of this host, until the watchdog has reported all ended."""
         guard, until = self.guard, time.monotonic() + 5
         processes.end(self.job, grace, under=guard.parent)
         while self._here() and guard.runs and time.monotonic() < until:
@@ -243,41 +250,41 @@ class Crew:
             processes.end(self.job, grace=0, under=guard.parent)  # begun late
         for member in self._here():
             if member.pid:
-                with suppress(OSError):  # there is nobody in its group
+                with suppress(OSError):  # its group is empty
                     os.killpg(member.pid, signal.SIGKILL)
             member.set(-signal.SIGKILL)
 
     def _here(self):
-        """The processes of this host that run."""
+        """The processes of this host that still run."""
         return [member for node, member in self.members.items()
                 if node not in self.placed and member.returncode is None]
 
 
 class Member(Process):
-    """A process that an agent runs; `log`: the path of what it prints, emptied now."""
+    """A process that an agent runs. `log`: the path for its output, emptied now."""
 
     def __init__(self, log):
         self.log = open(log, "wb", buffering=0)  # noqa: SIM115, closed at the end
 
     def close(self):
-        """Nothing more is heard from it; it is lost, if it was not seen to end."""
+        """Stop listening: a process that was not seen to end counts as lost."""
         self.set(LOST, "not heard from at the end")
         self.log.close()
 
 
-#: The watchdog begins in a moment: it looks for no package but this one.
+#: Starts the watchdog quickly: it imports no other package.
 WATCH = ("import sys; sys.path.insert(0, sys.argv.pop(1));"
          "from pslaunch.agent import watch; watch(*sys.argv[1:])")
 
 
 class Guard:
-    """Starts the watchdog of the job with this mark; leaving the `with` ends it.
+    """Starts the watchdog of the job with the mark `job`; leaving the `with` ends it.
 
-    `cancel`, `paths`: what it runs and removes, should the launcher be killed. `say`:
-    called with a line of the launcher's own.
+    `cancel`, `paths`: the command it runs and the folders it removes if the launcher is
+    killed. `env`: its variables. `say`: a function that prints a line.
     """
 
-    def __init__(self, job, cancel, paths, say):
+    def __init__(self, job, cancel, paths, env, say):
         ours, theirs = socket.socketpair()
         words = [str(Path(__file__).parents[1]), job, json.dumps(cancel), *paths]
         utf8 = f"utf8={sys.flags.utf8_mode}"  # texts are the same bytes there
@@ -285,7 +292,7 @@ class Guard:
             self.watchdog = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-X", utf8, "-c", WATCH, *words],
                 stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                start_new_session=True, cwd="/", env=environment.inherited(),
+                start_new_session=True, cwd="/", env=env,
             )
             fd = ours.detach()
         self.channel = Channel(fd, fd, "here")
@@ -295,7 +302,7 @@ class Guard:
         return self
 
     def __exit__(self, *error):
-        """Let it go; it looks once more whether anything is left."""
+        """Let the watchdog end; it first ends processes that are left."""
         self.channel.send(do="well")
         self.channel.close()
         self.watchdog.send_signal(signal.SIGCONT)
@@ -307,37 +314,39 @@ class Guard:
 
     @property
     def runs(self):
-        """Whether it has not ended."""
+        """Whether the watchdog still runs."""
         return self.watchdog.poll() is None
 
     @property
     def parent(self):
-        """The process from which all descend. When the watchdog has ended, that is
-        this one, if it was made so because it runs nothing but the job; else None.
+        """The id of the process from which the job's processes descend.
+
+        Once the watchdog has ended, that is this process, if it is a subreaper because
+        it runs nothing but the job; else None.
         """
         if self.runs:
             return self.watchdog.pid
         return os.getpid() if processes.adopts() else None
 
     def check(self):
-        """Continue a watchdog that was stopped. Raises `Failed` when it has ended."""
+        """Continue a stopped watchdog. Raises `Failed` if the watchdog has ended."""
         if not self.runs or self.channel.ended:
             code = self.watchdog.wait()
             raise Failed(f"the watchdog {how(code)}, and its job with it", code or 1)
         if processes.state(self.watchdog.pid) == "T":
             if not self.was_stopped:
-                self.say(f"the watchdog, process {self.watchdog.pid}, was stopped, and "
-                         "goes on")
+                self.say(f"the watchdog (process {self.watchdog.pid}) was stopped; it "
+                         "is continued")
             self.was_stopped = True
             self.watchdog.send_signal(signal.SIGCONT)
 
 
 class Program(subprocess.Popen):
-    """A program on this host by which others are reached: ssh, rsync, srun, …
+    """A program on this host that reaches others: ssh, rsync, srun, …
 
-    `job`: the mark of this start, by which the watchdog ends it too. `env`: more
-    variables. `options`: as of a `Popen`. What it prints is kept in `file`, without
-    `stdout` in `options` all of it.
+    `job`: the mark of this start, by which the watchdog finds it. `env`: further
+    variables. `options`: as for `Popen`. Its standard error, and its standard output
+    unless `options` has `stdout`, is kept in `file`.
     """
 
     def __init__(self, words, job, env=None, **options):
@@ -349,19 +358,48 @@ class Program(subprocess.Popen):
         )
 
     def printed(self):
-        """All that it has printed up to now."""
+        """Its output so far."""
         number = self.file.fileno()
         text = os.pread(number, os.fstat(number).st_size, 0)
         return text.decode("utf-8", errors="replace")
 
     def ends(self, seconds):
-        """Whether it has ended, within so many seconds."""
+        """Whether it ends within `seconds`."""
         with suppress(subprocess.TimeoutExpired):
             self.wait(seconds)
         return self.returncode is not None
 
     def end(self, seconds=0.0):
-        """End it, if it has not done so itself within so many seconds."""
+        """Kill it unless it ends by itself within `seconds`."""
         if not self.ends(seconds):
             self.kill()
             self.wait()
+
+
+class Local(Crew):
+    """Every node is a process of the watchdog, on this machine."""
+
+    @classmethod
+    def check(cls, plan):
+        for name in ("hosts", "interface", "sync_dst_dir", "ssh_config", "submit_args"):
+            if getattr(plan.settings, name):
+                raise ValueError(f"{name}: the launcher local uses this machine "
+                                 "only: choose another launcher")
+
+    @classmethod
+    def describe(cls, plan):
+        return [f"{name_of(node)}: {plan.shown(node[0])}" for node in plan.nodes]
+
+    @staticmethod
+    def scheduler_address(plan):
+        return LOOPBACK
+
+    def gathered(self):
+        """True, if the command exists; else raise `Failed`."""
+        path = self.plan.env["worker"].get("PATH", os.environ.get("PATH"))
+        if not shutil.which(self.plan.command[0], path=path):
+            if os.path.exists(self.plan.command[0]) and "/" in self.plan.command[0]:
+                raise Failed(f"{self.plan.command[0]!r} cannot be run: it is not an "
+                             "executable file (chmod +x)", 126)
+            raise Failed(f"no such command: {self.plan.command[0]!r}", NO_COMMAND)
+        return True

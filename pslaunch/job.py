@@ -1,33 +1,33 @@
-"""What became of a job: how it failed, its codes, and its logs."""
+"""The outcome of a job: exit codes, errors, and the logs of its processes."""
 
 import os
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-#: Exit codes of a job, besides those of its processes.
+#: Exit codes of a job that come from the launcher, not from a process.
 DEADLINE, NOT_READY, NO_COMMAND = 124, 125, 127
-#: Bytes of a log that are read at a time, and looked through for its last lines.
+#: Bytes of a log that are read at a time, or searched for its last lines.
 AT_ONCE = 1 << 20
-#: Bytes of a temporary log at which it is begun anew, and of those what is kept.
+#: Bytes at which a temporary log is truncated, and the bytes of its end that are kept.
 LONGEST, KEPT = 64 << 20, 16 << 20
-#: The code of a process that cannot be reached any more, as of ssh.
+#: The code of a process that can no longer be reached, as ssh has it.
 LOST = 255
 
 
 @dataclass(eq=False)
 class Job:
-    """A job that has ended: nothing of it is running.
+    """A job that has ended; none of its processes is running.
 
-    `returncode`: 0 when every process ended well; else the code of the one that
-    failed first (128 and the signal's number, when a signal ended it; 147 when one
-    had stopped it for 30 s; the watchdog counts too), 124 when the deadline passed,
-    125 when the job did not become ready, 127 when there is no such command.
-    `cause`: None, or which process failed and how. `attempts`: how often the job was
-    started; `restarts`: how often because it failed. `seconds`: from the first start
-    to the end. `logs`: the path of the log of `'worker-0'`, `'server-0'`,
-    `'scheduler-0'`, … `notes`: lines about starts that were repeated, and what else
-    was noticed. `results`: of `call_job`, what the workers returned.
+    `returncode`: 0 if every process succeeded; else the code of the process that failed
+    first (128 plus the number of a signal that ended it; 147 if it was stopped for
+    30 s; the watchdog counts, too), 124 if the deadline passed, 125 if the job did not
+    become ready, 127 if the command does not exist. `cause`: None, or which process
+    failed and how. `attempts`: the number of starts; `restarts`: the number of restarts
+    after a failure. `seconds`: from the first start to the end. `logs`: a dict from
+    `'worker-0'`, `'server-0'`, `'scheduler-0'`, … to paths. `notes`: the launcher's own
+    lines, about repeated starts and other events. `results`: with `call_job`, the
+    values that the workers returned.
     """
 
     returncode: int = 0
@@ -38,11 +38,11 @@ class Job:
     logs: dict = field(default_factory=dict)
     notes: list = field(default_factory=list)
     results: list = None
-    culprit: str = None  # whose log tells more, as in 'worker-0'
+    culprit: str = None  # the process whose log tells more, as in 'worker-0'
 
     def output(self, role="worker", rank=0):
-        """All that this process printed, standard error included; of more than 64 MiB
-        in a temporary log, the end."""
+        """The output of a process, with standard error; of a temporary log over 64 MiB,
+        only the end."""
         return self._read(name_of((role, rank)))
 
     def _read(self, name, most=None):
@@ -57,14 +57,14 @@ class Job:
         return text.decode("utf-8", errors="replace")
 
     def last_lines(self, count=20):
-        """The end of the log of the process that failed; empty when none did."""
+        """The end of the log of the process that failed; empty if none did."""
         if self.culprit not in self.logs:
             return ""
         text = self._read(self.culprit, AT_ONCE)
         return "\n".join(text.splitlines()[-count:])
 
     def check(self):
-        """Return this job, or raise `LaunchError` when it failed."""
+        """Return this job, or raise `LaunchError` if it failed."""
         if self.returncode:
             raise LaunchError(self)
         return self
@@ -80,7 +80,7 @@ def name_of(node):
 
 
 class LaunchError(RuntimeError):
-    """A job failed. `job` is the `Job`; the message ends with the last lines."""
+    """A job failed. `job`: the `Job`. The message ends with the last lines of a log."""
 
     def __init__(self, job):
         self.job = job
@@ -88,12 +88,12 @@ class LaunchError(RuntimeError):
         super().__init__(job.cause + (f"\n{lines}" if lines else ""))
 
 
-# ---- How a start goes wrong ----
+# ---- Failures of a start ----
 
 
 class Failed(Exception):
-    """The job has failed. `code`: of the whole job, or a `Popen`'s, for which a shell
-    would give 128 and the signal's number; `culprit`: (role, rank) or None."""
+    """The job has failed. `code`: an exit code, or minus the number of a signal, which
+    becomes 128 plus that number; `culprit`: (role, rank) or None."""
 
     def __init__(self, cause, code=1, culprit=None):
         self.code, self.culprit = code if code >= 0 else 128 - code, culprit
@@ -101,14 +101,14 @@ class Failed(Exception):
 
 
 class NotReady(Failed):
-    """The nodes of a start did not find each other: it may be repeated."""
+    """The nodes of a start did not find each other; the start may be repeated."""
 
     def __init__(self, cause, culprit=("scheduler", 0)):
         super().__init__(cause, NOT_READY, culprit)
 
 
 def how(code):
-    """In words, how a process ended with `code`, a `Popen`'s."""
+    """How a process ended, in words. `code`: a `Popen.returncode`."""
     if code >= 0:
         return f"ended with code {code}"
     with suppress(ValueError):
@@ -116,20 +116,20 @@ def how(code):
     return f"was ended by signal {-code}"
 
 
-# ---- What its processes print: one file each, read while it grows ----
+# ---- The logs of its processes, read while they grow ----
 
 
 class Tail:
-    """The lines of a growing file, each once. Without the file, none yet."""
+    """The lines of a growing file, each once; none while the file does not exist."""
 
     def __init__(self, path):
         self.path, self.place = path, 0
 
     def lines(self, last=False, most=AT_ONCE):
-        """Lines that are complete since the last call; with `last`, what is left too.
+        """The lines completed since the last call; with `last`, also an incomplete one.
 
-        A part of a line that a process has not ended waits for the next call, unless it
-        is longer than the `most` bytes that are read at a time.
+        An incomplete line waits for the next call, unless it is longer than the `most`
+        bytes that are read at a time.
         """
         complete = []
         with suppress(FileNotFoundError), open(self.path, "rb") as file:
@@ -144,13 +144,13 @@ class Tail:
 
     @property
     def left(self):
-        """How many bytes have not been read."""
+        """The number of unread bytes."""
         with suppress(FileNotFoundError):
             return max(os.stat(self.path).st_size - self.place, 0)
         return 0
 
     def skip(self):
-        """Go on at the first line within the last `AT_ONCE` bytes."""
+        """Skip to the first line within the last `AT_ONCE` bytes."""
         if self.left > AT_ONCE:
             self.place += self.left - AT_ONCE
             with open(self.path, "rb") as file:
@@ -159,8 +159,11 @@ class Tail:
 
 
 def shorten(path):
-    """Begin a log anew that has become longer than `LONGEST`. Its end is kept, in a
-    file beside it; what is printed meanwhile is lost. Whether it was so."""
+    """Truncate a log that is longer than `LONGEST`; return whether it was.
+
+    The end of the log is kept in a file beside it. Output that arrives meanwhile is
+    lost.
+    """
     with suppress(FileNotFoundError):
         if os.stat(path).st_size > LONGEST:
             with open(path, "r+b") as file:
@@ -173,17 +176,17 @@ def shorten(path):
 
 
 def earlier(path):
-    """Where the end of a log is that was begun anew."""
+    """The path that holds the end of a truncated log."""
     return path.with_name(f"{path.name}.earlier")
 
 
 class Process:
     """A process of a start.
 
-    `pid`: None until it has begun. `returncode`: as a `Popen`'s, None while it runs.
-    `why`: it is lost. `listening`: it has begun to, on its port. `halted`: the id of
-    the process that a signal has stopped, this one or one that it has started; else
-    None. `patience`: the seconds for which that has been so.
+    `pid`: None until it has started. `returncode`: as of `Popen`, None while it runs.
+    `why`: the reason if it is lost. `listening`: whether it listens on its port.
+    `halted`: the id of a stopped process, this one or a descendant; else None.
+    `patience`: the seconds for which it has been stopped.
     """
 
     pid = returncode = why = halted = None
@@ -191,6 +194,6 @@ class Process:
     patience = 0.0
 
     def set(self, code, why=None):
-        """It has ended, with `code`, or is lost, `why`."""
+        """Record that it has ended with `code`, or is lost for the reason `why`."""
         if self.returncode is None:
             self.returncode, self.why, self.halted = code, why, None

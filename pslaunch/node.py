@@ -1,7 +1,7 @@
-"""What a server or the scheduler of a job runs: `python -m pslaunch.node`.
+"""The program of a server or the scheduler: `python -m pslaunch.node`.
 
-MXNet starts both inside `import mxnet`, as `DMLC_ROLE` says, and ends the process
-there. The import takes seconds, most of them for packages that neither needs.
+MXNet runs both inside `import mxnet`, depending on `DMLC_ROLE`, and ends the process
+there. The import takes seconds, most of them for packages that neither role needs.
 """
 
 import ctypes
@@ -12,15 +12,15 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from . import environment, ports
+from .plan import all_nodes, node_id
+from .processes import is_listening
 
 
 def import_mxnet():
-    """Import MXNet in half the time: as if two packages were not installed, for which
-    it looks, and without which it can do.
+    """Import MXNet in half the time, by hiding two optional packages from it.
 
-    What is lost: `mx.model.FeedForward` is no estimator of scikit-learn's, and
-    `mx.contrib.quantization` can't calibrate by entropy.
+    Without them, `mx.model.FeedForward` is not an estimator of scikit-learn, and
+    `mx.contrib.quantization` cannot calibrate by entropy.
     """
     hidden = {"sklearn", "scipy"} - sys.modules.keys()
     sys.modules.update(dict.fromkeys(hidden))
@@ -33,12 +33,12 @@ def import_mxnet():
 
 
 def run_scheduler():
-    """What `mxnet.kvstore_server` does for a scheduler, without importing MXNet."""
+    """Run a scheduler, as `mxnet.kvstore_server` does, without importing MXNet."""
     folder = find_spec("mxnet").submodule_search_locations[0]
     library = ctypes.CDLL(str(Path(folder) / "libmxnet.so"), ctypes.RTLD_LOCAL)
     library.MXGetLastError.restype = ctypes.c_char_p
     handle = ctypes.c_void_p()
-    # Commands go to servers, none to a scheduler.
+    # Only servers receive commands.
     controller = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
     ignore = controller(lambda *_: None)
     failed = library.MXKVStoreCreate(b"dist", ctypes.byref(handle))
@@ -50,18 +50,19 @@ def run_scheduler():
 
 
 def watch_heartbeats(library, handle, environ=os.environ):
-    """Watch from a thread, when both variables are set; end this process for the lost.
+    """Watch the nodes' heartbeats in a thread; end this process when one is missing.
 
-    With `PS_HEARTBEAT_INTERVAL` every node reports to the scheduler each so many
-    seconds. ps-lite counts those that it has not heard from for `PS_HEARTBEAT_TIMEOUT`,
-    and does nothing about it: `MXKVStoreGetNumDeadNode` answers, but only in the
-    scheduler's own process, where no user's code runs. So the scheduler ends itself
-    here, and the launcher the job. A process that is killed is noticed without, and so
-    is one that a signal has stopped (`supervise.py`): this is for one that hangs, and
-    notices a stopped one sooner.
+    With `PS_HEARTBEAT_INTERVAL`, every node reports to the scheduler at that interval,
+    in seconds. ps-lite counts the nodes it has not heard from for
+    `PS_HEARTBEAT_TIMEOUT` seconds, but takes no action: `MXKVStoreGetNumDeadNode`
+    returns the count only in the scheduler's process, which runs no user code. So the
+    scheduler ends itself here, and then the launcher ends the job. The launcher notices
+    killed and stopped processes without heartbeats (`supervise.py`); heartbeats also
+    reveal a process that hangs, and a stopped one sooner.
 
-    `library`: `libmxnet.so`. `handle`: of the scheduler's store. Raises `ValueError`
-    when a node would be given up before its next heartbeat is due.
+    Does nothing unless both variables are set. `library`: `libmxnet.so`. `handle`: the
+    scheduler's store. Raises `ValueError` if the timeout is not longer than the
+    interval.
 
     Developed in the chapter *Faults and recovery*.
     """
@@ -70,19 +71,19 @@ def watch_heartbeats(library, handle, environ=os.environ):
     if not interval or not timeout:
         return
     if timeout <= interval:
-        raise ValueError(f"PS_HEARTBEAT_TIMEOUT={timeout}: take more than the interval "
+        raise ValueError(f"PS_HEARTBEAT_TIMEOUT={timeout}: give more than the interval "
                          f"between two heartbeats, {interval} s")
     counts = int(environ["DMLC_NUM_WORKER"]), int(environ["DMLC_NUM_SERVER"])
-    nodes = environment.names(*counts)[1:]
+    nodes = all_nodes(*counts)[1:]
 
-    def is_dead(node):  # none is before all have joined
-        count, number = ctypes.c_int(), environment.node_id(*node)
+    def is_dead(node):  # False before all nodes have joined
+        count, number = ctypes.c_int(), node_id(*node)
         library.MXKVStoreGetNumDeadNode(handle, number, ctypes.byref(count), timeout)
         return count.value
 
     def watch():
-        # Before it listens, the scheduler has no network yet: asking would crash it.
-        while not ports.is_listening(int(environ["DMLC_PS_ROOT_PORT"])):
+        # Until the scheduler listens, the call would crash it.
+        while not is_listening(int(environ["DMLC_PS_ROOT_PORT"])):
             time.sleep(0.1)
         gone = []
         while not gone:

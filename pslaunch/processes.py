@@ -1,22 +1,28 @@
-"""The processes of a job on this host: who belongs to it, and how they are ended.
+"""What a job uses on one host: its processes, and the ports they listen on.
 
-Standard library alone: agents, which use this file, run on hosts that have no packages.
+This file needs only the standard library: agents, which use it, run on hosts without
+other packages.
 """
 
 import contextlib
 import ctypes
+import fcntl
 import os
+import random
 import signal
+import socket
+import struct
 import subprocess
 import time
+from pathlib import Path
 
-#: The variable by which the processes of a job are known, and their children too.
+#: The environment variable that marks the processes of a job, and their children.
 MARK = "D2L_EXT_JOB"
 DEATH, SUBREAPER = 1, 36  # what prctl calls PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER
 
 
 def table(pids=None):
-    """These processes, default all: a dict from ids to (state, id of the parent)."""
+    """A dict from process ids, by default all, to (state, id of the parent)."""
     found = {}
     for pid in ids() if pids is None else pids:
         with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
@@ -26,7 +32,7 @@ def table(pids=None):
 
 
 def ids():
-    """Of all processes of this system."""
+    """The ids of all processes of this system."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
@@ -36,9 +42,9 @@ def state(pid):
 
 
 def tree(root, rows=None):
-    """Ids of the descendants of `root` that have not ended, the nearest first.
+    """Ids of the descendants of `root` that have not ended, nearest first.
 
-    `rows`: a `table`; default a new one.
+    `rows`: a `table`; by default a new one.
     """
     rows, found, new = table() if rows is None else rows, {}, [root]
     while new:
@@ -51,15 +57,15 @@ def tree(root, rows=None):
 def halted(root, rows):
     """The first of `root` and its descendants that a signal has stopped, or None.
 
-    One that a debugger holds is in another state.
+    A process that a debugger has stopped is in another state.
     """
     found = (pid for pid in [root, *tree(root, rows)] if rows.get(pid, "-")[0] == "T")
     return next(found, None)
 
 
 def environ(pid):
-    """The variables with which a process was started, a dict of texts; an empty one
-    when it has ended, or is another user's."""
+    """The environment that a process was started with, as a dict of strings; empty if
+    the process has ended or belongs to another user."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
         texts = os.fsdecode(file.read()).split("\0")
         return dict(text.split("=", 1) for text in texts if "=" in text)
@@ -67,24 +73,24 @@ def environ(pid):
 
 
 def node_of(pid):
-    """(role, rank) of a process of a job, by its variables; None of any other."""
+    """(role, rank) of a process of a job, from its environment; else None."""
     env = environ(pid)
     role = env.get("DMLC_ROLE")
     return role and (role, int(env.get(f"DMLC_{role.upper()}_ID", 0)))
 
 
 def members(job, under=None):
-    """Process ids of all that runs with the mark of `job`, or descends from `under`."""
+    """Ids of the processes that bear the mark of `job` or descend from `under`."""
     found = set(tree(under) if under else ())
     found.update(pid for pid in ids() if environ(pid).get(MARK) == job)
     return found - {os.getpid()}
 
 
 def end(job, grace=2.0, wait=5.0, under=None):
-    """Send SIGTERM to all `members`, after `grace` seconds SIGKILL; wait until gone.
+    """Send SIGTERM to all `members`, and SIGKILL after `grace` seconds; wait.
 
-    Returns the ids of those that were still there after `wait` more seconds. One that
-    has become another user's is let be.
+    Returns the ids of those that still run after `wait` more seconds. A process that
+    has become another user's is left alone.
     """
     others = set()
     for signum, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, wait)):
@@ -108,21 +114,21 @@ def end(job, grace=2.0, wait=5.0, under=None):
 
 
 def adopt():
-    """Become the parent of what descendants leave behind; `reap` them when they end."""
+    """Become the parent of orphaned descendants (a subreaper); `reap` them."""
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
 
 
 def adopts():
-    """Whether this process does."""
+    """Whether this process is a subreaper."""
     answer = ctypes.c_int()
     ctypes.CDLL(None).prctl(SUBREAPER + 1, ctypes.byref(answer))
     return bool(answer.value)
 
 
 def popen(command, **options):
-    """Start a process that leads a session, and that the system kills with this one.
+    """Start a process that leads a session; the system kills it with this process.
 
-    For a program without other threads, which could hold a lock.
+    Only for programs without other threads: one of them could hold a lock.
     """
     prctl = ctypes.CDLL(None).prctl  # loaded before there is a second process
     parent = os.getpid()
@@ -139,7 +145,7 @@ def popen(command, **options):
 
 
 def reap():
-    """(id, exit code) of each child that has ended; its id is free only afterwards."""
+    """Yield (id, exit code) of each child that has ended; then release its id."""
     with contextlib.suppress(ChildProcessError):
         while True:
             how = os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -152,9 +158,107 @@ def reap():
 
 
 def cancel(words, seconds=20):
-    """Run the words that cancel a job of a scheduler's, whatever comes of it."""
+    """Run the command that cancels a scheduler's job; ignore failures."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         if words:
             subprocess.run(words, check=False, stdin=subprocess.DEVNULL,
                            timeout=seconds, capture_output=True)
 
+
+# ---- Ports, and addresses of this host ----
+
+#: Below the ephemeral ports (from 32768 on Linux). Among those, a node that connects to
+#: a port without a listener may be given that very port as its own, and so be connected
+#: to itself.
+FIRST_PORT, LAST_PORT = 10000, 32000
+TRIES = 200
+#: With `DMLC_LOCAL=1`, ps-lite uses sockets in this folder, named after the port.
+SOCKETS = "/tmp"
+LOOPBACK = "127.0.0.1"
+SIOCGIFADDR = 0x8915
+#: The code of `Refused` when a port is taken.
+TAKEN = 98
+
+
+class Refused(Exception):
+    """A request that cannot be met. `code`: an exit code, as a shell's 126 or 127."""
+
+    def __init__(self, text, code=1):
+        self.code = code
+        super().__init__(text)
+
+
+def free_ports(count):
+    """`count` ports in ascending order that are neither in use nor claimed.
+
+    The agent that starts a process claims its ports, perhaps on another host. Raises
+    `OSError` if there are not enough.
+    """
+    found = set()
+    for _ in range(TRIES + 10 * count):
+        port = random.SystemRandom().randint(FIRST_PORT, LAST_PORT)
+        with contextlib.suppress(Refused):
+            claim_port(port).close()
+            found.add(port)
+        if len(found) == count:
+            return sorted(found)
+    raise OSError(f"fewer than {count} free ports between {FIRST_PORT} and "
+                  f"{LAST_PORT}")
+
+
+def claim_port(port):
+    """Keep other agents off `port` while the returned socket is open.
+
+    The socket has a name in Linux's abstract namespace, which has no file and vanishes
+    with the process. The port itself cannot be held, because ps-lite must bind it.
+    Raises `Refused` if the port is claimed or in use.
+    """
+    own = socket.socket(socket.AF_UNIX)
+    with contextlib.suppress(OSError):
+        own.bind(f"\0pslaunch:{port}")
+        if not _is_in_use(port):
+            return own
+    own.close()
+    raise Refused(f"port {port} is taken", TAKEN)
+
+
+def is_listening(port):
+    """Whether a process of this host listens on `port`, on any address, or on the
+    socket file that replaces the port with `DMLC_LOCAL=1`."""
+    return _is_in_use(port) or Path(SOCKETS, str(port)).is_socket()
+
+
+def _is_in_use(port):
+    """Whether `port` cannot be bound. The probe takes microseconds, and does not block
+    a process that sets SO_REUSEADDR, as ps-lite does."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return True
+    return False
+
+
+def remove_sockets(ports):
+    """Remove the socket files that killed nodes left behind with `DMLC_LOCAL=1`."""
+    for path in (Path(SOCKETS, str(port)) for port in ports):
+        if path.is_socket():
+            path.unlink(missing_ok=True)
+
+
+def address(root, interface=None):
+    """The IPv4 address of `interface`, else the one from which `root` is reached."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            if not interface:
+                probe.connect((root, 9))  # sends nothing
+                return probe.getsockname()[0]
+            name = struct.pack("256s", interface.encode()[:15])
+            return socket.inet_ntoa(fcntl.ioctl(probe, SIOCGIFADDR, name)[20:24])
+        except OSError as error:
+            if not interface:
+                raise Refused(f"no route to {root}: {error.strerror}") from None
+            there = ", ".join(name for _, name in socket.if_nameindex())
+            raise Refused(f"no address on interface {interface!r}; interfaces: {there}"
+                          ) from None

@@ -1,5 +1,5 @@
-"""A job from its request to its end: started again when it did not become ready, and
-when it failed and may be, for its program goes on from what it has kept."""
+"""A job from its request to its end. It is started again if it does not become ready,
+and, with `max_restarts`, if it fails: its program resumes from a checkpoint."""
 
 import os
 import sys
@@ -8,55 +8,54 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from .environment import START
 from .job import DEADLINE, NO_COMMAND, Failed, Job, NotReady, earlier, name_of
-from .plan import make
-from .start import Start
-from .supervise import Watch
+from .plan import START, make
+from .supervise import Start, Watch
 from .temporary import Folder
 
-#: Another start would fail as this one did: a wrong flag, no such program.
+#: Codes with which another start would fail as well: a wrong flag, no such program.
 IN_VAIN = (2, DEADLINE, 126, NO_COMMAND)
 
 
 def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
-    """Run `command` in each of `num_workers` workers; return the `Job` when it ended.
+    """Run `command` in each of `num_workers` workers; return the `Job` after its end.
 
-    `command`: a list of strings; no shell reads it. `num_servers`: servers; they and
-    the scheduler run MXNet's own code. `env`: variables for all, as a dict;
-    `env_worker`, `env_server`, `env_scheduler`: for a role. `deadline`: seconds for
-    everything, default 900, None or 0 for no limit. `log_dir`: a folder for the
-    logs, which are kept whole; default one that is removed with the job, and has the
-    end of each log, 16 MiB or more. `stream`: also print lines on standard output,
-    with its process in front. `attempts`, `ready_timeout`: how often the job may be
-    started, when its nodes all listen and have not found each other after so many
-    seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2. `max_restarts`: how often a job
-    that failed is started again; the variable `D2L_EXT_START` tells its processes
-    which start it is, from 1. `check`: raise `LaunchError` when the job failed.
+    `command`: a list of strings; no shell reads it. `num_servers`: the number of
+    servers, which, like the scheduler, run MXNet's own code. `env`: a dict of variables
+    for all processes; `env_worker`, `env_server`, `env_scheduler`: for one role.
+    `deadline`: seconds for the whole job, by default 900; None or 0: no limit.
+    `log_dir`: a folder for complete logs; by default a temporary folder, which keeps
+    the end of each log, at least 16 MiB, and is removed with the `Job`. `stream`: also
+    print each line on standard output, prefixed with its process. `attempts`: the most
+    starts of a job whose nodes all listen and do not find each other within
+    `ready_timeout` seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2. `max_restarts`: the
+    most restarts of a failed job; the variable `D2L_EXT_START` holds the number of the
+    start, from 1. `check`: raise `LaunchError` if the job failed.
 
-    `launcher`: default 'ssh' with `hosts`, else 'local'. `hosts`: the path of a hosts
-    file, or a list of its lines; servers and workers are placed on them in turn.
-    `interface`: the network interface of all; default: by which hosts reach each other.
-    `sync_dst_dir`: where the working directory is copied to on each host; default: they
-    share it. `ssh_config`: the file that ssh reads. `python`: on the hosts.
-    `submit_args`: words for the command that submits a job. Defaults: `plan.Settings`.
+    `launcher`: by default 'ssh' with `hosts`, else 'local'. `hosts`: the path of a
+    hosts file, or a list of its lines; servers and workers are placed on them in turn.
+    `interface`: the network interface on every host; by default the one that reaches
+    the other hosts. `sync_dst_dir`: the folder on each host to which the working
+    directory is copied; by default the hosts share it. `ssh_config`: ssh's
+    configuration file. `python`: the path of Python on the hosts. `submit_args`: words
+    for the command that submits a job. `plan.Settings` holds the defaults.
 
-    When one process ends with a code, or by a signal, or the caller is interrupted or
-    killed, all are ended within seconds, on other hosts within 15: what they have
-    started too, even without variables and in a session of its own. A Python worker
-    that raises ends only if it has imported `d2l_ext`, or caught the exception to leave
-    by `os._exit`: else MXNet keeps it until the others close the store, too.
-    *Setting up a cluster* says what is beyond that. A process that a signal has stopped
-    ends the job after 30 s, with code 147.
+    When a process fails, or the caller is interrupted or killed, all processes are
+    ended within seconds, on other hosts within 15 s, with all their descendants, even
+    those without variables or in sessions of their own. A Python worker that raises
+    ends only if it has imported `d2l_ext`, or catches the exception and calls
+    `os._exit`: otherwise MXNet keeps it until the others close the store. *Setting up a
+    cluster* lists the limits. A process that a signal has stopped ends the job after
+    30 s, with code 147.
 
     Without hosts, every process listens on 127.0.0.1 only; with hosts, on the address
-    by which its host reaches the others: servers run what they are sent, so let nobody
-    else onto that network.
+    by which its host reaches the others. Servers run the code they receive, so keep
+    others off that network.
 
-    A start is repeated only while no worker can have come back from
-    `kvstore.create`; what the program does before that line may be done twice.
+    A start is repeated only while no worker can have returned from `kvstore.create`;
+    what the program does before that line may happen twice.
 
-    Raises `ValueError` for a wrong argument, `OSError` when a log cannot be written.
+    Raises `ValueError` for an invalid argument, `OSError` if a log cannot be written.
     Developed in the chapter *Roles, keys and shards*.
     """
     job = carry_out(make(command, num_workers, num_servers, **settings))
@@ -64,10 +63,10 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
 
 
 def carry_out(plan, is_done=lambda start, rank: False):
-    """Start `plan` until it ends well or for good; the `Job`.
+    """Start `plan`, again if need be, until it succeeds or fails for good: the `Job`.
 
-    `is_done`: called with the number of a start and the rank of a worker; whether its
-    work is known to be done. By default it is when the process ends.
+    `is_done`: a function of a start's number and a worker's rank that says whether its
+    work is known to be done; by default only the end of the process tells.
     """
     job, settings, begin = Job(), plan.settings, time.monotonic()
     until = begin + settings.deadline if settings.deadline else None
@@ -93,8 +92,8 @@ def carry_out(plan, is_done=lambda start, rank: False):
 
 
 def _logs(job, plan):
-    """The path of each node's log, in the folder that was named, else in one that goes
-    when `job` does. Raises `OSError` when there can be none."""
+    """The path of each node's log, in `log_dir` or in a folder that is removed with
+    `job`. Raises `OSError` if it cannot be created."""
     folder = plan.settings.log_dir
     if folder is None:
         job.temporary = Folder("d2l_ext-job-")
@@ -105,8 +104,8 @@ def _logs(job, plan):
 
 
 def _make_room(job):
-    """For the logs of a start: those of the one before are renamed,
-    `worker-0.log.start-1`, …, and those of another job removed."""
+    """Make room for the logs of a start: rename those of the last start to
+    `worker-0.log.start-1`, …, and remove those of another job."""
     for path in job.logs.values():
         earlier(path).unlink(missing_ok=True)
         if not job.attempts:
@@ -116,7 +115,7 @@ def _make_room(job):
 
 
 def _once(start, until, is_done, job):
-    """Note in `job` what became of a start; whether it became ready, or failed."""
+    """Run one start, and store its outcome in `job`; False if it never got ready."""
     job.returncode, job.cause, job.culprit = 0, None, None
     folder = next(iter(job.logs.values())).parent
     try:
@@ -128,32 +127,32 @@ def _once(start, until, is_done, job):
             job.cause += f"; no space is left on the disk of {folder}"
         job.culprit = error.culprit and name_of(error.culprit)
         return not isinstance(error, NotReady)
-    if is_full(folder):  # no process need have noticed
+    if is_full(folder):  # even if no process has noticed
         job.returncode = 1
-        job.cause = (f"no space is left on the disk of {folder}: what the processes "
-                     "printed is not all there")
+        job.cause = (f"no space is left on the disk of {folder}: the logs are "
+                     "incomplete")
     return True
 
 
 def is_full(folder):
-    """Whether nothing more can be written to files in `folder`."""
+    """Whether the disk of `folder` is full."""
     found = os.statvfs(folder)
     left = found.f_bavail if os.geteuid() else found.f_bfree
     return bool(found.f_blocks) and left == 0
 
 
 def numbered(plan, start):
-    """The same `plan` for start number `start`, which every process is told."""
+    """`plan` with the number of the start in the environment of every process."""
     env = {role: {**own, START: str(start)} for role, own in plan.env.items()}
     return replace(plan, env=env)
 
 
 def again(job, max_restarts, until=None):
-    """Whether `job` should be started once more, after what became of this start.
+    """Whether `job` should be restarted after the outcome of its last start.
 
-    Not when it ended well, when it would fail in the same way (exit codes 2, 126 and
-    127), when it has had its `max_restarts`, or when it is `until`, on the monotonic
-    clock: the deadline is for all starts together.
+    False if it succeeded, if it would fail in the same way (exit codes 2, 126 and 127),
+    after `max_restarts`, or after `until` on the monotonic clock: the deadline covers
+    all starts together.
 
     Developed in the chapter *Faults and recovery*.
     """
@@ -163,22 +162,22 @@ def again(job, max_restarts, until=None):
 
 
 class OutputLost(OSError):
-    """Standard output takes no more lines."""
+    """Standard output is closed or full."""
 
 
 class Shown:
-    """What is printed of a job while it runs, when that is wanted."""
+    """Prints the lines of a running job, if `stream` is set."""
 
-    is_lost = False  # nobody can read it any more
+    is_lost = False  # whether standard output is
 
     def __init__(self, plan, job):
         self.job, self.stream = job, plan.settings.stream
-        # The scheduler is verbose for the launcher's sake.
+        # The scheduler is verbose only for the launcher.
         self.hidden = () if "PS_VERBOSE" in plan.env["scheduler"] else ("scheduler",)
         self.width = max(map(len, job.logs))
 
     def lines(self, node, lines):
-        """Lines of a process, each with its name in front. Raises `OutputLost`."""
+        """Print lines of a process, prefixed with its name. Raises `OutputLost`."""
         is_wanted = self.stream and node[0] not in self.hidden
         if lines and is_wanted and not self.is_lost:
             name = name_of(node).ljust(self.width)
@@ -189,7 +188,7 @@ class Shown:
                 raise OutputLost(error.errno, error.strerror) from None
 
     def note(self, line):
-        """A line of the launcher's own."""
+        """Keep a line of the launcher's own, and print it on standard error."""
         self.job.notes.append(line)
         if self.stream:
             print(f"launch: {line}", file=sys.stderr, flush=True)

@@ -1,8 +1,8 @@
-"""The launcher `ssh`: every server and worker runs on a host of a list.
+"""The launcher `ssh`: servers and workers run on the hosts of a list.
 
-One ssh per process, and an agent at its other end: `agent.py`, which is sent there
-first. The command line that a remote shell reads is the same in every job; what to run,
-and its variables, go through the channel.
+Each process has an ssh connection with an agent at its far end: `agent.py`, which the
+launcher sends first. The command line that the remote shell reads is the same in every
+job; commands and variables travel through the channel.
 """
 
 import os
@@ -13,16 +13,16 @@ import subprocess
 import time
 from pathlib import Path
 
-from . import channel, crew, hosts
-from .environment import START
+from . import channel, crew
 from .job import LOST, Failed
+from .plan import START, configured, place, scheduler_address
 
-#: Reads a program from its standard input, of so many bytes, and becomes it.
+#: Reads the length of a program and its text from standard input, and runs it.
 BECOME = ("f=open(0,'rb',0,closefd=False);"
           "exec(b''.join(f.read(1)for _ in range(int(f.readline()))))")
-#: What the agent is made of.
-PARTS = ("processes", "ports", "channel", "agent")
-#: No questions, no unknown hosts, nothing for others to use, and no waiting.
+#: The files of the agent.
+PARTS = ("processes", "channel", "agent")
+#: No prompts, no unknown hosts, no forwarding, and no long waits.
 OPTIONS = {
     "BatchMode": "yes", "StrictHostKeyChecking": "yes", "ConnectTimeout": "30",
     "ServerAliveInterval": "3", "ServerAliveCountMax": "3", "ControlPath": "none",
@@ -34,11 +34,11 @@ OPTIONS = {
 
 def placed(settings):
     """[(role, host)] of a job's servers and workers."""
-    return hosts.place(settings.hosts, settings.num_servers, settings.num_workers)
+    return place(settings.hosts, settings.num_servers, settings.num_workers)
 
 
 def client(settings, host):
-    """The words of an `ssh` to `host`, without what it should run."""
+    """The words of an `ssh` to `host`, without a remote command."""
     words = ["ssh", "-T"]
     for name, value in OPTIONS.items():
         words += ["-o", f"{name}={value}"]
@@ -73,19 +73,21 @@ module.serve(Channel(0, 1))
     return b"%d\n" % len(text) + text
 
 
-class Crew(crew.Crew):
-    """Agents over ssh. A host that does not answer is an error in the first start of a
-    job; in a restart it is left out, while others are there.
+class Ssh(crew.Crew):
+    """Agents over ssh. A host that does not answer fails the first start of a job; a
+    restart leaves it out, as long as another host answers.
     """
+
+    scheduler_address = staticmethod(scheduler_address)
 
     @classmethod
     def check(cls, plan):
         if not plan.settings.hosts:
-            raise ValueError("the launcher ssh needs hosts: name a file of them (-H)")
+            raise ValueError("the launcher ssh needs hosts: give a hosts file (-H)")
         if plan.settings.submit_args:
-            raise ValueError("submit_args: ssh submits nothing to a scheduler")
+            raise ValueError("submit_args: the launcher ssh submits no job")
         if plan.settings.sync_dst_dir and not shutil.which("rsync"):
-            raise ValueError("there is no command rsync: install it, here and on the "
+            raise ValueError("sync_dst_dir needs rsync: install it here and on the "
                              "hosts")
 
     @classmethod
@@ -135,7 +137,7 @@ class Crew(crew.Crew):
         self._contact(link.role, left[len(self.clients) % len(left)])
 
     def gathered(self):
-        """Also whether all have a copy of the working directory, if they get one."""
+        """Whether all agents are here, and hosts have their copies of the folder."""
         settings = self.plan.settings
         if not super().gathered() or not settings.sync_dst_dir:
             return bool(self.placed)
@@ -164,12 +166,12 @@ class Crew(crew.Crew):
 
 # ---- The working directory, copied to every host by rsync ----
 
-#: What a host should have of its own, or need not have.
+#: A host has its own, or needs none.
 LEFT_OUT = (".git", ".venv", "__pycache__")
 
 
 def rsync(settings, host):
-    """The words of the rsync to `host`. No shell reads the name of the folder."""
+    """The words of an rsync to `host`. No shell reads the folder's name."""
     target = f"{host.user}@{host.name}" if host.user else host.name
     shell = shlex.join(client(settings, host))
     return ["rsync", "--archive", "--compress", "--secluded-args",
@@ -177,29 +179,29 @@ def rsync(settings, host):
             "./", f"{target}:{settings.sync_dst_dir.rstrip('/')}/"]
 
 
-# ---- What ssh says when it does not get through, and what to do about it ----
+# ---- Failures of ssh: what it prints, what that means, what to do ----
 
-#: A part of ssh's message, what it means, and the way out.
+#: A part of ssh's message; what it means, and what to do.
 KNOWN = {
-    "IDENTIFICATION HAS CHANGED": "it shows another host key than the one that is "
-    "known. Either somebody stands between, or the host was set up anew: ask its "
-    "administrator. Then forget the old key with `ssh-keygen -R {name}{file}`, and "
+    "IDENTIFICATION HAS CHANGED": "its host key differs from the known one. Either "
+    "the connection is intercepted, or the host was reinstalled: ask its "
+    "administrator. Then remove the old key with `ssh-keygen -R {name}{file}`, and "
     "accept the new one with `{accept}`",
     "host key is known for": "its host key is not known here. Compare its fingerprint "
-    "with what its administrator says, and accept it with `{accept}`",
-    "Permission denied": "it does not let this user in. Is the key in its "
+    "with the one its administrator gives you, and accept it with `{accept}`",
+    "Permission denied": "it rejects this user. Is your key in its "
     "authorized_keys (`ssh-copy-id {target}`)? ssh said: {said}",
-    "Could not resolve hostname": "no such name: {said}",
+    "Could not resolve hostname": "unknown host name: {said}",
     "Connection timed out": "it does not answer: {said}",
-    "Connection refused": "it runs no sshd on that port: {said}",
+    "Connection refused": "no sshd listens on that port: {said}",
     "No route to host": "it does not answer: {said}",
     "not responding": "the connection was lost: {said}",
 }
 
 
 def explain(text, host, settings):
-    """One line for all that ssh to `host` printed before it gave up."""
-    said = " ".join(text.split()) or "the connection ended without a word"
+    """One line that explains the output of a failed ssh to `host`."""
+    said = " ".join(text.split()) or "the connection ended without a message"
     config = settings.ssh_config
     options = "".join([f" -F {shlex.quote(config)}" if config else "",
                        f" -p {host.port}" if host.port else ""])
@@ -218,6 +220,6 @@ def explain(text, host, settings):
 
 
 def _known_hosts(settings, host):
-    """The first file, in which ssh would note the key of `host`, for a shell."""
-    files = hosts.configured(settings, host)["userknownhostsfile"]
+    """The file where ssh would store the key of `host`, quoted for a shell."""
+    files = configured(settings, host)["userknownhostsfile"]
     return shlex.quote(files.partition(" /")[0])

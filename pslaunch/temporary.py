@@ -1,12 +1,12 @@
-"""Temporary folders that go with the process that made them, however it ends.
+"""Temporary folders that are removed even if the process that made them is killed.
 
     process --pipe-- sweeper
 
-Python removes a temporary folder when its process ends by itself, not when it is
-killed, as Jupyter and nbval end kernels. So each folder has a sweeper, a shell in a
-session of its own, started before the folder is made. It waits for the end of the pipe,
-which no signal can keep the system from closing, and removes what is still there, for a
-minute also a folder into which somebody still writes.
+Python removes a temporary folder when its process ends by itself, but not when it is
+killed, and Jupyter and nbval kill kernels. So each folder has a sweeper, a shell in a
+session of its own that starts before the folder is made. When the pipe closes, which
+happens even if the process is killed, the sweeper removes the folder. It tries for a
+minute, in case another process still writes there.
 """
 
 import os
@@ -24,15 +24,15 @@ tries=600
 until rm -rf -- "$0" || [ $((tries -= 1)) = 0 ]; do sleep 0.1; done
 """
 
-_sweepers, _lock = {}, threading.Lock()  # by name: one for each folder of this process
+_sweepers, _lock = {}, threading.Lock()  # one for each folder of this process, by name
 
 
 class Folder:
-    """A new temporary folder, at `name`; a `with` gives its name, and removes it.
+    """A new temporary folder at `name`; a `with` returns the name, and removes it.
 
-    `prefix`: how its name begins. Without a `with` it goes by `cleanup()`, with this
-    object, or with this process, whichever is first. Raises `OSError` when there can
-    be none.
+    `prefix`: the start of its name. Without a `with` the folder is removed by
+    `cleanup()`, with this object, or with this process, whichever comes first. Raises
+    `OSError` if it cannot be created.
     """
 
     def __init__(self, prefix="d2l_ext-"):
@@ -52,8 +52,8 @@ class Folder:
 
 
 def _start_sweepers():
-    """Of the new folder, and anew those that somebody has killed. No variable of a job
-    reaches them: they belong to none, and outlive this process for a moment."""
+    """Start the sweeper of a new folder, and restart those that were killed. They get
+    no variables of a job: they belong to none, and briefly outlive this process."""
     for name, sweeper in _sweepers.items():
         if sweeper is None or sweeper.poll() is not None:
             _sweepers[name] = subprocess.Popen(
@@ -69,16 +69,16 @@ def _remove(name):
         sweeper = _sweepers.pop(name, None)
     if sweeper:
         sweeper.stdin.close()
-        with suppress(subprocess.TimeoutExpired):  # it goes on without this process
+        with suppress(subprocess.TimeoutExpired):  # it continues without this process
             sweeper.wait(1)
 
 
 def _leave():
-    """In a forked process: the pipes are its parent's, whose folders should go."""
+    """Close the parent's pipes in a forked process, which else would keep folders."""
     global _lock
     for sweeper in filter(None, _sweepers.values()):
         sweeper.stdin.close()
-        sweeper.returncode = 0  # none of its children
+        sweeper.returncode = 0  # not a child of this process
     _sweepers.clear()
     _lock = threading.Lock()
 

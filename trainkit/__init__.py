@@ -4,18 +4,18 @@
 |---|---|
 | `command` | from the flags to the exit code |
 | `flags` | the flags |
-| `words` | what the text of a flag may be |
-| `ways` | the ways of training: what each adds, refuses and builds |
-| `preparation` | from the flags to what trains |
-| `fit` | the training loop, its end by a signal, its progress, its profile |
+| `words` | the types of the flags' values |
+| `ways` | the ways of training: the flags, checks and replicas of each |
+| `preparation` | checks the flags together, and builds a `Fit` |
+| `fit` | the training loop: signals, progress, profile |
 | `replicas` | a network on several devices, of one worker or of several |
 | `sharded` | devices that share one network: `--shard` |
 | `language` | a decoder on groups of devices: `--network transformer --tensor K` |
 | `networks` | LeNet, MLP and VGG-11 in Gluon |
-| `resume` | to go on where a run was stopped |
+| `resume` | resuming a stopped run |
 | `parts` | checkpoints in parts, written side by side: `--save-shards` |
 
-Of this book's packages it imports `d2l_ext` alone, whose parts it puts together.
+Of this book's packages it imports only `d2l_ext`, whose parts it combines.
 """
 
 import sys
@@ -37,8 +37,10 @@ def without(*packages):
 
 
 def load_mxnet():
-    """Import MXNet in half the time: for the other half it looks for two packages that
-    it can do without. `FeedForward` is no estimator of scikit-learn's then, and
-    quantization can't calibrate by entropy."""
+    """Import MXNet in half the time, by hiding two optional packages from it.
+
+    Without them, `FeedForward` is not an estimator of scikit-learn, and quantization
+    cannot calibrate by entropy.
+    """
     with without("sklearn", "scipy"):
         import mxnet  # noqa: F401

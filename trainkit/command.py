@@ -21,9 +21,9 @@ from . import flags, load_mxnet
 
 
 def command():
-    """The whole process: `main`, and nothing that disturbs its beginning or end."""
-    # A stream that is closed would lend its number to a file, a checkpoint even, and
-    # MXNet's messages would go there.
+    """Run `main` as a whole process, and protect its start and its exit."""
+    # A file, even a checkpoint, could get the number of a closed stream, and MXNet's
+    # messages would go there.
     for number in range(3):
         try:
             os.fstat(number)
@@ -35,21 +35,20 @@ def command():
 
 
 def main(argv=None):
-    """Train as the flags say, and return the exit code.
+    """Train as the flags say; return the exit code.
 
-    A worker of a job that fails ends at once: its store would wait for the others.
-
-    `argv`: the flags, default those of the process. Prints one line of JSON on
-    standard output, everything else on standard error. Exit codes: 0; 2 when a
-    flag or a file is wrong; 1 when a checkpoint or the result cannot be written; 143
-    and 130 when stopped by SIGTERM and SIGINT.
+    `argv`: the flags, by default those of the process. Prints one line of JSON on
+    standard output, everything else on standard error. Exit codes: 0; 2 if a flag or a
+    file is invalid; 1 if a checkpoint or the result cannot be written; 143 or 130 after
+    SIGTERM or SIGINT. A worker that fails ends at once, because its store would wait
+    for the others.
     """
     args, held = flags.parser().parse_args(argv), ExitStack()
     try:
         with _answered(_interrupt, signal.SIGINT):
             runtime.check_variables()
             runtime.tell_of_a_role()
-            load_mxnet()  # not for --help, nor for a flag that is wrong
+            load_mxnet()  # not for --help or an invalid flag
             from .fit import Stopped
             from .preparation import prepare
 
@@ -74,7 +73,7 @@ def main(argv=None):
 
 @contextmanager
 def _answered(answer, *signums):
-    """In this `with` these signals call `answer`."""
+    """A context in which these signals call `answer`."""
     before = {signum: signal.signal(signum, answer) for signum in signums}
     try:
         yield
@@ -84,21 +83,21 @@ def _answered(answer, *signums):
 
 
 def _interrupt(signum, _):
-    """The first time: a second would hit what the first has begun to clear away."""
+    """Interrupt once: a second interrupt would disturb the cleanup after the first."""
     signal.signal(signum, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _tell(result):
-    """Print the result; `OSError` when nobody gets it."""
+    """Print the result. Raises `OSError` if it cannot be printed."""
     try:
         if sys.stdout is None:
-            raise OSError(errno.EBADF, "it is closed")
+            raise OSError(errno.EBADF, "standard output is closed")
         print(json.dumps(result), flush=True)
     except OSError as error:
-        sys.stdout = None  # Python would try again at its end, and complain again
+        sys.stdout = None  # Python would try again at its exit, and report it again
         raise OSError(
-            error.errno, f"{error.strerror}: the result is not on standard output: "
+            error.errno, f"{error.strerror}: the result could not be printed: "
             f"{json.dumps(result)}") from None
 
 
@@ -110,9 +109,9 @@ def _failed(error, code, held):
 
 
 def _end(code, held):
-    """Leave with `code`, here, while an error still holds its frames.
+    """Exit with `code` while the exception still holds its frames.
 
-    They hold the store, which waits for all workers when it is let go.
+    The frames hold the store, which waits for all workers when it is released.
     """
     held.close()
     runtime.leave(code)

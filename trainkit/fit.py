@@ -39,7 +39,7 @@ class State:
         if not isinstance(record, dict) or kinds != {
             name: type(value) for name, value in record.items()
         }:
-            raise ValueError("its state has other parts than a training's")
+            raise ValueError("the keys of its state are not those of a training")
         state = cls(**record)
         if not (
             state.epoch == len(state.history)
@@ -48,11 +48,11 @@ class State:
             and bool(state.step) == (state.examples > 0) == (state.examples != 0)
             and all(type(t) is float and 0 < t < math.inf for t in state.history)
         ):
-            raise ValueError("its state is one that no training can be in")
+            raise ValueError("its state is impossible for a training")
         return state
 
     def count(self, losses, num_examples):
-        """Add the losses of a step. Waits for that step's forward pass."""
+        """Add the losses of a step. Waits for its forward pass."""
         self.loss += sum(map(float, losses))
         self.examples += num_examples
 
@@ -62,7 +62,7 @@ class State:
 
 
 class Stopped(Exception):
-    """A signal stopped the training, between two steps."""
+    """A signal stopped the training between two steps."""
 
     def __init__(self, signum):
         self.signum = signum
@@ -70,12 +70,12 @@ class Stopped(Exception):
 
 
 class Stop:
-    """Records a signal, so that the current step can end."""
+    """Records a signal, so that the current step can finish."""
 
     signum = None
 
     def note(self, signum, _):
-        """The handler of the signal."""
+        """The signal handler."""
         self.signum = signum
 
     def check(self):
@@ -103,7 +103,7 @@ class Fit:
     settings: dict = None  # which go into each of these
     profiler: "StepProfiler" = None
     stop: Stop = field(default_factory=Stop)
-    state: State = field(default_factory=State)  # how far training is
+    state: State = field(default_factory=State)  # the progress of the training
 
     @property
     def num_steps(self):
@@ -132,7 +132,7 @@ class Fit:
         return self.replicas.evaluate(self.test_iter, self.stop.check)
 
     def _epoch(self):
-        """Train to the end of this epoch; its mean loss and examples per second."""
+        """Train to the end of this epoch: (mean loss, examples per second)."""
         state, queued = self.state, ([], 0)
         self.replicas.trainer.set_learning_rate(self.learning_rate(state.epoch))
         self.train_iter.epoch = state.epoch

@@ -1,6 +1,6 @@
 """The flags of the trainer, checked one by one.
 
-Those of one way of training alone are in `ways`; the kinds of text are in `words`.
+Flags of only one way of training are in `ways`; the types of values are in `words`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from .words import (
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what was wrong in one line, without the list of all flags."""
+    """Reports errors on one line, without the list of all flags."""
 
     def error(self, message):
         self.exit(2, f"{self.prog}: error: {message}\n")
@@ -40,8 +40,8 @@ def parser():
         prog="d2l-ext-train",
         description="Train a network on one or several devices.",
         epilog="Progress goes to standard error, the result, one line of JSON, to "
-        "standard output. Exit code 2: a flag or a file is wrong; 1: a checkpoint or "
-        "the result cannot be written; 128 and the signal's number: stopped by it.",
+        "standard output. Exit code 2: a flag or a file is invalid; 1: a checkpoint or "
+        "the result cannot be written; 128 plus a signal's number: stopped by it.",
         allow_abbrev=False,
     )
     _add_model(flags.add_argument_group("what is trained"))
@@ -66,7 +66,7 @@ def _add_model(group):
 
 def _add_devices(group):
     add = group.add_argument
-    add("--gpus", type=numbers, metavar="LIST", help="numbers of GPUs, as in 0,2")
+    add("--gpus", type=numbers, metavar="LIST", help="GPU numbers, as in 0,2")
     add("--devices", type=words, metavar="LIST", help="as in cpu:0,cpu:1")
     add("--kv-store", "--kvstore", type=_kv_store, default="device", metavar="TYPE",
         help="where gradients are summed: local (in CPU memory), device (default), "
@@ -80,8 +80,8 @@ def _add_devices(group):
 def _kv_store(text):
     if "p3" in text:
         raise argparse.ArgumentTypeError(
-            f"{text!r}: the p3 store cannot run an optimizer. It says so on the "
-            "servers only, and training goes on with wrong weights. Take dist_sync"
+            f"{text!r}: the p3 store cannot run an optimizer. It reports that only on "
+            "the servers, and training continues with wrong weights. Take dist_sync"
         )
     return one_of(KV_STORES)(text)
 
@@ -103,16 +103,16 @@ def _add_training(group):
         help=f"{', '.join(OPTIMIZERS)}; default sgd")
     add("--lr", type=positive, default=0.1, help="learning rate; default 0.1")
     add("--lr-factor", type=share, default=0.1, metavar="F",
-        help="multiplies the rate at each of --lr-step-epochs, 1 at most; "
+        help="factor of the rate at each of --lr-step-epochs, at most 1; "
         "default 0.1")
     add("--lr-step-epochs", type=ascending, default=[], metavar="LIST",
         help="epochs after which the rate falls, as in 30,60; "
         "default: none")
     add("--mom", "--momentum", type=below_one,
-        help="momentum, of sgd, nag and signum, below 1; default 0.9")
+        help="momentum of sgd, nag and signum, below 1; default 0.9")
     add("--wd", type=not_negative, default=0.0001, help="weight decay; default 0.0001")
     add("--seed", type=seed, default=0, metavar="N",
-        help="of initial weights, order and dropout; default 0")
+        help="seed of initial weights, order and dropout; default 0")
 
 
 def _add_output(group):
@@ -121,7 +121,7 @@ def _add_output(group):
         help="keep the last two checkpoints as P-00000123.ckpt; "
         "default: none")
     add("--save-every", type=count, default=0, metavar="STEPS",
-        help="also within an epoch; default: at the end of each")
+        help="also save every N steps; default: only after each epoch")
     add("--save-shards", action="store_true",
         help="save folders P-00000123.shards, in parts that are written in parallel "
         "while training continues: one per worker, or per device of a single process. "

@@ -1,7 +1,7 @@
 """A Transformer that learns a text, on groups of devices: `--network transformer`.
 
-A group of `--tensor` devices shares a decoder; the groups divide a minibatch. A
-sequence of characters is an example; its label is the same, one character later.
+A group of `--tensor` devices shares a decoder; the groups divide a minibatch. An
+example is a sequence of characters; its label is the sequence one character later.
 """
 
 import os
@@ -34,7 +34,8 @@ def load(path=None):
     whole = text.load_text(path)
     characters, n = text.Vocab(whole), (len(whole) - 1) // LENGTH
     if n < 2:
-        raise ValueError(f"{path} has {len(whole)} characters: give {2 * LENGTH + 1}")
+        raise ValueError(f"{path} has {len(whole)} characters: give at least "
+                         f"{2 * LENGTH + 1}")
     ids, border = characters.encode(whole), n * 9 // 10
     X, y = (ids[i : i + n * LENGTH].reshape(n, LENGTH) for i in (0, 1))
     name = Path(path).name if path else "pydoc_data.topics"
@@ -45,9 +46,9 @@ def load(path=None):
 class Decoders(Replicas):
     """A decoder on each group of `tensor` devices, for a text of `vocab` characters.
 
-    `work_load_list`: of the groups. `optimizer`, `optimizer_params`, `kv_store`,
-    `seed`: as in `Replicas`; the store sums the groups' gradients of a weight's slice.
-    Raises `ValueError` for a group of more devices than heads.
+    `work_load_list`: shares of the groups. `optimizer`, `optimizer_params`, `kv_store`,
+    `seed`: as in `Replicas`; the store sums gradients of the same slice over groups.
+    Raises `ValueError` if a group has more devices than heads.
     """
 
     measure = "held_out_loss"
@@ -83,7 +84,7 @@ class Decoders(Replicas):
     def train_batch(self, X, y, step=0, n=None):
         """One step on `X`, `y` (sequences, LENGTH); the summed loss of each group.
 
-        A sequence's loss is the mean of its characters'. Waits for nothing.
+        A sequence's loss is the mean over its characters. Never waits.
         """
         losses = []
         for found, backward in self._losses(X, y):
@@ -96,7 +97,7 @@ class Decoders(Replicas):
         return losses
 
     def _losses(self, X, y):
-        """Each group's summed loss, and the backward functions from the mean of all."""
+        """Each group's summed loss, and the backward functions of the mean loss."""
         num_groups = min(len(self.groups), len(y))  # few sequences may be left
         loads = self.work_load_list and self.work_load_list[:num_groups]
         sizes = shard_sizes(len(y), num_groups, loads)
@@ -116,7 +117,7 @@ class Decoders(Replicas):
         return loss / total
 
     def pack(self):
-        """Whole arrays, as of one device, for any number of devices to resume from."""
+        """Whole arrays, as on one device, from which any number of devices resumes."""
         parts = [resume.pack(*pair) for pair in zip(self.slices, self.trainers)]
         arrays = {key: [part[key] for part in parts] for key in parts[0]}
         for key, found in arrays.items():
@@ -125,7 +126,7 @@ class Decoders(Replicas):
         return arrays
 
     def unpack(self, arrays):
-        """Restore what `pack` returned. Raises `ValueError` for other arrays."""
+        """Restore the arrays of `pack`. Raises `ValueError` if they do not fit."""
         parts = [{} for _ in self.slices]
         for key, whole in arrays.items():
             i, axis = self._cut(key)
@@ -140,7 +141,7 @@ class Decoders(Replicas):
             resume.unpack(part, *pair)
 
     def _cut(self, key):
-        """An array of a checkpoint: its weight's number, and the axis that is cut."""
+        """(number of the weight, axis that is split) of an array of a checkpoint."""
         found = re.fullmatch(r"(param|state)\.(\d+)(\.\d+)?", key)
         i = int(found[2]) if found else len(self.names)
         name = dict(enumerate(self.names)).get(i, "")

@@ -31,7 +31,7 @@ def mlp():
 
 
 def vgg11():
-    """VGG-11 of MXNet's model zoo, for images of 32×32 pixels; 28×28 get a margin.
+    """VGG-11 of MXNet's model zoo, for images of 32×32 pixels; 28×28 are padded.
 
     The zoo's network is made for 224×224 pixels. Its five poolings halve each side,
     so 32×32 pixels end as 1×1 with 512 channels, and smaller images vanish.
@@ -63,12 +63,12 @@ NETWORKS = {"lenet": lenet, "mlp": mlp, "vgg11": vgg11}
 
 
 def build(name, image_shape, devices, seed=0):
-    """Return one of `NETWORKS`, initialised on all `devices` and hybridised.
+    """Build one of `NETWORKS`, initialised on all `devices` and hybridised.
 
-    `image_shape`: (channels, height, width). `seed`: of the initial weights, which
-    are the same on every device, and the same for every list of devices.
+    `image_shape`: (channels, height, width). `seed`: for the initial weights, which are
+    the same on every device and for every list of devices.
 
-    Weights from Xavier's distribution; those of `vgg11` as the model zoo has them.
+    Weights follow Xavier's distribution; for `vgg11`, the model zoo's.
     """
     net = NETWORKS[name]()
     if isinstance(net[0], _PadTo32):

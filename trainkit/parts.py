@@ -10,8 +10,8 @@ class Parts(Checkpoints):
     """The checkpoints of one run, as folders `PREFIX-00000123.shards`.
 
     `prefix`: as in `Checkpoints`, with the same errors. `rank` of `num_workers`: this
-    process. `parts`: the number of parts that it writes, in threads. All workers `save`
-    the same steps; any number of workers with any number of parts can `load` them.
+    process. `parts`: the number of parts that it writes, in threads. All workers must
+    `save` the same steps; any number of workers and parts can `load` them.
     """
 
     def __init__(self, prefix, rank=0, num_workers=1, parts=1):
@@ -42,8 +42,10 @@ class Parts(Checkpoints):
         return [self.files._path(step) for step in self.files.steps()]
 
     def save(self, step, arrays, record):
-        """Begin to write this process's parts of `arrays`; return the folder. Raises as
-        `wait`."""
+        """Start writing this process's parts of `arrays`; return the folder.
+
+        Raises like `wait`.
+        """
         self.wait()
         layout = {name: (x.shape, x.dtype) for name, x in arrays.items()}
         if layout != self.layout:  # an optimizer's states come with the first step
@@ -64,7 +66,7 @@ class Parts(Checkpoints):
                 writer.wait()
         except OSError as error:
             raise OSError(error.errno, f"{error.strerror or error}: {self.last} was not"
-                          " written; those before it are there") from None
+                          " written; earlier checkpoints remain") from None
 
     def whole(self):
         """As in `Checkpoints`; several workers share the reading."""
@@ -75,7 +77,7 @@ class Parts(Checkpoints):
         usable = self.files.whole(warn) if steps is None else steps
         if not usable and self.paths():
             raise CheckpointError(f"no checkpoint can be used, {self.paths()[-1]} is "
-                                  "damaged: remove them to start anew")
+                                  "damaged: remove all of them to start anew")
         if not usable:
             return None
         told = self.files._read(max(usable), MANIFEST)[1]["layout"]

@@ -19,7 +19,7 @@ from . import networks, resume, ways
 from .fit import Fit, Report, StepProfiler
 from .parts import Parts
 
-#: Seconds per call of a ring: death is noticed at once, and rank 0 evaluates alone.
+#: Seconds per call of a ring: rank 0 evaluates alone; a death is noticed at once.
 PATIENCE = 600
 
 
@@ -27,7 +27,7 @@ def prepare(args, held):
     """Check `args` together; return the `Fit`, and a function that describes it.
 
     `held`: an `ExitStack`, closed after the last checkpoint. Raises `ValueError` or
-    `OSError` that names the problem.
+    `OSError`, with the problem.
     """
     places = _places(args)
     _check_together(args, places)
@@ -36,7 +36,7 @@ def prepare(args, held):
     dataset = way.load(job)
     X, y = _examples(dataset, job.num_examples)
     # A single process is worker 0 of 1. From here on, the workers of a job are
-    # connected, and none may leave silently.
+    # connected, and none may exit silently.
     kv = _store(job, held)
     rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
     train_iter = Batches(X, y, job.batch_size, shuffle=True, seed=job.seed,
@@ -65,7 +65,7 @@ def description(args):
 
 
 def _resume(job, fit, kv, held, num_parts):
-    """Let `fit` keep checkpoints, and begin at the last one if it is to."""
+    """Give `fit` its checkpoints, and let it resume from the last one if asked."""
     if job.save_prefix:
         rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
         need = resume.num_bytes(fit.replicas.params)
@@ -81,14 +81,14 @@ def _resume(job, fit, kv, held, num_parts):
 
 
 def _checkpoints(args, most, *who):
-    """Whole files or parts. `ValueError` if checkpoints of the other kind exist."""
+    """Checkpoints as files or in parts. `ValueError` if the other kind exists."""
     kinds = [checkpoint.Checkpoints(args.save_prefix, most),
              Parts(args.save_prefix, *who)]
     own, other = kinds[:: -1 if args.save_shards else 1]
     if other.paths():
         how = "without" if args.save_shards else "with"
-        raise ValueError(f"{other.paths()[-1]} is of a run {how} --save-shards: go on "
-                         "as it did, or choose another --save-prefix")
+        raise ValueError(f"{other.paths()[-1]} is from a run {how} --save-shards: "
+                         f"resume {how} it, or choose another --save-prefix")
     return own
 
 
@@ -98,7 +98,7 @@ def _store(args, held):
     is_ring = args.kv_store == "ring"
     kv = ring.join(PATIENCE) if is_ring else mx.kv.create(args.kv_store)
     if folder := os.environ.get(flight_recorder.FOLDER):
-        # A start that is repeated must not find the records of the one before.
+        # A repeated start must not find the records of the last one.
         start = f"start-{os.environ.get(resume.START, '1')}"
         flight_recorder.attach(kv, os.path.join(folder, start), PATIENCE)
     return held.enter_context(kv) if is_ring else kv
@@ -112,11 +112,11 @@ def learning_rate(args, epoch):
 def _places(args):
     """The devices to train on."""
     if args.gpus and args.devices:
-        raise ValueError("--gpus and --devices exclude each other: give one of them")
+        raise ValueError("--gpus and --devices exclude each other: give only one")
     names = args.devices or [f"gpu:{i}" for i in args.gpus or []]
     places = [devices.parse_device(name) for name in names]
     if len(set(places)) < len(places):
-        raise ValueError(f"{', '.join(names)}: a device is there twice")
+        raise ValueError(f"{', '.join(names)}: a device is listed twice")
     try:
         return places or devices.try_all_devices(1)
     except RuntimeError as error:  # D2L_EXT_DEVICES asks for a GPU
@@ -172,7 +172,7 @@ def _check_together(job, places):
     for way in ways.WAYS:
         way.check(job, places)
     if job.mom is not None and not ways.OPTIMIZERS[job.optimizer]:
-        raise ValueError(f"--mom {job.mom:g}: {job.optimizer} has no such momentum")
+        raise ValueError(f"--mom {job.mom:g}: {job.optimizer} has no momentum")
     if job.dataset == "digits":
         ways.refuse({"--data-dir": job.data_dir}, "--dataset digits",
                     "which come with scikit-learn, not in files")
@@ -183,12 +183,12 @@ def _check_together(job, places):
 
 def _check_prefix(job):
     if job.save_prefix and os.path.isdir(job.save_prefix):
-        raise ValueError(f"--save-prefix {job.save_prefix} is a folder: give the "
-                         f"beginning of a name, as in {job.save_prefix}/run")
+        raise ValueError(f"--save-prefix {job.save_prefix} is a folder: give the start "
+                         f"of a name, as in {job.save_prefix}/run")
     for flag in ("resume", "save_every", "save_shards"):
         if getattr(job, flag) and not job.save_prefix:
             flag = flag.replace("_", "-")
-            raise ValueError(f"--{flag} needs --save-prefix: whose checkpoints?")
+            raise ValueError(f"--{flag} needs --save-prefix, the checkpoints' name")
 
 
 def _check_profile(path, places):

@@ -1,4 +1,4 @@
-"""Data parallelism the concise way: a Gluon network on several devices, and workers."""
+"""Data parallelism with Gluon: a network on several devices, and on several workers."""
 
 import mxnet as mx
 import numpy
@@ -52,7 +52,7 @@ class Replicas:
             net.hybridize(False)
 
     def begin(self):
-        """Called before the first step, with the initial weights in place."""
+        """Called before the first step, when the initial weights are set."""
 
     def train_batch(self, X, y, step=0, n=None):
         """One step on the minibatch `X`, `y`, split over the devices.
@@ -104,11 +104,11 @@ class Replicas:
             mx.random.seed(seed % 2**31)
 
     def settle(self):
-        """Called after the last step: wait until all work is done."""
+        """Called after the last step; waits until all work is done."""
         mx.nd.waitall()
 
     def pack(self):
-        """The content of a checkpoint of these replicas: see `resume.pack`."""
+        """The arrays for a checkpoint of these replicas; see `resume.pack`."""
         return resume.pack(self.params, self.trainer)
 
     def unpack(self, arrays):
@@ -159,7 +159,7 @@ class DistReplicas(Replicas):
                  optimizer_params=None, seed=0, **options):
         self.kv, self.on_servers = kv, "async" in kv.type
         params = dict(optimizer_params or {})
-        if self.on_servers:  # they are told once, so the divisor can't change
+        if self.on_servers:  # servers get it once, so it cannot change
             params["rescale_grad"] = 1 / batch_size
         super().__init__(net, devices, optimizer, params,
                          None if kv.type == "ring" else kv, seed=seed + 7919 * kv.rank,
@@ -177,10 +177,10 @@ class DistReplicas(Replicas):
         self.kv._barrier()
 
     def train_batch(self, X, y, step=0, n=None):
-        """One step, as that of `Replicas`; `X` and `y` may have no examples.
+        """One step, like that of `Replicas`; `X` and `y` may be empty.
 
-        `n`: the examples of all workers in this step. The servers of an asynchronous
-        store have their own divisor.
+        `n`: the number of examples of all workers in this step. The servers of an
+        asynchronous store have a divisor of their own.
         """
         if len(y):
             return super().train_batch(X, y, step, 1 if self.on_servers else n)
@@ -195,7 +195,7 @@ class DistReplicas(Replicas):
         return []
 
     def settle(self):
-        """Called after the last step: wait for all workers, pull the final weights."""
+        """Called after the last step; waits for all workers, pulls final weights."""
         mx.nd.waitall()
         if self.on_servers:
             self.kv._barrier()
@@ -205,7 +205,7 @@ class DistReplicas(Replicas):
 
 
 class RingReplicas(DistReplicas):
-    """The same without servers: `kv` is a `ring.Ring`, and each worker updates."""
+    """`DistReplicas` without servers: `kv` is a `ring.Ring`; each worker updates."""
 
     def __init__(self, kv, *args, **options):
         super().__init__(kv, *args, **options)
@@ -258,7 +258,7 @@ class LocalReplicas(Replicas):
                               *self.outer)
 
     def train_batch(self, X, y, step=0, n=None):
-        """One step of this worker, as that of `Replicas`; `y` may be empty."""
+        """One step of this worker, like that of `Replicas`; `y` may be empty."""
         losses = super().train_batch(X, y, step) if len(y) else []
         self._then(self.local.step)
         return losses
@@ -269,7 +269,7 @@ class LocalReplicas(Replicas):
             p.set_data(p.data(self.devices[0]))
 
     def settle(self):
-        """Called after the last step: a last exchange makes all equal; waits."""
+        """Called after the last step; a last exchange makes workers equal; waits."""
         if self.local.steps:
             self._then(self.local.exchange)
         mx.nd.waitall()

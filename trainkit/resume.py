@@ -18,17 +18,17 @@ START = "D2L_EXT_START"
 MUST_STAY = ("network", "batch_size", "optimizer", "lr", "lr_factor", "lr_step_epochs",
              "mom", "wd", "seed", "gc_type", "gc_threshold", "local_steps", "outer_lr",
              "outer_mom")
-#: Settings that it may change. Its sums are then rounded in another order.
+#: Settings that it may change; sums are then rounded in another order.
 MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "allreduce", "shard",
               "accumulate", "recompute")
 
 
 def settings(args, dataset, devices, X, y, num_workers=1):
-    """The settings stored in a checkpoint, as a dict; all but `MAY_CHANGE` must stay.
+    """The settings stored in a checkpoint, as a dict; only `MAY_CHANGE` may change.
 
     `args`: the flags. `dataset`: its name. `devices`: their names. `X`, `y`: the
-    training examples, of which a checksum is taken. `num_workers`: several make
-    a larger minibatch together.
+    training examples, stored as a checksum. `num_workers`: more workers make a larger
+    minibatch.
     """
     return {
         "dataset": dataset,
@@ -41,50 +41,54 @@ def settings(args, dataset, devices, X, y, num_workers=1):
 
 
 def begin(fit, go_on, steps=None):
-    """Let `fit` begin at its last checkpoint if `go_on`, else at step 0.
+    """Start `fit` at its last checkpoint if `go_on`, else at step 0.
 
-    A job that the launcher has restarted resumes in any case. `steps`: the steps whose
-    checkpoints all workers of the job have; None for a single process.
+    A restarted job always resumes. `steps`: the steps whose checkpoints all workers of
+    the job have; None for a single process.
 
-    Raises `ValueError` if there are checkpoints and `go_on` is false, if all are
-    damaged, if one has other settings or other content, or if it has more epochs than
-    `fit` is to run.
+    Raises `ValueError` if there are checkpoints but `go_on` is false, if all are
+    damaged, if settings or content differ, or if a checkpoint has more epochs than
+    `fit` should run.
     """
     if not go_on and int(os.environ.get(START) or 1) <= 1:
         if fit.checkpoints.paths():
             raise ValueError(
-                f"there are checkpoints already, {fit.checkpoints.paths()[-1]}: go on "
-                "with --resume, or choose another --save-prefix"
+                f"there are checkpoints already, {fit.checkpoints.paths()[-1]}: "
+                "continue with --resume, or choose another --save-prefix"
             )
         return
     found = fit.checkpoints.load(fit.report.note, steps)
     if found is None:
-        fit.report.note("there is no checkpoint yet: beginning anew")
+        fit.report.note("there is no checkpoint yet: starting from the beginning")
         return
-    path, arrays, record = found
+    _restore(fit, *found)
+
+
+def _restore(fit, path, arrays, record):
+    """Let `fit` resume from the checkpoint at `path`; note what will differ."""
     settings = record.get("settings") if isinstance(record, dict) else None
     if not isinstance(settings, dict):
-        raise CheckpointError(f"{path} holds something else: no settings of a run")
+        raise CheckpointError(f"{path} has other contents: no settings of a run")
     _compare(path, settings, fit.settings, fit.report.note)
     try:
         fit.restore(arrays, record)
     except ValueError as error:
-        raise CheckpointError(f"{path} holds something else: {error}") from None
+        raise CheckpointError(f"{path} has other contents: {error}") from None
     if fit.num_steps != step_of(path):
-        raise CheckpointError(f"{path} holds step {fit.num_steps}, not its name's")
+        raise CheckpointError(f"{path} holds step {fit.num_steps}, unlike its name")
     epochs = math.ceil(fit.num_steps / fit.train_iter.num_steps)
     if epochs > fit.num_epochs:
         raise ValueError(
-            f"--num-epochs {fit.num_epochs}, but {path} is from epoch {epochs}: those "
+            f"--num-epochs {fit.num_epochs}, but {path} is from epoch {epochs}: epochs "
             "before --resume count"
         )
     fit.report.note(f"going on from {path}, step {fit.num_steps}")
     if "async" in fit.settings["kv_store"]:
-        fit.report.note("notice: the momentum, which the servers have, begins anew")
+        fit.report.note("notice: the momentum, which is on the servers, starts at zero")
     if fit.settings["gc_type"] != "none":
         fit.report.note(
-            "notice: what 2bit compression held back is not kept: the weights will "
-            "differ a little from those of an undisturbed run"
+            "notice: the residuals of 2bit compression are not stored, so the weights "
+            "will differ slightly from those of an undisturbed run"
         )
 
 
@@ -99,7 +103,7 @@ def _compare(path, before, now, note):
 
 
 def _show(value):
-    """As text, in one line and not too long: a file may contain anything."""
+    """A value as one short line: a file may contain anything."""
     short = isinstance(value, str) and value.isprintable() and len(value) < 100
     return value if short else reprlib.repr(value)
 

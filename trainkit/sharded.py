@@ -8,10 +8,10 @@ from .replicas import Replicas
 
 
 class ShardedReplicas(Replicas):
-    """A network on all `devices`, divided as `shard` says: one of `shards.STAGES`.
+    """A network divided over `devices`; `shard`: one of `shards.STAGES`.
 
     `net`: a chain of blocks, as from `networks.build`; its own arrays are freed. The
-    other arguments: as in `Replicas`. Raises as `Shards`.
+    other arguments: as in `Replicas`. Raises like `Shards`.
     """
 
     def __init__(self, shard, net, devices, optimizer="sgd", optimizer_params=None,
@@ -32,7 +32,7 @@ class ShardedReplicas(Replicas):
             updater.optimizer.set_learning_rate(lr)
 
     def train_batch(self, X, y, step=0, n=None):
-        """One step, as that of `Replicas`."""
+        """One step, like that of `Replicas`."""
         self._draw(self.seed * 1_000_003 + step)
         return self.shards.train_batch(X, y, self.loss, n, self.work_load_list)
 
@@ -41,8 +41,8 @@ class ShardedReplicas(Replicas):
 
 
 def _layers(net, devices):
-    """The blocks of a chain as `Shards` takes them, those without parameters with the
-    one before them, or the first."""
+    """The blocks of a chain, grouped for `Shards`: a block without parameters joins
+    the one before it, or else the first."""
     layers = [([], [])]
     for block in _chain(net):
         own = list(block.collect_params().values())
@@ -68,8 +68,8 @@ def _forward(blocks, own, devices):
     def forward(X, params):
         i = devices.index(X.ctx)
         for p, value in zip(own, params):
-            # Outside of training, oneDNN's convolution keeps its weights in an order
-            # of its own, in place: of a part of another array, MXNet refuses that.
+            # In prediction, oneDNN's convolution reorders its weights in place, which
+            # MXNet rejects for a part of another array.
             p._data[i] = value if autograd.is_training() else value.copy()
         for block in blocks:
             X = block(X)

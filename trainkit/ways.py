@@ -1,8 +1,8 @@
-"""The ways of training: each adds its flags, refuses what it cannot do, and builds.
+"""The ways of training: each adds its flags, rejects other flags, and builds.
 
-A way is a class without state. `chosen(job)`: whether these flags ask for it.
-`check(job, places)`: raises `ValueError` for flags that do not go with it, or that need
-it and stand alone. `load(job)`: the data. `build(job, places, dataset, kv)`: the
+A way is a class without state. `chosen(job)`: whether the flags select it.
+`check(job, places)`: raises `ValueError` for flags that conflict with it, or that need
+it when it is not chosen. `load(job)`: the data. `build(job, places, dataset, kv)`: the
 replicas on the devices `places`; `kv`: a store of the job, a ring, or None. MXNet is
 loaded only after the flags have been read.
 """
@@ -13,7 +13,7 @@ from d2l_ext.checks import known_name
 
 from .words import below_one, count, filled, one_of, positive
 
-#: Optimizers whose whole state is arrays and counts, and whether `--mom` is theirs.
+#: Optimizers whose state is only arrays and counts, and whether they use `--mom`.
 OPTIMIZERS = {
     "sgd": True,
     "nag": True,
@@ -43,26 +43,26 @@ class OneProcess:
         add("--gc-type", type=one_of(("none", "2bit")), default="none", metavar="TYPE",
             help="gradient compression: 2bit or none (default)")
         add("--gc-threshold", type=positive, metavar="T",
-            help="of 2bit compression; default 0.5")
+            help="threshold of 2bit compression; default 0.5")
 
     def chosen(self, job):
-        """Whether no other way is: it comes last."""
+        """Always: this way comes last."""
         return True
 
     def check(self, job, places):
-        """Refuse an allreduce or a compression that nothing would use."""
+        """Reject an allreduce or a compression that would not be used."""
         known_name("allreduce", job.allreduce or "naive", allreduces())
         if job.allreduce and (job.kv_store != "none" or job.shard != "none"):
             raise ValueError(f"--allreduce {job.allreduce} needs --kv-store none, and "
-                             "no --shard: else a store or the ring sums the gradients")
+                             "no --shard: otherwise a store or ring sums gradients")
         if job.gc_threshold and job.gc_type == "none":
             raise ValueError(f"--gc-threshold {job.gc_threshold:g} needs --gc-type "
                              "2bit")
         if job.gc_type != "none" and (job.kv_store != "device" or len(places) < 2):
             raise ValueError(
-                f"--gc-type {job.gc_type} needs two devices or more and --kv-store "
-                f"device; here are {len(places)} and {job.kv_store}. MXNet compresses "
-                "gradients nowhere else on one machine."
+                f"--gc-type {job.gc_type} needs at least two devices and --kv-store "
+                f"device, not {len(places)} and {job.kv_store}: on one machine, MXNet "
+                "compresses gradients only there"
             )
 
     def load(self, job):
@@ -102,7 +102,7 @@ class Sharded(OneProcess):
         return job.shard != "none"
 
     def check(self, job, places):
-        """Refuse stores, compression, and a minibatch in pieces."""
+        """Reject stores of jobs, compression, and a minibatch in pieces."""
         from d2l_ext.memory.shards import STAGES
 
         known_name("shard", job.shard, STAGES)
@@ -110,8 +110,8 @@ class Sharded(OneProcess):
             others = {**other_steps(job), store(job): job.kv_store in
                       ("local", *JOB_KV_STORES)}
             refuse(others, f"--shard {job.shard}", "which takes a minibatch in one "
-                   "piece, and goes through this library's ring, among the devices of "
-                   "one process: the servers of a job hold a part each already")
+                   "piece, and uses this library's ring among the devices of one "
+                   "process; the servers of a job each hold a part anyway")
 
     def build(self, job, places, dataset, kv):
         """One network, divided over the devices."""
@@ -131,14 +131,14 @@ class Text(OneProcess):
         group.add_argument(
             "--tensor", type=count, default=1, metavar="K",
             help="K devices divide each layer, and groups of K the minibatch "
-            "(--work-load-list is theirs then); default 1")
+            "(--work-load-list then has a share for each); default 1")
 
     def chosen(self, job):
         """With `--network transformer`."""
         return job.network == "transformer"
 
     def check(self, job, places):
-        """Refuse what would cut a group or its minibatch in pieces."""
+        """Reject flags that would split a group or its minibatch."""
         if self.chosen(job):
             others = {f"--shard {job.shard}": job.shard != "none",
                       "--data-dir": job.data_dir, **other_steps(job)}
@@ -151,8 +151,8 @@ class Text(OneProcess):
                 f"{job.network} has none: take --network transformer"
             )
         if len(places) % job.tensor:
-            raise ValueError(f"--tensor {job.tensor}: {len(places)} devices are no "
-                             "groups of that size")
+            raise ValueError(f"--tensor {job.tensor}: {len(places)} devices cannot be "
+                             "divided into groups of that size")
 
     def load(self, job):
         """A text, as a `Dataset` of sequences."""
@@ -169,31 +169,33 @@ class Text(OneProcess):
 
 
 class Local(OneProcess):
-    """Workers that take several steps alone, and then exchange weights."""
+    """Workers that each take several steps, and then exchange weights."""
 
     title = "steps between exchanges (local SGD)"
 
     def add(self, group):
-        """Add `--local-steps` and the outer optimizer's."""
+        """Add `--local-steps`, and the flags of the outer optimizer."""
         add = group.add_argument
         add("--local-steps", type=count, metavar="H",
-            help="with dist_sync: each worker takes H steps alone, then all exchange; "
-            "default: gradients are exchanged in every step")
-        add("--outer-lr", type=positive, help="the rate of these exchanges; default 1")
-        add("--outer-mom", type=below_one, help="their momentum, Nesterov's; default 0")
+            help="with dist_sync: each worker takes H steps, then all exchange "
+            "weights; default: gradients are exchanged in every step")
+        add("--outer-lr", type=positive,
+            help="learning rate of the exchange; default 1")
+        add("--outer-mom", type=below_one,
+            help="Nesterov momentum of the exchange; default 0")
 
     def chosen(self, job):
         """With `--local-steps`."""
         return bool(job.local_steps)
 
     def check(self, job, places):
-        """Refuse stores out of step, and checkpoints."""
+        """Reject asynchronous stores, and checkpoints."""
         if self.chosen(job):
             in_step = job.kv_store in DIST_KV_STORES and "async" not in job.kv_store
             refuse({"--save-prefix": job.save_prefix, store(job): not in_step},
-                   f"--local-steps {job.local_steps}", "which is for the workers of a "
+                   f"--local-steps {job.local_steps}", "which is for workers of a "
                    "synchronous job, each with weights of its own: take dist_sync, and "
-                   "save nothing, as those of one would be saved")
+                   "save nothing: a checkpoint would hold one worker's weights")
         elif job.outer_lr or job.outer_mom:
             raise ValueError("--outer-lr and --outer-mom need --local-steps")
 
@@ -219,12 +221,12 @@ class Workers(OneProcess):
         return job.kv_store in JOB_KV_STORES
 
     def check(self, job, places):
-        """Refuse to start without a job, and what an asynchronous store cannot do."""
+        """Require a job; reject what an asynchronous store cannot do."""
         if "async" in job.kv_store:
             refuse({"--save-shards": job.save_shards,
                     "--lr-step-epochs": job.lr_step_epochs}, store(job), "whose "
-                   "workers are at different steps, and whose servers apply the rate, "
-                   "which they are told once: take dist_sync")
+                   "workers are at different steps, and whose servers receive the "
+                   "learning rate only once: take dist_sync")
         if not self.chosen(job):
             return
         is_ring = job.kv_store == "ring"
@@ -246,16 +248,16 @@ class Workers(OneProcess):
                     *optimizer(job), **pieces(job))
 
 
-#: In this order: the first that is chosen trains.
+#: The first one that is chosen trains.
 WAYS = (Text(), Sharded(), Local(), Workers(), OneProcess())
 
 
 def choose(job):
-    """The way that these flags ask for."""
+    """The way that the flags select."""
     return next(way for way in WAYS if way.chosen(job))
 
 
-# ---- What several ways need ----
+# ---- Shared by several ways ----
 
 
 def allreduces():
@@ -273,7 +275,7 @@ def network(job, places, dataset):
 
 
 def optimizer(job):
-    """The name of the optimizer, and its parameters."""
+    """(name, parameters) of the optimizer."""
     params = {"learning_rate": job.lr, "wd": job.wd}
     if OPTIMIZERS[job.optimizer]:
         params["momentum"] = job.mom
@@ -297,19 +299,19 @@ def pieces(job):
 
 
 def store(job):
-    """The flag of the store, as it was given."""
+    """`--kv-store` as it was given."""
     return f"--kv-store {job.kv_store}"
 
 
 def other_steps(job):
-    """Flags of a step that some ways cannot take: a dict from flag to whether."""
+    """Flags that change a step: a dict from each flag to whether it is given."""
     return {"--accumulate": job.accumulate > 1, "--recompute": job.recompute,
             "--gc-type": job.gc_type != "none",
             store(job): job.kv_store in JOB_KV_STORES}
 
 
 def refuse(others, what, why):
-    """Raise `ValueError` if one of `others` is given, with its reason."""
+    """Raise `ValueError` if one of `others` is given with `what`. `why`: the reason."""
     given = ", ".join(flag for flag, is_given in others.items() if is_given)
     if given:
         raise ValueError(f"{given}: not with {what}, {why}")

@@ -1,10 +1,10 @@
-"""What the text of a flag may be: kinds for `argparse`."""
+"""The types of the flags' values, for `argparse`."""
 
 import argparse
 
 from d2l_ext.checks import suggestion
 
-#: MXNet computes in float32, and refuses a setting beyond it, in the first step.
+#: MXNet computes in float32, and rejects a setting beyond its range in the first step.
 LARGEST = 3.4e38
 
 
@@ -13,7 +13,7 @@ def _fail(text, expected):
 
 
 def number(kind, is_right, expected):
-    """A function that takes a number of type `kind` for which `is_right` holds."""
+    """A parser of numbers of type `kind` for which `is_right` holds."""
 
     def check(text):
         try:
@@ -37,24 +37,24 @@ share = number(float, lambda x: 0 < x <= 1, "a positive number, 1 at most")
 
 
 def filled(text):
-    """Any text but an empty one, as a variable gives that is not set."""
+    """A non-empty string; an unset shell variable gives an empty one."""
     return text or _fail(text, "a name: this one is empty")
 
 
 def words(text):
-    """Words with commas between them, as a list."""
+    """A list of words, separated by commas."""
     return [word.strip() for word in text.split(",")]
 
 
 def numbers(text):
-    """Whole numbers with commas between them, as a list."""
+    """A list of whole numbers, separated by commas."""
     if not all(word.isdecimal() for word in words(text)):
         _fail(text, "numbers with commas between them, as in 0,2")
     return [int(word) for word in words(text)]
 
 
 def ascending(text):
-    """Whole numbers from 1, each larger than the one before, as a list."""
+    """A list of ascending whole numbers from 1, separated by commas."""
     found = numbers(text)
     if sorted({*found, 0}) != [0, *found]:
         _fail(text, "numbers from 1 that ascend, as in 30,60")
@@ -62,13 +62,13 @@ def ascending(text):
 
 
 def loads(text):
-    """Relative speeds: positive numbers with commas between them, as a list."""
+    """A list of relative speeds: positive numbers, separated by commas."""
     values = [positive(word) for word in words(text)]
     return [int(value) if value == int(value) else value for value in values]
 
 
 def one_of(choices):
-    """A function that takes one of `choices`, and suggests one for a typing error."""
+    """A parser of one of `choices`, which suggests one for a misspelled word."""
 
     def check(text):
         if text not in choices:

@@ -34,7 +34,7 @@ FOLDER = "reference/api"
 OTHERS = {
     "trainkit": "command flags words ways preparation fit replicas sharded language "
     "networks resume parts",
-    "pslaunch": "calls runner job plan hosts environment ports node ssh temporary",
+    "pslaunch": "calls runner job plan processes node ssh temporary",
     "netbox": "cluster host machine",
     "exercisekit": "answers clinic.parted_replicas.cases scale.puzzles.puzzle "
     "scale.puzzles.steps scale.puzzles.messages scale.puzzles.plans",

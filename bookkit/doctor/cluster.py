@@ -4,7 +4,7 @@ import shutil
 import socket
 import threading
 
-from pslaunch.mpi import OPEN_MPI, implementation
+from pslaunch.submitted import OPEN_MPI, implementation
 
 from . import BAD, NOTE, Finding
 

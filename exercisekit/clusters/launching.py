@@ -110,6 +110,20 @@ def _timed(function, *given):
     return function(*given), time.monotonic() - begin
 
 
+def _cleared():
+    """The children that are left, as `_children` has them; they are ended."""
+    for _ in range(20):  # a process that was killed needs a moment to end
+        left = _children()
+        if {*left.values()} <= {"Z"}:
+            break
+        time.sleep(0.01)
+    for pid in left:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    return left
+
+
 def _judge_supervise(function):
     fails = ["sh", "-c", "exit 7"]
     long = 0.5 + 20 * _timed(supervise, [fails], 60)[1]
@@ -123,15 +137,7 @@ def _judge_supervise(function):
         # A Popen that is forgotten waits for its process, if that has ended by then.
         with mock.patch.object(subprocess.Popen, "__del__", lambda process: None):
             found, took = _timed(function, commands, deadline)
-        for _ in range(20):  # a process that was killed needs a moment to end
-            left = _children()
-            if {*left.values()} <= {"Z"}:
-                break
-            time.sleep(0.01)
-        for pid in left:
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
+        left = _cleared()
         if found != right:
             yield f"{when}, return {right}, not {found!r}."
         if any(state != "Z" for state in left.values()):

@@ -95,6 +95,12 @@ LONG = 0.5
 
 
 def _judge_saver(kind):
+    yield from _judge_order(kind)
+    yield from _judge_errors(kind)
+
+
+def _judge_order(kind):
+    """What is wrong with the order of two saves and their writes."""
     caller, begun, returned, second = threading.current_thread(), [], Event(), Event()
     waited, written, said = Event(), [], []
 
@@ -124,6 +130,10 @@ def _judge_saver(kind):
     if written and written[0] != [0, 0]:
         yield f"save was called with [0, 0], written is {shown(written[0])}."
 
+
+def _judge_errors(kind):
+    """Whether an error of `write` is raised by the next call, once."""
+
     def fail(state):
         raise OSError("disk full")
 
@@ -135,8 +145,8 @@ def _judge_saver(kind):
 
     for calls in ("save", "wait", "wait"), ("save", "save"):
         saver, right = kind(fail), ["nothing", "OSError", "nothing"][: len(calls)]
-        found = [tried(saver.wait) if call == "wait" else tried(saver.save, state)
-                 for call in calls]
+        given = {"wait": (saver.wait,), "save": (saver.save, numpy.zeros(2))}
+        found = [tried(*given[call]) for call in calls]
         if found != right:
             raised, not_ = ", ".join(found), ", ".join(right)
             called = ", ".join(calls)

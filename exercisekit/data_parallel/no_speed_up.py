@@ -135,6 +135,18 @@ def _soon(true, seconds):
     return true()
 
 
+def _ahead_of_one(threads, depth):
+    """What is wrong with the calls of `load`, by their threads, after one result."""
+    own = threads.count(threading.current_thread())
+    if own:
+        return f"the loop itself called load, {own} times for the first result."
+    if not _soon(lambda: len(threads) > depth, PATIENCE):
+        return f"after one result, load was called {len(threads)} times: not ahead."
+    if _soon(lambda: len(threads) > depth + 3, QUIET):
+        return f"load was called {len(threads)} times when one result was taken."
+    return ""
+
+
 def _try_ahead(function, depth, failed):
     """What is wrong with eight results of a `load` that then raises an error.
 
@@ -154,13 +166,9 @@ def _try_ahead(function, depth, failed):
     try:
         take = function(load, depth)
         got.append(take())
-        own = threads.count(threading.current_thread())
-        if own:
-            return f"the loop itself called load, {own} times for the first result."
-        if not _soon(lambda: len(threads) > depth, PATIENCE):
-            return f"after one result, load was called {len(threads)} times: not ahead."
-        if _soon(lambda: len(threads) > depth + 3, QUIET):
-            return f"load was called {len(threads)} times when one result was taken."
+        problem = _ahead_of_one(threads, depth)
+        if problem:
+            return problem
         for _ in range(8):
             got.append(take())
     except ZeroDivisionError:

@@ -62,7 +62,7 @@ def test_what_chapters_import_of_the_other_packages_has_a_place():
                     of = (node.module, *(f"{node.module}.{n.name}" for n in node.names))
                     used |= {m for m in of if api_pages.path_of(m).is_file()}
     used = {m for m in used if m.split(".")[0] in api_pages.OTHERS}
-    assert used > {"bookkit.show", "pslaunch.hosts"}
+    assert used > {"bookkit.show", "pslaunch.plan"}
     folders = {*api_pages.OTHERS, "bookkit.figures", "exercisekit.scale",
                "exercisekit.scale.puzzles", "exercisekit.clinic.parted_replicas"}
     assert used - folders <= api_pages.documented()

@@ -20,7 +20,7 @@ from over_ssh import (
 )
 
 from pslaunch import plan, ssh
-from pslaunch.hosts import Host
+from pslaunch.plan import Host
 
 NASTY = ["a;touch x", "$(touch x)", "`touch x`", "a b", "'", '"', "line\nline", "",
          "ä→日本", "*", "\\", "| touch x", "&& touch x", "~", "\t", "-s",

@@ -148,14 +148,14 @@ def test_more_processes_than_slots_are_refused_and_do_not_hang(here):
     workers = os.cpu_count()
     job = launch.run(WORDS, workers, 1, launcher="mpi", deadline=30)
     assert job.returncode == 1
-    assert f"ended with code 1, when 0 of {workers + 1} agents are here" in job.cause
+    assert f"ended with code 1 when 0 of {workers + 1} agents have arrived" in job.cause
     assert "--submit-args=--oversubscribe" in job.cause
     with pytest.raises(ValueError, match="3 servers and workers, but 2 slots"):
         launch.run(WORDS, 2, 1, launcher="mpi", hosts=["a slots=1", "b slots=1"])
 
 
 def test_a_port_in_the_hosts_file_is_refused(here):
-    with pytest.raises(ValueError, match="a:2222: mpirun takes names alone"):
+    with pytest.raises(ValueError, match="a:2222: mpirun accepts only names"):
         launch.run(WORDS, 2, 1, launcher="mpi", hosts=["a:2222"])
 
 

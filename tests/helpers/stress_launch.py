@@ -87,7 +87,7 @@ def expected(victim, signum, then):
         return ({-9}, "") if killed else ({0}, "ended well")
     if victim[0] == "watchdog":
         return ({137}, "the job failed: the watchdog was ended by SIGKILL") if killed \
-            else ({0}, "was stopped, and goes on")
+            else ({0}, "was stopped; it is continued")
     why = "was ended by SIGKILL" if killed else "was stopped for 4 s"
     return {137 if killed else 147}, f"the job failed: {name} {why}"
 

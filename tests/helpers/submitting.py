@@ -8,7 +8,7 @@ from pathlib import Path
 
 from job_checks import command, wait_for
 
-from pslaunch import mpi
+from pslaunch import submitted
 
 ROOT = Path(__file__).parents[2]
 STEPS = [sys.executable, str(ROOT / "tests/helpers/jobs/steps.py")]
@@ -73,6 +73,6 @@ class Submitting:
 
 def no_mpi():
     """Why the launcher mpi cannot be tested here; None if it can."""
-    found = mpi.implementation()
-    return None if found == mpi.OPEN_MPI else (
+    found = submitted.implementation()
+    return None if found == submitted.OPEN_MPI else (
         f"mpi needs Debian's openmpi-bin; mpirun here: {found}")

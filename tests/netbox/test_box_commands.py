@@ -177,13 +177,13 @@ def refused(capsys, *words):
 
 def test_what_cannot_be_done_is_refused_in_one_line(box, tmp_path, monkeypatch, capsys):
     assert refused(capsys, "run", "h3", "ls") == (
-        "box: no host 'h3': there is head, h1, h2\n")
+        "box: no host 'h3': choose head, h1, h2\n")
     assert refused(capsys, "run", "h1") == (
-        "box: which command? Give it after the host\n")
+        "box: no command: give it after the host\n")
     assert refused(capsys, "up") == (
-        "box: there is a box already: `show` shows it, `down` ends it\n")
+        "box: a box is running already: `show` lists it, `down` ends it\n")
     (tmp_path / command_line.STATE).unlink()
-    nothing = "box: there is no box: start one with `python -m netbox up`\n"
+    nothing = "box: no box is running: start one with `python -m netbox up`\n"
     for words in (["show"], ["run", "h1", "ls"], ["shell"], ["shape", "h1"], ["down"]):
         assert refused(capsys, *words) == nothing
     monkeypatch.setattr(command_line, "why_not", lambda: "this is no Linux")

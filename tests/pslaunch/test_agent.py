@@ -11,7 +11,7 @@ import time
 import pytest
 from job_checks import alive, free_port, no_guard, nothing_left, wait_for  # noqa: F401
 
-from pslaunch import crew, plan, ports, processes, ssh
+from pslaunch import crew, plan, processes, ssh
 from pslaunch.channel import Channel
 
 #: The agent as ssh starts it: this text alone, without any package.
@@ -163,7 +163,7 @@ def test_a_listening_process_is_told_of_and_its_port_kept_from_others(agents):
 @pytest.mark.parametrize("command, folder, text, code", [
     (["no-such"], "/", "no-such: No such file or directory", 127),
     (["/etc/passwd"], "/", "/etc/passwd: Permission denied", 126),
-    (["true"], "/no/such", "there is no folder /no/such", 126),
+    (["true"], "/no/such", "no such folder: /no/such", 126),
 ])
 def test_what_cannot_be_started_is_told_with_its_reason(agents, command, folder, text,
                                                         code):
@@ -182,9 +182,10 @@ def test_what_a_shell_prints_before_the_agent_is_no_message(agents):
 
 
 def test_the_address_is_that_of_the_way_to_the_scheduler_or_of_an_interface():
-    assert ports.address("127.0.0.1") == ports.address(None, "lo") == "127.0.0.1"
-    with pytest.raises(ports.Refused, match="no address on interface 'eth77'; there"):
-        ports.address("127.0.0.1", "eth77")
+    for way in (("127.0.0.1",), (None, "lo")):
+        assert processes.address(*way) == "127.0.0.1"
+    with pytest.raises(processes.Refused, match="no address on interface 'eth77'; int"):
+        processes.address("127.0.0.1", "eth77")
 
 
 def test_an_agent_looks_for_the_interface_on_its_own_host(agents):

@@ -13,19 +13,26 @@ from contextlib import closing
 import pytest
 from job_checks import free_port, no_guard, nothing_left, wait_for  # noqa: F401
 
-from pslaunch import crew, door, plan, processes, submitted
-from pslaunch.channel import GREETING, Channel
-from pslaunch.door import NONCE, SIGNATURE, SIZE, Forged, Signed
+from pslaunch import channel, crew, plan, processes, submitted
+from pslaunch.channel import (
+    GREETING,
+    NONCE,
+    SIGNATURE,
+    SIZE,
+    Channel,
+    Forged,
+    Signed,
+)
 from pslaunch.job import Failed
 
 SECRET, NONCES = "ab" * 32, (b"a" * NONCE, b"l" * NONCE)
-FORGED = "a message was changed, left out or repeated on its way"
-CUT = "the connection ended inside of a message"
+FORGED = "a message was changed, dropped or repeated on its way"
+CUT = "the connection ended in the middle of a message"
 
 
 @pytest.fixture
 def opened():
-    with closing(door.Door("127.0.0.1")) as one:
+    with closing(channel.Door("127.0.0.1")) as one:
         yield one
 
 
@@ -82,7 +89,7 @@ def test_strangers_disturb_nobody(opened, monkeypatch):
     with line:
         line.sendall(words)
         wait_for(opened.admitted)[0][0].close()
-    monkeypatch.setattr(door, "PATIENCE", 0)
+    monkeypatch.setattr(channel, "PATIENCE", 0)
     opened.admitted()
     assert opened.strangers == [], "those who say nothing are sent away too"
     for stranger in strangers:
@@ -92,7 +99,7 @@ def test_strangers_disturb_nobody(opened, monkeypatch):
 def test_of_too_many_strangers_the_last_wait_until_the_first_have_gone(
     opened, monkeypatch
 ):
-    monkeypatch.setattr(door, "AT_ONCE", 2)
+    monkeypatch.setattr(channel, "AT_ONCE", 2)
     strangers = [knock(opened) for _ in range(3)]
     assert opened.admitted() == [] and len(opened.strangers) == 2
     for stranger in strangers[:2]:
@@ -109,7 +116,7 @@ def test_the_door_is_open_on_one_address_alone(opened):
 
 
 @pytest.mark.parametrize("answers, why", [
-    (False, r"\[Errno 111\]"), (True, "it hung up"),
+    (False, r"\[Errno 111\]"), (True, "the launcher hung up"),
 ])
 def test_an_agent_without_a_launcher_ends_at_once_and_keeps_the_secret(
         tmp_path, answers, why):
@@ -121,13 +128,13 @@ def test_an_agent_without_a_launcher_ends_at_once_and_keeps_the_secret(
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         if not answers:
             server.close()
-        words = [sys.executable, "-m", "pslaunch.door", "NUMBER", str(path)]
+        words = [sys.executable, "-m", "pslaunch.agent", "NUMBER", str(path)]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
             if answers:
                 server.accept()[0].close()
             said = process.communicate(timeout=30)[1]
     assert process.returncode == 1
-    assert re.search(f"no way to the launcher: {why}", said) and "abab" not in said
+    assert re.search(f"cannot reach the launcher: {why}", said) and "abab" not in said
 
 
 # ---- What is said afterwards ----
@@ -239,9 +246,9 @@ def start(marker):
 @pytest.fixture
 def obeying():
     """An agent that has dialled a door: its process, and the channel to it."""
-    opened = door.Door("127.0.0.1")
-    env = {**os.environ, door.DOOR: opened.invitation}
-    process = subprocess.Popen([sys.executable, "-m", "pslaunch.door", "-"],
+    opened = channel.Door("127.0.0.1")
+    env = {**os.environ, channel.DOOR: opened.invitation}
+    process = subprocess.Popen([sys.executable, "-m", "pslaunch.agent", "-"],
                                env=env, stderr=subprocess.PIPE, text=True)
     ((link, number),) = wait_for(opened.admitted)
     assert (number, link.host) == (-1, socket.gethostname())

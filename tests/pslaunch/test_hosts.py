@@ -7,53 +7,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from pslaunch import crew, hosts, plan, ssh
+from pslaunch import crew, plan, ssh
 from pslaunch.channel import Channel
-from pslaunch.local import Local
-from pslaunch.hosts import Host, place, read
+from pslaunch.crew import Local
+from pslaunch.plan import Host, place, read_hosts
 
 
 def test_each_line_is_a_host_with_perhaps_a_port_a_user_and_slots(tmp_path):
     path = tmp_path / "hosts"
     path.write_text("# all\nh1\n\n 10.0.0.12:2222 # 2\nalice@h-3.example slots=4\n")
-    assert read(path) == [Host("h1"), Host("10.0.0.12", 2222),
+    assert read_hosts(path) == [Host("h1"), Host("10.0.0.12", 2222),
                           Host("h-3.example", None, "alice", 4)]
-    assert [str(host) for host in read(path)] == [
+    assert [str(host) for host in read_hosts(path)] == [
         "h1", "10.0.0.12:2222", "alice@h-3.example"]
 
 
 @pytest.mark.parametrize("lines, message", [
-    ([], "hosts: there is no host in it"),
-    (["# h1"], "there is no host in it"),
-    (["h1", "h2", "h1:22"], "hosts, line 3: h1 is there twice, first in line 1"),
-    (["h1 h2"], "hosts, line 1: 'h1 h2' is no host"),
-    (["-oProxyCommand=x"], "'-oProxyCommand=x' is no host"),
-    (["h1;reboot"], "'h1;reboot' is no host"),
-    (["$(reboot)"], "is no host"),
-    (["h1:0"], "there is no port 0"),
-    (["h1:65536"], "there is no port 65536"),
-    (["h1:ssh"], "'h1:ssh' is no host"),
-    (["h1 slots=0"], "is no host"),
-    (["-l@h1"], "is no host"),
-    (["[::1]:22"], "is no host"),
+    ([], "hosts: no hosts: write one"),
+    (["# h1"], "no hosts: write one"),
+    (["h1", "h2", "h1:22"], "hosts, line 3: h1 is repeated, first in line 1"),
+    (["h1 h2"], "hosts, line 1: 'h1 h2' is not a host"),
+    (["-oProxyCommand=x"], "'-oProxyCommand=x' is not a host"),
+    (["h1;reboot"], "'h1;reboot' is not a host"),
+    (["$(reboot)"], "is not a host"),
+    (["h1:0"], "port 0 is not between"),
+    (["h1:65536"], "port 65536 is not between"),
+    (["h1:ssh"], "'h1:ssh' is not a host"),
+    (["h1 slots=0"], "is not a host"),
+    (["-l@h1"], "is not a host"),
+    (["[::1]:22"], "is not a host"),
 ])
 def test_a_line_that_is_no_host_is_named_with_its_number(lines, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        read(lines)
+        read_hosts(lines)
 
 
 def test_a_hosts_file_that_is_none_or_no_text_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="hosts"):
-        read(tmp_path / "hosts")
+        read_hosts(tmp_path / "hosts")
     (tmp_path / "hosts").write_bytes(b"h1\n\xff")
-    with pytest.raises(ValueError, match="hosts is no hosts file, a text in UTF-8"):
-        read(tmp_path / "hosts")
+    with pytest.raises(ValueError, match="hosts is not a hosts file in UTF-8"):
+        read_hosts(tmp_path / "hosts")
 
 
 @given(some.text(max_size=30))
 def test_no_line_that_is_read_holds_what_ssh_or_a_shell_could_take_for_more(text):
     try:
-        found = read([text])
+        found = read_hosts([text])
     except ValueError:
         return
     for host in found:
@@ -62,7 +62,7 @@ def test_no_line_that_is_read_holds_what_ssh_or_a_shell_could_take_for_more(text
 
 def test_servers_then_workers_take_turns_on_the_hosts():
     """Claim of MXNet's pages: servers on 1, 2, 3, workers on 4, 5, 1."""
-    five = read(["h1", "h2", "h3", "h4", "h5"])
+    five = read_hosts(["h1", "h2", "h3", "h4", "h5"])
     assert [(role, host.name) for role, host in place(five, 3, 3)] == [
         ("server", "h1"), ("server", "h2"), ("server", "h3"),
         ("worker", "h4"), ("worker", "h5"), ("worker", "h1"),
@@ -92,27 +92,27 @@ def test_nodes_are_numbered_as_ps_lite_ranks_them(monkeypatch):
 def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
     """A first host that is this computer sees it at an address of no use to others."""
     ways = {"here": "127.0.0.1", "h2": "10.0.0.1"}
-    monkeypatch.setattr(hosts, "_resolve", lambda _, host: host.name)
-    monkeypatch.setattr(hosts, "address", lambda root: ways[root])
+    monkeypatch.setattr(plan, "_resolve", lambda _, host: host.name)
+    monkeypatch.setattr(plan, "address", lambda root: ways[root])
     for names, expected in ((["here", "h2"], "10.0.0.1"), (["here"], "127.0.0.1")):
         made = plan.make(["x"], 1, 1, hosts=names)
-        assert hosts.scheduler_address(made) == expected
+        assert plan.scheduler_address(made) == expected
 
 
 def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
         monkeypatch):
     """Debian gives a computer's own name to 127.0.1.1."""
-    monkeypatch.setattr(hosts, "address", lambda root: "10.0.0.5")
+    monkeypatch.setattr(plan, "address", lambda root: "10.0.0.5")
     for own, expected in (("127.0.1.1", "10.0.0.5"), ("10.0.0.7", "10.0.0.7")):
-        monkeypatch.setattr(hosts.socket, "gethostbyname", lambda name: own)  # noqa: B023
-        assert hosts.scheduler_address(plan.make(["x"])) == expected
+        monkeypatch.setattr(plan.socket, "gethostbyname", lambda name: own)  # noqa: B023
+        assert plan.scheduler_address(plan.make(["x"])) == expected
 
 
 def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
     monkeypatch.setattr(ssh, "rsync", lambda settings, host: ["sleep", "100"])
     monkeypatch.setattr(ssh, "command", lambda settings, host: ["sleep", "100"])
     made = plan.make(["x"], 1, 1, hosts=["h1", "h2"], sync_dst_dir="/there")
-    team = ssh.Crew(made, "job", "127.0.0.1", print, None)
+    team = ssh.Ssh(made, "job", "127.0.0.1", print, None)
     monkeypatch.setattr(team, "pump", lambda: None)
     assert not team.gathered()
     for link in team.channels:
@@ -127,9 +127,9 @@ def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
 
 
 def test_hosts_mean_ssh_and_what_does_not_fit_is_refused():
-    assert plan.make(["x"], 1, 1, hosts=["h1"]).launcher is ssh.Crew
+    assert plan.make(["x"], 1, 1, hosts=["h1"]).launcher is ssh.Ssh
     assert plan.make(["x"], 1, 1).launcher is Local
-    with pytest.raises(ValueError, match="sync_dst_dir: the launcher local knows this"):
+    with pytest.raises(ValueError, match="sync_dst_dir: the launcher local uses this"):
         plan.make(["x"], 1, 1, sync_dst_dir="/tmp/x")
     with pytest.raises(ValueError, match="null character"):
         plan.make(["x"], 1, 1, hosts=["h1"], sync_dst_dir="/tmp/\0x")

@@ -48,7 +48,7 @@ def test_its_temporary_log_does_not_fill_the_disk(monkeypatch):
     path = job.logs["worker-0"]
     assert path.stat().st_size < 4 << 20
     assert job.last_lines(2) == "20000\nlast" and len(job.output()) < 5 << 20
-    assert len([n for n in job.notes if "earlier lines are left out" in n]) == 1
+    assert len([n for n in job.notes if "some lines are skipped" in n]) == 1
 
 
 def test_a_log_in_a_folder_of_the_users_is_kept_whole(monkeypatch, tmp_path):

@@ -16,7 +16,7 @@ from job_checks import (  # noqa: F401
 
 import pslaunch as launch
 from pslaunch import __main__ as command_line
-from pslaunch import environment, plan, ports, processes, runner, start
+from pslaunch import plan, processes, runner, supervise
 from pslaunch.job import Job, Tail
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
@@ -79,21 +79,21 @@ def test_variables_reach_their_role_and_those_of_another_job_reach_none(monkeypa
 def test_a_socket_that_its_node_removes_meanwhile_is_no_error(monkeypatch, tmp_path):
     folder = tmp_path / "local"
     folder.mkdir()
-    monkeypatch.setattr(ports, "LOCAL", str(folder))
+    monkeypatch.setattr(processes, "SOCKETS", str(folder))
     (folder / "12").touch()  # no socket
     with socket.socket(socket.AF_UNIX) as sock:
         sock.bind(str(folder / "13"))
-        ports.remove_files([11, 12, 13])
+        processes.remove_sockets([11, 12, 13])
     assert [path.name for path in folder.iterdir()] == ["12"]
     monkeypatch.setattr(Path, "is_socket", lambda _: True)
-    ports.remove_files([11])
+    processes.remove_sockets([11])
 
 
 def test_another_host_gets_what_mxnet_and_the_library_read_and_nothing_else():
     passed = {"MXNET_A": "1", "OMP_A": "2", "KMP_A": "3", "D2L_EXT_A": "4"}
     kept = {"HOME": "/root", "SECRET": "s", "DMLC_ROLE": "server", "PS_VERBOSE": "2",
-            "PORT": "80", environment.START: "1", processes.MARK: "m"}
-    assert environment.passed_on({**kept, **passed}) == passed
+            "PORT": "80", plan.START: "1", processes.MARK: "m"}
+    assert plan.passed_on({**kept, **passed}) == passed
 
 
 def test_each_role_gets_its_own_values_whatever_the_others_are():
@@ -106,7 +106,7 @@ def test_each_role_gets_its_own_values_whatever_the_others_are():
 
 def test_the_scheduler_tells_when_it_is_ready_whatever_the_user_wants():
     def level(**given):
-        return environment.of_node("scheduler", 0, [("scheduler", 0)], [1], "j", given)
+        return plan.variables_of("scheduler", 0, [("scheduler", 0)], [1], "j", given)
 
     assert level()["PS_VERBOSE"] == level(PS_VERBOSE="0")["PS_VERBOSE"] == "1"
     assert level(PS_VERBOSE="2")["PS_VERBOSE"] == "2"
@@ -183,7 +183,7 @@ def test_processes_have_a_moment_to_tidy_up_before_they_are_ended(
 @pytest.mark.parametrize("word, code, cause", [
     ("no-such-command", 127, "no such command: 'no-such-command'"),
     ("/etc/passwd", 126,
-     "'/etc/passwd' cannot be run: it is no program, or not executable (chmod +x)"),
+     "'/etc/passwd' cannot be run: it is not an executable file (chmod +x)"),
 ])
 def test_an_impossible_command_is_named_and_nothing_is_started(word, code, cause):
     job = launch.run([word])
@@ -227,22 +227,22 @@ def test_logs_stay_in_the_folder_that_was_named(tmp_path):
 
 
 def test_no_other_agent_takes_a_port_that_is_claimed():
-    first, second = ports.free(2)
-    with ports.claim(first), ports.claim(second):
+    first, second = processes.free_ports(2)
+    with processes.claim_port(first), processes.claim_port(second):
         assert first < second and len(claims()) == 2
-        with pytest.raises(ports.Refused, match=f"^port {second} is taken$"):
-            ports.claim(second)
-    ports.claim(second).close()
+        with pytest.raises(processes.Refused, match=f"^port {second} is taken$"):
+            processes.claim_port(second)
+    processes.claim_port(second).close()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.2", ""])
 def test_who_listens_is_noticed_on_whatever_address(address):
     with socket.create_server((address, 0)) as server:
         port = server.getsockname()[1]
-        assert ports.is_listening(port)
+        assert processes.is_listening(port)
         with socket.create_connection((address or "localhost", port)):
             server.close()
-            assert not ports.is_listening(port)  # a connection alone is none
+            assert not processes.is_listening(port)  # a connection alone is none
 
 
 def test_and_nobody_is_kept_off_who_begins_at_that_moment():
@@ -250,7 +250,7 @@ def test_and_nobody_is_kept_off_who_begins_at_that_moment():
 
     def ask():
         while not over.is_set():
-            ports.is_listening(port)
+            processes.is_listening(port)
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -261,11 +261,13 @@ def test_and_nobody_is_kept_off_who_begins_at_that_moment():
 
 
 def test_a_port_that_is_claimed_or_in_use_is_passed_over(monkeypatch):
-    claimed, free = ports.free(2)
-    with socket.create_server(("127.0.0.1", 0)) as taken, ports.claim(claimed):
+    claimed, free = processes.free_ports(2)
+    claim = processes.claim_port(claimed)
+    with claim, socket.create_server(("127.0.0.1", 0)) as taken:
         row = iter([claimed, taken.getsockname()[1], free])
-        monkeypatch.setattr(ports.random.SystemRandom, "randint", lambda *_: next(row))
-        assert ports.free(1) == [free]
+        drawn = processes.random.SystemRandom
+        monkeypatch.setattr(drawn, "randint", lambda *_: next(row))
+        assert processes.free_ports(1) == [free]
 
 
 @pytest.mark.parametrize("number", [0, 3])  # the scheduler's; a worker's, of a ring
@@ -273,9 +275,10 @@ def test_a_start_whose_port_was_taken_meanwhile_is_repeated_on_another(monkeypat
                                                                        number):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        port, find = taken.getsockname()[1], ports.free
+        port, find = taken.getsockname()[1], processes.free_ports
         row = iter([range(port - number, port + 4 - number)])
-        monkeypatch.setattr(ports, "free", lambda count: next(row, None) or find(count))
+        monkeypatch.setattr(supervise, "free_ports",
+                            lambda count: next(row, None) or find(count))
         job = launch.run(["echo", "hi"], num_workers=1)
     assert (job.returncode, job.attempts) == (0, 2)
     assert job.notes[0] == (
@@ -289,7 +292,7 @@ def test_the_job_is_ready_when_the_scheduler_has_counted_all_nodes_once():
     """With PS_VERBOSE=2 two threads write at a time, and may spoil one line."""
     made = plan.make(["x"], 2, 1)
     for counts in ((1, 2, 3, 4), (1, 2, 3, 1)):
-        begun = start.Start(made, runner.Shown(made, Job(logs={"worker-0": "x"})))
+        begun = supervise.Start(made, runner.Shown(made, Job(logs={"worker-0": "x"})))
         for count in counts:
             assert not begun.is_ready
             begun._note_barrier("[12:00] van.cc:199: Barrier count for 4 : 9")
@@ -336,7 +339,7 @@ def test_a_job_that_does_not_become_ready_is_started_again(tmp_path):
     job = listening_if("starts == 1", tmp_path / "n", log_dir=tmp_path / "logs")
     assert (job.returncode, job.attempts) == (0, 2), job.cause
     assert job.notes[0] == ("start 1 did not become ready: all 4 nodes listen, but "
-                            "have not passed the first barrier for 0.5 s")
+                            "did not pass the first barrier in 0.5 s")
     assert (tmp_path / "n" / "1").read_text() == "xx"
     assert (tmp_path / "logs" / "scheduler-0.log.start-1").exists()
 
@@ -344,15 +347,15 @@ def test_a_job_that_does_not_become_ready_is_started_again(tmp_path):
 def test_after_a_few_starts_it_gives_up(tmp_path):
     job = listening_if("True", tmp_path / "n", attempts=2)
     assert (job.returncode, job.attempts) == (125, 2)
-    assert job.cause.endswith("passed the first barrier for 0.5 s, in 2 starts")
+    assert job.cause.endswith("pass the first barrier in 0.5 s, in 2 starts")
     assert job.culprit == "scheduler-0" and "Bind to role=scheduler" in job.last_lines()
 
 
 def test_a_worker_that_does_not_join_ends_those_that_wait_for_it(tmp_path):
     job = listening_if("os.environ['DMLC_WORKER_ID'] == '0'", tmp_path / "n")
     assert (job.returncode, job.attempts) == (1, 1)
-    assert job.cause == ("worker 1 ended without opening the store, and worker 0 "
-                         "would wait for it for ever")
+    assert job.cause == ("worker 1 ended without opening the store; worker 0 would "
+                         "wait for it for ever")
 
 
 def test_a_worker_that_takes_its_time_before_it_opens_the_store_is_waited_for(tmp_path):
@@ -386,13 +389,13 @@ def test_a_dry_run_starts_nothing_and_shows_no_values_but_its_own(capsys, monkey
 
 @pytest.mark.parametrize("argv, message", [
     ("echo", "the following arguments are required: -n/--num-workers"),
-    ("-n 2", "which command"),
+    ("-n 2", "no command: give it"),
     ("-n 0 echo", "num_workers=0: give a whole number from 1"),
     ("-n two echo", "-n/--num-workers: invalid int value: 'two'"),
     ("-n 2 -s -1 echo", "num_servers=-1"),
     ("-n 2 --deadline nan echo", "deadline=nan: give a number of seconds from 0"),
     ("-n 2 --launcher magic echo", "'magic' (choose from 'local', 'ssh', "),
-    ("-n 2 --env T_NOT_HERE echo", "T_NOT_HERE has no value here"),
+    ("-n 2 --env T_NOT_HERE echo", "T_NOT_HERE is not set here"),
     ("-n 2 --log-dir /dev/null/x echo", "/dev/null"),
     ("-n 2 --frobnicate echo", "unrecognized arguments: --frobnicate"),
 ])
@@ -412,10 +415,10 @@ def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
     ({"command": ["a\0b"]}, "null character"),
     ({"num_workers": 0}, "num_workers=0: give a whole number from 1"),
     ({"num_servers": 1.5}, "num_servers=1.5"),
-    ({"launcher": "magic"}, "launcher='magic': there is local"),
+    ({"launcher": "magic"}, "launcher='magic': choose local"),
     ({"launcher": "ssh"}, "the launcher ssh needs hosts"),
-    ({"launcher": "local", "hosts": ["h1"]}, "hosts: the launcher local knows"),
-    ({"interface": "eth1"}, "interface: the launcher local knows this"),
+    ({"launcher": "local", "hosts": ["h1"]}, "hosts: the launcher local uses"),
+    ({"interface": "eth1"}, "interface: the launcher local uses this"),
     ({"verbose": 3}, "PS_VERBOSE is 0, 1 or 2"),
     ({"attempts": 0}, "attempts=0"),
     ({"deadline": -1}, "deadline=-1: give a number of seconds from 0"),
@@ -423,7 +426,7 @@ def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
     ({"max_restarts": -1}, "max_restarts=-1"),
     ({"max_restarts": "2"}, "max_restarts='2'"),
     ({"env": {"PORT": 1}}, "PORT is set by the launcher"),
-    ({"env_worker": {"A=B": 1}}, "'A=B' is not the name of a variable"),
+    ({"env_worker": {"A=B": 1}}, "variable 'A=B': invalid name"),
     ({"env_server": ["A:1"]}, "list: give variables as a dict"),
 ])
 def test_a_wrong_argument_is_named_with_its_value(given, message):

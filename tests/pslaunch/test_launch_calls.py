@@ -151,7 +151,7 @@ def returns_a_generator(kv):
 
 @pytest.mark.parametrize("function, message", [
     (uses_nothing_known, "NameError: name 'unheard_of' is not defined"),
-    (returns_a_generator, "TypeError: the result, a generator, cannot go to"),
+    (returns_a_generator, "TypeError: the result, a generator, cannot be sent to"),
 ])
 def test_what_fails_in_the_worker_is_told_there(function, message):
     job = launch.call_job(function, kv_type=None, num_workers=1, check=False)
@@ -168,10 +168,10 @@ def uses_a_lock(kv):
 
 
 @pytest.mark.parametrize("function, args, message", [
-    (uses_a_lock, [], "^uses_a_lock, what it uses, or an argument cannot go to anoth"),
-    (around(LOCK), [], "worker, what .*_thread.lock. object. Send what is in it, or"),
+    (uses_a_lock, [], "^uses_a_lock, what it uses, or an argument cannot be sent"),
+    (around(LOCK), [], "worker, what .*_thread.lock. object. Send its contents, or"),
     (makes_its_own, [1, [LOCK]], "^makes_its_own, what it uses, or an argument cannot"),
-    (5, [], "^5: give a function$"),
+    (5, [], "^5 is not callable: give a function$"),
 ])
 def test_what_cannot_be_sent_is_refused_by_name(function, args, message):
     with pytest.raises(TypeError, match=message):

@@ -12,8 +12,8 @@ from job_checks import CLI, PYTHON, alive, nodes_of, nothing_left, wait_for  # n
 import trainkit
 from bookkit import by_hand
 from pslaunch import __main__ as command_line
-from pslaunch import ports
-from pslaunch.hosts import Host
+from pslaunch import processes
+from pslaunch.plan import Host
 from pslaunch.job import Job
 
 
@@ -112,7 +112,7 @@ def test_every_flag_has_a_line_in_the_help(capsys):
 
 def test_ports_come_from_below_those_that_the_system_gives_to_connections():
     """A node could else be connected to itself. Linux begins at 32,768."""
-    assert 1024 < ports.FIRST < ports.LAST < 32768
+    assert 1024 < processes.FIRST_PORT < processes.LAST_PORT < 32768
 
 
 def test_the_logs_that_were_wanted_stay_when_the_launcher_is_killed(

@@ -17,7 +17,7 @@ from job_checks import (  # noqa: F401
 
 import pslaunch as launch
 from d2l_ext import runtime
-from pslaunch import ports, processes, supervise
+from pslaunch import processes, supervise
 
 #: Seconds from a fault to the end of the job.
 BOUND = 10
@@ -142,14 +142,14 @@ def test_what_a_process_printed_before_it_was_killed_stays(monkeypatch):
 
 
 def test_no_file_stays_that_stood_for_the_port_of_a_killed_node(monkeypatch):
-    found, remove = [], ports.remove_files
+    found, remove = [], processes.remove_sockets
 
     def remove_after_a_look(numbers):
-        files = [Path(ports.LOCAL, str(number)) for number in numbers]
+        files = [Path(processes.SOCKETS, str(number)) for number in numbers]
         found.extend(path for path in files if path.is_socket())
         remove(numbers)
 
-    monkeypatch.setattr(ports, "remove_files", remove_after_a_look)
+    monkeypatch.setattr(supervise, "remove_sockets", remove_after_a_look)
     job = launch.call_job(kills_itself, env={"DMLC_LOCAL": 1}, check=False)
     assert job.returncode == 137
     assert found and not any(path.exists() for path in found)

@@ -139,7 +139,7 @@ def test_a_watchdog_that_is_stopped_is_continued_and_the_job_keeps_its_code(star
     launcher, watchdog = start("sleep 3")
     os.kill(watchdog, signal.SIGSTOP)
     code, told, err = outcome(launcher)
-    line = f"the watchdog, process {watchdog}, was stopped, and goes on"
+    line = f"the watchdog (process {watchdog}) was stopped; it is continued"
     assert (code, told["cause"]) == (0, None)
     assert told["notes"].count(line) == 1 and f"launch: {line}\n" in err
 
@@ -239,7 +239,7 @@ def test_a_process_that_is_stopped_is_named_and_ends_the_job(impatient, how):
     name, pid = job.cause.split(" was stopped for 2 s (process ")
     assert name == "worker 1"
     assert job.notes == [(
-        "worker 1 is stopped, and the job waits for it: continue it with `kill -CONT "
+        "worker 1 is stopped and the job waits for it: continue it with `kill -CONT "
         f"{pid[:-1]}`, or the job ends after 2 s"
     )]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bookkit.doctor import cluster
-from pslaunch import mpi, plan
+from pslaunch import plan, submitted
 from pslaunch.ssh import explain
 
 #: The beginning of what each prints as its version.
@@ -38,11 +38,11 @@ def examined(mpirun):
     ("mpirun 1.0\nof mine", "mpirun 1.0"), ("", "unknown origin"),
 ])
 def test_an_mpirun_is_known_by_what_it_says(say, says, name):
-    assert mpi.implementation(say(says)) == name
+    assert submitted.implementation(say(says)) == name
 
 
 def test_without_an_mpirun_there_is_no_implementation():
-    assert mpi.implementation("/nowhere/mpirun") is None
+    assert submitted.implementation("/nowhere/mpirun") is None
 
 
 def test_open_mpi_is_taken(say):
@@ -57,13 +57,13 @@ def test_another_one_is_refused_by_name_before_it_is_run(say, says, name):
     assert found.text == f"mpirun of {name}, which the launcher mpi refuses: it is " \
                          "for Open MPI"
     assert (found.state, found.advice) == ("note", "sudo apt-get install openmpi-bin")
-    with pytest.raises(ValueError, match=f"mpirun here is of {name}, .*openmpi-bin"):
+    with pytest.raises(ValueError, match=f"mpirun here is {name}, .*openmpi-bin"):
         plan.make(["x"], 1, 1, launcher="mpi")
 
 
 def test_a_path_that_mpirun_would_divide_is_refused(say):
     say(OPEN_MPI)
-    with pytest.raises(ValueError, match="ssh_config='/a b/config': mpirun divides"):
+    with pytest.raises(ValueError, match="ssh_config='/a b/config': mpirun splits"):
         plan.make(["x"], 1, 1, launcher="mpi", hosts=["h"], ssh_config="/a b/config")
     plan.make(["x"], 1, 1, launcher="mpi", hosts=["h"], ssh_config="/a_b/config")
 

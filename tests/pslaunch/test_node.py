@@ -10,7 +10,7 @@ import pytest
 from job_checks import JOBS, PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
 
 import pslaunch as launch
-from pslaunch import environment, node
+from pslaunch import node, plan
 
 BEATS = {"PS_HEARTBEAT_INTERVAL": 1, "PS_HEARTBEAT_TIMEOUT": 3}
 #: Seconds in which a job must end after a node was frozen: the time-out, two of
@@ -41,12 +41,12 @@ def test_a_job_slower_to_start_than_the_time_out_is_not_lost():
 
 
 def test_nodes_have_the_numbers_that_ps_lite_gives_them():
-    nodes = {"{} {}".format(*node): environment.node_id(*node)
-             for node in environment.names(2, 1)}
+    nodes = {"{} {}".format(*node): plan.node_id(*node)
+             for node in plan.all_nodes(2, 1)}
     assert nodes == {"scheduler 0": 1, "server 0": 8, "worker 0": 9, "worker 1": 11}
 
 
 def test_a_time_out_without_a_heartbeat_in_it_is_refused():
     environ = {"PS_HEARTBEAT_INTERVAL": "5", "PS_HEARTBEAT_TIMEOUT": "5"}
-    with pytest.raises(ValueError, match="TIMEOUT=5: take more than .* heartbeats, 5"):
+    with pytest.raises(ValueError, match="TIMEOUT=5: give more than .* heartbeats, 5"):
         node.watch_heartbeats(None, None, environ)

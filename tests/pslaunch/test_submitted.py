@@ -28,7 +28,7 @@ from job_checks import (  # noqa: F401
 from trained import TRAIN, local_weights, weights
 
 import pslaunch as launch
-from pslaunch import door, plan, sge, submitted, yarn
+from pslaunch import channel, plan, submitted
 
 WORDS = [PYTHON, str(JOBS / "words.py")]
 STAND_INS = Path(__file__).with_name("stand_ins")
@@ -102,7 +102,7 @@ def between(monkeypatch):
                                  daemon=True).start()
 
     def redirected(address):
-        one = door.Door(address)
+        one = channel.Door(address)
         threading.Thread(target=_quietly, args=[serve, one.socket.getsockname()],
                          daemon=True).start()
         one.invitation = "{}:{}:{}".format(*server.getsockname(), one.secret)
@@ -149,7 +149,7 @@ def test_a_submission_that_ends_before_all_agents_are_there_fails_the_job(
     monkeypatch.setenv("T_CODE", str(code))
     job = run(WORDS)
     assert job.returncode == of_job
-    told = f"srun ended with code {code}, when 0 of 3 agents are here:\nsrun: a"
+    told = f"srun ended with code {code} when 0 of 3 agents have arrived:\nsrun: a"
     assert told in job.cause
 
 
@@ -159,18 +159,19 @@ def test_agents_that_wait_for_others_end_with_the_deadline(stand_ins, monkeypatc
     job = run(WORDS, deadline=8)
     assert job.returncode == 124
     assert job.seconds < 20
-    wait = "2 of 3 agents are here; to see what the others wait for: squeue"
-    said = [note for note in job.notes if "agents are here" in note]
+    wait = "2 of 3 agents have arrived; `squeue` shows the state of the others"
+    said = [note for note in job.notes if "agents have arrived" in note]
     assert said[-1] == wait and len(set(said)) == len(said)
 
 
 def test_the_folder_of_an_array_job_goes_after_its_submission(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    team = sge.Crew(plan.Plan(["x"], [], {}), "j", "127.0.0.1", print, None)
+    team = submitted.Sge(plan.Plan(["x"], [], {}), "j", "127.0.0.1", print, None)
     (folder,), seen = map(Path, team.files("j")), []
     assert folder.parent == tmp_path
-    monkeypatch.setattr(sge.Crew, "words", lambda *_: ["sleep", "100"])
-    monkeypatch.setattr(sge.Crew, "cancel", lambda *_: seen.append(folder.exists()))
+    monkeypatch.setattr(submitted.Sge, "words", lambda *_: ["sleep", "100"])
+    monkeypatch.setattr(submitted.Sge, "cancel",
+                        lambda *_: seen.append(folder.exists()))
     team.open()
     assert stat.S_IMODE((folder / "door").stat().st_mode) == 0o600
     team.close()
@@ -248,8 +249,8 @@ def test_a_launcher_that_is_ended_ends_what_it_has_submitted(
 def test_the_submission_is_one_of_the_distributed_shell(stand_ins):
     made = plan.make(["x"], 5, 2, launcher="yarn",
                      submit_args=["-queue", "gpu"])
-    command = yarn.Crew.words(made, "JOB")
-    assert command[:2] == ["yarn", yarn.CLIENT]
+    command = submitted.Yarn.words(made, "JOB")
+    assert command[:2] == ["yarn", submitted.CLIENT]
     given = dict(zip(command[2::2], command[3::2]))
     assert given["-jar"].endswith(JAR), "and not that with its tests"
     assert (given["-num_containers"], given["-queue"]) == ("7", "gpu")
@@ -267,8 +268,8 @@ def test_the_secret_is_in_a_private_script_alone(stand_ins, monkeypatch):
         seen.update(words=words)
         submit_look(self)
 
-    submit_look = yarn.Crew.look
-    monkeypatch.setattr(yarn.Crew, "look", look)
+    submit_look = submitted.Yarn.look
+    monkeypatch.setattr(submitted.Yarn, "look", look)
     job = run(WORDS, "yarn")
     assert job.returncode == 0, job.cause
     assert seen["secret"] in seen["text"] and seen["secret"] not in seen["words"]
@@ -277,5 +278,5 @@ def test_the_secret_is_in_a_private_script_alone(stand_ins, monkeypatch):
 
 def test_hadoop_that_is_elsewhere_is_asked_for(stand_ins, monkeypatch, tmp_path):
     monkeypatch.setenv("HADOOP_HOME", str(tmp_path))
-    with pytest.raises(ValueError, match="set HADOOP_HOME to the folder of Hadoop"):
+    with pytest.raises(ValueError, match="set HADOOP_HOME to Hadoop"):
         plan.make(["x"], 1, 1, launcher="yarn")

@@ -12,7 +12,7 @@ from job_checks import nothing_left  # noqa: F401
 
 import pslaunch as launch
 from trainkit import resume
-from pslaunch import environment, plan, runner, start, supervise
+from pslaunch import plan, runner, supervise
 from pslaunch.job import Failed, Process
 
 TRIED = ("[21:25:56] resender.h:121: W[9]: Timeout to get the ACK message. Resend "
@@ -61,7 +61,7 @@ def aborts(kv, text):
 
 def test_a_worker_that_aborts_in_the_middle_is_no_success(monkeypatch):
     """Also when the scheduler has counted nodes twice, and says that all was over."""
-    monkeypatch.setattr(start.Start, "is_closed", True)
+    monkeypatch.setattr(supervise.Start, "is_closed", True)
     job = launch.call_job(aborts, gave_up(8, 6, PUSH), check=False)
     assert job.returncode == 128 + signal.SIGABRT and job.results is None
     assert job.cause.startswith("worker ") and "SIGABRT" in job.cause
@@ -95,7 +95,7 @@ class Played:
 
     is_ready = is_closed = True
     is_behind = False  # nothing is left to be shown
-    describe = start.Start.describe
+    describe = supervise.Start.describe
 
     def __init__(self, ends, log="", later=()):
         nodes = [("scheduler", 0), ("server", 0), ("worker", 0), ("worker", 1)]
@@ -127,7 +127,7 @@ def short(monkeypatch):
 
 
 SCHEDULER, SERVER, *WORKERS = Played({}).running
-LEFT = "{} {} waited for the scheduler, which had left"
+LEFT = "{} {} waited for the scheduler, which had ended"
 
 
 def test_a_server_that_nobody_answers_spoils_nothing(short):
@@ -147,7 +147,7 @@ def test_a_worker_of_which_nobody_knows_more_has_to_end(short):
     with pytest.raises(Failed) as caught:
         watched(ends, seconds=0.5)
     assert str(caught.value) == (
-        "the deadline passed, still running: worker 1; the scheduler had left before"
+        "the deadline passed, still running: worker 1; the scheduler had ended before"
     )
 
 
@@ -208,12 +208,12 @@ def test_only_a_failure_that_may_pass_is_tried_again(code, told):
 
 def test_the_number_of_the_start_reaches_every_role_and_is_no_users():
     numbered = runner.numbered(plan.make(["x"], 1, 1), 2)
-    assert {env[environment.START] for env in numbered.env.values()} == {"2"}
+    assert {env[plan.START] for env in numbered.env.values()} == {"2"}
     with pytest.raises(ValueError, match="D2L_EXT_START is set by the launcher"):
-        plan.make(["x"], 1, 1, {environment.START: 3})
-    assert environment.START not in environment.inherited({environment.START: "3"})
+        plan.make(["x"], 1, 1, {plan.START: 3})
+    assert plan.START not in plan.inherited({plan.START: "3"})
 
 
 def test_the_trainer_reads_the_variable_that_the_launcher_sets():
     """Which neither imports from the other."""
-    assert resume.START == environment.START
+    assert resume.START == plan.START

@@ -13,7 +13,7 @@ from job_checks import JOBS, PYTHON, nothing_left  # noqa: F401
 
 import pslaunch as launch
 from bookkit import by_hand
-from pslaunch import ports
+from pslaunch import processes
 
 # ---- Read by MXNet in one process ----
 
@@ -86,16 +86,16 @@ def listens(role, **variables):
     `variables`: more environment variables; None takes one of the usual away, and
     `{port}` stands for the second port.
     """
-    root, second = ports.free(2)
-    with by_hand.Processes(20) as processes:
+    root, second = processes.free_ports(2)
+    with by_hand.Processes(20) as started:
         usual = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(root),
                  "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "1", "PS_VERBOSE": "1",
                  "DMLC_NODE_HOST": "127.0.0.1"}
         env = {k: v.format(port=second) for k, v in {**usual, **variables}.items() if v}
-        processes.start("node", NODE, DMLC_ROLE=role, **env)
-        processes.wait_for(lambda: "Bind to" in processes.output("node")
-                           or not processes.running())
-        said = processes.output("node")
+        started.start("node", NODE, DMLC_ROLE=role, **env)
+        started.wait_for(lambda: "Bind to" in started.output("node")
+                         or not started.running())
+        said = started.output("node")
         names = {root: "root", second: "second"}
         places = [x.laddr for x in psutil.net_connections("tcp4")
                   if x.status == psutil.CONN_LISTEN]
@@ -132,9 +132,9 @@ def test_a_local_job_uses_sockets_that_are_files():
     """DMLC_LOCAL. The socket stays behind: nobody removed it."""
     said, found = listens("scheduler", DMLC_LOCAL="1")
     port = int(re.search(r"port=(\d+)", said)[1])
-    assert ports.is_listening(port) and not found
-    ports.remove_files([port])
-    assert not ports.is_listening(port)
+    assert processes.is_listening(port) and not found
+    processes.remove_sockets([port])
+    assert not processes.is_listening(port)
 
 
 def test_a_kind_of_transport_that_is_not_there_is_refused():

@@ -111,4 +111,4 @@ def test_a_damaged_part_is_passed_over_and_with_all_damaged_nothing_is_loaded(
 def test_a_prefix_of_the_other_kind_is_refused(run, refused, tmp_path):
     flags = (*SMALL, "--num-epochs", 1, "--save-prefix", tmp_path / "p")
     assert run(*flags)[0] == 0
-    refused(*flags, "--save-shards", "--resume", why="is of a run without --save-sh")
+    refused(*flags, "--save-shards", "--resume", why="is from a run without --save-sh")

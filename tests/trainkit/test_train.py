@@ -510,7 +510,7 @@ def test_what_compression_held_back_is_said_to_be_lost(run, tmp_path):
     flags = [*QUICK, *TWO, "--gc-type", "2bit", "--save-prefix", tmp_path / "p"]
     run(*flags, "--num-epochs", 1)
     code, _, err = run(*flags, "--resume")
-    assert code == 0 and "what 2bit compression held back is not kept" in err
+    assert code == 0 and "the residuals of 2bit compression are not stored" in err
 
 
 def test_a_damaged_checkpoint_is_passed_over_with_a_warning(run, half, tmp_path):
@@ -539,7 +539,7 @@ def test_checkpoints_are_not_overwritten_by_a_new_run(refused, half):
 def test_fewer_epochs_than_were_done_are_refused(run, refused, half, stop_at):
     stop_at(7)
     assert run(*half, "--resume")[0] == 143  # in the second epoch
-    why = "--num-epochs 1, but .*08.ckpt is from epoch 2: those before --resume count"
+    why = "--num-epochs 1, but .*08.ckpt is from epoch 2: epochs before --resume count"
     refused(*half, "--resume", "--num-epochs", 1, why=why)
 
 
@@ -569,14 +569,14 @@ CONTENTS = {
     "words": (lambda _, record: record["state"].update(loss="x"), "other parts"),
     "true": (lambda _, record: record["state"].update(step=True), "other parts"),
     "a later step": (lambda _, record: record["state"].update(step=5, examples=1),
-                     "its state is one that no training can be in"),
+                     "its state is impossible for a training"),
     "no examples": (lambda _, record: record["state"].update(step=1), "no training"),
     "an earlier time": (lambda _, record: record["state"].update(seconds=-1.0), "no t"),
     "endless epochs": (lambda _, record: record["state"].update(history=[math.inf]),
                        "no training can be in"),
     "more epochs": (lambda _, record: record["state"].update(epoch=2), "no training"),
     "another step": (lambda _, record: record["state"].update(step=1, examples=64),
-                     "holds step 6, not its name's"),
+                     "holds step 6, unlike its name"),
     "no weight": (lambda arrays, _: arrays.pop("param.1"),
                   r"param.1 is missing in the checkpoint and float32 \(128,\) here"),
     "another shape": (lambda arrays, _: arrays.update({"param.1": numpy.zeros((2, 2))}),
@@ -619,7 +619,7 @@ def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
     "flags, message",
     [
         ("--devices tpu:0", "unknown device 'tpu:0'"),
-        ("--devices cpu:0,cpu:0", "a device is there twice"),
+        ("--devices cpu:0,cpu:0", "a device is listed twice"),
         ("--gpus 0,x", "'0,x': expected numbers with commas"),
         ("--gpus 0 --devices cpu:0", "--gpus and --devices exclude each other"),
         ("--network lennet", "unknown network 'lennet'.*Did you mean 'lenet'"),
@@ -649,7 +649,7 @@ def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
         ("--outer-lr 0.7", "--outer-mom need --local-steps"),
         ("--outer-mom 1", "'1': expected a number from 0 to below 1"),
         ("--optimizer adma", "Did you mean 'adam'"),
-        ("--gc-type 2bit", "needs two devices or more and --kv-store device"),
+        ("--gc-type 2bit", "needs at least two devices and --kv-store device"),
         ("--gc-type 2bit --kv-store local --devices cpu:0,cpu:1", "are 2 and local"),
         ("--batch-size 0", "'0': expected a whole number from 1"),
         ("--batch-size 1.5", "'1.5': expected a whole number from 1"),
@@ -675,7 +675,7 @@ def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
         ("--shard states --kv-store dist_sync", "among the devices of one process"),
         ("--tensor 2", "--tensor 2 divides the heads of attention, and lenet has none"),
         ("--tensor 0", "'0': expected a whole number from 1"),
-        ("--network transformer --tensor 2", "--tensor 2: 1 devices are no groups"),
+        ("--network transformer --tensor 2", "--tensor 2: 1 devices cannot be divided"),
         ("--network transformer --tensor 5 --devices cpu:0,cpu:1,cpu:2,cpu:3,cpu:4",
          "4 heads and"),
         ("--network transformer --shard states", "--shard states: not with --network"),

@@ -123,7 +123,7 @@ def test_workers_that_take_steps_alone_are_equal_in_the_end(outer):
 
 def test_flags_that_do_not_go_with_a_job_end_it_with_their_line():
     for flags, message in (
-        (["--kv-store", "dist_async", "--lr-step-epochs", "1"], "told once"),
+        (["--kv-store", "dist_async", "--lr-step-epochs", "1"], "only once"),
         (["--kv-store", "dist_sync", "--num-examples", "1"], "part 1 of 2 would be"),
     ):
         job = launch.run([*TRAIN, *OF_TWO, *flags])

@@ -10,7 +10,7 @@ all messages or none: it is deaf for whole seconds, and which, can be computed b
 import ctypes
 import time
 
-from pslaunch.environment import node_id  # noqa: F401, for those who ask who is deaf
+from pslaunch.plan import node_id  # noqa: F401, for those who ask who is deaf
 
 LIBC = ctypes.CDLL(None)
 

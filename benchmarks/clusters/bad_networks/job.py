@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import netbox as box
-from pslaunch import calls, environment
+from pslaunch import calls, plan
 from pslaunch.temporary import Folder
 
 PORT, READY, ATTEMPTS = 9000, 300, 3
@@ -195,16 +195,16 @@ def _start(role, number, host, nodes, folder, env, node_host):
         "DMLC_PS_ROOT_URI": nodes[0][2].address,
         "DMLC_NODE_HOST": host.address,
         "PS_VERBOSE": "1",
-        **environment.check(env),
+        **plan.check_variables(env),
     }
-    variables = environment.of_node(role, number, names, ports, folder.name, own)
+    variables = plan.variables_of(role, number, names, ports, folder.name, own)
     if not node_host:
         del variables["DMLC_NODE_HOST"]
     module = "calls" if role == "worker" else "node"
     command = [sys.executable, "-m", f"pslaunch.{module}"]
     command += [str(folder)] if role == "worker" else []
     with open(folder / f"{role}-{number}", "wb") as log:
-        return host.popen(command, env={**environment.inherited(), **variables},
+        return host.popen(command, env={**plan.inherited(), **variables},
                           stdin=subprocess.DEVNULL, stdout=log,
                           stderr=subprocess.STDOUT,
                           cwd=os.fspath(Path(__file__).parents[3]))
