@@ -1,13 +1,13 @@
-"""What the pages of the book need, and no chapter teaches.
+"""The book's machinery for its pages, which no chapter teaches.
 
 | file | holds |
 |---|---|
 | `show` | the source of the library's functions, inside a chapter |
-| `style` | how measured figures look |
-| `figures` | figures that move, and charts of what a job did |
-| `findings` | what was measured here, beside what the text says of it |
-| `stored` | results of runs that not every machine can do: measured, or read |
-| `by_hand` | processes that a cell starts one by one, without a launcher |
-| `provenance` | where a figure comes from: machine, versions, commit |
-| `doctor` | what this machine has, and whether the book runs on it |
+| `style` | the style of measured figures |
+| `figures` | interactive figures, and charts of jobs |
+| `findings` | measurements of this run, compared with the text |
+| `stored` | results that not every machine can measure: measured, or read |
+| `by_hand` | processes that a cell starts itself, without a launcher |
+| `provenance` | the origin of a figure: machine, versions, commit |
+| `doctor` | whether the book runs on this machine, and on which devices |
 """

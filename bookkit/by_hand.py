@@ -1,4 +1,4 @@
-"""Processes started one by one, without a launcher, and none of them left running."""
+"""Processes that a cell starts without a launcher; none is left running."""
 
 import os
 import signal
@@ -11,19 +11,19 @@ from pathlib import Path
 from pslaunch import processes
 from pslaunch.temporary import Folder
 
-#: Put before the code of each process: the system ends it after so many seconds, even
-#: inside of a call that does not return, and even if nobody is left to wait for it.
+#: Runs before the code of each process: the system then ends the process after some
+#: seconds, even inside a call that does not return, and even without its parent.
 ALARM = "import signal; signal.alarm({seconds})\n"
 
 
 class Processes:
-    """Python processes with names; leaving the `with` ends those that still run.
+    """Named Python processes; leaving the `with` ends those that still run.
 
         with Processes(seconds=30) as processes:
             processes.start("scheduler", "import mxnet", DMLC_ROLE="scheduler", ...)
             processes.wait_for_output("scheduler", "Bind to")
 
-    `seconds`: how long a process may live, and `wait_for` waits, default 30.
+    `seconds`: the longest life of a process, and the longest wait; default 30.
     Developed in the chapter *Roles, keys and shards*.
     """
 
@@ -57,19 +57,19 @@ class Processes:
             )
 
     def output(self, name):
-        """What the process has printed up to now, standard error included."""
+        """The output of a process so far, with standard error."""
         return self._log(name).read_text(errors="replace")
 
     def codes(self):
-        """The exit code of each process by name: None while it runs."""
+        """The exit code of each process, by name; None while it runs."""
         return {name: process.poll() for name, process in self.started.items()}
 
     def running(self):
-        """The names of the processes that run, in the order of their start."""
+        """The names of the running processes, in the order of their start."""
         return [name for name, code in self.codes().items() if code is None]
 
     def wait_for(self, condition):
-        """Wait until `condition()` is true; False when that took too long."""
+        """Wait until `condition()` is true; False if that takes too long."""
         until = time.monotonic() + self.seconds
         while not condition():
             if time.monotonic() > until:
@@ -78,7 +78,7 @@ class Processes:
         return True
 
     def wait_for_output(self, name, text):
-        """Wait until the process has printed `text`; False when that took too long."""
+        """Wait until the process has printed `text`; False if that takes too long."""
         return self.wait_for(lambda: text in self.output(name))
 
     def _log(self, name):
@@ -86,10 +86,10 @@ class Processes:
 
 
 def marked(variable, value):
-    """The processes of this machine that have `variable=value` in their environment.
+    """The processes of this machine with `variable=value` in their environment.
 
-    Returns a dict from process id to the process' `DMLC_ROLE`, None without one.
-    Those of other users, and this process, are left out.
+    Returns a dict from process id to its `DMLC_ROLE`, or None. This process, and those
+    of other users, are excluded.
     """
     found = {pid: processes.environ(pid) for pid in processes.ids()}
     return {pid: env.get("DMLC_ROLE") for pid, env in found.items()
@@ -97,7 +97,7 @@ def marked(variable, value):
 
 
 def end(ids, seconds=10):
-    """Kill the processes with these ids; return those still there after `seconds`."""
+    """Kill the processes `ids`; return those that still exist after `seconds`."""
     for pid in ids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -1,9 +1,9 @@
-"""Findings: what was measured here, printed beside what the text says of it.
+"""Findings: measurements of this run, compared with the text.
 
-A book asserts structure (order, counts, bytes, equality), which is the same on every
-machine. What only a measurement can show may come out otherwise on another machine:
-then a reader is told what was found here, and the run goes on. Only an author who
-records outputs is stopped, because the text beside them would be false.
+The book asserts structure (order, counts, bytes, equality), which is the same on every
+machine. A measurement may differ on another machine: then the reader is told what was
+measured here, and the run goes on. Only an author who records outputs is stopped,
+because the text beside them would be false.
 """
 
 import json
@@ -12,7 +12,7 @@ import time
 
 #: Set to 1 where outputs are recorded (`make rerun`): a finding that fails raises.
 RECORDING = "D2L_EXT_RECORDING"
-#: Names a file that gets one line of JSON for each finding that came out otherwise.
+#: The variable with a file that gets a line of JSON for each finding that fails.
 COLLECTED_IN = "D2L_EXT_FINDINGS"
 
 
@@ -21,16 +21,16 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
 
         pair = tell("Both devices are at work for", overlapping, ask_both, first=pair)
 
-    `what`: the start of a line that the figure completes. `holds`: a function of a
-    measurement, whether the finding is true of it. `measure`: a function without
-    arguments that returns a measurement. `first`: one that is there already. While the
-    finding does not hold, it is measured again, up to `tries` measurements in all, with
-    growing pauses, because another program may have had the processors. `figure`: a
-    function that gives a measurement as a short text; default: for a timeline, the
-    share of the time in which its devices worked together, otherwise `str`.
+    `what`: the start of a line that the figure completes. `holds`: a function that says
+    whether the finding holds for a measurement. `measure`: a function without arguments
+    that returns a measurement. `first`: a measurement made before. While the finding
+    does not hold, it is measured again, up to `tries` times in all and with growing
+    pauses, because other programs may have used the processors. `figure`: a function
+    that returns a short text for a measurement; by default, for a timeline, the share
+    of time in which its devices worked at once, otherwise `str`.
 
-    If it never holds, a line says so with the figures of all tries and the share of the
-    processors that other programs took; it is also added to the file that
+    If it never holds, a line reports the figures of all tries and the share of the
+    processors that other programs used; it is also added to the file that
     `D2L_EXT_FINDINGS` names. With `D2L_EXT_RECORDING=1`, which `make rerun` sets,
     `AssertionError` is raised instead.
 
@@ -71,11 +71,11 @@ def _figure(found):
 
 
 def taken_by_others():
-    """Seconds of processor time that other processes have had so far.
+    """Seconds of processor time that other processes have used so far.
 
-    Of all processors together, since the machine was started, with what a hypervisor
-    gave to other machines (`man 5 proc`, on `/proc/stat`). Processes that this one
-    started and that have ended do not count.
+    The sum over all processors since the machine started, with the time that a
+    hypervisor gave to other machines (`man 5 proc`, on `/proc/stat`). Ended children of
+    this process do not count.
     """
     with open("/proc/stat", encoding="ascii") as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]

@@ -1,4 +1,4 @@
-"""Where a figure comes from: the machine, the versions, the date, the commit."""
+"""The origin of a figure: machine, versions, date and commit."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from d2l_ext.runtime import SETTINGS, cores
 
 
 class Provenance(dict):
-    """What `provenance()` returns: a `dict` that prints as one line of text."""
+    """The result of `provenance()`: a `dict` that prints as one line of text."""
 
     def __repr__(self):
         year, month, day = map(int, self["date"].split("-"))
@@ -30,10 +30,10 @@ class Provenance(dict):
 
 
 def provenance():
-    """Where a figure comes from: `Provenance`, of date, versions, machine, settings.
+    """The origin of a figure: a `Provenance` with date, versions, machine, settings.
 
-    `commit` is that of the checkout which holds the library, as `git describe` names
-    it, with `-dirty` where the library was changed since, and None outside of one.
+    `commit`: the library's checkout, as `git describe` names it, with `-dirty` if the
+    library has changed since; None outside a checkout.
     """
     import mxnet
 
@@ -53,10 +53,9 @@ def provenance():
 
 
 def commit(folder, *parts):
-    """What `git describe` calls the checkout that `folder` lies in; None outside.
+    """The checkout of `folder`, as `git describe` names it; None outside a checkout.
 
-    It ends in `-dirty` where something in `folder`, or in those `parts` of it, is not
-    what that commit has.
+    It ends in `-dirty` if `folder`, or these `parts` of it, differ from the commit.
     """
     try:
         name = _git(folder, "describe", "--always", "--tags")

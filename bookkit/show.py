@@ -1,4 +1,4 @@
-"""Shows the source of the library inside a chapter, from the library itself, folded."""
+"""Show the library's source inside a chapter, folded, from the library itself."""
 
 import ast
 import inspect
@@ -12,9 +12,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def show(*objects):
-    """The source of functions or classes, folded, without their docstrings.
+    """Show the source of functions or classes, folded, without their docstrings.
 
-    A chapter that shows code this way cannot fall behind the library.
+    Code that a chapter shows in this way is always the library's.
     """
     modules = dict.fromkeys(inspect.getmodule(obj).__name__ for obj in objects)
     names = [obj.__name__ for obj in objects]
@@ -22,9 +22,9 @@ def show(*objects):
 
 
 def show_from(module, *names):
-    """The same for a module that cannot be imported here, read from its file.
+    """Like `show`, for a module that cannot be imported here; its file is read.
 
-    `module`: as in `"benchmarks.scale.rosetta.torch_steps"`, which needs PyTorch.
+    `module`: such as `"benchmarks.scale.rosetta.torch_steps"`, which needs PyTorch.
     Raises `ValueError` for a name that the module does not define.
     """
     text = Path(find_spec(module).origin).read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def _folded(names, modules, parts):
 
 
 def without_docstrings(source):
-    """A definition as it is in its file, but for docstrings and for its indentation."""
+    """A definition without its docstrings and its indentation."""
     lines = textwrap.dedent(source).rstrip().splitlines()
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     nodes = [n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, kinds)]

@@ -1,4 +1,4 @@
-"""Results of runs that not every machine can do: measured here, or read from a file.
+"""Results that not every machine can measure: measured here, or read from a file.
 
     python -m bookkit.stored                        what is stored, and from where
     python -m bookkit.stored seldom_10              measure it anew, and store it
@@ -23,8 +23,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from types import ModuleType
 
-#: Where they are: in the checkout that holds this library, or, for one that is
-#: installed elsewhere, in the checkout whose chapter runs.
+#: The folder of results: in the library's checkout, or, if the library is installed,
+#: in the checkout whose chapter runs.
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 if not FOLDER.is_dir():
     FOLDER = Path("../../benchmarks/results")
@@ -35,14 +35,14 @@ BOX = "in a cluster in a box on this machine"
 
 @dataclass
 class Record:
-    """A result and its origin: what a file of `FOLDER` holds.
+    """A result and its origin: the contents of a file in `FOLDER`.
 
-    `what`: a line that says what was measured. `measure`: by which function, as
-    MODULE:FUNCTION, called with `args` and `options`. `date`: when it ended, in UTC.
-    `machine`: its `processor`, `cores` and `system`. `versions`: of Python and of
-    packages; none for those in requirements/locks/cpu.txt. `seconds`: how long it took,
-    None where nobody looked. `data`: what the function returned. `code`: a digest of
-    the function, and `digest` one of the result, which an edit by hand makes wrong.
+    `what`: a line that describes the measurement. `measure`: the function, as
+    MODULE:FUNCTION, that was called with `args` and `options`. `date`: its end, in UTC.
+    `machine`: `processor`, `cores` and `system`. `versions`: of Python and packages,
+    except those in requirements/locks/cpu.txt. `seconds`: the duration; None if
+    unknown. `data`: the result. `code`: a digest of the function; `digest`: one of the
+    result, which an edit by hand invalidates.
     """
 
     what: str
@@ -59,7 +59,7 @@ class Record:
     digest: str = ""
 
     def origin(self):
-        """When and where it was measured, in a few words."""
+        """The date and machine of the measurement, in a few words."""
         return (
             f"{self.date[:10]} at commit {self.commit}, "
             f"{self.machine['processor']}, {self.machine['cores']} cores"
@@ -67,19 +67,19 @@ class Record:
 
 
 def result(name, measure, *args, why_not=None, folder=None, where=BOX):
-    """What `measure(*args)` returns if it can run here, else the stored `name`.
+    """The result of `measure(*args)` if it can run here, else the stored `name`.
 
         rows = stored.result("networks_live", trials.live)
 
-    `measure`: a function whose result is made of numbers, texts, lists and dicts; it
-    is returned as JSON gives it back, so that both ways have the same types.
-    `why_not`: a function that returns None where `measure` can run, else a sentence;
-    default `netbox.why_not`. `folder`: default `benchmarks/results`. `where`: ends
-    the line that is printed when it was measured.
+    `measure`: a function whose result consists of numbers, strings, lists and dicts; it
+    passes through JSON, so that both ways have the same types. `why_not`: a function
+    that returns None if `measure` can run, else a sentence; default `netbox.why_not`.
+    `folder`: default `benchmarks/results`. `where`: the end of the line that is printed
+    after a measurement.
 
-    Prints one line: where the result comes from. Nothing is written.
-    Raises `FileNotFoundError` when it can be neither measured nor read, and whatever
-    `measure` raises. Developed in the chapter *Unreliable networks*.
+    Prints the origin of the result on one line; writes nothing. Raises
+    `FileNotFoundError` if the result can be neither measured nor read, and any
+    exception of `measure`. Developed in the chapter *Unreliable networks*.
     """
     reason = _reason(why_not)
     if reason:
@@ -90,12 +90,12 @@ def result(name, measure, *args, why_not=None, folder=None, where=BOX):
 
 
 def recorded(name, reason="too long for a chapter", folder=None):
-    """The stored result `name`; prints one line: from when, from where, and why."""
+    """The stored result `name`; prints its date, its machine and the reason."""
     return several([name], reason, folder)[0]
 
 
 def several(names, reason="too long for a chapter", folder=None):
-    """The stored results `names`, a list; prints each place that they are from once."""
+    """The stored results `names`, a list; prints each origin once."""
     records = [read(name, folder) for name in names]
     for line in dict.fromkeys(record.origin() for record in records):
         print(f"Source: recorded on {line} ({reason})")
@@ -103,14 +103,14 @@ def several(names, reason="too long for a chapter", folder=None):
 
 
 def record(name, measure, *args, folder=None, **options):
-    """Measure, store the result with its origin under `name`; return the `Record`.
+    """Measure, and store the result with its origin; return the `Record`.
 
-    `measure` must be a function of a module, so that a later run can find it.
-    Raises `ValueError` when it is not. A file of that name is replaced at the end.
+    `measure`: a function of a module, so that a later run can find it; else
+    `ValueError`. A file of that name is replaced at the end.
     """
     home = f"{measure.__module__}:{measure.__qualname__}"
     if _find(home) is not measure:
-        raise ValueError(f"{home} cannot be found again: define it in a module")
+        raise ValueError(f"{home} cannot be imported later: define it in a module")
     from .provenance import provenance
 
     here, begin = provenance(), time.monotonic()
@@ -162,22 +162,22 @@ def names(folder=None):
 
 
 def digest(record):
-    """A digest of a result and its origin: an edit of the file by hand is noticed."""
+    """A digest of a result and its origin, which reveals an edit by hand."""
     bound = {key: value for key, value in asdict(record).items() if key != "digest"}
     return _digest(json.dumps(bound, sort_keys=True))
 
 
 def stale(folder=None):
-    """The names of the results whose function has changed since, or has gone."""
+    """The names of results whose function has since changed or gone."""
     found = {name: read(name, folder) for name in names(folder)}
     return [name for name, record in found.items()
             if code_digest(_find(record.measure)) != record.code]
 
 
 def code_digest(function):
-    """A digest of `function` and of what it uses of its own package; "" for None.
+    """A digest of `function` and the parts of its package it uses; "" for None.
 
-    Comments, docstrings and the form of the text do not count.
+    Comments, docstrings and formatting do not count.
     """
     if function is None:
         return ""
@@ -226,13 +226,13 @@ def _digest(text):
 
 
 def summary(function):
-    """The first sentence of its docstring, which says what it measures."""
+    """The first sentence of its docstring, which describes the measurement."""
     first = (inspect.getdoc(function) or function.__name__).partition("\n\n")[0]
     return " ".join(first.split()).partition(". ")[0].rstrip(".") + "."
 
 
 def _text(value, indent=""):
-    """`value` as JSON: a line per entry, and one for a list of plain values."""
+    """`value` as JSON: a line per entry; a list of plain values on one line."""
     deeper = indent + " "
     if isinstance(value, dict) and value:
         lines = [f"{json.dumps(str(k))}: {_text(v, deeper)}" for k, v in value.items()]

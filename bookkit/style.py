@@ -1,14 +1,14 @@
-"""How measured figures look: one style for all chapters.
+"""The style of measured figures, the same in all chapters.
 
     from bookkit import style
     style.use()
 
-A figure then needs no settings of its own, but for a size that suits what it shows.
+A figure then needs no settings of its own, except perhaps a size.
 """
 
 from d2l_ext.palette import SERIES_COLOURS
 
-#: matplotlib's settings, where they differ from its defaults. Inches and points.
+#: matplotlib's settings that differ from its defaults, in inches and points.
 SETTINGS = {
     "figure.figsize": (7, 2.8),  # as wide as a page's text
     "figure.autolayout": True,  # nothing is cut off at the edges
@@ -23,9 +23,9 @@ SETTINGS = {
 
 
 def use():
-    """Draw figures in the book's style, until the process ends or chooses another.
+    """Use the book's style for figures of this process.
 
-    In a notebook they get two dots to a pixel: sharp on a fine screen and on paper.
+    In a notebook they get two dots per pixel, to be sharp on fine screens and paper.
     Source: matplotlib's style sheets, and its backend for notebooks.
     """
     import matplotlib.pyplot as plt

@@ -1,15 +1,15 @@
-"""The exercises of the book: what each asks, its answer, and what wrong ones suggest.
+"""The exercises of the book: questions, right answers, and hints for wrong ones.
 
 | file | holds |
 |---|---|
-| `answers` | `check`, and what is asked in a chapter, or in all |
-| `question` | a question: its right answer, which may be code, and typical mistakes |
-| `trial` | a child process, in which the reader's code is tried within limits |
-| `solutions` | `solution`, which shows a reference solution and tries it |
-| `counts` | what code uses, counted beside what is enough |
-| `ranks` | stand-ins for processes, which code for them is tried with |
+| `answers` | `check`, and the questions of a chapter or of all |
+| `question` | a question: its right answer, perhaps code, and typical mistakes |
+| `trial` | a child process that runs the reader's code within limits |
+| `solutions` | `solution`, which shows and checks a reference solution |
+| `counts` | what code uses, compared with the reference |
+| `ranks` | simulated processes, on which code for real ones is tried |
 
-The questions of a chapter are in the file of its name, in the folder of its part.
+A chapter's questions are in the file of its name, in the folder of its part.
 """
 
 import d2l_ext  # noqa: F401 - before mxnet, which some judges load

@@ -1,12 +1,12 @@
-"""Tells a reader whether an answer to an exercise is right.
+"""`check`: is an answer to an exercise right?
 
     from exercisekit import check
 
     check("allreduce", 1, 14)
 
-A wrong answer that many would give is met with what it suggests, and not with the
-solution. Each chapter asks for some of its exercises; the others have no short answer.
-What a chapter asks is `QUESTIONS` in the file of its name: `data_parallel/allreduce`.
+A typical wrong answer earns a hint, not the solution. Only exercises with a short
+answer, or code, can be checked. A chapter's questions are `QUESTIONS` in the file of
+its name, such as `data_parallel/allreduce`.
 """
 
 import json
@@ -19,21 +19,20 @@ from pkgutil import iter_modules
 
 from .question import says
 
-#: Names a file to which every checked answer is added, as a line of JSON.
+#: The variable with the path of a file that gets a line of JSON per checked answer.
 GRADES = "D2L_EXT_GRADES"
 
 
 def check(chapter, exercise, answer):
-    """Print whether `answer` is right, or what it suggests if it is not.
+    """Print whether `answer` is right, or a hint if it is not.
 
-    `chapter` is the notebook's name without its ending, `exercise` a number from 1,
-    `answer` a number, a yes or no (`True`, `False`), a word, a list of numbers, or,
-    where code is asked for, a function, which is tried.
-    `None` stands for no answer yet.
-    Where the environment variable `D2L_EXT_GRADES` names a file, a line of JSON is
-    added there: chapter, exercise, `result` ("right", "not yet", "no answer yet") and
-    what was said.
-    Raises `KeyError` for an exercise that has no short answer.
+    `chapter`: the notebook's name without its suffix. `exercise`: a number from 1.
+    `answer`: a number, `True` or `False`, a word, a list of numbers, or, if the
+    exercise asks for code, a function, which is run. `None` means no answer yet.
+
+    If the environment variable `D2L_EXT_GRADES` names a file, a line of JSON is added
+    to it: chapter, exercise, `result` ("right", "not yet", "no answer yet") and the
+    printed text. Raises `KeyError` for an exercise that cannot be checked.
     """
     asked = questions(chapter)
     if isinstance(exercise, str) and exercise.strip().isdigit():
@@ -45,7 +44,7 @@ def check(chapter, exercise, answer):
 
 
 def report(chapter, exercise, said):
-    """Print what is `said` of an answer; add it to the grade book, if there is one."""
+    """Print the text `said` about an answer; add it to the grade book, if any."""
     if os.environ.get(GRADES):
         result = re.match("[a-z ]+", said)[0]  # "right", "not yet", "no answer yet"
         line = {"chapter": chapter, "exercise": exercise, "result": result,
@@ -58,9 +57,9 @@ def report(chapter, exercise, said):
 
 
 def questions(chapter=None):
-    """What is asked in the chapter, or in all: {(chapter, number): its `Question`}.
+    """The questions of a chapter, or of all: {(chapter, number): `Question`}.
 
-    Raises `KeyError` for a chapter that has no file here.
+    Raises `KeyError` for a chapter without a file here.
     """
     files = _files()
     if chapter is not None and chapter not in files:
@@ -73,7 +72,7 @@ def questions(chapter=None):
 
 
 def _files():
-    """The modules of the chapters by their names: files in folders of the parts."""
+    """The chapters' modules, by the chapters' names."""
     folder = Path(__file__).parent
     return {
         chapter.name: f"{__package__}.{part.name}.{chapter.name}"

@@ -1,6 +1,6 @@
-"""What the learner's code uses, counted while it is tried, beside what is enough.
+"""Judges that count what the learner's code uses, and compare it with the reference.
 
-Write how one case is tried, with helpers that count, and `counted` makes a judge:
+Write a function that runs one case with helpers that count; `counted` makes the judge:
 
     def run_broadcast(function, counts, k):
         values = [7] + [None] * (k - 1)
@@ -10,8 +10,8 @@ Write how one case is tried, with helpers that count, and `counted` makes a judg
     Task(…, judge=counted(broadcast, run_broadcast, "{} devices",
                           [(1,), (2,), (5,), (8,)], about=[ROUNDS]))
 
-The reference is tried in the same way: what is right and what is enough is computed.
-A count's name is how it is told, with its number and a plural: "{} round{s}".
+The reference runs in the same way, so right results and sufficient counts are
+computed. A count's name is a template for its number and plural: "{} round{s}".
 """
 
 import copy
@@ -27,7 +27,7 @@ PEAK = "at most {} array{s} more at a time"
 
 
 class Counts(dict):
-    """Numbers by their names, in the order in which they are told."""
+    """Counts by their names, in the order in which they are reported."""
 
     def __init__(self):
         super().__init__()
@@ -37,7 +37,7 @@ class Counts(dict):
         self[name] = self.get(name, 0) + amount
 
     def calls(self, name, function, amount=lambda *given: 1):
-        """`function`, each call of which adds `amount(…)` of what it is given."""
+        """A wrapper of `function`; each call adds `amount(…)` of its arguments."""
         self.add(name, 0)
 
         def counting(*given):
@@ -47,16 +47,16 @@ class Counts(dict):
         return counting
 
     def exchange(self, messages):
-        """One round: {(i, j): what device i sends to j}, delivered.
+        """Deliver one round of messages, {(i, j): what device i sends to device j}.
 
-        A device sends at most one message, to another one, and receives at most one:
-        `ValueError` otherwise. Counts `ROUNDS`, and `SENT` of the busiest device.
+        A device sends at most one message, to another device, and receives at most one;
+        otherwise `ValueError`. Counts `ROUNDS`, and `SENT` of the busiest device.
         """
         ends = [*zip(*messages)]
         if any(len({*end}) < len(messages) for end in ends):
             raise ValueError(f"two messages in one round: {[*messages]}")
         if any(i == j for i, j in messages):
-            raise ValueError(f"a message to oneself: {[*messages]}")
+            raise ValueError(f"a device sends to itself: {[*messages]}")
         self.add(ROUNDS, bool(messages))
         for (i, _), message in messages.items():
             self._sent[i] = self._sent.get(i, 0) + getattr(message, "size", 1)
@@ -64,16 +64,16 @@ class Counts(dict):
         return dict(messages)
 
     def keep(self, *given):
-        """The same values; it is told if they are changed."""
+        """The same values; a change of them is reported."""
         self.kept += [(value, copy.deepcopy(value)) for value in given]
         return given
 
     @contextmanager
     def memory(self, unit):
-        """Count the most that Python and NumPy take inside, in `unit`s of bytes.
+        """Count the peak memory of Python and NumPy in this context, in `unit`s.
 
-        `unit` is an array's bytes: rounded to tenths, the number is the same on every
-        machine. Below 100 KB Python's own objects would count, so nothing does.
+        `unit`: the bytes of an array. Rounded to tenths, the count is the same on every
+        machine. Below 100 KB, Python's own objects would matter: nothing is counted.
         """
         if unit < 100_000:
             yield
@@ -93,7 +93,7 @@ class Counts(dict):
 
     @contextmanager
     def waits(self):
-        """Count the calls that wait for MXNet's engine: asnumpy, float, waitall, …"""
+        """Count calls that wait for MXNet's engine: asnumpy, float, waitall, …"""
         from d2l_ext.data_parallel.diagnose import blocking_calls  # loads MXNet
 
         with blocking_calls() as waits:
@@ -104,13 +104,13 @@ class Counts(dict):
 
 
 def counted(right, run, words, cases, about=(), tolerance=0.0):
-    """A judge that tries the learner's function and `right`, and compares all.
+    """A judge that runs the learner's function and `right`, and compares them.
 
-    `run(function, counts, *case)` tries one case and returns what came out; of a dict
-    its keys are told. `cases` are tuples, the smallest first, and `words` say a case:
-    "{} devices". `about` are the counts that the exercise is about: what exceeds the
-    reference's is refused, and nothing where the reference needs something. All counts
-    of the last case are told.
+    `run(function, counts, *case)` runs one case and returns the result; the keys of a
+    dict are reported. `cases`: tuples, the smallest first. `words`: a template for a
+    case, such as "{} devices". `about`: the counts that matter; more than the
+    reference's is rejected, and so is none where the reference needs some. All counts
+    of the last case are reported.
     """
 
     def needed(case):
@@ -138,7 +138,7 @@ def counted(right, run, words, cases, about=(), tolerance=0.0):
 
 
 def told(counts, enough):
-    """The counts, beside what the reference used."""
+    """The counts, with those of the reference."""
     parts = []
     for name, least in enough.items():
         n = counts.get(name, 0)
@@ -149,7 +149,7 @@ def told(counts, enough):
 
 
 def difference(found, expected, tolerance=0.0, what="it", at=""):
-    """Where and by what a result is not as expected, in words; "" if it is."""
+    """The place and size of the first difference, in words; "" if there is none."""
     found, expected = plain(found), plain(expected)
     if same(found, expected, tolerance):
         return ""

@@ -1,4 +1,4 @@
-"""A question with its right answer, and what typical wrong ones suggest."""
+"""Questions, with right answers, and hints for typical wrong ones."""
 
 import copy
 import inspect
@@ -13,22 +13,22 @@ from . import trial
 from .trial import TooLong, in_a_child, limits, too_long
 
 NOT_YET = "no answer yet."
-#: Entries of a list that are shown in a sentence.
+#: The entries of a list that a sentence shows.
 LONGEST = 20
 
 
 class Note(str):
-    """What a judge tells of code that is right: what it used."""
+    """A judge's remark about code that is right, such as what it used."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Question:
-    """`asked` says what the answer is, in words: "the number of rounds".
+    """A question with a short answer.
 
-    `wrong` is a list of pairs: a typical wrong answer, and what it suggests.
-    `tolerance` is relative, for numbers that are rounded or measured on paper.
+    `asked`: the answer in words, such as "the number of rounds". `wrong`: pairs of a
+    typical wrong answer and a hint. `tolerance`: relative, for rounded numbers.
     """
 
     asked: str
@@ -39,27 +39,25 @@ class Question:
 
 @dataclass(frozen=True)
 class Task(Question):
-    """Asks for code: `right` is a function (or a class) that does it.
+    """A question that asks for code; `right`: the reference function or class.
 
-    `judge` takes the learner's function, tries it, and returns what is not right, with
-    the numbers; "" if all is well. It may yield what is not right of each case, too:
-    the first is told. What the function raises is told as well. A `Note` is told of
-    code that is right: see `counts`, where judges count what is used.
-    `wrong` are pairs: a function with a typical mistake, and what to say of it. If the
-    judge says of a learner's function exactly what it says of a mistake, the learner is
-    told that mistake's words, too.
+    `judge`: a function that runs the learner's function and returns its fault, with
+    numbers, or "". It may also yield a fault per case, of which the first is reported.
+    Exceptions of the function are reported, too, and so is a `Note` about right code,
+    such as the judges of `counts` make. `wrong`: pairs of a function with a typical
+    mistake and its hint. The learner gets the hint if the judge reports the same faults
+    as for that mistake.
     """
 
     judge: object = None
 
 
 def by_cases(problem, words, cases):
-    """A judge: what `problem(function, *case)` says of each of `cases`, if anything.
+    """A judge that reports the fault `problem(function, *case)` of each of `cases`.
 
-    A case is a tuple, the smallest is the first, and each call gets copies. `words`
-    say a case, before what is wrong with it: "{} devices". What the function raises
-    is told in the same way, and a write into what it is given. A `Note` is told of
-    the last case.
+    `cases`: tuples, the smallest first; each call gets copies. `words`: a template for
+    a case, put before its fault, such as "{} devices". Exceptions of the function, and
+    changes of its arguments, are faults. The `Note` of the last case is reported.
     """
 
     def judge(function):
@@ -85,14 +83,14 @@ def by_cases(problem, words, cases):
 
 
 def of_case(words, case):
-    """`words` with what a case has, in short."""
+    """`words`, filled with the arguments of a case in short."""
     return words.format(*(x if isinstance(x, int) else shown(x) for x in case))
 
 
 def compared(right, cases, tolerance=0.0):
-    """A judge: what comes back must be what `right` gives for each of `cases`.
+    """A judge that compares the results with those of `right` for each of `cases`.
 
-    Numbers up to a relative `tolerance`, in lists, tuples, dictionaries and arrays.
+    Numbers in lists, tuples, dicts and arrays may differ by the relative `tolerance`.
     """
 
     def problem(function, *given):
@@ -109,12 +107,12 @@ def compared(right, cases, tolerance=0.0):
 
 
 def raises(error):
-    """The end of a sentence: "raises KeyError: 3."."""
+    """The end of a sentence, such as "raises KeyError: 3."."""
     return f"raises {type(error).__name__}: {str(error).rstrip('.')}."
 
 
 def shown(value):
-    """A value in short, for a sentence."""
+    """A short form of a value, for a sentence."""
     if getattr(value, "size", 0) > 8:
         return f"array of shape {tuple(value.shape)}"
     value = plain(value) if hasattr(value, "tolist") else value
@@ -128,7 +126,7 @@ def shown(value):
 
 
 def same(answer, expected, tolerance=0.0):
-    """Whether two answers are equal; numbers up to a relative `tolerance`."""
+    """Whether two answers are equal, numbers up to a relative `tolerance`."""
     if isinstance(expected, (list, tuple)):
         return _is_list(answer) and len(answer) == len(expected) and (
             _same_floats(answer, expected)
@@ -146,7 +144,7 @@ def same(answer, expected, tolerance=0.0):
             and answer.keys() == expected.keys()
             and all(same(answer[key], expected[key], tolerance) for key in expected)
         )
-    # A little room always: 0.1 + 0.2 is an answer of 0.3.
+    # Always allow rounding: 0.1 + 0.2 must pass for 0.3.
     return isinstance(answer, Number) and (
         math.isclose(answer, expected, rel_tol=max(tolerance, 1e-9), abs_tol=1e-12)
         or math.isnan(answer) and math.isnan(expected)
@@ -160,7 +158,7 @@ def _same_floats(answer, expected):
 
 
 def says(question, answer):
-    """What to tell the reader who answered `question` with `answer`."""
+    """The text for a reader who answered `question` with `answer`."""
     answer = plain(answer)
     if answer is None:
         return f"{NOT_YET} Expected: {question.asked}."
@@ -175,7 +173,7 @@ def says(question, answer):
 
 
 def _judged(task, answer):
-    """What to tell the reader who wrote the function `answer`."""
+    """The text for a reader who wrote the function `answer`."""
     if not callable(answer):
         return f"not yet. Expected: {task.asked}."
     problem, notes = in_a_child(lambda: _tried(task, answer),
@@ -184,7 +182,7 @@ def _judged(task, answer):
 
 
 def _tried(task, answer):
-    """What is not right with the function `answer`, or "", and what else is told."""
+    """(fault of the function `answer` or "", further text)."""
     names, verdict = dict(getattr(answer, "__globals__", {})), []
     try:
         with limits():
@@ -203,7 +201,7 @@ def _tried(task, answer):
 
 
 def _verdict(task, function):
-    """What is not right with `function`, and notes, one after the other."""
+    """Yield the faults of `function`, and notes."""
     numpy = sys.modules.get("numpy")
     try:
         # What overflows, the judge tells.
@@ -217,7 +215,7 @@ def _verdict(task, function):
 
 
 def _meant(task, problems):
-    """The words of the typical mistake of which the judge says the same `problems`."""
+    """The hint of the typical mistake with the same `problems`."""
     with suppress(TooLong), limits():
         for function, words in task.wrong:
             said = filter(_is_problem, _verdict(task, function))
@@ -232,7 +230,7 @@ def _is_problem(said):
 
 
 def plain(answer):
-    """NumPy's and MXNet's arrays and numbers as Python's, in lists and dicts, too."""
+    """Arrays and numbers of NumPy and MXNet as Python's, also in lists and dicts."""
     if isinstance(answer, (list, tuple)):
         if {*map(type, answer)} == {float}:
             return answer

@@ -1,30 +1,29 @@
-"""Stand-ins for processes: threads that run one at a time, and links between them.
+"""Simulated processes: threads that run one at a time, with links between them.
 
-    ends = Ranks(4, dead={2}).run(work)    # work(rank, give, take) on each that lives
+    ends = Ranks(4, dead={2}).run(work)    # work(rank, give, take) on each living rank
 
-`give(to, data)` sends, `take(frm)` waits for a message. To give to a dead rank, or to
-take from it, raises `ConnectionError`, as a closed socket does. A rank runs until it
-waits or ends; then the next one does that can. So there is no clock and no chance, and
-that all wait for ever is seen at once.
+`give(to, data)` sends, `take(frm)` waits for a message. Both raise `ConnectionError`
+for a dead rank, as a closed socket does. A rank runs until it waits or ends; then the
+next one that can run does. So runs are deterministic, and a deadlock is found at once.
 """
 
 import ctypes
 import threading
 from collections import defaultdict
 
-#: Messages of a rank from which on it is taken for a loop without an end.
+#: The number of messages of a rank that counts as an endless loop.
 MANY = 100
 
 
 class Stopped(BaseException):
-    """Ends a rank that waits for ever. No `except Exception` of it catches this."""
+    """Ends a rank that waits for ever; `except Exception` does not catch it."""
 
 
 class Ranks:
-    """`n` ranks, of which those in `dead` never run; `late` begins after all others.
+    """`n` ranks; those in `dead` never run, and `late` starts after all others.
 
-    After `run`: `given[rank]`, a list of whom it gave to; `stuck`, the ranks that wait
-    for ever.
+    After `run`: `given[rank]`, a list of the ranks it sent to; `stuck`, the ranks that
+    wait for ever.
     """
 
     def __init__(self, n, dead=(), late=None):
@@ -34,10 +33,10 @@ class Ranks:
         self._links, self._over = defaultdict(list), False
         self._go = {rank: threading.Semaphore(0) for rank in self.living}
         self._back = threading.Semaphore(0)
-        self._waits = dict.fromkeys(self.living)  # for whom, or None before the begin
+        self._waits = dict.fromkeys(self.living)  # the rank it waits for, if any
 
     def run(self, work):
-        """What `work(rank, give, take)` returns on each that ends, or its error."""
+        """{rank: result of `work(rank, give, take)`, or its error} of all that end."""
         ends = {}
         threads = {rank: threading.Thread(target=self._run, args=[rank, work, ends],
                                           daemon=True) for rank in self.living}
@@ -50,7 +49,7 @@ class Ranks:
                 self._back.acquire()
             self.stuck = sorted(self._waits)
             return ends
-        except BaseException:  # the time is over: one loops, and does not wait
+        except BaseException:  # out of time: a rank loops without waiting
             for rank, thread in threads.items():
                 if rank not in self._waits and rank not in ends:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(
@@ -91,7 +90,7 @@ class Ranks:
         if to in self.dead:
             raise ConnectionError(f"rank {to} is dead")
         if len(self.given[rank]) == MANY:
-            raise RuntimeError(f"{MANY} messages, and no end")
+            raise RuntimeError(f"{MANY} messages without an end")
         self.given[rank].append(to)
         self._links[rank, to].append(data)
 

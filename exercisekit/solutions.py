@@ -1,10 +1,10 @@
-"""Shows the reference solution of an exercise, and tries it as the reader's is tried.
+"""`solution`: show the reference solution of an exercise, and check it.
 
     from exercisekit import solution
 
     swap_whole = solution("allreduce", 4)
 
-The book has each solution once: in the file of the chapter, where the judge is, too.
+Each solution is in the book only once: in the chapter's file, beside its judge.
 """
 
 import ast
@@ -16,11 +16,11 @@ from .question import Task, says
 
 
 def solution(chapter, exercise):
-    """Show the solution's source, print what `check` says of it, and return it.
+    """Show the source of a solution, print the result of `check`, and return it.
 
-    `chapter` and `exercise` are those of `check`; the exercise asks for code.
-    Raises `KeyError` for an exercise that has no such solution, and `AssertionError`
-    if its judge does not find it right.
+    `chapter`, `exercise`: as for `check`; the exercise must ask for code. Raises
+    `KeyError` for an exercise without a solution, and `AssertionError` if the judge
+    rejects it.
     """
     asked = questions(chapter)
     if not isinstance(asked.get((chapter, exercise)), Task):
@@ -37,7 +37,7 @@ def solution(chapter, exercise):
 
 
 def listing(function):
-    """The source of `function` with its name and its file, as a page shows it."""
+    """The source of `function`, with its name and file, as a page shows it."""
     from IPython.display import Markdown
 
     file = f"{function.__module__.replace('.', '/')}.py"
@@ -47,7 +47,7 @@ def listing(function):
 
 
 def source(function):
-    """The definition of `function`, after what its file defines for it and imports."""
+    """The definition of `function`, after the imports and definitions it uses."""
     text = inspect.getsource(sys.modules[function.__module__])
     parts = {}
     for node in ast.parse(text).body:
@@ -75,7 +75,7 @@ def _is_import(node):
 
 
 def _defined(node):
-    """The names that a statement at the top of a file defines."""
+    """The names that a top-level statement defines."""
     if _is_import(node):
         return [(alias.asname or alias.name).split(".")[0] for alias in node.names]
     if isinstance(node, ast.Assign):

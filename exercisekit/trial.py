@@ -1,10 +1,10 @@
-"""Tries a learner's code in a child process, within limits on time and memory.
+"""Run a learner's code in a child process, with limits on time and memory.
 
     verdict = in_a_child(lambda: judge(function), otherwise)
 
-The code may loop for ever, ask for all memory, end its process or crash it; the
-notebook goes on with every variable as it was. MXNet's engine stops before a fork and
-starts again on both sides.
+The code may loop for ever, exhaust memory, or crash its process: the notebook and its
+variables are not affected. MXNet's engine stops before a fork and restarts on both
+sides.
 """
 
 import json
@@ -22,22 +22,22 @@ try:
 except ModuleNotFoundError:  # in a page, which ends its worker instead
     resource = None
 
-#: What the learner's code may take: seconds of the processor, and bytes beside what is
-#: there already. What waits, for a lock or a disk, may take `PATIENCE` times as long.
+#: Limits of the learner's code: seconds of processor time, and additional bytes. Code
+#: that waits, for a lock or a disk, may take `PATIENCE` times as long.
 SECONDS, ROOM, PATIENCE = 10, 4 << 30, 10
-#: A loop in C hears no signal: the kernel ends it, after this many times `SECONDS`.
+#: A loop in C handles no signal: the kernel ends it after this many times `SECONDS`.
 IN_C = 3
 
 
 class TooLong(BaseException):
-    """The learner's code took its time. No `except Exception` of it catches this."""
+    """The learner's code took too long; `except Exception` does not catch this."""
 
 
 def in_a_child(function, otherwise):
-    """What `function()` returns, as JSON has it, in a child of this process.
+    """The result of `function()`, run in a child process, as JSON restores it.
 
-    `otherwise(words)` makes what is returned if the child did not get so far: "It has
-    not ended after …" or "It ended Python …".
+    `otherwise(words)`: the result if the child fails, with "It has not ended after …"
+    or "It ended Python …".
     """
     if resource is None:
         return json.loads(json.dumps(function()))
@@ -84,7 +84,7 @@ def _child(function, found):
 
 
 def _ended(child, seconds):
-    """(Whether the child ended within `seconds`, its status); it is gone after that."""
+    """(whether the child ended within `seconds`, its status); else it is killed."""
     end, pause = time.monotonic() + seconds, 0.001
     while time.monotonic() < end:
         pid, status = os.waitpid(child, os.WNOHANG)
@@ -98,10 +98,10 @@ def _ended(child, seconds):
 
 @contextmanager
 def limits():
-    """Bound time and memory inside: `TooLong` or `MemoryError` is raised.
+    """Limit time and memory in this context, by `TooLong` or `MemoryError`.
 
-    Time is the processor's, because a slow or a busy machine is no fault of the code.
-    An import that a judge needs is let end, and time begins anew.
+    Processor time counts, because a slow or busy machine is not the code's fault. An
+    import that a judge needs may finish, and time starts anew.
     """
     if resource is None:
         yield
@@ -134,7 +134,7 @@ def limits():
 
 
 def _limit_memory():
-    """Bound the memory of this process, unless it is; return the limits before."""
+    """Limit the memory of this process, unless it is; return the old limits."""
     most = resource.getrlimit(resource.RLIMIT_AS)
     if most[0] == resource.RLIM_INFINITY:
         used = int(Path("/proc/self/statm").read_text("ascii").split()[0])
@@ -144,7 +144,7 @@ def _limit_memory():
 
 
 def _imports(frame):
-    """Whether an import is under way in `frame` or above it."""
+    """Whether an import is running in `frame` or in one of its callers."""
     while frame:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True

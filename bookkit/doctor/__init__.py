@@ -1,11 +1,11 @@
-"""Says whether the book can run on this machine, on what, and why not on more.
+"""Says whether the book can run on this machine, and on which devices.
 
     python -m bookkit.doctor           every finding, the verdict, the next command
     python -m bookkit.doctor --json    the same for a program
 
-It needs neither MXNet nor anything else that has to be installed. `driver` asks NVML,
-`hardware`, `software` and `cluster` find, `report` puts together and judges, `probe`
-asks MXNet's library in a process of its own, and `list` names the GPUs for the set-up.
+It needs neither MXNet nor any other package. `driver` queries NVML; `hardware`,
+`software` and `cluster` make findings; `report` collects and judges them; `probe`
+queries MXNet's library in a process of its own; `list` names the GPUs for the set-up.
 
 Described on the page *Setting up a GPU box*.
 """
@@ -17,10 +17,10 @@ OK, NOTE, BAD = "ok", "note", "bad"
 
 @dataclass(frozen=True)
 class Finding:
-    """`topic: text`, how good it is, and what the reader can do about it.
+    """One finding, `topic: text`, with its state and advice.
 
-    `state`: `ok`; `note`, when the book runs but something is missing or slower;
-    `bad`, when it cannot run. `advice`: empty, or a command or a half sentence.
+    `state`: `ok`; `note` if the book runs, but something is missing or slow; `bad` if
+    it cannot run. `advice`: empty, a command, or part of a sentence.
     """
 
     topic: str

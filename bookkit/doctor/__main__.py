@@ -1,4 +1,4 @@
-"""The doctor's command line: prints what `examine` found; 0 when the book can run."""
+"""The doctor's command line, which prints the findings of `examine`."""
 
 import argparse
 import json
@@ -24,12 +24,12 @@ def lines(report):
 
 
 def main(arguments=None):
-    """Print the report; return 0 when the book can run, else 1."""
+    """Print the report; return 0 if the book can run, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m bookkit.doctor",
         description="Say whether the book can run here, on what, and why not on more.",
     )
-    parser.add_argument("--json", action="store_true", help="for a program")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     wanted = parser.parse_args(arguments)
     report = examine()
     if wanted.json:

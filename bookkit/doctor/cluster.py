@@ -1,4 +1,4 @@
-"""What jobs on several machines need: ports, ssh, MPI, schedulers, a box."""
+"""The needs of jobs on several machines: ports, ssh, MPI, schedulers, a box."""
 
 import shutil
 import socket
@@ -10,7 +10,7 @@ from . import BAD, NOTE, Finding
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 0.5  # seconds: a name server that does not answer takes many more
-#: The command that a job is submitted by, for each scheduler.
+#: The command that submits a job, for each scheduler.
 SCHEDULERS = {
     "Slurm": "srun",
     "Grid Engine": "qsub",
@@ -20,7 +20,7 @@ SERVERS = "/usr/sbin:/usr/local/sbin"  # where sshd is, often outside of the PAT
 
 
 def tools(which=shutil.which, why_no_box=None):
-    """The findings. `why_no_box()` is None, or why a box cannot be had."""
+    """The findings. `why_no_box()`: None, or the reason why there can be no box."""
     client, server = which("ssh"), which("sshd") or which("sshd", path=SERVERS)
     parts = [n for n, path in (("client", client), ("server", server)) if path]
     schedulers = [name for name, command in SCHEDULERS.items() if which(command)]

@@ -1,6 +1,6 @@
-"""What the doctor asks the driver besides: its CUDA, GPUs' memory and MIG, their links.
+"""The doctor's queries to the driver: CUDA, memory, MIG, and the links between GPUs.
 
-The library asks for no more than which GPUs MXNet can use; see `d2l_ext.devices.gpus`.
+The library itself only asks which GPUs MXNet can use; see `d2l_ext.devices.gpus`.
 """
 
 import ctypes
@@ -10,7 +10,7 @@ from itertools import combinations
 
 from d2l_ext.devices import gpus
 
-#: The nearest thing that two GPUs share, by NVML's number.
+#: The nearest component that two GPUs share, by NVML's number.
 PATHS = {
     0: "on one board",
     10: "through one PCIe switch",
@@ -24,7 +24,7 @@ READ, NVLINK = 0, 2  # what two GPUs may be asked about each other
 
 @dataclass(frozen=True)
 class Link:
-    """Two GPUs: whether each may read the other's memory, and what lies between."""
+    """Two GPUs: whether they can read each other's memory, and what connects them."""
 
     first: int
     second: int
@@ -34,9 +34,9 @@ class Link:
 
 @dataclass(frozen=True)
 class More:
-    """The newest `cuda` that the driver runs, as `(12, 2)`, and `links`, each a `Link`.
+    """The newest `cuda` of the driver, such as `(12, 2)`, and its `links`.
 
-    Of each GPU: `memory` in bytes, and whether it is divided by `mig`.
+    For each GPU: `memory` in bytes, and whether `mig` divides it.
     """
 
     cuda: tuple = ()
@@ -50,7 +50,7 @@ class _Memory(ctypes.Structure):
 
 
 def read(load=ctypes.CDLL):
-    """NVML's `Answers`, whose `more` is a `More` where NVML answered."""
+    """NVML's `Answers`; if NVML answered, `more` is a `More`."""
     return gpus.read(load, _more)
 
 

@@ -1,4 +1,4 @@
-"""Cores and memory, the driver and the GPUs: which can be used, and why not others."""
+"""Cores, memory, driver and GPUs: which GPUs can be used, and why not the others."""
 
 import os
 from pathlib import Path
@@ -49,7 +49,7 @@ def _shared_memory(path):
 
 
 def plugged_in(system="/sys"):
-    """How many NVIDIA graphics cards are plugged in, with or without a driver."""
+    """The number of NVIDIA graphics cards, with or without a driver."""
     found = 0
     for device in Path(system, "bus/pci/devices").glob("*"):
         try:
@@ -64,8 +64,8 @@ def plugged_in(system="/sys"):
 def cards(answers, plugged_in=0, visible=None):
     """The findings about the driver and the GPUs, from NVML's `answers`.
 
-    `plugged_in`: what the function of that name counted. `visible`: the reader's own
-    value of CUDA_VISIBLE_DEVICES, None if it is not set.
+    `plugged_in`: the result of that function. `visible`: the reader's own
+    CUDA_VISIBLE_DEVICES, None if it is not set.
     """
     found, more = [_driver(answers, plugged_in)], answers.more or More()
     each = zip(answers.gpus, more.memory, more.mig)
@@ -118,7 +118,7 @@ def _gpu(index, gpu, memory, mig, driver):
 
 
 def _links(links):
-    """One finding for all pairs of GPUs that are connected alike."""
+    """One finding for all pairs of GPUs with the same connection."""
     alike = {}
     for link in links:
         pair = f"{link.first}–{link.second}"

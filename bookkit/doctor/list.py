@@ -1,6 +1,6 @@
-"""Prints the GPUs as nvidia-smi does, one a line: name, compute capability.
+"""Print the GPUs as nvidia-smi does, one per line: name, compute capability.
 
-For tools/find_device.sh: with drivers before 510, nvidia-smi does not know the latter.
+For tools/find_device.sh: before driver 510, nvidia-smi does not report the capability.
 """
 
 import sys

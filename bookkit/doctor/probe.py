@@ -1,7 +1,7 @@
-"""Loads MXNet's shared library and says, as JSON, what it is made of.
+"""Load MXNet's shared library and print its version and features as JSON.
 
-In a process of its own: a library that is missing something may end the process that
-loads it. MXNet's Python package, which takes seconds, is not imported.
+This is a process of its own: a library with missing dependencies may end the process
+that loads it. MXNet's Python package is not imported, because that takes seconds.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ def ask(path):
     features, length = ctypes.POINTER(_Feature)(), ctypes.c_size_t()
     library.MXGetVersion(ctypes.byref(version))
     library.MXLibInfoFeatures(ctypes.byref(features), ctypes.byref(length))
-    # An error means that CUDA cannot be used: no GPU, then.
+    # After an error CUDA cannot be used: no GPUs.
     known = library.MXGetGPUCount(ctypes.byref(gpus)) == 0
     return {
         "version": _dotted(version.value),

@@ -1,6 +1,6 @@
-"""All findings about this machine, and the sentence at the end.
+"""All findings about this machine, and the verdict.
 
-Can the book run here, on what, and what comes next?
+Can the book run here, on which devices, and what is the next step?
 """
 
 import os
@@ -24,7 +24,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found: `sections` maps a title to a list of findings."""
+    """All findings; `sections` maps a title to a list of them."""
 
     sections: dict
     answers: object
@@ -49,10 +49,10 @@ class Report:
 def examine(read=driver.read, probe=software.probe):
     """Look at this machine and return a `Report`.
 
-    `read`: what asks NVML. `probe`: what asks MXNet's library.
+    `read`: the function that queries NVML; `probe`: the one for MXNet's library.
     """
     answers, probed = read(), probe()
-    # Where no GPU fits, the library itself hides them all from CUDA.
+    # If no GPU fits, the library itself hides all of them from CUDA.
     fit = gpus.usable(answers)
     visible = os.environ.get(gpus.VISIBLE) if fit else None
     sections = {
@@ -72,8 +72,7 @@ def examine(read=driver.read, probe=software.probe):
 def decide(findings, answers, probed, count=2):
     """Return the `Verdict` on these `findings`.
 
-    `answers`: NVML's. `probed`: what MXNet's library said of itself. `count`: how
-    many cores there are.
+    `answers`: from NVML. `probed`: from MXNet's library. `count`: the number of cores.
     """
     bad = [finding for finding in findings if finding.state == BAD]
     if bad:

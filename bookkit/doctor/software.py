@@ -1,4 +1,4 @@
-"""Python, its packages and MXNet: are they there, and do they fit?"""
+"""Python, its packages and MXNet: are they installed, and do they fit together?"""
 
 import json
 import platform
@@ -22,13 +22,13 @@ NEEDED = {
     "nbval": "make test",
 }
 MAKE = "make book"
-#: MXNet 1.9.1 reads `numpy.bool` when it is loaded, and 1.24 removed it.
+#: MXNet 1.9.1 reads `numpy.bool` when it is loaded; NumPy 1.24 removed it.
 NUMPY_WITHOUT_BOOL = (1, 24)
 BUILDS = {"mxnet": "for the CPU", "mxnet-cu112": "for GPUs, CUDA 11.2"}
-#: What a reader may want to know of; the rest are instruction sets and tools.
+#: Features of interest to a reader; the others are instruction sets and tools.
 SHOWN = ("CUDA", "CUDNN", "NCCL", "MKLDNN", "OPENMP", "DIST_KVSTORE")
 PATIENCE = 120  # seconds: a broken driver can keep a process that asks it for ever
-#: What MXNet's GPU build links to, and the wheel that brings it.
+#: The libraries that MXNet's GPU build links to, and the wheels that contain them.
 WHEELS = {
     "libcublas.so.11": "nvidia-cublas-cu11",
     "libcudart.so.11.0": "nvidia-cuda-runtime-cu11",
@@ -40,7 +40,7 @@ WHEELS = {
     "libnvToolsExt.so.1": "nvidia-nvtx-cu11",
     "libnvrtc.so.11.2": "nvidia-cuda-nvrtc-cu11",
 }
-#: What both builds need of the system, and Debian's package.
+#: The system libraries that both builds need, and their Debian packages.
 SYSTEM = {"libgomp.so.1": "libgomp1", "libquadmath.so.0": "libquadmath0"}
 
 
@@ -55,7 +55,7 @@ def installed(package):
 def python(version_of=installed, version=None):
     """The findings about Python, `version` by default the one that runs, and packages.
 
-    `version_of(package)` is None for one that is missing.
+    `version_of(package)`: None for a missing package.
     """
     version = version or sys.version_info[:3]
     return [_python(version), _numpy(version_of("numpy")), _packages(version_of)]
@@ -88,7 +88,7 @@ def _packages(version_of):
 
 
 def probe():
-    """Run `probe.py` in a process of its own; return what it printed, as a dict."""
+    """Run `probe.py` in a process of its own; return its output as a dict."""
     command = [sys.executable, "-m", "bookkit.doctor.probe"]
     try:
         ran = subprocess.run(
@@ -141,7 +141,7 @@ def _does_not_load(message):
 def cuda_libraries(site=None):
     """The finding about CUDA's libraries in the site-packages folder `site`.
 
-    None of them is needed by the CPU build: then there is nothing to say.
+    The CPU build needs none of them: then there is no finding.
     """
     root = Path(site or sysconfig.get_paths()["purelib"]) / "nvidia"
     there = {path.name for path in root.glob("*/lib/*")}

@@ -52,7 +52,7 @@ RAISES = "not yet. 2 devices: it raises ValueError: "
     (lambda values, exchange: exchange({(0, 1): 7, (2, 1): 7}), [],
      f"{RAISES}two messages in one round: [(0, 1), (2, 1)]."),
     (lambda values, exchange: exchange({(0, 0): 7}), [],
-     f"{RAISES}a message to oneself: [(0, 0)]."),
+     f"{RAISES}a device sends to itself: [(0, 0)]."),
 ])
 def test_what_is_used_is_told_beside_what_is_enough(function, about, said):
     assert says(task(about), function) == said
