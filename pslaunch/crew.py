@@ -29,7 +29,7 @@ from .processes import LOOPBACK, TAKEN
 class Crew:
     """The agents of one start.
 
-    `plan`: a `plan.Plan`. `job`: the mark of this start. `root`: the scheduler's
+    `plan`: a `plan.JobPlan`. `job`: the mark of this start. `root`: the scheduler's
     address. `say`: a function that prints a line of the launcher's. `guard`: a `Guard`.
     """
 

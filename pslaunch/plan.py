@@ -69,7 +69,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Plan:
+class JobPlan:
     """`command`: the words that a worker runs. `nodes`: every (role, rank). `env`: for
     each role, a dict of variables. `launcher`: a subclass of `crew.Crew`.
     """
@@ -92,7 +92,7 @@ class Plan:
 
 
 def make(command, *counts, **given):
-    """A `Plan` from a command and `Settings`, which are checked.
+    """A `JobPlan` from a command and `Settings`, which are checked.
 
     Raises `ValueError`, or `OSError` if the hosts file cannot be read.
     """
@@ -106,16 +106,16 @@ def make(command, *counts, **given):
         raise ValueError("command: a word contains a null character")
     _check(settings, launcher)
     common = {"PS_VERBOSE": str(settings.verbose)} if settings.verbose else {}
-    common.update(check_variables(settings.env))
+    common.update(user_variables(settings.env))
     roles = ("worker", "server", "scheduler")
-    env = {role: {**common, **check_variables(getattr(settings, f"env_{role}"))}
+    env = {role: {**common, **user_variables(getattr(settings, f"env_{role}"))}
            for role in roles}
     nodes = all_nodes(settings.num_workers, settings.num_servers)
     settings = replace(settings, python=settings.python or sys.executable,
                        hosts=read_hosts(settings.hosts) if settings.hosts else None)
     module, name = LAUNCHERS[launcher]
     kind = getattr(import_module(f".{module}", __package__), name)
-    plan = Plan(command, nodes, env, kind, settings)
+    plan = JobPlan(command, nodes, env, kind, settings)
     plan.launcher.check(plan)
     return plan
 
@@ -279,7 +279,7 @@ def node_id(role, rank=0):
     return {"scheduler": 1, "server": 8 + 2 * rank, "worker": 9 + 2 * rank}[role]
 
 
-def check_variables(env):
+def user_variables(env):
     """`env` as a dict of strings; None gives an empty one.
 
     Raises `ValueError` for a variable that the launcher sets, or for an invalid name.

@@ -37,7 +37,7 @@ def ids():
 
 
 def state(pid):
-    """A letter, as in /proc: 'T' for stopped, 'Z' for ended; '' when it is gone."""
+    """The state of a process as in /proc: 'T' stopped, 'Z' ended, '' if it is gone."""
     return table([pid]).get(pid, ("", 0))[0]
 
 

@@ -37,7 +37,7 @@ SHOW = 2.0
 class Start:
     """The processes of one start. Leaving the `with` ends whatever still runs.
 
-    `plan`: a `plan.Plan`. `shown`: a `runner.Shown`, for the output of the processes
+    `plan`: a `plan.JobPlan`. `shown`: a `runner.Shown`, for the output of the processes
     and the launcher's own lines.
     """
 

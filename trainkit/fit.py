@@ -96,7 +96,7 @@ class Fit:
     test_iter: Batches  # None: another worker evaluates
     num_epochs: int
     learning_rate: Callable  # of the epoch, from 0
-    report: "Report"
+    report: "Progress"
     save_every: int = 0  # steps between checkpoints; 0: one at the end of each epoch
     saves: bool = True  # whether this worker writes them
     checkpoints: object = None  # a `checkpoint.Checkpoints` or `parts.Parts`
@@ -190,7 +190,7 @@ class Fit:
         self.replicas.unpack(arrays)
 
 
-class Report:
+class Progress:
     """Lines about a training run, on standard error.
 
     `num_epochs`, `num_steps`: total epochs, and steps per epoch. `measure`: the name of

@@ -16,7 +16,7 @@ from d2l_ext.devices.timeline import borrowed_slots
 from d2l_ext.kvstore import ring
 
 from . import networks, resume, ways
-from .fit import Fit, Report, StepProfiler
+from .fit import Fit, Progress, StepProfiler
 from .parts import Parts
 
 #: Seconds per call of a ring: rank 0 evaluates alone; a death is noticed at once.
@@ -44,7 +44,7 @@ def prepare(args, held):
     _check_shards(job, train_iter, len(places) // job.tensor)
     test_iter = Batches(dataset.test_X, dataset.test_y, job.batch_size)
     replicas = way.build(job, places, dataset, kv)
-    report = Report(job.num_epochs, train_iter.num_steps, replicas.measure,
+    report = Progress(job.num_epochs, train_iter.num_steps, replicas.measure,
                     job.disp_batches)
     fit = Fit(replicas, train_iter, test_iter if rank == 0 else None, job.num_epochs,
               partial(learning_rate, job), report, job.save_every,

@@ -118,7 +118,7 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
     `model`: one of `MODELS`. `device`: a `step.Device`, whose speed gives the
     time per example; `link`: a `Link`. `batch`: examples for each device. `way`: one of
     `WAYS`; `servers` and `packing`, seconds per byte, `per_host` and `inner` as in
-    `step.Plan`. `tensor`, `pipeline`, `chunks`: of a mesh, whose third axis is what is
+    `StepPlan`. `tensor`, `pipeline`, `chunks`: of a mesh, whose third axis is what is
     left of the devices. Where they do not divide the devices, common divisors do. At
     first the arrays leave one by one, during the backward pass. `name`: its id in the
     page.

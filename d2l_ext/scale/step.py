@@ -92,7 +92,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StepPlan:
     """How a step is divided: the remaining arguments of `seconds`.
 
     `way`: one of `WAYS`, or `'hierarchy'`, for hosts of `per_host` devices each with
@@ -126,7 +126,7 @@ class Plan:
             )
 
 
-def seconds(model, batch, devices, device, link, plan=Plan()):
+def seconds(model, batch, devices, device, link, plan=StepPlan()):
     """Seconds of a step of `batch` examples in total, divided over `devices` devices.
 
         seconds(VGG11, 1024, 8, Device(flops=5e12), network(10))
@@ -140,7 +140,7 @@ def seconds(model, batch, devices, device, link, plan=Plan()):
     return sum(parts(model, batch, devices, device, link, plan))
 
 
-def parts(model, batch, devices, device, link, plan=Plan()):
+def parts(model, batch, devices, device, link, plan=StepPlan()):
     """The parts of a step's seconds: overhead, computing, waiting for gradients.
 
     With overlap, gradients travel during the backward pass, two thirds of the
@@ -250,13 +250,13 @@ def mesh_seconds(computing, sizes, chunks, sent, rounds, links):
     return steady + 2 * (p - 1) * border + seconds["data"]
 
 
-def strong(model, batch, devices, device, link, plan=Plan()):
+def strong(model, batch, devices, device, link, plan=StepPlan()):
     """Efficiency T(1) / (k·T(k)) with the same `batch` for all; T per example."""
     one = seconds(model, batch, 1, device, link, plan)
     return one / (devices * seconds(model, batch, devices, device, link, plan))
 
 
-def weak(model, batch, devices, device, link, plan=Plan()):
+def weak(model, batch, devices, device, link, plan=StepPlan()):
     """The same with `batch` examples *per* device, k times as many in total."""
     one = seconds(model, batch, 1, device, link, plan)
     return one / seconds(model, batch * devices, devices, device, link, plan)

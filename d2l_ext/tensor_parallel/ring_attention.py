@@ -50,7 +50,7 @@ def work(order, causal):
 def split(x, order, devices):
     """Cut `x` (heads, T, width), NumPy or `mxnet.np`, by `order`: a dict per device.
 
-    Raises `ValueError` if T is no multiple of the number of chunks, or if the order
+    Raises `ValueError` if T is not a multiple of the number of chunks, or if the order
     does not fit the devices.
     """
     size = _size(x.shape[1], order, devices)

@@ -11,7 +11,7 @@ def may_begin(steps, worker, bound):
 
 
 def _race(function, ticks, bound):
-    """Steps of each after 40 ticks (None: it changes them), and the largest lead."""
+    """The steps of each worker after 40 ticks, and the largest lead."""
     k = len(ticks)
     steps, ends, lead = [0] * k, [None] * k, 0
     for tick in range(41):

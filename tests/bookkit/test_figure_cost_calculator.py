@@ -51,7 +51,7 @@ def from_the_model(choice, devices, way):
     model = Model("", choice["parameters"], choice["arrays"], choice["example"] * 1e-6)
     device = step.Device(1.0, choice["overhead"] * 1e-3)
     link = network(choice["bandwidth"], choice["latency"] * 1e-6)
-    plan = step.Plan(
+    plan = step.StepPlan(
         way, choice["servers"],
         compressed=way == "servers" and choice["compression"] == "yes",
         packing=choice["packing"] * 1e-9, overlap=choice["sent"] == SENT[0],
@@ -140,7 +140,7 @@ def test_the_rounds_are_right_for_every_number_of_devices(way):
 
 
 def test_the_first_choice_is_the_chapters_and_gives_its_numbers():
-    plan = step.Plan("ring", overlap=True)
+    plan = step.StepPlan("ring", overlap=True)
     expected = step.weak(VGG11, 1024, 16, GPU, LINK, plan)
     found = State(SCRIPT, COST)["efficiency"]
     assert found == pytest.approx(expected, rel=1e-5)  # µs with six digits
@@ -162,7 +162,7 @@ def test_the_first_choice_is_the_chapters_and_gives_its_numbers():
 
 def test_the_summary_and_the_labels_say_the_choice_and_the_curve():
     choice = {**COST, "way": "servers", "devices": 64}
-    d, plan = State(SCRIPT, choice), step.Plan("servers", 4, overlap=True)
+    d, plan = State(SCRIPT, choice), step.StepPlan("servers", 4, overlap=True)
     curve = [step.weak(VGG11, 1024, k, GPU, LINK, plan) for k in DEVICES]
     assert d.summary() == (
         "VGG-11, 28,144,010 parameters or 113 MB of gradients, 1,024 examples for each "

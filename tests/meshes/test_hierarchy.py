@@ -107,14 +107,14 @@ def test_devices_that_share_a_card_wait_for_one_another():
 
 
 def test_the_cost_model_knows_hosts():
-    plan = step.Plan("hierarchy", per_host=4, inner=INNER)
+    plan = step.StepPlan("hierarchy", per_host=4, inner=INNER)
     moved = step.communication(LENET, 16, OUTER, plan)
     inner, outer = (Link(LENET.arrays * x.alpha, x.beta) for x in (INNER, OUTER))
     assert moved == seconds(4, 4, LENET.nbytes, inner, outer)
-    assert moved < step.communication(LENET, 16, OUTER, step.Plan("ring"))
+    assert moved < step.communication(LENET, 16, OUTER, step.StepPlan("ring"))
     one = step.exchange_seconds("ring", 3, LENET.nbytes, INNER, arrays=LENET.arrays)
     assert step.communication(LENET, 3, OUTER, plan) == pytest.approx(one)
-    for wrong in (plan, step.Plan("hierarchy", per_host=2)):
+    for wrong in (plan, step.StepPlan("hierarchy", per_host=2)):
         with pytest.raises(ValueError, match="6 devices, .* give whole hosts, and a"):
             step.communication(LENET, 6, OUTER, wrong)
 

@@ -166,7 +166,7 @@ def test_agents_that_wait_for_others_end_with_the_deadline(stand_ins, monkeypatc
 
 def test_the_folder_of_an_array_job_goes_after_its_submission(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    team = submitted.Sge(plan.Plan(["x"], [], {}), "j", "127.0.0.1", print, None)
+    team = submitted.Sge(plan.JobPlan(["x"], [], {}), "j", "127.0.0.1", print, None)
     (folder,), seen = map(Path, team.files("j")), []
     assert folder.parent == tmp_path
     monkeypatch.setattr(submitted.Sge, "words", lambda *_: ["sleep", "100"])

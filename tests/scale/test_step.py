@@ -96,7 +96,7 @@ def test_work_is_counted_by_eye():
 def plans():
     ways = [(way, False) for way in step.WAYS] + [("servers", True)]
     return st.builds(
-        lambda way, servers, sent: step.Plan(way[0], servers, way[1], 1e-10, *sent),
+        lambda way, servers, sent: step.StepPlan(way[0], servers, way[1], 1e-10, *sent),
         st.sampled_from(ways), st.integers(1, 64),
         st.sampled_from([(False, False), (True, False), (False, True)]),
     )
@@ -115,8 +115,8 @@ def test_no_cluster_is_more_than_perfect_and_one_device_needs_no_exchange(
 
 
 def test_a_step_is_computing_and_exchange_unless_they_overlap():
-    link, apart = network(1), step.Plan("ring")
-    together = step.Plan("ring", overlap=True)
+    link, apart = network(1), step.StepPlan("ring")
+    together = step.StepPlan("ring", overlap=True)
     compute = GPU.seconds(VGG11, 4096 / 8)
     moved = step.communication(VGG11, 8, link, apart)
     added = step.seconds(VGG11, 4096, 8, GPU, link, apart)
@@ -134,16 +134,16 @@ def test_arrays_that_leave_when_they_are_made_end_as_the_formula_says(arrays, mo
     link, now = Link(0, moved / 1e6), 1.0
     for made in [1 + 2 * (i + 1) / arrays for i in range(arrays)]:
         now = max(now, made) + moved / arrays
-    plan = step.Plan("tree", overlap=True)  # on two devices: there and back
+    plan = step.StepPlan("tree", overlap=True)  # on two devices: there and back
     found = step.seconds(model, 2, 2, step.Device(1.0), Link(0, link.beta / 2), plan)
     assert found == pytest.approx(now)
 
 
 def test_one_array_of_all_gradients_cannot_overlap():
     with pytest.raises(ValueError, match="waits for the last of them"):
-        step.Plan("ring", overlap=True, flat=True)
+        step.StepPlan("ring", overlap=True, flat=True)
     alone = replace(LENET, arrays=1)  # a network that has no more
-    one, other = (step.seconds(alone, 64, 8, GPU, network(1), step.Plan(overlap=o))
+    one, other = (step.seconds(alone, 64, 8, GPU, network(1), step.StepPlan(overlap=o))
                   for o in (True, False))
     assert one == other
 
@@ -168,7 +168,7 @@ def test_efficiency_is_lost_to_overhead_and_to_the_exchange_and_to_nothing_else(
 
 
 def test_gradients_in_one_array_pay_latency_once():
-    slow, plan = Link(1.0, 0.0), step.Plan("tree")
+    slow, plan = Link(1.0, 0.0), step.StepPlan("tree")
     each = step.communication(LENET, 4, slow, plan)
     assert each == 8 * step.communication(LENET, 4, slow, replace(plan, flat=True))
 
@@ -179,7 +179,7 @@ def test_compression_pays_below_the_bandwidth_that_it_says_and_not_above():
     for rate, pays in ((0.99 * limit, True), (1.01 * limit, False)):
         plain, small = (
             step.communication(VGG11, n, network(rate, 0),
-                               step.Plan("servers", s, compressed, packing))
+                               step.StepPlan("servers", s, compressed, packing))
             for compressed in (False, True)
         )
         assert (small < plain) == pays
@@ -188,7 +188,7 @@ def test_compression_pays_below_the_bandwidth_that_it_says_and_not_above():
 
 def test_only_servers_unpack_gradients():
     with pytest.raises(ValueError, match="by way='ring': only way='servers'"):
-        step.Plan("ring", compressed=True)
+        step.StepPlan("ring", compressed=True)
 
 
 @pytest.mark.parametrize("devices", [0, -1, 2.0, True])

@@ -81,7 +81,7 @@ def test_lines_within_an_epoch_come_when_asked_for(run):
 
 
 def test_on_a_terminal_there_is_a_bar_that_the_epochs_line_replaces(run, monkeypatch):
-    monkeypatch.setattr(preparation.Report, "REDRAW", 0)
+    monkeypatch.setattr(preparation.Progress, "REDRAW", 0)
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda self: True)
     code, out, err = run(*QUICK)
     assert code == 0 and json.loads(out)
@@ -645,7 +645,7 @@ def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
         ("--local-steps 2.5", "'2.5': expected a whole number from 1"),
         ("--local-steps 4", "--kv-store device: not with --local-steps 4.*take dist"),
         ("--local-steps 4 --kv-store dist_async", "--kv-store dist_async: not w"),
-        ("--local-steps 4 --kv-store dist_sync --save-prefix p", "one worker.s weights"),
+        ("--local-steps 4 --kv-store dist_sync --save-prefix p", "one worker.s weigh"),
         ("--outer-lr 0.7", "--outer-mom need --local-steps"),
         ("--outer-mom 1", "'1': expected a number from 0 to below 1"),
         ("--optimizer adma", "Did you mean 'adam'"),

@@ -195,7 +195,7 @@ def _start(role, number, host, nodes, folder, env, node_host):
         "DMLC_PS_ROOT_URI": nodes[0][2].address,
         "DMLC_NODE_HOST": host.address,
         "PS_VERBOSE": "1",
-        **plan.check_variables(env),
+        **plan.user_variables(env),
     }
     variables = plan.variables_of(role, number, names, ports, folder.name, own)
     if not node_host:

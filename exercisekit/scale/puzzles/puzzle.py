@@ -22,9 +22,9 @@ class Puzzle(Task):
 
     @classmethod
     def of(cls, title, asked, right, measure, counts, wrong):
-        """`measure` takes the learner's function and yields what is not right, or the
-        count; `counts` are the unit, and the counts of the first attempt, the target,
-        the best known solution and the least possible.
+        """`measure`: a function that runs the learner's function and yields its faults,
+        or the count. `counts`: the unit, and the counts of the first attempt, the
+        target, the best known solution and the least possible one.
         """
         unit, _, target, best, least = counts
         asked = f"{asked}. {unit}: at most {target}; the best known is {best}"
