@@ -110,7 +110,7 @@ def record(name, measure, *args, folder=None, **options):
     """
     home = f"{measure.__module__}:{measure.__qualname__}"
     if _find(home) is not measure:
-        raise ValueError(f"{home} cannot be imported later: define it in a module")
+        raise ValueError(f"{home} cannot be found again: define it in a module")
     from .provenance import provenance
 
     here, begin = provenance(), time.monotonic()

@@ -76,7 +76,7 @@ class FlightRecorder:
         self.lines[place : place + 1] = state.encode()
 
     def close(self):
-        """Say that this rank makes no more calls. Its file stays."""
+        """Record that this rank makes no more calls. Its file remains."""
         if not self.over.is_set():
             self.over.set()
             self._sign("its end")

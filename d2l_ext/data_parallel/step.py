@@ -78,7 +78,7 @@ def train(num_gpus, batch_size, lr, *, num_epochs=10, data=None, params=None,
     `data.load_data(batch_size)`. `params`: initial values, default
     `lenet.init_params()`; they are copied. `devices`: default
     `try_all_devices(num_gpus)`. `work_load_list`: as in `split_batch`. The seconds are
-    those of the steps. Raises `ValueError` when `devices` are not `num_gpus` many.
+    those of the steps. Raises `ValueError` if there are not `num_gpus` `devices`.
 
     Follows `train` of *Dive into Deep Learning*, "Training on Multiple GPUs".
     """

@@ -7,10 +7,10 @@ from ...question import Note, Task
 
 @dataclass(frozen=True)
 class Puzzle(Task):
-    """Code that is right, and counted: `unit`, at most `target` of it, `best` known.
+    """A task that counts in `unit`s, with a `target` and the `best` known count.
 
-    `first` is the count of the obvious first attempt, the first of `wrong`. A count
-    below `least` is impossible: such code reads what was not sent to it.
+    `first`: the count of the obvious first attempt, the first of `wrong`. A count below
+    `least` is impossible: such code reads data that it never received.
     """
 
     title: str = ""
