@@ -82,7 +82,7 @@ def test_what_a_host_lacks_is_named(cluster):
         (["no-such-command"], 127, "no-such-command: No such file or directory"),
         (["--sync-dst-dir", "/proc/x", "true"], 1, "cannot make /proc/x: No such file"),
         (["--python", "/no/python", "true"], 255, "/no/python: No such file"),
-        (["--interface", "eth7", "true"], 1, "no address on interface 'eth7'; there"),
+        (["--interface", "eth7", "true"], 1, "no address on interface 'eth7'; int"),
     ]:
         done = launch(cluster, *flags)
         assert (done.returncode, text in done.stderr) == (code, True), done.stderr
@@ -141,7 +141,7 @@ def test_a_changed_host_key_is_refused(cluster, tmp_path):
     (tmp_path / "known").write_text("\n".join(swapped) + "\n")
     config = config_with(cluster, tmp_path, cluster.known_hosts, tmp_path / "known")
     said = refused(cluster, config)
-    assert "it shows another host key than the one that is known" in said
+    assert "its host key differs from the known one" in said
     assert f"-f {tmp_path}/known`, and accept the new one with `ssh -F" in said
 
 
@@ -157,7 +157,7 @@ def test_a_wrong_key_is_refused_and_named(cluster, tmp_path):
     keys.make_key(str(tmp_path / "other"), "other")
     config = config_with(cluster, tmp_path, cluster.key, tmp_path / "other")
     said = refused(cluster, config)
-    assert "it does not let this user in." in said and "ssh-copy-id h" in said
+    assert "it rejects this user." in said and "ssh-copy-id h" in said
 
 
 def test_nobody_is_asked_for_a_passphrase_whatever_the_users_settings(
@@ -175,14 +175,14 @@ def test_nobody_is_asked_for_a_passphrase_whatever_the_users_settings(
     ask.chmod(0o700)
     monkeypatch.setenv("SSH_ASKPASS", str(ask))
     monkeypatch.setenv("SSH_ASKPASS_REQUIRE", "force")
-    assert "it does not let this user in." in refused(cluster, config)
+    assert "it rejects this user." in refused(cluster, config)
     assert not (tmp_path / "asked").exists()
 
 
 @pytest.mark.parametrize("line, text", [
     ("10.77.0.99", "10.77.0.99 cannot be used: it does not answer: "),
-    ("h2:23", "h2:23 cannot be used: it runs no sshd on that port: "),
-    ("nobody", "nobody cannot be used: no such name, nobody"),
+    ("h2:23", "h2:23 cannot be used: no sshd listens on that port: "),
+    ("nobody", "nobody cannot be used: nobody: "),
 ])
 def test_a_host_that_does_not_answer_is_named(cluster, tmp_path, line, text):
     (tmp_path / "hosts").write_text(f"h1\n{line}\n")
