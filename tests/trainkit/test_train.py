@@ -572,7 +572,7 @@ CONTENTS = {
                      "its state is impossible for a training"),
     "no examples": (lambda _, record: record["state"].update(step=1),
                     "is impossible for a training"),
-    "an earlier time": (lambda _, record: record["state"].update(seconds=-1.0), "is im"),
+    "an earlier time": (lambda _, record: record["state"].update(seconds=-1.0), "impo"),
     "endless epochs": (lambda _, record: record["state"].update(history=[math.inf]),
                        "is impossible"),
     "more epochs": (lambda _, record: record["state"].update(epoch=2), "impossible"),
