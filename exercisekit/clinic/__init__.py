@@ -1,1 +1,1 @@
-"""Exercises of the part on faults and their symptoms, a file for each chapter."""
+"""Exercises of the part on faults and their symptoms, one file per chapter."""

@@ -45,7 +45,7 @@ def merge(a, b):
 
 
 def _merged(mean=True, between=1.0, divide=0, whole=True):
-    """A merge with a part as a learner may have written it."""
+    """A merge with one part as a learner might write it."""
 
     def function(a, b):
         (n, x, v), (m, y, w) = a, b

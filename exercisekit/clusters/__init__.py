@@ -1,1 +1,1 @@
-"""Exercises of the part on clusters, a file for each chapter."""
+"""Exercises of the part on clusters, one file per chapter."""

@@ -28,7 +28,7 @@ class _LastOnly(Server):
 
 
 def _tells_apart(by):
-    """A server that tells two messages apart by `by(worker, number, value)`."""
+    """A server that distinguishes messages by `by(worker, number, value)`."""
 
     class Wrong(Server):
         def take(self, *message):
@@ -53,7 +53,7 @@ def seconds(sizes, mbit, workers, servers, ratio, pulls):
 
 def _times(bits=32, moved=lambda ratio, pulls: ratio + pulls,
            busier=lambda workers, servers: max(workers / servers, 1)):
-    """The function `seconds` with one factor as a learner may have it."""
+    """The function `seconds` with one factor as a learner might write it."""
 
     def made(sizes, mbit, workers, servers, ratio, pulls):
         shares = sum(sizes) * moved(ratio, pulls) * busier(workers, servers)

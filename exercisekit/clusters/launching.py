@@ -61,7 +61,7 @@ def supervise(commands, deadline):
 
 
 def _supervised(ends=lambda running: [], stops=any):
-    """A `supervise` that stops by another rule, or ends processes in another way."""
+    """A `supervise` with another stopping rule, or another way of ending processes."""
 
     def made(commands, deadline):
         end, codes = time.monotonic() + deadline, [None]
@@ -95,7 +95,7 @@ def _zero_at_the_deadline(commands, deadline):
 
 
 def _children():
-    """The children of this process, which may have ended: number, state."""
+    """The children of this process, ended ones too: {id: state}."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -111,7 +111,7 @@ def _timed(function, *given):
 
 
 def _cleared():
-    """The children that are left, as `_children` has them; they are ended."""
+    """End the children that are left; return them as `_children` does."""
     for _ in range(20):  # a process that was killed needs a moment to end
         left = _children()
         if {*left.values()} <= {"Z"}:

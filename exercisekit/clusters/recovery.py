@@ -111,7 +111,7 @@ def _removes_first(folder, step, pieces):
 
 
 def _prunes(prune):
-    """A `save` that writes well, and then calls `prune(folder, step)`."""
+    """A `save` that writes correctly, and then calls `prune(folder, step)`."""
 
     def made(folder, step, pieces):
         data = b"".join(pieces)

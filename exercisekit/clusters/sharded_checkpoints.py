@@ -90,7 +90,7 @@ class _AtOnce(Saver):
         self.last[0].exception()
 
 
-#: Seconds after which a call is taken to wait, beside calls of milliseconds.
+#: Seconds after which a call counts as waiting; other calls take milliseconds.
 LONG = 0.5
 
 
@@ -100,7 +100,7 @@ def _judge_saver(kind):
 
 
 def _judge_order(kind):
-    """What is wrong with the order of two saves and their writes."""
+    """Yield the faults in the order of two saves and their writes."""
     caller, begun, returned, second = threading.current_thread(), [], Event(), Event()
     waited, written, said = Event(), [], []
 
@@ -132,7 +132,7 @@ def _judge_order(kind):
 
 
 def _judge_errors(kind):
-    """Whether an error of `write` is raised by the next call, once."""
+    """Yield a fault unless the next call raises an error of `write`, once."""
 
     def fail(state):
         raise OSError("disk full")

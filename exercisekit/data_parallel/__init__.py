@@ -1,1 +1,1 @@
-"""Exercises of the part on data parallelism, a file for each chapter."""
+"""Exercises of the part on data parallelism, one file per chapter."""

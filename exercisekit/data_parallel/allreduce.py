@@ -83,7 +83,7 @@ def _overwrites(data, j, x):
 
 
 def _swapping(sent=lambda x: x.copy(), double=lambda d: 2 * d, store=_adds):
-    """`swap_whole` with one thing that a learner may do otherwise."""
+    """`swap_whole` with one part as a learner might write it."""
 
     def swap(data, exchange):
         distance = 1

@@ -123,12 +123,12 @@ def _without_errors(load, depth=2):
     return results.get
 
 
-#: Seconds that only wrong code is waited for, and in which right code does no more.
+#: Seconds to wait for wrong code, and seconds in which right code does nothing.
 PATIENCE, QUIET = 5, 0.2
 
 
 def _soon(true, seconds):
-    """Whether `true()` is so within `seconds`."""
+    """Whether `true()` becomes true within `seconds`."""
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
         time.sleep(0.005)
@@ -136,7 +136,7 @@ def _soon(true, seconds):
 
 
 def _ahead_of_one(threads, depth):
-    """What is wrong with the calls of `load`, by their threads, after one result."""
+    """The fault in the calls of `load` after one result, or ""; `threads`: theirs."""
     own = threads.count(threading.current_thread())
     if own:
         return f"the loop itself called load, {own} times for the first result."
@@ -148,11 +148,11 @@ def _ahead_of_one(threads, depth):
 
 
 def _try_ahead(function, depth, failed):
-    """What is wrong with eight results of a `load` that then raises an error.
+    """The fault of a prefetcher, or "", for eight results and then an error of `load`.
 
-    What is judged are the thread that loads and the numbers of calls. At most `depth`
-    results wait in a queue, one is in hand, and one is loaded while one is taken.
-    `failed`: a list to which the thread is added in which `load` raises.
+    The judge checks the loading thread and the number of calls: at most `depth` results
+    wait in a queue, one is in use, and one is being loaded. `failed`: a list that gets
+    the thread in which `load` raises.
     """
     threads, got = [], []
 
@@ -184,7 +184,7 @@ def _try_with_patience(function, depth):
     threading.Thread(
         target=lambda: said.put(_try_ahead(function, depth, failed)), daemon=True
     ).start()
-    # Where the thread that failed has ended, nobody will pass on its error any more.
+    # Once the failed thread has ended, its error can no longer be passed on.
     _soon(lambda: said.qsize() or failed and not failed[0].is_alive(), 2 * PATIENCE)
     try:
         return said.get(timeout=PATIENCE * QUIET)
@@ -193,7 +193,7 @@ def _try_with_patience(function, depth):
 
 
 def _judge_ahead(function):
-    """The first that is wrong is enough: each that waits for ever takes a second."""
+    """Yield the first fault only: each call that waits for ever takes a second."""
     return next(by_cases(_try_with_patience, "depth {}", [(2,), (1,)])(function))
 
 

@@ -1,1 +1,1 @@
-"""Exercises of the part on devices, a file for each chapter."""
+"""Exercises of the part on devices, one file per chapter."""

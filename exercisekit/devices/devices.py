@@ -16,7 +16,7 @@ def on_all(launch, devices):
 
 
 class Work:
-    """Stands for the work of a device; `log` has what happened, in order."""
+    """Simulated work of a device; `log` has the events in order."""
 
     def __init__(self, device, log):
         self.device, self.log = device, log

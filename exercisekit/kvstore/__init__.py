@@ -1,1 +1,1 @@
-"""Exercises of the part on the kvstore, a file for each chapter."""
+"""Exercises of the part on the kvstore, one file per chapter."""

@@ -126,7 +126,7 @@ def _each_piece(pieces):
 
 
 def _cut(pieces, order="big"):
-    """All messages, the last one perhaps incomplete."""
+    """All messages; the last one may be incomplete."""
     data, found = b"".join(pieces), []
     while len(data) >= 8:
         end = 8 + int.from_bytes(data[:8], order)

@@ -1,1 +1,1 @@
-"""Exercises of the part on memory, a file for each chapter."""
+"""Exercises of the part on memory, one file per chapter."""

@@ -44,7 +44,7 @@ def _asks_for_the_length(parts, mean_gradient):
 
 
 def _run_whole(function, counts, parts):
-    """The pieces are a stream, which has no length, and is read once."""
+    """Run a case whose pieces are a stream, without a length and read once."""
     return function(iter(parts), lambda piece: numpy.mean(piece, axis=0))
 
 
@@ -67,7 +67,7 @@ def _summed(gradients, scale):
 
 
 def _step(finite=_finite, summed=_summed, halved=0.5, devices=None):
-    """A step with a part as a learner may have written it."""
+    """A step with one part as a learner might write it."""
 
     def stepped(masters, gradients, scale):
         if not finite(gradients):

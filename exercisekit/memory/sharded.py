@@ -29,7 +29,7 @@ def _sharded(chunk=lambda w, k, i: numpy.split(w, k)[i],
              summed=lambda gradients, k, i: sum(
                  numpy.split(g, k)[i] for g in gradients),
              state=lambda i: i, devices=None, own_gather=False):
-    """A step with a part as a learner may have written it."""
+    """A step with one part as a learner might write it."""
 
     def step(weights, gradients, states, update, gather):
         k = len(weights)
@@ -98,7 +98,7 @@ def plan(L):
 
 
 def _plan(stay=2, without=(), backward=reversed):
-    """A plan in which other layers stay, or instructions of a kind are missing."""
+    """A plan that keeps other layers, or lacks a kind of instruction."""
 
     def made(L):
         steps = []

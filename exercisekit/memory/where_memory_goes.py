@@ -15,7 +15,7 @@ def held(sizes, every):
 
 
 def _held(sizes, every, inputs, outputs=sum):
-    """The largest of the segments, with the inputs that a learner's formula counts."""
+    """The largest segment, with the inputs that a learner's formula might count."""
     starts = range(0, len(sizes), every)
     return max(
         sum(inputs(sizes, start, s) for s in starts)
@@ -49,7 +49,7 @@ def _looks_at_the_last_segment(sizes, every):
 
 
 class _Array:
-    """A number that counts how many of its kind are there."""
+    """A number whose class counts its living instances."""
 
     alive = most = 0
 

@@ -1,1 +1,1 @@
-"""Exercises of the part on meshes, a file for each chapter."""
+"""Exercises of the part on meshes, one file per chapter."""

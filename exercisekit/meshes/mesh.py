@@ -16,7 +16,7 @@ def line_groups(lengths, axis):
 
 
 def _lines(lengths, axis, apart, firsts):
-    """Groups as a learner may have found them: how far apart, and where they begin."""
+    """Groups as a learner might find them: by their distances and first members."""
     count = int(numpy.prod(lengths))
     return [[d + i * apart for i in range(lengths[axis])]
             for d in range(count) if firsts(d, apart, lengths[axis])]
@@ -84,7 +84,7 @@ def two_sums(x, dy, w, groups):
 
 def _sums(outputs=lambda groups: groups["tensor"],
           gradients=lambda groups: groups["data"], scale=lambda group: 1):
-    """Two sums over the groups that a learner may have taken."""
+    """Two sums over groups that a learner might choose."""
 
     def made(x, dy, w, groups):
         def summed(parts, over):

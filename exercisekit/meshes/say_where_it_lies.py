@@ -46,7 +46,7 @@ def dual(kind, owed):
 
 
 def _dual(**instead):
-    """The table with some entries as a learner may have filled them in."""
+    """The table with some entries as a learner might fill them in."""
 
     def made(kind, owed):
         found = instead.get(kind.replace("-", "_"), dual)

@@ -54,7 +54,7 @@ def faster(hosts, devices, cards, inner, outer):
 
 
 def _faster(ring_cards=False, own_cards=True, inside=2, between=2, add=sum, less=True):
-    """The comparison as a learner may have made it."""
+    """The comparison as a learner might make it."""
 
     def made(hosts, devices, cards, inner, outer):
         k = hosts * devices
@@ -78,7 +78,7 @@ def levels(nbytes, groups):
 
 def _levels(messages=lambda k: 2 * (k - 1), part=lambda nbytes, k: nbytes / k,
             left=lambda nbytes, k: nbytes / k, order=1):
-    """The sum over levels as a learner may have written it."""
+    """The sum over levels as a learner might write it."""
 
     def made(nbytes, groups):
         total = 0

@@ -1,1 +1,1 @@
-"""Exercises of the part on pipelines, a file for each chapter."""
+"""Exercises of the part on pipelines, one file per chapter."""

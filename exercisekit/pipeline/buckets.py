@@ -33,7 +33,7 @@ def _labels_are_data(rows, T):
 
 
 def _padded(data, label):
-    """`time_first` with other numbers where there is no character."""
+    """`time_first` with other numbers for the padding."""
 
     def made(rows, T):
         X, y = (array.copy() for array in time_first(rows, T))

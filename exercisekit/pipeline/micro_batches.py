@@ -65,7 +65,7 @@ def _in_groups(p, m, most):
 
 
 def _run(orders, p, m):
-    """What is wrong with a schedule, or ""; its slots, its works, what it holds."""
+    """(fault or "", slots, work, micro-batches held) of a schedule."""
     orders = [[tuple(work) for work in order] for order in orders]
     wanted = sorted((kind, i) for kind in KINDS for i in range(m))
     for s, order in enumerate(orders):

@@ -32,7 +32,7 @@ def _transposed(x, W, d_out):
 
 
 class _Untouched(numpy.ndarray):
-    """An array that can be transposed, and of which nothing is computed."""
+    """An array that can be transposed, but not used in a computation."""
 
     __array_ufunc__ = dot = None
 
@@ -96,7 +96,7 @@ def _one_after_the_other(p, m, most):
 
 
 def _weights_last(p, m, most):
-    """1F1B's order of the other two; all weights parts at the end."""
+    """1F1B's order of forwards and input parts, then all weight parts."""
     kinds = {"F": "forward", "B": "input"}
     return [
         [Op(s, kinds[kind], i) for kind, i in order]

@@ -1,1 +1,1 @@
-"""Exercises of the part on scale, a file for each chapter."""
+"""Exercises of the part on scale, one file per chapter."""

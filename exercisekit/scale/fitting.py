@@ -14,7 +14,7 @@ def halving(k, nbytes, cores):
 
 
 def _changed(change):
-    """`halving` with the rounds and bytes that a learner may have found."""
+    """`halving` with rounds and bytes that a learner might find."""
 
     def made(k, nbytes, cores):
         once, rounds, sent = halving(k, nbytes, cores)

@@ -12,7 +12,7 @@ def swap(ready, message):
 
 
 def _rounds(strides, later=max):
-    """`swap` with other strides, and another time at which partners begin."""
+    """`swap` with other strides, and another start time of partners."""
 
     def swapped(ready, message):
         for stride in strides([2**i for i in range(len(ready).bit_length() - 1)]):
@@ -32,7 +32,7 @@ def backup(compute, spare):
 
 
 def _picks(one):
-    """`backup` with another gradient of each step as the last that is waited for."""
+    """`backup` that waits for another gradient as the last one of each step."""
     return lambda compute, spare: float(sum(one(row, spare) for row in compute))
 
 

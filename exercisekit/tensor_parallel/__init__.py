@@ -1,1 +1,1 @@
-"""Exercises of the part on tensor parallelism, a file for each chapter."""
+"""Exercises of the part on tensor parallelism, one file per chapter."""

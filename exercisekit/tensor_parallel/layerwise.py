@@ -9,7 +9,7 @@ SUMMED = "{} byte{s} summed"
 
 
 def collective(counts, name, made):
-    """Calls `made` with the arrays of several devices, and counts the bytes of one."""
+    """A collective that calls `made` with the devices' arrays; counts one's bytes."""
 
     def called(arrays):
         arrays = list(arrays)

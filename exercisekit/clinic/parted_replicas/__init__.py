@@ -1,7 +1,7 @@
 """Exercises of the chapter *Replicas that part ways*: twelve cases without a label.
 
-`program` is what runs, `cases` changes one line of it and keeps the log, `tools` are
-what the program calls.
+`program` is the training program, `cases` changes one line of it and keeps its log,
+`tools` has the functions that it calls.
 """
 
 from ...question import Question
@@ -9,7 +9,7 @@ from .cases import CASES, CAUSES, program_lines
 
 
 def _question(number):
-    """The cause and the line; half of an answer is told as such."""
+    """A question for the cause and line of a case; half an answer earns a hint."""
     cause, line, _ = CASES[number]
     others = [n for n in range(len(program_lines()) + 1) if n != line]
     wrong = [((cause, n), "The cause is right. It stands in another line.")

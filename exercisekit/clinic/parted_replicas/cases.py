@@ -1,4 +1,4 @@
-"""Twelve runs of a program with a fault each: what they log, and where the fault is."""
+"""Twelve runs of a program with one fault each: their logs, and their faults."""
 
 import inspect
 import textwrap
@@ -9,9 +9,9 @@ import numpy
 from . import program
 from .tools import LIMIT, NAMES, clip, norm_of, summed
 
-#: The steps of a run; it ends before `RESTART` and goes on from what was saved.
+#: The steps of a run; it stops before `RESTART` and resumes from its checkpoint.
 RESTART, LAST, ROWS = 6, 10, 128
-#: Cause, line of the program, and what stands there instead. Line 0: none is wrong.
+#: The cause, the line of the program, and its replacement; line 0: no fault.
 CASES = {
     1: ("same shard", 8, "shards = [rows[:16], rows[:16]]"),
     2: ("mean of means", 11,
@@ -42,7 +42,7 @@ def program_lines():
 
 
 def listing(case=None):
-    """The program with numbers; of a case, the wrong line above the right one."""
+    """The numbered program; with a case, the faulty line above the right one."""
     lines = program_lines()
     if case is None:
         return "\n".join(f"{n:2} {line}" for n, line in enumerate(lines, 1))
@@ -70,7 +70,7 @@ def run(case=None):
 
 
 def _function(case):
-    """`train`, with the line of the case in its place."""
+    """`train`, with the faulty line of the case."""
     lines = program_lines()
     if case and CASES[case][1]:
         _, line, wrong = CASES[case]
@@ -82,7 +82,7 @@ def _function(case):
 
 
 class Log:
-    """A line per step, made with the instruments of the two chapters."""
+    """A log with a line per step, from the instruments of two chapters."""
 
     def __init__(self, X, y, flip=False):
         self.X, self.y, self.flip, self.lines = X, y, flip, []
@@ -101,7 +101,7 @@ class Log:
         )
 
     def twin(self, rows, weights, found):
-        """Times as long as one device's gradient, and degrees turned."""
+        """The length relative to one device's gradient, and the angle in degrees."""
         from d2l_ext.devices import try_all_devices
 
         (device,) = try_all_devices(1)
@@ -115,12 +115,12 @@ class Log:
 
 
 def symptom(case=None):
-    """Print what the run of a case logs; None is the program without a fault."""
+    """Print the log of a case's run; None: of the program without a fault."""
     print("\n".join(run(case)))
 
 
 def told(case):
-    """Print the cause and the line of a case, and what is right there."""
+    """Print the cause and the line of a case, with the right line."""
     cause, line, _ = CASES[case]
     print(textwrap.fill(f"Cause: {cause}, line {line}.", 80))
     print(listing(case))

@@ -1,4 +1,4 @@
-"""What the patient calls, in NumPy; gradients come from the devices."""
+"""The functions that the program calls, in NumPy; devices compute the gradients."""
 
 import numpy
 
@@ -46,7 +46,7 @@ def norm_of(arrays):
 
 
 def global_norm(gradients, copies):
-    """The norm of what all devices hold, where each number is there `copies` times."""
+    """The norm over all devices, if each number exists `copies` times."""
     return float(numpy.sqrt(sum(norm_of(own) ** 2 for own in gradients) / copies))
 
 

@@ -1,7 +1,7 @@
-"""The puzzles: what each counts, its target, and the best that is known.
+"""The puzzles: the count of each, its target, and the best known solution.
 
-`steps`, `messages` and `plans` hold them, with the machines that count, so that a
-reader can try code on these.
+`steps`, `messages` and `plans` hold them, with the simulators that count, on which
+readers can try their code.
 """
 
 from . import messages, plans, steps

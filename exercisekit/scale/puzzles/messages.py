@@ -26,7 +26,7 @@ class Wire:
         return {pair: x.copy() for pair, x in messages.items()}
 
     def busiest(self):
-        """The bytes of the device that sends most."""
+        """The bytes sent by the device that sends the most."""
         return max(self._by_device(end=0).values(), default=0)
 
     def busiest_between(self, host):
@@ -45,7 +45,7 @@ class Wire:
 
 
 def _unlike(found, right):
-    """What is not right with the devices' arrays, in words; "" if all is well."""
+    """The first difference between the devices' arrays and the right ones, or ""."""
     for i, (x, y) in enumerate(zip(found, right)):
         if numpy.shape(x) != numpy.shape(y):
             return f"Device {i} ends with {numpy.size(x)} numbers, not {len(y)}."

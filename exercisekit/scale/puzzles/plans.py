@@ -1,4 +1,4 @@
-"""Puzzles on plans: which device holds what, and does what when."""
+"""Puzzles on plans: which device holds which data, and does which work when."""
 
 import functools
 import itertools
@@ -112,7 +112,7 @@ def schedule():
 
 
 def ticks(plan):
-    """(ticks, the most that each device holds) if each device does its list in order.
+    """(ticks, peak number held by each device) if each device works in list order.
 
     An entry takes a tick. F waits for the previous device's F, B for its own F and the
     next device's B, W for its own B. Raises `ValueError` if all devices wait for ever.

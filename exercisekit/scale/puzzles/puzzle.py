@@ -1,4 +1,4 @@
-"""What a puzzle is: a task whose result is right, and whose steps are counted."""
+"""A puzzle: a task whose result is checked and whose cost is counted."""
 
 from dataclasses import dataclass
 
