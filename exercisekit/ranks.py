@@ -15,7 +15,7 @@ from collections import defaultdict
 MANY = 100
 
 
-class Stopped(BaseException):
+class Stuck(BaseException):
     """Ends a rank that waits for ever; `except Exception` does not catch it."""
 
 
@@ -53,7 +53,7 @@ class Ranks:
             for rank, thread in threads.items():
                 if rank not in self._waits and rank not in ends:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped)
+                        ctypes.c_ulong(thread.ident), ctypes.py_object(Stuck)
                     )
             raise
         finally:
@@ -69,7 +69,7 @@ class Ranks:
                               lambda frm: self._take(rank, frm))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's
             ends[rank] = error
-        except Stopped:
+        except Stuck:
             return
         self._back.release()
 
@@ -102,5 +102,5 @@ class Ranks:
             self._back.release()
             self._go[rank].acquire()
         if self._over:
-            raise Stopped
+            raise Stuck
         return self._links[frm, rank].pop(0)

@@ -1,12 +1,14 @@
 """The hosts file, and who goes where."""
 
-import d2l_ext  # noqa: F401, I001
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+import d2l_ext  # noqa: F401
 from pslaunch import crew, plan, ssh
 from pslaunch.channel import Channel
 from pslaunch.crew import Local
@@ -135,3 +137,12 @@ def test_hosts_mean_ssh_and_what_does_not_fit_is_refused():
         plan.make(["x"], 1, 1, hosts=["h1"], sync_dst_dir="/tmp/\0x")
     with pytest.raises(TypeError, match="flavour"):
         plan.make(["x"], 1, 1, flavour="x")
+
+
+def test_a_launcher_is_loaded_only_when_it_is_named():
+    code = ("import sys; from pslaunch import plan, runner; "
+            "loaded = lambda: [n for n in ('ssh', 'submitted') "
+            "if f'pslaunch.{n}' in sys.modules]; "
+            "plan.make(['x']); assert loaded() == [], loaded(); "
+            "plan.make(['x'], hosts=['h']); assert loaded() == ['ssh'], loaded()")
+    subprocess.run([sys.executable, "-c", code], check=True)
