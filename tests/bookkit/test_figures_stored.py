@@ -32,10 +32,11 @@ def test_every_stored_figure_has_todays_script_and_style():
         for name in ("frame.css", "shapes.js", "page.js", f"{kinds[-1]}.js"):
             text = (FOLDER / name).read_text("utf-8")
             assert text in html, f"{chapter} stores an older {name}: make rerun"
-    intro = (FOLDER.parents[1] / "intro.md").read_text(encoding="utf-8")
-    kinds += re.findall(r"```\{playable\} (\w+)", intro)
+    root = FOLDER.parents[1]
+    for page in (root / "intro.md", *root.glob("reference/*.md")):
+        kinds += re.findall(r"```\{playable\} (\w+)", page.read_text("utf-8"))
     made = {path.stem for path in FOLDER.glob("*.js")} - {"shapes", "page"}
-    assert set(kinds) == made, "a figure is in no chapter"
+    assert set(kinds) == made, "a figure is in no chapter and on no page"
 
 
 @pytest.mark.parametrize("chapter, html", stored(), ids=lambda x: "" if "<" in x else x)

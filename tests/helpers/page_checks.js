@@ -191,7 +191,7 @@ function operate(figure) {
     })) note(`${label(control)} changes nothing`);
   }
   for (const button of buttons) {
-    for (const c of controls) if (c.type === "range") set(c, middle(c));
+    for (const c of controls) if (c.min) set(c, middle(c));
     const state = () => seen() + buttons.map((b) => b.textContent);
     const before = state();
     button.click();

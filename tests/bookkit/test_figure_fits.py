@@ -1,0 +1,304 @@
+"""*Does it fit, and how fast?* computes in its script what the library does here."""
+
+import json
+import re
+import subprocess
+from math import ceil, exp, gcd, log
+from random import Random
+from shutil import which
+
+import pytest
+from figure_checks import READER, assert_shown, browse, choosing, labels, soup
+from html_check import OUTSIDE_CSS, is_outside, loaded
+
+from bookkit.figures import fits, frame
+from bookkit.figures.cost_calculator import OWN
+from d2l_ext.memory import STAGES, bytes_held, bytes_sent
+from d2l_ext.memory.shards import states
+from d2l_ext.scale import step
+from d2l_ext.tensor_parallel.transformer import Decoder
+
+SCRIPT = fits.Script("fig")
+CHOICES = [fits.FIRST, *(fits.chosen(**other) for other in (
+    {"model": "70 B", "devices": 8}, {"model": "70 B", "devices": 512, "tensor": 8,
+                                      "pipeline": 4, "chunks": 16, "recompute": "yes"},
+    {"machine": "laptops, 1 Gbit/s", "model": "1 B", "zero": "none", "devices": 3},
+    {"devices": 1, "numbers": "32 bits, SGD", "overlap": "no", "reserve": 0}))]
+
+
+def settings(n):
+    """`n` choices, spread over all that can be chosen, evenly in logarithms."""
+    random, found = Random(39), []
+    for _ in range(n):
+        choice = {"model": OWN, "machine": OWN}
+        for control in frame.flat(fits.CONTROLS):
+            if isinstance(control, frame.Select):
+                choice.setdefault(control.role, random.choice(control.options))
+                continue
+            low, high = log(control.low or 1e-2), log(control.high)
+            value = exp(random.uniform(low, high))
+            choice[control.role] = round(value) if control.whole else value
+        # So that axes of a mesh are longer than 1 in most of them.
+        choice["devices"] = 2 ** random.randrange(14)
+        choice["tensor"], choice["pipeline"] = (2 ** random.randrange(5) for _ in "tp")
+        found.append(choice)
+    return found
+
+
+GRID = settings(300)
+
+
+def mesh(choice):
+    t = gcd(choice["tensor"], choice["devices"])
+    p = gcd(choice["pipeline"], choice["devices"] // t)
+    return p, choice["devices"] // (p * t), t
+
+
+def held(choice):
+    """Bytes on the fullest device, by the library's `bytes_held`, without a reserve."""
+    p, d, t = mesh(choice)
+    itemsize, kept = fits.NUMBERS[choice["numbers"]]
+    own = ceil(choice["parameters"] / (p * t))
+    fixed = max(bytes_held([own], d, choice["zero"], itemsize, kept))
+    text = choice["micro"] * choice["tokens"] * choice["width"] * itemsize
+    layer = (5 + 12 / t) * text  # Korthikanti et al. (2022): 10 + 24/t bytes in 16 bits
+    layers = ceil(choice["layers"] / p) * min(choice["chunks"], p)
+    again = choice["recompute"] == "yes"
+    return fixed + (layers * text + layer if again else layers * layer)
+
+
+def seconds(choice):
+    """Seconds of a step and its tokens, by `mesh_seconds` and `bytes_sent`."""
+    p, d, t = mesh(choice)
+    m, k = choice["chunks"], choice["devices"]
+    itemsize, _ = fits.NUMBERS[choice["numbers"]]
+    batch = choice["micro"] * m * d * choice["tokens"]
+    width, layers = choice["width"], choice["layers"]
+    flops = 6 * choice["parameters"] + 12 * layers * width * choice["tokens"]
+    again = 4 / 3 if choice["recompute"] == "yes" else 1
+    device = step.Device(choice["peak"] * 1e12 * choice["reach"] / 100)
+    model = step.Model("", choice["parameters"], layers, flops * again)
+    computing = device.seconds(model, batch / k)
+    n, sums = itemsize * batch / d * width, 4 * layers / p
+    # bytes_sent of a number that k divides, in its share of the parameters.
+    once = [bytes_sent([d], d, stage, 1)[0] / d for stage in STAGES]
+    times = [once[0], once[1], once[2] * (m + 1) / 2, once[3] * m]
+    share = times[STAGES.index(choice["zero"])]
+    sent = {"pipeline": 2 * n * (p > 1), "tensor": sums * 2 * (t - 1) / t * n,
+            "data": share * itemsize * choice["parameters"] / (p * t)}
+    rounds = {"pipeline": 2 * m * (p > 1), "data": d * share,
+              "tensor": m * sums * 2 * (t - 1)}
+    inner = step.network(choice["inside"], choice["nearby"] * 1e-6)
+    link = step.network(choice["bandwidth"], choice["latency"] * 1e-6)
+    host = k if k <= choice["per_host"] else gcd(choice["per_host"], k)
+    links = {axis: link if host % span else inner
+             for axis, span in (("tensor", t), ("data", d * t), ("pipeline", k))}
+    sizes = {"pipeline": p, "data": d, "tensor": t}
+    whole = step.mesh_seconds(computing, sizes, m, sent, rounds, links)
+    data = links["data"].seconds(sent["data"], rounds["data"])
+    behind = (1 - 1 / layers) * min(data, step.BACKWARD * computing)
+    return whole - (behind if choice["overlap"] == "yes" else 0), batch, flops
+
+
+def close(found, expected):
+    return found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def results(d):
+    return [d[name] for name in ("bytes", "room", "seconds", "per_second", "mfu")]
+
+
+def expected(choice):
+    nbytes = held(choice) + 1e9 * choice["reserve"]
+    long, batch, flops = seconds(choice)
+    peak = 1e12 * choice["peak"] * choice["devices"]
+    return [nbytes, 1e9 * choice["memory"] - nbytes, long, batch / long,
+            flops * batch / long / peak]
+
+
+def test_300_random_settings_give_the_librarys_numbers():
+    split = 0
+    for choice in GRID:
+        d = SCRIPT.ask(choice, "d")
+        assert close(results(d), expected(choice)), choice
+        assert close(sum(x for _, x in d["memory_of"]), d["bytes"])
+        assert close(sum(x for _, x in d["time_of"]), d["seconds"])
+        assert all(x >= -1e-9 * d["seconds"] for _, x in d["time_of"])
+        split += min(mesh(choice)) > 1
+    assert split > 50 and {c["zero"] for c in GRID} == {*STAGES}
+
+
+@pytest.mark.skipif(not which("node"), reason="no Node.js here")
+def test_node_gives_the_same_numbers():
+    asked = f"""{fits.source()}
+    const stored = {SCRIPT.stored}, choices = {json.dumps(GRID)};
+    console.log(JSON.stringify(choices.map((c) => chosen(stored, c, "fig"))));"""
+    run = subprocess.run(["node", "-"], input=asked, capture_output=True, text=True,
+                         timeout=60, check=True)
+    for choice, d in zip(GRID, json.loads(run.stdout), strict=True):
+        assert close(results(d), expected(choice)), choice
+
+
+def test_the_bytes_of_a_parameter_are_those_of_the_librarys_optimizers():
+    for name, optimizer, half in (("16 bits, Adam", "adam", True),
+                                  ("32 bits, Adam", "adam", False),
+                                  ("32 bits, SGD", "sgd", False)):
+        of = states(1, optimizer, half)
+        kept = of["master copy"] + of["optimizer"]
+        assert fits.NUMBERS[name] == (of["weights"], kept)
+
+
+@pytest.mark.parametrize("name", ["1 B", "7 B", "70 B"])
+def test_the_published_parameters_are_those_of_the_books_decoder(name):
+    """But for MPT's positions, which are learned, and its shifts."""
+    of = fits.MODELS[name]
+    net = Decoder(50_368, of["width"], of["width"] // 64, of["layers"], tied=True)
+    own = sum(a * b for a, *rest in net.shapes().values() for b in [*rest, 1][:1])
+    learned = 2048 * of["width"]
+    assert own + learned == pytest.approx(of["parameters"], rel=1e-3)
+
+
+def test_published_mfu_follows_from_published_tokens_by_the_tools_operations():
+    for choice, per_second, mfu in fits.MEASURED:
+        flops = SCRIPT.ask(fits.chosen(**choice), "perToken(d)")
+        assert 100 * flops * per_second / 989e12 == pytest.approx(mfu, abs=0.05)
+
+
+def test_what_was_trained_fits_and_is_as_fast_within_a_third():
+    for choice, per_second, _ in fits.MEASURED:
+        d = SCRIPT.ask(fits.chosen(**choice), "d")
+        assert d["room"] > 0
+        assert 2 / 3 < d["per_second"] / d["devices"] / per_second < 4 / 3
+
+
+def test_the_example_of_zero_is_repeated_to_the_published_digit():
+    for stage, published in fits.ZERO.items():
+        assert round(fits.states(SCRIPT, stage), 1) == published
+
+
+def test_the_answer_comes_first_and_says_by_how_much_and_what_limits():
+    page = soup(fits.figure(name="fig").data)
+    first = page.find(class_="d2l-figure").find(["p", "div", "svg"])
+    assert first["data-role"] == "moment"
+    assert re.fullmatch(
+        r"It fits: \S+ GB of 80\.0 GB, \S+ GB to spare, on the fullest device\. "
+        r"[\d,]+ tokens/s, [\d.]+% MFU\. What limits: computing, \d+% of a step of "
+        r"\d+ ms\.", first.string)
+    none = SCRIPT.view(CHOICES[1])["moment"]
+    assert re.match(r"It does not fit: \d+ GB, \d+ GB too much, .* if it did", none)
+    slow = SCRIPT.view(fits.chosen(devices=64, bandwidth=1))["moment"]
+    assert "What limits: gradients, weights, 100% of a step" in slow
+
+
+def test_without_scripts_the_first_choice_stands_there_and_nothing_is_loaded():
+    html, view = fits.figure(name="fig").data, SCRIPT.view(fits.FIRST)
+    page = soup(html)
+    assert page.svg.g.decode_contents() == soup(view["drawing"]).decode()
+    assert page.svg["aria-label"] == view["summary"]
+    assert page.find(class_="controls").has_attr("hidden")
+    assert not list(loaded(page)) and not OUTSIDE_CSS.findall(html)
+    words = [word for word in re.findall(r"[\w/:.-]{6,}", html)
+             if word != "http://www.w3.org/2000/svg"]  # a name, and no address
+    assert not any(is_outside(word) for word in words)
+    assert fits.figure().data == fits.figure().data
+
+
+def test_every_drawing_stays_in_its_box_and_has_words_for_each_part():
+    for choice in CHOICES + GRID[:60]:
+        view = SCRIPT.view(choice)
+        assert not re.search(r"NaN|undefined|Infinity|null|\[object", str(view)), choice
+        right, bottom = map(int, view["box"].split()[2:])
+        for shape in soup(view["drawing"]).find_all(["rect", "text"]):
+            x, y = int(shape["x"]), int(shape["y"])
+            assert 0 <= x <= x + int(shape.get("width", 0)) <= right, (choice, shape)
+            assert 0 <= y <= y + int(shape.get("height", 0)) <= bottom, (choice, shape)
+        d = SCRIPT.ask(choice, "d")
+        shown = " ".join(labels(view["drawing"]))
+        assert all(name in shown for name, _ in d["memory_of"] + d["time_of"])
+
+
+def test_what_cannot_be_shown_is_refused():
+    for other, message in (({"model": "8 B"}, "unknown model '8 B': 1 B, 7 B"),
+                           ({"devices": 0}, "devices from 1 to 16384, not 0")):
+        with pytest.raises(ValueError, match=message):
+            fits.figure(**other)
+
+
+# In a browser.
+
+
+def test_in_a_browser_every_choice_shows_what_the_script_makes_of_it(tmp_path):
+    seen = browse(fits.figure(name="fig").data, choosing(CHOICES), tmp_path)
+    assert_shown(seen, CHOICES, SCRIPT)
+    assert not any(one["hidden"] for one in seen)
+
+
+def test_in_a_browser_a_model_brings_its_numbers_and_a_number_makes_it_ones_own(
+    tmp_path,
+):
+    seen = browse(
+        fits.figure(name="fig").data,
+        """set("model", "70 B"); note(); set("machine", "laptops, 1 Gbit/s"); note();
+           set("width", 1024); seen.push(find("model").value, find("machine").value);
+           set("memory", 24); seen.push(find("machine").value);
+           find("reset").click(); note();""",
+        tmp_path)
+    large = fits.chosen(model="70 B")
+    laptop = fits.chosen(model="70 B", machine="laptops, 1 Gbit/s")
+    assert_shown(seen[:2], [large, laptop], SCRIPT)
+    assert seen[2:5] == [OWN, "laptops, 1 Gbit/s", OWN]  # whose numbers they are
+    assert_shown(seen[5:], [fits.FIRST], SCRIPT)
+
+
+def test_in_a_browser_a_phone_shows_all_of_it_in_letters_that_can_be_read(tmp_path):
+    steps = """{
+      const svg = root.querySelector("svg"), scroll = root.querySelector(".scroll");
+      const size = svg.clientWidth / svg.viewBox.baseVal.width;
+      const texts = [...svg.querySelectorAll("text")].filter((t) => t.textContent);
+      seen.push([scroll.scrollWidth - scroll.clientWidth,
+        Math.min(...texts.map((t) => size * t.getAttribute("font-size"))),
+        texts.filter((t) => t.hasAttribute("textLength")).length]);
+    }"""
+    seen = browse(fits.figure(name="fig").data,
+                  choosing(CHOICES).replace("note()", steps), tmp_path, width=390)
+    assert len(seen) == len(CHOICES)
+    for over, letters, _ in seen:
+        assert over <= 0 and letters >= 10
+
+
+def test_in_a_browser_the_buttons_are_there_and_say_what_they_did(tmp_path):
+    """What leaves the page is caught: there is no clipboard in a test."""
+    from browser import Browser, find_chromium
+
+    program = find_chromium()
+    if program is None:
+        pytest.skip("no Chromium here: the figure is not looked at in a browser")
+    file = tmp_path / "fits.html"
+    file.write_text('<!doctype html><meta charset="utf-8"><article class="bd-article">'
+                    + fits.figure(name="fig").data, encoding="utf-8")
+    with Browser(program, deadline=100) as browser:
+        page = browser.page()
+        page.open(file.as_uri() + "#fig:model=own%20numbers&width=1024&devices=64")
+        found = page.evaluate(f"""(async () => {{{READER}
+          const given = [find("width").value, find("devices").value];
+          const saved = [], copies = [];
+          HTMLAnchorElement.prototype.click = function () {{
+            saved.push(this.download, this.href.slice(0, 22), this.href.length); }};
+          Object.defineProperty(navigator, "clipboard", {{value: {{
+            writeText: async (words) => copies.push(words),
+            write: async () => {{ throw new Error("none"); }} }}}});
+          const [link, picture] = [...root.querySelectorAll("button")].slice(-2);
+          const names = [link.textContent, picture.textContent];
+          set("devices", 128); link.click();
+          await new Promise((done) => setTimeout(done, 50));
+          const said = [link.textContent]; picture.click();
+          for (let n = 0; n < 100 && !saved.length; n += 1) {{
+            await new Promise((done) => setTimeout(done, 50)); }}
+          return [given, names, copies[0], saved];
+        }})()""")
+    given, names, address, saved = found
+    assert given == ["1024", "64"]
+    assert names == ["Copy link", "Copy picture"]
+    assert "#fig:" in address and "devices=128" in address and "width=1024" in address
+    assert saved[:2] == ["does-it-fit.png", "data:image/png;base64,"]
+    assert saved[2] > 10_000  # a picture, and no empty canvas
