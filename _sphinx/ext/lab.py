@@ -1,4 +1,4 @@
-"""Editors for the exercises that a page can run: what each begins with.
+"""Editors for exercises and cells that a page can run: what each begins with.
 
 `_sphinx/static/lab.js` makes them; the pages that have none do not load it. `lab-task`
 puts one anywhere: its arguments are the chapter and the number, and below is the code
@@ -14,7 +14,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from bookkit.lab import pack
+from bookkit.lab import cells, pack
 from d2l_ext import palette
 
 chapters = cache(pack.chapters)  # by the sources, which no build changes
@@ -34,10 +34,13 @@ def complete(app, pagename, templatename, context, doctree):
         return
     placed = {(n["chapter"], n["number"]) for n in doctree.findall(_Place)}
     found = {chapter: tasks(chapter)} if chapter in chapters() else {}
+    path = Path(app.env.doc2path(pagename))
+    codes = cells.editors(path) if path.suffix == ".ipynb" else []
     for name, number in placed:
         found.setdefault(name, {})[number] = tasks(name)[number]
-    if found:
-        said = json.dumps({"tasks": found, "colours": palette.DEVICE_COLOURS})
+    if found or codes:
+        said = json.dumps({"chapter": chapter, "tasks": found, "cells": codes,
+                           "colours": palette.DEVICE_COLOURS})
         said = said.replace("<", "\\u003c")
         context["body"] += f'<script type="application/json" id="lab">{said}</script>'
         app.add_js_file("lab.js")

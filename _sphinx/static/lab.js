@@ -1,4 +1,4 @@
-// Editors for exercises: the reader's code runs in the page's own Python, which is loaded
+// Editors for exercises and cells: the reader's code runs in the page's own Python, which is loaded
 // at the first Run, and ended when it takes too long. Its messages are shown as they went.
 const LAB = { seconds: 3, patience: 60 };
 window.LAB = LAB;
@@ -6,7 +6,7 @@ window.LAB = LAB;
 document.addEventListener("DOMContentLoaded", () => {
   const said = document.querySelector("#lab");
   if (!said || !window.Worker || !window.WebAssembly) return;
-  const { tasks, colours } = JSON.parse(said.textContent);
+  const { chapter: here, tasks, cells, colours } = JSON.parse(said.textContent);
   LAB.colours = colours;
   const place = (chapter, number, after) => {
     const stub = tasks[chapter]?.[number];
@@ -16,6 +16,9 @@ document.addEventListener("DOMContentLoaded", () => {
     const call = /\bcheck\("(\w+)", (\d+), None\)/.exec(cell.querySelector("pre")?.textContent);
     if (call) place(call[1], +call[2], (box) => cell.after(box));
   }
+  document.querySelectorAll(".cell.tag_lab").forEach((cell, i) => {
+    if (cells[i]) cell.after(new Editor(here, 0, cells[i], `cell${i + 1}`).box);
+  });
   for (const spot of document.querySelectorAll(".lab-place")) {
     const { chapter, number } = spot.dataset, editor = new Editor(
       chapter, +number, `${spot.querySelector("pre").textContent.trim()}\n`, "first page");
@@ -35,7 +38,7 @@ class Editor {
   constructor(chapter, number, stub, page = "") {
     Object.assign(this, { chapter, number, stub, page, key: `lab ${chapter} ${number} ${page}`.trim() });
     const open = make("button", { type: "button", className: "lab-open",
-      textContent: "Write it here" });
+      textContent: number ? "Write it here" : "Change it here" });
     open.addEventListener("click", () => {
       this.open(open);
       this.text.focus();
@@ -58,7 +61,7 @@ class Editor {
   }
 
   open(button) {
-    const name = `lab-${this.chapter}-${this.number}`;
+    const name = `lab-${this.chapter}-${this.number || this.page}`;
     const kind = this.chapter === "puzzles" ? "puzzle" : "exercise";
     const label = this.page ? "Your code" : `Your code for ${kind} ${this.number}`;
     this.text = make("textarea", { id: name, spellcheck: false, autocapitalize: "off",

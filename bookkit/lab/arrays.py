@@ -872,6 +872,14 @@ def triu(x, k=0):
     return where(tri(*x.shape_[-2:], k - 1), 0, x)
 
 
+def tril_indices(n, k=0):
+    return tri(n, n, k).nonzero()
+
+
+def triu_indices(n, k=0):
+    return (tri(n, n, k - 1) == 0).nonzero()
+
+
 def meshgrid(a, b):
     a, b = asarray(a), asarray(b)
     return [broadcast_to(a, (b.size, a.size)).copy(),

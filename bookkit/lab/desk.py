@@ -4,6 +4,7 @@ The judges import NumPy, and some MXNet; a page has neither. `arrays` and `promi
 take their names, and the bytes that `arrays` counts stand for those of `tracemalloc`.
 """
 
+import ast
 import contextlib
 import io
 import json
@@ -42,6 +43,8 @@ def stand_in():
 def work(chapter, number, code):
     """Run `code`, judge what it defines; JSON of `printed`, `said`, and `runs`.
 
+    The number 0 is a cell of the chapter, for which there is no judge.
+
     `said` begins as `check` says it, "right", "not yet" or "no answer yet"; it is ""
     if the code did not run. `runs` are messages: see `Watch`.
     """
@@ -51,7 +54,9 @@ def work(chapter, number, code):
     watch, out = Watch(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         names, said = _run(code), ""
-        if names is not None:
+        if names is not None and not number:
+            said = "" if out.getvalue() else "It ran, and printed nothing."
+        elif names is not None:
             question = questions(chapter)[chapter, number]
             is_code = isinstance(question, Task)
             wanted = question.right.__name__ if is_code else "answer"
@@ -69,7 +74,15 @@ def _run(code):
     linecache.cache[TEXT] = (len(code), None, lines, TEXT)
     names = {"__name__": "__main__"}
     try:
-        exec(compile(code, TEXT, "exec"), names)  # noqa: S102 - the reader's own
+        tree = ast.parse(code, TEXT)
+        last = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            last = tree.body.pop()
+        exec(compile(tree, TEXT, "exec"), names)  # noqa: S102 - the reader's own
+        if last:  # its value is shown, as a notebook does
+            value = eval(compile(ast.Expression(last.value), TEXT, "eval"), names)
+            if value is not None:
+                print(repr(value))
     except MemoryError:
         print("MemoryError: it asks for more memory than a page has.")
     except BaseException as error:  # noqa: BLE001 - SystemExit as well

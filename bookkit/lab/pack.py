@@ -11,10 +11,14 @@ import io
 import zipfile
 from pathlib import Path
 
+from . import cells
+
 ROOT = Path(__file__).parents[2]
 #: What a page's Python does not have, or has without a use.
 MISSING = {"mxnet", "d2l", "scipy", "IPython", "matplotlib", "threading", "queue",
            "subprocess", "multiprocessing", "concurrent", "socket", "ctypes"}
+#: Packages of the book that are not for a cell that runs in a page.
+NOT_FOR_CELLS = {"bookkit", "benchmarks", "netbox", "pslaunch", "trainkit", "peers"}
 #: Packages of the book that a page may need.
 OURS = ("exercisekit", "d2l_ext")
 #: Files of this folder that do their work in the page.
@@ -31,12 +35,21 @@ def files(root=ROOT):
     wanted |= {"exercisekit/answers.py", "exercisekit/counts.py"}
     for path in chapters(root).values():
         wanted |= needed(path, root)
+    for code in (code for codes in cells_of(root).values() for code in codes):
+        wanted |= needed_by(code, root)
     for path in list(wanted):
         wanted |= {f"{p}/__init__.py" for p in map(str, Path(path).parents) if p != "."}
     found = {path: (Path(root) / path).read_text("utf-8") for path in sorted(wanted)}
     kept = {**found, **{k: v for k, v in EMPTY.items() if k in found}}
     kept["exercisekit/__init__.py"] = "from .answers import check, questions\n"
     return kept
+
+
+def cells_of(root=ROOT):
+    """{chapter: what the editors of its cells begin with}, of those that have some."""
+    found = {path.stem: cells.editors(path)
+             for path in sorted(Path(root, "chapters").glob("*/*.ipynb"))}
+    return {chapter: codes for chapter, codes in found.items() if codes}
 
 
 def chapters(root=ROOT):
@@ -69,7 +82,12 @@ def imports(file, root=ROOT):
     """The full names of the modules that a file of the book imports at its top."""
     module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
-    for node in ast.parse((Path(root) / file).read_text("utf-8")).body:
+    return imported((Path(root) / file).read_text("utf-8"), package)
+
+
+def imported(code, package=""):
+    """The full names of the modules that `code`, of `package`, imports at its top."""
+    for node in ast.parse(code).body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -78,6 +96,17 @@ def imports(file, root=ROOT):
                              *([node.module] if node.module else [])])
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def needed_by(code, root=ROOT):
+    """The book's files that `code` imports; None if a page lacks one of its imports."""
+    found = set()
+    for name in imported(code):
+        at = _file(name, root)
+        if name.split(".")[0] in MISSING | NOT_FOR_CELLS or at and not needed(at, root):
+            return None
+        found |= needed(at, root) if at else set()
+    return found
 
 
 def _file(name, root):

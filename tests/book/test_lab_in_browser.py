@@ -1,4 +1,4 @@
-"""Editors in the pages, in a browser, from files and from a server on this machine.
+"""Editors in the pages, in two browsers, from files and from a server on this machine.
 
 `make html` runs this on the pages that it built: D2L_EXT_HTML names their folder.
 """
@@ -11,14 +11,16 @@ from threading import Thread
 
 import page_checks
 import pytest
+from firefox import Firefox, find_firefox
 
 from browser import Browser, find_chromium
 
 PAGES = Path(os.environ.get("D2L_EXT_HTML", "nowhere")).resolve()
-PROGRAM = find_chromium()
+BROWSERS = {"Chromium": (Browser, find_chromium()),
+            "Firefox": (Firefox, find_firefox())}
 pytestmark = pytest.mark.skipif(
-    not (PROGRAM and (PAGES / "lab/engine.js").is_file()),
-    reason="no pages with Python beside them: make html, with npm and Chromium")
+    not (PAGES / "lab/engine.js").is_file(),
+    reason="no pages with Python beside them: make html, with npm")
 PAGE, NAME = "chapters/data_parallel/allreduce.html", "#lab-allreduce-3"
 RIGHT = """def broadcast(values, exchange):
     have = 1
@@ -28,6 +30,7 @@ RIGHT = """def broadcast(values, exchange):
             values[j] = x
         have *= 2
 """
+LOADED = "performance.getEntriesByType('resource').map((entry) => entry.name)"
 SAID = """(() => { const box = document.querySelector("%s").parentElement;
   return ["printed", "said", "round"].map((w) => box.querySelector(`.lab-${w}`)
     ?.textContent ?? "").join(" | "); })()"""
@@ -46,9 +49,12 @@ def loopback():
     server.shutdown()
 
 
-@pytest.fixture(scope="module")
-def page():
-    with Browser(PROGRAM, deadline=90) as browser:
+@pytest.fixture(scope="module", params=BROWSERS)
+def page(request):
+    kind, program = BROWSERS[request.param]
+    if not program:
+        pytest.skip(f"{request.param} is not here")
+    with kind(program, deadline=90) as browser:
         yield browser.page()
 
 
@@ -81,9 +87,10 @@ def test_what_a_reader_writes_is_judged_and_its_messages_shown(
     said = write(page, RIGHT)
     assert "Right. 8 devices: 3 rounds (3 are enough)" in said
     assert "8 devices, your round 1 of 3: 1 message of 1 number." in said
-    urls = [e["request"]["url"] for e in page._said("Network.requestWillBeSent")]
-    inside = ("file:", "data:", "blob:", loopback)
-    assert urls and all(url.startswith(inside) for url in urls)
+    inside, outside = ("file:", "data:", "blob:", loopback), "http://outside.invalid/"
+    assert all(url.startswith(inside) for url in page.requests())
+    page.evaluate(f"fetch('{outside}').catch(() => 0)")
+    assert outside in page.requests()  # such a one would be seen
     page.evaluate(page_checks.SCRIPT)
     page.evaluate(page_checks.AXE + "; 0")
     faults = page.evaluate("faults()")
@@ -117,11 +124,34 @@ def test_what_was_written_is_there_again_and_reset_takes_it_away(page):
 
 def test_a_page_asks_for_no_engine_before_a_click(page):
     page.open(f"{PAGES.as_uri()}/intro.html")
-    urls = [e["request"]["url"] for e in page._said("Network.requestWillBeSent")]
-    assert any(url.endswith("lab.js") or "lab.js?" in url for url in urls)
+    assert page.evaluate("[...document.scripts].some((s) => s.src.includes('lab.js'))")
+    urls = page.evaluate(LOADED)
+    assert not page.evaluate("LAB.parts || LAB.files")
     assert not [url for url in urls if "/lab/" in url]
     scripts = [PAGES / "_static" / name for name in ("lab.js", "lab.css")]
     assert sum(path.stat().st_size for path in scripts) < 20_000
+
+
+@pytest.mark.parametrize("width", [page_checks.WIDE, page_checks.NARROW])
+@pytest.mark.parametrize("from_files", [True, False])
+def test_a_cell_of_a_chapter_runs_in_its_page_as_the_reader_changes_it(
+    page, loopback, from_files, width
+):
+    name, path = "#lab-buckets-cell1", "chapters/pipeline/buckets.html"
+    page.resize(width)
+    page.open(f"{PAGES.as_uri() if from_files else loopback}/{path}")
+    page.evaluate("localStorage.clear()")
+    page.open(f"{PAGES.as_uri() if from_files else loopback}/{path}")
+    shown = page.evaluate("document.querySelector('.tag_lab .cell_output').innerText")
+    page.evaluate("document.querySelector('.tag_lab + .lab .lab-open').click()")
+    begun = page.evaluate(f"document.querySelector('{name}').value")
+    printed, said, _ = write(page, begun, name).split(" | ")
+    assert printed.split() == shown.split() != [] and said == ""
+    assert write(page, "x = 6\nx * 7", name) == "42\n |  | "
+    assert write(page, "x = 6", name) == " | It ran, and printed nothing. | "
+    page.evaluate(f"""document.querySelector('{name}').parentElement
+        .querySelector(".lab-run + button").click()""")
+    assert page.evaluate(f"document.querySelector('{name}').value") == begun
 
 
 def test_the_first_page_begins_with_a_task_that_works_and_can_be_done_better(page):

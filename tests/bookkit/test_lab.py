@@ -1,20 +1,24 @@
 """What a page says of a reader's code is what the notebook says."""
 
+import base64
 import json
+import py_compile
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
-from bookkit.lab import engine, pack
+from bookkit.lab import cells, engine, pack
 from exercisekit import questions
 from exercisekit.question import Task, says
 
 ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / engine.BROUGHT
 CHAPTERS = sorted(pack.chapters())
+CELLS = pack.cells_of()
 
 #: In a Python that has no NumPy and no MXNet, or in which `arrays` takes their place.
 VERDICTS = """
@@ -23,6 +27,10 @@ from bookkit.lab import desk
 desk.stand_in()
 from exercisekit.answers import questions
 from exercisekit.question import Task, says
+
+def printed(cells):
+    return json.dumps([json.loads(desk.work(chapter, 0, code))
+                       for chapter, codes in cells.items() for code in codes])
 
 def verdicts(chapters):
     return json.dumps([
@@ -33,14 +41,14 @@ def verdicts(chapters):
 #: A page's Python, in Node.
 NODE = """
 import fs from "node:fs";
-const [folder, zip, python, chapters] = process.argv.slice(2);
+const [folder, zip, python, name, given] = process.argv.slice(2);
 const { loadPyodide } = await import(`${folder}/pyodide.mjs`);
 const it = await loadPyodide({ indexURL: folder });
 const bytes = new Uint8Array(fs.readFileSync(zip));
 it.unpackArchive(bytes, "zip", { extractDir: "/home/b" });
 it.runPython("import sys; sys.path.insert(0, '/home/b')");
 it.runPython(fs.readFileSync(python, "utf8"));
-const found = it.globals.get("verdicts")(it.toPy(JSON.parse(chapters)));
+const found = it.globals.get(name)(it.toPy(JSON.parse(given)));
 fs.writeFileSync(1, found);
 """
 
@@ -67,21 +75,87 @@ def test_small_arrays_lead_to_the_verdicts_of_numpy(in_the_book):
     assert json.loads(ran.stdout.splitlines()[-1]) == flat(in_the_book)
 
 
-@pytest.mark.skipif(not (ENGINE.is_dir() and shutil.which("node")),
-                    reason="no engine here: make engine, with npm and a network")
-def test_a_page_gives_the_verdicts_of_the_notebook(in_the_book, tmp_path):
-    import base64
+in_node = pytest.mark.skipif(
+    not (ENGINE.is_dir() and shutil.which("node")),
+    reason="no engine here: make engine, with npm and a network")
 
+
+def page(tmp_path, name, given):
+    """What the function `name` of `VERDICTS` gives in the page's Python, in Node."""
     (tmp_path / "run.mjs").write_text(NODE, "utf-8")
     (tmp_path / "pack.zip").write_bytes(base64.b64decode(pack.zipped()))
     (tmp_path / "verdicts.py").write_text(VERDICTS, "utf-8")
     ran = subprocess.run(
-        ["node", "run.mjs", str(ENGINE), "pack.zip", "verdicts.py",
-         json.dumps(CHAPTERS)], cwd=tmp_path, check=False, capture_output=True,
+        ["node", "run.mjs", str(ENGINE), "pack.zip", "verdicts.py", name,
+         json.dumps(given)], cwd=tmp_path, check=False, capture_output=True,
         text=True)
     assert ran.returncode == 0, ran.stderr[-2000:]
-    found = ran.stdout[ran.stdout.index("[\""):]
-    assert json.loads(found) == flat(in_the_book)
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+@in_node
+def test_a_page_gives_the_verdicts_of_the_notebook(in_the_book, tmp_path):
+    assert page(tmp_path, "verdicts", CHAPTERS) == flat(in_the_book)
+
+
+def stored():
+    """What the notebooks store of cells with an editor, as the desk says it."""
+    found = []
+    for path in sorted(ROOT.glob("chapters/*/*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if "lab" in cell.metadata.get("tags", []):
+                text = "".join(o.get("text") or f"{o.data['text/plain']}\n"
+                               for o in cell.outputs)
+                found.append({"printed": text, "said": "", "runs": []})
+    return found
+
+
+def test_a_cell_with_an_editor_prints_with_small_arrays_what_its_chapter_shows():
+    code = f"import d2l_ext\n{VERDICTS}\nprint(printed({CELLS}))"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False,
+                         capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert json.loads(ran.stdout.splitlines()[-1]) == stored()
+
+
+@in_node
+def test_a_cell_with_an_editor_prints_in_its_page_what_its_chapter_shows(tmp_path):
+    assert page(tmp_path, "printed", CELLS) == stored()
+
+
+def test_most_chapters_have_an_editor_for_an_idea_and_each_prints_something():
+    assert len(CELLS) >= 30
+    assert all(told["printed"] for told in stored())
+
+
+def test_an_editor_begins_with_what_its_cell_needs_of_earlier_ones():
+    earlier = ("%matplotlib inline\nimport numpy, os\nfrom math import inf, pi",
+               "a, b = 1, 2\nc = 3\n\n\ndef twice(x):\n    return x * factor",
+               "factor = 2\nlast = [c for c in range(3)]\na += 1")
+    cell = "for c in (a,):\n    print(twice(c), pi, numpy.e)"
+    assert cells.alone([*map(cells._plain, earlier), cell]) == (
+        "import numpy\nfrom math import pi\n\n\na, b = 1, 2\n\n\n"
+        "def twice(x):\n    return x * factor\n\n\nfactor = 2\na += 1\n\n\n"
+        f"{cell}\n")
+
+
+def test_a_cell_that_needs_what_a_page_lacks_has_no_editor():
+    for missing in ("from mxnet import np", "import matplotlib.pyplot as plt",
+                    "from bookkit import show", "from netbox import box"):
+        assert pack.needed_by(missing) is None
+    assert pack.needed_by("import numpy, math") == set()
+    assert "d2l_ext/pipeline/partition.py" in pack.needed_by(
+        "from d2l_ext.pipeline.partition import balance")
+
+
+def test_compiled_files_of_the_judges_are_not_read_as_sources(tmp_path):
+    judges = tmp_path / "exercisekit" / "part"
+    judges.mkdir(parents=True)
+    (judges / "chapter.py").write_text("import math\n", "utf-8")
+    (tmp_path / "exercisekit/answers.py").write_text("", "utf-8")
+    for source in ("exercisekit/answers.py", "exercisekit/part/chapter.py"):
+        assert "__pycache__" in py_compile.compile(tmp_path / source)
+    assert pack.chapters(tmp_path) == {"chapter": "exercisekit/part/chapter.py"}
 
 
 def test_most_exercises_and_all_puzzles_can_be_written_in_their_page():

@@ -38,7 +38,8 @@ np.isclose(a, b) | np.allclose(a, a + 1e-12) | np.array_equal(a, b) | np.isfinit
 np.nan_to_num(a / 0) | np.linalg.norm(a) | np.linalg.norm(a, axis=1) | np.prod((2, 3))
 np.polyfit(n, 2.0 * n + 1, 1) | np.linalg.lstsq(b.T, b[0], rcond=None)[0]
 np.cumsum(n) | np.outer(n, n) | np.roll(n, 1) | np.tile(n, 2) | np.flip(n) | np.diff(n)
-np.unique([3, 1, 3]) | np.tril(t[0]) | np.expand_dims(n, 1) | np.shape([[1], [2]])
+np.unique([3, 1, 3]) | np.tril(t[0]) | np.tril_indices(3) | np.triu_indices(3, 1)
+np.expand_dims(n, 1) | np.shape([[1], [2]])
 np.size(a) | np.mean([1, 2]) | np.max(a, axis=0) | np.any(a > 2) | np.round(a, 1)
 np.broadcast_to(n, (2, 4)) | list(np.ndindex(2, 2)) | [*a[0]] | sum([a, b]) | 1 in n
 float(a[1, 1]) | a[0, 1] / 0 | a[0, 1] * 2 | n[1] / n[2] | n[1] // 2 | -n[1] | str(n)

@@ -12,12 +12,13 @@ import nbformat
 from notebook_cells import called, code_cells, label, printed, tags, tree
 
 MAX_BYTES = 1_500_000
-#: Tags with a meaning for nbval or Jupyter Book. Not here: nbval-skip and
-#: remove-cell, which would hide what a chapter does.
+#: Tags with a meaning for nbval, Jupyter Book or `bookkit.lab`. Not here: nbval-skip
+#: and remove-cell, which would hide what a chapter does.
 KNOWN_TAGS = {
     "hide-cell",
     "hide-input",
     "hide-output",
+    "lab",
     "nbval-ignore-output",
     "raises-exception",
     "remove-input",

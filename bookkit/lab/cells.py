@@ -1,0 +1,118 @@
+"""Cells of chapters that a page can run: the cell, after what it needs of earlier ones.
+
+A cell tagged `lab` has an editor in its page. It begins with the statements of earlier
+cells that bind the names which the cell uses, and so runs alone.
+"""
+
+import ast
+import builtins
+import symtable
+from itertools import groupby
+
+import nbformat
+
+TAG = "lab"
+
+
+def editors(path):
+    """What the editors of a notebook begin with, in the order of its tagged cells."""
+    cells = nbformat.read(path, as_version=4).cells
+    cells = [cell for cell in cells if cell.cell_type == "code"]
+    sources = [_plain(cell.source) for cell in cells]
+    return [alone(sources[: i + 1]) for i, cell in enumerate(cells)
+            if TAG in cell.metadata.get("tags", [])]
+
+
+def alone(sources):
+    """The last of `sources`, after the statements of the others that it needs."""
+    *earlier, cell = sources
+    statements = [(s, source) for source in earlier for s in ast.parse(source).body]
+    taken, before = {}, None
+    while taken.keys() != before:  # a function may need what is bound after it
+        before = {*taken}
+        wanted = _needs(ast.parse(cell)).union(
+            *(_uses(statements[i][0])[1] for i in taken)) - {*dir(builtins)}
+        for i, (statement, _) in reversed([*enumerate(statements)]):
+            found = _binds(statement) & wanted
+            if found:
+                taken[i] = taken.get(i, set()) | found
+                wanted -= set() if isinstance(statement, ast.AugAssign) else found
+                wanted |= _needs(ast.Module([statement], []))
+    taken = [_text(*statements[i], taken[i]) for i in sorted(taken)]
+    imports = [text for text in taken if text.startswith(("import ", "from "))]
+    others = _parted([text for text in taken if text not in imports])
+    parts = ["\n".join(imports), *others, cell]
+    return "\n\n\n".join(filter(None, parts)) + "\n"
+
+
+def _plain(source):
+    """The cell without what only IPython understands."""
+    return "\n".join(x for x in source.splitlines() if not x.startswith(("%", "!")))
+
+
+def _parted(texts):
+    """Definitions by themselves, and lines between them together."""
+    return ["\n\n\n".join(group) if defines else "\n".join(group)
+            for defines, group in groupby(texts, key=_defines)]
+
+
+def _defines(text):
+    return text.startswith(("def ", "class ", "@"))
+
+
+def _needs(tree):
+    """Names that must be there before the statements of `tree` run."""
+    needed, bound, late = set(), set(), set()
+    for statement in _in_order(tree.body):
+        used, later = _uses(statement)
+        needed |= used - bound
+        late |= later
+        bound |= _binds(statement)
+    return (needed | late - bound) - {*dir(builtins)}
+
+
+def _in_order(statements):
+    """The parts of loops and other blocks, in the order in which they run."""
+    for s in statements:
+        if not isinstance(s, (ast.For, ast.While, ast.If, ast.With, ast.Try)):
+            yield s
+            continue
+        for before in [getattr(s, "iter", None), getattr(s, "test", None),
+                       *(item.context_expr for item in getattr(s, "items", []))]:
+            yield from [ast.Expr(before)] if before else []
+        for to in [getattr(s, "target", None),
+                   *(item.optional_vars for item in getattr(s, "items", []))]:
+            yield from [ast.Assign([to], ast.Constant(0), lineno=0)] if to else []
+        yield from _in_order(s.body)
+        for handler in getattr(s, "handlers", []):
+            yield from _in_order(handler.body)
+        yield from _in_order([*getattr(s, "orelse", []), *getattr(s, "finalbody", [])])
+
+
+def _uses(statement):
+    """Global names that a statement reads at once, and in functions that it defines."""
+    table = symtable.symtable(ast.unparse(statement), "cell", "exec")
+    at_once = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
+    inner, waiting = set(), [*table.get_children()]
+    while waiting:
+        table = waiting.pop()
+        waiting += table.get_children()
+        inner |= {s.get_name() for s in table.get_symbols() if s.is_global()}
+    return at_once, inner
+
+
+def _binds(statement):
+    table = symtable.symtable(ast.unparse(statement), "cell", "exec")
+    return {s.get_name() for s in table.get_symbols()
+            if s.is_assigned() or s.is_imported() or s.is_namespace()}
+
+
+def _text(statement, source, names):
+    """The statement as it stands; an import with the wanted names alone."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        kept = [n for n in statement.names
+                if (n.asname or n.name.split(".")[0]) in names]
+        return ast.unparse(type(statement)(**{**vars(statement), "names": kept}))
+    first = min([statement.lineno, *(d.lineno for d in getattr(
+        statement, "decorator_list", []))])
+    return "\n".join(source.splitlines()[first - 1 : statement.end_lineno])
