@@ -97,6 +97,32 @@ def test_what_a_reader_writes_is_judged_and_its_messages_shown(
     assert not page_checks.unlisted(PAGE, faults, page_checks.LISTED)
 
 
+STAR = """def broadcast(values, exchange):
+    for j in reversed(range(1, len(values))):
+        values[j] = exchange({(0, j): values[0]})[0, j]
+"""
+
+
+def test_the_figure_plays_the_messages_that_the_readers_code_sent(page):
+    opened(page)
+    assert "Not yet." in write(page, STAR)
+    box = f"document.querySelector('{NAME}').parentElement"
+    figure = f"{box}.querySelector('.lab-figure')"
+    label = f"{figure}.querySelector('svg').getAttribute('aria-label')"
+    page.until(f"{label}.endsWith(' 0 to 6')")  # it plays by itself
+    press = (f"[...{figure}.querySelectorAll('button')]"
+             ".find((b) => b.textContent === 'Next').click()")
+    page.evaluate(press)  # and stops
+    rounds = []
+    for _ in range(7):
+        rounds.append(page.evaluate(label))
+        page.evaluate(press)
+    assert sorted(said.split(". ")[-1] for said in rounds) == [
+        f"0 to {j}" for j in range(1, 8)]
+    assert page.evaluate(f"{figure}.querySelectorAll('.lab-arrow').length") == 1
+    assert page.evaluate(f"{figure}.querySelectorAll('.lab-device').length") == 8
+
+
 def test_code_that_harms_is_met_with_a_clear_word_and_the_page_lives(page):
     opened(page)
     loop = "def broadcast(values, exchange):\n    while True: pass"
