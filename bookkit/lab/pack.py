@@ -23,6 +23,8 @@ NOT_FOR_CELLS = {"bookkit", "benchmarks", "netbox", "pslaunch", "trainkit", "pee
 OURS = ("exercisekit", "d2l_ext")
 #: Files of this folder that do their work in the page.
 HERE = ("arrays", "indexing", "scalars", "chance", "promises", "desk")
+#: Folders whose files are looked for when a judge runs.
+WHOLE = ("d2l_ext/data_parallel/allreduce",)
 #: Not needed for what a judge does, or replaced by what a page can do.
 EMPTY = {"d2l_ext/__init__.py": '"""In a page no engine is to be prepared."""',
          "bookkit/__init__.py": "", "bookkit/lab/__init__.py": "",
@@ -37,6 +39,9 @@ def files(root=ROOT):
         wanted |= needed(path, root)
     for code in (code for codes in cells_of(root).values() for code in codes):
         wanted |= needed_by(code, root)
+    for folder in WHOLE:
+        for file in Path(root, folder).glob("*.py"):
+            wanted |= needed(f"{folder}/{file.name}", root)
     for path in list(wanted):
         wanted |= {f"{p}/__init__.py" for p in map(str, Path(path).parents) if p != "."}
     found = {path: (Path(root) / path).read_text("utf-8") for path in sorted(wanted)}
