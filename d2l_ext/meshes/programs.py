@@ -47,6 +47,27 @@ def decoder(of):
     return program(text + END.format(x=x, table="table" if of.tied else "w"))
 
 
+def shapes(of, batch, T):
+    """Shapes of the program's inputs by name, and the names of the weights.
+
+    `batch` texts of `T` tokens; as those of `arrays`, which needs arrays.
+    """
+    d, k = of.width, of.width // of.heads
+    found = {"tokens": (batch, T), "targets": (batch, T), "waves": (T, d),
+             "mask": (T, T)}
+    for name, shape in of.shapes().items():
+        i, kind = name.partition(".")[0], name.rpartition(".")[2]
+        if kind == "qkv":
+            found.update({f"{i}.w{letter}": (of.heads, k, d) for letter in "qkv"})
+        elif kind == "out":
+            found[f"{i}.out"] = d, of.heads, k
+        elif kind in ("up", "down"):
+            found[f"{i}.{kind}"] = shape
+        else:
+            found["w" if name == "scores" else name] = shape
+    return found, [*found][4:]
+
+
 def arrays(of, params, tokens, targets):
     """The program's inputs: NumPy arrays by name, and the names of the weights.
 

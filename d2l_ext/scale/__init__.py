@@ -5,6 +5,7 @@
 | `fit` | the constants of a model, from measured times | Fitting a cost model |
 | `step` | a message and a step in closed form: exchange, overlap, efficiency, batch; three networks | Fitting a cost model, One to 4,096 devices |
 | `simulator` | a simulator where no formula exists: stragglers, queues | Simulating a cluster |
+| `planner` | all layouts of a decoder on some devices: memory, time, the fastest that fits | Which plan? A planner for layouts and meshes |
 | `failures` | the interval of checkpoints, and the cost of failures | One to 4,096 devices, Faults and recovery |
 
     from d2l_ext.scale import step

@@ -1,0 +1,103 @@
+"""Exercises of the chapter *Which plan?*."""
+
+from ..question import Question, Task, compared
+
+
+def useful(plans):
+    """The plans that no other beats in both time and memory, fastest first."""
+    found, least = [], float("inf")
+    for name, (_, nbytes) in sorted(plans.items(), key=lambda item: item[1]):
+        if nbytes < least:
+            found.append(name)
+            least = nbytes
+    return found
+
+
+def _all_by_time(plans):
+    return sorted(plans, key=plans.get)
+
+
+def _smallest_first(plans):
+    return useful(plans)[::-1]
+
+
+def _the_fastest_only(plans):
+    return useful(plans)[:1]
+
+
+def _smaller_than_the_fastest(plans):
+    first = min(plans, key=plans.get)
+    return [name for name in sorted(plans, key=plans.get)
+            if plans[name][1] <= plans[first][1]]
+
+
+def shares(params, k, stage):
+    """Bytes per device for weights, gradients and states in float32."""
+    cut = [0, 2, 3, 4][stage]
+    return 4 * params * (4 - cut) + 4 * params * cut // k
+
+
+def _one_state(params, k, stage):
+    cut = [0, 1, 2, 3][stage]
+    return 4 * params * (3 - cut) + 4 * params * cut // k
+
+
+def _cuts_all(params, k, stage):
+    return 16 * params // (k if stage else 1)
+
+
+def _weights_first(params, k, stage):
+    cut = [0, 1, 2, 4][stage]
+    return 4 * params * (4 - cut) + 4 * params * cut // k
+
+
+def _numbers(params, k, stage):
+    return shares(params, k, stage) // 4
+
+
+PLANS = {
+    "a": (1.0, 9), "b": (2.0, 5), "c": (3.0, 7), "d": (4.0, 4), "e": (5.0, 8),
+    "f": (6.0, 1),
+}
+
+QUESTIONS = {
+    1: Question(
+        "the number of meshes",
+        10,
+        [
+            (6, "Axes may have length 1, and their order counts."),
+            (3, "Those are the ways to write 8 as a product; the axes have names."),
+            (27, "The product of the three lengths must be 8."),
+        ],
+    ),
+    2: Task(
+        "a function `useful(plans)`",
+        useful,
+        [
+            (_all_by_time, "A plan that is slower *and* larger is never chosen."),
+            (_smallest_first, "The fastest comes first."),
+            (_the_fastest_only, "Under a lower limit, the fastest does not fit."),
+            (_smaller_than_the_fastest,
+             "Compare a plan with all faster ones that are useful, not only the first."),
+        ],
+        judge=compared(useful, [
+            (PLANS,), ({"one": (1.0, 2)},), ({},),
+            ({name: PLANS[name] for name in "fedcba"},),
+            ({"x": (2.0, 1), "y": (1.0, 3), "z": (3.0, 2)},),
+        ]),
+    ),
+    3: Task(
+        "a function `shares(params, k, stage)`",
+        shares,
+        [
+            (_one_state, "Adam has two states per parameter."),
+            (_cuts_all, "Only stage 3 cuts everything."),
+            (_weights_first, "Stage 1 cuts both of Adam's states."),
+            (_numbers, "A number in float32 has four bytes."),
+        ],
+        judge=compared(shares, [
+            (1000, 1, 0), (1000, 4, 0), (1000, 4, 1), (1000, 4, 2), (1000, 4, 3),
+            (64, 8, 1), (64, 8, 2), (64, 8, 3),
+        ]),
+    ),
+}
