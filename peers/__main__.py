@@ -2,6 +2,7 @@
 
     python -m peers                          all
     python -m peers data_parallel/ring …     some
+    python -m peers --float64 …              the same in float64; stores nothing
     python -m peers --stale                  name what was changed since it was stored
 
 A peer's arrays must be the chapter's to 1e-5 of each array's largest value, 1e-10 where
@@ -19,9 +20,11 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import numpy
 
@@ -45,24 +48,43 @@ def python():
     return os.environ.get(PEER_PYTHON) or str(DEFAULT)
 
 
-def ours(name, root=peers.ROOT):
-    """Run the chapter's program here: its arrays, what it sent, what it printed."""
+def ours(name, root=peers.ROOT, fine=False):
+    """Run the chapter's program here: its arrays, what it sent, what it printed.
+
+    `fine`: numbers without a type are float64, as in `theirs`.
+    """
     said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    with contextlib.redirect_stdout(said), _float64() if fine else nullcontext():
         made = runpy.run_path(str(peers.program(name, "mxnet", root)))
     arrays = [a.asnumpy() if hasattr(a, "asnumpy") else numpy.asarray(a)
               for a in made["result"]]
     return {"arrays": arrays, "sent": made["sent"], "output": said.getvalue()}
 
 
-def theirs(name, framework, root=peers.ROOT):
+@contextlib.contextmanager
+def _float64():
+    """Arrays that MXNet makes have this type, unless another is asked for."""
+    from mxnet import np
+
+    makers = {name: getattr(np, name) for name in ("array", "zeros", "ones", "arange")}
+    with contextlib.ExitStack() as stack:
+        for name, make in makers.items():
+            def made(*args, make=make, dtype=None, **options):
+                return make(*args, dtype=dtype or "float64", **options)
+
+            stack.enter_context(mock.patch.object(np, name, made))
+        yield
+
+
+def theirs(name, framework, root=peers.ROOT, fine=False):
     """Run a peer's program: as `ours`, with `sent` as {kind: [calls, bytes]}."""
     program = peers.program(name, framework, root)
     harness = Path(__file__).with_name(f"harness_{framework}.py")
     with Folder("d2l_ext-peers-") as folder:
         target = Path(folder) / "result.npz"
         words = [world(program)] if framework == "torch" else []
-        said = _run([python(), str(harness), *words, str(program), str(target)], folder)
+        said = _run([python(), str(harness), *words, str(program), str(target)], folder,
+                    fine)
         sent = json.loads(Path(f"{target}.json").read_text("utf-8"))
         with numpy.load(target) as found:
             arrays = [found[f"arr_{i}"] for i in range(len(found))]
@@ -75,11 +97,12 @@ def world(program):
     return words[1].split()[0] if len(words) == 2 else "1"
 
 
-def _run(command, folder):
+def _run(command, folder, fine):
     # Settings meant for MXNet's threads are not the peer's.
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("OMP_", "MXNET_", "PYTHON"))}
     env |= {"TMPDIR": folder, "JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "1"}
+    env |= {"JAX_ENABLE_X64": "1", "PEERS_FLOAT64": "1"} if fine else {}
     ran = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, timeout=DEADLINE,
                          capture_output=True, text=True, check=False, cwd=folder)
     if ran.returncode:
@@ -184,12 +207,38 @@ def technique(name, root=peers.ROOT):
     return lines
 
 
+def in_float64(name, root=peers.ROOT):
+    """Compare one technique in float64; return the lines to print.
+
+    Programs that ask for float32, such as those with Gluon's parameters, do not run.
+    """
+    lines = []
+    try:
+        reference = ours(name, root, fine=True)
+    except Exception as error:  # noqa: BLE001  of MXNet, and of the checks of arguments
+        return [f"{name:32} not in float64: {str(error).strip().splitlines()[-1]}"]
+    for framework in PACKAGE:
+        if peers.program(name, framework, root).is_file():
+            words = f"{name:32} {peers.FRAMEWORKS[framework]:8}"
+            try:
+                found = theirs(name, framework, root, fine=True)
+                apart, bar = difference(reference["arrays"], found["arrays"])
+                kinds = {str(a.dtype) for a in (*reference["arrays"], *found["arrays"])}
+                wrong = "" if apart <= bar else f"DIFFERENT: more than {bar:.0e}, "
+                lines.append(f"{words} {wrong}{apart:.1e}  {', '.join(sorted(kinds))}")
+            except (Different, subprocess.SubprocessError) as error:
+                lines.append(f"{words} DIFFERENT: {error}")
+    return lines
+
+
 def main(argv=None):
     """Run what is asked for; 1 if something differs or is missing."""
     flags = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     flags.add_argument("names", nargs="*", metavar="PART/NAME", help="default: all")
     flags.add_argument("--stale", action="store_true",
                        help="name the programs that were changed since they were run")
+    flags.add_argument("--float64", action="store_true",
+                       help="compare in float64, to 1e-10, and store nothing")
     given = flags.parse_args(argv)
     if given.stale:
         for (name, framework), why in peers.all_stale().items():
@@ -204,7 +253,7 @@ def main(argv=None):
 
     begin, wrong = time.monotonic(), 0
     for name in given.names or peers.techniques():
-        for line in technique(name):
+        for line in (in_float64 if given.float64 else technique)(name):
             print(line, flush=True)
             wrong += "DIFFERENT" in line
     print(f"{wrong} different; {time.monotonic() - begin:.0f} s")

@@ -155,6 +155,8 @@ def start(rank, world, program, folder):
 def main(world, program, target):
     world = int(world)
     torch.set_num_threads(1)
+    if os.environ.get("PEERS_FLOAT64"):
+        torch.set_default_dtype(torch.float64)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -179,3 +179,12 @@ def test_on_paper_and_slides_there_is_one_framework_by_choice_or_all(
 def test_a_framework_without_tabs_is_refused():
     with pytest.raises(ValueError, match="FRAMEWORK=tf"):
         one_framework.keep(BeautifulSoup("", "html.parser"), "tf")
+
+
+def test_a_comparison_in_float64_makes_such_arrays_and_no_others_afterwards():
+    from mxnet import np
+
+    with runner._float64():
+        made = np.array([1 / 3]), np.zeros(2), np.arange(2, dtype="int32")
+    assert [numpy.dtype(x.dtype).name for x in made] == ["float64", "float64", "int32"]
+    assert numpy.dtype(np.array([1 / 3]).dtype).name == "float32"
