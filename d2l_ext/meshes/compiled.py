@@ -156,9 +156,10 @@ class Compiled:
         return whole
 
     def forward(self, given=None):
-        """Run forward on the inputs `given`: NumPy arrays by name. Never waits.
+        """Run forward on the inputs `given`: NumPy arrays by name.
 
-        None: on those of the last call, which the devices still have.
+        None: on those of the last call, which the devices still have. Never waits,
+        except to copy the inputs.
         """
         inputs = self.plan.inputs
         if given is None:
@@ -172,11 +173,17 @@ class Compiled:
     def backward(self, seed=1.0):
         """Run backward from the gradient `seed` of the last array: a number, or NumPy.
 
-        Leaves the gradients where `gradients` finds them. Never waits.
+        Leaves the gradients where `gradients` finds them. With a number it never waits.
         """
         value, dtype = self.plan.seed, _first(self.arrays[self.plan.out]).dtype
-        seed = numpy.broadcast_to(numpy.asarray(seed, dtype), value.shape)
-        self.arrays[value] = self.place(value, seed)
+        if numpy.ndim(seed):
+            self.arrays[value] = self.place(value, numpy.asarray(seed, dtype))
+        else:  # made on the devices: a copy from NumPy would wait for forward
+            local = value.layout.share(value.shape, self.plan.sizes)
+            self.arrays[value] = [
+                np.full(local, seed, dtype=dtype, ctx=device)
+                if all(at[along] == i for along, i in value.layout.at) else None
+                for device, at in zip(self.mesh.devices, self.at)]
         self._run(self.plan.backward)
 
     def gradients(self):
