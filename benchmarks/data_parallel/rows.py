@@ -31,15 +31,23 @@ ROWS = (
          2, 2, 2),
     _row("torch-1", "PyTorch, 1 process, 1 thread", "torch-1", 1, 1, 2),
     _row("torch-2", "PyTorch, 1 process, 2 threads", "torch-1", 1, 2, 2),
+    _row("torch-2-last", "… 2 threads, channels last", "torch-1", 1, 2, 2),
+    _row("torch-2-compile", "… 2 threads, compiled", "torch-1", 1, 2, 2),
+    _row("torch-2-compile-last", "… 2 threads, compiled, channels last", "torch-1",
+         1, 2, 2),
     _row("ddp-2", "PyTorch DDP, 2 processes, gloo", "torch-1", 2, 2, 2),
+    _row("ddp-2-last", "… channels last", "torch-1", 2, 2, 2),
+    _row("ddp-2-compile", "… compiled", "torch-1", 2, 2, 2),
+    _row("ddp-2-compile-last", "… compiled, channels last", "torch-1", 2, 2, 2),
     _row("jax-1-core", "JAX, 1 host device, 1 core", "jax-1-core", 1, 1, 1),
     _row("jax-1", "JAX, 1 host device, 2 cores", "jax-1-core", 1, 2, 2),
     _row("jax-2", "JAX, 2 host devices", "jax-1-core", 2, 2, 2),
 )
 
-#: Rows that the bars compare: data-parallel on two devices.
+#: Rows that the bars compare: data-parallel on two devices, and PyTorch on two cores.
 SCRATCH = ("scratch-2", "flat-2", "replay-2")
 GLUON = ("gluon-2-local", "gluon-2-device")
+TORCH = tuple(row.id for row in ROWS if row.id.startswith(("torch-2", "ddp-2")))
 
 
 def is_peer(entry):

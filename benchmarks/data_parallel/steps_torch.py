@@ -3,6 +3,7 @@
     steps_torch torch-1 FILE.npz   one process, one thread
     steps_torch torch-2 FILE.npz   one process, two threads
     steps_torch ddp-2 FILE.npz   two processes of one thread, gloo
+    steps_torch ddp-2-compile-last FILE.npz   compiled, with channels as the last axis
 
 The shards lie on their process before the clock starts.
 """
@@ -21,19 +22,30 @@ from benchmarks.worker import serve
 
 
 class Plain:
-    """One process, `threads` threads for each operator."""
+    """One process, `threads` threads for each operator.
 
-    def __init__(self, problem, threads, rank=0, ranks=1):
+    `options`: "last" for images and weights with channels as the last axis, "compile"
+    for `torch.compile`.
+    """
+
+    def __init__(self, problem, threads, options, rank=0, ranks=1):
         torch.set_num_threads(threads)
-        self.net = self.model = torch_lenet(problem)
-        self.all_X = torch.from_numpy(problem["X"])
+        order = torch.channels_last if "last" in options else torch.contiguous_format
+        self.net = torch_lenet(problem).to(memory_format=order)
+        self.all_X = torch.from_numpy(problem["X"]).contiguous(memory_format=order)
         self.all_y = torch.from_numpy(problem["y"]).long()
         size = len(self.all_X) // ranks
-        self.X = self.all_X[rank * size : (rank + 1) * size].contiguous()
+        self.X = self.all_X[rank * size : (rank + 1) * size].contiguous(
+            memory_format=order)
         self.y = self.all_y[rank * size : (rank + 1) * size].contiguous()
         self.sgd = torch.optim.SGD(self.net.parameters(), lr=float(problem["lr"]))
         self.about = {"torch": torch.__version__, "numpy": numpy.__version__,
                       "python": sys.version.split()[0], "threads": threads}
+        self.model = self._compiled(self.net, options)
+
+    @staticmethod
+    def _compiled(model, options):
+        return torch.compile(model) if "compile" in options else model
 
     def step(self):
         self.sgd.zero_grad(set_to_none=True)
@@ -48,8 +60,8 @@ class Plain:
 class Distributed(Plain):
     """One of `ranks` processes. Rank 0 starts the others and tells them to step."""
 
-    def __init__(self, problem, argv, rank, ranks, meeting):
-        super().__init__(problem, 1, rank, ranks)
+    def __init__(self, problem, argv, options, rank, ranks, meeting):
+        super().__init__(problem, 1, (), rank, ranks)
         self.others = [
             subprocess.Popen([*argv, str(other), meeting], stdin=subprocess.PIPE)
             for other in range(1, ranks if rank == 0 else 0)
@@ -58,8 +70,8 @@ class Distributed(Plain):
         torch.distributed.init_process_group(
             "gloo", init_method=f"file://{meeting}", rank=rank, world_size=ranks
         )
-        self.model = nn.parallel.DistributedDataParallel(
-            self.net, gradient_as_bucket_view=True)
+        self.model = self._compiled(nn.parallel.DistributedDataParallel(
+            self.net, gradient_as_bucket_view=True), options)
         self.about.update(processes=ranks, backend="gloo")
 
     def expect(self, count):
@@ -94,15 +106,16 @@ def torch_lenet(problem):
 
 
 def main(row, path, rank="0", meeting=None):
-    problem, (kind, count) = numpy.load(path), row.split("-")
+    problem, (kind, count, *options) = numpy.load(path), row.split("-")
     if kind == "torch":
-        return serve(Plain(problem, int(count)))
+        return serve(Plain(problem, int(count), options))
     argv = [sys.executable, "-m", "benchmarks.data_parallel.steps_torch", row, path]
     if meeting:
-        return Distributed(problem, argv, int(rank), int(count), meeting).follow()
+        return Distributed(
+            problem, argv, options, int(rank), int(count), meeting).follow()
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
-        job = Distributed(problem, argv, 0, int(count), meeting)
+        job = Distributed(problem, argv, options, 0, int(count), meeting)
         serve(job)
         job.close()
 
