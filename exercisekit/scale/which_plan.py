@@ -78,7 +78,7 @@ QUESTIONS = {
             (_smallest_first, "The fastest comes first."),
             (_the_fastest_only, "Under a lower limit, the fastest does not fit."),
             (_smaller_than_the_fastest,
-             "Compare a plan with all faster ones that are useful, not only the first."),
+             "Compare a plan with all faster ones, not only with the first."),
         ],
         judge=compared(useful, [
             (PLANS,), ({"one": (1.0, 2)},), ({},),
