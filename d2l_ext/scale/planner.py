@@ -121,7 +121,7 @@ def memory(plan, itemsize=4, states=0, gradients=True):
 
     Inputs and all that backward needs, from the plan; with `gradients`, room for those,
     too. `states`: the numbers of an optimizer per parameter, in float32: 2 for Adam.
-    Developed in the chapter *Which plan?*.
+    Developed in the chapter *Which plan? A planner for layouts and meshes*.
     """
     at_least_zero("states", states)
     last = {v: n for n, s in enumerate(plan.forward) for v in s.inputs}
