@@ -26,7 +26,8 @@ document.addEventListener("DOMContentLoaded", () => {
 
 // On a phone a row becomes a card, in which each cell needs the heading of its column.
 function labelCells(table) {
-  const heads = [...table.querySelectorAll("thead tr:last-child th")];
+  // An empty heading is a td.
+  const heads = [...table.querySelectorAll("thead tr:last-child > *")];
   for (const row of table.querySelectorAll("tbody tr")) {
     [...row.cells].forEach((cell, i) => {
       cell.dataset.label = heads[i]?.textContent.trim() ?? "";
