@@ -18,7 +18,7 @@ from d2l_ext.palette import SERIES_COLOURS, SERIES_ON_DARK
 from d2l_ext.scale.step import BACKWARD
 
 from . import frame
-from .cost_calculator import _LARGE, OWN, TOKENS
+from .cost_calculator import _LARGE, OWN, TOKENS, Number
 
 #: What the script takes from the cost calculator's.
 SHARED = ("linkOf", "ringSeconds", "divisor", "hostOf", "meshOf", "onMesh", "whole",
@@ -57,10 +57,7 @@ class Field:
     high: float
     whole: bool = False
 
-    def check(self, value):
-        if not self.low <= value <= self.high:
-            raise ValueError(f"the figure shows {self.role} from {self.low:g} to "
-                             f"{self.high:g}, not {value!r}")
+    check = Number.check
 
     def html(self, value):
         return (

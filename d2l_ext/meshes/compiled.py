@@ -135,7 +135,12 @@ class Compiled:
 
         None for a device that is not among its places.
         """
-        return [np.array(whole[self._part(value, at)], dtype=whole.dtype, ctx=device)
+        return self._each(value, lambda device, at: np.array(
+            whole[self._part(value, at)], dtype=whole.dtype, ctx=device))
+
+    def _each(self, value, make):
+        """`make(device, coordinates)` where `value` lies; None on other devices."""
+        return [make(device, at)
                 if all(at[along] == i for along, i in value.layout.at) else None
                 for device, at in zip(self.mesh.devices, self.at)]
 
@@ -180,10 +185,8 @@ class Compiled:
             self.arrays[value] = self.place(value, numpy.asarray(seed, dtype))
         else:  # made on the devices: a copy from NumPy would wait for forward
             local = value.layout.share(value.shape, self.plan.sizes)
-            self.arrays[value] = [
-                np.full(local, seed, dtype=dtype, ctx=device)
-                if all(at[along] == i for along, i in value.layout.at) else None
-                for device, at in zip(self.mesh.devices, self.at)]
+            self.arrays[value] = self._each(value, lambda device, at: np.full(
+                local, seed, dtype=dtype, ctx=device))
         self._run(self.plan.backward)
 
     def gradients(self):

@@ -36,7 +36,7 @@ def candidates(of, batch, T, k):
     """
     whole_number("k", k)
     shapes, weights = programs.shapes(of, batch, T)
-    found = {}
+    ops, found = programs.decoder(of), {}
     for lengths in product(range(1, k + 1), repeat=len(AXES)):
         sizes = {axis: n for axis, n in zip(AXES, lengths) if n > 1}
         if prod(lengths) != k:
@@ -46,7 +46,7 @@ def candidates(of, batch, T, k):
             try:
                 where = layouts(of, shapes, weights, sizes, ways)
                 found[name or "one device"] = Plan(
-                    programs.decoder(of), shapes, sizes or {"data": 1}, where, weights,
+                    ops, shapes, sizes or {"data": 1}, where, weights,
                     again="ZeRO 3" in ways)
             except ValueError:
                 continue
@@ -99,8 +99,9 @@ def _shard(text, shape, k):
     """A weight cut along `data` at rest too, on its first free axis that k divides."""
     use = text.split() or ["."] * len(shape)
     free = [i for i, n in enumerate(shape) if use[i] == "." and not n % k]
-    i = free[0] if free else None
-    rest = [*use] if i is None else [*use[:i], "data", *use[i + 1 :]]
+    rest = [*use]
+    for i in free[:1]:
+        rest[i] = "data"
     return f"{' '.join(rest)} -> {' '.join(use)}"
 
 

@@ -1,6 +1,7 @@
 """What an interactive figure shows, asked of its script and seen in a browser."""
 
 import json
+import re
 
 import pytest
 from bs4 import BeautifulSoup
@@ -70,6 +71,16 @@ class State:
 
     def __getitem__(self, field):
         return self.script.ask(self.choice, f"d.{field}")
+
+
+def assert_in_its_box(view, choice):
+    """A state is made of values, and all of its drawing lies in the drawing's box."""
+    assert not re.search(r"NaN|undefined|Infinity|null|\[object", str(view)), choice
+    right, bottom = map(int, view["box"].split()[2:])
+    for shape in soup(view["drawing"]).find_all(["rect", "text"]):
+        x, y = int(shape["x"]), int(shape["y"])
+        assert 0 <= x <= x + int(shape.get("width", 0)) <= right, (choice, shape)
+        assert 0 <= y <= y + int(shape.get("height", 0)) <= bottom, (choice, shape)
 
 
 def browse(html, steps, folder, width=None):

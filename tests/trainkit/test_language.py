@@ -128,4 +128,5 @@ def test_arrays_of_another_text_are_refused_with_the_shapes():
 
 def test_a_text_that_is_too_short_is_refused(refused, tmp_path):
     (tmp_path / "short").write_text("a" * 128)
-    refused(*DECODER, 1, "--dataset", tmp_path / "short", why="has 128 char.*give at least 129")
+    refused(*DECODER, 1, "--dataset", tmp_path / "short",
+            why="has 128 char.*give at least 129")
