@@ -45,7 +45,7 @@ help:  ## this list
 book: venv  ## show the book, then execute every chapter here, and show each as it is done
 	@$(RUN) tools/book.py execute
 
-engine: venv  ## bring Python for the editors in the pages (npm, 6 MB)
+engine: venv  ## bring Python for the editors in the pages (npm, 14 MB)
 	@$(RUN) -m bookkit.lab.engine
 
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser

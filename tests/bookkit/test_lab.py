@@ -1,11 +1,13 @@
 """What a page says of a reader's code is what the notebook says."""
 
 import base64
+import io
 import json
 import py_compile
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -49,7 +51,7 @@ it.unpackArchive(bytes, "zip", { extractDir: "/home/b" });
 it.runPython("import sys; sys.path.insert(0, '/home/b')");
 it.runPython(fs.readFileSync(python, "utf8"));
 const found = it.globals.get(name)(it.toPy(JSON.parse(given)));
-fs.writeFileSync(1, found);
+process.stdout.write(found);
 """
 
 
@@ -210,6 +212,24 @@ def test_a_page_without_the_engine_has_the_book_and_nothing_else(tmp_path, monke
     monkeypatch.setattr(engine, "BROUGHT", Path("nowhere"))
     assert engine.lay(tmp_path) is False
     assert [path.name for path in (tmp_path / "lab").iterdir()] == ["pack.js"]
+
+
+@in_node
+def test_the_library_in_a_page_is_bytecode_of_the_same_modules():
+    library = ENGINE / engine.PARTS["stdlib"]
+    with zipfile.ZipFile(library) as sources:
+        modules = {f"{name}c" if name.endswith(".py") else name
+                   for name in sources.namelist()}
+    with zipfile.ZipFile(io.BytesIO(engine.compiled(library))) as compiled:
+        assert {*compiled.namelist()} == modules
+
+
+def test_without_node_the_library_stays_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    library = tmp_path / "tools/engine/node_modules/pyodide/python_stdlib.zip"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"sources")
+    assert engine.compiled(library) == b"sources"
 
 
 def test_a_file_that_needs_threads_or_mxnet_stays_in_the_notebook():
