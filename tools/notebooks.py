@@ -25,6 +25,7 @@ from nbclient.exceptions import (
 )
 from sphinx_external_toc.parsing import FileItem, parse_toc_yaml
 
+from d2l_ext.runtime import cores
 from packages import SOURCES
 
 #: Seconds after which a cell is given up.
@@ -251,15 +252,9 @@ def surroundings(root):
             k: v for k, v in sorted(os.environ.items())
             if k.startswith(PREFIXES) and k not in OF_THE_RUN
         },
-        "devices": [platform.machine(), _cores(), _gpus()],
+        "devices": [platform.machine(), cores(), _gpus()],
     }
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-
-
-def _cores():
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
 
 
 def _gpus():

@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from bookkit.lab import engine
+from d2l_ext.runtime import cores
 
 #: Where the pages and the PDF land, below the book's root.
 PAGES, PDF = Path("_build/html"), Path("_build/many_devices.pdf")
@@ -154,7 +155,12 @@ def build(work, builder, strict, **variables):
         (work / "_toc.yml").write_text(yaml.safe_dump(contents, sort_keys=False))
 
     options = ["--warningiserror", "--keep-going"] if strict else []
-    program = "from jupyter_book.cli.main import main; main()"
+    # One process for each core; Jupyter Book's command has no flag for it.
+    program = (
+        "from functools import partial; from jupyter_book import sphinx\n"
+        f"sphinx.build_sphinx = partial(sphinx.build_sphinx, jobs={cores()})\n"
+        "from jupyter_book.cli.main import main; main()"
+    )
     command = ["build", "--quiet", "--builder", builder, *options, "."]
     # Relative paths in the settings start where jupyter-book runs.
     result = subprocess.run(

@@ -26,6 +26,9 @@ MENDED = (
     # ARIA has given up the role of an entry; a list must have items.
     (re.compile(' role="(doc-biblioentry|list)"'), ""),
 )
+#: Jupyter Book's extensions that do not say whether pages may be read side by side.
+#: They may: one counts in the parent, when all are read, the other is for LaTeX.
+SILENT = ("sphinx_multitoc_numbering", "sphinx_jupyterbook_latex")
 #: What a cell prints, and what makes a table of it: gaps inside of two lines.
 PRINTED = re.compile(r'<div class="output (?:stream|text_plain)[^"]*(?=">)')
 TEXT = re.compile(r">(.*?)</pre>", re.DOTALL)
@@ -144,7 +147,14 @@ def _is_used(file, seen):
     return is_new and "thebe" not in what.lower()
 
 
+def read_side_by_side(app, _):
+    """Answer for `SILENT`; otherwise Sphinx warns, and reads page after page."""
+    for name in app.extensions.keys() & SILENT:
+        app.extensions[name].parallel_read_safe = True
+
+
 def setup(app):
+    app.connect("config-inited", read_side_by_side)
     # After the theme, which adds files of its own.
     app.connect("html-page-context", complete, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
