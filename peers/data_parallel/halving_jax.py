@@ -4,7 +4,7 @@
     python halving_jax.py
 """
 
-# %% Four devices, which hold ones, tens, hundreds and thousands
+# %% Four devices, which hold 1 to 8, 10 to 80, 100 to 800 …
 import jax
 from jax import numpy as jnp
 from jax.sharding import PartitionSpec as P
@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec as P
 jax.config.update("jax_num_cpu_devices", 4)
 jax.set_mesh(jax.make_mesh((4,), ("device",)))
 k = 4
-data = jnp.repeat(10.0 ** jnp.arange(k), 8)  # eight values for each device
+data = (jnp.arange(1.0, 9) * 10.0 ** jnp.arange(k)[:, None]).reshape(-1)
 data = jax.device_put(data, P("device"))
 
 
@@ -38,5 +38,5 @@ def allreduce(own):
 data = jax.device_get(allreduce(data)).reshape(k, -1)
 
 # %% What came out
-print("device 0 has", data[0].astype(int).tolist())
-result = [data[0]]
+print("device 3 has", data[3].astype(int).tolist())
+result = list(data)

@@ -4,13 +4,13 @@
     torchrun --nproc-per-node 4 halving_torch.py
 """
 
-# %% Four devices, which hold ones, tens, hundreds and thousands
+# %% Four devices, which hold 1 to 8, 10 to 80, 100 to 800 …
 import torch
 import torch.distributed as dist
 
 dist.init_process_group("gloo")
 rank, k = dist.get_rank(), dist.get_world_size()
-data = torch.ones(8) * 10**rank
+data = torch.arange(1.0, 9) * 10**rank
 
 
 # %% Halve, add, and go back
@@ -34,6 +34,7 @@ for d, keep, give in reversed(halves):  # the same way back, with sums
     give.copy_(swap(keep, rank ^ d))
 
 # %% What came out
-if rank == 0:
-    print("process 0 has", data.int().tolist())
-result = [data]
+result = [torch.empty_like(data) for _ in range(k)]
+dist.all_gather(result, data)
+if rank == 3:
+    print("process 3 has", data.int().tolist())

@@ -4,7 +4,7 @@
     python loss_scaling_jax.py
 """
 
-# %% Sixteen weights; gradients below the range of float16
+# %% Sixteen weights at zero; eight of their gradients are too small for float16
 import math
 import random
 
@@ -22,7 +22,8 @@ def numbers(*shape, size=0.25):
     return jnp.array(values).reshape(shape)
 
 
-weights, X = numbers(16), numbers(16, size=1e-5)
+weights = jnp.zeros(16)
+X = jnp.concatenate([numbers(8, size=0.01), numbers(8, size=1e-8)])
 scale, good = jnp.float32(2.0**24), 0
 
 
@@ -30,8 +31,8 @@ scale, good = jnp.float32(2.0**24), 0
 @jax.jit
 def step(weights, scale, good):
     def scaled(weights):
-        product = weights.astype("float16") * X.astype("float16")
-        return product.astype("float32").sum() * 1000 * scale
+        half = weights.astype("float16")
+        return (half.astype("float32") * X).sum() * scale
 
     gradient = jax.grad(scaled)(weights)
     finite = jnp.isfinite(gradient).all()
@@ -41,9 +42,12 @@ def step(weights, scale, good):
     return weights, scale * factor, good
 
 
+scales = []
 for _ in range(6):
+    scales.append(float(scale))
     weights, scale, good = step(weights, scale, good)
 
 # %% What came out
-print("scale:", float(scale))
-result = [weights, scale[None]]
+print("scale of each step: 2 to the", [round(math.log2(s)) for s in scales])
+print(f"last weight: {float(weights[-1]):.2e}")
+result = [weights[:8], weights[8:], jnp.array(scales)]

@@ -1,6 +1,6 @@
 """Loss scaling, as in *Gradient accumulation and mixed precision*."""
 
-# %% Sixteen weights; gradients below the range of float16
+# %% Sixteen weights at zero; eight of their gradients are too small for float16
 import math
 import random
 
@@ -20,22 +20,25 @@ def numbers(*shape, size=0.25):
     return np.array(values).reshape(shape)
 
 
-weights, X = numbers(16), numbers(16, size=1e-5)
+weights = np.zeros(16)
+X = np.concatenate([numbers(8, size=0.01), numbers(8, size=1e-8)])
 weights.attach_grad()
 
 # %% A scale that finds itself
-scaler = LossScaler(scale=2.0**24, every=2)
+scaler, scales = LossScaler(scale=2.0**24, every=2), []
 for _ in range(6):
+    scales.append(scaler.scale)
     half = weights.astype("float16")
     half.attach_grad()
     with autograd.record():
-        loss = (half * X.astype("float16")).astype("float32").sum() * 1000
+        loss = (half.astype("float32") * X).sum()
         scaled = loss * scaler.scale
     scaled.backward()
     gradient = half.grad.astype("float32")
-    if factor := scaler.check([[half.grad]]):
+    if factor := scaler.check([[half.grad]]):  # 0: skip this step
         weights -= 0.1 * gradient / factor
 
 # %% What came out
-print("scale:", scaler.scale, "skipped:", scaler.skipped)
-result, sent = [weights, np.array([scaler.scale])], {}
+print("scale of each step: 2 to the", [round(math.log2(s)) for s in scales])
+print(f"last weight: {float(weights[-1]):.2e}")
+result, sent = [weights[:8], weights[8:], np.array(scales)], {}

@@ -4,7 +4,7 @@
     torchrun --nproc-per-node 1 loss_scaling_torch.py
 """
 
-# %% Sixteen weights; gradients below the range of float16
+# %% Sixteen weights at zero; eight of their gradients are too small for float16
 import math
 import random
 
@@ -22,18 +22,21 @@ def numbers(*shape, size=0.25):
     return torch.tensor(values).view(shape)
 
 
-weights, X = numbers(16).requires_grad_(), numbers(16, size=1e-5)
+weights = torch.zeros(16, requires_grad=True)
+X = torch.cat([numbers(8, size=0.01), numbers(8, size=1e-8)])
 
 # %% A scale that finds itself
 scaler = torch.amp.GradScaler("cpu", init_scale=2.0**24, growth_interval=2)
-sgd = torch.optim.SGD([weights], lr=0.1)
+sgd, scales = torch.optim.SGD([weights], lr=0.1), []
 for _ in range(6):
+    scales.append(scaler.get_scale())
     sgd.zero_grad()
-    loss = (weights.half() * X.half()).float().sum() * 1000
+    loss = (weights.half().float() * X).sum()
     scaler.scale(loss).backward()
     scaler.step(sgd)  # unscales; skips what is not finite
     scaler.update()  # halves, or doubles after two good steps
 
 # %% What came out
-print("scale:", scaler.get_scale())
-result = [weights, torch.tensor([scaler.get_scale()])]
+print("scale of each step: 2 to the", [round(math.log2(s)) for s in scales])
+print(f"last weight: {float(weights[-1]):.2e}")
+result = [weights[:8], weights[8:], torch.tensor(scales)]
