@@ -361,7 +361,7 @@ CHANGES = {
     "a package": lambda _, patch: patch.setattr(
         notebooks.metadata, "distributions", list
     ),
-    "the cores": lambda book, patch: patch.setattr(notebooks, "_cores", lambda: 1000),
+    "the cores": lambda book, patch: patch.setattr(notebooks, "cores", lambda: 1000),
     "the GPUs": lambda book, patch: patch.setattr(notebooks, "_gpus", lambda: "A10"),
 }
 
