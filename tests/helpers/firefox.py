@@ -135,6 +135,14 @@ class Page:
         self._browser.call("browsingContext.setViewport", context=self._context,
                            viewport={"width": width, "height": height})
 
+    def press(self, key):
+        """Press and release Tab, Enter, Escape or an arrow to the side."""
+        value = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c",
+                 "ArrowLeft": "\ue012", "ArrowRight": "\ue014"}[key]
+        keys = [{"type": kind, "value": value} for kind in ("keyDown", "keyUp")]
+        self._browser.call("input.performActions", context=self._context,
+                           actions=[{"type": "key", "id": "keys", "actions": keys}])
+
     def type(self, words):
         """Enter words where the focus is."""
         self.evaluate(f"document.execCommand('insertText', false, {json.dumps(words)})")
