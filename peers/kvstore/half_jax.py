@@ -36,7 +36,7 @@ def loss(W, X, y):
 @jax.shard_map(in_specs=(P(), P("batch"), P("batch")), out_specs=P(), check_vma=False)
 def step(W, X, y):
     half = jax.grad(loss)(W, X, y).astype("float16") / 2
-    return W - 0.1 * jax.lax.psum(half, "batch").astype("float32")
+    return W - 0.1 * jax.lax.psum(half, "batch").astype(W.dtype)
 
 
 W = step(jax.device_put(W, P()), X, y)

@@ -41,7 +41,7 @@ half = [W.grad.astype("float16") / 2 for W in weights]
 with traffic.count(devices) as moved:
     allreduce(half)
 for W, g in zip(weights, half):
-    W -= 0.1 * g.astype("float32")
+    W -= 0.1 * g.astype(W.dtype)
 
 # %% What came out
 print("first weights:", weights[0][0, :3].round(4).tolist())

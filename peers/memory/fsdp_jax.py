@@ -45,8 +45,8 @@ parts = NamedSharding(mesh, P("data"))
 @jax.jit(out_shardings=(parts, parts))
 def step(params, velocity, X, y):
     gradients = jax.grad(loss)(params, X, y)
-    velocity = [0.9 * v + g for v, g in zip(velocity, gradients)]
-    return [p - 0.1 * v for p, v in zip(params, velocity)], velocity
+    velocity = [0.875 * v + g for v, g in zip(velocity, gradients)]
+    return [p - 0.125 * v for p, v in zip(params, velocity)], velocity
 
 
 velocity = jax.device_put([jnp.zeros_like(p) for p in params], parts)

@@ -27,7 +27,7 @@ shapes = [(48, 48), (48,)] * 4
 params = [numbers(*shape) for shape in shapes]
 X, y = numbers(64, 48, size=1), numbers(64, 48, size=1)
 layers = [(dense, [W.T, b]) for W, b in zip(params[::2], params[1::2])]
-options = {"learning_rate": 0.1, "momentum": 0.9}
+options = {"learning_rate": 0.125, "momentum": 0.875}
 
 
 def half_squares(out, y):

@@ -35,7 +35,7 @@ own_X, own_y = X.chunk(k)[rank], y.chunk(k)[rank]
 for layer in net:
     fully_shard(layer)
 fully_shard(net)
-sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+sgd = torch.optim.SGD(net.parameters(), lr=0.125, momentum=0.875)
 for _ in range(3):
     sgd.zero_grad()
     loss = ((net(own_X) - own_y) ** 2).sum() / 2 / len(own_X)

@@ -24,7 +24,7 @@ def numbers(*shape, size=0.25):
 
 weights = jnp.zeros(16)
 X = jnp.concatenate([numbers(8, size=0.01), numbers(8, size=1e-8)])
-scale, good = jnp.float32(2.0**24), 0
+scale, good = jnp.array(2.0**24), 0
 
 
 # %% A scale that finds itself
@@ -32,7 +32,7 @@ scale, good = jnp.float32(2.0**24), 0
 def step(weights, scale, good):
     def scaled(weights):
         half = weights.astype("float16")
-        return (half.astype("float32") * X).sum() * scale
+        return (half.astype(X.dtype) * X).sum() * scale
 
     gradient = jax.grad(scaled)(weights)
     finite = jnp.isfinite(gradient).all()

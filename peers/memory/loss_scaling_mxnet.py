@@ -31,10 +31,10 @@ for _ in range(6):
     half = weights.astype("float16")
     half.attach_grad()
     with autograd.record():
-        loss = (half.astype("float32") * X).sum()
+        loss = (half.astype(X.dtype) * X).sum()
         scaled = loss * scaler.scale
     scaled.backward()
-    gradient = half.grad.astype("float32")
+    gradient = half.grad.astype(X.dtype)
     if factor := scaler.check([[half.grad]]):  # 0: skip this step
         weights -= 0.1 * gradient / factor
 

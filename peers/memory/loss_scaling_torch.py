@@ -31,7 +31,7 @@ sgd, scales = torch.optim.SGD([weights], lr=0.1), []
 for _ in range(6):
     scales.append(scaler.get_scale())
     sgd.zero_grad()
-    loss = (weights.half().float() * X).sum()
+    loss = (weights.half().to(X.dtype) * X).sum()
     scaler.scale(loss).backward()
     scaler.step(sgd)  # unscales; skips what is not finite
     scaler.update()  # halves, or doubles after two good steps

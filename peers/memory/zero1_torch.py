@@ -39,7 +39,8 @@ own_X, own_y = X.chunk(k)[rank], y.chunk(k)[rank]
 
 # %% Three steps; each device updates half of the weights
 replica = DDP(net)
-sgd = ZeroRedundancyOptimizer(net.parameters(), torch.optim.SGD, lr=0.1, momentum=0.9)
+sgd = ZeroRedundancyOptimizer(
+    net.parameters(), torch.optim.SGD, lr=0.125, momentum=0.875)
 for _ in range(3):
     sgd.zero_grad()
     loss = ((replica(own_X) - own_y) ** 2).sum() / 2 / len(own_X)

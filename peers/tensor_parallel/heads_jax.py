@@ -2,6 +2,8 @@
 
     pip install jax
     python heads_jax.py
+
+Arrays of float64 come out to 3e-8: the function takes its softmax in float32.
 """
 
 # %% Attention with 4 heads of width 12, 16 positions, two devices

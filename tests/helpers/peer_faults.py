@@ -57,7 +57,7 @@ FAULTS = [
     ("the first expert only", "tensor_parallel/experts_jax", "gates.argmax(-1)", "gates.argmin(-1)"),
     ("drift of one worker", "kvstore/local_sgd_torch", "    dist.all_reduce(start.grad)\n", ""),
     ("sum of drifts", "kvstore/local_sgd_jax", "lax.pmean(start - W", "lax.psum(start - W"),
-    ("no momentum", "memory/fsdp_torch", ", momentum=0.9", ""),
+    ("no momentum", "memory/fsdp_torch", ", momentum=0.875", ""),
     ("layers not divided", "memory/fsdp_torch", "for layer in net:\n    fully_shard(layer)\n", ""),
     ("sends at every piece", "memory/accumulate_torch", "nullcontext() if is_last else replica.no_sync()", "nullcontext()"),
     ("no warm scale", "memory/loss_scaling_torch", "growth_interval=2", "growth_interval=3"),
