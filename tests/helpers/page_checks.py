@@ -52,6 +52,9 @@ def visit(page, url, name):
     found["contrast, dark"] = page.evaluate("paleWords()")
     page.evaluate("thinOut()")
     found["accessibility"] = unlisted(name, page.evaluate("faults()"), LISTED)
+    # Outputs that wait for a guess.
+    page.evaluate("document.querySelectorAll('.predict legend ~ :last-child')"
+                  ".forEach((button) => button.click())")
     page.prefer("light")
     page.resize(WIDE)
     found[f"layout at {WIDE}"] = page.evaluate("layout()")

@@ -12,7 +12,7 @@ import nbformat
 from notebook_cells import called, code_cells, label, printed, tags, tree
 
 MAX_BYTES = 1_500_000
-#: Tags with a meaning for nbval, Jupyter Book or `bookkit.lab`. Not here: nbval-skip
+#: Tags with a meaning for nbval, Jupyter Book or the pages. Not here: nbval-skip
 #: and remove-cell, which would hide what a chapter does.
 KNOWN_TAGS = {
     "hide-cell",
@@ -20,6 +20,7 @@ KNOWN_TAGS = {
     "hide-output",
     "lab",
     "nbval-ignore-output",
+    "predict",
     "raises-exception",
     "remove-input",
 }
