@@ -20,6 +20,7 @@ from collections import Counter
 import torch
 from torch import distributed as dist
 from torch.distributed import distributed_c10d as c10d
+from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 #: Of an operator of c10d: the kind, and which of its arguments is what is sent.
@@ -79,6 +80,8 @@ def counter():
 
     class Count(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if DTensor in types:  # it calls operators on its parts: count those
+                return NotImplemented
             space, _, name = func._schema.name.partition("::")
             if space in ("c10d", "_c10d_functional") and name not in QUIET:
                 kind, place = KINDS[name]

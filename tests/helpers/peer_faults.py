@@ -1,5 +1,5 @@
 # ruff: noqa: E501  a fault is a line
-"""Thirty faults in the programs of the tabs: which of them does `make peers` notice?
+"""Forty faults in the programs of the tabs: which of them does `make peers` notice?
 
     python tests/helpers/peer_faults.py           all, some minutes
     python tests/helpers/peer_faults.py 0 5 7     some, by their place in the list
@@ -63,6 +63,11 @@ FAULTS = [
     ("no warm scale", "memory/loss_scaling_torch", "growth_interval=2", "growth_interval=3"),
     ("rate of the batch", "data_parallel/lars_torch", "w.grad *= w.norm()", "w.grad /= w.norm()"),
     ("single precision sent", "kvstore/half_torch", "replica.register_comm_hook(None, default_hooks.fp16_compress_hook)\n", ""),
+    ("nothing exchanged", "meshes/ulysses_torch", "dist.all_to_all_single(arriving, parts)", "arriving.copy_(parts)"),
+    ("a sum that stays owed", "meshes/layouts_torch", "x + y.redistribute(placements=ROWS)", "x + y.to_local()[: len(x) // 4]"),
+    ("a sum of norms", "clinic/global_norm_jax", "jnp.sqrt(sum(jnp.square(g).sum() for g in gradients))",
+     "sum(jnp.sqrt(jnp.square(g).sum()) for g in gradients)"),
+    ("positions in another order", "tensor_parallel/context_parallel_torch", "enable_load_balance = False", "enable_load_balance = True"),
     ("weight forgotten", "data_parallel/unequal_torch", "(mean * k * len(X) / share.item())", "mean"),
 ]
 
