@@ -22,7 +22,7 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
     The bottleneck is the largest of `device_times`, which explains `times` and
     `crossing`. Devices are filled in order. One may stay empty: if there are more
     devices than layers, or if using it would cost more than it saves. Of equally good
-    placements, the first in sorted order is returned.
+    placements it returns one, on two devices the first in sorted order.
 
     `memory`: bytes of each layer, `limits`: bytes of each device, `math.inf` for no
     limit; both or neither. `names`: of the layers, for messages, default numbers.
