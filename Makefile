@@ -56,7 +56,7 @@ html: venv  ## render the stored outputs, execute nothing; check the pages, in a
 	    tests/tools/test_slides.py
 	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --about=2 --side-by-side="-n 2" \
 	    tests/book/test_pages_in_browser.py tests/book/test_lab_in_browser.py \
-	    tests/book/test_predict_in_browser.py
+	    tests/book/test_two_browsers.py
 
 pdf: venv  ## the whole book as one PDF, or CHAPTERS=chapters/….ipynb (Chromium)
 	@$(RUN) tools/pdf.py $(CHAPTERS)

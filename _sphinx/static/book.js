@@ -1,10 +1,11 @@
 // Finding one's way: cells of a table know their headings, terms say what they mean, the
 // menu shows where the reader is, the reference pages are folded until they are wanted,
-// what opens a list of pages has a name, and a result of a search has its page's first
-// words.
+// what opens a list of pages has a name, a result of a search has its page's first words,
+// and a moment of a figure that plays has a link.
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("main table.table").forEach(labelCells);
   defineTerms();
+  document.querySelectorAll("article .d2l-figure:has([data-role=play])").forEach(linkMoments);
   for (const said of document.querySelectorAll(".cell_output pre")) {
     if (/: no answer yet\./.test(said.textContent)) said.closest(".cell").classList.add("unanswered");
   }
@@ -70,6 +71,32 @@ function defineTerms() {
     link.addEventListener("click", (e) => touched && (e.preventDefault(), show()));
   }
   document.addEventListener("keydown", (e) => e.key === "Escape" && hide());
+}
+
+// A button that copies a link to what a figure shows now, which `page.js` of the figures
+// understands as the page opens.
+function linkMoments(figure) {
+  const copy = document.createElement("button"), play = figure.querySelector("[data-role=play]");
+  copy.type = "button";
+  copy.dataset.role = "link";
+  copy.title = "Copy a link to this moment of the figure";
+  copy.setAttribute("aria-live", "polite");
+  const say = (words) => { copy.textContent = words; };
+  say("Copy link");
+  copy.addEventListener("click", async () => {
+    if (play.textContent === "Pause") play.click();
+    const chosen = [...figure.querySelectorAll(".controls [data-role]:is(input, select)")]
+      .map((c) => `${c.dataset.role}=${encodeURIComponent(c.value)}`);
+    history.replaceState(null, "", `#${figure.id}:${chosen.join("&")}`);
+    say("See the address");
+    try {
+      await navigator.clipboard.writeText(location.href);
+      say("Copied");
+    } catch { /* not allowed here */ }
+    setTimeout(say, 3000, "Copy link");
+  });
+  figure.querySelector(".controls").append(copy);
+  addEventListener("hashchange", () => location.hash.startsWith(`#${figure.id}:`) && location.reload());
 }
 
 function foldReference(menu) {

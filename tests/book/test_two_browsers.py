@@ -1,4 +1,4 @@
-"""Questions in the pages, in two browsers: what is hidden, told and printed.
+"""Questions in the pages, and links to moments of figures, in two browsers.
 
 `make html` runs this on the pages that it built: D2L_EXT_HTML names their folder.
 """
@@ -17,7 +17,7 @@ PAGES = Path(os.environ.get("D2L_EXT_HTML", "nowhere")).resolve()
 BROWSERS = {"Chromium": (Browser, find_chromium()),
             "Firefox": (Firefox, find_firefox())}
 pytestmark = pytest.mark.skipif(
-    not (PAGES / "_static/predict.js").is_file(), reason="no pages: make html")
+    not (PAGES / "_static/book.js").is_file(), reason="no pages: make html")
 #: Three questions for a number; a choice of four, and one of three.
 HALVING, ALLREDUCE = (f"chapters/data_parallel/{name}.html"
                       for name in ("halving", "allreduce"))
@@ -111,3 +111,50 @@ def test_the_browsers_search_and_a_link_find_what_is_hidden(page):
     page.evaluate("location.hash = '#there'")
     page.until(SEEN.format(0))
     assert page.evaluate(TOLD.format(0)).endswith("send? The machine: 6.")
+
+
+#: Pages with a figure that plays.
+PLAY = [path.relative_to(PAGES).as_posix() for path in [
+    *PAGES.glob("chapters/*/*.html"), *PAGES.glob("intro.html")]
+    if 'data-role="play"' in path.read_text("utf-8")]
+FIGURES = "[...document.querySelectorAll('article .d2l-figure:has([data-role=play])')]"
+STUB = "navigator.clipboard.writeText = (text) => { window.copied = text; return %s; }"
+MOMENT = """((figure) => [figure.querySelector("[data-role=clock]").value,
+    figure.querySelector("[data-role=moment]").textContent,
+    figure.querySelector(".drawing").innerHTML])(%s)"""
+
+
+@pytest.mark.parametrize("name", PLAY)
+def test_a_link_to_a_moment_of_a_figure_shows_it_again(page, name):
+    opened(page, name)
+    figures = page.evaluate(f"{FIGURES}.map((figure) => figure.id)")
+    assert figures
+    for figure in figures:
+        opened(page, name)
+        here = f"document.getElementById('{figure}')"
+        clock = f"{here}.querySelector('[data-role=clock]')"
+        page.evaluate(STUB % "Promise.resolve()")
+        page.evaluate(f"""{clock}.value = Math.ceil({clock}.max / 2);
+            {clock}.dispatchEvent(new Event("input", {{ bubbles: true }}))""")
+        told = page.evaluate(MOMENT % here)
+        page.evaluate(f"{here}.querySelector('[data-role=link]').click()")
+        page.until(f"{here}.querySelector('[data-role=link]').textContent === 'Copied'")
+        link = page.evaluate("window.copied")
+        assert told[0] != "0" and f"clock={told[0]}" in link
+        page.open("about:blank")
+        page.open(link)
+        assert page.evaluate(MOMENT % here) == told
+
+
+def test_a_link_made_while_a_figure_plays_stops_it_and_is_in_the_address(page):
+    opened(page, ALLREDUCE)
+    figure = f"{FIGURES}[0]"
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', {}), 0")
+    page.evaluate(f"{figure}.querySelector('[data-role=play]').click()")
+    page.until(f"{figure}.querySelector('[data-role=clock]').value > 0")
+    page.evaluate(f"{figure}.querySelector('[data-role=link]').click()")
+    words = f"{figure}.querySelector('[data-role={{}}]').textContent"
+    assert page.evaluate(words.format("play")) == "Play"
+    assert page.evaluate(words.format("link")) == "See the address"
+    now = page.evaluate(f"{figure}.querySelector('[data-role=clock]').value")
+    assert f"clock={now}" in page.evaluate("location.hash")
