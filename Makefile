@@ -112,6 +112,9 @@ bench: venv  ## measure two devices against one (options: ARGS=…)
 bench-pipeline: venv  ## measure the LSTM on one device and as a pipeline on two
 	@$(RUN) -m benchmarks.pipeline.lstm_pipeline $(ARGS)
 
+race: venv  ## seconds until LeNet reads the digits: each change of its step, and what it is worth
+	@$(RUN) -m benchmarks.data_parallel.ladder $(ARGS)
+
 result: venv  ## measure anew what the book quotes as NAME=seldom_10, and store it
 	@$(RUN) -m bookkit.stored $(NAME)
 

@@ -1,0 +1,420 @@
+"""The ladder: seconds until LeNet reads the digits, each rung one change.
+
+    make race
+    make race ARGS="--rounds 5"
+
+A rung names the one below it that it changes. What did not help stays.
+"""
+
+import d2l_ext  # noqa: F401, I001  first: it prepares MXNet's engine
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from statistics import median
+
+import numpy
+from mxnet import autograd, np, npx
+
+import mxnet as mx
+from d2l_ext import data_parallel
+from d2l_ext.data import load_arrays
+from d2l_ext.data_parallel import flat, lenet, minibatch, overlap
+from d2l_ext.devices import try_all_devices
+
+from .. import command, machine
+from .steps_mxnet import STATIC, WithLoss, gluon_lenet
+
+#: The share of the held-out digits that must be read; a run ends without it after
+#: so many epochs.
+TARGET, EPOCHS = 0.95, 30
+
+
+class PerArray:
+    """A step as it is written first: each array has its own update and allreduce."""
+
+    def __init__(self, params, batch, devices):
+        self.devices = devices
+        self.replicas = [data_parallel.get_params(params, d) for d in devices]
+
+    def __call__(self, X, y, lr):
+        data_parallel.train_batch(X, y, self.replicas, self.devices, lr)
+
+    def params(self):
+        return self.replicas[0]
+
+
+class Reads(PerArray):
+    """The same, with a loop that reads the loss of every step."""
+
+    def __call__(self, X, y, lr):
+        params = self.replicas[0]
+        with autograd.record():
+            loss = lenet.loss(lenet.lenet(X, params), y).sum()
+        loss.backward()
+        self.seen = float(loss)
+        for p in params:
+            p[:] -= lr * p.grad / len(X)
+
+
+class OneArray(PerArray):
+    """All parameters of a replica in one array, and all gradients in another."""
+
+    def __init__(self, params, batch, devices):
+        self.devices = devices
+        self.replicas = [flat.get_flat_params(params, d) for d in devices]
+
+    def __call__(self, X, y, lr):
+        flat.train_batch(X, y, self.replicas, self.devices, lr)
+
+    def params(self):
+        return self.replicas[0].params
+
+
+class Replayed(PerArray):
+    """Forward and backward recorded once, replayed in two calls."""
+
+    def __init__(self, params, batch, devices):
+        X, y = np.zeros((batch, 1, 28, 28)), np.zeros(batch, dtype="int32")
+        self.plans = flat.get_plans(params, X, y, devices)
+
+    def __call__(self, X, y, lr):
+        flat.replay_batch(X, y, self.plans, lr)
+
+    def params(self):
+        return self.plans[0].replica.params
+
+
+class OneUpdate(Replayed):
+    """The update as one operator instead of three."""
+
+    def __init__(self, params, batch, devices):
+        super().__init__(params, batch, devices)
+        for plan in self.plans:
+            plan.replica.update = partial(fused_update, plan.replica)
+
+
+def fused_update(replica, lr, n):
+    values, gradients = (
+        array.as_nd_ndarray() for array in (replica.values, replica.gradients)
+    )
+    mx.nd.sgd_update(values, gradients, lr=lr, wd=0, rescale_grad=1 / n, out=values)
+
+
+class Joined(Replayed):
+    """The graph after MXNet's subgraph backend has joined convolution and ReLU."""
+
+    def __init__(self, params, batch, devices):
+        super().__init__(params, batch, devices)
+        for plan in self.plans:
+            bind(plan, lenet.lenet, "MKLDNN")
+
+
+class ReluPool(Replayed):
+    """ReLU and pooling as one operator, `relu_pool.cc`.
+
+    With it, two devices take turns: while MXNet runs the operators of a loaded library
+    on one device, it runs none of them on the other.
+    """
+
+    def __init__(self, params, batch, devices):
+        super().__init__(params, batch, devices)
+        relu_pool()
+        for plan in self.plans:
+            bind(plan, lenet_of_fewer_operators)
+
+
+def bind(plan, net, backend=None):
+    """Let `plan` replay the graph of `net`, partitioned by a subgraph backend."""
+    with autograd.record():
+        losses = lenet.loss(net(plan.X, plan.replica.params), plan.y)
+    graph = autograd.get_symbol(losses)
+    names = graph.list_arguments()  # in the order of use, as in `flat.Plan`
+    arrays = [plan.X, *plan.replica.params, plan.y]
+    if backend:
+        known = {name: a.as_nd_ndarray() for name, a in zip(names, arrays)}
+        graph = graph.optimize_for(backend, args=known)
+    grads = dict(zip(names[1:-1], [p.grad for p in plan.replica.params]))
+    wanted = {name: "write" if name in grads else "null" for name in names}
+    plan.replay = graph.bind(plan.X.ctx, arrays, grads, wanted)
+
+
+def lenet_of_fewer_operators(X, params):
+    """`lenet.lenet`, with ReLU and pooling as one operator."""
+    W1, b1, W2, b2, W3, b3, W4, b4 = params
+    h = npx.convolution(X, W1, b1, kernel=(3, 3), num_filter=20)
+    h = relu_pool()(h.as_nd_ndarray()).as_np_ndarray()
+    h = npx.convolution(h, W2, b2, kernel=(5, 5), num_filter=50)
+    h = relu_pool()(h.as_nd_ndarray()).as_np_ndarray().reshape(h.shape[0], -1)
+    return np.dot(npx.relu(np.dot(h, W3) + b3), W4) + b4
+
+
+@cache
+def relu_pool():
+    """MXNet's operator of `relu_pool.cc`; raises where it cannot be compiled."""
+    mxnet, source = Path(mx.__file__).parent, Path(__file__).with_name("relu_pool.cc")
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/librelu_pool.so"
+        subprocess.run(
+            ["g++", "-O3", "-march=native", "-std=c++11", "-shared", "-fPIC",
+             f"-I{mxnet}/include", source, mxnet / "src" / "lib_api.cc",
+             "-o", library],
+            check=True, capture_output=True,
+        )
+        mx.library.load(library, verbose=False)
+    return mx.nd.relu_pool
+
+
+class ChannelsLast(PerArray):
+    """Images and weights with their channels as the last axis."""
+
+    def __init__(self, params, batch, devices):
+        super().__init__(params, batch, devices)
+        X, W = np.zeros((batch, 28, 28, 1)), params[0].transpose(0, 2, 3, 1)
+        npx.convolution(X, W, params[1], kernel=(3, 3), num_filter=20,
+                        layout="NHWC").wait_to_read()
+
+
+class Gluon(PerArray):
+    """Network and loss as one hybridised block, with a `Trainer`."""
+
+    def __init__(self, params, batch, devices):
+        self.devices, self.net = devices, gluon_lenet(params, devices)
+        self.loss_of = WithLoss(self.net)
+        self.loss_of.hybridize(**STATIC)
+        self.trainer = mx.gluon.Trainer(self.net.collect_params(), "sgd",
+                                        {"learning_rate": 0}, kvstore="device")
+
+    def __call__(self, X, y, lr):
+        self.trainer.set_learning_rate(lr)
+        shards = minibatch.split_batch(X, y, self.devices)
+        with autograd.record():
+            losses = [self.loss_of(*shard) for shard in zip(*shards)]
+        autograd.backward(losses)
+        self.trainer.step(len(X))
+
+    def params(self):
+        own = [p.data(self.devices[0]) for p in self.net.collect_params().values()]
+        return [p.T if p.ndim == 2 else p for p in own]
+
+
+class Buckets(PerArray):
+    """Gradients in buckets of 100 KB, each exchanged while backward goes on."""
+
+    def __init__(self, params, batch, devices):
+        super().__init__(params, batch, devices)
+        self.buckets = [overlap.attach_buckets(own, 1e5) for own in self.replicas]
+
+    def __call__(self, X, y, lr):
+        overlap.train_batch(X, y, self.buckets, self.devices, lr)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One way of training; `under`: the rung that it changes in one respect."""
+
+    id: str
+    change: str
+    step: type
+    under: str
+    batch: int = 256
+    lr: float = 0.2
+    devices: int = 1
+    bound: bool = False
+
+
+RUNGS = (
+    Rung("reads", "one device; the loop reads each loss", Reads, ""),
+    Rung("keeps", "the loop does not read the loss", PerArray, "reads"),
+    Rung("channels-last", "channels as the last axis", ChannelsLast, "keeps"),
+    Rung("one-array", "all parameters in one array", OneArray, "keeps"),
+    Rung("hybridised", "Gluon's hybridised block instead", Gluon, "one-array"),
+    Rung("replayed", "recorded once, replayed", Replayed, "one-array"),
+    Rung("one-update", "the update as one operator", OneUpdate, "replayed"),
+    Rung("joined", "convolution and ReLU joined by a backend", Joined, "replayed"),
+    Rung("relu-pool", "ReLU and pooling as one operator", ReluPool, "replayed"),
+    Rung("two-256", "two devices", Replayed, "replayed", devices=2),
+    Rung("relu-pool-2", "two devices, ReLU and pooling as one", ReluPool, "two-256",
+         devices=2),
+    Rung("batch-64", "one device, 64 images a step", Replayed, "replayed", 64),
+    Rung("two-64", "two devices, 64 images a step", Replayed, "batch-64", 64,
+         devices=2),
+    Rung("bound", "the same, each device bound to a core", Replayed, "two-64", 64,
+         devices=2, bound=True),
+    Rung("two-plain", "the plain step on two devices", PerArray, "keeps", devices=2),
+    Rung("buckets", "its exchange in buckets, during backward", Buckets, "two-plain",
+         devices=2),
+)
+
+
+def measured(rounds=3):
+    """Seconds until LeNet reads 95 % of the held-out digits, on each rung.
+
+    In each round all rungs train from the weights of one seed, in turns. The clock
+    runs while they bind and train, and rests while the held-out digits are read. Each
+    ratio is taken within a round.
+    """
+    npx.set_np()
+    with machine.watched() as quiet:
+        data, peak, bandwidth = load_arrays("digits"), *device_limits()
+        missing = {rung.id: why_not(rung, data) for rung in RUNGS}
+        runs = {id: [] for id, why in missing.items() if not why}
+        for seed in range(rounds):
+            for rung in RUNGS:
+                if rung.id in runs:
+                    runs[rung.id].append(climb(rung, data, seed))
+    return {
+        "quiet": quiet, "target": TARGET, "rounds": rounds,
+        "peak": peak, "bandwidth": bandwidth,
+        "rows": [
+            row(rung, runs, peak, bandwidth) if rung.id in runs
+            else {"id": rung.id, "change": rung.change, "under": rung.under,
+                  "missing": missing[rung.id]}
+            for rung in RUNGS
+        ],
+    }
+
+
+def why_not(rung, data):
+    """What MXNet says if it cannot take this rung's step, else "". Warms up."""
+    try:
+        climb(rung, data, seed=0, epochs=1)
+    except (mx.MXNetError, OSError, subprocess.CalledProcessError) as error:
+        return str(error).rpartition("MXNetError: ")[2].split("\n")[0]
+    return ""
+
+
+def climb(rung, data, seed, epochs=EPOCHS):
+    """Train from scratch until the target; return `seconds`, `steps`, `reached`.
+
+    And `still`, how many of the eight arrays never changed.
+    """
+    params, devices = lenet.init_params(seed=seed), try_all_devices(rung.devices)
+    order, begin = numpy.random.RandomState(seed), time.perf_counter()
+    step, spent, steps = rung.step(params, rung.batch, devices), 0, 0
+    with bound_to_cores(devices) if rung.bound else nullcontext():
+        for _ in range(epochs):
+            for X, y in minibatches(data, rung.batch, order):
+                step(X, y, rung.lr)
+                steps += 1
+            npx.waitall()
+            spent += time.perf_counter() - begin
+            reached = accuracy(step.params(), data) >= TARGET
+            if reached:
+                break
+            begin = time.perf_counter()
+    still = sum(
+        bool((before.asnumpy() == after.asnumpy()).all())
+        for before, after in zip(params, step.params())
+    )
+    return {"seconds": spent, "steps": steps, "reached": reached, "still": still}
+
+
+def minibatches(data, batch, order):
+    """One epoch in a new order, without what is left over."""
+    chosen = order.permutation(len(data.train_y))
+    for start in range(0, len(chosen) - batch + 1, batch):
+        own = chosen[start:start + batch]
+        yield np.array(data.train_X[own]), np.array(data.train_y[own], dtype="int32")
+
+
+def accuracy(params, data):
+    scores = lenet.lenet(np.array(data.test_X), params).asnumpy()
+    return float((scores.argmax(axis=1) == data.test_y).mean())
+
+
+def row(rung, runs, peak, bandwidth):
+    """What is stored of a rung."""
+    own, under = runs[rung.id], runs.get(rung.under)
+    step_ms = 1e3 * median(run["seconds"] / run["steps"] for run in own)
+    least = 1e3 * least_seconds(rung.batch / rung.devices, peak, bandwidth)
+    return {
+        "id": rung.id, "change": rung.change, "under": rung.under,
+        "batch": rung.batch, "lr": rung.lr, "devices": rung.devices,
+        "seconds": [round(run["seconds"], 3) for run in own],
+        "steps": [run["steps"] for run in own],
+        "reached": sum(run["reached"] for run in own),
+        "still": max(run["still"] for run in own),
+        "step_ms": step_ms, "of_roof": least / step_ms,
+        "times": under and median(
+            a["seconds"] / b["seconds"] for a, b in zip(under, own)
+        ),
+    }
+
+
+def device_limits():
+    """Flops and bytes a second of one device, as in *What limits a step*."""
+    device = try_all_devices(1)[0]
+    square, block = np.ones((1024, 1024), ctx=device), np.ones(2**24, ctx=device)
+    there = np.ones(2**24, ctx=device)
+    return (2 * 1024**3 / quickest(lambda: np.dot(square, square)),
+            2 * 4 * 2**24 / quickest(lambda: block.copyto(there)))
+
+
+def quickest(work, tries=7):
+    """The shortest time of `work()`; the first one does not count."""
+    took = []
+    for _ in range(tries + 1):
+        begin = time.perf_counter()
+        work()
+        npx.waitall()
+        took.append(time.perf_counter() - begin)
+    return min(took[1:])
+
+
+#: Flops and bytes of each operator of LeNet's forward pass for an image, as in the
+#: table of *What limits a step*.
+OPERATORS = (
+    (243_360, 57_216), (13_520, 108_160), (13_520, 67_600), (4_050_000, 29_720),
+    (4_050, 32_400), (3_200, 16_000), (204_800, 3_712), (128, 1_024), (2_560, 552),
+)
+
+
+def least_seconds(images, peak, bandwidth):
+    """The roof of a step: each operator at its bound; backward is two forwards."""
+    return 3 * images * sum(max(f / peak, b / bandwidth) for f, b in OPERATORS)
+
+
+@contextmanager
+def bound_to_cores(devices):
+    """Each device's worker thread, whose ids it gives, on a core of its own. Linux."""
+    cores = sorted(os.sched_getaffinity(0))
+    threads = [worker(device) for device in devices]
+    for thread, core in zip(threads, cores):
+        os.sched_setaffinity(thread, {core})
+    try:
+        yield threads
+    finally:
+        for thread in threads:
+            os.sched_setaffinity(thread, cores)
+
+
+def worker(device):
+    """The id of the thread that computes for `device`: the one that was busiest."""
+    x, before = np.ones((1024, 1024), ctx=device), ticks()
+    for _ in range(5):
+        np.dot(x, x)
+    npx.waitall()
+    after = ticks()
+    return max(before, key=lambda thread: after.get(thread, 0) - before[thread])
+
+
+def ticks():
+    """Of each thread, the processor time that it has used, in clock ticks."""
+    found = {}
+    for file in Path("/proc/self/task").glob("*/stat"):
+        fields = file.read_text().rpartition(")")[2].split()
+        found[int(file.parent.name)] = int(fields[11]) + int(fields[12])
+    return found
+
+
+main = partial(command.main, "ladder", measured)
+
+if __name__ == "__main__":
+    sys.exit(main())
