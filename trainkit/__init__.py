@@ -6,7 +6,10 @@
 | `flags` | the flags |
 | `words` | the types of the flags' values |
 | `ways` | the ways of training: the flags, checks and replicas of each |
-| `preparation` | checks the flags together, and builds a `Fit` |
+| `job` | checks the flags together, and describes the job |
+| `examples` | a worker's examples and minibatches |
+| `workers` | the connection of a worker to the others |
+| `preparation` | builds a `Fit` |
 | `fit` | the training loop: signals, progress, profile |
 | `replicas` | a network on several devices, of one worker or of several |
 | `sharded` | devices that share one network: `--shard` |

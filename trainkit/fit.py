@@ -86,10 +86,7 @@ class Stop:
 
 @dataclass
 class Fit:
-    """Trains `replicas` on `train_iter` up to `num_epochs` in total.
-
-    Fields with a default can be set until `run` is called.
-    """
+    """Trains `replicas` on `train_iter` up to `num_epochs` in total."""
 
     replicas: Replicas
     train_iter: Batches
@@ -116,6 +113,9 @@ class Fit:
         Raises `Stopped`, after a checkpoint, when `stop` has recorded a signal.
         """
         held_out = None
+        if self.profiler:
+            left = self.num_epochs * self.train_iter.num_steps - self.num_steps
+            self.profiler.wait = max(min(2, left - 1), 0)
         self.replicas.begin()
         while self.state.epoch < self.num_epochs:
             loss, speed = self._epoch()
@@ -239,15 +239,14 @@ class Progress:
 
 
 class StepProfiler(ExitStack):
-    """Profiles three steps from step `first` on; writes them to `path` at `close`.
+    """Profiles three steps, after `wait` others; writes them to `path` at `close`.
 
     `devices`: the contexts that the steps use.
     """
 
-    def __init__(self, path, devices, first):
+    def __init__(self, path, devices, wait=0):
         super().__init__()
-        self.path, self.devices = path, devices
-        self.wait = first  # so many steps
+        self.path, self.devices, self.wait = path, devices, wait
 
     @contextmanager
     def step(self):

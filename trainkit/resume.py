@@ -9,8 +9,11 @@ import mxnet as mx
 import numpy as np
 from mxnet.util import is_np_array
 
-from d2l_ext.clusters.checkpoint import CheckpointError, step_of
+from d2l_ext.clusters import agreement
+from d2l_ext.clusters.checkpoint import CheckpointError, Checkpoints, step_of
 from d2l_ext.memory.shards import arrays_in, counts_in, take
+
+from .parts import Parts
 
 #: In a job, the launcher sets this to the number of the job's start, from 1.
 START = "D2L_EXT_START"
@@ -23,21 +26,64 @@ MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "allreduce", "s
               "accumulate", "recompute")
 
 
-def settings(args, dataset, devices, X, y, num_workers=1):
+def settings(job, dataset, X, y, num_workers=1):
     """The settings stored in a checkpoint, as a dict; only `MAY_CHANGE` may change.
 
-    `args`: the flags. `dataset`: its name. `devices`: their names. `X`, `y`: the
-    training examples, stored as a checksum. `num_workers`: more workers make a larger
-    minibatch.
+    `job`: its description. `dataset`: its name. `X`, `y`: the training examples, stored
+    as a checksum. `num_workers`: more workers make a larger minibatch.
     """
     return {
         "dataset": dataset,
         "num_examples": len(X),
         "checksum of the data": zlib.crc32(y.tobytes(), zlib.crc32(X.data)),
-        **{name: getattr(args, name) for name in (*MUST_STAY, *MAY_CHANGE)},
-        "batch_size": args.batch_size * num_workers,
-        "devices": devices,
+        **{name: getattr(job, name) for name in (*MUST_STAY, *MAY_CHANGE)},
+        "batch_size": job.batch_size * num_workers,
     }
+
+
+def checkpoints(job, params, kv):
+    """Checkpoints as files or in parts; None without `--save-prefix`.
+
+    `params`: the weights. `kv`: the store of a job, or None. Raises `ValueError` if
+    there are checkpoints of the other kind.
+    """
+    if not job.save_prefix:
+        return None
+    who = (kv.rank, kv.num_workers, 1) if kv else (0, 1, len(job.places))
+    # An optimizer's state is a few times the weights, and a record is small.
+    most = 8 * num_bytes(params) + 2**28
+    kinds = [Parts(job.save_prefix, *who), Checkpoints(job.save_prefix, most)]
+    own, other = kinds if job.save_shards else reversed(kinds)
+    if other.paths():
+        how = "without" if job.save_shards else "with"
+        raise ValueError(f"{other.paths()[-1]} is from a run {how} --save-shards: "
+                         f"resume {how} it, or choose another --save-prefix")
+    return own
+
+
+def start(fit, go_on, kv, held):
+    """Claim the checkpoints of `fit`, agree with the other workers, then `begin`.
+
+    `go_on`: as in `begin`. `kv`: the store of a job, or None. `held`: an `ExitStack`,
+    which releases the checkpoints when it is closed.
+    """
+    if fit.checkpoints and fit.saves:
+        held.callback(fit.checkpoints.end)
+        fit.checkpoints.begin(num_bytes(fit.replicas.params), fit.report.note)
+    steps = _agreed(kv, fit) if kv else None
+    if fit.checkpoints:
+        begin(fit, go_on, steps)
+
+
+def _agreed(kv, fit):
+    """The steps whose checkpoints all workers have, if their settings agree."""
+    alike = {name: value for name, value in fit.settings.items()
+             if name not in MAY_CHANGE}
+    alike.update(kv_store=fit.settings["kv_store"], num_epochs=fit.num_epochs,
+                 save_prefix=bool(fit.checkpoints),
+                 save_shards=isinstance(fit.checkpoints, Parts))
+    whole = fit.checkpoints and agreement.checkpoint_steps(fit.checkpoints)
+    return agreement.agree(kv, alike, whole)
 
 
 def begin(fit, go_on, steps=None):

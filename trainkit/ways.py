@@ -2,9 +2,10 @@
 
 A way is a class without state. `chosen(job)`: whether the flags select it.
 `check(job, places)`: raises `ValueError` for flags that conflict with it, or that need
-it when it is not chosen. `load(job)`: the data. `build(job, places, dataset, kv)`: the
-replicas on the devices `places`; `kv`: a store of the job, a ring, or None. MXNet is
-loaded only after the flags have been read.
+it when it is not chosen. `load(job)`: the data. `connect(job, held)`: the store that
+connects a job's workers, a ring, or None. `build(job, dataset, kv)`: the replicas on
+the devices `job.places`; `kv`: from `connect`. `check` sees the flags as given, the
+others the description of the job. MXNet is loaded only after the flags have been read.
 """
 
 import os
@@ -64,6 +65,11 @@ class OneProcess:
                 f"device, not {len(places)} and {job.kv_store}: on one machine, MXNet "
                 "compresses gradients only there"
             )
+        if job.mom is not None and not OPTIMIZERS[job.optimizer]:
+            raise ValueError(f"--mom {job.mom:g}: {job.optimizer} has no momentum")
+        if job.dataset == "digits":
+            refuse({"--data-dir": job.data_dir}, "--dataset digits",
+                   "which come with scikit-learn, not in files")
 
     def load(self, job):
         """Images: a `Dataset`."""
@@ -71,7 +77,10 @@ class OneProcess:
 
         return load_arrays(job.dataset, job.data_dir)
 
-    def build(self, job, places, dataset, kv):
+    def connect(self, job, held):
+        """Nothing: there are no other workers."""
+
+    def build(self, job, dataset, kv):
         """A replica of the network on each device."""
         from .replicas import Replicas
 
@@ -79,7 +88,7 @@ class OneProcess:
         if job.gc_type != "none":
             options["compression"] = {"type": job.gc_type,
                                       "threshold": job.gc_threshold}
-        return Replicas(network(job, places, dataset), places, *optimizer(job),
+        return Replicas(network(job, dataset), job.places, *optimizer(job),
                         gluon_store(job), **options)
 
 
@@ -113,11 +122,11 @@ class Sharded(OneProcess):
                    "piece, and uses this library's ring among the devices of one "
                    "process; the servers of a job each hold a part anyway")
 
-    def build(self, job, places, dataset, kv):
+    def build(self, job, dataset, kv):
         """One network, divided over the devices."""
         from .sharded import ShardedReplicas
 
-        return ShardedReplicas(job.shard, network(job, places, dataset), places,
+        return ShardedReplicas(job.shard, network(job, dataset), job.places,
                                *optimizer(job), **common(job))
 
 
@@ -138,7 +147,10 @@ class Text(OneProcess):
         return job.network == "transformer"
 
     def check(self, job, places):
-        """Reject flags that would split a group or its minibatch."""
+        """Reject unknown networks, and flags that split a group or its minibatch."""
+        from .networks import NETWORKS
+
+        known_name("network", job.network, (*NETWORKS, "transformer"))
         if self.chosen(job):
             others = {f"--shard {job.shard}": job.shard != "none",
                       "--data-dir": job.data_dir, **other_steps(job)}
@@ -160,11 +172,11 @@ class Text(OneProcess):
 
         return load(job.dataset)
 
-    def build(self, job, places, dataset, kv):
+    def build(self, job, dataset, kv):
         """A decoder on each group."""
         from .language import Decoders
 
-        return Decoders(len(dataset.classes), job.tensor, places, *optimizer(job),
+        return Decoders(len(dataset.classes), job.tensor, job.places, *optimizer(job),
                         gluon_store(job), **common(job))
 
 
@@ -199,12 +211,18 @@ class Local(OneProcess):
         elif job.outer_lr or job.outer_mom:
             raise ValueError("--outer-lr and --outer-mom need --local-steps")
 
-    def build(self, job, places, dataset, kv):
+    def connect(self, job, held):
+        """Join the other workers."""
+        from .workers import connect
+
+        return connect(job.kv_store, held)
+
+    def build(self, job, dataset, kv):
         """A worker with an optimizer of its own."""
         from .replicas import LocalReplicas
 
         outer = job.local_steps, job.outer_lr or 1.0, job.outer_mom or 0.0
-        return LocalReplicas(kv, outer, network(job, places, dataset), places,
+        return LocalReplicas(kv, outer, network(job, dataset), job.places,
                              *optimizer(job), **pieces(job))
 
 
@@ -239,12 +257,18 @@ class Workers(OneProcess):
         if not is_ring and os.environ["DMLC_NUM_SERVER"] == "0":
             raise ValueError(f"{store(job)} needs servers: pslaunch -s 1 or more")
 
-    def build(self, job, places, dataset, kv):
+    def connect(self, job, held):
+        """Join the other workers."""
+        from .workers import connect
+
+        return connect(job.kv_store, held)
+
+    def build(self, job, dataset, kv):
         """One worker's replicas."""
         from .replicas import DistReplicas, RingReplicas
 
         kind = RingReplicas if job.kv_store == "ring" else DistReplicas
-        return kind(kv, job.batch_size, network(job, places, dataset), places,
+        return kind(kv, job.batch_size, network(job, dataset), job.places,
                     *optimizer(job), **pieces(job))
 
 
@@ -267,11 +291,12 @@ def allreduces():
     return {name: a.reduce for name, a in algorithms().items() if a.reduce}
 
 
-def network(job, places, dataset):
+def network(job, dataset):
     """The Gluon network of `--network`, initialized on all devices."""
     from . import networks
 
-    return networks.build(job.network, dataset.train_X.shape[1:], places, job.seed)
+    return networks.build(job.network, dataset.train_X.shape[1:], job.places,
+                          job.seed)
 
 
 def optimizer(job):

@@ -32,8 +32,8 @@ FOLDER = "reference/api"
 #: What a page of another package holds: all of the trainer, and of the others what
 #: chapters import, and what that returns.
 OTHERS = {
-    "trainkit": "command flags words ways preparation fit replicas sharded language "
-    "networks resume parts",
+    "trainkit": "command flags words ways job examples workers preparation fit "
+    "replicas sharded language networks resume parts",
     "pslaunch": "calls runner job plan processes node ssh temporary",
     "netbox": "cluster host machine",
     "exercisekit": "answers clinic.parted_replicas.cases scale.puzzles.puzzle "

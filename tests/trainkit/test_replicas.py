@@ -15,7 +15,7 @@ from trained import assert_bit_equal
 from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel.allreduce import allreduce_ring
 from d2l_ext.data_parallel.allreduce.halving import allreduce_halving
-from trainkit import networks, preparation, resume, ways
+from trainkit import job, networks, resume, ways
 from trainkit.flags import parser
 from trainkit.language import Decoders
 from trainkit.replicas import DistReplicas, LocalReplicas, Replicas
@@ -96,8 +96,8 @@ def of_flags(flags):
     args = parser().parse_args(["--network", "mlp", "--mom", "0.9", *flags.split()])
     dataset = SimpleNamespace(train_X=numpy.zeros((8, 1, 28, 28)), classes="abc")
     kv = RecordedStore() if "dist" in args.kv_store else None
-    job = preparation.description(args)
-    return ways.choose(job).build(job, [mx.cpu(0), mx.cpu(1)], dataset, kv)
+    described = job.of(args, [mx.cpu(0), mx.cpu(1)])
+    return ways.choose(described).build(described, dataset, kv)
 
 
 @pytest.mark.parametrize("flags", [

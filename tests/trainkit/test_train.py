@@ -26,7 +26,7 @@ from trained import assert_bit_equal, last
 from d2l_ext.clusters import checkpoint
 from trainkit import command
 from d2l_ext.data import sets as data
-from trainkit import networks, preparation, replicas
+from trainkit import fit, job, networks, preparation, replicas
 from trainkit.flags import parser
 from trainkit.parts import Parts
 
@@ -81,7 +81,7 @@ def test_lines_within_an_epoch_come_when_asked_for(run):
 
 
 def test_on_a_terminal_there_is_a_bar_that_the_epochs_line_replaces(run, monkeypatch):
-    monkeypatch.setattr(preparation.Progress, "REDRAW", 0)
+    monkeypatch.setattr(fit.Progress, "REDRAW", 0)
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda self: True)
     code, out, err = run(*QUICK)
     assert code == 0 and json.loads(out)
@@ -198,7 +198,7 @@ def test_in_float64_a_longer_run_ends_with_the_same_weights(kv_store):
         )
         dataset = data.load_arrays("digits")
         part = dataset.train_X[:600], dataset.train_y[:600]
-        for X, y in preparation.Batches(*part, 64, shuffle=True):  # the tenth has 24
+        for X, y in data.Batches(*part, 64, shuffle=True):  # the tenth has 24
             model.train_batch(X.astype("float64"), y)
         return numpy.concatenate([p.data().asnumpy().ravel() for p in model.params])
 
@@ -702,7 +702,7 @@ def test_gpus_that_are_not_there_are_named(refused, monkeypatch):
 def test_gpus_are_taken_by_their_numbers(monkeypatch):
     monkeypatch.setattr(mx.context, "num_gpus", lambda: 3)
     args = parser().parse_args(["--gpus", "0,2"])
-    assert preparation._places(args) == [mx.gpu(0), mx.gpu(2)]
+    assert job.describe(args).places == [mx.gpu(0), mx.gpu(2)]
 
 
 def test_a_corrupt_file_is_an_error_in_one_line(refused, tmp_path):

@@ -1,0 +1,40 @@
+"""The examples of a training, and how a worker's devices share its minibatches."""
+
+from d2l_ext.data.sets import Batches
+from d2l_ext.data_parallel.minibatch import shard_sizes
+
+
+def first(dataset, num_examples):
+    """`X` and `y` of the first `num_examples` for training; all if it is None.
+
+    Raises `ValueError` if there are fewer.
+    """
+    total = len(dataset.train_X)
+    if num_examples and num_examples > total:
+        raise ValueError(f"--num-examples {num_examples}: there are only {total:,}")
+    return dataset.train_X[:num_examples], dataset.train_y[:num_examples]
+
+
+def batches(job, dataset, X, y, rank, num_workers):
+    """Two `Batches`: of worker `rank`, from `X` and `y`, and of the held-out examples.
+
+    Raises `ValueError` if the devices cannot split a minibatch.
+    """
+    test_iter = Batches(dataset.test_X, dataset.test_y, job.batch_size)
+    train_iter = Batches(X, y, job.batch_size, shuffle=True, seed=job.seed,
+                         num_parts=num_workers, part_index=rank)
+    num_devices = len(job.places) // job.tensor
+    fewest = min(shard_sizes(job.batch_size, num_devices, job.work_load_list))
+    if fewest < job.accumulate:
+        raise ValueError(
+            f"--accumulate {job.accumulate}: a device has {fewest} examples of a "
+            f"minibatch of {job.batch_size}, and each piece needs one"
+        )
+    rest = train_iter.own % job.batch_size
+    if 0 < rest < num_devices:
+        raise ValueError(
+            f"the last minibatch of an epoch would have {rest} of {train_iter.own:,} "
+            f"examples for {num_devices} devices: choose another --batch-size or "
+            "--num-examples"
+        )
+    return train_iter, test_iter
