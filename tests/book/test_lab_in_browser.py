@@ -168,7 +168,8 @@ def test_a_cell_of_a_chapter_runs_in_its_page_as_the_reader_changes_it(
     page.open(f"{PAGES.as_uri() if from_files else loopback}/{path}")
     page.evaluate("localStorage.clear()")
     page.open(f"{PAGES.as_uri() if from_files else loopback}/{path}")
-    shown = page.evaluate("document.querySelector('.tag_lab .cell_output').innerText")
+    output = "document.querySelector('.tag_lab .cell_output pre')"
+    shown = page.evaluate(f"{output}.textContent")  # hidden until the reader guesses
     page.evaluate("document.querySelector('.tag_lab + .lab .lab-open').click()")
     begun = page.evaluate(f"document.querySelector('{name}').value")
     printed, said, _ = write(page, begun, name).split(" | ")
