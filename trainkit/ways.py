@@ -180,7 +180,17 @@ class Text(OneProcess):
                         gluon_store(job), **common(job))
 
 
-class Local(OneProcess):
+class OneOfSeveral(OneProcess):
+    """One worker of several: it joins the others first."""
+
+    def connect(self, job, held):
+        """Join the other workers."""
+        from .workers import connect
+
+        return connect(job.kv_store, held)
+
+
+class Local(OneOfSeveral):
     """Workers that each take several steps, and then exchange weights."""
 
     title = "steps between exchanges (local SGD)"
@@ -211,12 +221,6 @@ class Local(OneProcess):
         elif job.outer_lr or job.outer_mom:
             raise ValueError("--outer-lr and --outer-mom need --local-steps")
 
-    def connect(self, job, held):
-        """Join the other workers."""
-        from .workers import connect
-
-        return connect(job.kv_store, held)
-
     def build(self, job, dataset, kv):
         """A worker with an optimizer of its own."""
         from .replicas import LocalReplicas
@@ -226,7 +230,7 @@ class Local(OneProcess):
                              *optimizer(job), **pieces(job))
 
 
-class Workers(OneProcess):
+class Workers(OneOfSeveral):
     """The workers of a job: with servers, or in a ring without them."""
 
     title = "a job of several workers: its stores are above"
@@ -256,12 +260,6 @@ class Workers(OneProcess):
             )
         if not is_ring and os.environ["DMLC_NUM_SERVER"] == "0":
             raise ValueError(f"{store(job)} needs servers: pslaunch -s 1 or more")
-
-    def connect(self, job, held):
-        """Join the other workers."""
-        from .workers import connect
-
-        return connect(job.kv_store, held)
 
     def build(self, job, dataset, kv):
         """One worker's replicas."""

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy
 import pytest
 from bs4 import BeautifulSoup
-from firefox import Firefox, find_firefox
 
 import one_framework
 import peers
-from browser import Browser, find_chromium
 from peers import __main__ as runner
 
 ROOT = Path(__file__).parents[2]
@@ -21,8 +19,6 @@ PROGRAMS = [(name, framework) for name in peers.techniques()
             for framework in peers.FRAMEWORKS
             if peers.program(name, framework).is_file()]
 LONGEST, OUTSIDE = 20, "http://outside.invalid/"
-BROWSERS = {"Chromium": (Browser, find_chromium()),
-            "Firefox": (Firefox, find_firefox())}
 
 
 def harness(framework):
@@ -128,15 +124,6 @@ def tabbed():
     found = [p for p in sorted(PAGES.glob("chapters/*/*.html"))
              if 'class="framework ' in p.read_text("utf-8")]
     return found[:11]
-
-
-@pytest.fixture(scope="module", params=BROWSERS)
-def page(request):
-    kind, program = BROWSERS[request.param]
-    if not os.environ.get("D2L_EXT_HTML") or program is None:
-        pytest.skip(f"no pages or no {request.param}: `make html` builds them")
-    with kind(program) as browser:
-        yield browser.page()
 
 
 SHOWN = """[...new Set([...document.querySelectorAll(".framework:not([hidden])")]

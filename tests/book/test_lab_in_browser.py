@@ -11,13 +11,8 @@ from threading import Thread
 
 import page_checks
 import pytest
-from firefox import Firefox, find_firefox
-
-from browser import Browser, find_chromium
 
 PAGES = Path(os.environ.get("D2L_EXT_HTML", "nowhere")).resolve()
-BROWSERS = {"Chromium": (Browser, find_chromium()),
-            "Firefox": (Firefox, find_firefox())}
 pytestmark = pytest.mark.skipif(
     not (PAGES / "lab/engine.js").is_file(),
     reason="no pages with Python beside them: make html, with npm")
@@ -47,15 +42,6 @@ def loopback():
     Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
-
-
-@pytest.fixture(scope="module", params=BROWSERS)
-def page(request):
-    kind, program = BROWSERS[request.param]
-    if not program:
-        pytest.skip(f"{request.param} is not here")
-    with kind(program, deadline=90) as browser:
-        yield browser.page()
 
 
 def opened(page, where=None, width=page_checks.WIDE):

@@ -9,13 +9,8 @@ from pathlib import Path
 
 import page_checks
 import pytest
-from firefox import Firefox, find_firefox
-
-from browser import Browser, find_chromium
 
 PAGES = Path(os.environ.get("D2L_EXT_HTML", "nowhere")).resolve()
-BROWSERS = {"Chromium": (Browser, find_chromium()),
-            "Firefox": (Firefox, find_firefox())}
 pytestmark = pytest.mark.skipif(
     not (PAGES / "_static/book.js").is_file(), reason="no pages: make html")
 #: Three questions for a number; a choice of four, and one of three.
@@ -31,15 +26,6 @@ WITHOUT = """(() => { const frame = document.createElement("iframe");
     return new Promise((resolve) => { frame.onload = () => resolve(
         [...frame.contentDocument.querySelectorAll(".tag_predict .cell_output")]
         .map((e) => e.offsetHeight > 20)); }); })()"""
-
-
-@pytest.fixture(scope="module", params=BROWSERS)
-def page(request):
-    kind, program = BROWSERS[request.param]
-    if not program:
-        pytest.skip(f"{request.param} is not here")
-    with kind(program, deadline=90) as browser:
-        yield browser.page()
 
 
 def opened(page, name=HALVING, width=page_checks.WIDE):
