@@ -30,26 +30,10 @@ def _from_zero(calls):
     return found and (found[0] - 1, found[1])
 
 
-def _only_counts(calls):
-    most = max(map(len, calls), default=0)
-    short = [rank for rank, own in enumerate(calls) if len(own) < most]
-    return (min(len(calls[rank]) for rank in short) + 1, short) if short else None
-
-
 def _rank_0_is_right(calls):
     for i in range(max(map(len, calls), default=0)):
         made = [own[i] if i < len(own) else None for own in calls]
         odd = [rank for rank, op in enumerate(made) if op != made[0]]
-        if odd:
-            return i + 1, odd
-    return None
-
-
-def _missing_are_a_majority(calls):
-    for i in range(max(map(len, calls), default=0)):
-        made = [own[i] if i < len(own) else None for own in calls]
-        usual = Counter(made).most_common(1)[0][0]
-        odd = [rank for rank, op in enumerate(made) if op != usual]
         if odd:
             return i + 1, odd
     return None
@@ -62,17 +46,6 @@ def missing_pushes(calls):
     found = {key: [rank for rank, each in enumerate(counts) if each[key] < most[key]]
              for key in most}
     return {key: ranks for key, ranks in found.items() if ranks}
-
-
-def _by_position(calls):
-    found = {}
-    for i in range(max(map(len, calls), default=0)):
-        keys = [own[i] if i < len(own) else None for own in calls]
-        usual = Counter(key for key in keys if key is not None).most_common(1)[0][0]
-        odd = [rank for rank, key in enumerate(keys) if key != usual]
-        if odd:
-            found.setdefault(usual, []).extend(odd)
-    return {key: sorted(set(ranks)) for key, ranks in found.items()}
 
 
 def _never_pushed(calls):
@@ -115,11 +88,6 @@ def _by_set(mine, theirs):
         if line not in mine:
             return i + 1
     return None
-
-
-def _from_zero_too(mine, theirs):
-    found = left_out(mine, theirs)
-    return found and found - 1
 
 
 def _any_that_fits(mine, theirs):
@@ -167,10 +135,7 @@ QUESTIONS = {
             (_until_the_shortest,
              "`zip` ends with the shortest list, and a missing call is beyond it."),
             (_from_zero, "Calls are counted from 1."),
-            (_only_counts, "Ranks with as many calls as the others may differ, too."),
             (_rank_0_is_right, "Rank 0 may be the one that is wrong."),
-            (_missing_are_a_majority,
-             "Ranks that are missing have no vote: they may be the most."),
         ],
         judge=compared(what_happened, _CASES),
     ),
@@ -178,8 +143,6 @@ QUESTIONS = {
         "a function that returns a dictionary",
         missing_pushes,
         [
-            (_by_position,
-             "The order of two keys does not matter: count the pushes of each."),
             (_never_pushed, "A rank may have pushed the key, but once too seldom."),
             (_keys_of_rank_0, "Rank 0 may be the one that never pushed a key."),
             (_all_keys, "Leave out the keys that all ranks have pushed equally often."),
@@ -193,7 +156,6 @@ QUESTIONS = {
             (_first_difference,
              "After the call that was left out, all others must follow."),
             (_by_set, "The same line may have been called before."),
-            (_from_zero_too, "Calls are counted from 1."),
             (_any_that_fits, "Several calls could be the one: return None."),
         ],
         judge=compared(left_out, _LINES),

@@ -24,16 +24,8 @@ def _adds_norms(parts):
     return sum(norm_once([own]) for own in parts)
 
 
-def _first_device(parts):
-    return norm_once(parts[:1])
-
-
 def _no_root(parts):
     return norm_once(parts) ** 2
-
-
-def _only_pieces(parts):
-    return norm_once([{n: g for n, g in own.items() if "/" in n} for own in parts])
 
 
 def merge(a, b):
@@ -44,16 +36,15 @@ def merge(a, b):
     return rows, mean + m * apart / rows, (n * var + m * spread + between) / rows
 
 
-def _merged(mean=True, between=1.0, divide=0, whole=True):
+def _merged(mean=True, between=1.0, divide=0):
     """A merge with one part as a learner might write it."""
 
     def function(a, b):
         (n, x, v), (m, y, w) = a, b
         rows = n + m
         middle = (n * x + m * y) / rows if mean else (x + y) / 2
-        weighted = n * v + m * w if whole else rows * (v + w) / 2
         spread = between * n * m * (y - x) ** 2 / rows
-        return rows, middle, (weighted + spread) / (rows - divide)
+        return rows, middle, (n * v + m * w + spread) / (rows - divide)
 
     return function
 
@@ -110,9 +101,7 @@ QUESTIONS = {
         [
             (_counts_copies, "A copy counts once, however many devices hold it."),
             (_adds_norms, "Norms do not add up, and copies are counted again."),
-            (_first_device, "The other devices hold pieces, too."),
             (_no_root, "That is the square of the norm."),
-            (_only_pieces, "Copies belong to the gradient, too: once."),
         ],
         judge=by_cases(_judge_norm, "{} devices, gradient {}",
                        [(1, 0), (2, 1), (3, 2), (4, 3)]),
@@ -123,9 +112,7 @@ QUESTIONS = {
         [
             (_merged(mean=False), "The means weigh by their rows."),
             (_merged(between=0), "What lies between the two means is missing."),
-            (_merged(whole=False), "The variances weigh by their rows."),
             (_merged(divide=1), "Batch normalization divides by n, and not by n − 1."),
-            (_merged(between=2), "How far is each mean from the common one?"),
         ],
         judge=by_cases(_judge_merge, "{} and {} rows, {} channels",
                        [(1, 1, 1), (2, 2, 1), (3, 1, 2), (5, 20, 3)]),

@@ -27,14 +27,9 @@ class _LastOnly(Server):
         super().take(worker, number, value)
 
 
-def _tells_apart(by):
-    """A server that distinguishes messages by `by(worker, number, value)`."""
-
-    class Wrong(Server):
-        def take(self, *message):
-            super().take(by(*message), 0, message[-1])
-
-    return Wrong
+class _ByNumber(Server):
+    def take(self, worker, number, value):
+        super().take(0, number, value)
 
 
 def _judge_server(kind, messages, right):
@@ -51,15 +46,16 @@ def seconds(sizes, mbit, workers, servers, ratio, pulls):
     return 8 * moved * max(workers / servers, 1) / (mbit * 1e6)
 
 
-def _times(bits=32, moved=lambda ratio, pulls: ratio + pulls,
-           busier=lambda workers, servers: max(workers / servers, 1)):
-    """The function `seconds` with one factor as a learner might write it."""
+def _own_link(sizes, mbit, workers, servers, ratio, pulls):
+    return seconds(sizes, mbit, 1, 1, ratio, pulls)
 
-    def made(sizes, mbit, workers, servers, ratio, pulls):
-        shares = sum(sizes) * moved(ratio, pulls) * busier(workers, servers)
-        return bits * shares / (mbit * 1e6)
 
-    return made
+def _in_bytes(*given):
+    return seconds(*given) / 8
+
+
+def _compresses_pulls(sizes, mbit, workers, servers, ratio, pulls):
+    return seconds(sizes, mbit, workers, servers, ratio, ratio * pulls)
 
 
 QUESTIONS = {
@@ -79,10 +75,7 @@ QUESTIONS = {
         Server,
         [
             (_Adding, "A copy of a message is added again."),
-            (_tells_apart(lambda worker, number, value: number),
-             "Two workers both have a message 0."),
-            (_tells_apart(lambda worker, number, value: (worker, value)),
-             "Two messages may have the same value: their number tells them apart."),
+            (_ByNumber, "Two workers both have a message 0."),
             (_LastOnly, "A copy may come later than the next message: remember all."),
         ],
         judge=by_cases(_judge_server, "After {0}", [
@@ -105,16 +98,9 @@ QUESTIONS = {
         "a function that returns seconds",
         seconds,
         [
-            (_times(busier=lambda workers, servers: workers / servers),
-             "With many servers, the workers' own links are the busier ones."),
-            (_times(busier=lambda workers, servers: 1),
-             "Several workers share the link of a server."),
-            (_times(bits=4), "A link moves bits, and a byte has eight."),
-            (_times(bits=8), "A float32 has 4 bytes."),
-            (_times(moved=lambda ratio, pulls: ratio * (1 + pulls)),
-             "Only pushes are compressed. Pulls are not."),
-            (_times(moved=lambda ratio, pulls: ratio + 1),
-             "The weights are not pulled after each push."),
+            (_own_link, "Several workers share the link of a server."),
+            (_in_bytes, "A link moves bits, and a byte has eight."),
+            (_compresses_pulls, "Only pushes are compressed. Pulls are not."),
         ],
         judge=compared(seconds, [
             ([1000], 1, 1, 1, 1, 1), ([1000], 1, 2, 1, 1, 1), ([1000], 1, 2, 4, 1, 1),

@@ -24,10 +24,6 @@ def _fills_each(hosts, roles):
     return place([(name, 1) for name, slots in hosts for _ in range(slots)], roles)
 
 
-def _one_too_many(hosts, roles):
-    return place([(name, slots + 1) for name, slots in hosts], roles)
-
-
 def _leaves_out(hosts, roles):
     return place(hosts, roles[: sum(slots for _, slots in hosts)])
 
@@ -60,33 +56,19 @@ def supervise(commands, deadline):
     return next(filter(None, codes), 124 if None in codes else 0)
 
 
-def _supervised(ends=lambda running: [], stops=any):
-    """A `supervise` with another stopping rule, or another way of ending processes."""
-
-    def made(commands, deadline):
-        end, codes = time.monotonic() + deadline, [None]
-        running = [subprocess.Popen(words) for words in commands]
-        while None in codes and not stops(codes) and time.monotonic() < end:
-            time.sleep(0.01)
-            codes = [process.poll() for process in running]
-        codes = ends(running) or codes
-        return next(filter(None, codes), 124 if None in codes else 0)
-
-    return made
-
-
-def _kill(running):
-    for process in running:
+def _ends_nothing(commands, deadline, kills=False):
+    end, codes = time.monotonic() + deadline, [None]
+    running = [subprocess.Popen(words) for words in commands]
+    while None in codes and not any(codes) and time.monotonic() < end:
+        time.sleep(0.01)
+        codes = [process.poll() for process in running]
+    for process in running[: len(running) * kills]:
         process.kill()
+    return next(filter(None, codes), 124 if None in codes else 0)
 
 
-def _codes_of_killed(running):
-    _kill(running)
-    return [process.wait() for process in running]
-
-
-def _kill_and_wait(running):
-    _codes_of_killed(running)
+def _waits_for_nothing(commands, deadline):
+    return _ends_nothing(commands, deadline, kills=True)
 
 
 def _zero_at_the_deadline(commands, deadline):
@@ -158,7 +140,6 @@ QUESTIONS = {
              "A host that is full is passed over."),
             (_fills_each,
              "That fills a host before it goes to the next: take them in turn."),
-            (_one_too_many, "That is one process too many on a host."),
             (_leaves_out,
              "A process without a place is left out, and your caller is not told."),
         ],
@@ -170,14 +151,9 @@ QUESTIONS = {
         [
             (_zero_at_the_deadline,
              "Your caller has to learn that the deadline has passed."),
-            (_supervised(),
-             "End the others, after a failure and after the deadline."),
-            (_supervised(_kill),
+            (_ends_nothing, "End the others, after a failure and after the deadline."),
+            (_waits_for_nothing,
              "A killed process is a zombie until its parent waits for it."),
-            (_supervised(_codes_of_killed),
-             "That is the code of a process that you killed: keep those from before."),
-            (_supervised(_kill_and_wait, stops=lambda codes: False),
-             "One has failed: the others need not go on until their end."),
         ],
         judge=_judge_supervise,
     ),

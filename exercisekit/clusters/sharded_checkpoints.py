@@ -63,27 +63,6 @@ class _Silent(Saver):
             self.last.pop().exception()
 
 
-class _Repeating(Saver):
-    def wait(self):
-        if self.last:
-            self.last[-1].result()
-
-
-class _Hasty(Saver):
-    def save(self, state):
-        self.last.append(self.pool.submit(self.write, state.copy()))
-
-
-class _Forgetful(Saver):
-    def wait(self):
-        pass
-
-
-class _InPlace(Saver):
-    def save(self, state):
-        self.write(state.copy())
-
-
 class _AtOnce(Saver):
     def save(self, state):
         super().save(state)
@@ -167,19 +146,12 @@ QUESTIONS = {
         "a function that finds the pieces of a worker",
         sources,
         [
-            (lambda size, m, rank, n: [(rank, 0, size // n)],
-             "A worker's elements may lie in several shards, or in a part of one."),
             (_from_the_beginning,
              "That counts from the beginning of the array, not of the shard."),
             (_from_its_own,
              "That counts from the worker's own first element, not the shard's."),
             (_divided_first,
              "Divided first, the rest belongs to no worker: multiply, then divide."),
-            (lambda *given: [(k, a, b - 1) for k, a, b in sources(*given)],
-             "`stop` is one past the last element, as in a slice."),
-            (lambda size, m, rank, n: [x for x in sources(size, m, rank, n)
-                                       if x[0] < m - 1],
-             "The last shard is left out."),
         ],
         judge=compared(sources, [
             (4, 1, 0, 1), (4, 1, 1, 2), (12, 4, 0, 2), (12, 2, 1, 3), (7, 2, 1, 2),
@@ -194,10 +166,6 @@ QUESTIONS = {
              "The thread gets the array itself, which changes before it is written."),
             (_Silent,
              "The next call has to raise the error of the thread."),
-            (_Repeating, "An error is raised only once."),
-            (_Hasty, "Only one save is under way: the next one waits for it."),
-            (_Forgetful, "wait does not wait."),
-            (_InPlace, "Training stops during the write: use a thread."),
             (_AtOnce, "It starts a thread, and then waits for it."),
         ],
         judge=_judge_saver,

@@ -26,17 +26,6 @@ def _from_the_first(values, exchange):
         values[j] = exchange({(0, j): values[0]})[0, j]
 
 
-def _down_a_line(values, exchange):
-    for j in range(1, len(values)):
-        values[j] = exchange({(j - 1, j): values[j - 1]})[j - 1, j]
-
-
-def _at_once(values, exchange):
-    messages = {(0, j): values[0] for j in range(1, len(values))}
-    for (_, j), value in exchange(messages).items():
-        values[j] = value
-
-
 def _beyond_the_end(values, exchange):
     have = 1
     while have < len(values):
@@ -70,40 +59,22 @@ def run_sum(function, counts, k, size):
     return {f"device {i}": x for i, x in enumerate(arrays)}
 
 
-def _adds(data, j, x):
-    data[j] += x
-
-
-def _makes_a_new_array(data, j, x):
-    data[j] = data[j] + x
-
-
-def _overwrites(data, j, x):
-    data[j][:] = x
-
-
-def _swapping(sent=lambda x: x.copy(), double=lambda d: 2 * d, store=_adds):
-    """`swap_whole` with one part as a learner might write it."""
-
-    def swap(data, exchange):
-        distance = 1
-        while distance < len(data):
-            messages = {(i, i ^ distance): sent(x) for i, x in enumerate(data)}
-            for (_, j), x in exchange(messages).items():
-                store(data, j, x)
-            distance = double(distance)
-
-    return swap
-
-
-def around(data, exchange):
-    k = len(data)
-    arrived = {((i - 1) % k, i): data[i - 1].copy() for i in range(k)}
-    for _ in range(k - 1):
-        exchange(arrived)
-        for (_, j), x in arrived.items():
+def _sends_no_copies(data, exchange):
+    distance = 1
+    while distance < len(data):
+        messages = {(i, i ^ distance): x for i, x in enumerate(data)}
+        for (_, j), x in exchange(messages).items():
             data[j] += x
-        arrived = {(j, (j + 1) % k): x for (_, j), x in arrived.items()}
+        distance *= 2
+
+
+def _makes_new_arrays(data, exchange):
+    distance = 1
+    while distance < len(data):
+        messages = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
+        for (_, j), x in exchange(messages).items():
+            data[j] = data[j] + x
+        distance *= 2
 
 
 def tree(data, exchange):
@@ -147,12 +118,6 @@ QUESTIONS = {
             (_from_the_first,
              "Only the first device sends. A device that has the value can send it "
              + "on, in the same round."),
-            (_down_a_line,
-             "The value passes from device to device, and only one sends in a round. "
-             + "All devices that have it can send."),
-            (_at_once,
-             "A device sends at most one message in a round. Which other devices "
-             + "have the value?"),
             (_beyond_the_end,
              "In the last round fewer devices need the value than have it: this "
              + "message goes to a device that does not exist."),
@@ -166,20 +131,12 @@ QUESTIONS = {
         "a function `swap_whole(data, exchange)`",
         swap_whole,
         [
-            (_swapping(sent=lambda x: x),
+            (_sends_no_copies,
              "Send copies: without them a device receives an array that its partner "
              + "has already changed in this round."),
-            (_swapping(store=_makes_a_new_array),
+            (_makes_new_arrays,
              "That makes a new array and leaves the device's own as it was. Add in "
              + "place, with `+=`."),
-            (_swapping(store=_overwrites),
-             "Add what arrives to the device's array. This overwrites it."),
-            (_swapping(double=lambda d: d + 1),
-             "The distance doubles from round to round: 1, 2, 4. With 3, some numbers "
-             + "are added twice."),
-            (around,
-             "This ring passes on what arrived. Send the sum of all that has arrived "
-             + "instead: it covers twice as many devices in each round."),
             (tree,
              "That is a tree, up and down again. Both partners of a pair can send in "
              + "the same round."),

@@ -46,24 +46,9 @@ class DividesByTheDevices(Store):
         self.weights -= self.lr * sum(gradients) / self.batch / len(gradients)
 
 
-class FirstDeviceOnly(Store):
-    def push(self, gradients):
-        self.weights -= self.lr * gradients[0] / self.batch
-
-
-class WithTheGradient(Store):
-    def push(self, gradients):
-        self.weights += self.lr * sum(gradients) / self.batch
-
-
 class NoCopyAtTheStart(Store):
     def __init__(self, weights, lr, batch):
         self.weights, self.lr, self.batch = weights, lr, batch
-
-
-class NoCopyAtAPull(Store):
-    def pull(self):
-        return self.weights
 
 
 QUESTIONS = {
@@ -84,8 +69,6 @@ QUESTIONS = {
              "That is so if all end together. The step ends with the last device."),
             (lambda sizes, speeds: max(sizes) / min(speeds),
              "The largest share need not be on the slowest device."),
-            (lambda sizes, speeds: max(n * speed for n, speed in zip(sizes, speeds)),
-             "A fast device needs less time: divide by the speed."),
             (lambda sizes, speeds: sum(n / speed for n, speed in zip(sizes, speeds)),
              "The devices work at the same time, and not one after the other."),
         ],
@@ -103,13 +86,8 @@ QUESTIONS = {
             (DividesByTheDevices,
              "`batch` counts the examples of all devices: do not divide by the number "
              + "of devices, too."),
-            (FirstDeviceOnly, "Only the first device's gradient is used: sum them."),
-            (WithTheGradient, "A step goes against the gradient."),
             (NoCopyAtTheStart,
              "The store needs its own copy: it changes the weights that it is given."),
-            (NoCopyAtAPull,
-             "A pull returns the store's own array: a device that writes into it "
-             + "changes the store."),
         ],
         judge=counted(Store, _run_store, "lr {}, batch {}", [(0.5, 4), (0.1, 7)],
                       tolerance=1e-9),

@@ -37,15 +37,6 @@ def sum_over_examples(means, sizes):
     return sum(size * mean for mean, size in zip(means, sizes))
 
 
-def divided_by_shards(means, sizes):
-    return sum_over_examples(means, sizes) / len(sizes)
-
-
-def rest_to_the_last(n, speeds):
-    sizes = [n * speed // sum(speeds) for speed in speeds[:-1]]
-    return [*sizes, n - sum(sizes)]
-
-
 QUESTIONS = {
     1: Question(
         "the number of images that each device gets",
@@ -64,7 +55,6 @@ QUESTIONS = {
             (sum_of_means, "Each mean has to be multiplied by the size of its shard."),
             (sum_over_examples,
              "That is the sum over the examples: divide by their number."),
-            (divided_by_shards, "Divide by the number of examples, and not of shards."),
         ],
         judge=compared(whole_mean, [
             ([5.0], [2]), ([1.0, 5.0], [3, 1]), ([2.0, 4.0], [2, 2]),
@@ -81,12 +71,6 @@ QUESTIONS = {
              "Rounding down loses examples: distribute those that are left over."),
             (lambda n, speeds: [round(n * v / sum(speeds)) for v in speeds],
              "Numbers that are rounded one by one need not add up to n."),
-            (lambda n, speeds: [max(1, int(n * v / sum(speeds))) for v in speeds],
-             "With at least one example for each device, the sum is no longer n: "
-             + "correct it, up or down."),
-            (rest_to_the_last,
-             "The last device gets all that is left over. Give one example each to "
-             + "several devices."),
         ],
         judge=by_cases(_judge_shares, "{} examples, speeds {}", [
             (5, [1]), (5, [1, 1]), (8, [99, 1]), (11, [1] * 4), (100, [4, 2, 1]),

@@ -4,7 +4,7 @@ from d2l_ext.data_parallel import costs
 
 from ..counts import ROUNDS, SENT, counted
 from ..question import Question, Task, compared
-from .allreduce import around, run_sum, swap_whole, tree
+from .allreduce import run_sum, tree
 
 
 def partners(i, k):
@@ -25,10 +25,6 @@ def _one_way(i, k):
 
 def _numbers_of_bits(i, k):
     return [i ^ b for b in reversed(range(k.bit_length() - 1))]
-
-
-def _a_round_too_many(i, k):
-    return [i ^ k, *partners(i, k)]
 
 
 def best(k, nbytes, alpha, beta):
@@ -96,14 +92,6 @@ def _sends_nothing_back(data, exchange):
     folded(first, exchange)
 
 
-def _adds_the_sum(data, exchange):
-    first = _first_p(data)
-    _sends_nothing_back(data, exchange)
-    messages = {(i, len(first) + i): first[i] for i in range(len(data) - len(first))}
-    for (_, j), x in exchange(messages).items():
-        data[j] += x
-
-
 QUESTIONS = {
     1: Question(
         "the number of rounds",
@@ -127,9 +115,6 @@ QUESTIONS = {
              "A swap goes both ways: the device to which you send has to send to you."),
             (_numbers_of_bits,
              "That is the number of the bit. The distance is a power of two."),
-            (_a_round_too_many,
-             "The farthest partner is half of the devices away: that is a round too "
-             + "many."),
         ],
         judge=compared(partners, [(0, 1), (0, 2), (1, 2), (1, 4), (5, 8), (10, 16)]),
     ),
@@ -158,19 +143,10 @@ QUESTIONS = {
             (tree,
              "That is a tree, in which a device with two children sends three whole "
              + "arrays. Halve the arrays."),
-            (around,
-             "A ring of whole arrays needs a round for each other device. Send halves "
-             + "of what is left."),
-            (swap_whole,
-             "These partners swap whole arrays. Halve them, and fold the devices that "
-             + "have no partner."),
             (_leaves_out_the_others,
              "The devices beyond the power of two take no part, so their numbers are "
              + "missing."),
             (_sends_nothing_back, "The folded devices do not receive the sum."),
-            (_adds_the_sum,
-             "The folded devices receive the whole sum. Adding it counts their own "
-             + "numbers twice."),
         ],
         judge=counted(folded, run_sum, "{} devices, arrays of {:,}",
                       [(1, 1), (2, 2), (3, 6), (4, 4), (5, 12), (6, 40_000)],

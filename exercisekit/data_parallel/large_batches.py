@@ -28,22 +28,6 @@ def _of_own_chunks(ws, us, total):
     return [norm(w) / norm(u) for w, u in zip(ws, us)]
 
 
-def _mean_of_ratios(ws, us, total):
-    return [s / len(ws) for s in total(_of_own_chunks(ws, us, total))]
-
-
-def _gathered(ws, us, total):
-    k, n = len(ws), len(ws[0])
-
-    def all_of(parts):
-        wide = [numpy.zeros((k, n)) for _ in parts]
-        for i, part in enumerate(parts):
-            wide[i][i] = part
-        return [numpy.linalg.norm(x) for x in total(wide)]
-
-    return [w / u for w, u in zip(all_of(ws), all_of(us))]
-
-
 def _without_the_root(ws, us, total):
     return [ratio**2 for ratio in ratios(ws, us, total)]
 
@@ -51,10 +35,6 @@ def _without_the_root(ws, us, total):
 def _sums_of_lengths(ws, us, total):
     w_sum, u_sum = (total([float(x @ x) ** 0.5 for x in xs]) for xs in (ws, us))
     return [w / u for w, u in zip(w_sum, u_sum)]
-
-
-def _upside_down(ws, us, total):
-    return ratios(us, ws, total)
 
 
 def fastest(critical, overhead, speed):
@@ -74,10 +54,6 @@ def _square(critical, overhead, speed):
     return critical * overhead * speed
 
 
-def _seconds_per_example(critical, overhead, speed):
-    return (critical * overhead / speed) ** 0.5
-
-
 QUESTIONS = {
     1: Question(
         "the rate",
@@ -95,15 +71,9 @@ QUESTIONS = {
         [
             (_of_own_chunks,
              "Each device uses the lengths of its own chunks, and not the layer's."),
-            (_mean_of_ratios,
-             "The mean of the chunks' ratios is not the ratio of the layer's lengths."),
-            (_gathered,
-             "The ratio is right, but whole chunks are sent. Which number of a chunk "
-             + "does a length need?"),
             (_without_the_root,
              "These are squares of lengths: the root is missing."),
             (_sums_of_lengths, "Lengths do not add up: their squares do."),
-            (_upside_down, "That is upside down: it should be ‖w‖ over ‖u‖."),
         ],
         judge=counted(ratios, _run_ratios, "{} devices, chunks of {}",
                       [(2, 3), (5, 7)], tolerance=1e-9,
@@ -120,9 +90,6 @@ QUESTIONS = {
              "There the overhead takes as long as the examples. The number of steps "
              + "depends on the batch, too."),
             (_square, "The root is missing: that is the square of the batch."),
-            (_seconds_per_example,
-             "`speed` is in examples per second, so a faster device wants a larger "
-             + "batch."),
         ],
         judge=compared(fastest, [
             (1, 1, 4), (64, 0.01, 6400), (1000, 0.1, 1000), (50, 2, 3),

@@ -20,14 +20,6 @@ def _judge_fill(function, sizes, limit):
     return ""
 
 
-def _each_alone(sizes, limit):
-    return [[i] for i in reversed(range(len(sizes)))]
-
-
-def _all_in_one(sizes, limit):
-    return [list(range(len(sizes)))]
-
-
 def _from_the_first(sizes, limit):
     last = len(sizes) - 1
     return [[last - i for i in reversed(bucket)]
@@ -61,10 +53,6 @@ def _a_link_for_each(ready, takes):
     return max(start + time for start, time in zip(ready, takes)) - ready[-1]
 
 
-def _end_of_the_exchange(ready, takes):
-    return exposed(ready, takes) + ready[-1]
-
-
 def exposed_with(n, layers, backward, message, latency):
     stops = [*range(n, layers, n), layers]  # after so many layers a bucket is ready
     counts = [stop - start for start, stop in zip([0, *stops], stops)]
@@ -90,14 +78,6 @@ def _smallest(layers, backward, message, latency):
                key=lambda n: exposed_with(n, layers, backward, message, latency))
 
 
-def _without_latency(layers, backward, message, latency):
-    return best(layers, backward, message, 0)
-
-
-def _latency_per_layer(layers, backward, message, latency):
-    return best(layers, backward, message + latency, 0)
-
-
 QUESTIONS = {
     1: Question(
         "the share, from 0 to 1",
@@ -112,11 +92,6 @@ QUESTIONS = {
         "a function `fill(sizes, limit)`",
         overlap.fill_buckets,
         [
-            (_each_alone,
-             "Each parameter has a bucket of its own: small ones can share a bucket."),
-            (_all_in_one,
-             "All are in one bucket, whatever the limit: nothing is sent before "
-             + "backward ends."),
             (_from_the_first,
              "Backward computes the last layer's gradient first, so go from the last "
              + "parameter to the first."),
@@ -138,8 +113,6 @@ QUESTIONS = {
             (_before_it_is_ready, "A message cannot start before its bucket is ready."),
             (_a_link_for_each,
              "There is one link: a message waits for the one before it."),
-            (_end_of_the_exchange,
-             "That is when the exchange ends. How long is that after backward?"),
         ],
         judge=compared(exposed, [
             ([2], [3]), ([1, 2, 3], [0.5, 0.5, 0.5]), ([1, 2, 3], [2, 2, 2]),
@@ -156,8 +129,6 @@ QUESTIONS = {
              "Each bucket pays the latency, so with many buckets the link is slower "
              + "than backward."),
             (_smallest, "Of several that are best, the largest is asked for."),
-            (_without_latency, "Each bucket pays the latency, however small it is."),
-            (_latency_per_layer, "The latency is paid per bucket, and not per layer."),
         ],
         judge=compared(best, [
             (1, 10, 4, 3), (3, 10, 4, 0), (3, 10, 4, 12), (12, 10, 4, 12),

@@ -47,12 +47,6 @@ def wait_after_each(launch, devices):
     return results
 
 
-def wait_for_the_last(launch, devices):
-    results = [launch(device) for device in devices]
-    results[-1].wait()
-    return results
-
-
 def return_what_wait_returns(launch, devices):
     return [result.wait() for result in [launch(device) for device in devices]]
 
@@ -76,10 +70,6 @@ def copied_without_home(uses, home, copy):
     return [arrays[i] for i in uses]
 
 
-def copied_once_each(uses, home, copy):
-    return [copy(i) if i else home for i in dict.fromkeys(uses)]
-
-
 QUESTIONS = {
     2: Task(
         "a function `on_all(launch, devices)`",
@@ -90,8 +80,6 @@ QUESTIONS = {
              + "A generator launches that late, too: make a list first."),
             (lambda launch, devices: [launch(device) for device in devices],
              "It does not wait: when it returns, the work is not finished."),
-            (wait_for_the_last,
-             "It waits only for the last device. The others may need more time."),
             (return_what_wait_returns,
              "`wait` returns nothing: the list has to hold the results themselves."),
         ],
@@ -108,8 +96,6 @@ QUESTIONS = {
              "It copies for each use: store the copies that you have."),
             (copied_without_home,
              "The array lives on device 0, which needs no copy."),
-            (copied_once_each,
-             "A device that uses the array twice is in the list twice."),
         ],
         judge=counted(copied, run_copied, "Uses {}",
                       [([0],), ([1],), ([1, 1],), ([1, 0, 1, 1],), ([2, 1, 2, 0, 4],)],

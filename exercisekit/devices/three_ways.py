@@ -54,17 +54,6 @@ def relu_before_the_sum(X, W1, send):
     return numpy.maximum(parts[0], 0) + parts[1]
 
 
-def without_relu(X, W1, send):
-    half = X.shape[1] // 2
-    return X[:, :half] @ W1[:half] + send(X[:, half:] @ W1[half:])
-
-
-def both_halves_sent(X, W1, send):
-    half = X.shape[1] // 2
-    parts = send(X[:, :half] @ W1[:half]), send(X[:, half:] @ W1[half:])
-    return numpy.maximum(sum(parts), 0)
-
-
 QUESTIONS = {
     1: Question(
         'the way that fails: "pipeline", "tensor" or "data"',
@@ -84,9 +73,6 @@ QUESTIONS = {
              "A gradient has the size of the weights, whatever the minibatch."),
             (hidden_values_for_tensor,
              "Tensor parallelism adds up the outputs, and not the hidden values."),
-            (lambda n, features, hidden, outputs: "data",
-             "The bytes of data parallelism do not grow with the minibatch, but for a "
-             + "few examples they are many."),
         ],
         judge=compared(cheapest, [
             (1, 1, 4, 2), (4, 6, 4, 2), (5, 2, 3, 9), (4, 64, 8, 32), (12, 6, 4, 2),
@@ -103,9 +89,6 @@ QUESTIONS = {
              "The examples are sent. The results of device 1 are smaller."),
             (relu_before_the_sum,
              "The ReLU of a sum is not the sum of the ReLUs: add first."),
-            (both_halves_sent,
-             "The results of device 0 are on device 0 already."),
-            (without_relu, "The ReLU is missing."),
         ],
         judge=counted(by_rows, run_by_rows, "X {} × {}, {} hidden values",
                       [(1, 4, 1), (5, 7, 3), (24, 16, 4)], about=[SENT],

@@ -39,10 +39,6 @@ def only_flops(operators, peak, bandwidth):
     return sum(flops for flops, _ in operators) / peak
 
 
-def only_bytes(operators, peak, bandwidth):
-    return sum(nbytes for _, nbytes in operators) / bandwidth
-
-
 def beta_instead(sizes, times):
     n, t = numpy.array(sizes, dtype=float), numpy.array(times)
     rows = numpy.stack([1 / t, n / t], axis=1)
@@ -70,8 +66,6 @@ QUESTIONS = {
              "An operator reads while it computes: only the larger bound counts."),
             (only_flops,
              "Memory bounds some of the operators: their bytes take longer."),
-            (only_bytes,
-             "Arithmetic bounds some of the operators: their flops take longer."),
         ],
         judge=compared(least_seconds, [
             ([], 10, 2), ([(30, 1)], 10, 2), ([(20, 8)], 10, 2),

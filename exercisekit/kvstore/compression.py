@@ -67,10 +67,6 @@ def _signs_exchanged(message, size, t):
     return -unpacked(message, size, t)
 
 
-def _without_t(message, size, t):
-    return unpacked(message, size, 1)
-
-
 def _sender(t, cleaned):
     """A sender that adds `cleaned(gradient)` to its residual."""
     residual = 0
@@ -91,14 +87,6 @@ def _unsafe_sender(t):
 
 def _nan_to_num(t):
     return _sender(t, numpy.nan_to_num)
-
-
-def _whole_gradient(t):
-    def cleaned(gradient):
-        finite = numpy.isfinite(gradient).all()
-        return gradient if finite else numpy.zeros_like(gradient)
-
-    return _sender(t, cleaned)
 
 
 def _forgets(t):
@@ -123,7 +111,6 @@ QUESTIONS = {
             (_with_padding, "Zeros fill the last word: return only `size` numbers."),
             (_lowest_first, "The first of four codes is in the highest bits."),
             (_signs_exchanged, "The signs are exchanged: 11 stands for t, 10 for -t."),
-            (_without_t, "A code stands for the threshold, not for 1."),
         ],
         judge=compared(unpacked, [
             (_message(codes), len(codes), t) for codes, t in (
@@ -158,8 +145,6 @@ QUESTIONS = {
             (_unsafe_sender, "A NaN stays in the residual for ever."),
             (_nan_to_num,
              "`nan_to_num` makes infinity a huge number, which stays in the residual."),
-            (_whole_gradient,
-             "The finite numbers of that gradient are lost, too. Keep them."),
             (_forgets, "Keep the rounding error for the next gradient."),
         ],
         judge=by_cases(_judge_safe, "Gradients {}", [

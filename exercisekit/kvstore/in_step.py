@@ -13,10 +13,6 @@ def shares(numbers, num_workers, b):
     return [[part[i : i + b] for part in parts] for i in range(0, len(parts[0]), b)]
 
 
-def _parts(numbers, num_workers):
-    return [[*chain(*own)] for own in zip(*shares(numbers, num_workers, 1))]
-
-
 def _full_only(numbers, num_workers, b):
     steps = shares(numbers, num_workers, b)
     return [step for step in steps if all(len(own) == b for own in step)]
@@ -30,19 +26,6 @@ def _in_turn(numbers, num_workers, b):
 def _no_remainder(numbers, num_workers, b):
     size = len(numbers) // num_workers
     return shares(numbers[: size * num_workers], num_workers, b)
-
-
-def _shortest_part(numbers, num_workers, b):
-    parts = _parts(numbers, num_workers)
-    return [[part[i : i + b] for part in parts] for i in range(0, len(parts[-1]), b)]
-
-
-def _no_empty_share(numbers, num_workers, b):
-    return [[own for own in step if own] for step in shares(numbers, num_workers, b)]
-
-
-def _by_worker(numbers, num_workers, b):
-    return [*zip(*shares(numbers, num_workers, b))]
 
 
 def _judge_shares(function, numbers, num_workers, b):
@@ -94,15 +77,6 @@ def _incomplete(pushes, num_workers):
                                               fillvalue=0)]
 
 
-def _by_pusher(pushes, num_workers):
-    return [sum(own) for own in _pushed(pushes, num_workers)]
-
-
-def _newest(pushes, num_workers):
-    last = [own[-1:] for own in _pushed(pushes, num_workers)]
-    return [sum(step) for step in zip(*last)]
-
-
 QUESTIONS = {
     1: Question(
         "a list of the divisors, step by step",
@@ -121,10 +95,6 @@ QUESTIONS = {
             (_in_turn, "These parts are dealt out in turn. Make them contiguous."),
             (_no_remainder,
              "The remainder of the division is missing: give it to the first workers."),
-            (_shortest_part, "The number of steps depends on the longest part."),
-            (_no_empty_share,
-             "A worker without examples still takes the step, with an empty share."),
-            (_by_worker, "That is one list per worker. Return one list per step."),
         ],
         judge=by_cases(_judge_shares, "Examples {}, {} workers, b = {}", [
             ([*range(100, 100 + n)], num_workers, b) for n, num_workers, b in (
@@ -139,9 +109,6 @@ QUESTIONS = {
             (_as_they_come, "Successive pushes need not belong to one step."),
             (_one_list, "`[[]] * n` is one list, n times: all workers share it."),
             (_incomplete, "A step is complete only when every worker has pushed."),
-            (_by_pusher, "That adds up the pushes of each worker. Sum over workers."),
-            (_newest,
-             "A push for the next step replaces the one before. Keep both."),
         ],
         judge=compared(sums, [
             ([], 1), ([(0, 3)], 1), ([(0, 1)], 2), ([(0, 1), (1, 2), (1, 20)], 2),

@@ -66,23 +66,6 @@ def _sum_updater():
     return update
 
 
-def _halving_updater():
-    def update(key, pushed, stored):
-        stored += (pushed - stored) / 2
-
-    return update
-
-
-def _count_from_one():
-    counts = {}
-
-    def update(key, pushed, stored):
-        counts[key] = counts.get(key, 1) + 1
-        stored += (pushed - stored) / counts[key]
-
-    return update
-
-
 def _one_count_for_all():
     count = 0
 
@@ -101,14 +84,6 @@ def _new_array():
     return update
 
 
-def _no_return():
-    pass
-
-
-def _all_rows(gradient):
-    return range(len(gradient)), gradient
-
-
 def _columns(gradient):
     rows = (gradient != 0).any(axis=0).nonzero()[0]
     return rows, gradient[rows]
@@ -116,11 +91,6 @@ def _columns(gradient):
 
 def _rows_by_sum(gradient):
     rows = gradient.sum(axis=1).nonzero()[0]
-    return rows, gradient[rows]
-
-
-def _positive_rows(gradient):
-    rows = (gradient > 0).any(axis=1).nonzero()[0]
     return rows, gradient[rows]
 
 
@@ -135,15 +105,10 @@ QUESTIONS = {
         mean_updater,
         [
             (_sum_updater, "That is the sum of all pushes."),
-            (_halving_updater,
-             "Each push weighs as much as all before it: a mean needs a count."),
-            (_count_from_one,
-             "The count is one too many: the initial value is not a push."),
             (_one_count_for_all,
              "The count includes pushes to other keys: each key needs its own count."),
             (_new_array,
              "`stored = …` makes a new array. Change the store's own array in place."),
-            (_no_return, "A function without `return` returns None."),
         ],
         judge=by_cases(_judge_mean, "Pushes of {}", [
             ([("a", 2)],), ([("a", 2), ("a", 4)],), ([("a", 2), ("a", 4), ("a", 9)],),
@@ -164,11 +129,9 @@ QUESTIONS = {
         "a function that returns indices and rows",
         worth_sending,
         [
-            (_all_rows, "These are all rows, including the rows of zeros."),
             (_columns, "Axis 0 goes down the columns. Use axis 1."),
             (_rows_by_sum,
              "Numbers of a row may cancel out in a sum, and are still worth sending."),
-            (_positive_rows, "Rows with only negative numbers are worth sending, too."),
             (_mask, "This is a mask. Return the indices of the rows."),
         ],
         judge=by_cases(_judge_rows, "Gradient {}", [

@@ -68,10 +68,6 @@ def _judge_rate(function, delay):
     return "" if abs(found - right) < 0.02 else wrong
 
 
-def _always(steps, worker, bound):
-    return True
-
-
 def _before_the_step(steps, worker, bound):
     return steps[worker] - min(steps) <= bound
 
@@ -82,10 +78,6 @@ def _strictly(steps, worker, bound):
 
 def _to_the_mean(steps, worker, bound):
     return steps[worker] + 1 - sum(steps) / len(steps) <= bound
-
-
-def _to_the_neighbour(steps, worker, bound):
-    return steps[worker] + 1 - steps[worker - 1] <= bound
 
 
 def _in_proportion(delay):
@@ -114,11 +106,9 @@ QUESTIONS = {
         "a function that returns whether the worker may begin",
         may_begin,
         [
-            (_always, "No worker ever waits."),
             (_before_the_step, "After the step the worker is one step farther."),
             (_strictly, "A lead of exactly the bound is allowed."),
             (_to_the_mean, "The lead is measured from the slowest, not from the mean."),
-            (_to_the_neighbour, "Any worker may be the slowest, not only a neighbour."),
         ],
         judge=by_cases(_judge_bound, "With ticks {} and a bound of {}", [
             ((1,), 1), ((1, 1, 5), 1), ((5, 2, 1), 2), ((1, 1, 5), 3),

@@ -117,50 +117,25 @@ def _judge_living(function, numbers, dead):
     return Note(f"{most} of {n} alive: each sends at most {busiest} times.")
 
 
-def _pieces(pieces):
-    return pieces
-
-
 def _each_piece(pieces):
     return [text for piece in pieces for text in messages([piece])]
 
 
-def _cut(pieces, order="big"):
-    """All messages; the last one may be incomplete."""
+def _with_the_rest(pieces):
     data, found = b"".join(pieces), []
     while len(data) >= 8:
-        end = 8 + int.from_bytes(data[:8], order)
+        end = 8 + int.from_bytes(data[:8], "big")
         found.append(data[8:end])
         data = data[end:]
     return found
-
-
-def _little_endian(pieces):
-    return _cut(pieces, "little")
-
-
-def _with_the_rest(pieces):
-    return _cut(pieces)
 
 
 def _without_empty(pieces):
     return [text for text in messages(pieces) if text]
 
 
-def _only_one(pieces):
-    return messages(pieces)[:1]
-
-
-def _no_wait(rank, n, give, take):
-    pass
-
-
 def _one_round(rank, n, give, take):
     barrier(rank, min(n, 2), give, take)
-
-
-def _one_more(rank, n, give, take):
-    barrier(rank, n + 1 if n > 1 else 1, give, take)
 
 
 def _takes_first(rank, n, give, take):
@@ -173,16 +148,6 @@ def _all_at_once(rank, n, give, take):
     for _ in range(n - 1):
         give(b"here")
     for _ in range(n - 1):
-        take()
-
-
-def _once_around(rank, n, give, take):
-    if n == 1:
-        return
-    if rank:
-        take()
-    give(b"here")
-    if not rank:
         take()
 
 
@@ -207,30 +172,11 @@ def _n_rounds(rank, n, number, give, take):
     return total
 
 
-def _by_number(rank, n, number, give, take):
-    ahead = [(rank + i) % n for i in range(1, n + 1)]
-    behind = [(rank - i) % n for i in range(1, n + 1)]
-    total, value = number, number
-    while True:
-        _first_living(ahead, give, value)
-        value = _first_living(behind, take)
-        if value == number:
-            return total
-        total += value
-
-
 def _own_again(rank, n, number, give, take):
     def give_own(to, message):
         give(to, (rank, number))
 
     return sum_of_living(rank, n, number, give_own, take)
-
-
-def _to_all(rank, n, number, give, take):
-    others = [(rank + i) % n for i in range(1, n)]
-    for to in others:
-        _first_living([to], give, number)
-    return number + sum(_first_living([other], take) or 0 for other in others)
 
 
 QUESTIONS = {
@@ -248,13 +194,10 @@ QUESTIONS = {
         "a function that returns a list of messages",
         messages,
         [
-            (_pieces, "A piece is not a message: pieces are cut at any place."),
             (_each_piece,
              "A message may begin in one piece and end in another: join them first."),
-            (_little_endian, "`!Q` puts the highest byte of a length first."),
             (_with_the_rest, "The last message is not complete: leave it out."),
             (_without_empty, "A message of no bytes is a message, too."),
-            (_only_one, "After the first message there are others."),
         ],
         judge=_judge_messages,
     ),
@@ -262,14 +205,10 @@ QUESTIONS = {
         "a function of rank, n, give and take",
         barrier,
         [
-            (_no_wait, "No rank waits for another."),
             (_one_round, "After one round, a rank knows only of its neighbour."),
-            (_one_more, "After n - 1 rounds a rank knows of all already."),
             (_takes_first, "All ranks wait for a message, and none sends first."),
             (_all_at_once,
              "A message says more only if it is sent after one was received."),
-            (_once_around,
-             "A message that goes around once tells only rank 0 that all are there."),
         ],
         judge=by_cases(_judge_barrier, "With {} ranks, of which {} is late", [
             (1, 0), (2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3),
@@ -283,9 +222,7 @@ QUESTIONS = {
             (_n_rounds,
              "With some ranks dead, a rank's own number returns early and is added "
              + "again."),
-            (_by_number, "Two ranks may have the same number: send the rank with it."),
             (_own_again, "Pass on the received number, not your own again."),
-            (_to_all, "Sending to all is not a ring: send to the next living rank."),
         ],
         judge=by_cases(_judge_living, "Numbers {}, dead {}", [
             (numbers, dead) for n, dead in (

@@ -36,22 +36,6 @@ def _cut_above(size, num_servers):
     return [4 * n + 12 for n in held] + [8] * len(held)
 
 
-def _values_only(size, num_servers):
-    return [max(8, n - 12) for n in sent(size, num_servers)]
-
-
-def _one_pull(size, num_servers):
-    return [n for n in sent(size, num_servers) if n > 8] + [8]
-
-
-def _no_pull(size, num_servers):
-    return [n for n in sent(size, num_servers) if n > 8]
-
-
-def _answers(size, num_servers):
-    return 2 * [n for n in sent(size, num_servers) if n > 8]
-
-
 def _in_turn(sizes, num_servers):
     return [key % num_servers for key in range(len(sizes))]
 
@@ -68,18 +52,8 @@ def _in_order(sizes, num_servers):
     return _placed_by(range(len(sizes)), sizes, num_servers)[0]
 
 
-def _smallest_first(sizes, num_servers):
-    order = sorted(range(len(sizes)), key=lambda key: sizes[key])
-    return _placed_by(order, sizes, num_servers)[0]
-
-
 def _sorted_result(sizes, num_servers):
     return place(sorted(sizes, reverse=True), num_servers)
-
-
-def _loads(sizes, num_servers):
-    order = sorted(range(len(sizes)), key=lambda key: -sizes[key])
-    return _placed_by(order, sizes, num_servers)[1]
 
 
 def _judge_place(function, sizes, num_servers):
@@ -117,10 +91,6 @@ QUESTIONS = {
             (_one_server, "A large array is cut, and each server is sent its shard."),
             (_cut_all, "Small arrays are not cut: one server holds all."),
             (_cut_above, "An array of exactly the bound is cut."),
-            (_values_only, "A push also sends its key and a length: see the table."),
-            (_one_pull, "A pull asks every server that holds a shard."),
-            (_no_pull, "A worker also sends messages to pull."),
-            (_answers, "The servers send the pulled shards. The worker only asks."),
         ],
         judge=compared(sent, [
             (11, 1), (11, 2), (999_999, 2), (1_000_000, 2), (1_000_001, 5),
@@ -134,10 +104,8 @@ QUESTIONS = {
             (_in_turn, "In turn, whatever the sizes: two large arrays may meet."),
             (_in_order,
              "A large array that comes late finds no free server. Sort by size."),
-            (_smallest_first, "Begin with the largest array."),
             (_sorted_result,
              "The list is in the order of placing. Return it in the arrays' order."),
-            (_loads, "These are the servers' loads. Return the server of each array."),
         ],
         judge=by_cases(_judge_place, "Arrays of {} on {} servers", [
             ([5], 1), ([5, 1], 3), ([1, 2, 9], 2), ([7, 6, 5, 4, 3, 2], 3),

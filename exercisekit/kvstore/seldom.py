@@ -35,17 +35,6 @@ def _judge_due(function, local_steps, parts):
     return ""
 
 
-def _always(step, exchange, share):
-    return 1
-
-
-def _strictly(step, exchange, share):
-    H = 1
-    while exchange >= share * (H * step + exchange):
-        H += 1
-    return H
-
-
 def _share_of_steps(step, exchange, share):
     return max(1, ceil(exchange / (share * step)))
 
@@ -62,20 +51,12 @@ def _in_turn(step, local_steps, parts):
     return [step % parts]
 
 
-def _once(step, local_steps, parts):
-    return [p for p in range(parts) if step == p * local_steps // parts]
-
-
 def _all_at_once(step, local_steps, parts):
     return [*range(parts)] if step % local_steps == 0 else []
 
 
 def _numbered_from_one(step, local_steps, parts):
     return [part + 1 for part in due(step, local_steps, parts)]
-
-
-def _one_per_step(step, local_steps, parts):
-    return due(step, local_steps, parts)[:1]
 
 
 QUESTIONS = {
@@ -92,8 +73,6 @@ QUESTIONS = {
         "a function that returns a number of steps",
         fewest,
         [
-            (_always, "That exchanges after each step."),
-            (_strictly, "Exactly this share is allowed, too."),
             (_share_of_steps,
              "The time between two exchanges includes the exchange itself."),
             (_rounded_down, "Rounded down, it is one step too few."),
@@ -109,10 +88,8 @@ QUESTIONS = {
         due,
         [
             (_in_turn, "A part is due once in `local_steps` steps."),
-            (_once, "Each part is due again after `local_steps` steps."),
             (_all_at_once, "All parts are due in the same step: spread them."),
             (_numbered_from_one, "The parts are numbered from 0."),
-            (_one_per_step, "With more parts than steps, some steps have several."),
         ],
         judge=by_cases(_judge_due, "H = {}, {} parts", [
             (1, 1), (2, 1), (4, 2), (8, 4), (5, 3), (3, 5),

@@ -25,22 +25,14 @@ def _updates_everything(weights, gradients, states, update, gather):
         update(w, sum(gradients), states[0])
 
 
-def _sharded(chunk=lambda w, k, i: numpy.split(w, k)[i],
-             summed=lambda gradients, k, i: sum(
-                 numpy.split(g, k)[i] for g in gradients),
-             state=lambda i: i, devices=None, own_gather=False):
-    """A step with one part as a learner might write it."""
-
-    def step(weights, gradients, states, update, gather):
-        k = len(weights)
-        chunks = [chunk(w, k, i) for i, w in enumerate(weights)]
-        for i, c in enumerate(chunks):
-            update(c, summed(gradients, k, i), states[state(i)])
-        whole = numpy.concatenate(chunks) if own_gather else gather(chunks)
-        for w in weights[:devices]:
-            w[:] = whole
-
-    return step
+def _sums_nothing(weights, gradients, states, update, gather):
+    k = len(weights)
+    chunks = [numpy.split(w, k)[i] for i, w in enumerate(weights)]
+    for i, chunk in enumerate(chunks):
+        update(chunk, numpy.split(gradients[i], k)[i], states[i])
+    whole = gather(chunks)
+    for w in weights:
+        w[:] = whole
 
 
 def _renames(weights, gradients, states, update, gather):
@@ -51,15 +43,6 @@ def _renames(weights, gradients, states, update, gather):
     whole = gather(chunks)
     for w in weights:
         w = whole  # noqa: F841 - a learner's
-
-
-def _gathers_for_each(weights, gradients, states, update, gather):
-    k = len(weights)
-    chunks = [numpy.split(w, k)[i] for i, w in enumerate(weights)]
-    for i, chunk in enumerate(chunks):
-        update(chunk, sum(numpy.split(g, k)[i] for g in gradients), states[i])
-    for w in weights:
-        w[:] = gather(chunks)
 
 
 def _run_sharded_step(function, counts, k, size):
@@ -97,20 +80,25 @@ def plan(L):
     return steps
 
 
-def _plan(stay=2, without=(), backward=reversed):
-    """A plan that keeps other layers, or lacks a kind of instruction."""
+def _gathers_all_twice(L):
+    steps = []
+    for l in range(L):
+        steps += [("gather", l), ("forward", l), ("drop", l)]
+    for l in reversed(range(L)):
+        steps += [("gather", l), ("backward", l), ("drop", l)]
+    return steps
 
-    def made(L):
-        steps = []
-        for l in range(L):
-            steps += [("gather", l), ("forward", l)] + [("drop", l)] * (l < L - stay)
-        forward, steps = steps, []
-        for l in backward(range(L)):
-            steps += [("gather", l)] * (l < L - stay) + [("backward", l), ("drop", l)]
-        return ([s for s in forward if (s[0], "forward") not in without]
-                + [s for s in steps if (s[0], "backward") not in without])
 
-    return made
+def _keeps_all(L):
+    steps = plan(L)
+    backward = steps.index(("backward", L - 1))
+    return [s for s in steps[:backward] if s[0] != "drop"] + steps[backward:]
+
+
+def _from_the_first(L):
+    steps = plan(L)
+    backward = steps.index(("backward", L - 1))
+    return steps[:backward] + sorted(steps[backward:], key=lambda step: step[1])
 
 
 def _judge_plan(function, L):
@@ -154,24 +142,10 @@ QUESTIONS = {
         [
             (_updates_everything,
              "Every device updates everything, as without shards."),
-            (_sharded(summed=lambda gradients, k, i: numpy.split(gradients[i], k)[i]),
+            (_sums_nothing,
              "A chunk needs the gradients of all devices. It takes those of one."),
-            (_sharded(summed=lambda gradients, k, i: sum(
-                numpy.split(g, k)[i] for g in gradients) / k),
-             "The gradients are to be summed. It takes their mean."),
-            (_sharded(state=lambda i: 0), "Each chunk has a state of its own."),
-            (_sharded(chunk=lambda w, k, i: numpy.split(w, k)[0]),
-             "All devices take the first chunk: which device has the others?"),
-            (_sharded(summed=lambda gradients, k, i: sum(
-                numpy.split(g, k)[0] for g in gradients)),
-             "The gradients of the first chunk are not those of the others."),
             (_renames,
              "That gives the name to another array. Write into the array: w[:] = …"),
-            (_sharded(devices=1), "Only the first device gets the other chunks."),
-            (_sharded(own_gather=True),
-             "The chunks are on different devices: only gather brings them together."),
-            (_gathers_for_each,
-             "gather returns the chunks for every device: call it once."),
         ],
         judge=counted(sharded_step, _run_sharded_step, "k = {}, {} weights",
                       [(1, 2), (2, 2), (3, 12), (4, 8)], about=[UPDATED, GATHERED]),
@@ -180,19 +154,11 @@ QUESTIONS = {
         "a function `plan(L)`",
         plan,
         [
-            (_plan(stay=0),
+            (_gathers_all_twice,
              "Each layer is gathered twice, as in the chapter. Which one need not be?"),
-            (_plan(stay=1), "The last layer stays. There is room for another one."),
-            (_plan(stay=3), "There is no room for a third layer."),
-            (_plan(without=[("drop", "forward")]),
+            (_keeps_all,
              "A layer is dropped after its forward, if it cannot stay."),
-            (_plan(without=[("drop", "backward")]),
-             "A layer is dropped after its backward, too: it is not needed again."),
-            (_plan(without=[("gather", "backward")]),
-             "A layer that was dropped after forward is needed again in backward."),
-            (_plan(backward=list), "Backward begins with the last layer."),
-            (_plan(without=[("gather", "forward")]),
-             "A layer is gathered before it computes."),
+            (_from_the_first, "Backward begins with the last layer."),
         ],
         judge=by_cases(_judge_plan, "plan({})", [(1,), (2,), (3,), (5,)]),
     ),

@@ -27,18 +27,6 @@ def _counts_the_networks_input(sizes, every):
     return _held(sizes, every, lambda of, start, s: of[s - 1] * (s <= start))
 
 
-def _forgets_its_own_input(sizes, every):
-    return _held(sizes, every, lambda of, start, s: of[s - 1] * (0 < s < start))
-
-
-def _keeps_all_inputs(sizes, every):
-    return _held(sizes, every, lambda of, start, s: of[s - 1] * (s > 0))
-
-
-def _keeps_first_outputs(sizes, every):
-    return _held(sizes, every, lambda of, start, s: of[s] * (0 < s <= start))
-
-
 def _forgets_inputs(sizes, every):
     return _held(sizes, every, lambda of, start, s: 0)
 
@@ -119,24 +107,6 @@ def _inputs_of_segments(layers, x, every):
     return kept
 
 
-def _takes_the_first_input(layers, x, dy, every):
-    kept = _inputs_of_segments(layers, x, every)
-    for start in reversed(range(0, len(layers), every)):
-        dy = _keeps_all(layers[start : start + every], kept.pop(0), dy, every)
-    return dy
-
-
-def _keeps_segments_outputs(layers, x, dy, every):
-    kept = []
-    for i, layer in enumerate(layers, 1):
-        x = layer.forward(x)
-        if i % every == 0:
-            kept.append(x)
-    for start in reversed(range(0, len(layers), every)):
-        dy = _keeps_all(layers[start : start + every], kept.pop(), dy, every)
-    return dy
-
-
 def _goes_forward_inside(layers, x, dy, every):
     kept = _inputs_of_segments(layers, x, every)
     for start in reversed(range(0, len(layers), every)):
@@ -183,18 +153,9 @@ QUESTIONS = {
             (_counts_the_networks_input,
              ("The input of the first segment is the input of the network, which does "
               "not count; sizes[-1] is the last output.")),
-            (_forgets_its_own_input,
-             "The segment that is recomputed has an input, too, which was kept."),
-            (_keeps_all_inputs,
-             ("Backward goes from the last segment to the first: the inputs of later "
-              "segments have been dropped.")),
-            (_keeps_first_outputs,
-             "That is the output of a segment's first layer. Its input is kept."),
             (_forgets_inputs, "The inputs of the segments have to be kept, too."),
             (_looks_at_the_last_segment,
              "Look at all segments: the last one need not be the largest."),
-            (lambda sizes, every: len(sizes) // every + every,
-             "That counts arrays. Add up their sizes."),
         ],
         judge=compared(held, [
             ([3], 1), ([3, 4], 1), ([3, 4], 5), ([5, 1, 1, 9, 2], 2), ([1] * 16, 4),
@@ -208,14 +169,8 @@ QUESTIONS = {
             (_keeps_all, "It keeps every input, as without recomputation."),
             (_begins_anew,
              "Each input is computed from the very first: begin at the segment's."),
-            (_takes_the_first_input,
-             ("The last segment goes backward first, so it needs the input that was "
-              "kept last.")),
             (_goes_forward_inside,
              "Inside a segment, too, the last layer goes backward first."),
-            (_keeps_segments_outputs,
-             ("That keeps the output of each segment. Keep the input of its first "
-              "layer.")),
         ],
         judge=by_cases(_judge_backward, "len(layers) = {}, every = {}", [
             (1, 1), (2, 1), (2, 2), (6, 3), (16, 4),

@@ -15,43 +15,20 @@ def line_groups(lengths, axis):
     return [[d + i * apart for i in range(lengths[axis])] for d in firsts]
 
 
-def _lines(lengths, axis, apart, firsts):
-    """Groups as a learner might find them: by their distances and first members."""
-    count = int(numpy.prod(lengths))
-    return [[d + i * apart for i in range(lengths[axis])]
-            for d in range(count) if firsts(d, apart, lengths[axis])]
-
-
-def _begins(d, apart, size):
-    return d // apart % size == 0
-
-
 def _counts_from_inside(lengths, axis):
     return line_groups(lengths, len(lengths) - 1 - axis)
 
 
-def _apart_by_the_outer_lengths(lengths, axis):
-    return _lines(lengths, axis, int(numpy.prod(lengths[:axis])), _begins)
-
-
 def _apart_by_its_own_length(lengths, axis):
-    return _lines(lengths, axis, int(numpy.prod(lengths[axis:])), _begins)
-
-
-def _begins_at_multiples(lengths, axis):
-    return _lines(lengths, axis, int(numpy.prod(lengths[axis + 1 :])),
-                  lambda d, apart, size: d % size == 0)
+    apart, size = int(numpy.prod(lengths[axis:])), lengths[axis]
+    return [[d + i * apart for i in range(size)]
+            for d in range(int(numpy.prod(lengths))) if d // apart % size == 0]
 
 
 def _in_sequence(lengths, axis):
     size = lengths[axis]
     return [[d + i for i in range(size)]
             for d in range(0, int(numpy.prod(lengths)), size)]
-
-
-def _first_coordinates_only(lengths, axis):
-    apart = int(numpy.prod(lengths[axis + 1 :]))
-    return [[d + i * apart for i in range(lengths[axis])] for d in range(apart)]
 
 
 def _judge_groups(function, lengths, axis):
@@ -82,23 +59,13 @@ def two_sums(x, dy, w, groups):
     return outputs, gradients
 
 
-def _sums(outputs=lambda groups: groups["tensor"],
-          gradients=lambda groups: groups["data"], scale=lambda group: 1):
-    """Two sums over groups that a learner might choose."""
+def _over_all(x, dy, w, groups):
+    everybody = [[*range(len(x))]]
+    return two_sums(x, dy, w, {"tensor": everybody, "data": everybody})
 
-    def made(x, dy, w, groups):
-        def summed(parts, over):
-            total = [*parts]
-            for group in over:
-                for i in group:
-                    total[i] = sum(parts[j] for j in group) / scale(group)
-            return total
 
-        everybody = {**groups, "all": [[*range(len(x))]]}
-        return (summed([a @ b for a, b in zip(x, w)], outputs(everybody)),
-                summed([a.T @ b for a, b in zip(x, dy)], gradients(everybody)))
-
-    return made
+def _axes_mixed_up(x, dy, w, groups):
+    return two_sums(x, dy, w, {"tensor": groups["data"], "data": groups["tensor"]})
 
 
 def _only_the_first_gets_it(x, dy, w, groups):
@@ -106,17 +73,6 @@ def _only_the_first_gets_it(x, dy, w, groups):
         for first, *others in groups[axis]:
             for i in others:
                 parts[first] = parts[first] + parts[i]
-        return parts
-
-    return (summed([a @ b for a, b in zip(x, w)], "tensor"),
-            summed([a.T @ b for a, b in zip(x, dy)], "data"))
-
-
-def _sums_what_is_summed(x, dy, w, groups):
-    def summed(parts, axis):
-        for group in groups[axis]:
-            for i in group:
-                parts[i] = sum(parts[j] for j in group)
         return parts
 
     return (summed([a @ b for a, b in zip(x, w)], "tensor"),
@@ -166,18 +122,10 @@ QUESTIONS = {
         [
             (_counts_from_inside,
              "Axis 0 is the outermost: partners along it are farthest apart."),
-            (_apart_by_the_outer_lengths,
-             ("The distance of partners depends on the axes inside theirs, not on "
-              "those outside.")),
             (_apart_by_its_own_length,
              "An axis's own length does not move its partners apart."),
-            (_begins_at_multiples,
-             ("A group begins where the coordinate on the axis is 0. The remainder of "
-              "the device number is that coordinate only on the innermost axis.")),
             (_in_sequence,
              "Partners have consecutive numbers only on the innermost axis."),
-            (_first_coordinates_only,
-             "There is a group for each place on all other axes, also the outer ones."),
         ],
         judge=by_cases(_judge_groups, "line_groups({}, {})", [
             ((3,), 0), ((2, 3), 0), ((2, 3), 1), ((2, 3, 4), 0), ((2, 3, 4), 1),
@@ -188,24 +136,13 @@ QUESTIONS = {
         "a function `two_sums(x, dy, w, groups)`",
         two_sums,
         [
-            (_sums(outputs=lambda groups: groups["all"]),
-             "The outputs are summed over all devices. A sum stays in a group."),
-            (_sums(*[lambda groups: groups["all"]] * 2),
+            (_over_all,
              "That is one sum over all devices: on a mesh it stays in a group."),
-            (_sums(lambda groups: groups["data"], lambda groups: groups["tensor"]),
+            (_axes_mixed_up,
              ("The axes are mixed up: which devices have other columns of the same "
               "examples, and which have other examples for the same weights?")),
-            (_sums(*[lambda groups: []] * 2),
-             "These are the devices' own products: nothing is summed."),
-            (_sums(gradients=lambda groups: groups["tensor"]),
-             ("The gradients are summed over the wrong groups: the devices of a "
-              "tensor group have different weights.")),
-            (_sums(scale=len), "That is a mean over the group. Return a sum."),
             (_only_the_first_gets_it,
              "Only the first device of each group gets the sum. All of them need it."),
-            (_sums_what_is_summed,
-             ("A device's sum replaces its part, and the next device of the group "
-              "adds that: keep the parts until all have summed.")),
         ],
         judge=by_cases(_judge_sums, "{} × {} replicas and shares", [
             (1, 1), (1, 2), (2, 1), (2, 3),

@@ -1,6 +1,5 @@
 """Exercises of the chapter *Buckets*."""
 
-from collections import Counter
 from itertools import combinations
 
 import numpy
@@ -19,10 +18,6 @@ def time_first(rows, T):
     return X.T, y.T
 
 
-def _rows_first(rows, T):
-    return tuple(array.T for array in time_first(rows, T))
-
-
 def _reshaped(rows, T):
     return tuple(array.T.reshape(T, -1) for array in time_first(rows, T))
 
@@ -32,16 +27,9 @@ def _labels_are_data(rows, T):
     return X, numpy.where(y == -1, -1, X)
 
 
-def _padded(data, label):
-    """`time_first` with other numbers for the padding."""
-
-    def made(rows, T):
-        X, y = (array.copy() for array in time_first(rows, T))
-        empty = y == -1
-        X[empty], y[empty] = data, label
-        return X, y
-
-    return made
+def _labels_of_zero(rows, T):
+    X, y = time_first(rows, T)
+    return X, numpy.where(y == -1, 0, y)
 
 
 def _run_time_first(function, counts, rows, T):
@@ -61,11 +49,6 @@ def best_buckets(lengths, number):
     choices = combinations(others, min(number - 1, len(others)))
     sizes = ([*choice, max(lengths)] for choice in choices)
     return min(sizes, key=lambda sizes: _empty(lengths, sizes))
-
-
-def _most_frequent(lengths, number):
-    others = Counter(n for n in lengths if n < max(lengths))
-    return [*(n for n, _ in others.most_common(number - 1)), max(lengths)]
 
 
 def _judge_best_buckets(function, lengths, number):
@@ -94,13 +77,9 @@ QUESTIONS = {
         "a function `time_first(rows, T)`",
         time_first,
         [
-            (_rows_first, "Time comes first: that is (n, T)."),
             (_reshaped, "The shape is right, but reshape does not exchange axes."),
             (_labels_are_data, "A label is the character that comes next."),
-            (_padded(0, 0), "A label of 0 is a character: padding has -1."),
-            (_padded(-1, -1), "Data of padding are 0: -1 names no character."),
-            (lambda rows, T: time_first(rows, T)[::-1],
-             "First the data, then the labels."),
+            (_labels_of_zero, "A label of 0 is a character: padding has -1."),
         ],
         judge=counted(time_first, _run_time_first, "time_first({}, {})", [
             ([[1, 2]], 1), ([[1, 2]], 2), ([[1, 2, 3, 4], [5, 6, 7]], 5),
@@ -113,14 +92,8 @@ QUESTIONS = {
         [
             (buckets.choose,
              "Equal numbers of sentences do not give the least padding."),
-            (_most_frequent,
-             "The most frequent lengths fill their own buckets. What about the rest?"),
             (lambda lengths, number: sorted({*lengths})[:number],
              "The longest sentence needs a bucket first of all."),
-            (lambda lengths, number: best_buckets(lengths, number + 1),
-             "The longest has one of the buckets."),
-            (lambda lengths, number: best_buckets(lengths, min(number, 2)),
-             "That uses at most two buckets, and more are allowed."),
             (lambda lengths, number: best_buckets([*{*lengths}], number),
              "Each sentence counts: some lengths occur more than once."),
         ],

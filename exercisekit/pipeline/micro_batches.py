@@ -47,10 +47,6 @@ def _one_forward_one_back(p, m, most):
     return _in_turns(p, m, lambda s: p - s)
 
 
-def _turns_within_the_limit(p, m, most):
-    return _in_turns(p, m, lambda s: min(p - s, most))
-
-
 def _one_at_a_time(p, m, most):
     return _in_turns(p, m, lambda s: 1)
 
@@ -120,9 +116,6 @@ QUESTIONS = {
             (_last_first, "That is GPipe's order: the last one first."),
             (lambda p, m: _one_at_a_time(p, m, 1),
              "One micro-batch at a time is no pipeline: the stages wait in turn."),
-            (lambda p, m: first_first(p, m)[0], "Every stage has a list of its own."),
-            (lambda p, m: first_first(m, m),
-             "One list per stage, p of them: m is the number of micro-batches."),
             (lambda p, m: [[*order[m:], *order[:m]] for order in first_first(p, m)],
              "Backward work needs what forward work has left: it comes after it."),
         ],
@@ -136,10 +129,6 @@ QUESTIONS = {
         [
             (_one_forward_one_back,
              "That is 1F1B: its first stage goes ahead by p micro-batches."),
-            (_turns_within_the_limit,
-             "Strict turns wait for each other: go backward as soon as you can, and "
-             + "forward whenever there is room."),
-            (_one_at_a_time, "There is room for more than one, and the stages wait."),
             (_limits_the_first, "Every stage has the limit, not only the first."),
             (_in_groups,
              "The pipeline runs empty after each group: use a place as soon as it is "

@@ -13,18 +13,9 @@ def parts(x, W, d_out):
     return lambda: d_out @ W, lambda: d_out.T @ x
 
 
-def _both_at_once(x, W, d_out):
-    gradients = d_out @ W, d_out.T @ x
-    return lambda: gradients[0], lambda: gradients[1]
-
-
 def _one_name(x, W, d_out):
     pairs = (d_out.T, W), (d_out, x)
     return [lambda: left.T @ right for left, right in pairs]  # noqa: B023 - the mistake
-
-
-def _weights_first(x, W, d_out):
-    return parts(x, W, d_out)[::-1]
 
 
 def _transposed(x, W, d_out):
@@ -139,10 +130,6 @@ QUESTIONS = {
             (_transposed, "A gradient has the shape of its array."),
             (lambda x, W, d_out: (d_out @ W, d_out.T @ x),
              "These are arrays, computed at once: nothing is left for later."),
-            (_both_at_once,
-             "Both are computed at the start: nothing is left for later."),
-            (_weights_first,
-             "First the gradient of x, for the stage before, then that of W."),
             (_one_name,
              "A function looks up its names when it is called: after a loop, all see "
              + "the last ones."),
@@ -167,10 +154,6 @@ QUESTIONS = {
              "A device waits for each micro-batch to come back, with nothing to do."),
             (_weights_last,
              "A micro-batch is held until its weights part is done: do some earlier."),
-            (lambda p, m, most: filled(p, m, p),
-             "The room is `most`, whatever the number of devices."),
-            (lambda p, m, most: filled(p, m, most + 1),
-             "The new one is held, too: is there room for it?"),
             (lambda p, m, most: interleaved(p, m - m % p, 1),
              "Backward work is in two parts: `input` and `weights`."),
         ],

@@ -40,8 +40,6 @@ QUESTIONS = {
             (lambda arrays: [a.reshape(a.shape[::-1]) if a.ndim == 2 else a
                              for a in arrays],
              "A reshape is not a transpose: it keeps the order of the numbers."),
-            (lambda arrays: [a.T for a in arrays if a.ndim == 2],
-             "The list needs the other arrays, too."),
         ],
         judge=compared(to_book, [
             ([like(3, 2)],), ([like(2, 2)],), ([like(3)],), ([like(1, 2, 3, 4)],),
@@ -58,10 +56,6 @@ QUESTIONS = {
              "The mean of means is the mean only if all shares are equal."),
             (lambda own, everyones: 1 / weight(own, everyones),
              "It is the other way round: more examples need a larger factor."),
-            (lambda own, everyones: own,
-             "That turns means into sums, and nothing divides by all examples."),
-            (lambda own, everyones: own / max(everyones),
-             "The factors must have a mean of 1 over the processes."),
         ],
         judge=compared(weight, [
             (own, shares)

@@ -25,13 +25,6 @@ def _all_after_backward(made, message):
     return made[-1] + message * len(made)
 
 
-def _sent_when_made(made, message):
-    now = 0
-    for ready in made:
-        now = max(now + message, ready)
-    return now
-
-
 def best_interval(write, mtbf):
     """Seconds of work between checkpoints, searched for the shortest total time."""
     young = failures.young(write, mtbf)
@@ -79,10 +72,6 @@ QUESTIONS = {
              "An array cannot leave before it is computed."),
             (_all_after_backward,
              "That sends nothing until backward has ended."),
-            (_sent_when_made,
-             "An array that has just been computed still has to be sent."),
-            (lambda made, message: last_arrival(made, message) - message,
-             "That is when the last array leaves, not when it arrives."),
         ],
         judge=compared(last_arrival, [
             ([4], 1), ([0.2], 1), ([1, 2, 3], 0.5), ([1, 2, 3], 5), ([1, 9], 2),
@@ -96,13 +85,8 @@ QUESTIONS = {
              "Young's interval is too long where writing takes long."),
             (lambda write, mtbf: mtbf / 2,
              "That loses half of the work between failures: save far more often."),
-            (lambda write, mtbf: failures.daly(write, mtbf) / 60,
-             "Are these minutes? The answer is in seconds."),
             (lambda write, mtbf: (write * mtbf) ** 0.5,
              "A failure loses half of an interval on average, not the whole of it."),
-            (lambda write, mtbf: failures.expected(
-                1, failures.daly(write, mtbf), write, 0, mtbf),
-             "That is the shortest total time. Return the interval that gives it."),
         ],
         judge=by_cases(
             _judge_best_interval, "{} s to write, a failure every {:,} s",

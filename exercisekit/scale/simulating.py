@@ -36,11 +36,6 @@ def _picks(one):
     return lambda compute, spare: float(sum(one(row, spare) for row in compute))
 
 
-def _drops_the_same_worker(compute, spare):
-    workers = sorted(map(sum, zip(*compute)))
-    return float(workers[len(workers) - 1 - spare])
-
-
 QUESTIONS = {
     1: Question(
         "the time with equal shares, in units of a step of eight equal devices",
@@ -70,8 +65,6 @@ QUESTIONS = {
              "That is one round. How many does it take until every pair has met?"),
             (_rounds(_there_and_back, later=lambda own, partner: own),
              "No device waits here, but a swap needs both partners."),
-            (_rounds(_there_and_back, later=lambda own, partner: own + partner),
-             "Partners start at the later of their two times, not at the sum."),
         ],
         judge=compared(swap, [
             ([2], 1), ([1, 1], 1), ([0, 5], 1), ([0, 0, 0, 5], 1),
@@ -86,11 +79,8 @@ QUESTIONS = {
              "That waits for all workers in each step."),
             (_picks(lambda row, spare: sorted(row)[spare]),
              "That counts from the fastest; drop the slowest ones."),
-            (_picks(lambda row, spare: sorted(row)[len(row) - spare]),
-             "That waits for one gradient too many: `spare` of them are dropped."),
             (_picks(lambda row, spare: row[len(row) - 1 - spare]),
              "Another worker may be late in each step: sort each row."),
-            (_drops_the_same_worker, "That drops the same worker in all steps."),
         ],
         judge=compared(backup, [
             ([[1]], 0), ([[1, 2, 9], [4, 1, 1]], 0), ([[1, 2, 9], [4, 1, 1]], 1),

@@ -25,12 +25,6 @@ def _the_fastest_only(plans):
     return useful(plans)[:1]
 
 
-def _smaller_than_the_fastest(plans):
-    first = min(plans, key=plans.get)
-    return [name for name in sorted(plans, key=plans.get)
-            if plans[name][1] <= plans[first][1]]
-
-
 def shares(params, k, stage):
     """Bytes per device for weights, gradients and states in float32."""
     cut = [0, 2, 3, 4][stage]
@@ -44,11 +38,6 @@ def _one_state(params, k, stage):
 
 def _cuts_all(params, k, stage):
     return 16 * params // (k if stage else 1)
-
-
-def _weights_first(params, k, stage):
-    cut = [0, 1, 2, 4][stage]
-    return 4 * params * (4 - cut) + 4 * params * cut // k
 
 
 def _numbers(params, k, stage):
@@ -77,8 +66,6 @@ QUESTIONS = {
             (_all_by_time, "A plan that is slower *and* larger is never chosen."),
             (_smallest_first, "The fastest comes first."),
             (_the_fastest_only, "Under a lower limit, the fastest does not fit."),
-            (_smaller_than_the_fastest,
-             "Compare a plan with all faster ones, not only with the first."),
         ],
         judge=compared(useful, [
             (PLANS,), ({"one": (1.0, 2)},), ({},),
@@ -92,7 +79,6 @@ QUESTIONS = {
         [
             (_one_state, "Adam has two states per parameter."),
             (_cuts_all, "Only stage 3 cuts everything."),
-            (_weights_first, "Stage 1 cuts both of Adam's states."),
             (_numbers, "A number in float32 has four bytes."),
         ],
         judge=compared(shares, [

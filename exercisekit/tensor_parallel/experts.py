@@ -35,13 +35,6 @@ def _first_choices_only(choices, E, most):
     return [late for late in dropped(choices, E, most) if late[1] == 0]
 
 
-def _places_for_each_choice(choices, E, most):
-    first = dropped([(chosen[0], E) for chosen in choices], E + 1, most)
-    second = dropped([(E, chosen[1]) for chosen in choices], E + 1, most)
-    return sorted([late for late in first if late[1] == 0]
-                  + [late for late in second if late[1] == 1])
-
-
 def send_counts(wants, E):
     """The rows that device i sends to device j: a table, with zeros for what stays."""
     k = len(wants)
@@ -74,14 +67,6 @@ def _rounded_down(wants, E):
     return _count(wants, lambda e: e // max(1, E // len(wants)))
 
 
-def _in_turn(wants, E):
-    return _count(wants, lambda e: e % len(wants))
-
-
-def _without_repeats(wants, E):
-    return send_counts([set(chosen) for chosen in wants], E)
-
-
 QUESTIONS = {
     1: Question(
         "the number of places of an expert",
@@ -100,8 +85,6 @@ QUESTIONS = {
              "Token by token, a second choice takes the place of a later first one."),
             (_not_sorted, "The choices are right, but the list has to be sorted."),
             (_first_choices_only, "Second choices can be dropped, too."),
-            (_places_for_each_choice,
-             "First and second choices share an expert's places."),
         ],
         judge=compared(dropped, [
             ([(0, 1)], 2, 1), ([(0, 1), (2, 1)], 3, 1), ([(0, 1), (1, 0)], 2, 1),
@@ -117,9 +100,6 @@ QUESTIONS = {
             (_received, "Row i is what device i sends, and not what it receives."),
             (_rounded_down,
              "If k does not divide E, some devices have more experts than others."),
-            (_in_turn,
-             "The experts are not dealt out in turn: each device has a run of them."),
-            (_without_repeats, "Two tokens that want the same expert are two rows."),
         ],
         judge=compared(send_counts, [
             ([[0, 1]], 2), ([[0], [0]], 2), ([[0, 0, 1], [1, 1, 0]], 2),

@@ -66,10 +66,6 @@ def _no_exchange(X, W1s, W2s, b2, allreduce):
     return forward_sum(X, W1s, W2s, b2, sum)
 
 
-def _sums_hidden_values(X, W1s, W2s, b2, allreduce):
-    return allreduce([X @ W1 for W1 in W1s]) @ W2s[0] + b2
-
-
 def _no_relu(dY, hidden, W1s, W2s, allreduce):
     return allreduce([dY @ W2.T @ W1.T for W1, W2 in zip(W1s, W2s)])
 
@@ -79,17 +75,8 @@ def _times_hidden(dY, hidden, W1s, W2s, allreduce):
     return allreduce([dY @ W2.T * H @ W1.T for H, W1, W2 in triples])
 
 
-def _own_gradient(dY, hidden, W1s, W2s, allreduce):
-    return input_gradient(dY, hidden[:1], W1s, W2s, sum)
-
-
 def _no_sum(dY, hidden, W1s, W2s, allreduce):
     return input_gradient(dY, hidden, W1s, W2s, sum)
-
-
-def _sums_dY(dY, hidden, W1s, W2s, allreduce):
-    dY = allreduce([dY] * len(hidden))
-    return input_gradient(dY, hidden, W1s, W2s, allreduce)
 
 
 QUESTIONS = {
@@ -111,8 +98,6 @@ QUESTIONS = {
             (_no_bias, "Where is b2?"),
             (_no_exchange,
              "No device has the others' parts: allreduce adds them up."),
-            (_sums_hidden_values,
-             "Each device has hidden values of its own: they are no terms of a sum."),
         ],
         judge=counted(forward_sum, _run_forward_sum, "X ({}, {}), hidden {}", [
             (1, 1, [1]), (1, 2, [1, 1]), (2, 3, [2, 2, 2]), (8, 8, [5, 1, 6]),
@@ -125,10 +110,8 @@ QUESTIONS = {
             (_no_relu, "Does it go back through the ReLU?"),
             (_times_hidden,
              "The ReLU's slope is 1 or 0. Its output is something else."),
-            (_own_gradient, "What do the other devices contribute?"),
             (_no_sum,
              "Each device knows its own contribution: allreduce adds them up."),
-            (_sums_dY, "dY is the same on every device, and whole: it needs no sum."),
         ],
         judge=counted(input_gradient, _run_input_gradient, "dY ({}, {}), hidden {}", [
             (2, 2, [3]), (1, 2, [3, 3]), (2, 3, [2, 2, 2]), (8, 8, [5, 1, 6]),

@@ -35,13 +35,6 @@ def _added_up(one, two):
     return tuple(a + b for a, b in zip(one, two))
 
 
-def _one_rescaled(one, two):
-    (m1, s1, o1), (m2, s2, o2) = one, two
-    m = numpy.maximum(m1, m2)
-    old = numpy.exp(m1 - m)
-    return m, s1 * old + s2, o1 * old + o2
-
-
 def _exponentials_of_maxima(one, two):
     (m1, s1, o1), (m2, s2, o2) = one, two
     old1, old2 = numpy.exp(m1), numpy.exp(m2)
@@ -51,11 +44,6 @@ def _exponentials_of_maxima(one, two):
 def _outputs_as_they_are(one, two):
     m, s, _ = combine(one, two)
     return m, s, one[2] + two[2]
-
-
-def _divided_already(one, two):
-    m, s, o = combine(one, two)
-    return m, s, o / s
 
 
 def fold(k):
@@ -104,16 +92,8 @@ def _same_place(a, b, size, window):
     return a == b or (b < a and (a - b) * size < window)
 
 
-def _farthest(a, b, size, window):
-    return a == b or (b < a and (a - b + 1) * size - 1 < window)
-
-
 def _looks_ahead(a, b, size, window):
     return needed(max(a, b), min(a, b), size, window)
-
-
-def _in_chunks(a, b, size, window):
-    return 0 <= a - b < window
 
 
 def _judge_needed(function, size, window):
@@ -147,14 +127,10 @@ QUESTIONS = {
         [
             (_added_up,
              "Sums with different maxima cannot be added up, and maxima never."),
-            (_one_rescaled,
-             "The second state may have the smaller maximum: rescale both."),
             (_exponentials_of_maxima,
              "exp of a maximum itself overflows: take the distance to the new one."),
             (_outputs_as_they_are,
              "The outputs are sums of exponentials, too: rescale them."),
-            (_divided_already,
-             "The division comes at the very end, when all keys have been met."),
         ],
         judge=compared(combine, [
             (_ONE, _ONE), (_ONE, _TWO), (_TWO, _ONE), (_TWO, _LARGE), (_LARGE, _TWO),
@@ -180,9 +156,7 @@ QUESTIONS = {
             (_all_earlier, "An earlier chunk may be out of the window."),
             (_same_place,
              "That is the distance between like places. Some pairs are nearer."),
-            (_farthest, "That is the farthest pair. One that is near is enough."),
             (_looks_ahead, "No query uses a later key: the window lies before it."),
-            (_in_chunks, "The window counts positions, and not chunks."),
         ],
         judge=by_cases(_judge_needed, "size {}, window {}", [
             (1, 1), (1, 3), (4, 1), (4, 2), (4, 5), (4, 6), (3, 100),

@@ -23,10 +23,6 @@ def _columns(W, heads, k):
     return numpy.hsplit(W, k)
 
 
-def _queries_only(W, heads, k):
-    return numpy.split(numpy.split(W, 3)[0], k)
-
-
 def _head_by_head(W, heads, k):
     stacked = W.reshape(3, k, heads // k, -1, W.shape[1])
     return [stacked[:, i].swapaxes(0, 1).reshape(-1, W.shape[1]) for i in range(k)]
@@ -67,16 +63,6 @@ def loss(scores, targets, firsts, allgather):
     return log_sum_exp(found[:, 0].T) - found[:, 1].sum(0)
 
 
-def _gathered_scores(scores, targets, firsts, allgather):
-    whole = numpy.hstack(list(allgather(scores)))
-    return log_sum_exp(whole) - whole[range(len(targets)), targets]
-
-
-def _three_numbers(scores, targets, firsts, allgather):
-    allgather([z.max(1) for z in scores])
-    return loss(scores, targets, firsts, allgather)
-
-
 def _overflows(scores, targets, firsts, allgather):
     def gather(arrays):
         sums = [numpy.log(numpy.exp(z).sum(1)) for z in scores]
@@ -98,14 +84,6 @@ def _sum_of_logarithms(scores, targets, firsts, allgather):
 
     loss(scores, targets, firsts, gather)
     return gathered[0][:, 0].sum(0) - gathered[0][:, 1].sum(0)
-
-
-def _not_sent(scores, targets, firsts, allgather):
-    return loss(scores, targets, firsts, numpy.stack)
-
-
-def _mean(scores, targets, firsts, allgather):
-    return loss(scores, targets, firsts, allgather).mean()
 
 
 def _run_loss(function, counts, n, words, scale):
@@ -134,8 +112,6 @@ QUESTIONS = {
              + "heads' keys and values?"),
             (_head_by_head,
              "That is head by head. The task asks for all queries, then all keys."),
-            (_queries_only,
-             "These are the queries: attention needs keys and values, too."),
             (_columns,
              "Columns belong to the inputs, which every head reads. Cut the rows."),
         ],
@@ -147,18 +123,12 @@ QUESTIONS = {
         "your function loss",
         loss,
         [
-            (_gathered_scores,
-             "Every device gets all scores: which part of them is needed?"),
-            (_three_numbers,
-             "A device's maximum and its sum can be sent as one number: a logarithm."),
             (_overflows,
              "The exponential of a large score overflows: take out the maximum first."),
             (_all_from_zero,
              "A device numbers its columns from 0: where do its words begin?"),
             (_sum_of_logarithms,
              "Sums of exponentials are added up, and not their logarithms."),
-            (_not_sent, "How do the devices learn of each other's numbers?"),
-            (_mean, "Expected: the loss of each position, and not their mean."),
         ],
         judge=counted(loss, _run_loss,
                       "{} positions, {} words, scores times {}", [
