@@ -17,8 +17,8 @@ from pathlib import Path
 
 #: The settings with which two CPU contexts run in parallel, and why.
 SETTINGS = {
-    # One core per device. By default every operator takes all cores, and none
-    # is left for a second device.
+    # One core per device. By default every operator of every device has a thread for
+    # half of the logical processors (x86), and the threads compete for the cores.
     "OMP_NUM_THREADS": "1",
     # All CPU contexts share these scratch buffers, four by default. Operators
     # of two devices that drew the same buffer wait for each other.
