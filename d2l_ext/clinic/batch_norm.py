@@ -62,8 +62,9 @@ def sync_batch_norm(Xs, gammas, betas, running=None, momentum=0.9, eps=1e-5):
 def backward(dYs, kept, reduce=allreduce):
     """The gradients `(dXs, dgammas, dbetas)` of `sync_batch_norm`.
 
-    `dYs`: the gradients by its outputs. `kept`: from forward. The gradients of gamma
-    and beta come as sums over all devices, the same on each. `reduce`: an allreduce.
+    `dYs`: the gradients with respect to its outputs. `kept`: from forward. The
+    gradients of gamma and beta come as sums over all devices, the same on each.
+    `reduce`: an allreduce.
     """
     sums = []
     for dY, normalized in zip(dYs, kept.normalized):

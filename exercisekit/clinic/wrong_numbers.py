@@ -74,12 +74,12 @@ def _judge_merge(function, n, m, channels):
     shards = [(len(s), s.mean(0), s.var(0)) for s in (rows[:n], rows[n:])]
     found = function(*shards)
     if len(found) != 3:
-        return f"it gives {len(found)} values: rows, mean and variance are due."
+        return f"it gives {len(found)} values: return rows, mean and variance."
     expected = len(rows), rows.mean(0), rows.var(0)
     for what, x, y in zip(("rows", "mean", "variance"), found, expected):
         x, y = numpy.ravel(x), numpy.ravel(y)
         if x.shape != y.shape:
-            return f"the {what} has {x.size} numbers, and not {y.size}."
+            return f"the {what} has {x.size} numbers instead of {y.size}."
         if not abs(x - y).max() <= 1e-9:
             return f"the {what} is {x[0]:.6g}, and that of all rows is {y[0]:.6g}."
     return ""
@@ -110,7 +110,7 @@ QUESTIONS = {
         "a function `merge(a, b)`",
         merge,
         [
-            (_merged(mean=False), "The means weigh by their rows."),
+            (_merged(mean=False), "Weight the means by their rows."),
             (_merged(between=0), "What lies between the two means is missing."),
             (_merged(divide=1), "Batch normalization divides by n, and not by n − 1."),
         ],
