@@ -108,7 +108,8 @@ def backward(parts, shards, loss, before=lambda number: None):
     Returns a list of the shards' summed losses, arrays of one number. The gradients
     equal those of one recorded forward bit by bit, as long as no parameter is used in
     two parts. Waits for each part but the last. Raises `ValueError` for a batch
-    normalisation: its running averages would move twice in a step.
+    normalisation: cuDNN's forward moves the running averages, so they would move twice
+    in a step (MXNet's own, as on a CPU, moves them in backward).
 
     Developed in the chapter *Where the memory goes*.
     """
