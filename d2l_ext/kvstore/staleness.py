@@ -59,8 +59,8 @@ def staleness(tickets):
 
     Raises `ValueError` when a number is missing or was drawn twice, which means that
     updates were lost.
-    Source: staleness as in Ho et al., "More Effective Distributed ML via a Stale
-    Synchronous Parallel Parameter Server", 2013.
+    See also Ho et al., "More Effective Distributed ML via a Stale Synchronous
+    Parallel Parameter Server", 2013, where staleness is a lead in steps.
     """
     drawn = Counter(chain.from_iterable(tickets))
     expected = range(1, sum(drawn.values()) + 1)
