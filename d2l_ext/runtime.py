@@ -1,7 +1,7 @@
 """What `import d2l_ext` does to its process: settings, memory, a worker's end.
 
-MXNet reads its variables once, when its shared library is loaded. Set later, they
-change nothing.
+MXNet reads these variables once: `OMP_NUM_THREADS` when its shared library is loaded,
+`MXNET_CPU_TEMP_COPY` at the first operator with scratch memory.
 """
 
 import ctypes
