@@ -223,7 +223,7 @@ class _Served:
             self.pushed.clear()
 
     def receive(self, worker, step):
-        """End the step of this worker, and begin its next one, or everybody's."""
+        """End the step of this worker, and begin its next one, or that of all."""
         self.pulled.append(worker)
         all_have = len(self.pulled) == len(self.workers)
         if all_have:
