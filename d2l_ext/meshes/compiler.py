@@ -357,7 +357,7 @@ class Plan:
         return Counter(row[:2] for row in self.messages())
 
     def sent(self, itemsize=4):
-        """Bytes that the busiest device sends in a step: a dict by mesh axis."""
+        """Bytes in a step of the device that sends most along each axis: a dict."""
         return {along: max(of) for along, of in self.by_device(itemsize).items()}
 
     def by_device(self, itemsize=4):

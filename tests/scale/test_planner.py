@@ -55,6 +55,13 @@ def test_a_plan_keeps_what_is_counted_and_gives_the_gradients_of_one_device(
     assert all(abs(found[name] - x).max() < 1e-12 for name, x in one.items())
 
 
+@pytest.mark.parametrize("k, name", CASES)
+def test_one_device_is_the_busiest_along_all_axes_of_a_plan(k, name):
+    plan = PLANS[k][name]
+    of_a_device = map(sum, zip(*plan.by_device().values()))
+    assert sum(plan.sent().values()) == max(of_a_device)
+
+
 def test_a_second_forward_takes_the_inputs_that_the_devices_have():
     made = run(2, "data (2)")
     first = made.join(made.plan.out)
