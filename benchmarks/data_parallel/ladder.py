@@ -1,14 +1,16 @@
-"""The ladder: seconds until LeNet reads the digits, each rung one change.
+"""The ladder: seconds until a network has learned something, each rung one change.
 
-    make race
-    make race ARGS="--rounds 5"
+    make race                       climb it, and store what this machine took
+    make race ARGS="--rounds 1"     look only
 
-A rung names the one below it that it changes. What did not help stays.
+LeNet reads the digits, and a small decoder (`ladder_decoder.py`) a text. A rung names
+the one below it that it changes. What did not help stays.
 """
 
 import d2l_ext  # noqa: F401, I001  first: it prepares MXNet's engine
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,17 +25,49 @@ import numpy
 from mxnet import autograd, np, npx
 
 import mxnet as mx
+from bookkit import stored
 from d2l_ext import data_parallel
 from d2l_ext.data import load_arrays
 from d2l_ext.data_parallel import flat, lenet, minibatch, overlap
 from d2l_ext.devices import try_all_devices
 
 from .. import command, machine
+from . import ladder_decoder as decoder
 from .steps_mxnet import STATIC, WithLoss, gluon_lenet
 
-#: The share of the held-out digits that must be read; a run ends without it after
-#: so many epochs.
-TARGET, EPOCHS = 0.95, 30
+#: The prefix of stored results, one for each make of machine.
+NAME = "ladder-"
+
+
+class Digits:
+    """LeNet has learned when it reads this share of the held-out digits."""
+
+    target, epochs = 0.95, 30
+
+    def __init__(self):
+        self.data = load_arrays("digits")
+
+    def start(self, rung, seed):
+        """The step of `rung`, with new weights."""
+        return rung.step(lenet.init_params(seed=seed), rung.batch,
+                         try_all_devices(rung.devices))
+
+    def spans(self, batch, seed):
+        """Minibatches (X, y): one epoch after another, without what is left over."""
+        order = numpy.random.RandomState(seed)
+        for _ in range(self.epochs):
+            yield self._epoch(order.permutation(len(self.data.train_y)), batch)
+
+    def _epoch(self, chosen, batch):
+        for start in range(0, len(chosen) - batch + 1, batch):
+            own = chosen[start:start + batch]
+            yield (np.array(self.data.train_X[own]),
+                   np.array(self.data.train_y[own], dtype="int32"))
+
+    def solved(self, params):
+        scores = lenet.lenet(np.array(self.data.test_X), params).asnumpy()
+        right = scores.argmax(axis=1) == self.data.test_y
+        return bool(right.mean() >= self.target)
 
 
 class PerArray:
@@ -229,7 +263,7 @@ class Rung:
     bound: bool = False
 
 
-RUNGS = (
+DIGITS = (
     Rung("reads", "one device; the loop reads each loss", Reads, ""),
     Rung("keeps", "the loop does not read the loss", PerArray, "reads"),
     Rung("channels-last", "channels as the last axis", ChannelsLast, "keeps"),
@@ -251,89 +285,118 @@ RUNGS = (
     Rung("buckets", "its exchange in buckets, during backward", Buckets, "two-plain",
          devices=2),
 )
+_words = partial(Rung, batch=32, lr=2e-3)
+TEXT = (
+    _words("words", "one device, 32 rows; Adam for each array", decoder.PerArray, ""),
+    _words("attention", "attention by two operators that copy less", decoder.Fused,
+           "words"),
+    _words("products", "the norm by products", decoder.Products, "attention"),
+    _words("words-replayed", "recorded once, replayed; one Adam", decoder.Replayed,
+           "products"),
+    _words("words-two", "two devices", decoder.Replayed, "words-replayed", devices=2),
+    _words("heads", "two devices, each with half of the heads", decoder.OverHeads,
+           "attention", devices=2),
+    _words("rows-8", "one device, 8 rows a step", decoder.Replayed, "words-replayed",
+           batch=8),
+    _words("rows-8-two", "two devices, 8 rows a step", decoder.Replayed, "rows-8",
+           batch=8, devices=2),
+)
 
 
 def measured(rounds=3):
-    """Seconds until LeNet reads 95 % of the held-out digits, on each rung.
+    """Seconds until a network has learned its task, on each rung of the ladder.
 
     In each round all rungs train from the weights of one seed, in turns. The clock
-    runs while they bind and train, and rests while the held-out digits are read. Each
+    runs while they bind and train, and rests while held-out examples are tried. Each
     ratio is taken within a round.
     """
     npx.set_np()
     with machine.watched() as quiet:
-        data, peak, bandwidth = load_arrays("digits"), *device_limits()
-        missing = {rung.id: why_not(rung, data) for rung in RUNGS}
-        runs = {id: [] for id, why in missing.items() if not why}
-        for seed in range(rounds):
-            for rung in RUNGS:
-                if rung.id in runs:
-                    runs[rung.id].append(climb(rung, data, seed))
+        limits = device_limits()
+        digits = ladder(DIGITS, Digits(), OPERATORS, limits, rounds)
+        words = decoder.Text()
+        text = ladder(TEXT, words, words.operators(), limits, rounds)
     return {
-        "quiet": quiet, "target": TARGET, "rounds": rounds,
-        "peak": peak, "bandwidth": bandwidth,
-        "rows": [
-            row(rung, runs, peak, bandwidth) if rung.id in runs
-            else {"id": rung.id, "change": rung.change, "under": rung.under,
-                  "missing": missing[rung.id]}
-            for rung in RUNGS
-        ],
+        "quiet": quiet, "rounds": rounds, "peak": limits[0], "bandwidth": limits[1],
+        "target": {"digits": Digits.target, "text": words.target},
+        "rows": [{"task": "digits", **row} for row in digits]
+        + [{"task": "text", **row} for row in text],
     }
 
 
-def why_not(rung, data):
+def ladder(rungs, problem, operators, limits, rounds):
+    """A row for each of `rungs`, all measured in turns."""
+    missing = {rung.id: why_not(rung, problem) for rung in rungs}
+    runs = {id: [] for id, why in missing.items() if not why}
+    for seed in range(rounds):
+        for rung in rungs:
+            if rung.id in runs:
+                runs[rung.id].append(climb(rung, problem, seed))
+    return [
+        row(rung, runs, operators, limits) if rung.id in runs
+        else {"id": rung.id, "change": rung.change, "under": rung.under,
+              "missing": missing[rung.id]}
+        for rung in rungs
+    ]
+
+
+def why_not(rung, problem):
     """What MXNet says if it cannot take this rung's step, else "". Warms up."""
     try:
-        climb(rung, data, seed=0, epochs=1)
+        climb(rung, problem, seed=0, most=1)
     except (mx.MXNetError, OSError, subprocess.CalledProcessError) as error:
         return str(error).rpartition("MXNetError: ")[2].split("\n")[0]
     return ""
 
 
-def climb(rung, data, seed, epochs=EPOCHS):
-    """Train from scratch until the target; return `seconds`, `steps`, `reached`.
+def climb(rung, problem, seed, most=None):
+    """Train from scratch until the problem is solved, or for `most` spans.
 
-    And `still`, how many of the eight arrays never changed.
+    Returns `seconds`, `steps`, `reached`, the `joules` of the processor or None, and
+    `still`, how many arrays never changed.
     """
-    params, devices = lenet.init_params(seed=seed), try_all_devices(rung.devices)
-    order, begin = numpy.random.RandomState(seed), time.perf_counter()
-    step, spent, steps = rung.step(params, rung.batch, devices), 0, 0
+    begin, energy = time.perf_counter(), joules()
+    step, spent, steps, used = problem.start(rung, seed), 0, 0, 0
+    first = [p.asnumpy() for p in step.params()]
+    devices = try_all_devices(rung.devices)
     with bound_to_cores(devices) if rung.bound else nullcontext():
-        for _ in range(epochs):
-            for X, y in minibatches(data, rung.batch, order):
+        for _, span in zip(range(most or 10**9), problem.spans(rung.batch, seed)):
+            for X, y in span:
                 step(X, y, rung.lr)
                 steps += 1
             npx.waitall()
             spent += time.perf_counter() - begin
-            reached = accuracy(step.params(), data) >= TARGET
+            used = None if energy is None else used + joules() - energy
+            reached = problem.solved(step.params())
             if reached:
                 break
-            begin = time.perf_counter()
+            begin, energy = time.perf_counter(), joules()
     still = sum(
-        bool((before.asnumpy() == after.asnumpy()).all())
-        for before, after in zip(params, step.params())
+        bool((before == after.asnumpy()).all())
+        for before, after in zip(first, step.params())
     )
-    return {"seconds": spent, "steps": steps, "reached": reached, "still": still}
+    return {"seconds": spent, "steps": steps, "reached": reached, "still": still,
+            "joules": used}
 
 
-def minibatches(data, batch, order):
-    """One epoch in a new order, without what is left over."""
-    chosen = order.permutation(len(data.train_y))
-    for start in range(0, len(chosen) - batch + 1, batch):
-        own = chosen[start:start + batch]
-        yield np.array(data.train_X[own]), np.array(data.train_y[own], dtype="int32")
+def joules(folder="/sys/class/powercap"):
+    """What the processors have used, by their own counters (RAPL); None without them.
+
+    The counters start again from zero now and then; a run across that moment shows
+    less than it used.
+    """
+    try:
+        return sum(int((zone / "energy_uj").read_text()) / 1e6
+                   for zone in Path(folder).glob("intel-rapl:?")) or None
+    except OSError:
+        return None
 
 
-def accuracy(params, data):
-    scores = lenet.lenet(np.array(data.test_X), params).asnumpy()
-    return float((scores.argmax(axis=1) == data.test_y).mean())
-
-
-def row(rung, runs, peak, bandwidth):
+def row(rung, runs, operators, limits):
     """What is stored of a rung."""
     own, under = runs[rung.id], runs.get(rung.under)
     step_ms = 1e3 * median(run["seconds"] / run["steps"] for run in own)
-    least = 1e3 * least_seconds(rung.batch / rung.devices, peak, bandwidth)
+    least = 1e3 * least_seconds(rung.batch / rung.devices, *limits, operators)
     return {
         "id": rung.id, "change": rung.change, "under": rung.under,
         "batch": rung.batch, "lr": rung.lr, "devices": rung.devices,
@@ -341,6 +404,9 @@ def row(rung, runs, peak, bandwidth):
         "steps": [run["steps"] for run in own],
         "reached": sum(run["reached"] for run in own),
         "still": max(run["still"] for run in own),
+        "joules": None if own[0]["joules"] is None else median(
+            run["joules"] for run in own
+        ),
         "step_ms": step_ms, "of_roof": least / step_ms,
         "times": under and median(
             a["seconds"] / b["seconds"] for a, b in zip(under, own)
@@ -376,9 +442,12 @@ OPERATORS = (
 )
 
 
-def least_seconds(images, peak, bandwidth):
-    """The roof of a step: each operator at its bound; backward is two forwards."""
-    return 3 * images * sum(max(f / peak, b / bandwidth) for f, b in OPERATORS)
+def least_seconds(examples, peak, bandwidth, operators=OPERATORS):
+    """The roof of a step: each operator at its bound; backward is two forwards.
+
+    `operators`: flops and bytes of each operator of the forward pass for an example.
+    """
+    return 3 * examples * sum(max(f / peak, b / bandwidth) for f, b in operators)
 
 
 @contextmanager
@@ -414,7 +483,26 @@ def ticks():
     return found
 
 
-main = partial(command.main, "ladder", measured)
+def name_here():
+    """The name of this machine's result, made of its processor and its cores."""
+    from bookkit.provenance import provenance
+
+    here = provenance()
+    words = re.sub(r"[^a-z0-9]+", "-", here["processor"].lower()).strip("-")
+    return f"{NAME}{words}-{here['cores']}"
+
+
+def main(argv):
+    """Store a row for this machine; with options, write to `command.OUTPUT` instead."""
+    from benchmarks.data_parallel import ladder
+
+    if argv:
+        return command.main("ladder", ladder.measured, argv, is_peer=lambda row: True)
+    kept = stored.record(name_here(), ladder.measured)
+    print(f"stored {name_here()}: {kept.seconds} s")
+    print(*machine.warning_lines(kept.data["quiet"]["warnings"]), sep="\n")
+    return 0
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -9,14 +9,15 @@ import numpy
 import pytest
 from mxnet import MXNetError, np, npx
 
-from benchmarks.data_parallel import ladder
+from benchmarks.data_parallel import ladder, ladder_decoder
 from d2l_ext.data import load_arrays
 from d2l_ext.data_parallel import lenet
 from d2l_ext.devices import timeline, try_all_devices
+from d2l_ext.tensor_parallel import transformer
 
 npx.set_np()
 DATA = load_arrays("digits")
-WHOLE = [rung for rung in ladder.RUNGS
+WHOLE = [rung for rung in ladder.DIGITS
          if rung.id not in ("joined", "channels-last")]
 
 
@@ -32,7 +33,7 @@ def trained(rung, steps=3, batch=64):
 
 @pytest.fixture(scope="module")
 def reference():
-    return trained(ladder.RUNGS[1])
+    return trained(ladder.DIGITS[1])
 
 
 @pytest.mark.parametrize("rung", WHOLE, ids=lambda rung: rung.id)
@@ -44,15 +45,15 @@ def test_a_rung_gives_the_weights_of_the_plain_step(rung, reference):
 
 
 def test_the_joined_graph_trains_the_dense_layers_only(reference):
-    joined = trained(next(r for r in ladder.RUNGS if r.id == "joined"))
+    joined = trained(next(r for r in ladder.DIGITS if r.id == "joined"))
     begin = [p.asnumpy() for p in lenet.init_params()]
     still = [bool((a == b).all()) for a, b in zip(joined, begin)]
     assert still == [True] * 4 + [False] * 4
 
 
 def test_channels_as_the_last_axis_are_refused_by_mxnet():
-    rung = next(r for r in ladder.RUNGS if r.id == "channels-last")
-    assert "convolution" in ladder.why_not(rung, DATA)
+    rung = next(r for r in ladder.DIGITS if r.id == "channels-last")
+    assert "convolution" in ladder.why_not(rung, ladder.Digits())
     with pytest.raises(MXNetError):
         trained(rung)
 
@@ -72,39 +73,48 @@ def test_two_devices_take_turns_with_an_operator_of_a_loaded_library():
     assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:]))
 
 
+def decoder_after_two_steps(rung):
+    """The arrays of a decoder of 12 tokens, on the same minibatches for every rung."""
+    decoder = transformer.Decoder(12, width=16, heads=2, layers=1)
+    step = rung.step(transformer.init_params(decoder), 4, try_all_devices(rung.devices),
+                     decoder)
+    tokens = numpy.random.RandomState(0).randint(0, 12, (2, ladder_decoder.T + 1, 4))
+    for ids in tokens:
+        step(np.array(ids[:-1], dtype="int32"), np.array(ids[1:], dtype="int32"), 0.01)
+    return [p.asnumpy() for p in step.params()]
+
+
+@pytest.mark.parametrize("rung", ladder.TEXT[1:], ids=lambda rung: rung.id)
+def test_a_rung_gives_the_weights_of_the_plain_decoder(rung):
+    plain = decoder_after_two_steps(ladder.TEXT[0])
+    for own, expected in zip(decoder_after_two_steps(rung), plain):
+        numpy.testing.assert_allclose(own, expected, atol=1e-4)
+
+
+def test_a_graph_that_is_replayed_reads_the_new_tokens():
+    decoder = transformer.Decoder(12, width=16, heads=2, layers=1)
+    step = ladder_decoder.Replayed(transformer.init_params(decoder), 4,
+                                   try_all_devices(1), decoder)
+    losses = []
+    for token in (0, 1):
+        X = np.full((ladder_decoder.T, 4), token, dtype="int32")
+        step(X, X, 0)
+        losses.append(step.replicas[0].replay.outputs[0].asnumpy())
+    assert abs(losses[0] - losses[1]).max() > 1e-3
+
+
+def test_the_energy_of_all_processors_is_added(tmp_path):
+    for zone, microjoules in (("intel-rapl:0", 2_000_000), ("intel-rapl:1", 500_000),
+                              ("intel-rapl:0:0", 700_000)):  # a part of the first
+        (tmp_path / zone).mkdir()
+        (tmp_path / zone / "energy_uj").write_text(f"{microjoules}\n")
+    assert ladder.joules(tmp_path) == 2.5
+    assert ladder.joules(tmp_path / "none") is None
+
+
 def test_every_rung_changes_one_that_stands_before_it():
-    seen = {""}
-    for rung in ladder.RUNGS:
-        assert rung.under in seen
-        seen.add(rung.id)
-
-
-def test_the_roof_counts_three_forward_passes():
-    """Of each operator the larger bound: with free bytes, the flops over the peak."""
-    flops = sum(f for f, _ in ladder.OPERATORS)
-    assert ladder.least_seconds(256, 1e9, float("inf")) == pytest.approx(
-        3 * 256 * flops / 1e9)
-    assert ladder.least_seconds(1, float("inf"), 1e9) == pytest.approx(
-        3 * sum(b for _, b in ladder.OPERATORS) / 1e9)
-
-
-def test_a_row_says_how_many_times_as_fast_within_a_round():
-    below, above = ladder.RUNGS[:2]
-    runs = {below.id: [run(2), run(9), run(4)], above.id: [run(1), run(3), run(8)]}
-    row = ladder.row(above, runs, 1e11, 1e10)
-    assert row["times"] == 2 and row["reached"] == 3 and row["seconds"] == [1, 3, 8]
-    assert row["step_ms"] == 3000 / 10
-    assert ladder.row(below, runs, 1e11, 1e10)["times"] is None
-
-
-def run(seconds):
-    return {"seconds": seconds, "steps": 10, "reached": True, "still": 0}
-
-
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
-def test_each_worker_is_bound_to_a_core_of_its_own_and_let_go():
-    free = os.sched_getaffinity(0)
-    with ladder.bound_to_cores(try_all_devices(2)) as threads:
-        bound = [os.sched_getaffinity(thread) for thread in threads]
-    assert bound == [{core} for core in sorted(free)[:2]]
-    assert all(os.sched_getaffinity(thread) == free for thread in threads)
+    for rungs in (ladder.DIGITS, ladder.TEXT):
+        seen = {""}
+        for rung in rungs:
+            assert rung.under in seen
+            seen.add(rung.id)
