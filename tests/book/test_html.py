@@ -81,80 +81,26 @@ def test_a_book_in_order_has_no_problem(tmp_path):
     assert found(write(tmp_path)) == []
 
 
-CLAIMS_PAGE = "../../reference/claims.html"
-TERM = f'<a class="glossary-term reference" href="{CLAIMS_PAGE}">engine</a>'
+TERM = '<a class="glossary-term" href="../../reference/claims.html">engine</a>'
+#: By check: what it finds when that stands in the chapter.
 IN_CHAPTER = {
-    "a link to no page": ("broken_links", '<a href="two.html">'),
-    "a link to no anchor": ("broken_links", f'<a href="{CLAIMS_PAGE}#row-S99">'),
-    "a link to no anchor of its own page": ("broken_links", '<a href="#nothing">'),
-    "a script from a host": (
-        "outside_resources",
-        '<script src="https://cdn.example.org/x.js"></script>',
-    ),
-    "a style from a host": (
-        "outside_resources",
-        '<link rel="stylesheet" href="//cdn.example.org/x.css">',
-    ),
-    "an image from a host": (
-        "outside_resources",
-        '<img src="http://example.org/a.png" alt="A line">',
-    ),
-    "a font in a style": (
-        "outside_resources",
+    "broken_links": '<a href="../../reference/claims.html#row-S99">',
+    "outside_resources":
         "<style>@font-face { src: url('https://example.org/f.woff') }</style>",
-    ),
-    "an image that is not there": (
-        "missing_resources",
-        '<img src="../b.svg" alt="A line">',
-    ),
-    "an image without text": ("images_without_text", '<img src="../../a.svg">'),
-    "an image with empty text": (
-        "images_without_text", '<img src="../../a.svg" alt="">'
-    ),
-    "an image without a caption": (
-        "figures_without_caption",
+    "missing_resources": '<img src="../b.svg" alt="A line">',
+    "images_without_text": '<img src="../../a.svg" alt="">',
+    "figures_without_caption":
         '<article><figure><img src="../../a.svg" alt="A line"></figure></article>',
-    ),
-    "a drawing that says nothing": (
-        "figures_without_caption",
-        '<article><svg role="img"></svg></article>',
-    ),
-    "a figure without words": (
-        "figures_without_caption",
-        '<article><p class="d2l-figure"><svg aria-label="A"></svg></p></article>',
-    ),
-    "a page of 1.6 MB": ("heavy_pages", "<!--" + "-" * 1_600_000 + "-->"),
-    "a term that is linked twice": ("misplaced_terms", 2 * TERM),
-    "a term that is linked in a heading": ("misplaced_terms", f"<h2>{TERM}</h2>"),
-    "a term that is linked in code": ("misplaced_terms", f"<code>{TERM}</code>"),
-    "a heading without words": ("empty_headings", "<h2> </h2>"),
-    "an id that stands twice": ("doubled_ids", '<p id="claim-S4">'),
+    "heavy_pages": "<!--" + "-" * 1_600_000 + "-->",
+    "misplaced_terms": f"<code>{TERM}</code>",
+    "empty_headings": "<h2> </h2>",
+    "doubled_ids": '<p id="claim-S4">',
 }
 
 
 @pytest.mark.parametrize("name", IN_CHAPTER)
-def test_exactly_one_check_finds(tmp_path, name):
-    expected, broken = IN_CHAPTER[name]
-    assert found(write(tmp_path, chapter=CHAPTER + broken)) == [expected]
-
-
-def test_a_style_sheet_that_imports_from_a_host_is_found(tmp_path):
-    style = '@import "https://example.org/x.css";'
-    assert found(write(tmp_path, style=style)) == ["outside_resources"]
-
-
-def test_a_page_whose_own_images_weigh_too_much_is_found(tmp_path):
-    image = '<img src="../../_images/b.svg" alt="B">'
-    site = write(tmp_path, chapter=CHAPTER + image)
-    (tmp_path / "_images").mkdir()
-    (tmp_path / "_images/b.svg").write_bytes(bytes(1_600_000))
-    assert found(site) == ["heavy_pages"]
-
-
-@pytest.mark.parametrize("what", ["<title>One</title>", "About One.", "og:type"])
-def test_a_page_that_does_not_say_what_it_is_is_found(tmp_path, what):
-    site = write(tmp_path, chapter=CHAPTER.replace(what, ""))
-    assert found(site) == ["undescribed_pages"]
+def test_exactly_one_check_finds_it(tmp_path, name):
+    assert found(write(tmp_path, chapter=CHAPTER + IN_CHAPTER[name])) == [name]
 
 
 def test_a_title_that_two_pages_have_is_found(tmp_path):
@@ -182,9 +128,3 @@ def test_a_cell_that_lost_its_anchor_is_found_twice(tmp_path):
 def test_a_cell_without_a_link_to_its_row_is_found(tmp_path):
     site = write(tmp_path, chapter=CHAPTER.replace("row-S4", "row-S5"))
     assert [*unlinked_claims(site, CLAIMS)] == ["the cell of S4 has no link to its row"]
-
-
-def test_a_chapter_without_a_link_to_the_glossary_is_found(tmp_path):
-    write(tmp_path)
-    (tmp_path / "reference/glossary.html").write_text("")
-    assert "misplaced_terms" in found(Site(tmp_path))
