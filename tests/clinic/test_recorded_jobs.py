@@ -1,26 +1,109 @@
 """Jobs that hang: the launcher names the rank and the call; clean ones say nothing."""
 
+import os
+import signal
 import sys
+import time
 from pathlib import Path
 
-import hangs
+import numpy
 import pytest
 from job_checks import nothing_left  # noqa: F401
 
 import pslaunch as launch
 from d2l_ext.clinic import flight_recorder
 
-SOME = ("uneven (ring, 2)", "skips_in_memory (memory, 3)", "is_stopped (ring, 3)",
-        "skips_a_key (dist_sync, 2)", "does_not_initialize (dist_sync, 3)",
-        "two_differ_while_the_third_is_in_the_call_before (ring, 3)")
+TIMEOUT = 2.0
 
 
-@pytest.mark.parametrize("words", SOME)
-def test_the_launcher_names_rank_and_call_of_a_hang(words, nothing_left):  # noqa: F811
-    """All of them: `python tests/helpers/hangs.py`."""
-    hang = next(h for h in hangs.HANGS if words in h.name)
-    trial = hangs.run(hang)
-    assert trial.names(hang), trial
+def uneven(r, rank, n):
+    for _ in range(7 - (rank == 0)):
+        r.reduce_scatter(numpy.ones(100))
+    time.sleep(5 * (rank == 0))  # on with something else
+
+
+def skips_in_memory(r, rank, n):
+    x = r.zeros(1000)
+    for number in range(4):
+        if (rank, number) != (2, 2):
+            r.allreduce(x)
+        r.reduce_scatter(x)
+
+
+def is_stopped(r, rank, n):
+    for number in range(1000):
+        if (rank, number) == (1, 3):
+            os.kill(os.getpid(), signal.SIGSTOP)
+        r.allreduce(numpy.ones(4))
+
+
+def two_differ_while_the_third_is_in_the_call_before(r, rank, n):
+    take, begun = r._take, time.monotonic()
+    if rank == 1:  # nothing arrives for a while
+        r._take = lambda place: take(place) if time.monotonic() > begun + 0.5 else 0
+    r.broadcast(numpy.ones(12), 1)  # rank 1 receives a header, and no more
+    r.allreduce(numpy.ones(24 if rank == 2 else 12))
+
+
+def skips_a_key(kv, rank, n):
+    from mxnet import nd
+
+    for key in range(3):
+        kv.init(key, nd.zeros(10))
+    for number in range(4):
+        for key in range(3):
+            if (rank, number, key) != (1, 2, 1):
+                x = nd.ones(10)
+                kv.push(key, x)
+                kv.pull(key, out=x)
+                x.wait_to_read()
+
+
+def does_not_initialize(kv, rank, n):
+    from mxnet import nd
+
+    kv.init(0, nd.zeros(3))
+    if rank != 1:
+        kv.init(1, nd.zeros(3))
+    time.sleep(8)
+
+
+#: What a worker does, on a ring, a ring in shared memory or a type of store, with how
+#: many ranks, and which of them are to be named in which operation.
+HANGS = [
+    (uneven, "ring", 2, {0}, "reduce_scatter"),
+    (skips_in_memory, "memory", 3, {2}, "allreduce"),
+    (is_stopped, "ring", 3, {1}, "allreduce"),
+    (skips_a_key, "dist_sync", 2, {1}, "push"),
+    (does_not_initialize, "dist_sync", 3, {1}, "init"),
+    (two_differ_while_the_third_is_in_the_call_before, "ring", 3, {2}, "allreduce"),
+]
+
+
+def worker(kv, work, on, folder):
+    """Run `work` on a ring or on the store `kv`, recorded."""
+    from d2l_ext.kvstore import ring
+
+    comm = kv or ring.join(shared=on == "memory")
+    comm.deadline = TIMEOUT  # of the calls, not of joining
+    flight_recorder.attach(comm, folder, TIMEOUT)
+    work(comm, comm.rank, comm.num_workers)
+    if kv is None:
+        comm.close()
+
+
+@pytest.mark.parametrize("work, on, n, ranks, op", HANGS)
+def test_the_launcher_names_rank_and_call_of_a_hang(
+    tmp_path, nothing_left, work, on, n, ranks, op  # noqa: F811
+):
+    kv_type = None if on in ("ring", "memory") else on
+    job = launch.call_job(worker, work, on, tmp_path, kv_type=kv_type, check=False,
+                          num_workers=n, num_servers=int(bool(kv_type)), deadline=40)
+    calls, lives = flight_recorder.read(tmp_path)
+    found = flight_recorder.what_happened(calls, len(lives), lives)
+    assert (set(found.ranks), found.call.op) == (ranks, op)
+    first_line = found.text.split(":")[0].split("\n")[0]
+    assert first_line in f"{job.cause}\n{job.last_lines(10)}"
 
 
 def clean(kv, folder):

@@ -1,17 +1,14 @@
-"""A cluster in a box without one: its files of ssh, what its commands make of the box
-that is up, and what is told of jobs that run in it."""
+"""A cluster in a box without one: its files of ssh, and what its commands make of the
+box that is up."""
 
 import argparse
 import json
 import os
 import signal
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.clusters.launching import ctrl_c, jobs
 from netbox import __main__ as command_line
 from netbox import keys
 
@@ -217,123 +214,3 @@ def test_up_leaves_a_holder_behind_and_shows_the_box_once_it_is_ready(
                                     "--second-interface"]
     assert started[0].options["start_new_session"]
     assert ("hosts file: /b/hosts" in capsys.readouterr().out) is shown
-
-
-# ---- Jobs, and what is told of them ----
-
-
-class PlayedCluster:
-    """A head and hosts that have folders, and whatever processes a test says."""
-
-    port, calls = 2222, None
-
-    def __init__(self, folder, count, head=None):
-        self.folder, self.hosts_file = folder, str(folder / "hosts_file")
-        (folder / "hosts_file").write_text("h1:2222\nh2:2222\n")
-        self.hosts = [self._host(folder, f"h{i + 1}", i + 11) for i in range(count)]
-        self.head = self._host(folder, "head", 1)
-        vars(self.head).update(head or {})
-
-    def _host(self, folder, name, place):
-        disk = folder / name
-        disk.mkdir()
-        return SimpleNamespace(
-            name=name, address=f"10.77.0.{place}", disk=disk, private="/b/private",
-            processes=list)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
-def test_a_launched_job_is_told_by_process_file_and_host(tmp_path, monkeypatch):
-    ran = []
-
-    def run(command, **options):
-        ran.append((command, options))
-        (tmp_path / "h2" / "job").mkdir()
-        (tmp_path / "h2" / "job" / "x").touch()
-        cluster.hosts[1].processes = lambda: [7, 8]
-        return subprocess.CompletedProcess(
-            command, 3, "worker-0    | a | b\nserver-0    | in /b/private/job\n"
-            "worker-0    | c\n", "job: /b/private/work\n")
-
-    cluster = PlayedCluster(tmp_path, 2, {"run": run})
-    monkeypatch.setattr(jobs, "Cluster", lambda hosts: cluster)
-    files = {"notes.txt": "text", "data/f": b"bytes"}
-    assert jobs.launched("-n 2 --dir /own/job python -m x", files, 2, deadline=5) == {
-        "returncode": 3,
-        "lines": {"worker-0": ["a | b", "c"], "server-0": ["in /own/job"]},
-        "said": ["job: /own/work"],
-        "files": {"h1": [], "h2": ["job/x"]},
-        "left": {"h1": 0, "h2": 2},
-    }
-    ((command, options),) = ran
-    assert command[:2] == ["sh", "-c"] and command[3:] == [
-        "/b/private/work", sys.executable, "-m", "pslaunch", "--deadline", "5",
-        "-n", "2", "--dir", "/b/private/job", sys.executable, "-m", "x"]
-    assert options["timeout"] == 35
-    work = tmp_path / "head" / "work"
-    assert (work / "notes.txt").read_text() == "text"
-    assert (work / "data" / "f").read_bytes() == b"bytes"
-    assert (work / "hosts").read_text() == "h1:2222\nh2:2222\n"
-
-
-def test_files_of_a_job_are_as_those_of_cifar_10_with_labels_in_turn():
-    files = jobs.cifar_files(images=12)
-    assert sorted(files) == [f"cifar/data_batch_{i}.bin" for i in range(1, 6)] + [
-        "cifar/test_batch.bin"]
-    for content in files.values():
-        assert len(content) == 12 * 3073
-        assert list(content[::3073]) == [*range(10), 0, 1]
-    assert len(set(files.values())) == 6
-
-
-@pytest.mark.parametrize("stock", [False, True])
-def test_ctrl_c_is_pressed_when_both_workers_work_and_roles_are_told_three_times(
-    stock, tmp_path, monkeypatch
-):
-    def popen(command, **options):
-        started.append(command)
-        work = tmp_path / "work"
-        assert (work / "worker.py").read_text() == ctrl_c.ENDLESS
-        assert (work / "hosts").read_text() == "10.77.0.11:2222\n10.77.0.12:2222\n"
-        for rank in (0, 1):
-            (work / f"step-{rank}").touch()
-        roles.update({"head": ["scheduler"], "h1": ["server", "worker"],
-                      "h2": ["worker"]})
-        return SimpleNamespace(pid=4000, poll=lambda: ended and 0, kill=lambda: None,
-                               wait=lambda: None)
-
-    def killpg(pid, signum):
-        ended.append((pid, signum))
-        roles.update({"head": [], "h1": [], "h2": [] if not stock else ["worker"]})
-
-    started, ended, roles = [], [], {"head": [], "h1": [], "h2": []}
-    cluster = PlayedCluster(tmp_path, 2, {"popen": popen})
-    monkeypatch.setattr(ctrl_c, "Cluster", lambda hosts: cluster)
-    monkeypatch.setattr(ctrl_c, "roles", lambda _: dict(roles))
-    monkeypatch.setattr(os, "killpg", killpg)
-    assert ctrl_c.interrupted(stock, seconds=0.2) == {
-        "before": {"head": [], "h1": [], "h2": []},
-        "during": {"head": ["scheduler"], "h1": ["server", "worker"], "h2": ["worker"]},
-        "after": {"head": [], "h1": [], "h2": ["worker"] if stock else []},
-    }
-    assert ended == [(4000, signal.SIGINT)]
-    launcher = ["-c", ctrl_c.STOCK] if stock else ["-m", "pslaunch"]
-    assert started[0][3:] == [
-        str(tmp_path / "work"), sys.executable, *launcher, "-H", "hosts", "--launcher",
-        "ssh", "-n", "2", "-s", "1", sys.executable, "worker.py"]
-
-
-def test_the_role_of_a_python_process_is_read_from_its_variables():
-    hold = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
-    for variables, role in (({"DMLC_ROLE": "server"}, "server"), ({}, None)):
-        with subprocess.Popen(hold, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              env={**os.environ, **variables}) as process:
-            process.stdout.readline()
-            assert ctrl_c._role(process.pid) == role
-            process.stdin.close()
-    assert ctrl_c._role(process.pid) is None  # it has ended

@@ -73,12 +73,6 @@ def hosts(tmp_path, monkeypatch, calls, switch):
 # ---- Hosts ----
 
 
-def test_a_host_has_an_address_on_each_network_and_a_folder_of_its_own(hosts, tmp_path):
-    one = hosts[0]
-    assert (one.address, one.second_address) == ("10.77.0.11", "10.78.0.11")
-    assert (one.private, one.disk) == (f"{tmp_path}/private", tmp_path / "h1" / "disk")
-
-
 def test_a_host_that_is_switched_on_is_plugged_in_before_its_sshd_starts(hosts, calls):
     hosts[0].power_on()
     steps = [call for call in calls if " ip " not in call]
@@ -105,16 +99,6 @@ def test_processes_of_a_host_are_all_but_those_of_sshd(hosts):
 # ---- Links ----
 
 
-def test_a_link_has_an_end_in_the_host_and_one_in_the_switch(switch, calls):
-    links.plug(switch, PlayedMachine("h1", calls=calls, pid=4011), 1, 11)
-    assert calls == [
-        ("switch ip link add h1.1 type veth peer name eth1 "
-        "address 02:00:00:00:01:0b netns 4011"),
-        "switch ip link set h1.1 master br1 up", "h1 ip link set lo up",
-        "h1 ip link set eth1 gso_max_segs 1", "h1 ip addr add 10.78.0.11/24 dev eth1",
-        "h1 ip link set eth1 up"]
-
-
 def shaped(calls, switch, before="qdisc noqueue 0:", **how):
     """What `links.shape` does to eth0 of h1, beside h2, and to the switch."""
     one, two = (PlayedMachine(name, calls=calls) for name in ("h1", "h2"))
@@ -135,12 +119,6 @@ def test_a_rate_holds_at_both_ends_and_a_delay_at_the_hosts(switch, calls):
         *ends, "h1 tc qdisc add dev eth0 parent 1:1 netem delay 20ms"]
     assert shaped(calls, switch, delay="20ms") == [
         "h1 tc qdisc add dev eth0 root netem delay 20ms"]
-
-
-def test_a_shape_that_is_there_is_taken_off_first(switch, calls):
-    assert shaped(calls, switch, before="qdisc tbf 1:") == [
-        "h1 tc qdisc del dev eth0 root", "switch tc qdisc del dev h1.0 root",
-    ]
 
 
 @pytest.mark.parametrize("wrong", [
