@@ -97,16 +97,6 @@ def test_the_clock_divides_what_is_done_from_what_is_to_do():
         assert {state: found.count(state) for state in set(found)} == states
 
 
-def test_the_words_say_the_bubble_and_the_peak():
-    assert made("GPipe", 4, 8).summary() == (
-        "GPipe, p = 4 stages, m = 8 micro-batches: 24 of 88 slots are empty. "
-        "Bubble: (p − 1) / (m + p − 1) = 3/11 = 27%. "
-        "Peak of micro-batches held, stage by stage: 8, 8, 8, 8."
-    )
-    one = made("1F1B", 3, 1).summary()
-    assert "= 2/3 = 67%." in one and one.endswith("stage by stage: 1, 1, 1.")
-
-
 #: Per micro-batch, by how much the bubble is smaller than GPipe's; and the peaks.
 THEORY = {
     "GPipe": (1, lambda p, m: peak_held(gpipe(p, m))),
@@ -168,4 +158,3 @@ def test_the_plot_beside_a_timeline_has_a_numbered_bar_for_each_slot():
     labels = {(text.get_position(), int(text.get_text())) for text in ax.texts}
     assert labels == {(((x.start + x.end) / 2, x.stage), x.chunk) for x in slots}
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["stage 0", "stage 1"]
-
