@@ -1,5 +1,7 @@
 """A job on bad networks, without one: what its nodes say, and what becomes of it."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from benchmarks.clusters.bad_networks import job, trials
@@ -21,6 +23,13 @@ def test_a_row_leaves_the_first_step_out_and_takes_the_slower_worker():
     assert (failed["finished"], failed["weights"], failed["codes"]) == (
         False, [], {"worker-0": 3})
     assert failed["seconds_per_step"] is failed["slowest_step"] is None
+
+
+def test_the_links_of_both_hosts_on_the_way_share_the_losses():
+    shares = []
+    host = SimpleNamespace(shape=lambda loss: shares.append(loss))
+    job.lose(SimpleNamespace(hosts=[host, host]), 0.19)
+    assert shares == pytest.approx([0.1, 0.1])
 
 
 def test_what_was_moved_is_what_was_counted_since():

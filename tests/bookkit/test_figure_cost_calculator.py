@@ -148,7 +148,8 @@ def test_the_first_choice_is_the_chapters_and_gives_its_numbers():
     page = soup(figure(*MACHINES).data)
     said = page.find("p", {"data-role": "moment"}).string
     for words in ("260 ms: computing 212 ms, exchange 182 ms", "134 ms behind",
-                  "Efficiency 0.816, speed-up 13.1", "naive 2.79 s, tree 802 ms"):
+                  "18% of the step is waiting", "Efficiency 0.816, speed-up 13.1",
+                  "naive 2.79 s, tree 802 ms"):
         assert words in said
     for tag in page.find_all("input", {"data-role": True}):
         slider = page.find("input", {"data-of": tag["data-role"]})

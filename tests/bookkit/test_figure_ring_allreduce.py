@@ -92,6 +92,7 @@ def test_the_bytes_are_those_of_the_closed_form(k, size):
     assert sum(d["chunks"]) == nbytes and len(d["chunks"]) == k
     assert sum(d["sent"]) == 2 * (k - 1) * nbytes  # on average, 2(k - 1)/k of an array
     assert d["naive"] == costs.expected("naive", k, nbytes).sent
+    assert f"= {2 * (k - 1)}/{k} · N = " in d.summary()
     own = {f"{n:,}" for n in expected.sent}
     said = own.pop() if len(own) == 1 else ", ".join(f"{n:,}" for n in expected.sent)
     assert f" {said}" in d.summary() and f"{max(d['naive']):,}" in d.summary()

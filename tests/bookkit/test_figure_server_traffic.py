@@ -210,6 +210,8 @@ def test_the_words_say_what_every_run_came_to():
             f"{', '.join(map(str, made))}. "
         ) in words
         assert words.endswith(f"missed: {max(e.stale for e in done)}.")
+        values = ps_run.values_bytes(choice["servers"])[: choice["keys"]]
+        assert f"a worker pushes {sum(map(sum, values)):,} bytes" in words
 
 
 def test_the_labels_say_who_holds_keeps_and_computes_what():
