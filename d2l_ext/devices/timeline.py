@@ -262,22 +262,24 @@ def kinds(ran):
 
     `ran`: pairs (device, operator) in the order in which they began, with the marks of
     `marked_backward`. On a device, a bulk is forward until a mark and backward after
-    it; it is forward again if an optimizer has updated weights since and another mark
-    follows. A device that autograd reaches by a copy has no mark of its own; there the
-    other devices' marks count. Arithmetic after a mark or a backward operator is an
-    update (a sum of gradients, or a step of the weights), until the next operator of a
+    it; it is forward again if an optimizer has updated its weights since, or those of
+    any device if its own are never updated there, and another mark follows. A device
+    that autograd reaches by a copy has no mark of its own; there the other devices'
+    marks count. Arithmetic after a mark or a backward operator is an update (a sum of
+    gradients, or a step of the weights), until the next operator of a
     layer.
     """
     last_mark = {device: i for i, (device, name) in enumerate(ran) if name in _MARKS}
-    state = _Kinds(last_mark)
+    state = _Kinds(last_mark, {device for device, name in ran if "update" in name})
     return [state.kind(i, device, name) for i, (device, name) in enumerate(ran)]
 
 
 class _Kinds:
     """The devices in their `backward` pass, and those `after` a mark or its work."""
 
-    def __init__(self, last_mark):
-        self.last_mark, self.backward, self.after = last_mark, set(), set()
+    def __init__(self, last_mark, updating):
+        self.last_mark, self.updating = last_mark, updating
+        self.backward, self.after = set(), set()
 
     def kind(self, i, device, name):
         if name in _MARKS:
@@ -287,7 +289,8 @@ class _Kinds:
         if "Copy" in name:
             return "copy"
         if "update" in name:
-            self.backward = {d for d in self.backward if i > self.last_mark[d]}
+            self.backward = {d for d in self.backward if i > self.last_mark[d]
+                             or (d != device and d in self.updating)}
             return "update"
         if "backward" in name or name == _BULK and self._is_backward(device):
             self.after.add(device)

@@ -156,6 +156,7 @@ def _forward(layers, X):
 def _refuse_averages(block):
     if isinstance(block, (nn.BatchNorm, nn.BatchNormReLU)):
         raise ValueError(  # noqa: TRY004 - it is the right type, at the wrong place
-            f"{block.name} is a batch normalisation, whose running averages "
-            "would move twice in a step: leave recomputation off, or use LayerNorm"
+            f"{block.name} is a batch normalisation, whose running averages move twice "
+            "in a step where forward moves them: leave recomputation off, or use "
+            "LayerNorm"
         )

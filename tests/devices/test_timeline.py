@@ -167,6 +167,13 @@ def test_backward_reaches_a_device_without_a_mark_by_a_copy():
     assert timeline.kinds(ran) == [F, F, F, B, B]
 
 
+def test_a_device_stays_in_backward_while_another_updates():
+    step = [("cpu/0", "ones_like"), ("cpu/1", "ones_like"), ("cpu/0", "ImperativeBulk"),
+            ("cpu/0", "adam_update"), ("cpu/1", "ImperativeBulk"),
+            ("cpu/1", "adam_update")]
+    assert timeline.kinds(step * 2) == [F, F, B, U, B, U] * 2
+
+
 def test_a_recorded_step_is_forward_then_backward_then_update():
     net, device = mx.gluon.nn.Dense(8, in_units=8), try_all_devices(1)[0]
     net.initialize(ctx=device)
