@@ -1,7 +1,7 @@
 // Tabs of the frameworks. One choice is for all sets of a page, and for the pages after
-// it: sessionStorage is one for all files, localStorage is not in every browser, and
-// remembers longer. `?framework=torch` chooses, too. Without this script, and in a
-// browser that allows no storage, everything is still there.
+// it, in the storage that the browser allows: for the tab, and for longer. A browser may
+// keep the one apart for each file, or the other. `?framework=torch` chooses, too.
+// Without this script, and without storage, everything is still there.
 (() => {
   const KEY = "framework", NAMES = ["mxnet", "torch", "jax"];
   const places = ["sessionStorage", "localStorage"];
