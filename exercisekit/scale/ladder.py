@@ -29,7 +29,8 @@ QUESTIONS = {
     ]),
     2: Task("a function `gain(below, above)`", gain, [
         (_upside_down, "A rung that takes half of the time has a gain of 2."),
-        (_ratio_of_the_medians, "Two medians may come from different rounds."),
+        (_ratio_of_the_medians,
+         "The two medians may come from different rounds: form the ratios first."),
         (_mean, "One disturbed round moves the mean: take the median."),
     ], judge=compared(gain, [
         ([4.0, 4.0, 4.0], [2.0, 2.0, 2.0]),
