@@ -112,7 +112,7 @@ bench: venv  ## measure two devices against one (options: ARGS=…)
 bench-pipeline: venv  ## measure the LSTM on one device and as a pipeline on two
 	@$(RUN) -m benchmarks.pipeline.lstm_pipeline $(ARGS)
 
-race: venv  ## seconds until LeNet reads the digits: each change of its step, and what it is worth
+race: venv  ## seconds until a network has learned: each change of a step, and what it is worth
 	@$(RUN) -m benchmarks.data_parallel.ladder $(ARGS)
 
 result: venv  ## measure anew what the book quotes as NAME=seldom_10, and store it
