@@ -113,7 +113,7 @@ bench-pipeline: venv  ## measure the LSTM on one device and as a pipeline on two
 	@$(RUN) -m benchmarks.pipeline.lstm_pipeline $(ARGS)
 
 race: venv  ## seconds until a network has learned: each change of a step, and what it is worth
-	@$(RUN) -m benchmarks.data_parallel.ladder $(ARGS)
+	@MXNET_CPU_PARALLEL_RAND_COPY=16 $(RUN) -m benchmarks.data_parallel.ladder $(ARGS)
 
 result: venv  ## measure anew what the book quotes as NAME=seldom_10, and store it
 	@$(RUN) -m bookkit.stored $(NAME)

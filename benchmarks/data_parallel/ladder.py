@@ -153,8 +153,9 @@ class Joined(Replayed):
 class ReluPool(Replayed):
     """ReLU and pooling as one operator, `relu_pool.cc`.
 
-    With it, two devices take turns: while MXNet runs the operators of a loaded library
-    on one device, it runs none of them on the other.
+    MXNet gives each operator of a loaded library a generator of random numbers. With
+    one for all CPU contexts, the default, two devices take turns: `make race` asks for
+    16 of them.
     """
 
     def __init__(self, params, batch, devices):
@@ -317,11 +318,17 @@ def measured(rounds=3):
         words = decoder.Text()
         text = ladder(TEXT, words, words.operators(), limits, rounds)
     return {
-        "quiet": quiet, "rounds": rounds, "peak": limits[0], "bandwidth": limits[1],
+        "quiet": quiet, "generators": generators(), "rounds": rounds,
+        "peak": limits[0], "bandwidth": limits[1],
         "target": {"digits": Digits.target, "text": words.target},
         "rows": [{"task": "digits", **row} for row in digits]
         + [{"task": "text", **row} for row in text],
     }
+
+
+def generators():
+    """How many generators of random numbers all CPU contexts share."""
+    return int(os.environ.get("MXNET_CPU_PARALLEL_RAND_COPY", "1"))
 
 
 def ladder(rungs, problem, operators, limits, rounds):
@@ -355,11 +362,11 @@ def climb(rung, problem, seed, most=None):
     Returns `seconds`, `steps`, `reached`, the `joules` of the processor or None, and
     `still`, how many arrays never changed.
     """
-    begin, energy = time.perf_counter(), joules()
-    step, spent, steps, used = problem.start(rung, seed), 0, 0, 0
-    first = [p.asnumpy() for p in step.params()]
-    devices = try_all_devices(rung.devices)
+    devices, spent, steps, used = try_all_devices(rung.devices), 0, 0, 0
     with bound_to_cores(devices) if rung.bound else nullcontext():
+        begin, energy = time.perf_counter(), joules()
+        step = problem.start(rung, seed)
+        first = [p.asnumpy() for p in step.params()]
         for _, span in zip(range(most or 10**9), problem.spans(rung.batch, seed)):
             for X, y in span:
                 step(X, y, rung.lr)
