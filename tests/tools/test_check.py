@@ -92,7 +92,6 @@ def test_style_comes_first_then_near_tests_then_far_ones_then_chapters(ran):
     assert check.main([]) == 0
     assert [words[-1] for words in ran[0]] == [
         ".", "codespell_lib", "near", "far", "chapters/a.ipynb", "--stale",
-        "--stale",
     ]
 
 
