@@ -61,6 +61,7 @@ def ran(monkeypatch):
     monkeypatch.setattr(check, "changed", lambda since: ["a.py", "chapters/a.ipynb"])
     monkeypatch.setattr(check, "code_changed", lambda file, since: True)
     monkeypatch.setattr(check.made_by, "stale", lambda root, paths: {"b.ipynb": ["x"]})
+    monkeypatch.setattr(check.stored, "stale", lambda: ["one", "two"])
     monkeypatch.setattr(check, "reached", lambda files: [["near"], ["far"]])
     return seen, wrong
 
@@ -82,10 +83,13 @@ def test_a_chapter_of_which_only_the_text_was_changed_is_not_run(tmp_path):
     assert check.code_changed("new.ipynb", root=tmp_path)
 
 
-def test_a_stale_chapter_is_named_and_is_no_fault(ran, capsys):
+def test_a_stale_chapter_is_named_stale_results_are_counted_and_both_are_no_fault(
+    ran, capsys
+):
     assert check.main([]) == 0
     said = capsys.readouterr().out
     assert "stale: 1 chapter (make rerun STALE=1)\n  b.ipynb: x changed" in said
+    assert "stale: 2 results (python -m bookkit.stored --stale)" in said
 
 
 def test_style_comes_first_then_near_tests_then_far_ones_then_chapters(ran):
