@@ -505,8 +505,9 @@ def main(argv):
 
     if argv:
         return command.main("ladder", ladder.measured, argv, is_peer=lambda row: True)
-    kept = stored.record(name_here(), ladder.measured)
-    print(f"stored {name_here()}: {kept.seconds} s")
+    name = name_here()
+    kept = stored.record(name, ladder.measured)
+    print(f"stored {name}: {kept.seconds} s")
     print(*machine.warning_lines(kept.data["quiet"]["warnings"]), sep="\n")
     return 0
 

@@ -25,7 +25,7 @@ SPAN, LOOKS = 20 * 32 * T, 40
 
 
 class Text:
-    """The book's text, and the loss to reach: that of a table of pairs, bigrams."""
+    """A text (`load_text`), and the loss to reach: that of a table of bigrams."""
 
     def __init__(self):
         self.ids, self.held_out, vocab = the_text()

@@ -266,8 +266,7 @@ def kinds(ran):
     any device if its own are never updated there, and another mark follows. A device
     that autograd reaches by a copy has no mark of its own; there the other devices'
     marks count. Arithmetic after a mark or a backward operator is an update (a sum of
-    gradients, or a step of the weights), until the next operator of a
-    layer.
+    gradients, or a step of the weights), until the next operator of a layer.
     """
     last_mark = {device: i for i, (device, name) in enumerate(ran) if name in _MARKS}
     state = _Kinds(last_mark, {device for device, name in ran if "update" in name})
