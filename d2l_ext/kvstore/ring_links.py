@@ -141,9 +141,11 @@ class Links:
         if self.begun:
             left += WORD
         if left <= 0:
-            who = f"{self._name(-1)} gave" if wanting else f"{self._name(1)} took"
-            how = "nothing more" if self.begun else "not even its head"
-            self._fail(f"{name}: no end after {self.deadline:g} s, {who} {how}")
+            late = f"{self._name(-1)} has not even sent its header"
+            if self.begun:
+                late = (f"{self._name(-1)} sent nothing more" if wanting else
+                        f"{self._name(1)} received nothing more")
+            self._fail(f"{name}: no end after {self.deadline:g} s, {late}")
         if not self.left:
             can_send = unsent and self.ready
             events = select.POLLIN | select.POLLOUT if can_send else select.POLLIN

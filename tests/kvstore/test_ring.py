@@ -191,7 +191,7 @@ def test_who_is_late_ends_the_call_of_all_others(shared):
             given_up.release()
 
     texts = causes(on_ring(3, work, shared, deadline=2.5))
-    assert "no end after 2.5 s, rank 0 gave not even its head" in texts[1]
+    assert "no end after 2.5 s, rank 0 has not even sent its header" in texts[1]
 
 
 def test_different_calls_are_told_apart():
