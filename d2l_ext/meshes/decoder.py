@@ -196,12 +196,12 @@ def rounds(decoder, sizes, chunks=1):
     """The messages that the busiest device sends in sequence per step, by axis.
 
     Arguments as in `expected`. A sum over t takes 2(t − 1), whether of activations or
-    of gradients, the loss t − 1, and a micro-batch one message each way.
+    of gradients, the loss t − 1, and a micro-batch one message to each neighbour.
     """
     p, d, t = (sizes[axis] for axis in AXES)
     *others, last = _exchanges(stages_of(decoder, p))
     exchanges = max([*others, last + 0.5])
-    found = {"pipeline": 2 * chunks * (p > 1), "data": 2 * (d - 1),
+    found = {"pipeline": min(2, p - 1) * chunks, "data": 2 * (d - 1),
              "tensor": int(chunks * exchanges * 2 * (t - 1))}
     return {axis: found[axis] for axis in sizes}
 

@@ -90,7 +90,8 @@ def test_the_loss_is_the_mean_of_all_tokens():
 def test_messages_one_after_another():
     sizes = {"pipeline": 2, "data": 4, "tensor": 3}
     # Stage 1: four layers and the scores, nine sums, and the loss for half of one.
-    assert rounds(DECODER, sizes, 5) == {"pipeline": 10, "data": 6, "tensor": 190}
+    assert rounds(DECODER, sizes, 5) == {"pipeline": 5, "data": 6, "tensor": 190}
+    assert rounds(DECODER, {**sizes, "pipeline": 3}, 5)["pipeline"] == 10
     assert stages_of(DECODER, 3)[2] == ["2.mlp", "3.attend", "3.mlp", "end"]
 
 
