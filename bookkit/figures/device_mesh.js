@@ -94,7 +94,7 @@ function key(d, axis) {
 
 function partnersOf(d, axis) {
   const others = group(d, d.device, axis).filter((i) => i !== d.device);
-  if (!others.length) return "nobody";
+  if (!others.length) return "no partner";
   return `with ${others.join(", ")}, ${number(d.sent[axis][d.device])} bytes`;
 }
 

@@ -22,7 +22,8 @@ def test_groups_and_places_are_the_librarys(name):
             words = SCRIPT.ask(d.choice, f"partnersOf(d, {a})")
             others = ", ".join(str(j) for j in mine if j != i)
             sent = device_mesh.data()["sent"][name][a][i]
-            assert words == (f"with {others}, {sent:,} bytes" if others else "nobody")
+            told = f"with {others}, {sent:,} bytes" if others else "no partner"
+            assert words == told
 
 
 @pytest.mark.parametrize("name", device_mesh.MESHES)
