@@ -41,9 +41,10 @@ def measure():
 def agree(row):
     """Whether both insert the same collectives, array by array.
 
-    XLA's partitioner writes a sum that is owed and then cut as an allreduce and a slice.
-    On GPUs a later pass makes a reduce-scatter of the two, on CPUs none does. XLA for CPUs
-    has a reduce-scatter, too, for programs that ask for it, as `jax.lax.psum_scatter`.
+    XLA's partitioner writes a sum that is owed and then cut as an allreduce and a
+    slice. On GPUs a later pass makes a reduce-scatter of the two, on CPUs none does.
+    XLA for CPUs has a reduce-scatter, too, for programs that ask for it, as
+    `jax.lax.psum_scatter`.
     """
     book, jax = Counter(row["book"]), Counter(row["jax"])
     book["allreduce"] += book.pop("reduce-scatter", 0)
