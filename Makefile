@@ -10,6 +10,7 @@ DEVICE ?=
 CHAPTERS ?=
 STALE ?=
 FRESH ?=
+FLOAT64 ?=
 ARGS ?=
 export VENV PYTHON DEVICE
 
@@ -122,9 +123,9 @@ bench-peers:  ## PyTorch and JAX in .venv-bench, for the comparison (Python 3.11
 	@python3.11 -m venv .venv-bench
 	@.venv-bench/bin/python -m pip install --quiet -r requirements/bench.txt
 
-peers: venv  ## run every tab of PyTorch and JAX, or NAME=part/name; compare, and store
+peers: venv  ## run each tab of PyTorch and JAX, compare, store: NAME=part/name, FLOAT64=1
 	@[ -n "$$D2L_EXT_PEER_PYTHON" ] || [ -x .venv-bench/bin/python ] || $(MAKE) bench-peers
-	@$(RUN) -m peers $(NAME)
+	@$(RUN) -m peers $(if $(FLOAT64),--float64) $(NAME)
 
 lint-workflows:  ## check .github, containers and .devcontainer (Python 3.11)
 	@tools/lint_workflows.sh

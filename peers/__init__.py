@@ -8,11 +8,15 @@ that framework:
     PART/NAME_jax.py      the same in JAX
 
 A program has three cells, begun by `# %%`: what it starts from, the technique, which
-the page shows, and what it prints. It leaves a list `result`. The chapter's also leaves
+the page shows, and what it prints. It leaves a list `result`; of a program of PyTorch
+each process leaves one, or None if it is not the first. The chapter's also leaves
 `sent`, bytes by all devices together, as in `{"all_reduce": 4096}`. A peer that sends
 something else says so in its docstring, in a line for each kind:
 
     Differs, broadcast: DDP gives all processes the weights of the first.
+    Differs, float64: the function computes in float32.
+
+The second is for arrays of float64 that are not equal to 1e-10.
 
 Where a framework has no counterpart, `NAME_jax.md` says so and what people use.
 
@@ -67,7 +71,10 @@ def shown(name, framework, root=ROOT):
 
 
 def differs(name, framework, root=ROOT):
-    """What a program sends otherwise than the chapter, and why: {kind: sentence}."""
+    """What a program sends otherwise than the chapter, and why: {kind: sentence}.
+
+    With the kind `float64`, why its arrays differ even in that type.
+    """
     tree = ast.parse(program(name, framework, root).read_text("utf-8"))
     said = DIFFERS.findall(ast.get_docstring(tree) or "")
     return {kind: " ".join(why.split()) for kind, why in said}

@@ -2,10 +2,11 @@
 
     python harness_jax.py program_jax.py result.npz
 
-Writes the program's `result`, a list of arrays, and the collectives of what its second
-cell has compiled, read from XLA's text: kind, how often, and bytes sent by all devices
-together. A loop counts as often as it runs. A function that the cell calls several
-times is compiled once: the program says so in `calls`, as in `{"step": 5}`.
+Writes the program's `result`, a list of arrays, as 0.0, 0.1 …, because it has one
+process, and the collectives of what its second cell has compiled, read from XLA's text:
+kind, how often, and bytes sent by all devices together. A loop counts as often as it
+runs. A function that the cell calls several times is compiled once: the program says so
+in `calls`, as in `{"step": 5}`.
 """
 
 import glob
@@ -124,7 +125,8 @@ def main(program, target):
         import numpy
 
         made, texts = run_cells(program, folder)
-        numpy.savez(target, *map(numpy.asarray, made["result"]))
+        arrays = enumerate(map(numpy.asarray, made["result"]))
+        numpy.savez(target, **{f"0.{i}": a for i, a in arrays})
     sent = {}
     for text in texts:
         name = re.search(r"HloModule (?:jit_)?_*(\w+)", text)[1]

@@ -2,9 +2,9 @@
 
     python harness_torch.py WORLD program_torch.py result.pt
 
-Starts WORLD processes. The first writes the program's `result`, a list of tensors, and
-what all of them sent in the program's second cell: kind, how often, and bytes by all
-together.
+Starts WORLD processes. Writes each one's `result`, a list of tensors, as arrays named
+PROCESS.PLACE, and what all of them sent in the program's second cell: kind, how often,
+and bytes by all together. A process but the first may leave None as its result.
 """
 
 import contextlib
@@ -129,9 +129,9 @@ def process(program, folder):
     rank = dist.get_rank() if dist.is_initialized() else 0
     with open(os.path.join(folder, f"sent{rank}.json"), "w") as file:
         json.dump({kind: [calls[kind], sent[kind]] for kind in calls}, file)
-    if rank == 0:
+    if rank == 0 or made["result"] is not None:
         result = [torch.as_tensor(a).detach().clone() for a in made["result"]]
-        torch.save(result, os.path.join(folder, "result.pt"))
+        torch.save(result, os.path.join(folder, f"result{rank}.pt"))
     if dist.is_initialized():
         dist.destroy_process_group()
 
@@ -180,15 +180,17 @@ def main(world, program, target):
 def _write(folder, world, target):
     import numpy
 
-    sent = {}
+    sent, arrays = {}, {}
     for rank in range(world):
         with open(os.path.join(folder, f"sent{rank}.json")) as file:
             for kind, (calls, amount) in json.load(file).items():
                 seen = sent.setdefault(kind, [0, 0])
                 seen[0], seen[1] = max(seen[0], calls), seen[1] + amount
-    arrays = torch.load(os.path.join(folder, "result.pt"))
-    numpy.savez(target, *[a.to(torch.float64).numpy() if a.dtype == torch.bfloat16
-                          else a.numpy() for a in arrays])
+        path = os.path.join(folder, f"result{rank}.pt")
+        for i, a in enumerate(torch.load(path) if os.path.exists(path) else ()):
+            wide = a.to(torch.float64) if a.dtype == torch.bfloat16 else a
+            arrays[f"{rank}.{i}"] = wide.numpy()
+    numpy.savez(target, **arrays)
     with open(f"{target}.json", "w") as file:
         json.dump(sent, file)
 

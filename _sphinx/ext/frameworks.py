@@ -21,7 +21,8 @@ import peers
 
 WORDS = {"all_reduce": "allreduce", "reduce_scatter": "reduce-scatter",
          "all_gather": "allgather", "all_to_all": "all-to-all", "send": "messages",
-         "broadcast": "broadcast", "scatter": "scatter", "gather": "gather"}
+         "broadcast": "broadcast", "scatter": "scatter", "gather": "gather",
+         "float64": "in float64, too, there is a difference"}
 
 
 def origin(framework, kept, why_stale):
@@ -42,7 +43,8 @@ def traffic(kept, reasons, of_chapter):
             for kind, n in kept["sent"].items()}
     said = [f"{WORDS[kind]}{f' × {calls}' if (calls or 1) > 1 else ''}, "
             f"{amount:,} bytes" for kind, (calls, amount) in each.items() if amount]
-    same = "" if "difference" not in kept or reasons else ", as in the chapter"
+    same = "" if "difference" not in kept or reasons.keys() - {"float64"} else (
+        ", as in the chapter")
     first = f"Sent by all devices together{same}: {'; '.join(said)}." if said else (
         f"Nothing is sent{same}.")
     for kind, why in reasons.items():

@@ -5,6 +5,7 @@
 
 Differs, all_reduce: four numbers travel, one for each array, in float32; in the chapter
 one for all of them, in float64.
+Differs, float64: PyTorch adds 1e-6 to the norm before it divides by it.
 """
 
 # %% The gradient of a tensor-parallel group: columns of W1, rows of W2; b2 is whole

@@ -44,4 +44,4 @@ if rank == 0:
 # %% What came out
 if rank == 0:
     print("first numbers:", [round(float(w), 4) for w in whole["W"][0, :3]])
-result = [whole["W"]]
+result = [whole["W"]] if rank == 0 else None  # only process 0 has read

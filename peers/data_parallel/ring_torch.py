@@ -32,8 +32,7 @@ for r in range(k - 1):  # allgather: copy what arrives
     chunks[(rank - r) % k].copy_(pass_on(chunks[(rank + 1 - r) % k]))
 
 # %% What came out
-everyones = [torch.empty_like(data) for _ in range(k)] if rank == 0 else None
-dist.gather(data, everyones)
+result = [torch.empty_like(data) for _ in range(k)]
+dist.all_gather(result, data)
 if rank == 0:
     print("process 0 has", data.int().tolist())
-result = everyones or [data]

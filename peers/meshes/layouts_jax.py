@@ -5,6 +5,7 @@
 
 Differs, reduce_scatter: the compiler for CPUs sums whole arrays.
 Differs, all_reduce: of the sum that is owed, each device then keeps its rows.
+Differs, float64: MXNet's `gelu` computes in float32, whatever its input is.
 """
 
 # %% An MLP of two products, 32 rows, four devices

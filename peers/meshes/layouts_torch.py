@@ -2,6 +2,8 @@
 
     pip install torch
     torchrun --nproc-per-node 4 layouts_torch.py
+
+Differs, float64: MXNet's `gelu` computes in float32, whatever its input is.
 """
 
 # %% An MLP of two products, 32 rows, four devices

@@ -20,5 +20,6 @@ with traffic.count(devices) as second:
 
 # %% What came out
 print("device 0 has the part", parts[0].tolist(), "of", wholes[0].tolist())
-result = [parts[0], wholes[0]]
+parts, wholes = ([x.as_in_ctx(devices[0]) for x in xs] for xs in (parts, wholes))
+result = [np.concatenate(parts), np.stack(wholes)]
 sent = {"reduce_scatter": sum(first.sent), "all_gather": sum(second.sent)}

@@ -20,4 +20,7 @@ dist.all_gather_into_tensor(whole, part)
 # %% What came out
 if rank == 0:
     print("process 0 has the part", part.tolist(), "of", whole.tolist())
-result = [part, whole]
+parts, wholes = torch.empty(4), torch.empty(16)
+dist.all_gather_into_tensor(parts, part)
+dist.all_gather_into_tensor(wholes, whole)
+result = [parts, wholes.view(4, 4)]

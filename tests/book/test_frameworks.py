@@ -84,12 +84,14 @@ def test_a_comment_makes_no_result_old(copied):
 
 def test_a_result_that_differs_is_refused():
     ours = {"arrays": [numpy.ones(2, "float32")], "sent": {"send": 8}}
-    found = {"arrays": [numpy.ones(2, "float32")], "sent": {"send": [1, 8]}}
-    assert runner.compare(ours, found, {}) == 0
+    found = {"processes": {0: ours["arrays"], 1: ours["arrays"]},
+             "sent": {"send": [1, 8]}}
+    assert runner.compare(ours, found, {"float64": "an old function"}) == 0
     for arrays in ([numpy.full(2, 1.001, "float32")], [numpy.ones((1, 2), "float32")],
                    [numpy.full(2, numpy.nan, "float32")]):
-        with pytest.raises(runner.Different, match="arrays"):
-            runner.compare(ours, {**found, "arrays": arrays}, {})
+        for processes in ({0: arrays}, {0: ours["arrays"], 1: arrays}):
+            with pytest.raises(runner.Different, match="arrays"):
+                runner.compare(ours, {**found, "processes": processes}, {})
     for sent, excused in (({}, {}), ({"send": [1, 9]}, {}),
                           ({"send": [1, 8]}, {"send"})):
         with pytest.raises(runner.Different, match="sent"):
@@ -184,3 +186,21 @@ def test_a_comparison_in_float64_makes_such_arrays_and_no_others_afterwards():
         made = np.array([1 / 3]), np.zeros(2), np.arange(2, dtype="int32")
     assert [numpy.dtype(x.dtype).name for x in made] == ["float64", "float64", "int32"]
     assert numpy.dtype(np.array([1 / 3]).dtype).name == "float32"
+
+
+@pytest.mark.parametrize(("apart", "explained", "different"), [
+    (0, False, False), (1e-8, False, True), (1e-8, True, False), (0, True, True),
+    (1e-4, True, True),
+])
+def test_what_differs_in_float64_must_be_explained_and_nothing_else(
+    copied, monkeypatch, apart, explained, different
+):
+    for framework in ("torch", "jax"):
+        path = peers.program("data_parallel/ring", framework, copied)
+        words = "\n\nDiffers, float64: an old function.\n" if explained else "\n"
+        path.write_text(f'"""A ring.{words}"""\n')
+    found = {"processes": {0: [numpy.ones(2)], 1: [numpy.ones(2) + apart]}}
+    monkeypatch.setattr(runner, "ours", lambda *_, **__: {"arrays": [numpy.ones(2)]})
+    monkeypatch.setattr(runner, "theirs", lambda *_, **__: found)
+    for line in runner.in_float64("data_parallel/ring", copied):
+        assert ("DIFFERENT" in line) == different
