@@ -58,7 +58,8 @@ def both(body, drawings):
 
     def pair(found):
         link, words, address, name = found.groups()
-        svg = drawings.get(name, "")
+        # On a card, a drawing is a small picture of itself, not one to be read.
+        svg = "" if 'alt=""' in words else drawings.get(name, "")
         stem, images, has_narrow = address[: -len("svg")], [], svg and narrow(svg)
         for end, page in (("", "only-light"), ("dark.", "only-dark")):
             attributes = words.replace(address, f"{stem}{end}svg")

@@ -1,12 +1,14 @@
 """What pages take from the book itself: its contents, its techniques, and a figure.
 
-`book-contents` lists every chapter under its part with the question that it opens with
-and how long it runs; `book-techniques` says in which files of the library a chapter's
-lesson stands, with links to their entries, and which claims it shows; `playable` puts
-one of `bookkit.figures` into a page.
+`book-contents` shows every chapter as a card under its part: its first picture, its
+title, the question that it opens with, and how long it runs; `book-techniques` says in
+which files of the library a chapter's lesson stands, with links to their entries, and
+which claims it shows; `playable` puts one of `bookkit.figures` into a page.
 """
 
+import base64
 import importlib
+import io
 import json
 import re
 import sys
@@ -18,6 +20,7 @@ import yaml
 from claims_ledger import row_of
 from docutils import nodes
 from links import xref
+from matplotlib.image import thumbnail
 from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
@@ -28,11 +31,16 @@ from made_by import durations
 EMPHASISED = re.compile(r"(\*\*?)(.+?\?)\1", re.DOTALL)
 SHORT, SHORT_ONE = 200, re.compile(r"(.+\?)$", re.DOTALL)
 LAST_SENTENCE = re.compile(r"(?:^|[.?!:,]\s+)([A-Z][^.?!]*\?)\s*$", re.DOTALL)
+DRAWING = re.compile(r"img/(\w+)\.svg")
+
+
+def cells(notebook):
+    return json.loads(Path(notebook).read_text("utf-8"))["cells"]
 
 
 def opening(notebook):
     """(title, question) of a chapter: its heading, and what the first lines ask."""
-    first = "".join(json.loads(Path(notebook).read_text("utf-8"))["cells"][0]["source"])
+    first = "".join(cells(notebook)[0]["source"])
     title, paragraph = first.split("\n\n")[:2]
     short = len(paragraph) <= SHORT and SHORT_ONE.match(paragraph)
     said = EMPHASISED.match(paragraph) or short or LAST_SENTENCE.search(paragraph)
@@ -40,6 +48,21 @@ def opening(notebook):
         raise ValueError(f"{notebook} does not open with a question: {paragraph!r}")
     question = " ".join(said.groups()[-1].replace("*", "").split())
     return title.lstrip("# "), question
+
+
+def first_picture(notebook):
+    """(name, None) of a chapter's first picture if it is a drawing, else (name, PNG).
+
+    Both names are those of a file among the pages' images.
+    """
+    for cell in cells(notebook):
+        if drawing := DRAWING.search("".join(cell["source"])):
+            return f"{drawing[1]}.svg", None
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                plot = base64.b64decode(output["data"]["image/png"])
+                return f"{Path(notebook).stem}.small.png", plot
+    raise ValueError(f"{notebook} has no picture for its card on the first page")
 
 
 def parts(root):
@@ -64,7 +87,7 @@ def to_page(env, page, title):
 
 
 class BookContents(SphinxDirective):
-    """Part by part, each chapter with its question."""
+    """Part by part, each chapter with its picture and its question."""
 
     def run(self):
         root = Path(self.env.srcdir)
@@ -80,7 +103,14 @@ class BookContents(SphinxDirective):
                 line = nodes.paragraph()
                 line += nodes.strong("", "", to_page(self.env, page, title))
                 line += nodes.Text(f" – {question}{runs}")
-                listed += nodes.list_item("", line)
+                name, _ = first_picture(root / f"{page}.ipynb")
+                picture = (
+                    '<span class="chapter-picture" aria-hidden="true">'
+                    f'<img src="_images/{name}" alt=""></span>'
+                )
+                listed += nodes.list_item(
+                    "", nodes.raw("", picture, format="html"), line
+                )
             head = nodes.paragraph("", part, classes=["book-part"])
             shown += [head, listed]
         return shown
@@ -125,7 +155,20 @@ class Playable(SphinxDirective):
         return [nodes.raw("", html, format="html")]
 
 
+def write_small_plots(app, error):
+    """The plots on the first page's cards, at a quarter of their size."""
+    if error or app.builder.format != "html":
+        return
+    root, images = Path(app.srcdir), Path(app.outdir) / "_images"
+    images.mkdir(exist_ok=True)
+    for page in (page for _, pages in parts(root) for page in pages):
+        name, plot = first_picture(root / f"{page}.ipynb")
+        if plot:
+            thumbnail(io.BytesIO(plot), images / name, scale=0.25)
+
+
 def setup(app):
+    app.connect("build-finished", write_small_plots)
     app.add_directive("book-contents", BookContents)
     app.add_directive("book-techniques", BookTechniques)
     app.add_directive("playable", Playable)

@@ -22,6 +22,15 @@ def test_a_chapter_opens_with_a_question(chapter):
     assert not re.search(r"[*`\[]", title + question)
 
 
+@pytest.mark.parametrize("chapter", chapters())
+def test_a_card_has_the_first_picture_of_its_chapter(chapter):
+    name, plot = first_page.first_picture(ROOT / f"{chapter}.ipynb")
+    if plot:
+        assert plot.startswith(b"\x89PNG") and name.endswith(".small.png")
+    else:
+        assert (ROOT / "chapters/img" / name).is_file()
+
+
 CHAPTER = re.compile(r"\]\((?:\.\./|chapters/)?((?:\w+/)?\w+)\.ipynb")
 
 

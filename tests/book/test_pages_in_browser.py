@@ -321,10 +321,11 @@ def test_no_word_of_a_drawing_is_cut_in_two_for_phones(page, tmp_path, path):
     assert small >= 9 or narrow_drawings.scrolls(svg)
 
 
-#: Of every drawing and figure that is seen: its file, its width, the size of its
+#: Of every drawing and figure that is to be read: its file, its width, the size of its
 #: smallest word where it is part of the page, and whether it says how to scroll.
 SEEN = """[...document.querySelectorAll("main img, .d2l-figure svg")].filter((e) =>
-    e.checkVisibility() && e.getBoundingClientRect().width && (e.localName === "svg" ||
+    !e.closest("[aria-hidden=true]") && e.checkVisibility() &&
+    e.getBoundingClientRect().width && (e.localName === "svg" ||
     new URL(e.currentSrc).pathname.endsWith(".svg"))).map((e) => {
     const box = e.closest(".wide-drawing, .scroll");
     const { width } = e.getBoundingClientRect();

@@ -108,8 +108,12 @@ def images_without_text(site):
         f"{site.name(page)}: the image {image.get('src')} has no alternative text"
         for page, soup in site.pages.items()
         for image in soup.find_all("img")
-        if not image.get("alt", "").strip()
+        if not (image.get("alt", "").strip() or _is_decoration(image))
     ]
+
+
+def _is_decoration(image):
+    return bool(image.find_parent(attrs={"aria-hidden": "true"}))
 
 
 def figures_without_caption(site):
@@ -128,7 +132,7 @@ def figures_without_caption(site):
 
 def _bare(article):
     for image in article.find_all("img", src=True):
-        if not _has_caption(image):
+        if not (_has_caption(image) or _is_decoration(image)):
             yield f"the image {image['src']}"
     for drawing in article.find_all("svg"):
         if not drawing.get("aria-label", "").strip():
