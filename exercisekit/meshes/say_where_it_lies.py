@@ -78,7 +78,7 @@ QUESTIONS = {
             (_dual(allreduce=lambda owed: "allreduce"),
              "A gradient that is whole already would be counted once per device."),
             (_dual(allreduce=lambda owed: None),
-             "If the gradient is owed, somebody has to do the sum."),
+             "If the gradient is owed, the sum has to be done."),
             (_dual(allgather=lambda owed: "reduce-scatter"),
              "Gradients that are equal must not be summed: a slice is enough."),
         ],
