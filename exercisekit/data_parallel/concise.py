@@ -51,6 +51,11 @@ class NoCopyAtTheStart(Store):
         self.weights, self.lr, self.batch = weights, lr, batch
 
 
+class NoCopyOnPull(Store):
+    def pull(self):
+        return self.weights
+
+
 QUESTIONS = {
     1: Question(
         "how many times too small a step is, about",
@@ -60,6 +65,7 @@ QUESTIONS = {
             (0.5, "It is half as large as it should be: how many times too small?"),
             (4, "The gradient is divided by the whole minibatch once, not twice."),
         ],
+        tolerance=0.15,  # measured: 1.8 and 1.9
     ),
     3: Task(
         "a function `slowest(sizes, speeds)`",
@@ -88,6 +94,8 @@ QUESTIONS = {
              + "of devices, too."),
             (NoCopyAtTheStart,
              "The store needs its own copy: it changes the weights that it is given."),
+            (NoCopyOnPull,
+             "`pull()` returns a copy: a device may change the array that it pulled."),
         ],
         judge=counted(Store, _run_store, "lr {}, batch {}", [(0.5, 4), (0.1, 7)],
                       tolerance=1e-9),

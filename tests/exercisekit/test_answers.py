@@ -31,6 +31,11 @@ def test_the_right_answer_is_right(key):
     assert said == "right." or (key in TASKS and said.startswith("right. "))
 
 
+@pytest.mark.parametrize("measured", [1.8, 1.9])
+def test_a_factor_of_about_two_may_be_measured(measured):
+    assert says(QUESTIONS["concise", 1], measured) == "right."
+
+
 @each
 def test_a_typical_wrong_answer_is_met_with_what_it_suggests(key):
     question = QUESTIONS[key]
