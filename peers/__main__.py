@@ -241,7 +241,8 @@ def in_float64(name, root=peers.ROOT):
                     raise Different(f"by {apart:.1e} only; explained: {why}")
                 kinds = {str(a.dtype) for a in (*reference["arrays"],
                                                 *found["processes"][process])}
-                lines.append(f"{words} {apart:.1e}  {', '.join(sorted(kinds))}  {why}")
+                line = f"{words} {apart:.1e}  {', '.join(sorted(kinds))}  {why}"
+                lines.append(line.rstrip())
             except (Different, subprocess.SubprocessError) as error:
                 lines.append(f"{words} DIFFERENT: {error}")
     return lines
