@@ -5,10 +5,9 @@
     python -m peers --float64 …              the same in float64; stores nothing
     python -m peers --stale                  name what was changed since it was stored
 
-The arrays of each of a peer's processes must be the chapter's to 1e-5 of each array's
-largest value, 1e-10 where both are float64, and each kind of collective must carry as
-many bytes, unless the program's docstring says why not. Nothing is stored of what
-differs.
+A peer's arrays must be, on each device, the chapter's to 1e-5 of an array's largest
+value, 1e-10 where both are float64, and each kind of collective must carry as many
+bytes, unless the program's docstring says why not. Nothing is stored of what differs.
 """
 
 import argparse
@@ -78,7 +77,7 @@ def _float64():
 
 
 def theirs(name, framework, root=peers.ROOT, fine=False):
-    """Run a peer's program: as `ours`, but arrays by process, `sent` [calls, bytes]."""
+    """Run a peer's program: as `ours`, but arrays by device, `sent` [calls, bytes]."""
     program = peers.program(name, framework, root)
     harness = Path(__file__).with_name(f"harness_{framework}.py")
     with Folder("d2l_ext-peers-") as folder:
@@ -87,15 +86,15 @@ def theirs(name, framework, root=peers.ROOT, fine=False):
         said = _run([python(), str(harness), *words, str(program), str(target)], folder,
                     fine)
         sent = json.loads(Path(f"{target}.json").read_text("utf-8"))
-        processes = {}
+        devices = {}
         with numpy.load(target) as found:
             for key in found:
-                processes.setdefault(int(key.split(".")[0]), []).append(found[key])
-    return {"processes": processes, "sent": sent, "output": said}
+                devices.setdefault(int(key.split(".")[0]), []).append(found[key])
+    return {"devices": devices, "sent": sent, "output": said}
 
 
 def world(program):
-    """How many processes a program of PyTorch is for: its docstring says it."""
+    """How many devices a program of PyTorch is for: its docstring says it."""
     words = program.read_text("utf-8").split("--nproc-per-node", 1)
     return words[1].split()[0] if len(words) == 2 else "1"
 
@@ -127,16 +126,16 @@ def difference(ours, theirs):
 
 
 def furthest(reference, found):
-    """`difference` of the process whose arrays are furthest, and that process."""
-    return max((*difference(reference["arrays"], arrays), process)
-               for process, arrays in found["processes"].items())
+    """`difference` of the device whose arrays are furthest, and that device."""
+    return max((*difference(reference["arrays"], arrays), device)
+               for device, arrays in found["devices"].items())
 
 
 def compare(reference, found, excused):
     """Raise `Different` if a peer's arrays or bytes are not the chapter's."""
-    apart, bar, process = furthest(reference, found)
+    apart, bar, device = furthest(reference, found)
     if not apart <= bar:
-        raise Different(f"arrays of process {process} differ by {apart:.1e}, "
+        raise Different(f"arrays of device {device} differ by {apart:.1e}, "
                         f"more than {bar:.0e}")
     sent = {kind: amount for kind, (_, amount) in found["sent"].items() if amount}
     kept = {kind: amount for kind, amount in reference["sent"].items() if amount}
@@ -233,14 +232,14 @@ def in_float64(name, root=peers.ROOT):
             words = f"{name:32} {peers.FRAMEWORKS[framework]:8}"
             try:
                 found = theirs(name, framework, root, fine=True)
-                apart, bar, process = furthest(reference, found)
+                apart, bar, device = furthest(reference, found)
                 why = peers.differs(name, framework, root).get("float64", "")
                 if apart > (BAR if why else bar):
                     raise Different(f"by {apart:.1e}, more than {bar:.0e}")
                 if why and apart <= bar:
                     raise Different(f"by {apart:.1e} only; explained: {why}")
                 kinds = {str(a.dtype) for a in (*reference["arrays"],
-                                                *found["processes"][process])}
+                                                *found["devices"][device])}
                 line = f"{words} {apart:.1e}  {', '.join(sorted(kinds))}  {why}"
                 lines.append(line.rstrip())
             except (Different, subprocess.SubprocessError) as error:

@@ -2,11 +2,11 @@
 
     python harness_jax.py program_jax.py result.npz
 
-Writes the program's `result`, a list of arrays, as 0.0, 0.1 …, because it has one
-process, and the collectives of what its second cell has compiled, read from XLA's text:
-kind, how often, and bytes sent by all devices together. A loop counts as often as it
-runs. A function that the cell calls several times is compiled once: the program says so
-in `calls`, as in `{"step": 5}`.
+Writes the program's `result`, a list of arrays, as DEVICE.PLACE, and the collectives of
+what its second cell has compiled, read from XLA's text: kind, how often, and bytes sent
+by all devices together. A loop counts as often as it runs. A function that the cell
+calls several times is compiled once: the program says so in `calls`, as in
+`{"step": 5}`.
 """
 
 import glob
@@ -117,6 +117,14 @@ def run_cells(program, folder):
     return space, texts
 
 
+def views(array, devices):
+    """The array by device: its own copy, if all have one, else the same for all."""
+    held = getattr(array, "addressable_shards", ())
+    if len(held) == devices and array.is_fully_replicated:
+        return [shard.data for shard in held]
+    return [array] * devices
+
+
 def main(program, target):
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XLA_FLAGS"] = (f"{os.environ.get('XLA_FLAGS', '')} "
@@ -125,8 +133,9 @@ def main(program, target):
         import numpy
 
         made, texts = run_cells(program, folder)
-        arrays = enumerate(map(numpy.asarray, made["result"]))
-        numpy.savez(target, **{f"0.{i}": a for i, a in arrays})
+        seen = [views(a, len(jax.devices())) for a in made["result"]]
+        numpy.savez(target, **{f"{device}.{i}": a for i, each in enumerate(seen)
+                               for device, a in enumerate(each)})
     sent = {}
     for text in texts:
         name = re.search(r"HloModule (?:jit_)?_*(\w+)", text)[1]

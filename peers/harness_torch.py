@@ -3,7 +3,7 @@
     python harness_torch.py WORLD program_torch.py result.pt
 
 Starts WORLD processes. Writes each one's `result`, a list of tensors, as arrays named
-PROCESS.PLACE, and what all of them sent in the program's second cell: kind, how often,
+DEVICE.PLACE, and what all of them sent in the program's second cell: kind, how often,
 and bytes by all together. A process but the first may leave None as its result.
 """
 

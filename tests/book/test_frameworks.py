@@ -84,14 +84,14 @@ def test_a_comment_makes_no_result_old(copied):
 
 def test_a_result_that_differs_is_refused():
     ours = {"arrays": [numpy.ones(2, "float32")], "sent": {"send": 8}}
-    found = {"processes": {0: ours["arrays"], 1: ours["arrays"]},
+    found = {"devices": {0: ours["arrays"], 1: ours["arrays"]},
              "sent": {"send": [1, 8]}}
     assert runner.compare(ours, found, {"float64": "an old function"}) == 0
     for arrays in ([numpy.full(2, 1.001, "float32")], [numpy.ones((1, 2), "float32")],
                    [numpy.full(2, numpy.nan, "float32")]):
-        for processes in ({0: arrays}, {0: ours["arrays"], 1: arrays}):
+        for devices in ({0: arrays}, {0: ours["arrays"], 1: arrays}):
             with pytest.raises(runner.Different, match="arrays"):
-                runner.compare(ours, {**found, "processes": processes}, {})
+                runner.compare(ours, {**found, "devices": devices}, {})
     for sent, excused in (({}, {}), ({"send": [1, 9]}, {}),
                           ({"send": [1, 8]}, {"send"})):
         with pytest.raises(runner.Different, match="sent"):
@@ -199,7 +199,7 @@ def test_what_differs_in_float64_must_be_explained_and_nothing_else(
         path = peers.program("data_parallel/ring", framework, copied)
         words = "\n\nDiffers, float64: an old function.\n" if explained else "\n"
         path.write_text(f'"""A ring.{words}"""\n')
-    found = {"processes": {0: [numpy.ones(2)], 1: [numpy.ones(2) + apart]}}
+    found = {"devices": {0: [numpy.ones(2)], 1: [numpy.ones(2) + apart]}}
     monkeypatch.setattr(runner, "ours", lambda *_, **__: {"arrays": [numpy.ones(2)]})
     monkeypatch.setattr(runner, "theirs", lambda *_, **__: found)
     for line in runner.in_float64("data_parallel/ring", copied):
