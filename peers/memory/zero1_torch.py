@@ -5,7 +5,8 @@
 
 Differs, all_reduce: DDP sums whole gradients, although a process needs only its part.
 Differs, reduce_scatter: there is none, because DDP sums whole gradients.
-Differs, broadcast: each process sends the parameters that it has updated, whole arrays.
+Differs, broadcast: DDP sends all parameters at its start; after each step, each process
+sends those that it has updated, whole arrays.
 Differs, all_gather: DDP first sees that all processes have as many parameters.
 """
 
