@@ -28,4 +28,4 @@ data = jax.device_get(allreduce(data))
 
 # %% What came out
 print("device 0 has", data[:8].astype(int).tolist())
-result = [data[:8]]
+result = list(data.reshape(4, 8))

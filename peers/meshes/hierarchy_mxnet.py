@@ -20,5 +20,5 @@ with traffic.count(devices) as moved:
 between = sum(n for (i, j), n in moved.pairs.items() if i // 2 != j // 2)
 inside = sum(moved.sent) - between
 print("device 0 has", data[0].astype(int).tolist())
-result = [data[0]]
+result = data
 sent = {"reduce_scatter": inside // 2, "all_reduce": between, "all_gather": inside // 2}

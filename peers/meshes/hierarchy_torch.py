@@ -24,4 +24,5 @@ dist.all_gather_into_tensor(data, part, group=inside)
 # %% What came out
 if rank == 0:
     print("process 0 has", data.int().tolist())
-result = [data]
+result = [torch.empty_like(data) for _ in range(k)]
+dist.all_gather(result, data)
