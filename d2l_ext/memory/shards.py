@@ -222,10 +222,12 @@ class Shards:
         need = max(bytes_held(self.sizes, k, STAGES[self.stage], itemsize, state))
         need += kinds * self.slots * max(self.sizes) * itemsize
         if need > limit:
+            advice = [f"divide more than {STAGES[self.stage]!r}"] * (self.stage < 3)
+            advice += ["take more devices"] * (self.stage > 0)
             raise MemoryError(
                 f"each of {k} devices would hold {need:,} bytes of weights, gradients, "
-                f"states and buffers, and the limit is {limit:,}: divide more than "
-                f"{STAGES[self.stage]!r}, or take more devices"
+                f"states and buffers, and the limit is {limit:,}: "
+                + ", or ".join(advice)
             )
 
     def pack(self):
