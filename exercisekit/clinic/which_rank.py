@@ -124,7 +124,7 @@ QUESTIONS = {
         58,
         [
             (57, "That call has ended on rank 3, so rank 3 was in it."),
-            (59, "The others cannot begin call 59 before call 58 has ended."),
+            (59, "Rank 3 has not made call 58 either."),
             (3, "That is the rank. Which call?"),
         ],
     ),
