@@ -39,7 +39,8 @@ ASKED = {
     "chapters/data_parallel/halving": "butterfly recursive doubling rabenseifner tree",
     "chapters/data_parallel/overlap":
         "buckets ddp hide communication hooks backward bucketing",
-    "chapters/data_parallel/concise": "gluon trainer split_and_load ddp api",
+    "chapters/data_parallel/concise":
+        "gluon trainer split_and_load ddp api how to use multiple gpus mxnet",
     "chapters/data_parallel/large_batches":
         "learning rate scaling linear warmup lars lamb batch size increase accuracy "
         "drop generalization",
@@ -80,7 +81,9 @@ ASKED = {
     "chapters/kvstore/compression":
         "quantization 1 bit 2 bit powersgd top k sparse error feedback compress "
         "gradients bandwidth",
-    "chapters/kvstore/process_ring": "mpirun torchrun processes sockets gloo tcp",
+    "chapters/kvstore/process_ring":
+        "mpirun torchrun processes sockets gloo tcp all reduce "
+        "parameter server",
     "chapters/kvstore/seldom":
         "diloco local sgd federated averaging fedavg slow internet",
     "chapters/clusters/launching":
@@ -94,6 +97,12 @@ ASKED = {
     "chapters/clinic/which_rank":
         "hang hangs stuck deadlock timeout nccl watchdog desync flight recorder "
         "torchfrtrace missing rank mismatch debug freeze",
+    "chapters/clinic/wrong_numbers":
+        "loss differs different between gpus wrong gradient mean sum batchnorm syncbn "
+        "batch norm average",
+    "chapters/clinic/parted_replicas":
+        "drift diverge diverged seed seeds random weights differ different between "
+        "gpus",
     "chapters/scale/fitting": "alpha beta model predict cost measure latency bandwidth",
     "chapters/scale/simulating": "simulator simulate event what if",
     "chapters/scale/scale":

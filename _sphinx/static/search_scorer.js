@@ -7,7 +7,8 @@ const LISTS = ["reference/glossary", "reference/claims", "reference/bibliography
 // Of a question, these say nothing of its subject.
 stopwords.push("why", "how", "what", "which", "when", "where", "who", "can", "could", "do",
   "does", "did", "i", "my", "me", "we", "our", "you", "your", "am", "get", "gets", "use",
-  "using", "from", "than", "should", "would", "have", "has", "about", "so", "one", "many", "need");
+  "using", "from", "than", "should", "would", "have", "has", "about", "so", "one", "many", "need",
+  "vs", "versus");
 
 // Whether a chapter's title has what was asked, and as it was written: ZeRO is not zero.
 function titled(title, asked) {

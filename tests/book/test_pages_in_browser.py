@@ -134,6 +134,9 @@ TAUGHT = {
     "GPU utilization low": ["what_limits_a_step", "no_speed_up"],
     "resume on other number of GPUs": ["sharded_checkpoints"],
     "NVLink": ["two_links"], "colab": ["gpu_box", "faq"],
+    "all-reduce vs parameter server": ["process_ring"],
+    "how to use multiple gpus in mxnet": ["concise", "data_parallel_scratch"],
+    "loss differs between gpus": ["wrong_numbers", "parted_replicas"],
 }
 
 
@@ -354,6 +357,20 @@ def test_on_a_phone_every_word_of_a_drawing_can_be_read(page, name, mode):
         assert word >= 9, shown
         assert shown["says"] or not shown["scrolls"], shown
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+@built
+@pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("chapters/")])
+def test_on_a_phone_a_plot_is_wide_enough_for_its_words_and_says_how_to_scroll(
+    page, name
+):
+    shown(page, name).resize(page_checks.NARROW)
+    plots = page.evaluate("""[...document.querySelectorAll(".cell_output img")]
+        .filter((e) => e.checkVisibility() && e.naturalWidth > 800).map((e) => [
+            e.getBoundingClientRect().width, e.parentElement.clientWidth < innerWidth,
+            getComputedStyle(e.parentElement, "::before").content])""")
+    for width, is_in_a_box, says in plots:
+        assert width >= 600 and is_in_a_box and "swipe" in says
 
 
 # Below: each check finds what it is there to find, on a page of its own.
