@@ -25,7 +25,7 @@ function between(d) {
 
 // Where the lanes begin, how wide and how far down they are.
 function frame(d) {
-  return d.narrow ? [14, 330, 42] : [60, 630, 26];
+  return d.narrow ? [46, 298, 42] : [60, 630, 26];
 }
 
 function x(d, ms) {
@@ -67,7 +67,8 @@ function lane(d, run, i, y, now) {
   const [left, wide] = frame(d), line = x(d, now);
   const spans = until(d, run).filter(([device, , start]) =>
     device === d.lanes[i] && start < now);
-  return (d.narrow ? "" : text(30, y + 15, d.lanes[i])) + ground(left, y, wide, LANE - 4) +
+  return text(left - (d.narrow ? 24 : 30), y + 15, d.lanes[i]) +
+    ground(left, y, wide, LANE - 4) +
     `<rect class="idle" x="${left}" y="${y}" width="${line - left}" height="${LANE - 4}"/>` +
     spans.map((span) => bar(d, i, span, y, now)).join("");
 }

@@ -54,3 +54,10 @@ def test_time_without_work_is_red_as_far_as_the_clock_has_come():
     assert idle == [0, 0, 0, 0] and not begin.find_all("g", class_="work")
     lanes = end.find_all("rect", class_="idle")
     assert {int(r["width"]) for r in lanes} == {630} and len(lanes) == 4
+
+
+def test_each_lane_has_its_device_beside_it_on_a_phone_too():
+    for narrow in ("false", "true"):
+        view = FIGURE.script.ask({}, f"view({{...d, narrow: {narrow}}}, 0)")
+        names = [w for w in labels(view["drawing"]) if w.startswith("cpu")]
+        assert names == ["cpu/0", "cpu/1"] * 2
