@@ -116,7 +116,7 @@ class Replayed(PerArray):
 
     def __init__(self, params, batch, devices):
         X, y = np.zeros((batch, 1, 28, 28)), np.zeros(batch, dtype="int32")
-        self.plans = flat.get_plans(params, X, y, devices)
+        self.plans = flat.record_steps(params, X, y, devices)
 
     def __call__(self, X, y, lr):
         flat.replay_batch(X, y, self.plans, lr)
@@ -170,7 +170,7 @@ def bind(plan, net, backend=None):
     with autograd.record():
         losses = lenet.loss(net(plan.X, plan.replica.params), plan.y)
     graph = autograd.get_symbol(losses)
-    names = graph.list_arguments()  # in the order of use, as in `flat.Plan`
+    names = graph.list_arguments()  # in the order of use, as in `flat.RecordedStep`
     arrays = [plan.X, *plan.replica.params, plan.y]
     if backend:
         known = {name: a.as_nd_ndarray() for name, a in zip(names, arrays)}

@@ -64,7 +64,7 @@ class Replay(Scratch):
     def __init__(self, problem, k):
         super().__init__(problem, k)
         params = self.device_params[0]
-        self.plans = flat.get_plans(params, self.X, self.y, self.devices)
+        self.plans = flat.record_steps(params, self.X, self.y, self.devices)
         self.device_params = [plan.replica.params for plan in self.plans]
 
     def step(self):

@@ -4,8 +4,9 @@ All parameters of a replica lie in one array, and all gradients in another. One 
 needs one allreduce and one update, however many layers there are.
 
 Python still enqueues each operator of forward and backward, on a core that a device
-could use. For a `Plan`, autograd records them once. MXNet plans their memory, binds
-them to the arrays of a flat replica, and runs them with two calls: forward, backward.
+could use. For a `RecordedStep`, autograd records them once. MXNet plans their memory,
+binds them to the arrays of a flat replica, and runs them with two calls: forward,
+backward.
 """
 
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ def train_batch(X, y, replicas, devices, lr):
         replica.update(lr, X.shape[0])
 
 
-class Plan:
+class RecordedStep:
     """LeNet's forward and backward pass for one shard, recorded on a `FlatReplica`.
 
     `X` (n, 1, 28, 28) and `y` (n,), on its device. Later shards must have this size.
@@ -107,29 +108,29 @@ class Plan:
         self.replay = graph.bind(X.ctx, arrays, grads, wanted)
 
 
-def get_plans(params, X, y, devices):
-    """A `Plan` on each of `devices`, from `params`, for minibatches like `X`, `y`."""
+def record_steps(params, X, y, devices):
+    """A `RecordedStep` per device, from `params`, for minibatches like `X`, `y`."""
     shards = zip(devices, *split_batch(X, y, devices))
-    return [Plan(get_flat_params(params, d), *shard) for d, *shard in shards]
+    return [RecordedStep(get_flat_params(params, d), *shard) for d, *shard in shards]
 
 
-def replay_batch(X, y, plans, lr):
-    """The step of `train_batch`, replayed from `plans`, which hold the replicas.
+def replay_batch(X, y, recorded, lr):
+    """The step of `train_batch`, replayed from `recorded`, which hold the replicas.
 
     Raises `ValueError` for a minibatch of a different size.
     Developed in the chapter *Why is there no speed-up?*
     """
-    sizes = [len(plan.y) for plan in plans]
+    sizes = [len(step.y) for step in recorded]
     if len(X) != sum(sizes):
-        raise ValueError(f"{len(X)} examples, but plans for {sizes}: make new plans")
-    for i, plan in enumerate(plans):
+        raise ValueError(f"{len(X)} examples, but the recorded steps take {sizes}")
+    for i, step in enumerate(recorded):
         start, stop = sum(sizes[:i]), sum(sizes[: i + 1])
-        X[start:stop].copyto(plan.X)
-        y[start:stop].copyto(plan.y)
-    for plan in plans:
-        plan.replay.forward(is_train=True)
-    for plan in plans:
-        plan.replay.backward(plan.ones)
-    allreduce([plan.replica.gradients for plan in plans])
-    for plan in plans:
-        plan.replica.update(lr, len(X))
+        X[start:stop].copyto(step.X)
+        y[start:stop].copyto(step.y)
+    for step in recorded:
+        step.replay.forward(is_train=True)
+    for step in recorded:
+        step.replay.backward(step.ones)
+    allreduce([step.replica.gradients for step in recorded])
+    for step in recorded:
+        step.replica.update(lr, len(X))

@@ -4,7 +4,7 @@ Device i holds its own tokens `Xs[i]` (n, d), a copy of the router (d, E), and a
 E/k of the E experts, each a block of `dense`. A layer has five steps:
 
     router    P = softmax(X W): each token's probabilities of experts   (n, E)
-    plan      the experts of each token, and the dropped choices        on the host
+    route     the experts of each token, and the dropped choices        on the host
     there     all-to-all: one row per choice that is kept, by expert    (m, d)
     experts   each on the rows of all devices
     back      all-to-all; each token sums its rows, weighted by P       (n, d)
@@ -25,9 +25,9 @@ from . import dense
 #: The routing of n tokens. `tokens` (m,): the token of each row that is sent, sorted
 #: by expert. `experts` (m,): its expert. `rows` (n, top): the row of each choice, or m
 #: if it was dropped. `counts`, `wanted` (E,): rows per expert, and choices of it.
-Plan = namedtuple("Plan", "tokens experts rows counts wanted")
+Routing = namedtuple("Routing", "tokens experts rows counts wanted")
 #: The values that `forward` keeps for `backward`.
-Saved = namedtuple("Saved", "Xs Ps plans gates inputs hidden outputs")
+Saved = namedtuple("Saved", "Xs Ps routings gates inputs hidden outputs")
 
 
 def choose(P, top=1):
@@ -54,8 +54,8 @@ def capacity(n, num_experts, factor=None, top=1):
     return math.ceil(factor * top * n / num_experts - 1e-9)
 
 
-def plan(choice, num_experts, most):
-    """Give each expert its tokens, at most `most` of them: a `Plan`.
+def route(choice, num_experts, most):
+    """Give each expert its tokens, at most `most` of them: a `Routing`.
 
     `choice` (n, top): from `choose`. First come, first served, by the token's number;
     all first choices come before the second ones. When an expert is full, further
@@ -73,7 +73,7 @@ def plan(choice, num_experts, most):
     rows = numpy.full(wants.size, kept.size)
     rows[kept] = numpy.arange(kept.size)
     counts = numpy.minimum(wanted, most)
-    return Plan(kept % n, wants[kept], rows.reshape(top, n).T, counts, wanted)
+    return Routing(kept % n, wants[kept], rows.reshape(top, n).T, counts, wanted)
 
 
 def all_to_all(parts):
@@ -91,23 +91,23 @@ def all_to_all(parts):
     return found
 
 
-def to_experts(rows, plans):
+def to_experts(rows, routings):
     """Send `rows[i]` (m, ·): E arrays, on the experts' devices, device 0's first."""
-    homes = spans(len(plans[0].counts), len(plans))
-    shares = [[p.counts[a:b].sum() for a, b in homes] for p in plans]
+    homes = spans(len(routings[0].counts), len(routings))
+    shares = [[p.counts[a:b].sum() for a, b in homes] for p in routings]
     found = all_to_all([_split(x, counts) for x, counts in zip(rows, shares)])
     return [
         np.concatenate(of_one)
-        for (a, b), arrived in zip(homes, found)
-        for of_one in zip(*[_split(x, p.counts[a:b]) for x, p in zip(arrived, plans)])
+        for (a, b), parts in zip(homes, found)
+        for of_one in zip(*[_split(x, r.counts[a:b]) for x, r in zip(parts, routings)])
     ]
 
 
-def from_experts(arrays, plans):
+def from_experts(arrays, routings):
     """Undo `to_experts`: return the rows (m, ·) of each device, sorted by expert."""
-    shares = zip(*[p.counts for p in plans])  # expert by expert
+    shares = zip(*[p.counts for p in routings])  # expert by expert
     pieces = [_split(x, counts) for x, counts in zip(arrays, shares)]
-    homes = spans(len(arrays), len(plans))
+    homes = spans(len(arrays), len(routings))
     parts = [[np.concatenate(x) for x in zip(*pieces[a:b])] for a, b in homes]
     return [np.concatenate(arrived) for arrived in all_to_all(parts)]
 
@@ -140,14 +140,14 @@ def forward(Xs, routers, experts, top=1, factor=None):
     Ps = [npx.softmax(np.dot(X, W)) for X, W in zip(Xs, routers)]
     most = [capacity(len(P), E, factor, top) for P in Ps]
     choices = [choose(P.asnumpy(), top) for P in Ps]  # Python waits here
-    plans = [plan(choice, E, m) for choice, m in zip(choices, most)]
-    inputs = to_experts([_take(X, p.tokens) for X, p in zip(Xs, plans)], plans)
+    routings = [route(choice, E, m) for choice, m in zip(choices, most)]
+    inputs = to_experts([_take(X, p.tokens) for X, p in zip(Xs, routings)], routings)
     done = [dense.forward([x], [block]) for x, block in zip(inputs, experts)]
-    outputs = from_experts([Y for (Y,), _ in done], plans)
-    wanted = [_take(P, p.tokens) * _chosen(P, p) for P, p in zip(Ps, plans)]
+    outputs = from_experts([Y for (Y,), _ in done], routings)
+    wanted = [_take(P, p.tokens) * _chosen(P, p) for P, p in zip(Ps, routings)]
     gates = [P.sum(axis=1, keepdims=True) for P in wanted]  # (m, 1): a row's weight
-    saved = Saved(Xs, Ps, plans, gates, inputs, [H for _, (H,) in done], outputs)
-    return [combine(g * R, p) for g, R, p in zip(gates, outputs, plans)], saved
+    saved = Saved(Xs, Ps, routings, gates, inputs, [H for _, (H,) in done], outputs)
+    return [combine(g * R, p) for g, R, p in zip(gates, outputs, routings)], saved
 
 
 def backward(dYs, saved, routers, experts, balance=0.0):
@@ -159,13 +159,13 @@ def backward(dYs, saved, routers, experts, balance=0.0):
     `dXs`: by the tokens of each device. `dWs`: by the router, summed over devices.
     `gradients[e]`: by the parameters of expert e, complete on its device.
     """
-    Xs, Ps, plans, gates, inputs, hidden, outputs = saved
-    dRs = [_take(dY, p.tokens) for dY, p in zip(dYs, plans)]
-    arrived = to_experts([g * dR for g, dR in zip(gates, dRs)], plans)
+    Xs, Ps, routings, gates, inputs, hidden, outputs = saved
+    dRs = [_take(dY, p.tokens) for dY, p in zip(dYs, routings)]
+    arrived = to_experts([g * dR for g, dR in zip(gates, dRs)], routings)
     done = [_through(*of_one) for of_one in zip(arrived, inputs, hidden, experts)]
-    returned = from_experts([dx for dx, _ in done], plans)
+    returned = from_experts([dx for dx, _ in done], routings)
     dXs, dWs = [], []
-    for X, W, P, p, R, dR, dx in zip(Xs, routers, Ps, plans, outputs, dRs, returned):
+    for X, W, P, p, R, dR, dx in zip(Xs, routers, Ps, routings, outputs, dRs, returned):
         by_gate = (R * dR).sum(axis=1, keepdims=True)  # (m, 1)
         dP = combine(_chosen(P, p) * by_gate, p)
         dP = dP + _like(P, p.wanted / p.wanted.sum()) * (balance * P.shape[1] / len(P))
@@ -176,18 +176,18 @@ def backward(dYs, saved, routers, experts, balance=0.0):
     return dXs, dWs, [gradient for _, gradient in done]
 
 
-def combine(rows, plan):
+def combine(rows, routing):
     """Sum the rows (m, ·) of each token: (n, ·), zeros for a token without rows."""
     none = np.zeros((1, rows.shape[1]), dtype=rows.dtype, ctx=rows.ctx)
-    return _take(np.concatenate([rows, none]), plan.rows).sum(axis=1)
+    return _take(np.concatenate([rows, none]), routing.rows).sum(axis=1)
 
 
-def balance_loss(P, plan):
+def balance_loss(P, routing):
     """E times the sum over experts of *share of the choices* · *mean probability*.
 
     Source: Fedus et al. (2022), equation 4. Developed in the chapter *Experts*.
     """
-    shares = _like(P, plan.wanted / plan.wanted.sum())
+    shares = _like(P, routing.wanted / routing.wanted.sum())
     return (shares * P.mean(axis=0)).sum() * P.shape[1]
 
 
@@ -202,8 +202,8 @@ def _take(x, index):
     return np.take(x, np.array(index, dtype="int32", ctx=x.ctx), axis=0)
 
 
-def _chosen(P, plan):
-    return _like(P, numpy.eye(P.shape[1])[plan.experts])  # (m, E), zeros and ones
+def _chosen(P, routing):
+    return _like(P, numpy.eye(P.shape[1])[routing.experts])  # (m, E), zeros and ones
 
 
 def _like(x, values):

@@ -34,6 +34,6 @@ with traffic.count(devices) as moved:
     Ys, saved = experts.forward(Xs, routers, parts)
 
 # %% What came out
-print("tokens of device 0 by expert:", saved.plans[0].counts.tolist())
+print("tokens of device 0 by expert:", saved.routings[0].counts.tolist())
 result, sent = [np.concatenate([Y.as_in_ctx(devices[0]) for Y in Ys])], {
     "all_to_all": sum(moved.sent)}

@@ -29,7 +29,7 @@ def minibatch(seed, n=25):
 def made(way, params, devices):
     """A step as a function of a minibatch, and the parameters on each device."""
     if way == "replayed":
-        plans = flat.get_plans(params, *minibatch(9), devices)
+        plans = flat.record_steps(params, *minibatch(9), devices)
         own = [plan.replica.params for plan in plans]
         return lambda X, y: flat.replay_batch(X, y, plans, LR), own
     if way == "one array":
@@ -133,8 +133,8 @@ def test_parameters_of_two_dtypes_are_refused(make):
 
 def test_a_plan_keeps_the_minibatch_it_was_made_with_and_refuses_another_size():
     X, y = minibatch(0)
-    plans = flat.get_plans(lenet.init_params(), X, y, try_all_devices(2))
+    plans = flat.record_steps(lenet.init_params(), X, y, try_all_devices(2))
     flat.replay_batch(*minibatch(1), plans, LR)
     assert (X.asnumpy() == minibatch(0)[0].asnumpy()).all()
-    with pytest.raises(ValueError, match=r"24 examples, but plans for \[13, 12\]"):
+    with pytest.raises(ValueError, match=r"24 .* recorded steps take \[13, 12\]"):
         flat.replay_batch(*minibatch(0, 24), plans, LR)

@@ -102,7 +102,7 @@ def test_output_and_every_gradient_equal_those_of_one_device(k, E, top, factor, 
     found, saved = on_devices(*how, try_all_devices(k))
     assert_close(found, on_one_device(*how))
     if factor in (None, 1.0):
-        dropped = sum((p.wanted - p.counts).sum() for p in saved.plans)
+        dropped = sum((p.wanted - p.counts).sum() for p in saved.routings)
         assert (dropped > 0) == (factor == 1.0)
 
 
@@ -122,12 +122,12 @@ def test_an_expert_whom_nobody_chooses_has_no_gradient():
 def test_eight_tokens_are_planned_as_by_hand():
     #                   first choices        second choices
     choice = numpy.array([[0, 0, 1, 0, 2, 0, 1, 0], [1, 2, 0, 1, 0, 2, 2, 1]]).T
-    first = ep.plan(choice[:, :1], 3, most=3)
+    first = ep.route(choice[:, :1], 3, most=3)
     assert first.tokens.tolist() == [0, 1, 3, 2, 6, 4]  # 5 and 7 come too late for 0
     assert first.experts.tolist() == [0, 0, 0, 1, 1, 2]
     assert first.rows[:, 0].tolist() == [0, 1, 3, 2, 5, 6, 4, 6]  # row 6 is none
     assert (first.wanted.tolist(), first.counts.tolist()) == ([5, 2, 1], [3, 2, 1])
-    both = ep.plan(choice, 3, most=3)
+    both = ep.route(choice, 3, most=3)
     # Expert 1 has one place left for second choices, expert 2 two, expert 0 none.
     assert both.tokens.tolist() == [0, 1, 3, 2, 6, 0, 4, 1, 5]
     assert both.rows[:, 1].tolist() == [5, 7, 9, 9, 9, 8, 9, 9]
@@ -158,8 +158,8 @@ def test_each_pass_sends_rows_there_and_back_and_backward_sums_a_router(k, E, to
         _, saved = on_devices(data, W, blocks, top, 1.0, 0.0, devices)
     homes = numpy.repeat(range(k), numpy.diff(traffic.cuts(E, k)))
     away = numpy.zeros((k, k), int)  # rows of device i for experts on device j
-    for i, plan in enumerate(saved.plans):
-        away[i] = numpy.bincount(homes[plan.experts], minlength=k)
+    for i, routing in enumerate(saved.routings):
+        away[i] = numpy.bincount(homes[routing.experts], minlength=k)
     numpy.fill_diagonal(away, 0)
     there_and_back = (away.sum(axis=1) + away.sum(axis=0)) * D * 8
     router = costs.expected("naive", k, W.nbytes, itemsize=8)
@@ -172,8 +172,8 @@ def test_the_balance_loss_is_1_when_even_and_E_when_one_expert_has_all():
     even = np.full((8, 4), 0.25)
     one = numpy.eye(4)[[2] * 8]
     turns = numpy.arange(8)[:, None] % 4
-    assert float(ep.balance_loss(even, ep.plan(turns, 4, 8))) == 1
-    assert float(ep.balance_loss(np.array(one), ep.plan(ep.choose(one), 4, 8))) == 4
+    assert float(ep.balance_loss(even, ep.route(turns, 4, 8))) == 1
+    assert float(ep.balance_loss(np.array(one), ep.route(ep.choose(one), 4, 8))) == 4
 
 
 @pytest.mark.parametrize("call, message", [
