@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy
 
 from d2l_ext.data import formats
+from netbox import machine
 from netbox.cluster import Cluster
 
 #: A folder that each host has for itself, as the results name it.
@@ -27,6 +28,13 @@ VGG_STEP = """--dataset cifar10 --model vgg11 --epochs 1
 VGG = f"""-n 3 -H hosts --launcher ssh --sync-dst-dir /own/job/
 python -m d2l_ext.train {VGG_STEP}
 --kvstore dist_sync --batch-size 4"""
+
+
+def why_not():
+    """None if these jobs can run here, else a sentence with the reason."""
+    if not machine.find("rsync"):
+        return "Each host's copy of the folder needs rsync: install Debian's rsync."
+    return machine.why_not()
 
 
 def lenet():
