@@ -4,7 +4,7 @@ Device i holds its own tokens `Xs[i]` (n, d), a copy of the router (d, E), and a
 E/k of the E experts, each a block of `dense`. A layer has five steps:
 
     router    P = softmax(X W): each token's probabilities of experts   (n, E)
-    route     the experts of each token, and the dropped choices        on the host
+    assign    the experts of each token, and the dropped choices        on the host
     there     all-to-all: one row per choice that is kept, by expert    (m, d)
     experts   each on the rows of all devices
     back      all-to-all; each token sums its rows, weighted by P       (n, d)
@@ -54,7 +54,7 @@ def capacity(n, num_experts, factor=None, top=1):
     return math.ceil(factor * top * n / num_experts - 1e-9)
 
 
-def route(choice, num_experts, most):
+def assign(choice, num_experts, most):
     """Give each expert its tokens, at most `most` of them: a `Routing`.
 
     `choice` (n, top): from `choose`. First come, first served, by the token's number;
@@ -140,7 +140,7 @@ def forward(Xs, routers, experts, top=1, factor=None):
     Ps = [npx.softmax(np.dot(X, W)) for X, W in zip(Xs, routers)]
     most = [capacity(len(P), E, factor, top) for P in Ps]
     choices = [choose(P.asnumpy(), top) for P in Ps]  # Python waits here
-    routings = [route(choice, E, m) for choice, m in zip(choices, most)]
+    routings = [assign(choice, E, m) for choice, m in zip(choices, most)]
     inputs = to_experts([_take(X, p.tokens) for X, p in zip(Xs, routings)], routings)
     done = [dense.forward([x], [block]) for x, block in zip(inputs, experts)]
     outputs = from_experts([Y for (Y,), _ in done], routings)

@@ -122,12 +122,12 @@ def test_an_expert_whom_nobody_chooses_has_no_gradient():
 def test_eight_tokens_are_planned_as_by_hand():
     #                   first choices        second choices
     choice = numpy.array([[0, 0, 1, 0, 2, 0, 1, 0], [1, 2, 0, 1, 0, 2, 2, 1]]).T
-    first = ep.route(choice[:, :1], 3, most=3)
+    first = ep.assign(choice[:, :1], 3, most=3)
     assert first.tokens.tolist() == [0, 1, 3, 2, 6, 4]  # 5 and 7 come too late for 0
     assert first.experts.tolist() == [0, 0, 0, 1, 1, 2]
     assert first.rows[:, 0].tolist() == [0, 1, 3, 2, 5, 6, 4, 6]  # row 6 is none
     assert (first.wanted.tolist(), first.counts.tolist()) == ([5, 2, 1], [3, 2, 1])
-    both = ep.route(choice, 3, most=3)
+    both = ep.assign(choice, 3, most=3)
     # Expert 1 has one place left for second choices, expert 2 two, expert 0 none.
     assert both.tokens.tolist() == [0, 1, 3, 2, 6, 0, 4, 1, 5]
     assert both.rows[:, 1].tolist() == [5, 7, 9, 9, 9, 8, 9, 9]
@@ -172,8 +172,8 @@ def test_the_balance_loss_is_1_when_even_and_E_when_one_expert_has_all():
     even = np.full((8, 4), 0.25)
     one = numpy.eye(4)[[2] * 8]
     turns = numpy.arange(8)[:, None] % 4
-    assert float(ep.balance_loss(even, ep.route(turns, 4, 8))) == 1
-    assert float(ep.balance_loss(np.array(one), ep.route(ep.choose(one), 4, 8))) == 4
+    assert float(ep.balance_loss(even, ep.assign(turns, 4, 8))) == 1
+    assert float(ep.balance_loss(np.array(one), ep.assign(ep.choose(one), 4, 8))) == 4
 
 
 @pytest.mark.parametrize("call, message", [
