@@ -143,7 +143,8 @@ QUESTIONS = {
         "a function that returns a dictionary",
         missing_pushes,
         [
-            (_never_pushed, "A rank may have pushed the key, but once too seldom."),
+            (_never_pushed,
+             "A rank may have pushed the key, but less often than another."),
             (_keys_of_rank_0, "Rank 0 may be the one that never pushed a key."),
             (_all_keys, "Leave out the keys that all ranks have pushed equally often."),
         ],
@@ -154,8 +155,8 @@ QUESTIONS = {
         left_out,
         [
             (_first_difference,
-             "After the call that was left out, all others must follow."),
-            (_by_set, "The same line may have been called before."),
+             "Other calls may fit as well, and all calls after it must match."),
+            (_by_set, "Another call may come from the same line."),
             (_any_that_fits, "Several calls could be the one: return None."),
         ],
         judge=compared(left_out, _LINES),
