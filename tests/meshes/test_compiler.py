@@ -504,9 +504,9 @@ def test_experts_as_by_hand_when_each_gets_the_same_number_of_tokens(k):
         Ys, saved = experts.forward(Xs, routers, held)
         dXs, dWs, found = experts.backward([np.ones_like(Y) for Y in Ys], saved,
                                            routers, held)
-    assert all(p.counts.tolist() == [n // E] * E for p in saved.plans)
+    assert all(p.counts.tolist() == [n // E] * E for p in saved.routings)
     mask = numpy.zeros((k, n, E, n // E))
-    for i, p in enumerate(saved.plans):
+    for i, p in enumerate(saved.routings):
         mask[i, p.tokens, p.experts, numpy.arange(n) % (n // E)] = 1
     given = {"x": x, "W": W, "mask": mask, **{
         name: numpy.stack(column)
