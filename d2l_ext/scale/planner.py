@@ -161,7 +161,7 @@ def devices(value, plan):
 class Machine:
     """What a device does per second, in five constants; `cores` that all share.
 
-    `flop`, `byte`: seconds per operation of a product, and per byte that another
+    `flop`, `byte`: seconds per operation of a product, and per byte that any
     operation reads or writes. `call`: of one operation on one device, in Python and in
     the engine. `alpha`, `beta`: of a message, per message and per byte. `cores`: None
     if each device computes and sends by itself, as GPUs do.
@@ -183,8 +183,8 @@ class Machine:
 def work(plan, cores=None, itemsize=4):
     """What a step counts, a factor for each constant of a `Machine`.
 
-    (operations of products, bytes of the other operations, calls, messages, bytes
-    sent). Steps follow one another; devices work at the same time, as far as there are
+    (operations of products, bytes read and written, calls, messages, bytes sent).
+    Steps follow one another; devices work at the same time, as far as there are
     cores.
     """
     total = numpy.zeros(5)
