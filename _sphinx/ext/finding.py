@@ -82,8 +82,7 @@ ASKED = {
         "quantization 1 bit 2 bit powersgd top k sparse error feedback compress "
         "gradients bandwidth",
     "chapters/kvstore/process_ring":
-        "mpirun torchrun processes sockets gloo tcp all reduce "
-        "parameter server",
+        "mpirun torchrun processes sockets gloo tcp all reduce parameter server",
     "chapters/kvstore/seldom":
         "diloco local sgd federated averaging fedavg slow internet",
     "chapters/clusters/launching":

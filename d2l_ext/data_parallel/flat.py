@@ -122,7 +122,9 @@ def replay_batch(X, y, recorded, lr):
     """
     sizes = [len(step.y) for step in recorded]
     if len(X) != sum(sizes):
-        raise ValueError(f"{len(X)} examples, but the recorded steps take {sizes}")
+        raise ValueError(
+            f"{len(X)} examples, but steps recorded for {sizes}: record new steps"
+        )
     for i, step in enumerate(recorded):
         start, stop = sum(sizes[:i]), sum(sizes[: i + 1])
         X[start:stop].copyto(step.X)

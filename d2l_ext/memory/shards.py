@@ -222,8 +222,11 @@ class Shards:
         need = max(bytes_held(self.sizes, k, STAGES[self.stage], itemsize, state))
         need += kinds * self.slots * max(self.sizes) * itemsize
         if need > limit:
-            advice = [f"divide more than {STAGES[self.stage]!r}"] * (self.stage < 3)
-            advice += ["take more devices"] * (self.stage > 0)
+            advice = []
+            if self.stage < 3:
+                advice.append(f"divide more than {STAGES[self.stage]!r}")
+            if self.stage > 0:
+                advice.append("take more devices")
             raise MemoryError(
                 f"each of {k} devices would hold {need:,} bytes of weights, gradients, "
                 f"states and buffers, and the limit is {limit:,}: "

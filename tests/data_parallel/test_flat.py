@@ -131,10 +131,11 @@ def test_parameters_of_two_dtypes_are_refused(make):
         make(params)
 
 
-def test_a_plan_keeps_the_minibatch_it_was_made_with_and_refuses_another_size():
+def test_a_recorded_step_keeps_its_first_minibatch_and_refuses_another_size():
     X, y = minibatch(0)
     plans = flat.record_steps(lenet.init_params(), X, y, try_all_devices(2))
     flat.replay_batch(*minibatch(1), plans, LR)
     assert (X.asnumpy() == minibatch(0)[0].asnumpy()).all()
-    with pytest.raises(ValueError, match=r"24 .* recorded steps take \[13, 12\]"):
+    told = r"24 examples, but steps recorded for \[13, 12\]: record new steps"
+    with pytest.raises(ValueError, match=told):
         flat.replay_batch(*minibatch(0, 24), plans, LR)
