@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 from calendar import month_name
 from datetime import datetime, timezone
@@ -73,10 +74,19 @@ def _git(folder, *arguments):
     return ran.stdout.strip()
 
 
-def _processor():
+def _processor(cpuinfo=Path("/proc/cpuinfo")):
+    """The processor's name, with family and model where the name has no number.
+
+    A virtual machine may say no more than "AMD EPYC" of processors that are years
+    apart.
+    """
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = cpuinfo.read_text().splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    names = [ln.split(":", 1)[1].strip() for ln in lines if ln.startswith("model name")]
-    return names[0] if names else platform.machine()
+    fields = [line.split(":", 1) for line in reversed(lines) if ":" in line]
+    facts = {key.strip(): value.strip() for key, value in fields}
+    name = facts.get("model name", platform.machine())
+    if re.search("[0-9]", name) or not {"cpu family", "model"} <= set(facts):
+        return name
+    return f"{name} (family {facts['cpu family']}, model {facts['model']})"

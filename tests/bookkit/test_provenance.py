@@ -4,10 +4,11 @@ import re
 import subprocess
 from datetime import datetime
 
+import pytest
 from played_machine import GIT
 
 import d2l_ext  # noqa: F401  (before mxnet)
-from bookkit.provenance import commit, provenance
+from bookkit.provenance import _processor, commit, provenance
 
 
 def test_provenance_names_date_commit_versions_processor_and_cores():
@@ -28,6 +29,17 @@ def test_provenance_is_printed_as_one_line():
     assert repr(facts).startswith(line)
     assert ", on A <B> with 2 cores and no GPU; OMP_NUM_THREADS=" in repr(facts)
     assert "on A &lt;B&gt; with" in facts._repr_html_()
+
+
+@pytest.mark.parametrize("name, shown", [
+    ("AMD EPYC", "AMD EPYC (family 26, model 2)"),
+    ("AMD EPYC 7763 64-Core Processor", "AMD EPYC 7763 64-Core Processor"),
+])
+def test_a_processor_whose_name_has_no_number_is_named_by_family_and_model(
+        name, shown, tmp_path):
+    file = tmp_path / "cpuinfo"
+    file.write_text(f"cpu family\t: 26\nmodel\t\t: 2\nmodel name\t: {name}\n\n")
+    assert _processor(file) == shown
 
 
 def test_a_commit_is_dirty_where_its_folder_was_changed_and_not_beside_it(tmp_path):
