@@ -158,13 +158,20 @@ def main(arguments):
 
 
 def run(command):
-    """Run `command`; return its exit status. Control-C is the command's to answer."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    """Run `command`; return its exit status.
+
+    Control-C is the command's to answer, and SIGTERM is passed on to it.
+    """
+    process = subprocess.Popen(command)
+    answers = {signal.SIGINT: lambda *_: None,
+               signal.SIGTERM: lambda *_: process.terminate()}
+    before = {number: signal.signal(number, do) for number, do in answers.items()}
     try:
-        code = subprocess.run(command, check=False).returncode
+        code = process.wait()
         return 128 - code if code < 0 else code
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, answer in before.items():
+            signal.signal(number, answer)
 
 
 if __name__ == "__main__":
