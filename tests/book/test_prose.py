@@ -36,11 +36,11 @@ def chapter(text, code="print(f(2**20), 0.05)", printed="1.72"):
     ("It is 1.73 times as fast.", ["1.73"]),
     ("It takes 50 ms, or 5 %, for 1,048,576 numbers.", []),
     ("The twelve devices send 1,048,575 numbers.", ["12", "1048575"]),
-    ("Predict what 7 devices do.\nNCCL takes 9 {cite}`nccl`, VGG-11 and stage 3 do so.",
-     []),
+    ("NCCL takes 9 {cite}`nccl`, VGG-11 and stage 3 do so.", []),
     ("*Elsewhere*: PyTorch has 25 MB.", []),
-    ("```\n31 ms\n```\n\n<details>\n\nMXNet takes 15.\n\n</details>", []),
-    ("## Exercises\n\nTake 17 devices.", []),
+    ("```\n31 ms\n```\n\nA rate of 1e-3, or 1e3?", ["1e-3", "1e3"]),
+    ("<details>\n<summary>5</summary>\n\nMXNet takes 15.\n\n</details>", ["15"]),
+    ("Predict what 7 devices do.\n\n## Exercises\n\nTake 17 of 20.", ["7", "17", "20"]),
 ])
 def test_a_number_that_no_cell_shows_is_found_in_whatever_unit(text, strange):
     problems = [*prose.strange_numbers(chapter(text), "page")]

@@ -21,7 +21,7 @@ COMPARES = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 NUMBER = re.compile(
-    r"(?<![\w.])(\d(?:[\d,]*\d)?(?:\.\d+)?)(?!\w|\.\d)"
+    r"(?<![\w.])(\d(?:[\d,]*\d)?(?:\.\d+)?(?:e-?\d+)?)(?!\w|\.\d)"
     r"(\s?(?:%|[nµm]?s\b|[kMGT](?:i?B|bit|flop|B/s)|(?:mill|bill|tr?ill)ion|second))?"
 )
 #: A number in code or output: also 65_536, 300e12, 10**8.
@@ -34,11 +34,12 @@ NAMED = {
     "quarter": "4", "fifth": "5", "sixth": "6", "eighth": "8", "ninth": "9",
     "tenth": "10", "thirds": "3", "quarters": "4",
 }
-#: What is no sentence of the main path: blocks of code, comments, what is folded.
+#: What is no sentence of ours: blocks of code, comments, the marks of what is folded,
+#: and what other programs do.
 CUT = [
     re.compile(r"(?ms)^(```|~~~)(?!\{figure).*?^\1\s*$"),
-    re.compile(r"(?s)<details>.*?</details>"),
-    re.compile(r"(?s)<!--.*?-->"),
+    re.compile(r"(?s)<!--.*?-->|</?details>|<summary>.*?</summary>"),
+    re.compile(r"(?ms)^\*?Elsewhere.*?(?=\n\n|\Z)"),
 ]
 #: What holds no number of a run, by its kind: roles, code, links, formulas, powers,
 #: names with a number, labels, versions, years, and how long the chapter runs.
@@ -60,11 +61,14 @@ TYPED = re.compile(
     r"|faster|slower|quicker))\b|\b(?:twice|half)\s+as\s+(?:fast|quick|slow)\b"
     r"|\bspeed-?ups?\s+(?:of|is|was)\s+(?:about\s+)?\d"
 )
-TEXTS = ("text/plain", "text/markdown", "text/html")
+#: What nobody reads in an HTML output.
+MARKUP = re.compile(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>")
+#: Sections whose numbers may be of any other section.
+WIDE = ("", "Summary", "Exercises", "Puzzles")
 
 
 class Section:
-    """The text under a heading of the main path, its captions and its code cells."""
+    """The text under a heading, its captions and its code cells."""
 
     def __init__(self, heading):
         self.heading, self.text, self.captions, self.code = heading, "", [], []
@@ -81,10 +85,7 @@ class Section:
 
 
 def sections(nb):
-    """The sections of a chapter's main path; the first has no heading.
-
-    Exercises and puzzles are left out: their numbers are given, not found.
-    """
+    """The sections of a chapter; the first has no heading."""
     found = [Section("")]
     for cell in nb.cells:
         if cell.cell_type == "code":
@@ -98,8 +99,6 @@ def sections(nb):
         for piece in re.split(r"(?m)^(?=## )", text):
             if piece.startswith("## "):
                 heading, _, piece = piece[3:].partition("\n")
-                if heading.strip() in ("Exercises", "Puzzles"):
-                    return found
                 found.append(Section(heading.strip()))
             found[-1].text += piece + "\n"
     return found
@@ -112,8 +111,10 @@ def shown(cells):
         parts.append(cell.source)
         for output in cell.outputs:
             data = output.get("data", {})
-            parts += [output.get("text", ""), *(data.get(kind, "") for kind in TEXTS)]
-    return "\n".join("".join(part) for part in parts)
+            parts += [output.get("text", ""), data.get("text/plain", ""),
+                      data.get("text/markdown", ""),
+                      MARKUP.sub(" ", data.get("text/html", ""))]
+    return "\n".join(parts)
 
 
 def values(text):
@@ -137,21 +138,18 @@ def is_shown(number, unit, known):
 def strange_numbers(nb, page):
     """Numbers in sentences that no cell of their section shows, in whatever unit.
 
-    Those of the opening may stand anywhere; in the opening itself, in the summary and
-    in words, they may be of any section. A question gives its numbers. What a work says
-    is its own, where it is cited; so is what other programs do, in *Elsewhere*.
+    Cells of the opening belong to each section. In the opening itself, the summary, the
+    exercises and in words, numbers may be of any section. What a work says is its own,
+    where it is cited.
     """
     everything = sections(nb)
     whole = values(shown([cell for section in everything for cell in section.code]))
     first = everything[0].code
     for section in everything:
-        wide = section.heading in ("", "Summary")
+        wide = section.heading in WIDE
         here = whole if wide else values(shown(first + section.code))
-        elsewhere = False
         for sentence in section.sentences():
-            elsewhere = elsewhere or sentence.startswith(("*Elsewhere", "Elsewhere"))
-            asks = sentence.startswith("Predict") or sentence.endswith("?")
-            if elsewhere or asks or "{cite}" in sentence:
+            if "{cite}" in sentence:
                 continue
             bare = sentence
             for pattern in NO_RUN:
@@ -170,8 +168,8 @@ def strange_numbers(nb, page):
 
 def bare_comparisons(nb, page):
     """Sections that compare, and have no cell that could show it."""
-    for section in sections(nb)[1:]:
-        if section.heading == "Summary" or not section.code:
+    for section in sections(nb):
+        if section.heading in WIDE or not section.code:
             continue
         found = [s for s in section.sentences() if COMPARES.search(s)]
         if found and not any(_shows(cell) for cell in section.code):
