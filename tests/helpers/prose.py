@@ -64,7 +64,7 @@ TYPED = re.compile(
 #: What nobody reads in an HTML output.
 MARKUP = re.compile(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>")
 #: Sections whose numbers may be of any other section.
-WIDE = ("", "Summary", "Exercises", "Puzzles")
+WIDE = ("", "Summary")
 
 
 class Section:
@@ -138,9 +138,9 @@ def is_shown(number, unit, known):
 def strange_numbers(nb, page):
     """Numbers in sentences that no cell of their section shows, in whatever unit.
 
-    Cells of the opening belong to each section. In the opening itself, the summary, the
-    exercises and in words, numbers may be of any section. What a work says is its own,
-    where it is cited.
+    Cells of the opening belong to each section. In the opening itself, the summary and
+    in words, numbers may be of any section. What a work says is its own, where it is
+    cited.
     """
     everything = sections(nb)
     whole = values(shown([cell for section in everything for cell in section.code]))
