@@ -167,7 +167,7 @@ def test_a_cell_of_a_chapter_runs_in_its_page_as_the_reader_changes_it(
     assert page.evaluate(f"document.querySelector('{name}').value") == begun
 
 
-def test_the_first_page_begins_with_a_task_that_works_and_can_be_done_better(page):
+def test_the_first_page_has_a_task_that_works_and_can_be_done_better(page):
     page.open(f"{PAGES.as_uri()}/intro.html")
     name = "#lab-allreduce-4"
     run = f"document.querySelector('{name}').parentElement.querySelector('.lab-run')"
