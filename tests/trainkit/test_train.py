@@ -317,6 +317,32 @@ def test_ctrl_c_stops_so_too_and_without_a_prefix_keeps_nothing(run, tmp_path, s
     assert code == 130 and "nothing was kept" in err
 
 
+def test_an_epoch_lasts_as_long_as_its_steps_whatever_is_saved_in_between(
+    run, tmp_path, monkeypatch, stop_at
+):
+    """A clock on which a step takes a second, and a checkpoint a hundred."""
+    now = [0.0]
+
+    def takes(seconds, kind, name):
+        original = getattr(kind, name)
+
+        def call(*args):
+            now[0] += seconds
+            return original(*args)
+
+        monkeypatch.setattr(kind, name, call)
+
+    monkeypatch.setattr(fit, "perf_counter", lambda: now[0])
+    takes(1, replicas.Replicas, "train_batch")
+    takes(100, checkpoint.Checkpoints, "save")
+    stop_at(7)
+    flags = [*QUICK, "--save-every", 2, "--save-prefix", tmp_path / "p"]
+    assert run(*flags)[0] == 128 + signal.SIGTERM
+    assert last(tmp_path / "p")[1]["state"]["seconds"] == 3
+    code, out, _ = run(*flags, "--resume")
+    assert code == 0 and json.loads(out)["seconds_per_epoch"] == 5
+
+
 def test_a_stop_does_not_wait_for_the_evaluation(run, tmp_path, monkeypatch):
     count, calls = replicas.Replicas._count_right, []
 
