@@ -23,8 +23,9 @@ from packages import SOURCES
 
 #: What a chapter's own cells are called among the modules.
 CELLS = "the chapter"
-#: What a check of an answer prints is compared by nbval.
-LEFT_OUT = {"exercisekit"}
+#: What a check of an answer prints is compared by nbval; a figure's origin says what
+#: each machine says.
+LEFT_OUT = {"exercisekit", "bookkit.provenance"}
 #: A listing of the library, as `bookkit.show` makes it.
 LISTING = re.compile(
     r"<summary>(?:Library source|Solution): .*?```python\n(.*)\n```", re.DOTALL
@@ -56,7 +57,9 @@ def code(nb, library):
         trees.append(ast.parse(source))
         names.update(imports(trees[-1]))
     own = [Form([tree], names, library).text(library.own_digest) for tree in trees]
-    return {CELLS: digest("\n".join(own)), **library.reached(trees)}
+    called = library.reached(trees).items()
+    return {CELLS: digest("\n".join(own)),
+            **{module: made for module, made in called if module not in LEFT_OUT}}
 
 
 def outputs(nb):
@@ -79,7 +82,8 @@ def stale(root, paths):
     for path in paths:
         nb = json.loads((Path(root) / path).read_text("utf-8"))
         made, now = nb["metadata"].get("made_by", {}).get("code", {}), code(nb, ours)
-        names = sorted(n for n in {*made, *now} if made.get(n) != now.get(n))
+        # A module that is called no more: then what called it has changed.
+        names = sorted(name for name in now if made.get(name) != now[name])
         if names:  # what a cell calls is part of the cell
             found[path] = [name for name in names if name != CELLS] or names
     return found
