@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nvml_answers as played
 import pytest
@@ -278,6 +279,18 @@ def test_a_python_or_a_package_that_does_not_fit_is_named(version_of, running, f
 def test_settings_that_cost_the_speed_up_are_notes(environ, cores, notes):
     found = hardware.machine(environ, cores, shared="/nowhere")
     assert [f.topic for f in found if f.state == NOTE] == notes
+
+
+@pytest.mark.parametrize("megabytes, said", [
+    (64, ["shared memory: 64 MB: too little for a DataLoader with workers"]),
+    (255, ["shared memory: 255 MB: too little for a DataLoader with workers"]),
+    (256, []),
+])
+def test_little_shared_memory_is_a_note_in_megabytes(monkeypatch, megabytes, said):
+    size = SimpleNamespace(f_frsize=2**12, f_blocks=megabytes * 2**8)
+    monkeypatch.setattr(hardware.os, "statvfs", lambda path: size)
+    found = hardware.machine({}, 2)
+    assert texts(f for f in found if f.state == NOTE) == said
 
 
 def test_tools_are_looked_for_by_the_command_that_submits():

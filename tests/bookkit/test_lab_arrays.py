@@ -25,6 +25,7 @@ a.size | a.shape | a.ndim | a.nbytes | f.nbytes | h.itemsize | len(a) | a.T.toby
 a @ b.T | a @ b[0] | b[0] @ b[0] | t @ t.swapaxes(1, 2) | np.dot(a, b.T) | n @ n
 np.exp(a) | np.exp(a * 1000) | np.log(a) | np.log(a - 2) | np.sqrt(n) | np.tanh(a)
 np.maximum(a, 1) | np.maximum(a, b) | np.minimum(n, 2) | np.logaddexp(a, b)
+np.maximum(a / 0, b) | np.maximum(b, a / 0) | np.minimum(a / 0, b) | (a / 0).max(0)
 np.logaddexp.reduce([a, b]) | np.add.reduce(a) | np.maximum.reduce(a, axis=1)
 np.where(a > 1, a, 0) | np.where(a > 1) | np.where(n > 1, 1.5, n) | np.sign(a - 1)
 np.split(n, 2) | np.split(a, 3, axis=1) | np.array_split(n, 3) | np.hsplit(a, 3)

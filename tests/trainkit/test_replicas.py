@@ -170,6 +170,16 @@ def test_each_worker_each_step_and_each_seed_draws_another_dropout():
     assert len({first, *others}) == 6
 
 
+def test_each_piece_of_a_minibatch_draws_another_dropout():
+    """Two pieces with the same image: their losses differ."""
+    X, y = np.ones((2, 784)), np.zeros(2, dtype="int32")
+    one, both = (
+        float(Replicas(with_dropout([mx.cpu(0)]), [mx.cpu(0)], accumulate=pieces)
+              .train_batch(X[:pieces], y[:pieces])[0])
+        for pieces in (1, 2))
+    assert abs(both - 2 * one) > 1e-3
+
+
 # ---- What a worker asks of the store ----
 
 
