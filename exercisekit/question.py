@@ -121,7 +121,8 @@ def shown(value):
     if _is_list(value):
         inside = ", ".join(map(shown, value[:LONGEST]))
         inside += f", … {len(value):,} entries" if len(value) > LONGEST else ""
-        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+        comma = "," * (len(value) == 1)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{comma})"
     return repr(value)
 
 

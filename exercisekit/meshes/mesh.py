@@ -38,6 +38,8 @@ def _judge_groups(function, lengths, axis):
     )
     if found == right:
         return ""
+    if not found:
+        return f"it gives no groups, and not {len(right)}, such as {right[0]}."
     first = next((f for f in found if f not in right), found[0])
     s = "" if len(found) == 1 else "s"
     return (f"it gives {len(found)} group{s}, such as {first}, and not {len(right)}, "
