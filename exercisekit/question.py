@@ -4,6 +4,7 @@ import copy
 import inspect
 import math
 import sys
+import traceback
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -69,7 +70,7 @@ def by_cases(problem, words, cases):
             except MemoryError:
                 raise
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's
-                yield f"{said}: it {raises(error)}"
+                yield f"{said}: it {raises(error, function)}"
                 continue
             if not same(plain(given), plain(case)):
                 yield f"{said}: it changes what it is given."
@@ -106,9 +107,25 @@ def compared(right, cases, tolerance=0.0):
     return by_cases(problem, call, cases)
 
 
-def raises(error):
-    """The end of a sentence, such as "raises KeyError: 3."."""
-    return f"raises {type(error).__name__}: {str(error).rstrip('.')}."
+def raises(error, function=None):
+    """The end of a sentence, such as "raises KeyError: 3.".
+
+    An error that `function` does not raise, but a judge when it finds None in what the
+    function gave, leads to the question whether a `return` is missing.
+    """
+    said = f"{type(error).__name__}: {str(error).rstrip('.')}."
+    if "NoneType" in said and not _passed_through(error, function):
+        return f"leads to {said} Is a `return` missing?"
+    return f"raises {said}"
+
+
+def _passed_through(error, function):
+    """Whether `function`, or what it defines, raised `error`; true if unknown."""
+    codes = [getattr(function, "__code__", None)]
+    for code in filter(None, codes):
+        codes += [each for each in code.co_consts if inspect.iscode(each)]
+    frames = traceback.walk_tb(error.__traceback__)
+    return codes == [None] or any(frame.f_code in codes for frame, _ in frames)
 
 
 def shown(value):
@@ -212,7 +229,7 @@ def _verdict(task, function):
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything
-        yield f"It {raises(error)}"
+        yield f"It {raises(error, function)}"
 
 
 def _meant(task, problems):

@@ -148,7 +148,7 @@ def _try_ahead(function, depth, failed):
         right = got == [*range(1, 9)]
         return "" if right else f"the results are {got}, and then an error."
     except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
-        return f"it {raises(error)}"
+        return f"it {raises(error, function)}"
     return f"the results are {shown(got[:8])}, and nothing is raised."
 
 

@@ -102,7 +102,8 @@ def _judge_sums(function, data, tensor):
             if numpy.shape(part) != its.shape:
                 return f"{said} has shape {numpy.shape(part)}, and not {its.shape}."
             if not numpy.allclose(part, its):
-                return f"{said} begins with {part[0, 0]:g}, and not {its[0, 0]:g}."
+                begins = numpy.ravel(part)[0]
+                return f"{said} begins with {begins:g}, and not {its[0, 0]:g}."
     same = all(map(numpy.array_equal, given, kept))
     return "" if same else "it changes its arguments."
 

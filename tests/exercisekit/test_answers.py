@@ -103,6 +103,7 @@ def test_code_that_raises_or_gives_nothing_is_told_so(key):
     for nothing in (None, [], ((), ())):
         said = says(TASKS[key], lambda *given, it=nothing: it)
         assert said.startswith("not yet. ")
+        assert nothing is not None or " raises " not in said
 
 
 # The right answers once more, by the library's own functions.

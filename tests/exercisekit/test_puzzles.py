@@ -86,7 +86,7 @@ def test_arrays_that_were_not_sent_are_not_read(n, function):
 
 @pytest.mark.parametrize("n, function, words", [
     (2, lambda sizes, servers: [0, 1, 2, 3, 0, 1, 2, 3], "is not a server, 0 to 2"),
-    (3, lambda lines: lines[:-1], "It raises TypeError"),
+    (3, lambda lines: lines[:-1], "It leads to TypeError"),
     (8, lambda tape, layers, slots: tape.back_to(3), "activation 3 is not kept"),
     (8, lambda tape, layers, slots: tape.backward(),
      "layer 12 needs activation 11, not 0"),
