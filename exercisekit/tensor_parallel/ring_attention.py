@@ -120,6 +120,7 @@ QUESTIONS = {
             (0.5, "A device's own chunk is work, too."),
             (7 / 8, "That is only device 0."),
         ],
+        tolerance=0.01,
     ),
     2: Task(
         "your function combine",
