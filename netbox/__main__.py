@@ -20,7 +20,7 @@ from pathlib import Path
 
 from . import links
 from .cluster import Cluster, boxes
-from .machine import Machine, why_not
+from .machine import Namespaces, why_not
 
 STATE = "box.json"
 
@@ -123,7 +123,7 @@ def shell(args):
 
 def shape(args):
     machine, _ = _machine(args.host)
-    switch = Machine.of_pid("switch", _state()["switch"], machine.user)
+    switch = Namespaces.of_pid("switch", _state()["switch"], machine.user)
     others = [_machine(name)[0] for name in _state()["hosts"] if name != args.host]
     links.shape(switch, machine, others, int(args.interface[-1]), args.rate,
                 args.delay, args.loss)
@@ -141,7 +141,7 @@ def _machine(name):
     if name not in state["hosts"]:
         raise LookupError(f"no host {name!r}: choose {', '.join(state['hosts'])}")
     pid, user = state["hosts"][name][0], state["user"]
-    return Machine.of_pid(name, pid, bool(user)), user
+    return Namespaces.of_pid(name, pid, bool(user)), user
 
 
 def _states():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import keys
 from .host import Host
-from .machine import Machine, find, why_not
+from .machine import Namespaces, find, why_not
 
 PREFIX = "netbox-"
 
@@ -74,7 +74,8 @@ class Cluster:
     def _start(self):
         everybody = [self.head, *self.hosts]
         # The switch's holder removes the folder, so it must know it beforehand.
-        self.switch = Machine("switch", self.user_namespace or None, folder=self.folder)
+        self.switch = Namespaces("switch", self.user_namespace or None,
+                                 folder=self.folder)
         self.folder.mkdir(0o700)
         self.lock = os.open(self.folder / "lock", os.O_CREAT | os.O_WRONLY)
         fcntl.flock(self.lock, fcntl.LOCK_EX)

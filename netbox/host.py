@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from . import keys, links
-from .machine import Machine
+from .machine import Namespaces
 
 #: Seconds for a host to accept connections after it is switched on.
 BOOT = 120
@@ -36,7 +36,8 @@ class Host:
         """Switch the host on, unless it is on. Raises `OSError`."""
         if self.machine is None:
             own = self.cluster.folder / self.name
-            self.machine = Machine(self.name, self.cluster.inner_user, self._binds(own))
+            self.machine = Namespaces(
+                self.name, self.cluster.inner_user, self._binds(own))
         if wait:
             self.machine.wait()
             for number in range(1 + bool(self.second_address)):

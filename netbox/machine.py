@@ -24,11 +24,11 @@ class NoMachine(OSError):
     """The system did not allow a machine."""
 
 
-class Machine:
+class Namespaces:
     """The namespaces of one host; `wait` raises `NoMachine` if there can be none.
 
     `name`: the host's name. `user`: None for root; True for a new user namespace, or
-    the `Machine` whose user namespace it joins. `binds`: pairs (source, target) that
+    the `Namespaces` whose user namespace it joins. `binds`: pairs (source, target) that
     only this machine sees; without them it has the caller's `/run`. `folder`: removed
     with the machine, even if the caller is killed or creates it only later. `pid`: its
     process 1, as the caller sees it.
@@ -36,7 +36,8 @@ class Machine:
 
     def __init__(self, name, user=None, binds=None, folder=None):
         self.name, self.user, self.pid = name, user, None
-        told = {"name": name, "user": user.pid if isinstance(user, Machine) else user}
+        told = {"name": name,
+                "user": user.pid if isinstance(user, Namespaces) else user}
         if binds is not None:
             told["binds"] = [[os.fspath(path) for path in pair] for pair in binds]
         if folder is not None:
@@ -138,7 +139,7 @@ def why_not():
 
 def _try():
     """Make a machine with an interface, and end it."""
-    machine = Machine("probe", True if os.geteuid() else None, binds=())
+    machine = Namespaces("probe", True if os.geteuid() else None, binds=())
     try:
         machine.wait()
         machine.ip("link add br0 type bridge", "link set lo up")

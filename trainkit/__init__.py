@@ -9,7 +9,7 @@
 | `job` | checks the flags together, and describes the job |
 | `examples` | a worker's examples and minibatches |
 | `workers` | the connection of a worker to the others |
-| `preparation` | builds a `Fit` |
+| `preparation` | builds a `Training` |
 | `fit` | the training loop: signals, progress, profile |
 | `replicas` | a network on several devices, of one worker or of several |
 | `sharded` | devices that share one network: `--shard` |

@@ -52,19 +52,20 @@ def main(argv=None):
             from .fit import Stopped
             from .preparation import prepare
 
-            fit, describe = prepare(args, held)
+            training, describe = prepare(args, held)
     except (ValueError, OSError, RingError) as error:
         return _failed(error, 2, held)
     except KeyboardInterrupt:
         return _end(130, held)
     try:
-        with _answered(fit.stop.note, signal.SIGTERM, signal.SIGINT):
-            held_out = fit.run()
+        with _answered(training.stop.note, signal.SIGTERM, signal.SIGINT):
+            held_out = training.run()
         held.close()
-        _tell({fit.replicas.measure: held_out, **describe(fit)})
+        _tell({training.replicas.measure: held_out, **describe(training)})
     except Stopped as stopped:
         then = "go on with --resume" if args.save_prefix else "nothing was kept"
-        fit.report.note(f"stopped by {stopped} after step {fit.num_steps}; {then}")
+        training.report.note(
+            f"stopped by {stopped} after step {training.num_steps}; {then}")
         return _end(128 + stopped.signum, held)
     except (OSError, RingError) as error:
         return _failed(error, 1, held)

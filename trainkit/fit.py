@@ -85,7 +85,7 @@ class Stop:
 
 
 @dataclass
-class Fit:
+class Training:
     """Trains `replicas` on `train_iter` up to `num_epochs` in total."""
 
     replicas: Replicas

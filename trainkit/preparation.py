@@ -1,14 +1,14 @@
-"""Builds a `Fit` from the flags; rejects every invalid combination."""
+"""Builds a `Training` from the flags; rejects every invalid combination."""
 
 from functools import partial
 
 from . import examples, resume, ways
-from .fit import Fit, Progress, StepProfiler
+from .fit import Progress, StepProfiler, Training
 from .job import describe
 
 
 def prepare(args, held):
-    """Check `args` together; return the `Fit`, and a function that describes it.
+    """Check `args` together; return the `Training`, and a function that describes it.
 
     `held`: an `ExitStack`, closed after the last checkpoint. Raises `ValueError` or
     `OSError`, with the problem.
@@ -26,14 +26,16 @@ def prepare(args, held):
     report = Progress(job.num_epochs, train_iter.num_steps, replicas.measure,
                       job.disp_batches)
     profiled = job.profile and rank == 0
-    fit = Fit(replicas, train_iter, test_iter if rank == 0 else None, job.num_epochs,
-              partial(learning_rate, job), report, job.save_every,
-              saves=rank == 0 or job.save_shards,
-              profiler=StepProfiler(job.profile, job.places) if profiled else None,
-              settings=resume.settings(job, dataset.name, X, y, num_workers),
-              checkpoints=resume.checkpoints(job, replicas.params, kv))
-    resume.start(fit, job.resume, kv, held)
-    return fit, partial(_result, kv)
+    training = Training(
+        replicas, train_iter, test_iter if rank == 0 else None, job.num_epochs,
+        partial(learning_rate, job), report, job.save_every,
+        saves=rank == 0 or job.save_shards,
+        profiler=StepProfiler(job.profile, job.places) if profiled else None,
+        settings=resume.settings(job, dataset.name, X, y, num_workers),
+        checkpoints=resume.checkpoints(job, replicas.params, kv),
+    )
+    resume.start(training, job.resume, kv, held)
+    return training, partial(_result, kv)
 
 
 def learning_rate(job, epoch):
@@ -41,18 +43,19 @@ def learning_rate(job, epoch):
     return job.lr * job.lr_factor ** sum(epoch >= e for e in job.lr_step_epochs)
 
 
-def _result(kv, fit):
+def _result(kv, training):
     """What the last line of a run says. `kv`: the store of a job, or None."""
-    history, settings = fit.state.history, fit.settings
+    history, settings = training.state.history, training.settings
     seconds = sum(history)
     return {
         "seconds_per_epoch": round(seconds / len(history), 4),
-        "samples_per_second": round(len(history) * fit.train_iter.own / seconds, 1),
+        "samples_per_second": round(
+            len(history) * training.train_iter.own / seconds, 1),
         **{name: settings[name] for name in ("devices", "network", "dataset",
                                              "kv_store")},
         **({"shard": settings["shard"]} if settings["shard"] != "none" else {}),
         **({"tensor": settings["tensor"]} if settings["tensor"] > 1 else {}),
-        "epochs": fit.state.epoch,
-        "steps": fit.num_steps,
+        "epochs": training.state.epoch,
+        "steps": training.num_steps,
         **({"rank": kv.rank, "num_workers": kv.num_workers} if kv else {}),
     }

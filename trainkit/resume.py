@@ -61,78 +61,81 @@ def checkpoints(job, params, kv):
     return own
 
 
-def start(fit, go_on, kv, held):
-    """Claim the checkpoints of `fit`, agree with the other workers, then `begin`.
+def start(training, go_on, kv, held):
+    """Claim the checkpoints of `training`, agree with the other workers, then begin.
 
-    `go_on`: as in `begin`. `kv`: the store of a job, or None. `held`: an `ExitStack`,
-    which releases the checkpoints when it is closed.
+    `go_on`: as in `resume_or_begin`. `kv`: the store of a job, or None. `held`: an
+    `ExitStack`, which releases the checkpoints when it is closed.
     """
-    if fit.checkpoints and fit.saves:
-        held.callback(fit.checkpoints.end)
-        fit.checkpoints.begin(num_bytes(fit.replicas.params), fit.report.note)
-    steps = _agreed(kv, fit) if kv else None
-    if fit.checkpoints:
-        begin(fit, go_on, steps)
+    if training.checkpoints and training.saves:
+        held.callback(training.checkpoints.end)
+        training.checkpoints.begin(
+            num_bytes(training.replicas.params), training.report.note)
+    steps = _agreed(kv, training) if kv else None
+    if training.checkpoints:
+        resume_or_begin(training, go_on, steps)
 
 
-def _agreed(kv, fit):
+def _agreed(kv, training):
     """The steps whose checkpoints all workers have, if their settings agree."""
-    alike = {name: value for name, value in fit.settings.items()
+    alike = {name: value for name, value in training.settings.items()
              if name not in MAY_CHANGE}
-    alike.update(kv_store=fit.settings["kv_store"], num_epochs=fit.num_epochs,
-                 save_prefix=bool(fit.checkpoints),
-                 save_shards=isinstance(fit.checkpoints, Parts))
-    whole = fit.checkpoints and agreement.checkpoint_steps(fit.checkpoints)
+    alike.update(kv_store=training.settings["kv_store"], num_epochs=training.num_epochs,
+                 save_prefix=bool(training.checkpoints),
+                 save_shards=isinstance(training.checkpoints, Parts))
+    whole = training.checkpoints and agreement.checkpoint_steps(training.checkpoints)
     return agreement.agree(kv, alike, whole)
 
 
-def begin(fit, go_on, steps=None):
-    """Start `fit` at its last checkpoint if `go_on`, else at step 0.
+def resume_or_begin(training, go_on, steps=None):
+    """Start `training` at its last checkpoint if `go_on`, else at step 0.
 
     A restarted job always resumes. `steps`: the steps whose checkpoints all workers of
     the job have; None for a single process.
 
     Raises `ValueError` if there are checkpoints but `go_on` is false, if all are
     damaged, if settings or content differ, or if a checkpoint has more epochs than
-    `fit` should run.
+    `training` should run.
     """
     if not go_on and int(os.environ.get(START) or 1) <= 1:
-        if fit.checkpoints.paths():
+        if training.checkpoints.paths():
             raise ValueError(
-                f"there are checkpoints already, {fit.checkpoints.paths()[-1]}: "
+                f"there are checkpoints already, {training.checkpoints.paths()[-1]}: "
                 "continue with --resume, or choose another --save-prefix"
             )
         return
-    found = fit.checkpoints.load(fit.report.note, steps)
+    found = training.checkpoints.load(training.report.note, steps)
     if found is None:
-        fit.report.note("there is no checkpoint yet: starting from the beginning")
+        training.report.note("there is no checkpoint yet: starting from the beginning")
         return
-    _restore(fit, *found)
+    _restore(training, *found)
 
 
-def _restore(fit, path, arrays, record):
-    """Let `fit` resume from the checkpoint at `path`; note what will differ."""
+def _restore(training, path, arrays, record):
+    """Let `training` resume from the checkpoint at `path`; note what will differ."""
     settings = record.get("settings") if isinstance(record, dict) else None
     if not isinstance(settings, dict):
         raise CheckpointError(f"{path} has other contents: no settings of a run")
-    _compare(path, settings, fit.settings, fit.report.note)
+    _compare(path, settings, training.settings, training.report.note)
     try:
-        fit.restore(arrays, record)
+        training.restore(arrays, record)
     except ValueError as error:
         raise CheckpointError(f"{path} has other contents: {error}") from None
-    if fit.num_steps != step_of(path):
-        raise CheckpointError(f"{path} holds step {fit.num_steps}, unlike its name")
-    epochs = math.ceil(fit.num_steps / fit.train_iter.num_steps)
-    if epochs > fit.num_epochs:
+    if training.num_steps != step_of(path):
+        raise CheckpointError(f"{path} holds step {training.num_steps}, "
+                              "unlike its name")
+    epochs = math.ceil(training.num_steps / training.train_iter.num_steps)
+    if epochs > training.num_epochs:
         raise ValueError(
-            f"--num-epochs {fit.num_epochs}, but {path} is from epoch {epochs}: epochs "
-            "before --resume count"
+            f"--num-epochs {training.num_epochs}, but {path} is from epoch {epochs}: "
+            "epochs before --resume count"
         )
-    fit.report.note(f"going on from {path}, step {fit.num_steps}")
-    if "async" in fit.settings["kv_store"]:
-        fit.report.note("notice: the momentum, which is on the servers, starts at zero")
-    if fit.settings["gc_type"] != "none":
-        fit.report.note(
+    training.report.note(f"going on from {path}, step {training.num_steps}")
+    if "async" in training.settings["kv_store"]:
+        training.report.note(
+            "notice: the momentum, which is on the servers, starts at zero")
+    if training.settings["gc_type"] != "none":
+        training.report.note(
             "notice: the residuals of 2bit compression are not stored, so the weights "
             "will differ slightly from those of an undisturbed run"
         )

@@ -190,7 +190,7 @@ class OneOfSeveral(OneProcess):
         return connect(job.kv_store, held)
 
 
-class Local(OneOfSeveral):
+class LocalSGD(OneOfSeveral):
     """Workers that each take several steps, and then exchange weights."""
 
     title = "steps between exchanges (local SGD)"
@@ -271,7 +271,7 @@ class Workers(OneOfSeveral):
 
 
 #: The first one that is chosen trains.
-WAYS = (Text(), Sharded(), Local(), Workers(), OneProcess())
+WAYS = (Text(), Sharded(), LocalSGD(), Workers(), OneProcess())
 
 
 def choose(job):

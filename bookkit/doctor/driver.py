@@ -23,7 +23,7 @@ READ, NVLINK = 0, 2  # what two GPUs may be asked about each other
 
 
 @dataclass(frozen=True)
-class Link:
+class PeerLink:
     """Two GPUs: whether they can read each other's memory, and what connects them."""
 
     first: int
@@ -92,4 +92,4 @@ def _links(library, handles):
                     library, "nvmlDeviceGetP2PStatus", one, other, ctypes.c_int(what)
                 )
         between = "by NVLink" if allowed[NVLINK] else between
-        yield Link(i, j, allowed[READ], between)
+        yield PeerLink(i, j, allowed[READ], between)

@@ -14,7 +14,7 @@ from .software import MAKE
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Readiness:
     """`runs`: whether the book can run. `next`: the command to type now."""
 
     runs: bool
@@ -28,7 +28,7 @@ class Report:
 
     sections: dict
     answers: object
-    verdict: Verdict
+    verdict: Readiness
 
     def as_dict(self):
         """The same as plain lists and dicts, for JSON."""
@@ -70,7 +70,7 @@ def examine(read=driver.read, probe=software.probe):
 
 
 def decide(findings, answers, probed, count=2):
-    """Return the `Verdict` on these `findings`.
+    """Return the `Readiness` that follows from these `findings`.
 
     `answers`: from NVML. `probed`: from MXNet's library. `count`: the number of cores.
     """
@@ -79,7 +79,7 @@ def decide(findings, answers, probed, count=2):
         return _not_yet(bad, answers, probed)
     if probed["gpus"]:
         text = f"The book runs on {_number(probed['gpus'])}."
-        return Verdict(True, text, MAKE)
+        return Readiness(True, text, MAKE)
     return _on_cpu(answers, probed, count)
 
 
@@ -88,9 +88,9 @@ def _not_yet(bad, answers, probed):
     if probed.get("missing") and all(finding.advice == MAKE for finding in bad):
         place = f"GPUs, because of {fit[0].name}" if fit else "the CPU"
         text = f"The book cannot run yet: make will install it, for {place}."
-        return Verdict(False, text, MAKE)
+        return Readiness(False, text, MAKE)
     text = f"The book cannot run yet: {first.topic}: {first.text}."
-    return Verdict(False, text, first.advice)
+    return Readiness(False, text, first.advice)
 
 
 def _on_cpu(answers, probed, count):
@@ -98,15 +98,15 @@ def _on_cpu(answers, probed, count):
     fit, unfit = gpus.usable(answers), gpus.unusable(answers)
     if fit and "CUDA" not in probed["features"]:
         text = f"{contexts}, because MXNet was installed for the CPU; here is a usable "
-        return Verdict(True, f"{text}{fit[0].name}.", "make book DEVICE=gpu")
+        return Readiness(True, f"{text}{fit[0].name}.", "make book DEVICE=gpu")
     if fit:
         text = f"{contexts}: MXNet sees none of the GPUs that the driver lists."
-        return Verdict(True, text, MAKE)
+        return Readiness(True, text, MAKE)
     if unfit:
-        return Verdict(True, f"{contexts}, not on {unfit[0]}.", MAKE)
+        return Readiness(True, f"{contexts}, not on {unfit[0]}.", MAKE)
     cores = "one core" if count == 1 else f"{count} cores"
     text = f"{contexts} ({cores}); there is no GPU that it could use."
-    return Verdict(True, text, MAKE)
+    return Readiness(True, text, MAKE)
 
 
 def _number(count):

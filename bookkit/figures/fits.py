@@ -124,7 +124,7 @@ MEASURED = [
 ZERO = dict(zip(STAGES, (120.0, 31.4, 16.6, 1.9)))
 
 
-class Script(frame.Script):
+class FitsScript(frame.Script):
     """As a figure's script, with what it takes from the cost calculator's."""
 
     def __init__(self, name="fits"):
@@ -159,7 +159,7 @@ def figure(name="fits", **other):
     """
     from IPython.display import HTML
 
-    choice, script = chosen(**other), Script(name)
+    choice, script = chosen(**other), FitsScript(name)
     for control in frame.flat(CONTROLS):
         control.check(choice[control.role])
     first, name = script.view(choice), escape(name)
@@ -189,7 +189,7 @@ live("fits");
 
 def published():
     """Two tables: what was published of a step, and of memory, beside the tool's."""
-    script, steps = Script(), []
+    script, steps = FitsScript(), []
     for choice, published_speed, published_mfu in MEASURED:
         d = script.ask(chosen(**choice), "d")
         split = f"{d['chunks']} × {d['micro']} texts" + ", again" * d["again"]

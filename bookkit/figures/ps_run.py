@@ -39,7 +39,7 @@ class Exchange:
 
 
 @dataclass
-class Run:
+class ServerRun:
     """`begins`: for each worker the ticks at which it begins to compute, every
     `compute[worker]` ticks long. `exchanges`: in the order of the pushes.
     """
@@ -50,11 +50,11 @@ class Run:
 
 
 def run(workers, servers, keys, mode="dist_sync", slow=1):
-    """What happens in `END` ticks, as a `Run`. The last worker computes `slow` times
-    as long as the others.
+    """What happens in `END` ticks, as a `ServerRun`.
 
-    `keys`: how many of `SIZES` there are. `mode`: one of `MODES`. A worker sends one
-    request per tick, to all servers that hold a part of its key.
+    `keys`: the number of arrays, the first of `SIZES`. `mode`: one of `MODES`. The last
+    worker computes for `slow` times as long as the others. A worker sends one request
+    per tick, to all servers that hold a part of its key.
     Developed in the chapter *Out of step*.
     """
     job = _Job(workers, servers, keys, mode, slow)
@@ -63,7 +63,7 @@ def run(workers, servers, keys, mode="dist_sync", slow=1):
             job.work(worker, tick)
         for server in range(servers):
             job.serve(server, tick)
-    return Run(job.compute, job.begins, job.exchanges)
+    return ServerRun(job.compute, job.begins, job.exchanges)
 
 
 def values_bytes(servers):

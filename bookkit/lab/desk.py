@@ -46,12 +46,12 @@ def work(chapter, number, code):
     The number 0 is a cell of the chapter, for which there is no judge.
 
     `said` begins as `check` says it, "right", "not yet" or "no answer yet"; it is ""
-    if the code did not run. `runs` are messages: see `Watch`.
+    if the code did not run. `runs` are messages: see `ExchangeLog`.
     """
     from exercisekit.answers import questions
     from exercisekit.question import Task, says
 
-    watch, out = Watch(), io.StringIO()
+    watch, out = ExchangeLog(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         names, said = _run(code), ""
         if names is not None and not number:
@@ -108,7 +108,7 @@ def _answer(names, wanted, is_function):
     return own[-1] if own and is_function else None
 
 
-class Watch:
+class ExchangeLog:
     """Notes what the reader's code gives to `exchange`: `runs`, a list of rounds each.
 
     A round is a list of [from, to, numbers].

@@ -17,7 +17,7 @@ from ..runtime import cores as _cores
 
 
 def diagnose(step, devices, steps=5):
-    """Run `step()` and say why two devices may be no faster than one: a `Verdict`.
+    """Run `step()` and say why two devices may be no faster than one: a `Diagnosis`.
 
         print(diagnose(lambda: train_batch(X, y, replicas, devices, lr), devices))
 
@@ -44,7 +44,7 @@ def diagnose(step, devices, steps=5):
 
 def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
           environ=os.environ):
-    """The `Verdict` on a `Timeline` of `steps` steps of `seconds` each.
+    """The `Diagnosis` of a `Timeline` of `steps` steps of `seconds` each.
 
     `waits`: one tuple per blocking call of these steps (its line, its seconds, whether
     the step continued afterwards). `recorded`: the milliseconds that the timeline
@@ -74,7 +74,7 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
         cause = _cause_when_busy(lanes, overlap, waited / seconds, asking / seconds)
     busy = {name: lane / recorded for name, lane in zip(names, lanes)}
     advice = ADVICE[cause].format(settings or line)
-    return Verdict(cause, advice, seconds, busy, overlap, idle / recorded, longest,
+    return Diagnosis(cause, advice, seconds, busy, overlap, idle / recorded, longest,
                    asking)
 
 
@@ -134,7 +134,7 @@ ADVICE = {
 
 
 @dataclass
-class Verdict:
+class Diagnosis:
     """The cause, the remedy, and the measurements. Print it for a report."""
 
     cause: str  # a key of `ADVICE`

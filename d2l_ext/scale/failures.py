@@ -60,7 +60,7 @@ def expected(work, interval, write, restart, mtbf):
     return each * work / interval
 
 
-class History(NamedTuple):
+class SimulatedJob(NamedTuple):
     """The total `seconds`, and the number of `failures`."""
 
     seconds: float
@@ -80,7 +80,7 @@ def simulate(work, interval, write, restart, failures):
 
     `failures`: an iterable of ascending times in seconds; a restart can fail, too. A
     checkpoint follows each `interval` of work, including the last. A failure loses the
-    work since the last checkpoint. Returns a `History`. Raises `ValueError`
+    work since the last checkpoint. Returns a `SimulatedJob`. Raises `ValueError`
     for an interval that is not above 0, and for a negative time to write.
     """
     _check(write, inf, interval)
@@ -95,7 +95,7 @@ def simulate(work, interval, write, restart, failures):
         else:
             begin, pause, failed = failure, restart, failed + 1
             failure = next(times, inf)
-    return History(begin, failed)
+    return SimulatedJob(begin, failed)
 
 
 def _check(write, mtbf, interval=1):

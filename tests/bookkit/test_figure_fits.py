@@ -26,7 +26,7 @@ from d2l_ext.memory.shards import states
 from d2l_ext.scale import step
 from d2l_ext.tensor_parallel.transformer import Decoder
 
-SCRIPT = fits.Script("fig")
+SCRIPT = fits.FitsScript("fig")
 CHOICES = [fits.FIRST, *(fits.chosen(**other) for other in (
     {"model": "70 B", "devices": 8}, {"model": "70 B", "devices": 512, "tensor": 8,
                                       "pipeline": 4, "chunks": 16, "recompute": "yes"},

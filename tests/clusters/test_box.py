@@ -291,7 +291,7 @@ def test_a_system_without_namespaces_is_named_with_its_reason(monkeypatch):
         raise OSError("unshare: Operation not permitted")
 
     monkeypatch.setattr(machine, "find", lambda name: name)
-    monkeypatch.setattr(machine, "Machine", refuse)
+    monkeypatch.setattr(machine, "Namespaces", refuse)
     who = "this user" if os.geteuid() else "root"
     assert box.why_not() == ("A cluster in a box needs namespaces, and " + who +
                              " gets none: unshare: Operation not permitted.")

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from netbox import host, inside, links
-from netbox.machine import Machine
+from netbox.machine import Namespaces
 
 
 class PlayedMachine:
@@ -54,7 +54,7 @@ def switch(calls):
 def hosts(tmp_path, monkeypatch, calls, switch):
     """h1 and h2, which are off, with two interfaces each."""
     monkeypatch.setattr(
-        host, "Machine", lambda *words: PlayedMachine(*words, calls=calls)
+        host, "Namespaces", lambda *words: PlayedMachine(*words, calls=calls)
     )
     cluster = SimpleNamespace(folder=tmp_path, second_interface=True, switch=switch,
                               inner_user=None, outer_user=(1000, 1001), port=22,
@@ -175,6 +175,6 @@ def test_a_holder_tells_the_id_of_process_1_and_ends_it_and_the_folder_with_its_
 @pytest.mark.parametrize("user, as_user, word", [
     (None, (1, 2), "-"), (True, (1, 2), "1:2"), (True, None, "root")])
 def test_a_command_enters_a_machine_as_root_the_caller_or_a_user(user, as_user, word):
-    words = Machine.of_pid("h1", 4011, user).command(["ls", "-l"], as_user)
+    words = Namespaces.of_pid("h1", 4011, user).command(["ls", "-l"], as_user)
     assert words[0] == sys.executable and os.path.basename(words[-6]) == "inside.py"
     assert words[-5:] == ["enter", "4011", word, "ls", "-l"]
