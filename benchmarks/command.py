@@ -22,7 +22,7 @@ def options_of(measured):
         python -m benchmarks.kvstore.in_step --rounds 1 --only lenet --no-peers
     """
     parser = argparse.ArgumentParser(
-        description=stored.summary(measured),
+        description=stored.first_sentence(measured),
         epilog=f"All that was measured is written to {OUTPUT}.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
@@ -63,7 +63,7 @@ def main(name, measured, argv=None, check=None, is_peer=lambda row: False):
         module = importlib.import_module(sys.modules["__main__"].__spec__.name)
         measured = getattr(module, measured.__name__)
     try:
-        done = stored.record(name, measured, folder=OUTPUT, **options)
+        done = stored.measure_and_store(name, measured, folder=OUTPUT, **options)
     except Disagreement as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -102,7 +102,7 @@ def several(names, reason="too long for a chapter", folder=None):
     return [record.data for record in records]
 
 
-def record(name, measure, *args, folder=None, **options):
+def measure_and_store(name, measure, *args, folder=None, **options):
     """Measure, and store the result with its origin; return the `Record`.
 
     `measure`: a function of a module, so that a later run can find it; else
@@ -116,7 +116,7 @@ def record(name, measure, *args, folder=None, **options):
     here, begin = provenance(), time.monotonic()
     data = json.loads(json.dumps(measure(*args, **options)))
     kept = Record(
-        what=summary(measure),
+        what=first_sentence(measure),
         measure=home,
         args=list(args),
         options=options,
@@ -225,7 +225,7 @@ def _digest(text):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def summary(function):
+def first_sentence(function):
     """The first sentence of its docstring, which describes the measurement."""
     first = (inspect.getdoc(function) or function.__name__).partition("\n\n")[0]
     return " ".join(first.split()).partition(". ")[0].rstrip(".") + "."
@@ -292,7 +292,7 @@ def main(argv=None):
     measure = _find(given.function)
     if measure is None:
         parser.error(f"{given.function}: there is no such function")
-    kept = record(given.name, measure, *args, **options)
+    kept = measure_and_store(given.name, measure, *args, **options)
     print(f"stored {given.name}: {kept.seconds} s")
     return 0
 

@@ -18,7 +18,7 @@ import copy
 import tracemalloc
 from contextlib import contextmanager
 
-from .question import Note, by_cases, of_case, plain, same, shown
+from .question import Note, are_equal, as_python, by_cases, of_case, shown
 
 ROUNDS = "{} round{s}"
 SENT = "the busiest device sends {} number{s}"
@@ -115,12 +115,12 @@ def counted(right, run, words, cases, about=(), tolerance=0.0):
 
     def needed(case):
         enough = Counts()
-        return enough, plain(run(right, enough, *copy.deepcopy(case)))
+        return enough, as_python(run(right, enough, *copy.deepcopy(case)))
 
     known = {}  # what the reference needs of a case, which is what it was
 
     def problem(function, *case):
-        at, counts = repr(plain(case)), Counts()
+        at, counts = repr(as_python(case)), Counts()
         if at not in known:
             known[at] = needed(case)
         enough, expected = known[at]
@@ -128,7 +128,8 @@ def counted(right, run, words, cases, about=(), tolerance=0.0):
         used = [(counts.get(name, 0), enough.get(name, 0)) for name in about]
         if apart := difference(found, expected, tolerance):
             return f"{apart}."
-        if not all(same(plain(now), plain(then)) for now, then in counts.kept):
+        if not all(are_equal(as_python(now), as_python(then))
+                   for now, then in counts.kept):
             return "it changes what it is given."
         if any(n > least or n == 0 < least for n, least in used):
             return f"{told(counts, enough)}."
@@ -150,8 +151,8 @@ def told(counts, enough):
 
 def difference(found, expected, tolerance=0.0, what="it", at=""):
     """The place and size of the first difference, in words; "" if there is none."""
-    found, expected = plain(found), plain(expected)
-    if same(found, expected, tolerance):
+    found, expected = as_python(found), as_python(expected)
+    if are_equal(found, expected, tolerance):
         return ""
     where = f"at {at} {what}" if at else what
     if isinstance(expected, dict) and getattr(found, "keys", set)() == expected.keys():

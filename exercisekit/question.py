@@ -72,7 +72,7 @@ def by_cases(problem, words, cases):
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's
                 yield f"{said}: it {raises(error, function)}"
                 continue
-            if not same(plain(given), plain(case)):
+            if not are_equal(as_python(given), as_python(case)):
                 yield f"{said}: it changes what it is given."
             elif isinstance(found, Note):
                 note = found
@@ -96,7 +96,7 @@ def compared(right, cases, tolerance=0.0):
 
     def problem(function, *given):
         expected, found = right(*copy.deepcopy(given)), function(*given)
-        if same(plain(found), plain(expected), tolerance):
+        if are_equal(as_python(found), as_python(expected), tolerance):
             return ""
         if inspect.isgenerator(found) or inspect.iscoroutine(found):
             kind = type(found).__name__
@@ -132,7 +132,7 @@ def shown(value):
     """A short form of a value, for a sentence."""
     if getattr(value, "size", 0) > 8:
         return f"array of shape {tuple(value.shape)}"
-    value = plain(value) if hasattr(value, "tolist") else value
+    value = as_python(value) if hasattr(value, "tolist") else value
     if isinstance(value, float):
         return f"{value:.6g}"
     if _is_list(value):
@@ -143,12 +143,12 @@ def shown(value):
     return repr(value)
 
 
-def same(answer, expected, tolerance=0.0):
+def are_equal(answer, expected, tolerance=0.0):
     """Whether two answers are equal, numbers up to a relative `tolerance`."""
     if isinstance(expected, (list, tuple)):
         return _is_list(answer) and len(answer) == len(expected) and (
             _same_floats(answer, expected)
-            or all(same(a, e, tolerance) for a, e in zip(answer, expected))
+            or all(are_equal(a, e, tolerance) for a, e in zip(answer, expected))
         )
     if isinstance(expected, str):
         return isinstance(answer, str) and answer.strip().lower() == expected
@@ -160,7 +160,8 @@ def same(answer, expected, tolerance=0.0):
         return (
             isinstance(answer, dict)
             and answer.keys() == expected.keys()
-            and all(same(answer[key], expected[key], tolerance) for key in expected)
+            and all(are_equal(answer[key], expected[key], tolerance)
+                    for key in expected)
         )
     # Always allow rounding: 0.1 + 0.2 must pass for 0.3.
     return isinstance(answer, Number) and (
@@ -177,15 +178,15 @@ def _same_floats(answer, expected):
 
 def says(question, answer):
     """The text for a reader who answered `question` with `answer`."""
-    answer = plain(answer)
+    answer = as_python(answer)
     if answer is None:
         return f"{NOT_YET} Expected: {question.asked}."
     if isinstance(question, Task):
         return _judged(question, answer)
-    if same(answer, question.right, question.tolerance):
+    if are_equal(answer, question.right, question.tolerance):
         return "right."
     for typical, suggestion in question.wrong:
-        if same(answer, typical, question.tolerance):
+        if are_equal(answer, typical, question.tolerance):
             return f"not yet. {suggestion}"
     return f"not yet{_direction(answer, question.right)} Expected: {question.asked}."
 
@@ -247,15 +248,15 @@ def _is_problem(said):
     return not isinstance(said, Note)
 
 
-def plain(answer):
+def as_python(answer):
     """Arrays and numbers of NumPy and MXNet as Python's, also in lists and dicts."""
     if isinstance(answer, (list, tuple)):
         if {*map(type, answer)} == {float}:
             return answer
-        entries = [plain(entry) for entry in answer]
+        entries = [as_python(entry) for entry in answer]
         return entries if isinstance(answer, list) else tuple(entries)
     if isinstance(answer, dict):
-        return {key: plain(value) for key, value in answer.items()}
+        return {key: as_python(value) for key, value in answer.items()}
     if hasattr(answer, "asnumpy"):
         answer = answer.asnumpy()
     return answer.tolist() if hasattr(answer, "tolist") else answer

@@ -166,7 +166,7 @@ class Host:
 
     def bytes(self, interface="eth0"):
         """Bytes (sent, received) by an interface since the host was switched on."""
-        return links.counted(self.machine.pid, interface)
+        return links.byte_counters(self.machine.pid, interface)
 
 
 def _children(pid):

@@ -37,7 +37,7 @@ PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
 PATIENCE = 60
 
 
-def call(function, *args):
+def call_libc(function, *args):
     """Call a function of libc that returns 0. Raises `OSError` with the reason."""
     if getattr(LIBC, function)(*args):
         number = ctypes.get_errno()
@@ -47,7 +47,7 @@ def call(function, *args):
 def mount(source, target, kind="", flags=0, data=""):
     words = [text.encode() for text in (source, target, kind, data)]
     try:
-        call("mount", *words[:3], ctypes.c_ulong(flags), words[3])
+        call_libc("mount", *words[:3], ctypes.c_ulong(flags), words[3])
     except OSError as error:
         raise OSError(error.errno, f"{error.strerror} ({target})") from None
 
@@ -55,7 +55,7 @@ def mount(source, target, kind="", flags=0, data=""):
 def become_root():
     """Map the caller's user, and no other, to root in a new user namespace."""
     uid, gid = os.getuid(), os.getgid()
-    call("unshare", NEWUSER)
+    call_libc("unshare", NEWUSER)
     map_ids(0, uid, 0, gid)
 
 
@@ -70,12 +70,12 @@ def map_ids(uid, parent_uid, gid, parent_gid):
 def join_user(pid):
     """Enter the user namespace of process `pid`."""
     with open(f"/proc/{pid}/ns/user") as file:
-        call("setns", file.fileno(), 0)
+        call_libc("setns", file.fileno(), 0)
 
 
 def init(machine, ready):
     """Process 1: set the machine up, and wait to be killed. It reaps orphans."""
-    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    call_libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     os.setsid()
     for signum in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(signum, signal.SIG_IGN)
@@ -109,7 +109,7 @@ def hold():
     try:
         if machine["user"]:
             become_root() if machine["user"] is True else join_user(machine["user"])
-        call("unshare", NEWNET | NEWPID | NEWNS | NEWUTS)
+        call_libc("unshare", NEWNET | NEWPID | NEWNS | NEWUTS)
         pid = os.fork()
         if not pid:
             init(machine, os.dup(1))
@@ -143,7 +143,7 @@ def join(pid, kinds):
     # Open all of them before joining the first, which replaces /proc.
     files = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in kinds]
     for file in files:
-        call("setns", file, 0)
+        call_libc("setns", file, 0)
         os.close(file)
     try:
         os.chdir(here)
@@ -154,13 +154,13 @@ def join(pid, kinds):
 def become(user):
     """Become an ordinary user, in a user namespace within the machine's."""
     uid, gid = map(int, user.split(":"))
-    call("unshare", NEWUSER)
+    call_libc("unshare", NEWUSER)
     map_ids(uid, 0, gid, 0)
 
 
 def run(user, command):
     """Become the command, in the child; never return."""
-    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    call_libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     try:
         if ":" in user:
             become(user)

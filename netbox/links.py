@@ -107,7 +107,7 @@ def lose(machines, name, number, source, loss):
         machine.tool(["iptables-restore", "-w", "--noflush"], text)
 
 
-def counted(pid, interface):
+def byte_counters(pid, interface):
     """(bytes sent, bytes received) by an interface since its machine started."""
     with open(f"/proc/{pid}/net/dev") as file:
         for line in file:

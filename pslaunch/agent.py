@@ -126,7 +126,7 @@ class Agent:
                 os.makedirs(make_folder, exist_ok=True)
             except OSError as error:
                 raise Refused(f"cannot make {make_folder}: {error.strerror}") from None
-        self.tell("here", address=processes.address(root, interface))
+        self.tell("here", address=processes.own_address(root, interface))
 
     def do_start(self, number, command, env, folder, own, log=None):
         """Start a process; `null` in `command` stands for this Python.

@@ -54,12 +54,13 @@ def call_job(function, *args, kv_type="dist_sync", check=True, **settings):
     # Workers use NumPy semantics if this process does.
     uses_np = bool(mxnet and mxnet.util.is_np_array())
     with Folder("d2l_ext-call-") as folder:
-        write(folder, function, kv_type, args, uses_np)
+        write_call(folder, function, kv_type, args, uses_np)
         command = [sys.executable, "-m", "pslaunch.calls", folder]
         plan = make(command, **settings)
         job = carry_out(plan, partial(is_there, folder))
         if not job.returncode:
-            job.results = take(folder, job.restarts + 1, plan.settings.num_workers)
+            job.results = read_results(folder, job.restarts + 1,
+                                       plan.settings.num_workers)
     return job.check() if check else job
 
 
@@ -67,7 +68,7 @@ def call_job(function, *args, kv_type="dist_sync", check=True, **settings):
 # Reading a pickle runs it, so only this user can access the folder.
 
 
-def write(folder, function, kv_type, args, uses_np):
+def write_call(folder, function, kv_type, args, uses_np):
     """Write the call that the workers run into `folder`."""
     if not callable(function):
         raise TypeError(f"{function!r} is not callable: give a function")
@@ -101,14 +102,14 @@ def main(folder):
         rank = kv.rank if kv else int(os.environ["DMLC_WORKER_ID"])
         function, args = pickle.loads(call["sent"])
         result = function(kv, *args)
-        leave(_result(folder, os.environ.get(START, "1"), rank), result)
+        write_result(_result(folder, os.environ.get(START, "1"), rank), result)
     except BaseException:  # noqa: BLE001, sys.exit() would wait, too
         traceback.print_exc()
         sys.stdout.flush()
         os._exit(1)
 
 
-def leave(path, result):
+def write_result(path, result):
     """Write a worker's result to `path`, atomically."""
     part = path.with_suffix(".part")
     part.write_bytes(_pickled(result, f"the result, a {type(result).__name__},"))
@@ -120,7 +121,7 @@ def is_there(folder, start, rank):
     return _result(folder, start, rank).exists()
 
 
-def take(folder, start, num_workers):
+def read_results(folder, start, num_workers):
     """The results of all workers of a start, by rank."""
     paths = [_result(folder, start, rank) for rank in range(num_workers)]
     return [pickle.loads(path.read_bytes()) for path in paths]

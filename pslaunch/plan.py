@@ -16,7 +16,7 @@ from pathlib import Path
 
 from . import processes
 from .job import LOST, Failed
-from .processes import LOOPBACK, Refused, address
+from .processes import LOOPBACK, Refused, own_address
 
 #: The module and the class of each launcher; it is imported when it is named.
 LAUNCHERS = {
@@ -231,15 +231,15 @@ def scheduler_address(plan):
     settings = plan.settings
     try:
         if settings.interface:
-            return address(None, settings.interface)
+            return own_address(None, settings.interface)
         if settings.hosts:
-            own = [address(_resolve(settings, host)) for host in settings.hosts]
+            own = [own_address(_resolve(settings, host)) for host in settings.hosts]
             return next((one for one in own if not one.startswith("127.")), LOOPBACK)
         with suppress(OSError):
             own = socket.gethostbyname(socket.gethostname())
             if not own.startswith("127."):
                 return own
-        return address("192.0.2.1")  # no host has this address
+        return own_address("192.0.2.1")  # no host has this address
     except Refused as error:
         raise Failed(f"here: {error}; name an interface that the job's hosts can "
                      "reach") from None

@@ -41,7 +41,7 @@ def state(pid):
     return table([pid]).get(pid, ("", 0))[0]
 
 
-def tree(root, rows=None):
+def descendants(root, rows=None):
     """Ids of the descendants of `root` that have not ended, nearest first.
 
     `rows`: a `table`; by default a new one.
@@ -59,7 +59,8 @@ def halted(root, rows):
 
     A process that a debugger has stopped is in another state.
     """
-    found = (pid for pid in [root, *tree(root, rows)] if rows.get(pid, "-")[0] == "T")
+    found = (pid for pid in [root, *descendants(root, rows)]
+             if rows.get(pid, "-")[0] == "T")
     return next(found, None)
 
 
@@ -81,7 +82,7 @@ def node_of(pid):
 
 def members(job, under=None):
     """Ids of the processes that bear the mark of `job` or descend from `under`."""
-    found = set(tree(under) if under else ())
+    found = set(descendants(under) if under else ())
     found.update(pid for pid in ids() if environ(pid).get(MARK) == job)
     return found - {os.getpid()}
 
@@ -247,7 +248,7 @@ def remove_sockets(ports):
             path.unlink(missing_ok=True)
 
 
-def address(root, interface=None):
+def own_address(root, interface=None):
     """The IPv4 address of `interface`, else the one from which `root` is reached."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

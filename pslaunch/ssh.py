@@ -48,13 +48,13 @@ def client(settings, host):
     return words
 
 
-def command(settings, host):
+def agent_command(settings, host):
     """The words that start an agent on `host`. Its shell reads the last."""
     become = f"exec {shlex.quote(settings.python)} -E -s -S -c {shlex.quote(BECOME)}"
     return [*client(settings, host), "--", host.name, become]
 
 
-def program():
+def agent_source():
     """The text of the agent, with its length in front."""
     texts = [(f"pslaunch.{name}",
               Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ class Ssh(crew.Crew):
         return lines
 
     def open(self):
-        self.program, self.clients, self.gone = program(), {}, set()
+        self.program, self.clients, self.gone = agent_source(), {}, set()
         self.copies = None
         for role, host in placed(self.plan.settings):
             self._contact(role, host)
@@ -111,7 +111,7 @@ class Ssh(crew.Crew):
     def _contact(self, role, host):
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            words = command(self.plan.settings, host)
+            words = agent_command(self.plan.settings, host)
             client = crew.Program(words, self.job, stdin=theirs, stdout=theirs)
             fd = ours.detach()
         link = channel.Channel(fd, fd, host.name, role)

@@ -178,7 +178,7 @@ def job_name(job):
     return f"d2l_ext-{job}"
 
 
-def copies(plan):
+def num_agents(plan):
     """The number of agents: one for each server and worker."""
     return plan.settings.num_servers + plan.settings.num_workers
 
@@ -253,7 +253,7 @@ class Mpi(Submitted):
             raise ValueError(f"ssh_config={config!r}: mpirun splits ssh's options at "
                              "each space, even in quotes: give a link to it without "
                              "spaces")
-        given, wanted = plan.settings.hosts or [], copies(plan)
+        given, wanted = plan.settings.hosts or [], num_agents(plan)
         for host in given:
             if host.port or host.user:
                 raise ValueError(f"{host}: mpirun accepts only names; write port and "
@@ -274,7 +274,7 @@ class Mpi(Submitted):
 
     @staticmethod
     def words(plan, job):
-        wanted, settings = copies(plan), plan.settings
+        wanted, settings = num_agents(plan), plan.settings
         command = ["mpirun", "-n", str(wanted), "--map-by", "node", "--bind-to", "none"]
         if settings.hosts:
             each = [f"{host.name}:{host.slots or wanted}" for host in settings.hosts]
@@ -303,7 +303,7 @@ class Slurm(Submitted):
 
     @staticmethod
     def words(plan, job):
-        return ["srun", f"--ntasks={copies(plan)}", "--distribution=cyclic",
+        return ["srun", f"--ntasks={num_agents(plan)}", "--distribution=cyclic",
                 f"--job-name={job_name(job)}", "--mpi=none", "--input=none",
                 "--export=ALL", "--label", "--wait=0", "--kill-on-bad-exit=0",
                 *plan.settings.submit_args, *agent_words(plan, "SLURM_PROCID")]
@@ -334,7 +334,7 @@ class Sge(Submitted):
     @classmethod
     def words(cls, plan, job):
         door = cls.file(job)
-        return ["qsub", "-sync", "y", "-t", f"1-{copies(plan)}", "-N",
+        return ["qsub", "-sync", "y", "-t", f"1-{num_agents(plan)}", "-N",
                 job_name(job), "-wd", os.getcwd(), "-j", "y", "-o",
                 f"{door}.$TASK_ID", "-b", "y", "-shell", "n", "-r", "n",
                 *plan.settings.submit_args,
@@ -414,7 +414,7 @@ class Yarn(Submitted):
     @classmethod
     def words(cls, plan, job):
         return ["yarn", CLIENT, "-jar", jar(), "-appname", job_name(job),
-                "-num_containers", str(copies(plan)), "-shell_script",
+                "-num_containers", str(num_agents(plan)), "-shell_script",
                 cls.file(job), "-timeout", str(CLIENT_TIMEOUT),
                 *plan.settings.submit_args]
 

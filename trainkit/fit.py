@@ -11,7 +11,7 @@ from time import perf_counter
 
 from mxnet import npx
 
-from d2l_ext.data.download import bar
+from d2l_ext.data.download import progress_bar
 from d2l_ext.data.sets import Batches, minibatches
 from d2l_ext.devices import timeline
 
@@ -213,7 +213,7 @@ class Progress:
         loss = f"loss {state.mean_loss():.3f}" if state.examples else ""
         if self.on_terminal:
             if perf_counter() - self.drawn > self.REDRAW:
-                line = f"{where}  {bar(state.step / self.num_steps)}  {loss}"
+                line = f"{where}  {progress_bar(state.step / self.num_steps)}  {loss}"
                 self._print(f"\r{line.ljust(self.length)}")
                 self.drawn, self.length = perf_counter(), len(line)
         elif self.disp_batches and state.step % self.disp_batches == 0:

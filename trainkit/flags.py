@@ -11,8 +11,7 @@ from .words import (
     ascending,
     below_one,
     count,
-    filled,
-    loads,
+    non_empty,
     not_negative,
     numbers,
     one_of,
@@ -20,6 +19,7 @@ from .words import (
     seed,
     share,
     words,
+    work_loads,
 )
 
 
@@ -59,8 +59,8 @@ def _add_model(group):
         help="lenet (default), mlp, vgg11, or transformer, which learns a text")
     sets = "digits (default), fashion_mnist, mnist or cifar10; for transformer a file "
     sets += "with text, default D2L_EXT_TEXT, else Python's language reference"
-    add("--dataset", type=filled, help=sets)
-    add("--data-dir", type=filled, metavar="DIR", help="the folder with its files")
+    add("--dataset", type=non_empty, help=sets)
+    add("--data-dir", type=non_empty, metavar="DIR", help="the folder with its files")
     add("--num-examples", type=count, metavar="N", help="the first N; default: all")
 
 
@@ -73,7 +73,7 @@ def _add_devices(group):
         "or none (by this library's allreduce); with several workers, under "
         "pslaunch, dist_sync, dist_async, dist_sync_device, "
         "dist_async_device, or ring, without servers")
-    add("--work-load-list", type=loads, metavar="LIST",
+    add("--work-load-list", type=work_loads, metavar="LIST",
         help="relative speeds of the devices, as in 3,1; default: equal")
 
 
@@ -117,7 +117,7 @@ def _add_training(group):
 
 def _add_output(group):
     add = group.add_argument
-    add("--save-prefix", type=filled, metavar="P",
+    add("--save-prefix", type=non_empty, metavar="P",
         help="keep the last two checkpoints as P-00000123.ckpt; "
         "default: none")
     add("--save-every", type=count, default=0, metavar="STEPS",
@@ -130,5 +130,5 @@ def _add_output(group):
         help="resume from the last whole checkpoint of --save-prefix")
     add("--disp-batches", type=count, default=0, metavar="N",
         help="without a terminal: a line every N steps; default: none")
-    add("--profile", type=filled, metavar="FILE",
+    add("--profile", type=non_empty, metavar="FILE",
         help="write the timeline of three steps, for chrome://tracing")

@@ -9,7 +9,7 @@ from d2l_ext.devices.timeline import borrowed_slots
 from . import ways
 
 
-def describe(args):
+def from_flags(args):
     """The job that the flags `args` describe; raises `ValueError` if they conflict."""
     places, prefix = _places(args), args.save_prefix
     for way in ways.WAYS:

@@ -24,7 +24,7 @@ LENGTH = 64  # characters in a sequence
 SIZES = {"width": 128, "heads": 4, "layers": 3}
 
 
-def load(path=None):
+def load_sequences(path=None):
     """A text from `text.load_text`, as a `Dataset` of sequences of numbers.
 
     `X`, `y` (n, LENGTH); the last tenth is held out. `classes`: the characters. Raises

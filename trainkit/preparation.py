@@ -4,7 +4,7 @@ from functools import partial
 
 from . import examples, resume, ways
 from .fit import Progress, StepProfiler, Training
-from .job import describe
+from .job import from_flags
 
 
 def prepare(args, held):
@@ -13,8 +13,8 @@ def prepare(args, held):
     `held`: an `ExitStack`, closed after the last checkpoint. Raises `ValueError` or
     `OSError`, with the problem.
     """
-    job = describe(args)
-    way = ways.choose(job)
+    job = from_flags(args)
+    way = ways.chosen_way(job)
     dataset = way.load(job)
     X, y = examples.first(dataset, job.num_examples)
     # A single process is worker 0 of 1. From here on, the workers of a job are

@@ -12,7 +12,7 @@ import os
 
 from d2l_ext.checks import known_name
 
-from .words import below_one, count, filled, one_of, positive
+from .words import below_one, count, non_empty, one_of, positive
 
 #: Optimizers whose state is only arrays and counts, and whether they use `--mom`.
 OPTIMIZERS = {
@@ -38,7 +38,7 @@ class OneProcess:
     def add(self, group):
         """Add `--allreduce` and compression."""
         add = group.add_argument
-        add("--allreduce", type=filled, metavar="NAME",
+        add("--allreduce", type=non_empty, metavar="NAME",
             help="with --kv-store none: naive (default), tree, ring, halving, or "
             "another file of d2l_ext/data_parallel/allreduce")
         add("--gc-type", type=one_of(("none", "2bit")), default="none", metavar="TYPE",
@@ -84,11 +84,11 @@ class OneProcess:
         """A replica of the network on each device."""
         from .replicas import Replicas
 
-        options = pieces(job)
+        options = accumulation(job)
         if job.gc_type != "none":
             options["compression"] = {"type": job.gc_type,
                                       "threshold": job.gc_threshold}
-        return Replicas(network(job, dataset), job.places, *optimizer(job),
+        return Replicas(new_network(job, dataset), job.places, *optimizer(job),
                         gluon_store(job), **options)
 
 
@@ -100,7 +100,7 @@ class Sharded(OneProcess):
     def add(self, group):
         """Add `--shard`."""
         group.add_argument(
-            "--shard", type=filled, default="none", metavar="WHAT",
+            "--shard", type=non_empty, default="none", metavar="WHAT",
             help="what the devices divide: none (default), states (ZeRO 1), gradients "
             "(2) or parameters (3, as FSDP). This library's ring then sums the "
             "gradients of the devices of one process; a checkpoint can be resumed on "
@@ -126,7 +126,7 @@ class Sharded(OneProcess):
         """One network, divided over the devices."""
         from .sharded import ShardedReplicas
 
-        return ShardedReplicas(job.shard, network(job, dataset), job.places,
+        return ShardedReplicas(job.shard, new_network(job, dataset), job.places,
                                *optimizer(job), **common(job))
 
 
@@ -168,9 +168,9 @@ class Text(OneProcess):
 
     def load(self, job):
         """A text, as a `Dataset` of sequences."""
-        from .language import load
+        from .language import load_sequences
 
-        return load(job.dataset)
+        return load_sequences(job.dataset)
 
     def build(self, job, dataset, kv):
         """A decoder on each group."""
@@ -226,8 +226,8 @@ class LocalSGD(OneOfSeveral):
         from .replicas import LocalReplicas
 
         outer = job.local_steps, job.outer_lr or 1.0, job.outer_mom or 0.0
-        return LocalReplicas(kv, outer, network(job, dataset), job.places,
-                             *optimizer(job), **pieces(job))
+        return LocalReplicas(kv, outer, new_network(job, dataset), job.places,
+                             *optimizer(job), **accumulation(job))
 
 
 class Workers(OneOfSeveral):
@@ -266,15 +266,15 @@ class Workers(OneOfSeveral):
         from .replicas import DistReplicas, RingReplicas
 
         kind = RingReplicas if job.kv_store == "ring" else DistReplicas
-        return kind(kv, job.batch_size, network(job, dataset), job.places,
-                    *optimizer(job), **pieces(job))
+        return kind(kv, job.batch_size, new_network(job, dataset), job.places,
+                    *optimizer(job), **accumulation(job))
 
 
 #: The first one that is chosen trains.
 WAYS = (Text(), Sharded(), LocalSGD(), Workers(), OneProcess())
 
 
-def choose(job):
+def chosen_way(job):
     """The way that the flags select."""
     return next(way for way in WAYS if way.chosen(job))
 
@@ -289,7 +289,7 @@ def allreduces():
     return {name: a.reduce for name, a in algorithms().items() if a.reduce}
 
 
-def network(job, dataset):
+def new_network(job, dataset):
     """The Gluon network of `--network`, initialized on all devices."""
     from . import networks
 
@@ -316,7 +316,7 @@ def common(job):
             "allreduce": allreduces()[job.allreduce or "naive"]}
 
 
-def pieces(job):
+def accumulation(job):
     """Arguments of the replicas that can take a minibatch in pieces."""
     return {**common(job), "accumulate": job.accumulate, "recompute": job.recompute}
 

@@ -36,7 +36,7 @@ below_one = number(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
 share = number(float, lambda x: 0 < x <= 1, "a positive number, 1 at most")
 
 
-def filled(text):
+def non_empty(text):
     """A non-empty string; an unset shell variable gives an empty one."""
     return text or _fail(text, "a name: this one is empty")
 
@@ -61,7 +61,7 @@ def ascending(text):
     return found
 
 
-def loads(text):
+def work_loads(text):
     """A list of relative speeds: positive numbers, separated by commas."""
     values = [positive(word) for word in words(text)]
     return [int(value) if value == int(value) else value for value in values]

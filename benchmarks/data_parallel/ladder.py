@@ -506,7 +506,7 @@ def main(argv):
     if argv:
         return command.main("ladder", ladder.measured, argv, is_peer=lambda row: True)
     name = name_here()
-    kept = stored.record(name, ladder.measured)
+    kept = stored.measure_and_store(name, ladder.measured)
     print(f"stored {name}: {kept.seconds} s")
     print(*machine.warning_lines(kept.data["quiet"]["warnings"]), sep="\n")
     return 0

@@ -97,12 +97,12 @@ def loss(X, y, params, given, attend=None, norm=None):
         x = x + h
         h = norm(x, params[f"{half}.gain"], params[f"{half}.shift"], given)
         if half.endswith("attend"):
-            x3 = layers.dense(h, params[f"{half}.qkv"])
+            x3 = layers.linear(h, params[f"{half}.qkv"])
             mixed = attend(x3.reshape(*X.shape, -1), decoder.heads, given)
-            h = layers.dense(mixed.reshape(-1, decoder.width), params[f"{half}.out"])
+            h = layers.linear(mixed.reshape(-1, decoder.width), params[f"{half}.out"])
         elif half.endswith("mlp"):
             h = layers.mlp(h, params[f"{half}.up"], params[f"{half}.down"])
-    scores = layers.dense(h, params["table"])
+    scores = layers.linear(h, params["table"])
     return -npx.pick(npx.log_softmax(scores), y.reshape(-1))
 
 
@@ -125,8 +125,8 @@ def layer_norm(x, gain, shift, given):
 
 def norm_by_products(x, gain, shift, given):
     """The norm by three products, whose backward passes are products, too."""
-    centred = layers.dense(x, given.centre)
-    variance = layers.dense(np.square(centred), given.mean)
+    centred = layers.linear(x, given.centre)
+    variance = layers.linear(np.square(centred), given.mean)
     return npx.fully_connected(centred / np.sqrt(variance + 1e-5), np.diag(gain), shift,
                                num_hidden=len(gain))
 

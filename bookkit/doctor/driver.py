@@ -55,7 +55,7 @@ def read(load=ctypes.CDLL):
 
 
 def _more(library, handles):
-    (cuda,) = gpus.numbers(library, "nvmlSystemGetCudaDriverVersion_v2")
+    (cuda,) = gpus.query(library, "nvmlSystemGetCudaDriverVersion_v2")
     return More(
         (cuda // 1000, cuda % 1000 // 10),  # 12020 is 12.2
         tuple(_memory(library, handle) for handle in handles),
@@ -66,13 +66,13 @@ def _more(library, handles):
 
 def _memory(library, handle):
     memory = _Memory()
-    gpus.call(library, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
+    gpus.call_nvml(library, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
     return memory.total
 
 
 def _mig(library, handle):
     with suppress(gpus.NvmlError):  # most GPUs cannot be divided
-        now, _ = gpus.numbers(library, "nvmlDeviceGetMigMode", handle, answers=2,
+        now, _ = gpus.query(library, "nvmlDeviceGetMigMode", handle, answers=2,
                               kind=ctypes.c_uint)
         return now == 1
     return False
@@ -82,13 +82,13 @@ def _links(library, handles):
     for (i, one), (j, other) in combinations(enumerate(handles), 2):
         between, allowed = "by an unknown path", {READ: False, NVLINK: False}
         with suppress(gpus.NvmlError):  # not known in many virtual machines
-            (path,) = gpus.numbers(
+            (path,) = gpus.query(
                 library, "nvmlDeviceGetTopologyCommonAncestor", one, other
             )
             between = PATHS.get(path, f"path {path}")
         for what in allowed:
             with suppress(gpus.NvmlError):
-                allowed[what] = [0] == gpus.numbers(
+                allowed[what] = [0] == gpus.query(
                     library, "nvmlDeviceGetP2PStatus", one, other, ctypes.c_int(what)
                 )
         between = "by NVLink" if allowed[NVLINK] else between

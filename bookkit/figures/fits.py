@@ -160,7 +160,7 @@ def figure(name="fits", **other):
     from IPython.display import HTML
 
     choice, script = chosen(**other), FitsScript(name)
-    for control in frame.flat(CONTROLS):
+    for control in frame.flattened(CONTROLS):
         control.check(choice[control.role])
     first, name = script.view(choice), escape(name)
     summary, moment = (escape(first[x], quote=False) for x in ("summary", "moment"))

@@ -77,7 +77,7 @@ class Fold:
         self.label, self.controls = label, controls
 
 
-def flat(controls):
+def flattened(controls):
     """All `controls` one after another, also those in folds."""
     for control in controls:
         yield from control.controls if isinstance(control, Fold) else [control]
@@ -166,7 +166,7 @@ def page(kind, name, label, controls, choice, data):
     `data`: for the script's `state`, as JSON can hold it. Raises `ValueError` for a
     value that a control cannot have.
     """
-    for control in flat(controls):
+    for control in flattened(controls):
         if not isinstance(control, Clock):
             control.check(choice[control.role])
     first = Script(kind, name, data).view(choice)

@@ -15,7 +15,7 @@ from itertools import repeat as again
 
 from . import chance as random
 from . import indexing, scalars
-from .scalars import SCALARS, divided, dtype, of, promoted, scalar
+from .scalars import SCALARS, divided, dtype, dtype_of, promoted, scalar
 
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 globals().update({name: kind for name, kind in SCALARS.items() if name != "bool"})
@@ -112,7 +112,7 @@ class ndarray:
     def _places(self):
         if self._in_order():
             return range(self._first, self._first + self.size)
-        return indexing.positions(self._first, self.shape_, self._steps)
+        return indexing.element_offsets(self._first, self.shape_, self._steps)
 
     def _values(self):
         if self._in_order():
@@ -543,13 +543,13 @@ def _paired(act, a, b, kind=None):
     kind = kind or _kind(a, b, *alone, act)
     shape, values = _both(a, b)
     found = list(map(act, *values))
-    if not kind.name == of(a).name == of(b).name == "float64":
+    if not kind.name == dtype_of(a).name == dtype_of(b).name == "float64":
         found = kind.cast(found)
     return _made(found, shape, kind) if shape else scalar(found[0], kind)
 
 
 def _kind(a, b, alone_a, alone_b, act):
-    one, two = of(a), of(b)
+    one, two = dtype_of(a), dtype_of(b)
     if alone_a != alone_b:  # a single number does not widen the others
         rank = "biuf".replace("u", "").index
         single, many = (one, two) if alone_a else (two, one)
@@ -678,10 +678,10 @@ def _in_place(act):
         most = used.most
         found = act(self, other)
         used.most = most  # NumPy needs no second array
-        if "biuf".index(of(found).kind) > "biuf".index(self.dtype.kind):
+        if "biuf".index(dtype_of(found).kind) > "biuf".index(self.dtype.kind):
             raise TypeError(
-                f"Cannot cast ufunc '{act.__name__}' output from {of(found)!r} to "
-                f"{self.dtype!r} with casting rule 'same_kind'")
+                f"Cannot cast ufunc '{act.__name__}' output from {dtype_of(found)!r} "
+                f"to {self.dtype!r} with casting rule 'same_kind'")
         if shape(found) != self.shape_:
             raise ValueError(
                 f"non-broadcastable output operand with shape "
@@ -718,7 +718,7 @@ def _single(act, low=-inf, beyond=nan, kind=None):
 
     def function(x, out=None):
         x = x if isinstance(x, (int, float, ndarray)) else asarray(x)
-        its = kind or (of(x) if of(x).kind == "f" else dtype("float64"))
+        its = kind or (dtype_of(x) if dtype_of(x).kind == "f" else dtype("float64"))
         found = _mapped(safe, x, its)
         if out is None:
             return found
@@ -744,7 +744,7 @@ isfinite, isnan, isinf, logical_not = (
 def _keeping(act):
     def function(x):
         x = x if isinstance(x, (int, float, ndarray)) else asarray(x)
-        return _mapped(act, x, of(x))
+        return _mapped(act, x, dtype_of(x))
 
     return function
 
@@ -773,7 +773,7 @@ def _read(data):
     if isinstance(data, ndarray):
         return data._values(), data.shape_, data.dtype
     if isinstance(data, (int, float)):
-        return [data], (), of(data)
+        return [data], (), dtype_of(data)
     if not hasattr(data, "__len__") or isinstance(data, (str, bytes, dict, set)):
         raise TypeError(f"an array of {type(data).__name__} is beyond this page")
     if all_(type(v) is float for v in data):
@@ -808,7 +808,7 @@ def _shape(shape):
 
 
 def full(shape, value, dtype=None):
-    kind = scalars.dtype(dtype) if dtype else of(value)
+    kind = scalars.dtype(dtype) if dtype else dtype_of(value)
     shape = _shape(shape)
     return _made(kind.cast([value]) * math.prod(shape), shape, kind)
 
@@ -825,15 +825,15 @@ empty = zeros
 
 
 def zeros_like(x, dtype=None):
-    return full(shape(x), 0, dtype or of(asarray(x)))
+    return full(shape(x), 0, dtype or dtype_of(asarray(x)))
 
 
 def ones_like(x, dtype=None):
-    return full(shape(x), 1, dtype or of(asarray(x)))
+    return full(shape(x), 1, dtype or dtype_of(asarray(x)))
 
 
 def full_like(x, value, dtype=None):
-    return full(shape(x), value, dtype or of(asarray(x)))
+    return full(shape(x), value, dtype or dtype_of(asarray(x)))
 
 
 empty_like = zeros_like
@@ -1026,7 +1026,7 @@ def ndim(x):
 def where(condition, a=None, b=None):
     if a is None:
         return asarray(condition).nonzero()
-    kind = promoted(of(asarray(a)), of(asarray(b)))
+    kind = promoted(dtype_of(asarray(a)), dtype_of(asarray(b)))
     alone = [isinstance(x, (int, float)) for x in (a, b)]
     if alone[0] != alone[1]:
         kind = _kind(a, b, *alone, None)
@@ -1063,10 +1063,10 @@ def array_equal(a, b, equal_nan=False):
 
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
     top = {"float32": 3.4028234663852886e38, "float16": 65504.0}.get(
-        of(asarray(x)).name, 1.7976931348623157e308)
+        dtype_of(asarray(x)).name, 1.7976931348623157e308)
     high, low = (top if posinf is None else posinf, -top if neginf is None else neginf)
     return _mapped(lambda v: nan if v != v else high if v == inf else low if v == -inf
-                   else v, asarray(x), of(asarray(x)))
+                   else v, asarray(x), dtype_of(asarray(x)))
 
 
 def unique(x):

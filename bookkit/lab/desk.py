@@ -40,7 +40,7 @@ def stand_in():
         "d2l_ext.data_parallel.diagnose": diagnose})
 
 
-def work(chapter, number, code):
+def run_and_judge(chapter, number, code):
     """Run `code`, judge what it defines; JSON of `printed`, `said`, and `runs`.
 
     The number 0 is a cell of the chapter, for which there is no judge.

@@ -4,7 +4,7 @@ from itertools import accumulate
 from math import prod
 
 
-def positions(first, shape, steps):
+def element_offsets(first, shape, steps):
     """The places of all numbers, in C order."""
     found = [first]
     for n, step in zip(shape, steps):
@@ -59,12 +59,12 @@ def basic(keys, first, shape, steps):
             first += begin * step if count else 0
             new_shape, new_steps = [*new_shape, count], [*new_steps, stride * step]
         else:
-            first += inside(int(key), n, axis) * step
+            first += in_bounds(int(key), n, axis) * step
         axis += 1
     return first, tuple(new_shape), tuple(new_steps)
 
 
-def inside(i, n, axis):
+def in_bounds(i, n, axis):
     if not -n <= i < n:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
     return i % n
@@ -82,13 +82,13 @@ def advanced(keys, first, shape, steps, as_array, broadcast):
     offsets = [0] * prod(arrays[0].shape)
     for axis, array in zip(axes, arrays):
         n, step = shape[axis], steps[axis]
-        offsets = [p + inside(int(i), n, axis) * step
+        offsets = [p + in_bounds(int(i), n, axis) * step
                    for p, i in zip(offsets, array._values())]
     begin = at[0] if at[-1] - at[0] == len(at) - 1 else 0
     others = [i for i in range(len(keys)) if i not in at]
     front, back = others[:begin], others[begin:]
-    before = positions(first, *_some(front, rest_shape, rest_steps))
-    after = positions(0, *_some(back, rest_shape, rest_steps))
+    before = element_offsets(first, *_some(front, rest_shape, rest_steps))
+    after = element_offsets(0, *_some(back, rest_shape, rest_steps))
     places = [p + o + q for p in before for o in offsets for q in after]
     found = (*(rest_shape[i] for i in front), *arrays[0].shape,
              *(rest_shape[i] for i in back))

@@ -96,7 +96,7 @@ def promoted(a, b):
     return dtype(max(a.name, b.name, key=names.index))
 
 
-def of(value):
+def dtype_of(value):
     """The type of a single number."""
     if hasattr(value, "dtype"):
         return value.dtype

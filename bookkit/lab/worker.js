@@ -29,7 +29,7 @@ async function begin({ loader, asm, wasm, stdlib, lock, files }) {
     python.unpackArchive(files, "zip", { extractDir: "/home/book" });
     work = python.runPython(
       "import sys; sys.path.insert(0, '/home/book')\n"
-      + "from bookkit.lab import desk; desk.stand_in(); desk.work");
+      + "from bookkit.lab import desk; desk.stand_in(); desk.run_and_judge");
     postMessage({ ready: true });
   } catch (error) {
     postMessage({ broken: String(error) });

@@ -67,7 +67,7 @@ class FlightRecorder:
         place = WIDTH * (1 + self.made % LINES)
         self.made, self.last = self.made + 1, time.time()
         text = (f"?{self.last:.6f}\t{meeting}\t{self.counts[meeting]}\t{op}\t{nbytes}"
-                f"\t{shape[:60]}\t{where(sys._getframe(1))[-90:]}")
+                f"\t{shape[:60]}\t{call_site(sys._getframe(1))[-90:]}")
         self.lines[place : place + WIDTH] = _line(text)
         return place
 
@@ -113,7 +113,7 @@ class FlightRecorder:
 
     def _sign(self, place=None):
         frame = sys._current_frames().get(self.thread)
-        place = place or (where(frame) if frame else "?")
+        place = place or (call_site(frame) if frame else "?")
         oldest = 0.0
         if self.made > LINES:
             line = WIDTH * (1 + self.made % LINES)
@@ -233,7 +233,7 @@ def _size(value):
     return prod(shape) * dtype.itemsize, f"{shape} {dtype}"
 
 
-def where(frame):
+def call_site(frame):
     """Where a call was made: 'train.py:12 in step', outside of this library."""
     while frame.f_back and any(map(frame.f_code.co_filename.__contains__, OURS)):
         frame = frame.f_back

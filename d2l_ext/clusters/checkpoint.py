@@ -59,14 +59,14 @@ def read(path, most=None):
     `most`: bytes; a larger file is not read. Raises `CheckpointError` if a byte is
     missing or changed, or the path is not a file; `OSError` if it cannot be read.
     """
-    _, payload = whole(path, most)
+    _, payload = verified(path, most)
     try:
         return _unpack(payload)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} holds something else: {error}") from None
 
 
-def whole(path, most=None):
+def verified(path, most=None):
     """The SHA-256 and the rest of a file, if they match. Raises as `read` does."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
@@ -228,7 +228,7 @@ class Checkpoints:
         found = {}
         for path in self.paths():
             with suppress(CheckpointError, OSError):
-                found[step_of(path)] = whole(path, self.most)[0]
+                found[step_of(path)] = verified(path, self.most)[0]
         return found
 
     def load(self, warn=print, steps=None):

@@ -124,12 +124,12 @@ def _chunks(url, timeout):
 def _tell(file, host, received, new):
     """A bar on a terminal, else one plain line per file; on standard error."""
     if sys.stderr.isatty():
-        line = f"\r{file.name} {bar(received / file.size)} {host}"
+        line = f"\r{file.name} {progress_bar(received / file.size)} {host}"
         print(line, end="", file=sys.stderr, flush=True)
     elif received == new:  # the first bytes
         print(f"{file.name}: {file.size / 1e6:.2f} MB from {host}", file=sys.stderr)
 
 
-def bar(share, width=30):
+def progress_bar(share, width=30):
     """A bar of `width` characters, with brackets and per cent; `share` 0 to 1."""
     return f"[{('#' * round(share * width)).ljust(width, '.')}] {share:4.0%}"

@@ -1,6 +1,6 @@
 """Which devices a chapter works on: GPUs when there are enough, else CPU contexts.
 
-Every choice between the two in the book is made by `choose`.
+Every choice between the two in the book is made by `choose_kind`.
 """
 
 import os
@@ -16,7 +16,7 @@ VARIABLE = "D2L_EXT_DEVICES"
 #: `cpu` and `one-gpu`: as if the machine had so many; `gpu`: GPUs or an error.
 FORCED = ("cpu", "one-gpu", "gpu")
 
-gpus.refuse(mx)
+gpus.refuse_hidden(mx)
 
 
 def try_all_devices(k=2, force=None):
@@ -34,11 +34,11 @@ def try_all_devices(k=2, force=None):
     """
     whole_number("number of devices", k)
     forced = os.environ.get(VARIABLE, "") if force is None else force
-    kind = getattr(mx, choose(mx.context.num_gpus(), k, forced))
+    kind = getattr(mx, choose_kind(mx.context.num_gpus(), k, forced))
     return [kind(i) for i in range(k)]
 
 
-def choose(found, needed, forced=""):
+def choose_kind(found, needed, forced=""):
     """`'gpu'` or `'cpu'`, where `needed` devices are wanted and `found` GPUs are there.
 
     `forced`: one of `FORCED`, or empty. The rule and errors: as in `try_all_devices`.

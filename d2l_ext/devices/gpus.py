@@ -107,7 +107,7 @@ def leave_fusion_off(environ=os.environ):
         environ.setdefault("MXNET_USE_FUSION", "0")
 
 
-def refuse(mx):
+def refuse_hidden(mx):
     """Let `mx.gpu` raise `RuntimeError` with the reason for a GPU that is hidden.
 
     In all of MXNet's modules that know it by this name, and only where there is a GPU
@@ -187,7 +187,7 @@ def read(load=ctypes.CDLL, more=lambda library, handles: None):
         return Answers(problem="there is no NVIDIA driver")
     driver = ""
     try:
-        call(library, "nvmlInit_v2")
+        call_nvml(library, "nvmlInit_v2")
     except NvmlError as error:
         return Answers(problem=f"the NVIDIA driver does not answer: {error}")
     try:
@@ -202,15 +202,15 @@ def read(load=ctypes.CDLL, more=lambda library, handles: None):
 
 
 def _handles(library):
-    (count,) = numbers(library, "nvmlDeviceGetCount_v2", kind=ctypes.c_uint)
+    (count,) = query(library, "nvmlDeviceGetCount_v2", kind=ctypes.c_uint)
     handles = [ctypes.c_void_p() for _ in range(count)]
     for i, handle in enumerate(handles):
-        call(library, "nvmlDeviceGetHandleByIndex_v2", i, ctypes.byref(handle))
+        call_nvml(library, "nvmlDeviceGetHandleByIndex_v2", i, ctypes.byref(handle))
     return handles
 
 
 def _gpu(library, handle):
-    capability = numbers(library, "nvmlDeviceGetCudaComputeCapability", handle,
+    capability = query(library, "nvmlDeviceGetCudaComputeCapability", handle,
                          answers=2)
     name = _text(library, "nvmlDeviceGetName", handle)
     return Gpu(name, tuple(capability), _text(library, "nvmlDeviceGetUUID", handle))
@@ -218,18 +218,18 @@ def _gpu(library, handle):
 
 def _text(library, function, *arguments):
     buffer = ctypes.create_string_buffer(96)
-    call(library, function, *arguments, buffer, ctypes.c_uint(len(buffer)))
+    call_nvml(library, function, *arguments, buffer, ctypes.c_uint(len(buffer)))
     return buffer.value.decode(errors="replace")
 
 
-def numbers(library, function, *arguments, answers=1, kind=ctypes.c_int):
+def query(library, function, *arguments, answers=1, kind=ctypes.c_int):
     """The numbers that a function of NVML's answers; raises `NvmlError`."""
     found = [kind() for _ in range(answers)]
-    call(library, function, *arguments, *map(ctypes.byref, found))
+    call_nvml(library, function, *arguments, *map(ctypes.byref, found))
     return [number.value for number in found]
 
 
-def call(library, function, *arguments):
+def call_nvml(library, function, *arguments):
     """Call a function of NVML's; raises `NvmlError`."""
     try:
         code = getattr(library, function)(*arguments)

@@ -253,7 +253,7 @@ class Shards:
         Raises `ValueError` when the arrays do not fit this network.
         """
         for name, here in self.pack().items():
-            take(arrays, name, here)
+            checked(arrays, name, here)
         count = max(counts_in(arrays, sum(map(len, self.shapes))))
         for names, _, parts, divided in self._kept():
             whole = _end_to_end([arrays[name] for name in names])
@@ -275,7 +275,7 @@ class Shards:
                 yield [f"state.{i}.{j}" for i in own], shapes, parts, self.stage > 0
 
 
-def take(arrays, name, like):
+def checked(arrays, name, like):
     """The array `name`; `ValueError` unless it has the shape and dtype of `like`."""
     found, wanted = arrays.get(name), (like.shape, numpy.dtype(like.dtype))
     if found is None or (found.shape, found.dtype) != wanted:
@@ -286,8 +286,8 @@ def take(arrays, name, like):
 
 
 def counts_in(arrays, number):
-    """The number of updates of each of `number` parameters; errors as in `take`."""
-    counts = take(arrays, "counts", numpy.zeros(number, int)).tolist()
+    """The number of updates of each of `number` parameters; errors as in `checked`."""
+    counts = checked(arrays, "counts", numpy.zeros(number, int)).tolist()
     if min(counts) < 0:
         raise ValueError(f"counts of updates below 0: {min(counts)}")
     return counts

@@ -36,7 +36,7 @@ def einsum(terms, out, *xs):
     return np.transpose(found, [order.index(x) for x in out])
 
 
-def local(op, first, *xs):
+def run_on_device(op, first, *xs):
     """An operation on one device's parts. `first`: the first row of its table."""
     if op.kind == "einsum":
         return einsum(op.terms, op.out, *xs)
@@ -72,7 +72,7 @@ def back(op, first, xs, gradient, needed):
             if wanted:
                 x.attach_grad()
         with autograd.record():
-            out = local(op, first, *own)
+            out = run_on_device(op, first, *own)
         out.backward(gradient)
         return [x.grad if wanted else None for x, wanted in zip(own, needed)]
     if len(xs) == 1:
@@ -257,7 +257,7 @@ class Compiled:
         if step.op.kind == "loss":
             return self._loss(step, *given, firsts)
         self.arrays[step.outputs[0]] = [
-            None if xs[0] is None else local(step.op, first, *xs)
+            None if xs[0] is None else run_on_device(step.op, first, *xs)
             for first, xs in zip(firsts, zip(*given))]
 
     def _loss(self, step, scores, targets, firsts):

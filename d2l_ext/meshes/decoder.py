@@ -119,7 +119,7 @@ class MeshDecoder(InTurn):
     def _forward(self, s, r, i, tokens, targets):
         parts, decoder = self.parts[s, r], self.decoder
         if s == 0:
-            given = transformer.begin(tokens, parts, decoder)
+            given = transformer.embedding(tokens, parts, decoder)
         else:
             given = self._arrived.pop((s, r, i)), None, None
         self._wait_in_line(*given[0])
@@ -129,7 +129,8 @@ class MeshDecoder(InTurn):
             ys = divided_layers.allreduce(ys)
             self._send(s, r, i, [x + y for x, y in zip(xs, ys)], s + 1)
         else:
-            losses, dys = transformer.end(ys, targets, decoder, self._count)
+            losses, dys = transformer.loss_and_gradient(
+                ys, targets, decoder, self._count)
             self._arrived[s, r, i] = [np.zeros_like(x) for x in xs], dys
             self._losses.append(losses[0])
         self._let_next(*ys)

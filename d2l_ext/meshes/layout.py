@@ -79,11 +79,11 @@ def parse(text, shape, sizes, name):
                              f"and {text!r} says {place or 'none'}")
     at = frozenset((axis, int(place)) for axis, place in at)
     layout = Layout(cut, frozenset(owed), at)
-    check(layout, shape, sizes, name)
+    check_divisible(layout, shape, sizes, name)
     return layout
 
 
-def check(layout, shape, sizes, name):
+def check_divisible(layout, shape, sizes, name):
     """Raise `ValueError` unless the axes of `shape` can be cut evenly."""
     for i, (n, axis) in enumerate(zip(shape, layout.cut)):
         if axis and n % sizes[axis]:

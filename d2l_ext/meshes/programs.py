@@ -140,7 +140,7 @@ def sequence(of, along="tensor"):
             **_named(of, h=gathered, x=cut, g=gathered, z=cut)}
 
 
-def shards(shapes, weights, along="data"):
+def zero3(shapes, weights, along="data"):
     """ZeRO 3: texts cut, and every weight, which is whole in use."""
     def lies(n):
         rest = " ." * (n - 1)

@@ -29,7 +29,7 @@ def sentences(text):
     return found
 
 
-def choose(lengths, number):
+def choose_lengths(lengths, number):
     """Up to `number` bucket lengths, ascending, with equal shares of the sequences.
 
     `lengths`: of the sequences. The last bucket has the length of the longest.

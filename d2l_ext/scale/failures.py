@@ -41,7 +41,7 @@ def daly(write, mtbf):
     return sqrt(2 * write * mtbf) * (1 + sqrt(ratio) / 3 + ratio / 9) - write
 
 
-def expected(work, interval, write, restart, mtbf):
+def expected_seconds(work, interval, write, restart, mtbf):
     """Expected seconds for `work` seconds of computing, with random failures.
 
     M·e^(R/M)·(e^((τ + C)/M) − 1)·work/τ, where τ is the `interval`. Failures come as

@@ -132,15 +132,15 @@ def memory(plan, itemsize=4, states=0, gradients=True):
     held = Counter()
     for value in {*alive, *plan.inputs.values(), plan.out}:
         size = 4 if value.name in plan.integers else itemsize
-        held.update({at: size * local(value, plan) for at in devices(value, plan)})
+        held.update({at: size * local_size(value, plan) for at in devices(value, plan)})
     for name, value in plan.gradients.items():
         more = gradients * itemsize + 4 * states
         for at in devices(plan.inputs[name], plan):
-            held[at] += int(more * local(value, plan))
+            held[at] += int(more * local_size(value, plan))
     return max(held.values())
 
 
-def local(value, plan):
+def local_size(value, plan):
     """The numbers of a `Value` that one device has."""
     return prod(value.layout.share(value.shape, plan.sizes))
 
@@ -206,7 +206,7 @@ def _of_step(step, plan, itemsize):
                      for kind, along, *_ in rows)
         return 0, 0, not rows, rounds, sum(itemsize * row[3] for row in rows)
     values = [v for v in (*step.inputs, *step.outputs) if v is not None]
-    touched = itemsize * sum(local(v, plan) for v in values)
+    touched = itemsize * sum(local_size(v, plan) for v in values)
     if step.kind == "sum" or step.op.kind != "einsum" or len(step.op.terms) == 1:
         rows = plan.messages(step)
         return 0, touched, 1, len(rows), sum(itemsize * row[3] for row in rows)

@@ -300,18 +300,18 @@ def check_stages(forward, backward):
 # ---- Three networks in the cost model ----
 
 
-def convolution(channels, filters, kernel, side):
+def convolution_layer(channels, filters, kernel, side):
     """(parameters, multiplications) of a square convolution with `side`² outputs."""
     weights = channels * filters * kernel**2
     return weights + filters, weights * side**2
 
 
-def dense(inputs, outputs):
+def dense_layer(inputs, outputs):
     """(parameters, multiplications) of a dense layer."""
     return inputs * outputs + outputs, inputs * outputs
 
 
-def lstm(inputs, hidden, steps):
+def lstm_layer(inputs, hidden, steps):
     """(parameters, multiplications) of a layer over `steps` time steps.
 
     Four gates, each from the input and from the layer's own output; with two biases
@@ -337,21 +337,21 @@ def model_of(name, layers, free=0, arrays=None):
 
 #: `d2l_ext.lenet`, for images of 28×28 pixels.
 LENET = model_of("LeNet", [
-    convolution(1, 20, 3, 26), convolution(20, 50, 5, 9), dense(800, 128),
-    dense(128, 10)])
+    convolution_layer(1, 20, 3, 26), convolution_layer(20, 50, 5, 9),
+    dense_layer(800, 128), dense_layer(128, 10)])
 
 #: VGG-11 as in `trainkit.networks`, for images of 32×32 pixels.
 VGG11 = model_of("VGG-11", [
-    convolution(3, 64, 3, 32), convolution(64, 128, 3, 16),
-    convolution(128, 256, 3, 8), convolution(256, 256, 3, 8),
-    convolution(256, 512, 3, 4), convolution(512, 512, 3, 4),
-    convolution(512, 512, 3, 2), convolution(512, 512, 3, 2),
-    dense(512, 4096), dense(4096, 4096), dense(4096, 10)])
+    convolution_layer(3, 64, 3, 32), convolution_layer(64, 128, 3, 16),
+    convolution_layer(128, 256, 3, 8), convolution_layer(256, 256, 3, 8),
+    convolution_layer(256, 512, 3, 4), convolution_layer(512, 512, 3, 4),
+    convolution_layer(512, 512, 3, 2), convolution_layer(512, 512, 3, 2),
+    dense_layer(512, 4096), dense_layer(4096, 4096), dense_layer(4096, 10)])
 
 #: Two layers of 1,500 units over 35 words of 10,000: "large" in Zaremba, Sutskever and
 #: Vinyals, "Recurrent Neural Network Regularization" (2014). An example is a sequence.
 LSTM = model_of("large LSTM", [
-    lstm(1500, 1500, 35), lstm(1500, 1500, 35),
+    lstm_layer(1500, 1500, 35), lstm_layer(1500, 1500, 35),
     (1500 * 10_000 + 10_000, 35 * 1500 * 10_000)],
     free=1500 * 10_000, arrays=4 + 4 + 2 + 1)
 

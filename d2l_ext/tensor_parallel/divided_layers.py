@@ -40,9 +40,9 @@ def attention(h, qkv, out, batch, heads):
     Source: Vaswani et al., "Attention Is All You Need" (2017). Developed in the chapter
     *A Transformer over its heads*.
     """
-    x = dense(h, qkv).reshape(-1, batch, qkv.shape[0])  # (T, batch, 3 · heads · d)
+    x = linear(h, qkv).reshape(-1, batch, qkv.shape[0])  # (T, batch, 3 · heads · d)
     mixed = (fused if numpy.dtype(h.dtype) == "float32" else plain)(x, heads)
-    return dense(mixed.reshape(h.shape[0], -1), out)
+    return linear(mixed.reshape(h.shape[0], -1), out)
 
 
 def plain(x, heads):
@@ -90,10 +90,10 @@ def mlp(h, up, down):
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
     """
-    return dense(npx.leaky_relu(dense(h, up), act_type="gelu"), down)
+    return linear(npx.leaky_relu(linear(h, up), act_type="gelu"), down)
 
 
-def dense(x, W):
+def linear(x, W):
     """`x` (n, in) times the transposed `W` (out, in). oneDNN's, faster than np.dot."""
     return npx.fully_connected(x, W, num_hidden=W.shape[0], no_bias=True)
 

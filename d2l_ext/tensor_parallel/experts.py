@@ -30,7 +30,7 @@ Routing = namedtuple("Routing", "tokens experts rows counts wanted")
 Saved = namedtuple("Saved", "Xs Ps routings gates inputs hidden outputs")
 
 
-def choose(P, top=1):
+def top_experts(P, top=1):
     """The `top` most probable experts of each token, the best first: (n, top), NumPy.
 
     `P`: probabilities (n, E), NumPy. Ties go to the lower number. Raises
@@ -57,9 +57,9 @@ def capacity(n, num_experts, factor=None, top=1):
 def assign(choice, num_experts, most):
     """Give each expert its tokens, at most `most` of them: a `Routing`.
 
-    `choice` (n, top): from `choose`. First come, first served, by the token's number;
-    all first choices come before the second ones. When an expert is full, further
-    choices of it are dropped.
+    `choice` (n, top): from `top_experts`. First come, first served, by the token's
+    number; all first choices come before the second ones. When an expert is full,
+    further choices of it are dropped.
 
     Source: Fedus et al., "Switch Transformers" (2022). Developed in the chapter
     *Experts*.
@@ -139,7 +139,7 @@ def forward(Xs, routers, experts, top=1, factor=None):
         raise ValueError(f"the router knows {E} experts, and there are {len(experts)}")
     Ps = [npx.softmax(np.dot(X, W)) for X, W in zip(Xs, routers)]
     most = [capacity(len(P), E, factor, top) for P in Ps]
-    choices = [choose(P.asnumpy(), top) for P in Ps]  # Python waits here
+    choices = [top_experts(P.asnumpy(), top) for P in Ps]  # Python waits here
     routings = [assign(choice, E, m) for choice, m in zip(choices, most)]
     inputs = to_experts([_take(X, p.tokens) for X, p in zip(Xs, routings)], routings)
     done = [dense.forward([x], [block]) for x, block in zip(inputs, experts)]

@@ -95,13 +95,13 @@ def forward(Qs, Ks, Vs, causal=False):
 def attend(state, q, k, v, diagonal=False):
     """Update the state (maximum, sum, output) of the queries `q` with the keys `k`."""
     m, s, o = state
-    x = scores(q, k, diagonal)  # (heads, queries, keys): one chunk by one chunk
+    x = attention_scores(q, k, diagonal)  # (heads, queries, keys): of two chunks
     new = np.maximum(m, x.max(axis=2, keepdims=True))
     p, old = np.exp(x - new), np.exp(m - new)  # old: rescales the sums
     return new, s * old + p.sum(axis=2, keepdims=True), o * old + npx.batch_dot(p, v)
 
 
-def scores(q, k, diagonal=False):
+def attention_scores(q, k, diagonal=False):
     """q kᵀ / √width; on the `diagonal`, −∞ where the key comes after the query."""
     x = npx.batch_dot(q / q.shape[2] ** 0.5, k, transpose_b=True)
     if diagonal:
@@ -131,7 +131,7 @@ def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
         for i, (Q, message) in enumerate(zip(Qs, messages)):
             for a, b in _pairs(Q, message, causal):
                 (key, value), (dk, dv) = message[b], sums[i][b]
-                p = np.exp(scores(Q[a], key, causal and a == b) - lse[i][a])
+                p = np.exp(attention_scores(Q[a], key, causal and a == b) - lse[i][a])
                 dp = npx.batch_dot(dOs[i][a], value, transpose_b=True)
                 dx = p * (dp - weights[i][a]) / Q[a].shape[2] ** 0.5
                 dQs[i][a] += npx.batch_dot(dx, key)

@@ -107,7 +107,7 @@ def inside(params, half, h, batch, heads):
     `heads`: their number on this device.
     """
     if half == "end":
-        return layers.dense(h, params["scores" if "scores" in params else "table"])
+        return layers.linear(h, params["scores" if "scores" in params else "table"])
     if half.endswith("mlp"):
         return layers.mlp(h, params[f"{half}.up"], params[f"{half}.down"])
     qkv, out = params[f"{half}.qkv"], params[f"{half}.out"]
@@ -173,7 +173,7 @@ def dropout_masks(decoder, n, seed):
     ]
 
 
-def recorded(k, function, *inputs):
+def record_each(k, function, *inputs):
     """Call `function(i, …)` for each of k devices; return the outputs and the way back.
 
     `inputs`: lists, an array per device. `function` returns a tuple of arrays. The
@@ -208,9 +208,9 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
     Source: Shoeybi et al. (2019); `SEQUENCE`: Korthikanti et al. (2022). Developed in
     the chapter *A Transformer over its heads*.
     """
-    given, batch = begin(tokens, parts, decoder, way), tokens.shape[1]
+    given, batch = embedding(tokens, parts, decoder, way), tokens.shape[1]
     xs, ys, back = through(decoder.halves(), given, parts, decoder, batch, way, masks)
-    losses, dys = end(ys, targets, decoder, count)
+    losses, dys = loss_and_gradient(ys, targets, decoder, count)
 
     def backward():
         for part in parts:
@@ -223,11 +223,11 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
     return losses, backward
 
 
-def begin(tokens, parts, decoder, way=TENSOR):
+def embedding(tokens, parts, decoder, way=TENSOR):
     """The start of `through`: positions, the embedding's summands, the way back."""
     tables, firsts = [p["table"] for p in parts], cuts(decoder.vocab, len(parts))
     ids = _numbers(tokens, tables)
-    (ys,), back = recorded(
+    (ys,), back = record_each(
         len(parts), lambda i: (layers.embed(ids[i], tables[i], firsts[i]),)
     )
     waves = positions(*tokens.shape, decoder.width).astype(tables[0].dtype)
@@ -251,8 +251,9 @@ class Half:
     def forward(self, xs, ys):
         """The residual sums with `ys` in them, and the summands of this layer."""
         given = (xs,) if ys is None else (xs, self.way.collect(ys))
-        (xs, hs), self.back_between = recorded(len(xs), self._between, *given)
-        (ys,), self.back_inside = recorded(len(xs), self._inside, self.way.spread(hs))
+        (xs, hs), self.back_between = record_each(len(xs), self._between, *given)
+        (ys,), self.back_inside = record_each(
+            len(xs), self._inside, self.way.spread(hs))
         return xs, ys
 
     def backward(self, dxs, dys):
@@ -273,7 +274,7 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
     """Run some of a decoder's `halves`; return (xs, ys, back).
 
     `xs`: the residual sums. `ys`: the last layer's summands of them, or the scores at
-    `'end'`. `given`: the same triple from `begin`, or the sums alone, with None and
+    `'end'`. `given`: the same triple from `embedding`, or the sums alone, with None and
     None. `back(dxs, dys)`: returns the gradients by the given residual sums.
     """
     xs, ys, back_to_ys = given
@@ -298,7 +299,7 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
     return xs, ys, back
 
 
-def end(scores, targets, decoder, count=None):
+def loss_and_gradient(scores, targets, decoder, count=None):
     """The loss of each token, and its gradient by the `scores`: a list each."""
     firsts = cuts(decoder.vocab, len(scores))
     return layers.cross_entropy(scores, _numbers(targets, scores), firsts, count)

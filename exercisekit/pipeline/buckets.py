@@ -90,7 +90,7 @@ QUESTIONS = {
         "a function `best_buckets(lengths, number)`",
         best_buckets,
         [
-            (buckets.choose,
+            (buckets.choose_lengths,
              "Equal numbers of sentences do not give the least padding."),
             (lambda lengths, number: sorted({*lengths})[:number],
              "The longest sentence needs a bucket first of all."),

@@ -29,14 +29,15 @@ def best_interval(write, mtbf):
     """Seconds of work between checkpoints, searched for the shortest total time."""
     young = failures.young(write, mtbf)
     return min((young * i / 100 for i in range(1, 301)),
-               key=lambda interval: failures.expected(1, interval, write, 0, mtbf))
+               key=lambda t: failures.expected_seconds(1, t, write, 0, mtbf))
 
 
 def _judge_best_interval(function, write, mtbf):
     found, best = float(function(write, mtbf)), failures.daly(write, mtbf)
     if not found > 0:
         return f"an interval of {found:g} seconds."
-    over, least = (failures.expected(1, t, write, 0, mtbf) for t in (found, best))
+    over, least = (failures.expected_seconds(1, t, write, 0, mtbf)
+                   for t in (found, best))
     if over <= 1.002 * least:
         return ""
     return (f"with {found:,.0f} s training takes {over:.3f} times as long as without "

@@ -39,7 +39,7 @@ def settings(n):
     random, found = Random(39), []
     for _ in range(n):
         choice = {"model": OWN, "machine": OWN}
-        for control in frame.flat(fits.CONTROLS):
+        for control in frame.flattened(fits.CONTROLS):
             if isinstance(control, frame.Select):
                 choice.setdefault(control.role, random.choice(control.options))
                 continue

@@ -147,7 +147,7 @@ def test_the_controls_have_names_and_show_the_first_choice(kind):
         chosen = control.find("option", selected=True)
         roles[control.get("data-role")] = chosen.string if chosen else (
             control.get("value"))
-    asked = [control.role for control in frame.flat(module.CONTROLS)]
+    asked = [control.role for control in frame.flattened(module.CONTROLS)]
     assert [role for role in roles if role in first] == asked
     for role, value in first.items():
         shown = roles[role]

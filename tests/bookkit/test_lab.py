@@ -31,7 +31,7 @@ from exercisekit.answers import questions
 from exercisekit.question import Task, says
 
 def printed(cells):
-    return json.dumps([json.loads(desk.work(chapter, 0, code))
+    return json.dumps([json.loads(desk.run_and_judge(chapter, 0, code))
                        for chapter, codes in cells.items() for code in codes])
 
 def verdicts(chapters):
@@ -178,7 +178,7 @@ def desk(code, chapter="allreduce", number=3):
     """What the desk says, in a process of its own."""
     work = ("import d2l_ext, sys\nsys.modules['resource'] = None\n"
             "from bookkit.lab import desk\ndesk.stand_in()\n"
-            f"print(desk.work({chapter!r}, {number}, {code!r}))")
+            f"print(desk.run_and_judge({chapter!r}, {number}, {code!r}))")
     ran = subprocess.run([sys.executable, "-c", work], cwd=ROOT, check=True,
                          capture_output=True, text=True)
     return json.loads(ran.stdout.splitlines()[-1])

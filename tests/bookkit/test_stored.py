@@ -43,7 +43,7 @@ def test_where_it_can_be_measured_nothing_is_read_or_written(tmp_path, capsys):
 def test_where_it_cannot_the_stored_result_is_the_same_and_says_from_where(
     tmp_path, capsys
 ):
-    stored.record("x", measured, 7, folder=tmp_path)
+    stored.measure_and_store("x", measured, 7, folder=tmp_path)
     found = stored.result("x", fails, why_not=no_box, folder=tmp_path)
     assert found == stored.result("x", measured, 7, why_not=a_box, folder=tmp_path)
     line = capsys.readouterr().out.splitlines()[0]
@@ -54,13 +54,13 @@ def test_where_it_cannot_the_stored_result_is_the_same_and_says_from_where(
 
 def test_several_from_one_place_say_so_once(tmp_path, capsys):
     for name in ("x", "y"):
-        stored.record(name, measured, folder=tmp_path)
+        stored.measure_and_store(name, measured, folder=tmp_path)
     x, y = stored.several(["x", "y"], folder=tmp_path)
     assert x == y and capsys.readouterr().out.count("Source: recorded on ") == 1
 
 
 def test_both_lines_are_the_same_for_nbval(tmp_path, capsys):
-    stored.record("x", measured, folder=tmp_path)
+    stored.measure_and_store("x", measured, folder=tmp_path)
     for why_not in (a_box, no_box):
         stored.result("x", measured, why_not=why_not, folder=tmp_path)
         print("next line")
@@ -70,21 +70,21 @@ def test_both_lines_are_the_same_for_nbval(tmp_path, capsys):
 
 
 def test_a_failure_of_the_measurement_is_not_covered_up_by_a_stored_result(tmp_path):
-    stored.record("x", measured, folder=tmp_path)
+    stored.measure_and_store("x", measured, folder=tmp_path)
     with pytest.raises(ArithmeticError):
         stored.result("x", fails, why_not=a_box, folder=tmp_path)
 
 
 def test_a_measurement_that_fails_leaves_the_old_record(tmp_path):
-    before = stored.record("x", measured, folder=tmp_path)
+    before = stored.measure_and_store("x", measured, folder=tmp_path)
     with pytest.raises(ArithmeticError):
-        stored.record("x", fails, folder=tmp_path)
+        stored.measure_and_store("x", fails, folder=tmp_path)
     assert stored.read("x", tmp_path) == before
     assert stored.names(tmp_path) == ["x"]
 
 
 def test_a_variable_asks_for_the_stored_result(tmp_path, monkeypatch, capsys):
-    stored.record("x", measured, folder=tmp_path)
+    stored.measure_and_store("x", measured, folder=tmp_path)
     monkeypatch.setenv(stored.ONLY_STORED, "1")
     stored.result("x", fails, why_not=a_box, folder=tmp_path)
     assert "D2L_EXT_STORED=1" in capsys.readouterr().out
@@ -97,7 +97,7 @@ def test_what_is_neither_measured_nor_stored_says_how_to_store_it(tmp_path):
 
 def test_a_function_that_no_later_run_could_find_is_refused(tmp_path):
     with pytest.raises(ValueError, match="define it in a module"):
-        stored.record("x", lambda: 1, folder=tmp_path)
+        stored.measure_and_store("x", lambda: 1, folder=tmp_path)
 
 
 @pytest.mark.parametrize("name", stored.names())
@@ -124,7 +124,7 @@ def test_a_name_that_is_not_stored_is_an_error_of_the_command(capsys):
 
 @pytest.mark.parametrize("key", [f.name for f in fields(stored.Record)][:-1])
 def test_whatever_is_changed_by_hand_in_a_record_is_noticed(tmp_path, key):
-    record = stored.record("x", measured, 7, folder=tmp_path)
+    record = stored.measure_and_store("x", measured, 7, folder=tmp_path)
     assert record.digest == stored.digest(record)
     setattr(record, key, "something else")
     assert record.digest != stored.digest(record)
@@ -161,7 +161,7 @@ def test_a_result_is_stale_when_what_measured_it_has_changed(
         monkeypatch.delitem(sys.modules, "trial_of_a_test", raising=False)
         module = importlib.import_module("trial_of_a_test")
         digests.append(stored.code_digest(module.job))
-        kept = stored.record("x", module.job, 1, folder=tmp_path / name)
+        kept = stored.measure_and_store("x", module.job, 1, folder=tmp_path / name)
         assert kept.code == digests[-1] and stored.stale(tmp_path / name) == []
     assert stored.stale(tmp_path / "one") == (["x"] if differs else [])
     monkeypatch.delitem(sys.modules, "trial_of_a_test")

@@ -9,7 +9,7 @@ from sanitizer import sanitize
 
 from d2l_ext import devices
 from d2l_ext.devices import gpus
-from d2l_ext.devices.choice import FORCED, choose
+from d2l_ext.devices.choice import FORCED, choose_kind
 
 
 @pytest.fixture(autouse=True)
@@ -108,16 +108,16 @@ def test_gpus_are_chosen_exactly_when_they_suffice_and_may_be_used(
 ):
     if is_refused(found, needed, forced):
         with pytest.raises(RuntimeError, match=f"MXNet sees {found}"):
-            choose(found, needed, forced)
+            choose_kind(found, needed, forced)
         return
     counted = min(found, {"cpu": 0, "one-gpu": 1}.get(forced, found))
-    assert choose(found, needed, forced) == ("gpu" if needed <= counted else "cpu")
+    assert choose_kind(found, needed, forced) == ("gpu" if needed <= counted else "cpu")
 
 
 @given(st.text().filter(lambda word: word not in ("", *FORCED)))
 def test_an_unknown_word_is_refused_with_those_that_there_are(word):
     with pytest.raises(ValueError, match="write cpu, one-gpu, gpu, or unset it"):
-        choose(2, 2, word)
+        choose_kind(2, 2, word)
 
 
 @pytest.mark.parametrize("k", range(1, 5))

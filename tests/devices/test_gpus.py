@@ -63,7 +63,7 @@ def test_without_a_driver_nothing_is_set(monkeypatch):
 
 
 class FakeMxnet:
-    """MXNet as far as `gpus.refuse` knows it: `seen` GPUs, `gpu` under three names."""
+    """MXNet as far as `gpus.refuse_hidden` knows it: `seen` GPUs under three names."""
 
     def __init__(self, monkeypatch, seen):
         def gpu(device_id=0):
@@ -82,7 +82,7 @@ class FakeMxnet:
 def test_a_gpu_that_cannot_be_used_is_refused_under_every_name(here, monkeypatch):
     here(Machine([H200]))
     fake = FakeMxnet(monkeypatch, seen=0)
-    gpus.refuse(fake.mx)
+    gpus.refuse_hidden(fake.mx)
     for gpu in (fake.mx.gpu, fake.mx.context.gpu, fake.npx.gpu):
         with pytest.raises(RuntimeError, match=r"gpu\(0\).*H200.*9\.0"):
             gpu(0)
@@ -92,8 +92,8 @@ def test_a_gpu_that_cannot_be_used_is_refused_under_every_name(here, monkeypatch
 def test_beside_it_the_gpus_that_mxnet_sees_can_be_asked_for(here, monkeypatch):
     here(Machine([B200, A10]))
     fake = FakeMxnet(monkeypatch, seen=1)
-    gpus.refuse(fake.mx)
-    gpus.refuse(fake.mx)  # a second time changes nothing
+    gpus.refuse_hidden(fake.mx)
+    gpus.refuse_hidden(fake.mx)  # a second time changes nothing
     assert fake.mx.gpu() == fake.mx.gpu(0) == "gpu(0)"
     with pytest.raises(RuntimeError, match="NVIDIA B200"):
         fake.mx.gpu(1)
@@ -103,7 +103,7 @@ def test_where_every_gpu_is_usable_mxnet_is_left_as_it_is(here, monkeypatch):
     here(Machine([A10]))
     fake = FakeMxnet(monkeypatch, seen=1)
     before = fake.mx.gpu
-    gpus.refuse(fake.mx)
+    gpus.refuse_hidden(fake.mx)
     assert fake.mx.gpu is before
 
 

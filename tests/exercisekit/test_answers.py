@@ -16,7 +16,7 @@ from d2l_ext.pipeline import schedule, wavefront
 from d2l_ext.scale import failures, fit, step
 from d2l_ext.tensor_parallel import ring_attention
 from exercisekit import check, questions
-from exercisekit.question import NOT_YET, Question, Task, compared, same, says
+from exercisekit.question import NOT_YET, Question, Task, are_equal, compared, says
 
 QUESTIONS = questions()
 #: The chapters by their own names, as `check` knows them.
@@ -43,7 +43,7 @@ def test_a_typical_wrong_answer_is_met_with_what_it_suggests(key):
     if key in TASKS:
         return  # below, and each of them
     for answer, suggestion in question.wrong:
-        assert not same(answer, question.right, question.tolerance)
+        assert not are_equal(answer, question.right, question.tolerance)
         assert says(question, answer) == f"not yet. {suggestion}"
 
 

@@ -106,7 +106,7 @@ def one_cut(chance, mark, hidden, folder):
 
     def there():
         found = {("launcher", 0): process.pid, **nodes_of(mark)}
-        for pid in processes.tree(process.pid):
+        for pid in processes.descendants(process.pid):
             if "pslaunch.agent" in command(pid):
                 found["watchdog", 0] = pid
         begun = not at_work or "| step " in (folder / "out").read_text()

@@ -420,7 +420,7 @@ def test_data_parallelism_as_by_hand(right, k):
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_zero_3_as_by_hand(right, k):
-    where = programs.shards(SIZES_OF, NAMES)
+    where = programs.zero3(SIZES_OF, NAMES)
     _, gradients, sent, plan = compiled(where, {"data": k}, again=True)
     equal(gradients, right[1])
     sizes = [x.size for x in PARAMS.values()]

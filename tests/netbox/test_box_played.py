@@ -136,7 +136,7 @@ def test_a_wrong_shape_is_refused_before_a_tool_is_called(wrong, switch, calls):
 @pytest.fixture
 def program(monkeypatch, calls):
     """`inside.py`, which is run as a program; libc is only asked."""
-    monkeypatch.setattr(inside, "call", lambda *words: calls.append(words))
+    monkeypatch.setattr(inside, "call_libc", lambda *words: calls.append(words))
     monkeypatch.setattr(inside, "map_ids", lambda *ids: calls.append(ids))
 
 

@@ -19,7 +19,7 @@ from d2l_ext.pipeline.buckets import (
     BucketIter,
     PAD,
     bind_all,
-    choose,
+    choose_lengths,
     padding,
     sentences,
     widen,
@@ -159,7 +159,7 @@ def test_padding_is_counted():
 
 @given(st.lists(st.integers(1, 99), min_size=1), st.integers(1, 9))
 def test_the_chosen_buckets_hold_everything(lengths, number):
-    chosen = choose(lengths, number)
+    chosen = choose_lengths(lengths, number)
     assert chosen[-1] == max(lengths) and len(chosen) <= number
     assert chosen == sorted(set(chosen)) and set(chosen) <= set(lengths)
 

@@ -38,7 +38,7 @@ def agents(nothing_left):  # noqa: F811
             fd = ours.detach()
         channel = Channel(fd, fd, "here")
         if words is SENT:
-            channel.send(ssh.program())
+            channel.send(ssh.agent_source())
         started.append((process, channel))
         return process, channel
 
@@ -183,9 +183,9 @@ def test_what_a_shell_prints_before_the_agent_is_no_message(agents):
 
 def test_the_address_is_that_of_the_way_to_the_scheduler_or_of_an_interface():
     for way in (("127.0.0.1",), (None, "lo")):
-        assert processes.address(*way) == "127.0.0.1"
+        assert processes.own_address(*way) == "127.0.0.1"
     with pytest.raises(processes.Refused, match="no address on interface 'eth77'; int"):
-        processes.address("127.0.0.1", "eth77")
+        processes.own_address("127.0.0.1", "eth77")
 
 
 def test_an_agent_looks_for_the_interface_on_its_own_host(agents):

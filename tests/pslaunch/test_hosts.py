@@ -95,7 +95,7 @@ def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
     """A first host that is this computer sees it at an address of no use to others."""
     ways = {"here": "127.0.0.1", "h2": "10.0.0.1"}
     monkeypatch.setattr(plan, "_resolve", lambda _, host: host.name)
-    monkeypatch.setattr(plan, "address", lambda root: ways[root])
+    monkeypatch.setattr(plan, "own_address", lambda root: ways[root])
     for names, expected in ((["here", "h2"], "10.0.0.1"), (["here"], "127.0.0.1")):
         made = plan.make(["x"], 1, 1, hosts=names)
         assert plan.scheduler_address(made) == expected
@@ -104,7 +104,7 @@ def test_the_scheduler_is_where_other_hosts_reach_it(monkeypatch):
 def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
         monkeypatch):
     """Debian gives a computer's own name to 127.0.1.1."""
-    monkeypatch.setattr(plan, "address", lambda root: "10.0.0.5")
+    monkeypatch.setattr(plan, "own_address", lambda root: "10.0.0.5")
     for own, expected in (("127.0.1.1", "10.0.0.5"), ("10.0.0.7", "10.0.0.7")):
         monkeypatch.setattr(plan.socket, "gethostbyname", lambda name: own)  # noqa: B023
         assert plan.scheduler_address(plan.make(["x"])) == expected
@@ -112,7 +112,7 @@ def test_a_name_that_means_this_computer_to_itself_is_no_address_for_others(
 
 def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
     monkeypatch.setattr(ssh, "rsync", lambda settings, host: ["sleep", "100"])
-    monkeypatch.setattr(ssh, "command", lambda settings, host: ["sleep", "100"])
+    monkeypatch.setattr(ssh, "agent_command", lambda settings, host: ["sleep", "100"])
     made = plan.make(["x"], 1, 1, hosts=["h1", "h2"], sync_dst_dir="/there")
     team = ssh.Ssh(made, "job", "127.0.0.1", print, None)
     monkeypatch.setattr(team, "pump", lambda: None)

@@ -230,7 +230,7 @@ def test_functions_of_cells_run_there_and_a_traceback_shows_their_lines():
 def test_arrays_of_mxnet_come_back_as_numpys_wherever_they_are(tmp_path):
     row = mx.nd.sparse.row_sparse_array((mx.nd.ones((1, 2)), [1]), shape=(3, 2))
     arrays = [mx.nd.ones(2), np.ones(2), np.ones((), "int64"), row]
-    calls.leave(tmp_path / "a", {"x": (arrays, around(np.ones(2)))})
+    calls.write_result(tmp_path / "a", {"x": (arrays, around(np.ones(2)))})
     back, inside = pickle.loads((tmp_path / "a").read_bytes())["x"]
     for found, array in zip([*back, inside(None)], [*arrays, np.ones(2)]):
         assert type(found) is numpy.ndarray and found.dtype == array.dtype
@@ -245,6 +245,6 @@ def test_a_result_is_there_only_when_it_is_whole(tmp_path, monkeypatch):
         replace(part, path)
 
     monkeypatch.setattr(calls.os, "replace", look)
-    calls.leave(tmp_path / "result-1-0", [5])
+    calls.write_result(tmp_path / "result-1-0", [5])
     assert looked == [(False, [5])] and calls.is_there(tmp_path, 1, 0)
-    assert calls.take(tmp_path, 1, 1) == [[5]]
+    assert calls.read_results(tmp_path, 1, 1) == [[5]]

@@ -31,7 +31,7 @@ def hidden():
 
 def watchdog_of(launcher):
     """The process id of a launcher's watchdog, once there is one."""
-    return wait_for(lambda: [pid for pid in processes.tree(launcher) if
+    return wait_for(lambda: [pid for pid in processes.descendants(launcher) if
                              "pslaunch.agent" in command(pid)])[0]
 
 
@@ -296,5 +296,5 @@ def test_who_is_held_by_a_debugger_is_not_stopped():
 def test_descendants_are_found_the_nearest_first_without_those_that_ended():
     rows = {1: ("S", 0), 4: ("S", 3), 3: ("S", 2), 2: ("S", 1), 5: ("Z", 1),
             6: ("S", 7), 7: ("S", 6)}
-    assert processes.tree(1, rows) == [2, 3, 4]
-    assert processes.tree(6, rows) == [7, 6]  # ids were taken anew while it looked
+    assert processes.descendants(1, rows) == [2, 3, 4]
+    assert processes.descendants(6, rows) == [7, 6]  # ids were reused meanwhile

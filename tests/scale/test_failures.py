@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from d2l_ext.scale import failures
-from d2l_ext.scale.failures import daly, expected, young
+from d2l_ext.scale.failures import daly, expected_seconds, young
 
 
 def numerical_best(cost, mtbf):
     """The interval that makes `expected` least, of a fine grid of ratios."""
     grid = [young(cost, mtbf) * 1.002**k for k in range(-1200, 600)]
-    return min(grid, key=lambda t: expected(1, t, cost, 0, mtbf))
+    return min(grid, key=lambda t: expected_seconds(1, t, cost, 0, mtbf))
 
 
 # ---- formulas
@@ -50,14 +50,15 @@ def test_youngs_is_near_it_only_while_a_checkpoint_is_cheap():
 @given(st.floats(0.1, 30), st.floats(1e3, 1e6))
 def test_no_interval_is_better_than_that_of_daly(write, mtbf):
     best = daly(write, mtbf)
-    at_best, *others = (expected(1, f * best, write, 0, mtbf) for f in (1, 0.7, 1.4))
+    at_best, *others = (expected_seconds(1, f * best, write, 0, mtbf)
+                        for f in (1, 0.7, 1.4))
     assert at_best < min(others)
 
 
 def test_an_expected_time_is_that_of_the_formula_and_infinite_beyond_all_numbers():
     e = 50 * exp(3 / 50) * (exp((10 + 2) / 50) - 1) * 100 / 10
-    assert expected(100, 10, 2, 3, 50) == pytest.approx(e, rel=1e-9)
-    assert expected(100, 1e6, 1, 5, 100) == inf
+    assert expected_seconds(100, 10, 2, 3, 50) == pytest.approx(e, rel=1e-9)
+    assert expected_seconds(100, 1e6, 1, 5, 100) == inf
 
 
 def test_ten_times_the_devices_fail_ten_times_as_often():
@@ -65,7 +66,7 @@ def test_ten_times_the_devices_fail_ten_times_as_often():
 
 
 @pytest.mark.parametrize("asked", [
-    young, daly, lambda write, mtbf: expected(9, 9, write, 1, mtbf),
+    young, daly, lambda write, mtbf: expected_seconds(9, 9, write, 1, mtbf),
 ])
 def test_failures_without_time_between_them_and_negative_writes_are_refused(asked):
     with pytest.raises(ValueError, match="between failures must be above 0, not 0"):
@@ -74,7 +75,7 @@ def test_failures_without_time_between_them_and_negative_writes_are_refused(aske
         asked(-1, 100)
 
 
-@pytest.mark.parametrize("asked", [expected, failures.simulate])
+@pytest.mark.parametrize("asked", [expected_seconds, failures.simulate])
 def test_an_interval_without_work_is_refused(asked):
     with pytest.raises(ValueError, match="must be above 0 seconds, not 0"):
         asked(100, 0, 1, 5, 100)
@@ -85,9 +86,9 @@ def test_an_interval_without_work_is_refused(asked):
 
 def test_without_failures_ten_checkpoints_of_a_second_make_100_seconds_110():
     assert failures.simulate(100, 10, 1, 5, []).seconds == pytest.approx(110)
-    assert expected(100, 10, 1, 5, inf) == pytest.approx(110)
-    assert expected(100, 10, 1, 5, 1e12) == pytest.approx(110)
-    assert expected(100, 10, 1, 5, 1e6) == pytest.approx(110, rel=1e-3)
+    assert expected_seconds(100, 10, 1, 5, inf) == pytest.approx(110)
+    assert expected_seconds(100, 10, 1, 5, 1e12) == pytest.approx(110)
+    assert expected_seconds(100, 10, 1, 5, 1e6) == pytest.approx(110, rel=1e-3)
 
 
 def test_a_rounding_error_is_no_work_that_needs_a_checkpoint():
@@ -119,4 +120,4 @@ def test_simulated_jobs_take_the_expected_time_on_average(interval):
     jobs = [failures.simulate(*args, failures.at_random(mtbf, random)).seconds
             for _ in range(4000)]
     error = stdev(jobs) / len(jobs) ** 0.5
-    assert abs(mean(jobs) - expected(*args, mtbf)) < 4 * error
+    assert abs(mean(jobs) - expected_seconds(*args, mtbf)) < 4 * error

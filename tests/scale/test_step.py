@@ -84,10 +84,10 @@ def test_the_networks_have_the_parameters_of_this_library_and_of_mxnet():
 
 
 def test_work_is_counted_by_eye():
-    assert step.dense(2, 3) == (9, 6)
-    assert step.convolution(1, 2, 3, 4) == (20, 18 * 16)
-    assert step.lstm(2, 3, 5) == (4 * 3 * 5 + 24, 4 * 3 * 5 * 5)
-    assert step.model_of("m", [step.dense(2, 3)]).flops == 6 * 6
+    assert step.dense_layer(2, 3) == (9, 6)
+    assert step.convolution_layer(1, 2, 3, 4) == (20, 18 * 16)
+    assert step.lstm_layer(2, 3, 5) == (4 * 3 * 5 + 24, 4 * 3 * 5 * 5)
+    assert step.model_of("m", [step.dense_layer(2, 3)]).flops == 6 * 6
 
 
 # ---- steps

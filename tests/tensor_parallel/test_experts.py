@@ -173,14 +173,15 @@ def test_the_balance_loss_is_1_when_even_and_E_when_one_expert_has_all():
     one = numpy.eye(4)[[2] * 8]
     turns = numpy.arange(8)[:, None] % 4
     assert float(ep.balance_loss(even, ep.assign(turns, 4, 8))) == 1
-    assert float(ep.balance_loss(np.array(one), ep.assign(ep.choose(one), 4, 8))) == 4
+    routing = ep.assign(ep.top_experts(one), 4, 8)
+    assert float(ep.balance_loss(np.array(one), routing)) == 4
 
 
 @pytest.mark.parametrize("call, message", [
     (lambda: ep.split_experts(layer(3)[1], try_all_devices(4)),
      "3 experts cannot be split over 4 devices: use 1 to 3"),
-    (lambda: ep.choose(numpy.ones((5, 4)), 5), "top=5 of 4 experts"),
-    (lambda: ep.choose(numpy.ones((5, 4)), 0), "top=0 of 4 experts"),
+    (lambda: ep.top_experts(numpy.ones((5, 4)), 5), "top=5 of 4 experts"),
+    (lambda: ep.top_experts(numpy.ones((5, 4)), 0), "top=0 of 4 experts"),
     (lambda: ep.capacity(8, 4, 0.0), "factor=0.0: a capacity factor is above 0"),
     (lambda: ep.forward([np.ones((5, D))], [np.ones((D, 4))], layer(3)[1]),
      "the router knows 4 experts, and there are 3"),

@@ -64,7 +64,7 @@ def test_whatever_the_devices_divide_the_losses_are_those_of_one(how):
 
 def test_on_the_books_text_four_ways_begin_with_the_same_losses(monkeypatch):
     monkeypatch.undo()  # the sizes that readers train
-    dataset = language.load()
+    dataset = language.load_sequences()
     X, y = np.array(dataset.train_X[:8]), np.array(dataset.train_y[:8])
     found = []
     for num_devices, tensor in [(1, 1), (2, 1), (2, 2), (4, 2)]:

@@ -97,7 +97,7 @@ def of_flags(flags):
     dataset = SimpleNamespace(train_X=numpy.zeros((8, 1, 28, 28)), classes="abc")
     kv = RecordedStore() if "dist" in args.kv_store else None
     described = job.of(args, [mx.cpu(0), mx.cpu(1)])
-    return ways.choose(described).build(described, dataset, kv)
+    return ways.chosen_way(described).build(described, dataset, kv)
 
 
 @pytest.mark.parametrize("flags", [

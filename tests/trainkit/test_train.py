@@ -728,7 +728,7 @@ def test_gpus_that_are_not_there_are_named(refused, monkeypatch):
 def test_gpus_are_taken_by_their_numbers(monkeypatch):
     monkeypatch.setattr(mx.context, "num_gpus", lambda: 3)
     args = parser().parse_args(["--gpus", "0,2"])
-    assert job.describe(args).places == [mx.gpu(0), mx.gpu(2)]
+    assert job.from_flags(args).places == [mx.gpu(0), mx.gpu(2)]
 
 
 def test_a_corrupt_file_is_an_error_in_one_line(refused, tmp_path):

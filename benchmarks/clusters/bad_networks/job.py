@@ -139,7 +139,7 @@ def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_hos
         folder = Path(folder)
         nodes = _nodes(cluster, num_servers)
         workers = sum(role == "worker" for role, *_ in nodes)
-        calls.write(folder, function, kv_type, args, uses_np=True)
+        calls.write_call(folder, function, kv_type, args, uses_np=True)
         before, running = _counted(cluster), {}
 
         def over():
@@ -162,7 +162,7 @@ def _once(cluster, function, args, num_servers, env, deadline, kv_type, node_hos
         found.moved = _difference(after[1], before[1])
         found.logs = {name: _text(folder / name) for name in running}
         if _all_there(folder, workers):
-            found.results = calls.take(folder, 1, workers)
+            found.results = calls.read_results(folder, 1, workers)
         return found
 
 

@@ -78,7 +78,7 @@ class Local:
 
     def there(self):
         """What could be lost now: a dict from names, as 'worker 0', to process ids."""
-        nearest_last = reversed(processes.tree(self.launcher.pid))
+        nearest_last = reversed(processes.descendants(self.launcher.pid))
         return {name: pid for pid in nearest_last for name in [_name(pid)] if name}
 
     def lose(self, name):

@@ -56,7 +56,7 @@ def partners(p):
     return [[i ^ 2**b for i in range(p)] for b in reversed(range(p.bit_length() - 1))]
 
 
-def place(i, d, edges):
+def position(i, d, edges):
     """The position of the d chunks of device i within the 2d chunks around them."""
     first, own = edges[i // (2 * d) * 2 * d], i // d * d
     return slice(edges[own] - first, edges[own + d] - first)
@@ -69,7 +69,7 @@ def halve(data):
     """
     p, partial, edges = len(data), data, cuts(data[0].size, len(data))
     for other in rounds(partners(p)):
-        keep = [place(i, other[0], edges) for i in range(p)]
+        keep = [position(i, other[0], edges) for i in range(p)]
         halves = [send(partial[j][keep[i]], data[i].ctx) for i, j in enumerate(other)]
         for i, half in enumerate(halves):
             half += partial[i][keep[i]]
@@ -87,7 +87,7 @@ def double(sums, data):
 
     p, edges = len(data), cuts(data[0].size, len(data))
     for other in rounds(reversed(partners(p))):
-        has = [place(i, other[0], edges) for i in range(p)]
+        has = [position(i, other[0], edges) for i in range(p)]
         wholes = data
         if other[0] < p // 2:  # another round will pass it on
             wholes = [
