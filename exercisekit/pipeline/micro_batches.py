@@ -8,7 +8,7 @@ KINDS = {"F": "forward", "B": "backward"}
 
 
 def first_first(p, m):
-    """GPipe's schedule, that goes backward with the first micro-batch first."""
+    """GPipe's schedule, but going backward with the first micro-batch first."""
     order = [("F", i) for i in range(m)] + [("B", i) for i in range(m)]
     return [order] * p
 
