@@ -132,7 +132,7 @@ class Decoders(Replicas):
             i, axis = self._cut(key)
             own = [whole] * len(parts)
             if axis is not None:
-                resume.take(arrays, key, self.params[i])
+                resume.checked_array(arrays, key, self.params[i])
                 ends = numpy.cumsum([own[i].shape[axis] for own in self.slices])
                 own = numpy.split(whole, ends[:-1], axis)
             for part, x in zip(parts, own):

@@ -11,7 +11,7 @@ from mxnet.util import is_np_array
 
 from d2l_ext.clusters import agreement
 from d2l_ext.clusters.checkpoint import CheckpointError, Checkpoints, step_of
-from d2l_ext.memory.shards import arrays_in, checked, counts_in
+from d2l_ext.memory.shards import arrays_in, checked_array, counts_in
 
 from .parts import Parts
 
@@ -196,7 +196,7 @@ def unpack(arrays, params, trainer):
     Raises `ValueError` if the arrays do not fit these parameters.
     """
     for i, p in enumerate(params):
-        found = checked(arrays, f"param.{i}", p)
+        found = checked_array(arrays, f"param.{i}", p)
         # An MXNet array: a NumPy array cannot be written into oneDNN's layout.
         p.set_data(mx.np.array(found, dtype=found.dtype, ctx=mx.cpu(0)))
     counts = counts_in(arrays, len(params))
@@ -239,6 +239,6 @@ def _fill(updater, i, weight, arrays):
         weight = weight.as_nd_ndarray()
     state = optimizer.create_state_multi_precision(i, weight)
     for j, array in enumerate(arrays_in(state)):
-        array[:] = checked(arrays, f"state.{i}.{j}", array)
+        array[:] = checked_array(arrays, f"state.{i}.{j}", array)
     updater.states[i] = state
     updater.states_synced[i] = False  # the first update moves it to its device

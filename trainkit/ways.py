@@ -190,7 +190,7 @@ class OneOfSeveral(OneProcess):
         return connect(job.kv_store, held)
 
 
-class LocalSGD(OneOfSeveral):
+class LocalSteps(OneOfSeveral):
     """Workers that each take several steps, and then exchange weights."""
 
     title = "steps between exchanges (local SGD)"
@@ -271,7 +271,7 @@ class Workers(OneOfSeveral):
 
 
 #: The first one that is chosen trains.
-WAYS = (Text(), Sharded(), LocalSGD(), Workers(), OneProcess())
+WAYS = (Text(), Sharded(), LocalSteps(), Workers(), OneProcess())
 
 
 def chosen_way(job):

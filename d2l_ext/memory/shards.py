@@ -253,7 +253,7 @@ class Shards:
         Raises `ValueError` when the arrays do not fit this network.
         """
         for name, here in self.pack().items():
-            checked(arrays, name, here)
+            checked_array(arrays, name, here)
         count = max(counts_in(arrays, sum(map(len, self.shapes))))
         for names, _, parts, divided in self._kept():
             whole = _end_to_end([arrays[name] for name in names])
@@ -275,7 +275,7 @@ class Shards:
                 yield [f"state.{i}.{j}" for i in own], shapes, parts, self.stage > 0
 
 
-def checked(arrays, name, like):
+def checked_array(arrays, name, like):
     """The array `name`; `ValueError` unless it has the shape and dtype of `like`."""
     found, wanted = arrays.get(name), (like.shape, numpy.dtype(like.dtype))
     if found is None or (found.shape, found.dtype) != wanted:
@@ -286,8 +286,8 @@ def checked(arrays, name, like):
 
 
 def counts_in(arrays, number):
-    """The number of updates of each of `number` parameters; errors as in `checked`."""
-    counts = checked(arrays, "counts", numpy.zeros(number, int)).tolist()
+    """The updates of each of `number` parameters; errors as in `checked_array`."""
+    counts = checked_array(arrays, "counts", numpy.zeros(number, int)).tolist()
     if min(counts) < 0:
         raise ValueError(f"counts of updates below 0: {min(counts)}")
     return counts
