@@ -81,11 +81,10 @@ def _processor(cpuinfo=Path("/proc/cpuinfo")):
     apart.
     """
     try:
-        lines = cpuinfo.read_text().splitlines()
+        first, _, _ = cpuinfo.read_text().partition("\n\n")
     except OSError:
         return platform.processor() or platform.machine()
-    fields = [line.split(":", 1) for line in reversed(lines) if ":" in line]
-    facts = {key.strip(): value.strip() for key, value in fields}
+    facts = dict(re.findall(r"(?m)^(.*?)\s*: (.*)$", first))
     name = facts.get("model name", platform.machine())
     if re.search("[0-9]", name) or not {"cpu family", "model"} <= set(facts):
         return name

@@ -73,7 +73,7 @@ def _memory(library, handle):
 def _mig(library, handle):
     with suppress(gpus.NvmlError):  # most GPUs cannot be divided
         now, _ = gpus.query(library, "nvmlDeviceGetMigMode", handle, answers=2,
-                              kind=ctypes.c_uint)
+                            kind=ctypes.c_uint)
         return now == 1
     return False
 

@@ -75,7 +75,7 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
     busy = {name: lane / recorded for name, lane in zip(names, lanes)}
     advice = ADVICE[cause].format(settings or line)
     return Diagnosis(cause, advice, seconds, busy, overlap, idle / recorded, longest,
-                   asking)
+                     asking)
 
 
 def _pauses_are_long(own, recorded, idle, steps, asking):

@@ -211,7 +211,7 @@ def _handles(library):
 
 def _gpu(library, handle):
     capability = query(library, "nvmlDeviceGetCudaComputeCapability", handle,
-                         answers=2)
+                       answers=2)
     name = _text(library, "nvmlDeviceGetName", handle)
     return Gpu(name, tuple(capability), _text(library, "nvmlDeviceGetUUID", handle))
 
