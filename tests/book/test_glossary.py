@@ -89,6 +89,12 @@ def test_of_a_paragraph_is_linked(tmp_path, text, links):
     assert linked(tmp_path, text) == links
 
 
+def test_of_terms_that_begin_alike_the_longest_is_found():
+    found = ext.pattern(["key", "key range", "data", "data parallelism"])
+    text = "A key range, data parallelism, keys."
+    assert found.findall(text) == ["key range", "data parallelism", "keys"]
+
+
 def test_a_word_with_other_meanings_is_linked_in_bold(tmp_path):
     assert linked(tmp_path, nodes.strong("", "cells")) == [("cells", "cell")]
 

@@ -61,6 +61,14 @@ def test_an_output_is_hidden_until_a_number_is_said_and_then_both_are_told(page,
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
 
+def test_a_number_is_right_however_it_is_written(page):
+    opened(page)
+    page.evaluate(f"{CELL.format(0)}.querySelector('input').focus()")
+    page.type("6.0")
+    press(page, "Guess")
+    assert page.evaluate(TOLD.format(0)).endswith("You: 6.0, the machine: 6, too.")
+
+
 @pytest.mark.parametrize("by_question", [True, False])
 def test_a_choice_is_one_press_and_nobody_has_to_guess(page, by_question):
     opened(page, ALLREDUCE)

@@ -2,6 +2,7 @@
 
 import ast
 import math
+from contextlib import suppress
 
 import numpy
 import pytest
@@ -16,6 +17,9 @@ from d2l_ext.pipeline import schedule, wavefront
 from d2l_ext.scale import failures, fit, step
 from d2l_ext.tensor_parallel import ring_attention
 from exercisekit import check, questions
+from exercisekit.clusters import recovery
+from exercisekit.kvstore import process_ring
+from exercisekit.meshes import two_links
 from exercisekit.question import NOT_YET, Question, Task, are_equal, compared, says
 
 QUESTIONS = questions()
@@ -94,6 +98,29 @@ def test_a_typical_mistake_in_code_is_refused_and_named(key):
     for function, words in TASKS[key].wrong:
         said = says(TASKS[key], function)
         assert said.startswith("not yet. ") and said.endswith(f" {words}"), said
+
+
+def a_round_more(rank, n, give, take):
+    process_ring.barrier(rank, n + 1, give, take)
+
+
+def hides_a_full_disk(folder, step, pieces):
+    with suppress(OSError):
+        recovery.save(folder, step, pieces)
+
+
+def crosses_as_it_closes(hosts):
+    return [1, 2, 5, 6, 3, 7, 0, 4] if len(hosts) == 8 else two_links.ring_order(hosts)
+
+
+@pytest.mark.parametrize("key, function, said", [
+    (("process_ring", 3), a_round_more, "send [4, 4, 4, 4] times; 3 each are enough."),
+    (("recovery", 3), hides_a_full_disk, "full, and no error reaches the caller."),
+    (("two_links", 2), crosses_as_it_closes, "crosses 4 times; 3 are enough."),
+])
+def test_code_that_wastes_or_hides_something_is_refused(key, function, said):
+    told = says(TASKS[key], function)
+    assert told.startswith("not yet. ") and said in told
 
 
 @task

@@ -639,6 +639,11 @@ def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
     assert found.keys() == {"refused in one line", "passed over", "read"}
 
 
+def test_a_last_minibatch_may_have_one_example_for_each_device(run):
+    flags = ["--network", "mlp", "--num-epochs", 1, "--batch-size", 8]
+    assert run(*flags, "--num-examples", 10, *TWO)[0] == 0
+
+
 # ---- Wrong flags ----
 
 
