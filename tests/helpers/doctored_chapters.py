@@ -83,7 +83,8 @@ def good():
         cells.append(new_markdown_cell(EXERCISE.format(number=i, level=level)))
         if i == 1:
             cells.append(code(f'check("example", {i}, None)', text("no answer yet")))
-        cells.append(code("assert X.sum() == 3", tags=["hide-cell"], jupyter=FOLDED))
+        cells.append(code("assert X.sum() == 3", tags=["hide-cell"], jupyter=FOLDED,
+                          mystnb={"code_prompt_show": "Show solution"}))
     cells.append(code("provenance()", origin(RUN), tags=ORIGIN))
     nb = new_notebook(cells=cells)
     number(nb)
@@ -148,6 +149,7 @@ BROKEN = {
     "asserts_nothing_of_one_moment": source(TOGETHER),
     "folds_its_set_up": lambda nb: nb.cells[1].metadata.pop("tags"),
     "shows_source_at_the_end_of_a_cell": source("show(f)\nX.sum()"),
+    "names_its_folds": tag("hide-input", i=5),
     "prints_figures_with_what_it_asserts": output("they are equal: True"),
     "opens_with_what_it_gives_and_needs":
         replace("**You need** [another](one.ipynb). ", "", i=0),

@@ -26,6 +26,15 @@ def folds_its_set_up(nb, page):
         yield "the first code cell prints something"
 
 
+def names_its_folds(nb, page):
+    """Only the code of a figure may be folded without a name: the book names that."""
+    for cell in code_cells(nb):
+        book = cell.metadata.get("mystnb", {})
+        folded = {"hide-input", "hide-cell"} & {*tags(cell)}
+        if folded and "figure" not in book and "code_prompt_show" not in book:
+            yield f"{label(cell)} is folded: mystnb code_prompt_show names it"
+
+
 def prints_figures_with_what_it_asserts(nb, page):
     return [
         f"{label(cell)} prints {match.group()!r}: say by how much"
