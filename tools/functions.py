@@ -5,7 +5,8 @@ way leads to its definition, and from there to what that names. Of a class that 
 named, those methods count whose names occur anywhere on the way.
 
 A digest is one of the syntax tree without what changes no result: comments, docstrings,
-imports, the names of local variables. What a function calls enters with its content
+imports, the names of local variables, the texts of errors that are raised: nbval
+compares them where a chapter prints them. What a function calls enters with its content
 instead of its name, so that another name, or another file, is no change.
 """
 
@@ -238,6 +239,8 @@ class Form:
             self.parts.append(f"{node!r},")
         elif isinstance(node, (ast.Name, ast.Attribute)):
             self._write_name(node)
+        elif isinstance(node, ast.Raise):
+            self._write_fields(WithoutTexts().visit(copy.deepcopy(node)))
         elif not self._is_import_of_ours(node):
             self._write_fields(node)
 
@@ -306,6 +309,16 @@ class Form:
             name = next(filter(None, match.groups()))
             for each in filter(library.module, (name, f"{name}.__main__")):
                 self.found |= self._whole(each)
+
+
+class WithoutTexts(ast.NodeTransformer):
+    """Empties the texts in an expression, with all that is formatted into them."""
+
+    def visit_JoinedStr(self, node):
+        return ast.Constant("")
+
+    def visit_Constant(self, node):
+        return ast.Constant("") if isinstance(node.value, str) else node
 
 
 def _words(node):

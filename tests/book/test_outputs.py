@@ -31,6 +31,8 @@ LIMIT = 3
 def send(x):  # a comment
     """A docstring."""
     total = _rounds(x)
+    if total < 0:
+        raise ValueError(f"{x} is below 0: give another", 7)
     return total + sizes.shard_sizes(x)
 
 
@@ -74,9 +76,9 @@ def digests(tmp_path, cell=CELL, old="", new=""):
     ("_rounds", "_count"), ("shard_sizes", "sizes_of_shards"), ("_step", "_go"),
     ("_weights", "_params"), ("total", "both"), ("a comment", "another"),
     ("A docstring", "Another"), ("A module", "Another"), ("x - 1", "x - 2"),
-    ("return 5", "return 6"), ("\n\n\n", "\n\n"), ("send", "give"),
+    ("return 5", "return 6"), ("\n\n\n", "\n\n"), ("send", "hand"), ("{x} is below", "x must be from"),
 ])
-def test_a_name_a_comment_or_what_a_chapter_does_not_call_makes_none_stale(
+def test_a_name_a_comment_an_error_text_or_what_is_not_called_makes_none_stale(
     tmp_path, old, new
 ):
     assert digests(tmp_path) == digests(tmp_path, old=old, new=new)
@@ -85,11 +87,12 @@ def test_a_name_a_comment_or_what_a_chapter_does_not_call_makes_none_stale(
 @pytest.mark.parametrize("old, new, module", [
     ("LIMIT * x", "LIMIT + x", "d2l_ext.traffic"),
     ("LIMIT = 3", "LIMIT = 4", "d2l_ext.traffic"),
-    ("_rounds(x)\n    return total", "other(x)\n    return total", "d2l_ext.traffic"),
+    ("total = _rounds(x)", "total = other(x)", "d2l_ext.traffic"),
     ("n // 2, n", "n // 3, n", "d2l_ext.sizes"),
     ("self._weights = 1", "self._weights = 2", "d2l_ext.traffic"),
     ("return self._step()", "return self.unused()", "d2l_ext.traffic"),
     ("LIMIT = 3", "LIMIT = 3\nprint(LIMIT)", "d2l_ext.traffic"),
+    ("ValueError", "TypeError", "d2l_ext.traffic"), ("7)", "8)", "d2l_ext.traffic"),
 ])
 def test_what_a_chapter_calls_makes_it_stale(tmp_path, old, new, module):
     before, after = digests(tmp_path), digests(tmp_path, old=old, new=new)
