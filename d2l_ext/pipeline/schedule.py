@@ -70,10 +70,11 @@ def interleaved(devices, chunks, parts):
 
     `devices` p; `chunks` m, a multiple of p: micro-batches go in groups of p through a
     device's first stage, then through its next. A stage is 1/v of the work, so the
-    bubble of 1F1B takes 1/v of its time: (p − 1) / (v·m + p − 1), for v times the
-    messages. From v = 2 on, device d goes forward 2(p − 1 − d) + (v − 1)·p times before
-    the alternation begins (p − 1 − d, as in 1F1B, would deadlock), and holds one stage
-    more.
+    bubble of 1F1B takes 1/v of its time: (p − 1) / (v·m + p − 1). There are
+    (v·p − 1) / (p − 1) times as many messages. From v = 2 on, device d goes forward
+    2(p − 1 − d) + (v − 1)·p times before the alternation begins, and holds one stage
+    more. p − 1 − d, as in 1F1B, would deadlock; p − 1 − d + (v − 1)·p is enough if
+    messages take no time.
 
     Raises `ValueError` for counts below 1, and when p does not divide m.
     Source: Narayanan et al. (2021). Developed in the chapter *Shorter bubbles*.
@@ -102,8 +103,8 @@ def zero_bubble(devices, chunks, ahead=1):
     """1F1B with backward in two parts: the weights' part is delayed to fill the bubble.
 
     `ahead=1` (ZB-H1): device d of p goes forward p − d times first, as in 1F1B, and its
-    weights follow d micro-batches behind. With three kinds of work of one length the
-    stages wait p − 1 slots instead of 3(p − 1), and hold at most p micro-batches.
+    weights follow d micro-batches behind. With three kinds of work of one length, and
+    m ≥ p, the stages wait p − 1 slots instead of 3(p − 1), and hold p micro-batches.
     `ahead=2` (ZB-H2): forward 2(p − d) − 1 times, weights 2d behind. From m = 2p − 1
     on, no device waits between its first work and its last; 2p − 1 are held.
 

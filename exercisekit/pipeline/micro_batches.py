@@ -1,5 +1,8 @@
 """Exercises of the chapter *Micro-batches*."""
 
+from itertools import chain
+from numbers import Integral
+
 from d2l_ext.pipeline.schedule import Op, clock, peak_held
 
 from ..question import Question, Task, by_cases
@@ -60,13 +63,22 @@ def _in_groups(p, m, most):
     return [[(kind, i) for group in groups for kind in "FB" for i in group]] * p
 
 
+def _is_work(work):
+    if not isinstance(work, (list, tuple)) or len(work) != 2:
+        return False
+    return isinstance(work[0], str) and isinstance(work[1], Integral)
+
+
 def _run(orders, p, m):
     """(fault or "", slots, work, micro-batches held) of a schedule."""
+    orders = [list(order) for order in orders]
+    if not all(map(_is_work, chain(*orders))):
+        return "each stage needs a list of pairs such as ('F', 0).", 0, 0, 0
     orders = [[tuple(work) for work in order] for order in orders]
     wanted = sorted((kind, i) for kind in KINDS for i in range(m))
     for s, order in enumerate(orders):
         if sorted(order) != wanted:
-            works = " ".join(f"{kind}{i}" for kind, i in order)
+            works = " ".join(f"{kind}{i}" for kind, i in order) or "nothing"
             return f"stage {s} does {works}: not F and B of each once.", 0, 0, 0
     if len(orders) != p:
         return f"there are {len(orders)} stages.", 0, 0, 0
@@ -119,7 +131,7 @@ QUESTIONS = {
             (lambda p, m: [[*order[m:], *order[:m]] for order in first_first(p, m)],
              "Backward work needs what forward work has left: it comes after it."),
         ],
-        judge=by_cases(_judge_first_first, "{} stages, {} micro-batches", [
+        judge=by_cases(_judge_first_first, "p = {}, m = {}", [
             (1, 1), (1, 2), (2, 2), (3, 4), (4, 8),
         ]),
     ),
@@ -134,7 +146,7 @@ QUESTIONS = {
              "The pipeline runs empty after each group: use a place as soon as it is "
              + "free."),
         ],
-        judge=by_cases(_judge_limited, "{} stages, {} micro-batches, room for {}", [
+        judge=by_cases(_judge_limited, "p = {}, m = {}, most = {}", [
             (1, 1, 1), (2, 2, 2), (2, 6, 4), (3, 4, 3), (4, 8, 2), (4, 8, 3), (4, 8, 1),
         ]),
     ),

@@ -18,6 +18,11 @@ def _one_name(x, W, d_out):
     return [lambda: left.T @ right for left, right in pairs]  # noqa: B023 - the mistake
 
 
+def _both(x, W, d_out):
+    pair = d_out @ W, d_out.T @ x
+    return lambda: pair[0], lambda: pair[1]
+
+
 def _transposed(x, W, d_out):
     return lambda: d_out @ W, lambda: x.T @ d_out
 
@@ -28,6 +33,8 @@ class _Untouched(numpy.ndarray):
     __array_ufunc__ = dot = None
 
     def __array_function__(self, function, types, args, kwargs):
+        if function.__name__.endswith("_like"):  # only its shape is used
+            return function(*[numpy.asarray(x) for x in args], **kwargs)
         raise TypeError(f"{function.__name__} of it is computed")
 
 
@@ -130,6 +137,8 @@ QUESTIONS = {
             (_transposed, "A gradient has the shape of its array."),
             (lambda x, W, d_out: (d_out @ W, d_out.T @ x),
              "These are arrays, computed at once: nothing is left for later."),
+            (_both,
+             "Each function computes one product, and only when it is called."),
             (_one_name,
              "A function looks up its names when it is called: after a loop, all see "
              + "the last ones."),
@@ -157,7 +166,7 @@ QUESTIONS = {
             (lambda p, m, most: interleaved(p, m - m % p, 1),
              "Backward work is in two parts: `input` and `weights`."),
         ],
-        judge=by_cases(_judge_filled, "{} devices, {} micro-batches, room for {}", [
+        judge=by_cases(_judge_filled, "p = {}, m = {}, most = {}", [
             (1, 2, 1), (2, 2, 1), (2, 3, 2), (2, 6, 4), (3, 4, 3), (4, 8, 2),
         ]),
     ),

@@ -123,6 +123,28 @@ def test_code_that_wastes_or_hides_something_is_refused(key, function, said):
     assert told.startswith("not yet. ") and said in told
 
 
+def fills_empty_arrays(x, W, d_out):
+    return (lambda: numpy.matmul(d_out, W, out=numpy.empty_like(x)),
+            lambda: numpy.matmul(d_out.T, x, out=numpy.empty_like(W)))
+
+
+def test_code_may_take_the_shape_of_an_array_that_it_must_not_compute_with():
+    assert says(TASKS["shorter_bubbles", 2], fills_empty_arrays) == "right."
+
+
+@pytest.mark.parametrize("schedule_of", [
+    schedule.gpipe, lambda p, m: [("F", i) for i in range(m)], lambda p, m: [["F0"]] * p
+])
+def test_a_schedule_in_another_form_is_told_what_a_piece_of_work_is(schedule_of):
+    assert "pairs such as ('F', 0)" in says(TASKS["micro_batches", 2], schedule_of)
+
+
+def test_where_no_line_is_wrong_half_an_answer_is_not_sent_to_another_line():
+    for answer in [("flipped bit", 18), ("metric", 0)]:
+        assert "another" not in says(QUESTIONS["parted_replicas", 12], answer)
+        assert "What does it do" not in says(QUESTIONS["parted_replicas", 12], answer)
+
+
 @task
 def test_code_that_raises_or_gives_nothing_is_told_so(key):
     said = says(TASKS[key], lambda: 1 / 0)

@@ -176,6 +176,21 @@ def test_interleaved_waits_a_vth_and_holds_what_the_formula_says():
         assert peak_held(orders) == [min(n + 1, m * v) for n in ahead]
 
 
+def test_interleaved_could_run_ahead_once_a_device_if_messages_took_no_time():
+    for p, m, v in GROUPS:
+        orders = interleaved(p, m, v)
+        shorter = []
+        for d, order in enumerate(orders):
+            F, B = ([op for op in order if op.kind == kind]
+                    for kind in ("forward", "backward"))
+            ahead = p - 1 - d + (v - 1) * p
+            turns = [op for pair in zip(F[ahead:], B) for op in pair]
+            shorter.append(F[:ahead] + turns + B[len(F) - ahead :])
+        assert waiting(op_clock(shorter)) == waiting(op_clock(orders))
+        late, early = (clock(each, message=1)[-1].end for each in (shorter, orders))
+        assert late >= early and (late > early or p == 1 or v == 1 or m == p)
+
+
 def test_with_one_stage_a_device_interleaved_is_one_f_one_b():
     for p, m, _ in GROUPS:
         assert interleaved(p, m, 1) == one_f_one_b(p, m)

@@ -12,10 +12,11 @@ def _question(number):
     """A question for the cause and line of a case; half an answer earns a hint."""
     cause, line, _ = CASES[number]
     others = [n for n in range(len(program_lines()) + 1) if n != line]
-    wrong = [((cause, n), "The cause is right. It stands in another line.")
-             for n in others]
-    wrong += [((name, line), "The line is right. What does it do now?")
-              for name in CAUSES if name != cause]
+    elsewhere = "It stands in another line." if line else "Is any line wrong?"
+    wrong = [((cause, n), f"The cause is right. {elsewhere}") for n in others]
+    it_is = ("The line is right. What does it do now?" if line
+             else "Right, no line is wrong. What else changes a number?")
+    wrong += [((name, line), it_is) for name in CAUSES if name != cause]
     return Question("a pair, the cause and the line", (cause, line),
                     wrong)
 
