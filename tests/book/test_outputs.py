@@ -76,7 +76,8 @@ def digests(tmp_path, cell=CELL, old="", new=""):
     ("_rounds", "_count"), ("shard_sizes", "sizes_of_shards"), ("_step", "_go"),
     ("_weights", "_params"), ("total", "both"), ("a comment", "another"),
     ("A docstring", "Another"), ("A module", "Another"), ("x - 1", "x - 2"),
-    ("return 5", "return 6"), ("\n\n\n", "\n\n"), ("send", "hand"), ("{x} is below", "x must be from"),
+    ("return 5", "return 6"), ("\n\n\n", "\n\n"), ("send", "hand"),
+    ("{x} is below", "x must be from"),
 ])
 def test_a_name_a_comment_an_error_text_or_what_is_not_called_makes_none_stale(
     tmp_path, old, new
