@@ -22,10 +22,12 @@ NOT_ON = {
 #: Words with another meaning as well: a notebook's cell, a dense layer, a link on the
 #: web. They are linked where a page sets them in bold, and so means the term.
 ALSO_OTHER_WORDS = {
-    "balance", "bound", "box", "cell", "context", "crew", "crossing", "dense",
-    "distributed", "efficiency", "head", "heartbeat", "host", "key", "link", "node",
-    "pull", "push", "restart", "role", "schedule", "scratch", "span", "state", "step",
-    "straggler", "trace", "tree", "trial", "view", "warm-up",
+    "atomic", "balance", "bound", "box", "cell", "context", "copies", "crew",
+    "crossing", "dense", "distributed", "efficiency", "fold", "gate", "head",
+    "heartbeat", "host", "key", "layout", "link", "node", "overlap", "peak", "probe",
+    "profile", "pull", "push", "rank", "restart", "role", "schedule", "scratch",
+    "segment", "span", "stale", "state", "step", "straggler", "trace", "tree", "trial",
+    "view", "warm-up",
 }
 #: Where no term is looked for.
 CLOSED = (
@@ -63,8 +65,9 @@ def entries(text):
 
 def definitions(text):
     """name -> the first sentence of its entry, in plain words."""
+    source = re.compile(r" ?\{cite\}`[^`]*`")
     marks = re.compile(r"\{\w+\}`([^`<]+?)(?: <[^>]*>)?`|[`*]")
-    return {name: marks.sub(r"\1", first)
+    return {name: marks.sub(r"\1", source.sub("", first))
             for names, first in _parsed(text) for name in names}
 
 

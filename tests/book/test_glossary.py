@@ -123,7 +123,7 @@ def test_a_definition_is_the_first_sentence_of_its_entry_in_plain_words():
     said = ext.definitions(PAGE)
     assert said["device"] == "A worker with a memory."
     assert said["LSTM"] == said["long short-term memory"] == "A layer."
-    entry = "view\n  A *part*, as {term}`arrays <array>` have it: `a[1:]`."
+    entry = "view\n  A *part*, as {term}`arrays <array>` have it {cite}`a1`: `a[1:]`."
     page = f"```{{glossary}}\n{entry}\n```"
     assert ext.definitions(page) == {"view": "A part, as arrays have it: a[1:]."}
 
