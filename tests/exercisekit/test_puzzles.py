@@ -9,7 +9,7 @@ import pytest
 
 from exercisekit.question import says
 from exercisekit.scale.puzzles import QUESTIONS as TWELVE
-from exercisekit.scale.puzzles import messages, plans
+from exercisekit.scale.puzzles import messages, plans, steps
 
 each = pytest.mark.parametrize("n", TWELVE)
 
@@ -57,6 +57,36 @@ def test_one_number_for_each_row_is_one_more_than_needed():
     assert said.startswith("right. Numbers from each device: 7;")
 
 
+def sums_of_arrays(step, batches):
+    import mxnet
+
+    first, second = map(mxnet.np.concatenate, zip(*map(step, batches)))
+    return (first.sum() + second.sum().as_in_ctx(first.ctx)).item()
+
+
+def renamed(names):
+    return [[f"{kind}{names[int(m)]}" for kind, m in row] for row in plans.schedule()]
+
+
+@pytest.mark.parametrize("n, function", [
+    (1, sums_of_arrays),
+    (6, lambda parts, y, gather: messages.split_loss(
+        parts, y, lambda values: gather(value for value in values))),
+    (9, lambda probe, n: {*steps.two_slow(probe, n)}),
+    (9, lambda probe, n: numpy.array(steps.two_slow(probe, n))),
+    (10, lambda: renamed([1, 0, 2, 3])), (10, lambda: renamed([3, 2, 1, 0])),
+    (11, lambda layers, cap: ([2, 4, 7], (i for i in (5, 6)))),
+])
+def test_the_best_answer_may_be_written_in_another_way(n, function):
+    said = says(TWELVE[n], function)
+    assert said.startswith(f"right. {TWELVE[n].unit}: {TWELVE[n].best};")
+
+
+def backward_before_forward():
+    first, second, third = plans.schedule()
+    return [first, second, ["F1", "B0", "F0", *third[3:]]]
+
+
 # What was not sent cannot be known: a function that looks at others' arrays is refused.
 
 
@@ -93,6 +123,13 @@ def test_arrays_that_were_not_sent_are_not_read(n, function):
     (8, lambda tape, layers, slots: [tape.forward() for _ in range(13)],
      "layer 13 has had its backward"),
     (10, lambda: [["B0"]], "each of F0 to W3 once"),
+    (4, lambda data, exchange: data.__setitem__(0, numpy.zeros((3, 4))),
+     "Device 0's array has the shape (3, 4), not (12,)."),
+    (7, lambda *given: [[], *plans.hide(*given)], "has an empty bucket"),
+    (10, lambda: [" ".join(row) for row in plans.schedule()], "and one is 'F0 F1 B0"),
+    (10, backward_before_forward, "for ever after 4 ticks, before B0, B0, B0"),
+    (11, lambda layers, cap: ([2, 4, 7], [[], [], [5, 6], []]),
+     "is not a list of layers, 0 to 9"),
     (12, lambda data, exchange: exchange({(0, 1): data[0], (0, 2): data[0]}),
      "two messages in one round: [(0, 1), (0, 2)]"),
 ])

@@ -48,7 +48,9 @@ def _unlike(found, right):
     """The first difference between the devices' arrays and the right ones, or ""."""
     for i, (x, y) in enumerate(zip(found, right)):
         if numpy.shape(x) != numpy.shape(y):
-            return f"Device {i} ends with {numpy.size(x)} numbers, not {len(y)}."
+            if numpy.size(x) != len(y):
+                return f"Device {i} ends with {numpy.size(x)} numbers, not {len(y)}."
+            return f"Device {i}'s array has the shape {numpy.shape(x)}, not {y.shape}."
         if not numpy.allclose(x, y):
             at = int(numpy.argmax(~numpy.isclose(x, y)))
             return (f"On device {i}, number {at} is {shown(float(x[at]))}, not "
@@ -223,8 +225,9 @@ def _measure_split_loss(function):
     y, sent = numpy.array([0, 31, 9, 17, 8, 25]), []
 
     def gather(values):
-        sent.append(max(numpy.size(value) for value in values))
-        return [numpy.array(value) for value in values]
+        copies = [numpy.array(value) for value in values]
+        sent.append(max(map(numpy.size, copies)))
+        return copies
 
     found = float(function([*numpy.split(logits.copy(), 4, axis=1)], y.copy(), gather))
     tops = logits.max(axis=1)

@@ -92,6 +92,8 @@ def _measure_hide(function):
     way = [[*bucket] for bucket in function(BACKWARD, GRADIENTS, LATENCY)]
     if sorted(i for bucket in way for i in bucket) != [*range(len(BACKWARD))]:
         yield f"{shown(way)} does not have each of {len(BACKWARD)} layers once."
+    elif [] in way:
+        yield f"{shown(way)} has an empty bucket."
     else:
         yield exposed(way, BACKWARD, GRADIENTS, LATENCY)
 
@@ -117,24 +119,27 @@ def ticks(plan):
     An entry takes a tick. F waits for the previous device's F, B for its own F and the
     next device's B, W for its own B. Raises `ValueError` if all devices wait for ever.
     """
-    done, at, held, now = {(-1, "F"): BATCHES, (len(plan), "B"): BATCHES}, {}, {}, 0
-    while sum(at.values()) < sum(map(len, plan)):
+    last, left, now = len(plan) - 1, [[*row] for row in plan], 0
+    held, most, done = [0] * len(plan), [0] * len(plan), set()
+    while any(left):
         ready = []
-        for s, row in enumerate(plan):
-            kind, m = row[at.get(s, 0)] if at.get(s, 0) < len(row) else " 0"
-            needs = {"F": [(s - 1, "F")], "B": [(s, "F"), (s + 1, "B")],
-                     "W": [(s, "B")], " ": [(-9, "F")]}[kind]
-            if all(done.get(other, 0) > int(m) for other in needs):
-                ready.append((s, kind))
+        for s, (kind, m) in ((s, row[0]) for s, row in enumerate(left) if row):
+            needs = {"F": {(s - 1, "F", m)} if s else set(),
+                     "B": {(s, "F", m)} | ({(s + 1, "B", m)} if s < last else set()),
+                     "W": {(s, "B", m)}}[kind]
+            if needs <= done:
+                ready.append((s, kind, m))
         if not ready:
-            raise ValueError(f"every device waits for ever after {now} ticks")
-        for s, kind in ready:
-            done[s, kind] = done.get((s, kind), 0) + 1
-            at[s] = at.get(s, 0) + 1
-            holds = done.get((s, "F"), 0) - done.get((s, "W"), 0)
-            held[s] = max(held.get(s, 0), holds)
+            following = ", ".join(row[0] for row in left if row)
+            raise ValueError(f"every device waits for ever after {now} ticks, before "
+                             f"{following}")
+        for s, kind, m in ready:
+            done.add((s, kind, m))
+            left[s].pop(0)
+            held[s] += (kind == "F") - (kind == "W")
+            most[s] = max(most[s], held[s])
         now += 1
-    return now, [held[s] for s in range(len(plan))]
+    return now, most
 
 
 def _in_turn(ahead, join="BWF"):
@@ -151,12 +156,13 @@ def _in_turn(ahead, join="BWF"):
 
 
 def _measure_schedule(function):
-    plan = [[*row] for row in function()]
+    plan = [*function()]
     whole = sorted(f"{kind}{m}" for kind in "FBW" for m in range(BATCHES))
-    wrong = [s for s, row in enumerate(plan) if sorted(row) != whole]
+    wrong = [shown(row) for row in plan if sorted(row) != whole]
     if wrong or len(plan) != STAGES:
+        one = f", and one is {wrong[0]}" if wrong else ""
         yield (f"Expected: {STAGES} lists, with each of F0 to W{BATCHES - 1} once. It "
-               f"returns {len(plan)}; not so in {wrong}.")
+               f"returns {len(plan)}{one}.")
     else:
         now, held = ticks(plan)
         full = f"The devices hold up to {shown(held)} micro-batches, not {HELD}."
@@ -210,10 +216,13 @@ def _cut_at(cuts, again):
 
 
 def _measure_fit(function):
-    cuts, again = function(LAYERS, CAP)
+    cuts, again = map(list, function(LAYERS, CAP))
     ends = [0, *cuts, len(LAYERS)]
     if len(cuts) != 3 or sorted({*ends}) != ends:
         yield f"{shown(cuts)} is not a list of three cuts between {len(LAYERS)} layers."
+        return
+    if not all(i in range(len(LAYERS)) for i in again):
+        yield f"{shown(again)} is not a list of layers, 0 to {len(LAYERS) - 1}."
         return
     each = [stage(LAYERS, range(*ends[s : s + 2]), again, 4 - s) for s in range(4)]
     full = [f"device {s} needs {gb} GB" for s, (_, gb) in enumerate(each) if gb > CAP]
@@ -269,7 +278,7 @@ QUESTIONS = {
             (_cut_at((1, 3, 7), range(10)),
              "If all layers compute again, it fits, but costs a third more."),
             (_cut_at((1, 3, 7), ()),
-             "The cut into equal times fits only if layers compute again."),
+             "With these cuts, some layers must compute again."),
             (_cut_at((1, 3, 7), (4, 5, 6)),
              "For this cut no choice is cheaper. Another cut may need less."),
             (_cut_at((2, 5, 8), ()), "Stages of about equal length do not fit."),

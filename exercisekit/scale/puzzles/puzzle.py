@@ -35,7 +35,7 @@ class Puzzle(Task):
                     yield found
                 elif found < least:
                     yield (f"{unit}: {found}, and {least} is the least possible: "
-                           "does a device read what was not sent to it?")
+                           "does it do something that is not counted?")
                 elif found > target:
                     yield f"Right so far. {unit}: {found}; the target is {target}."
                 else:

@@ -36,7 +36,7 @@ def _reads_nothing(step, batches):
 
 
 def _measure_epoch_loss(function):
-    from mxnet import np
+    from mxnet import np, npx
 
     from d2l_ext.data_parallel.diagnose import blocking_calls
     from d2l_ext.devices import try_all_devices
@@ -44,10 +44,12 @@ def _measure_epoch_loss(function):
     made = [[np.array([float(b * (i + 1))], ctx=device)
              for i, device in enumerate(try_all_devices(2))]
             for b in range(8)]
+    npx.set_np()  # without it, a sum of the shape () cannot be copied
     with blocking_calls() as waits:
         found = function(lambda batch: made[batch], range(8))
     if not isinstance(found, float):
-        yield f"It returns {type(found).__name__}, not a Python float."
+        kind = f"{'MXNet ' * hasattr(found, 'asnumpy')}{type(found).__name__}"
+        yield f"It returns {kind}, not a Python float."
     elif found != 84:
         yield f"The losses add up to 84, not to {found:g}."
     else:
@@ -245,7 +247,11 @@ def _measure_two_slow(function):
             return not {*pair}.isdisjoint(group)
 
         found = function(probe, 10)
-        if not isinstance(found, (tuple, list)) or tuple(sorted(found)) != pair:
+        try:
+            right = sorted(found) == [*pair]
+        except (TypeError, ValueError):  # not a pair of numbers
+            right = False
+        if not right:
             yield f"Devices {pair[0]} and {pair[1]} are slow; it finds {shown(found)}."
             return
         most = max(most, len(probes))
@@ -259,7 +265,7 @@ QUESTIONS = {
             (_reads_each, "That waits for each loss before the next batch is queued."),
             (_reads_each_batch, "That still waits for each batch before the next."),
             (_reads_each_device,
-             "That reads a sum from each device: let one device add both."),
+             "Let one device add both sums, and wait only for the result."),
             (_reads_nothing, "An array is a promise: the caller still has to wait."),
         ],
     ),
@@ -270,7 +276,7 @@ QUESTIONS = {
                             "        data[i] = data[0]", *lines[5:]],
              "Only one line is wrong: mend it where it stands."),
             (_line_5("other = data[0].copy()"),
-             "The copy is only a new name, too: the list stays as it was."),
+             "Line 5 only gives `other` a new value: the list stays as it was."),
             (_line_5("data[0] = other"), "That loses the sum."),
             (_line_5("other += data[0]"),
              "That adds each device's own gradient once more."),
