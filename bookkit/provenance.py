@@ -17,8 +17,8 @@ class Provenance(dict):
 
     def __repr__(self):
         year, month, day = map(int, self["date"].split("-"))
-        where = [f"on {self['processor']}", f"with {self['cores']} cores"]
-        where += [f"and {self['gpus']} GPUs" if self["gpus"] else "and no GPU"]
+        where = [f"on {self['processor']}", f"with {counted(self['cores'], 'core')}"]
+        where += [f"and {counted(self['gpus'], 'GPU') if self['gpus'] else 'no GPU'}"]
         settings = "; ".join(f"{k}={v}" for k, v in self["settings"].items() if v)
         return (
             f"Run on {day} {month_name[month]} {year} at commit {self['commit']}, "
@@ -28,6 +28,11 @@ class Provenance(dict):
 
     def _repr_html_(self):
         return f'<p class="provenance">{escape(repr(self))}</p>'
+
+
+def counted(number, noun):
+    """`'1 core'`, `'2 cores'`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def provenance():

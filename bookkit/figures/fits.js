@@ -68,7 +68,7 @@ function timed(d) {
   return { batch, seconds, per_second, mfu: (perToken(d) * per_second) / speed, data, hidden,
     time_of: [["computing", useful], ["computing again", compute - useful],
       ["bubble", bubble], ["between stages", flat - compute - bubble],
-      ["sums along tensor", steady - flat], ["gradients, weights", data - hidden]] };
+      ["sums along tensor", steady - flat], ["gradients and weights", data - hidden]] };
 }
 
 function steps() {
@@ -105,7 +105,7 @@ function summary(d) {
   const listed = (pairs, say) => pairs.filter(([, x]) => x > 0)
     .map(([name, x]) => `${name} ${say(x)}`).join(", ");
   return `${d.model}, ${digits(d.parameters / 1e9)} billion parameters; ` +
-    `${number(d.devices)} devices: data ${number(d.replicas)} × tensor ${d.t} × pipeline ` +
+    `${number(d.devices)} device${d.devices > 1 ? "s" : ""}: data ${number(d.replicas)} × tensor ${d.t} × pipeline ` +
     `${d.p}, ZeRO: ${d.zero}; ${number(d.batch)} tokens a step, ` +
     `${number(d.chunks)} micro-batch${d.chunks > 1 ? "es" : ""}. Memory: ${listed(d.memory_of, gigabytes)}. ` +
     `Step: ${listed(d.time_of, time)}.`;

@@ -192,10 +192,11 @@ def test_the_answer_comes_first_and_says_by_how_much_and_what_limits():
         r"It fits: \S+ GB of 80\.0 GB, \S+ GB to spare, on the fullest device\. "
         r"[\d,]+ tokens/s, [\d.]+% MFU\. What limits: computing, \d+% of a step of "
         r"\d+ ms\.", first.string)
+    assert "; 1 device: data 1 × " in SCRIPT.view(fits.chosen(devices=1))["summary"]
     none = SCRIPT.view(CHOICES[1])["moment"]
     assert re.match(r"It does not fit: \d+ GB, \d+ GB too much, .* if it did", none)
     slow = SCRIPT.view(fits.chosen(devices=64, bandwidth=1))["moment"]
-    assert "What limits: gradients, weights, 100% of a step" in slow
+    assert "What limits: gradients and weights, 100% of a step" in slow
 
 
 def test_without_scripts_the_first_choice_stands_there_and_nothing_is_loaded():

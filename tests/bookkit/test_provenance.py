@@ -29,6 +29,10 @@ def test_provenance_is_printed_as_one_line():
     assert repr(facts).startswith(line)
     assert ", on A <B> with 2 cores and no GPU; OMP_NUM_THREADS=" in repr(facts)
     assert "on A &lt;B&gt; with" in facts._repr_html_()
+    facts.update(gpus=1, cores=1)
+    assert " with 1 core and 1 GPU; " in repr(facts)
+    facts.update(gpus=2)
+    assert " and 2 GPUs; " in repr(facts)
 
 
 @pytest.mark.parametrize("name, shown", [
