@@ -2,7 +2,8 @@
 """The chapters as a course: assignments, and the same with solutions, as notebooks.
 
     make course                         all chapters, in _build/course
-    tools/course.py --grade NOTEBOOK    run one, print its lines of the grade book
+    .venv/bin/python tools/course.py --grade NOTEBOOK
+                                        run one, print its lines of the grade book
 
 An assignment is the chapter without stored outputs and without the cells that solve an
 exercise; `check` stays, with `None` as the answer. It runs in the
