@@ -5,10 +5,10 @@ part of the book has a folder here. Beside the folders:
 
 | file | what it holds | chapter |
 |---|---|---|
-| `checks` | what arguments and flags share: whole numbers, known names | all |
+| `checks` | checks of arguments and flags: whole numbers, known names | all |
 | `lazy` | lazy imports: names are loaded on first access | all |
 | `palette` | the colour of a device and the hatch of a kind of work | all with drawings |
-| `runtime` | what must stand before MXNet's engine starts; the end of a worker that fails | Devices, Launching jobs |
+| `runtime` | settings that MXNet's engine reads at its start; ending a worker that fails | Devices, Launching jobs |
 | `train` | the trainer's command, `python -m d2l_ext.train` | Launching jobs |
 """  # noqa: E501
 

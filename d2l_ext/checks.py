@@ -5,14 +5,14 @@ from numbers import Integral
 
 
 def whole_number(what, value, least=1):
-    """Raise `ValueError` unless `value`, which is `what`, is a whole number."""
+    """Raise `ValueError` unless `value`, called `what`, is a whole number."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < least:
         raise ValueError(f"{what} must be a whole number from {least}, not {value!r}")
 
 
 def at_least_zero(name, value):
-    """Raise `ValueError` unless `value` is a number from 0."""
+    """Raise `ValueError` unless `value` is a number of at least 0."""
     if not value >= 0:  # also for NaN
         raise ValueError(f"{name} must be a number from 0, not {value!r}")
 

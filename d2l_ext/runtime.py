@@ -1,4 +1,4 @@
-"""What `import d2l_ext` does to its process: settings, memory, a worker's end.
+"""What `import d2l_ext` changes in its process: settings, memory, how a worker ends.
 
 MXNet reads these variables once: `OMP_NUM_THREADS` when its shared library is loaded,
 `MXNET_CPU_TEMP_COPY` at the first operator with scratch memory.

@@ -110,8 +110,8 @@ def compared(right, cases, tolerance=0.0):
 def raises(error, function=None):
     """The end of a sentence, such as "raises KeyError: 3.".
 
-    An error that `function` does not raise, but a judge when it finds None in what the
-    function gave, leads to the question whether a `return` is missing.
+    An error that a judge raises on finding None in the function's result leads to the
+    question whether a `return` is missing.
     """
     said = f"{type(error).__name__}: {str(error).rstrip('.')}."
     if "NoneType" in said and not _passed_through(error, function):

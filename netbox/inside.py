@@ -12,8 +12,8 @@ removes it last.
 
 `inside.py enter PID USER COMMAND …` runs a command in the machine whose process 1 is
 `PID`. `USER`: `-`; in a user namespace `root`, or `UID:GID` to run it as an ordinary
-user. This process passes signals on to the command, which dies with it: to the caller,
-it stands for the command.
+user. This process passes signals on to the command, which dies with it, so the caller
+can treat it as the command.
 
 It imports only the standard library, in order to start quickly.
 """
@@ -171,7 +171,7 @@ def run(user, command):
 
 
 def enter(pid, user, *command):
-    """Run a command in the machine of process `pid`, and stand for it."""
+    """Run a command in the machine of process `pid`; pass signals and exit code on."""
     # A terminal sends Ctrl-C to the command, too.
     interactive = os.isatty(0)
     join(pid, (["user"] if user != "-" else []) + ["net", "uts", "pid", "mnt"])

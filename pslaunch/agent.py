@@ -114,7 +114,7 @@ class Agent:
         pass
 
     def do_well(self):
-        """The launcher has finished; nothing needs to be cancelled."""
+        """Note that the launcher has finished, so nothing needs to be cancelled."""
         self.well = self.stopped = True
 
     def do_end(self, grace):

@@ -49,7 +49,7 @@ class Crew:
 
     @staticmethod
     def scheduler_address(plan):
-        """The one address where the scheduler, and the door, listen."""
+        """The one address on which the scheduler and the door listen."""
 
     @classmethod
     def describe(cls, plan):
@@ -80,7 +80,7 @@ class Crew:
         """Release what `open` acquired, within seconds, even if a host is gone."""
 
     def lost(self, channel):
-        """Handle an agent that is gone before it reported `here`."""
+        """Handle an agent that ended before it reported `here`."""
         raise Failed(f"{channel.host} cannot be used: {self.reason(channel)}", LOST)
 
     def reason(self, channel):
@@ -95,7 +95,7 @@ class Crew:
                      make_folder=folder)
 
     def gathered(self):
-        """Whether all agents are here; then each has its (role, rank)."""
+        """Whether all agents have arrived; if so, each has its (role, rank)."""
         if not self.is_open:
             self.is_open = True
             threading.Thread(target=self._beat, daemon=True).start()

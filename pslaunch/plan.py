@@ -158,7 +158,7 @@ _LINE = re.compile(
 @dataclass(frozen=True)
 class Host:
     """`name`: a host name or an IPv4 address. `port`, `user`: for ssh; None: as ssh is
-    configured. `slots`: the most processes it should run; None: no limit.
+    configured. `slots`: the maximum number of processes on it; None: no limit.
     """
 
     name: str

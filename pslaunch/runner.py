@@ -26,11 +26,12 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
     `deadline`: seconds for the whole job, by default 900; None or 0: no limit.
     `log_dir`: a folder for complete logs; by default a temporary folder, which keeps
     the end of each log, at least 16 MiB, and is removed with the `Job`. `stream`: also
-    print each line on standard output, prefixed with its process. `attempts`: the most
-    starts of a job whose nodes all listen and do not find each other within
-    `ready_timeout` seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2. `max_restarts`: the
-    most restarts of a failed job; the variable `D2L_EXT_START` holds the number of the
-    start, from 1. `check`: raise `LaunchError` if the job failed.
+    print each line on standard output, prefixed with its process. `attempts`: the
+    maximum number of starts of a job whose nodes all listen but do not find each other
+    within `ready_timeout` seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2.
+    `max_restarts`: the maximum number of restarts of a failed job; the variable
+    `D2L_EXT_START` holds the number of the start, from 1. `check`: raise `LaunchError`
+    if the job failed.
 
     `launcher`: by default 'ssh' with `hosts`, else 'local'. `hosts`: the path of a
     hosts file, or a list of its lines; servers and workers are placed on them in turn.

@@ -137,7 +137,7 @@ class Ssh(crew.Crew):
         self._contact(link.role, left[len(self.clients) % len(left)])
 
     def gathered(self):
-        """Whether all agents are here, and hosts have their copies of the folder."""
+        """Whether all agents have arrived, and all hosts have the folder."""
         settings = self.plan.settings
         if not super().gathered() or not settings.sync_dst_dir:
             return bool(self.placed)

@@ -136,7 +136,7 @@ class Submitted(crew.Crew):
             self.asked = time.monotonic()
 
     def last_words(self):
-        """The lines that tell why there is no job."""
+        """The lines that say why there is no job."""
         return [*self.said, *self.tail.lines(last=True)][-12:]
 
     def _listen(self):
@@ -147,7 +147,7 @@ class Submitted(crew.Crew):
                 self.say(f"{self.tool}: {line}")
 
     def lost(self, channel):
-        """An agent is gone early: the submission may tell why."""
+        """Handle an agent that ended too early; the submission's output may say why."""
         self.process.ends(3)
         self._listen()
         super().lost(channel)
@@ -328,7 +328,7 @@ class Sge(Submitted):
 
     @staticmethod
     def file(job):
-        """Beside it are the logs of agents that cannot reach the launcher."""
+        """As in `Submitted`. Beside it are the logs of agents without a connection."""
         return os.path.join(os.getcwd(), f".{job_name(job)}", "door")
 
     @classmethod
@@ -344,7 +344,7 @@ class Sge(Submitted):
         return self.door.invitation
 
     def ask(self):
-        """A task that cannot start stays in the queue, and `qsub` waits for it."""
+        """Raise `Failed` for a task that cannot start: `qsub` would wait for ever."""
         said = answer(["qstat", "-j", job_name(self.job)])
         reason = re.search(r"(?m)^error reason +\d+: +(.*)", said)
         if reason:

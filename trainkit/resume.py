@@ -191,7 +191,7 @@ def num_bytes(params):
 
 
 def unpack(arrays, params, trainer):
-    """Restore what `pack` returned on all replicas. `trainer`: a new one, alike.
+    """Restore what `pack` returned on all replicas of a new, equal `trainer`.
 
     Raises `ValueError` if the arrays do not fit these parameters.
     """

@@ -107,7 +107,7 @@ class Sharded(OneProcess):
             "another number of devices, and with another WHAT")
 
     def chosen(self, job):
-        """With any `--shard` but none."""
+        """With any `--shard` except `none`."""
         return job.shard != "none"
 
     def check(self, job, places):

@@ -1,4 +1,4 @@
-"""Star, tree, ring and halving side by side: who sends what to whom, round by round.
+"""Star, tree, ring and halving side by side: all messages, round by round.
 
 The page holds the messages of the library's algorithms, for each number of devices that
 it can show.
@@ -42,10 +42,10 @@ def figure(devices=6, name="allreduce-ways"):
 
 
 def data():
-    """What the page holds, for JSON: `nbytes` of the array, `code`, and `ways`.
+    """The page's data, for JSON: `nbytes` of the array, `code`, and `ways`.
 
-    `ways`: k -> way -> `of`, into how many chunks an array is cut, and `rounds`: lists
-    of messages [from, to, first chunk, how many].
+    `ways`: k -> way -> `of`, the number of chunks of an array, and `rounds`: lists of
+    messages [from, to, first chunk, number of chunks].
     """
     ways = {str(k): {panel: _way(name, k) for panel, name in PANELS.items()}
             for k in COUNTS}

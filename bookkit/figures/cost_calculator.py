@@ -1,8 +1,8 @@
-"""What a training step costs on a cluster: numbers to choose, and a curve over devices.
+"""The cost of a training step on a cluster: numbers to choose, a curve over devices.
 
 Without a kernel the figure's script computes what `d2l_ext.scale.step` does; a test
-compares the two over a grid of settings. Its mesh has what `meshes.decoder` says of a
-stage in the middle, with equal shares for all.
+compares the two over a grid of settings. Its mesh has the bytes of `meshes.decoder` for
+a stage in the middle, with equal shares.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ MODELS = {LENET: (800, 8), VGG11: (4096, 22), LSTM: (35 * 1500, 4),
 
 @dataclass(frozen=True)
 class Number:
-    """A number to write, from `low` to `high`, beside a slider in logarithmic scale.
+    """A number to type, from `low` to `high`, beside a slider on a logarithmic scale.
 
     A step of the slider multiplies by 2 if the number is `whole`, else by 10^(1/10).
     The slider begins at `least`, `low` by default: a logarithm cannot begin at 0.
@@ -116,12 +116,12 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
     """The figure for a notebook: numbers to choose, a step's time and its efficiency.
 
     `model`: one of `MODELS`. `device`: a `step.Device`, whose speed gives the
-    time per example; `link`: a `Link`. `batch`: examples for each device. `way`: one of
+    time per example; `link`: a `Link`. `batch`: examples per device. `way`: one of
     `WAYS`; `servers` and `packing`, seconds per byte, `per_host` and `inner` as in
-    `StepPlan`. `tensor`, `pipeline`, `chunks`: of a mesh, whose third axis is what is
-    left of the devices. Where they do not divide the devices, common divisors do. At
-    first the arrays leave one by one, during the backward pass. `name`: its id in the
-    page.
+    `StepPlan`. `tensor`, `pipeline`, `chunks`: of a mesh, whose third axis has the
+    remaining devices; lengths that do not divide the number of devices are reduced to
+    common divisors. Initially the arrays are sent one by one, during the backward pass.
+    `name`: its id in the page.
 
     Raises `ValueError` for a model or a way that the figure does not know, and for a
     number that it cannot show. Developed in the chapter *One to 4,096 devices*.
@@ -146,11 +146,11 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
 
 
 def data(flops):
-    """What the script needs, for JSON.
+    """The script's data, for JSON.
 
-    `models`: name -> what is known of it on a device of `flops` per second. `limits`:
-    role -> lowest, highest, and whether it is whole. The others: constants of
-    `d2l_ext.scale.step`, and what the curve is for.
+    `models`: name -> its numbers on a device of `flops` per second. `limits`: role ->
+    lowest, highest, and whether it is whole. `devices`: the points of the curve. The
+    others: constants of `d2l_ext.scale.step`.
     """
     models = {
         m.name: {"parameters": m.parameters, "arrays": m.arrays,

@@ -1,4 +1,4 @@
-"""One step of data parallelism, device by device: what each holds, what crosses.
+"""One step of data parallelism: the arrays and messages of each device.
 
 The page holds the library's numbers: the bytes of LeNet's parameters and of images,
 the shares of a minibatch from `minibatch`, the bytes of an allreduce from `costs`.
@@ -31,7 +31,7 @@ CONTROLS = (
 
 
 def figure(devices=2, batch=256, name="data-parallel-step"):
-    """The figure for a notebook: devices side by side, a slider for what happens.
+    """The figure for a notebook: devices side by side, a slider over the step.
 
     `devices`: k, 1 to 4. `batch`: examples of a minibatch, n, a multiple of 4 up to
     256. It begins at the end of the step. `name`: its id in the page; a page with two
@@ -47,7 +47,7 @@ def figure(devices=2, batch=256, name="data-parallel-step"):
 
 
 def data():
-    """What the page holds, for JSON.
+    """The page's data, for JSON.
 
     `code`: a `frame.listing`. `params`: bytes of all parameters, and of all gradients.
     `example`: bytes of an example. `shards`: "k,n" -> examples of each device. `sent`

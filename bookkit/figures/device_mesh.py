@@ -1,4 +1,4 @@
-"""Eight devices as a mesh, to turn: a device's groups, and what it sends along each.
+"""Eight devices as a mesh that turns: a device's groups, and its bytes along each.
 
 The page holds the bytes of `meshes.decoder.expected`, for each mesh of eight devices.
 """
@@ -23,9 +23,9 @@ CONTROLS = (
 def figure(mesh="2 × 2 × 2", device=5, name="device-mesh"):
     """The figure for a notebook: a mesh of eight devices, and a slider that turns it.
 
-    `mesh`: one of `MESHES`. `device`: 0 to 7, whose groups are lit. Bytes are those of
-    a step of `DECODER`, texts of `SHAPE`, in `CHUNKS` micro-batches. `name`: its id in
-    the page. Raises `ValueError` for what the figure cannot show.
+    `mesh`: one of `MESHES`. `device`: 0 to 7, whose groups are highlighted. Bytes are
+    those of a step of `DECODER`, texts of `SHAPE`, in `CHUNKS` micro-batches. `name`:
+    its id in the page. Raises `ValueError` for what the figure cannot show.
     Developed in the chapter *Data × tensor × pipeline*.
     """
     choice = {"mesh": mesh, "device": device, "clock": 0}
@@ -33,7 +33,7 @@ def figure(mesh="2 × 2 × 2", device=5, name="device-mesh"):
 
 
 def data():
-    """What the page holds, for JSON: `axes`, and by mesh its `sizes` and `sent`.
+    """The page's data, for JSON: `axes`, and by mesh its `sizes` and `sent`.
 
     `sent`: for each axis, the bytes that each device sends.
     """

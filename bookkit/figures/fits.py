@@ -1,8 +1,8 @@
-"""Does it fit, and how fast? Memory and time of a step, by what splits a model.
+"""Does it fit, and how fast? Memory and time of a step of a model on a mesh.
 
 The script computes what `memory.bytes_held`, `bytes_sent` and `scale.mesh_seconds` do;
-a test compares the two on random settings. It takes from `cost_calculator.js` what both
-need, and has a frame of its own, in which the answer stands first.
+a test compares the two on random settings. It shares functions with
+`cost_calculator.js`, and has a frame of its own, in which the answer comes first.
 """
 
 import re
@@ -48,7 +48,7 @@ MACHINES = {
 
 @dataclass(frozen=True)
 class Field:
-    """A number to write, from `low` to `high`."""
+    """A number to type, from `low` to `high`."""
 
     role: str
     label: str
@@ -125,7 +125,7 @@ ZERO = dict(zip(STAGES, (120.0, 31.4, 16.6, 1.9)))
 
 
 class FitsScript(frame.Script):
-    """As a figure's script, with what it takes from the cost calculator's."""
+    """A figure's script with the functions that it shares with the cost calculator."""
 
     def __init__(self, name="fits"):
         self.kind, self.name = "fits", f'"{name}"'
@@ -135,7 +135,7 @@ class FitsScript(frame.Script):
 
 
 def source():
-    """The script without the page's part: shapes, what is shared, and its own."""
+    """The script without the page's part: shapes, shared functions, and its own."""
     calculator = frame._read("cost_calculator.js")
     shared = [re.search(rf"(?ms)^function {name}\(.*?^}}\n", calculator)[0]
               for name in SHARED]
@@ -143,7 +143,7 @@ def source():
 
 
 def chosen(**other):
-    """The first choice with others, and the numbers of their model and machine."""
+    """The initial choice with `other` values, and its model's and machine's numbers."""
     choice = {**FIRST, **other}
     presets = {**MODELS.get(other.get("model"), {}),
                **MACHINES.get(other.get("machine"), {})}
@@ -151,11 +151,11 @@ def chosen(**other):
 
 
 def figure(name="fits", **other):
-    """The tool for a page: the answer, the choice, the drawing, what was published.
+    """The tool for a page: the answer, the choices, the drawing, published results.
 
-    `name`: its id in the page. `other`: roles of `CONTROLS` with other values than at
-    first. Raises `ValueError` for a value that a control cannot have. On the page *Does
-    it fit, and how fast?*
+    `name`: its id in the page. `other`: values of `CONTROLS`, by role, that replace the
+    initial ones. Raises `ValueError` for a value that a control cannot have. On the
+    page *Does it fit, and how fast?*
     """
     from IPython.display import HTML
 
@@ -188,7 +188,7 @@ live("fits");
 
 
 def published():
-    """Two tables: what was published of a step, and of memory, beside the tool's."""
+    """Two tables: published times and memory of a step, beside the tool's."""
     script, steps = FitsScript(), []
     for choice, published_speed, published_mfu in MEASURED:
         d = script.ask(chosen(**choice), "d")
@@ -228,7 +228,7 @@ def _table(caption, heads, rows):
 
 
 def data():
-    """What the page holds, for JSON: presets, limits of the numbers, and constants."""
+    """The page's data, for JSON: presets, limits of the numbers, and constants."""
     return {"models": MODELS, "machines": MACHINES, "numbers": NUMBERS, "zero": STAGES,
             "limits": {f.role: [f.low, f.high, f.whole] for f in FIELDS},
             "backward": BACKWARD, "colours": tuple(zip(SERIES_COLOURS, SERIES_ON_DARK))}

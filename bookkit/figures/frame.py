@@ -1,10 +1,11 @@
 """The frame of an interactive figure: controls, drawing, words, data and script.
 
-Python computes what there is to see, and stores it in the page. The script of the
-figure, `KIND.js`, draws it and says it in words, in the page as the reader chooses, and
-here once, in an embedded engine: without scripts, and on paper, the first choice stands
-there as a picture, and no control shows. `shapes.js` lists the functions of a script,
-and has what all draw with; `page.js` connects them with the controls of the page.
+Python computes the numbers and stores them in the page. The script of the figure,
+`KIND.js`, draws them and describes them in words: in the page for every choice of the
+reader, and once here, in an embedded engine, for the initial choice. Without scripts,
+and on paper, readers see that as a picture without controls. `shapes.js` lists the
+functions of a script, and has the shared drawing functions; `page.js` connects them
+with the controls of the page.
 """
 
 import inspect
@@ -78,7 +79,7 @@ class Fold:
 
 
 def flattened(controls):
-    """All `controls` one after another, also those in folds."""
+    """All `controls` in a row, including those in folds."""
     for control in controls:
         yield from control.controls if isinstance(control, Fold) else [control]
 
@@ -87,9 +88,9 @@ def flattened(controls):
 class Clock:
     """A slider over the steps of the drawing, from 0 to `steps(d)`, that can play.
 
-    In the page it begins at 0; where there are no scripts, the end is shown.
+    In the page it begins at 0; without scripts, the end is shown.
 
-    `unit`: what a step is called, for those who hear the buttons' names.
+    `unit`: the name of a step, for screen readers.
     """
 
     label: str = "Clock"
@@ -112,10 +113,10 @@ class Clock:
 
 
 class Script:
-    """The script of a figure, in an embedded engine: what it shows of a choice.
+    """The script of a figure in an embedded engine, which shows a choice.
 
     `kind`, `name`, `data`: as in `page`. Raises `RuntimeError`, which names the figure
-    and what was asked for, where the script throws.
+    and the request, if the script throws.
     """
 
     def __init__(self, kind, name, data):
@@ -126,7 +127,7 @@ class Script:
         self._run(f"const stored = {self.stored};", "its data")
 
     def view(self, choice):
-        """What the page shows: a dict of `now`, `last`, `box`, `summary` and so on.
+        """The page's contents: a dict of `now`, `last`, `box`, `summary` and so on.
 
         `choice`: role -> value. The clock is optional there, and at its end by default.
         """
@@ -160,9 +161,9 @@ def page(kind, name, label, controls, choice, data):
     """The HTML of a figure.
 
     `kind`: names the figure's script, `KIND.js` in this folder. `name`: its id in the
-    page; two figures on a page need two names. `label`: what the controls are for.
+    page; two figures on a page need two names. `label`: the purpose of the controls.
     `controls`: a list of `Slider`, `Select`, `Fold` and at most one `Clock`. `choice`:
-    role -> value at first. The clock is optional there, and at its end by default.
+    role -> initial value. The clock is optional there, and at its end by default.
     `data`: for the script's `state`, as JSON can hold it. Raises `ValueError` for a
     value that a control cannot have.
     """
@@ -194,15 +195,15 @@ live("{kind}");
 
 
 def listing(*functions, excerpt=False, since="", **marks):
-    """Lines of the library, for a figure that marks those which a step runs.
+    """Lines of the library, for a figure that marks the lines that a step runs.
 
         listing(reduce_scatter, add="partial[i] += chunks[i][c]")
 
-    `marks`: name -> a part of one line or more, or a tuple of such. `since`: a part of
-    the line to begin with. `excerpt`: leave out lines that are neither marked nor a
-    function's first, and what indents them. Returns a dict
-    for the script's `d.code`: `lines`, and `marks`, name -> numbers of lines. Raises
-    `ValueError` for a mark that is in no line.
+    `marks`: name -> a part of the lines to mark, or a tuple of such parts. `since`: a
+    part of the first line. `excerpt`: leave out lines that are neither marked nor a
+    function's first, and their indentation. Returns a dict for the script's `d.code`:
+    `lines`, and `marks`, name -> numbers of lines. Raises `ValueError` for a mark that
+    is in no line.
     """
     lines = [line for f in functions
              for line in without_docstrings(inspect.getsource(f)).splitlines()

@@ -1,4 +1,4 @@
-"""Two timelines, one line of Python apart: what the book's first page shows."""
+"""Two timelines, one line of Python apart: the figure of the book's first page."""
 
 from bookkit import stored
 
@@ -10,7 +10,7 @@ CONTROLS = (frame.Clock("ms", unit="millisecond"),)
 def figure(name="one-setting"):
     """The figure for a page: both timelines as recorded, on one clock.
 
-    `name`: its id in the page. What is shown is the stored result `one_setting`.
+    `name`: its id in the page. It shows the stored result `one_setting`.
     On the first page; the cause is found in the chapter *Why is there no speed-up?*
     """
     return frame.figure("one_setting", name, "Clock of both", CONTROLS, {}, data())

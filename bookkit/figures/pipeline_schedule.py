@@ -1,4 +1,4 @@
-"""The schedule of a pipeline, slot by slot, for stages and micro-batches to choose.
+"""The schedule of a pipeline, slot by slot, for any choice of stages and micro-batches.
 
 The page holds all schedules that it can show, computed by `schedule`.
 """
@@ -51,11 +51,11 @@ CONTROLS = (
 
 
 def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
-    """The figure for a notebook: a drawing with controls below which it is explained.
+    """The figure for a notebook: controls, a drawing, and its explanation in words.
 
     `schedule`: one of `SCHEDULES`. `stages`: 1 to 8. `chunks`: the number of
-    micro-batches, 1 to 16; interleaved, the next multiple of `stages` below, or
-    `stages`. These are shown at first, and without scripts for good.
+    micro-batches, 1 to 16; if interleaved, rounded down to a multiple of `stages`, at
+    least `stages`. These are the initial choice, the only one without scripts.
     `name`: its id in the page. Raises `ValueError` for what the figure cannot show.
     Developed in the chapter *Micro-batches*.
     """
@@ -84,8 +84,8 @@ def data():
     """All schedules that can be chosen, for JSON: the lane `FFF.B` is written `F3.B`.
 
     `code`: the lines that run them; and title -> "stages,chunks" -> `lanes`, as by
-    `lanes_of`, and `order`: for each letter whose numbers do not rise from 0, these,
-    alike on all devices. Interleaved, p | m.
+    `lanes_of`, and `order`: for each letter whose numbers do not ascend from 0, those
+    numbers, the same on all devices. If interleaved, p divides m.
     """
     counts = list(product(range(1, MAX_STAGES + 1), range(1, MAX_CHUNKS + 1)))
     lanes = {title: {f"{p},{m}": _packed(make(p, m)) for p, m in counts

@@ -7,12 +7,11 @@ CONTROL, (PUSH, PULL) = "#555555", SERIES_COLOURS[::2][:2]
 
 
 def phases(logs):
-    """The messages of a job, grouped by what they are for: a dict from name to list.
+    """The messages of a job, grouped by their purpose: a dict from name to list.
 
-    `logs`: the `ps_log.messages` of every process. Of the steps only the last is
-    taken. A phase begins when the one before ends, for the node that waits for it;
-    inside of a phase the order is that of the ids, not that of time, which changes
-    from run to run.
+    `logs`: the `ps_log.messages` of every process. Only the last step is included. A
+    phase begins when the one before ends, for the node that waits for it; within a
+    phase messages are ordered by their ids, not by time, which changes from run to run.
 
     Developed in the chapter *Roles, keys and shards*.
     """
@@ -58,8 +57,8 @@ def name(node_id):
 def plot(phases, ax=None):
     """Draw a line per node and an arrow per message, time running downwards.
 
-    `phases`: as the function of that name returns them. Returns the axes. An arrow
-    of a message with values has their bytes on it; answers are dashed.
+    `phases`: from the function of that name. Returns the axes. An arrow of a message
+    with values has their bytes on it; answers are dashed.
     """
     import matplotlib.pyplot as plt
 

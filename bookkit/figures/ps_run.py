@@ -1,9 +1,9 @@
-"""Workers and servers on a clock with ticks: who sends what when, the same each time.
+"""Workers and servers on a clock with ticks: every message, the same in every run.
 
 The order is that of MXNet 1.9.1, as its logs show it. A worker pushes all its keys; the
 pull of a key follows the answer to its push. A server handles one request after
 another. With `dist_sync` it answers the pushes of a key when all workers have pushed
-it, with `dist_async` each one at once. How long things take is made up.
+it, with `dist_async` each one at once. The durations are invented.
 """
 
 from collections import deque
@@ -50,7 +50,7 @@ class ServerRun:
 
 
 def run(workers, servers, keys, mode="dist_sync", slow=1):
-    """What happens in `END` ticks, as a `ServerRun`.
+    """Simulate `END` ticks: a `ServerRun`.
 
     `keys`: the number of arrays, the first of `SIZES`. `mode`: one of `MODES`. The last
     worker computes for `slow` times as long as the others. A worker sends one request

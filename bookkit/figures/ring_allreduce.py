@@ -1,4 +1,4 @@
-"""Ring allreduce, round by round: who holds which sum, and has sent how much.
+"""Ring allreduce, round by round: the sums and the sent bytes of each device.
 
 The page holds the library's schedule, chunks and byte counts, from `allreduce.ring`,
 `traffic` and `costs`, for all devices and arrays that it can show.
@@ -41,7 +41,7 @@ def figure(devices=4, size=840, name="ring-allreduce"):
 
 
 def data():
-    """What the page holds, for JSON: `code`, a `frame.listing`, and
+    """The page's data, for JSON: `code`, a `frame.listing`, and
 
     `rings`: k -> `allreduce.ring(k)`. `chunks`: "k,size" -> bytes of each chunk.
     `sent` and `naive`: "k,size" -> bytes that each device sends in all, in a ring and

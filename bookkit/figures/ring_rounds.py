@@ -1,4 +1,4 @@
-"""Ring attention, round by round: whose keys are where, who computes what, who waits.
+"""Ring attention, round by round: where keys are, which devices compute or wait.
 
 The page holds the library's orders and its `work`, the pairs under a causal mask.
 """
@@ -32,9 +32,10 @@ def figure(order="contiguous", devices=4, name="ring-rounds"):
 
 
 def data():
-    """What the page holds, for JSON: `code`; order -> k -> `at` and `pairs`.
+    """The page's data, for JSON: `code`; order -> k -> `at` and `pairs`.
 
-    For each round, of each device: whose keys and values it has, how many it computes.
+    For each round and device: the owner of its keys and values, and its number of
+    pairs.
     """
     orders = {name: {str(k): _rounds(make(k)) for k in COUNTS}
               for name, make in ORDERS.items()}

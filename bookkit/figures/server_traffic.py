@@ -1,6 +1,6 @@
 """Workers and servers at work, tick by tick: messages, bytes, waiting, staleness.
 
-The page holds what `ps_run.run` says about every choice.
+The page holds the result of `ps_run.run` for every choice.
 """
 
 from dataclasses import fields
@@ -25,11 +25,11 @@ CODE = digits + ascii_letters
 
 def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
            name="server-traffic"):
-    """The figure for a notebook: a drawing with controls below which it is explained.
+    """The figure for a notebook: controls, a drawing, and its explanation in words.
 
     `mode`: `'dist_sync'` or `'dist_async'`. `workers`: 1 to 4, `servers`: 1 to 3,
     `keys`: 1 to 3. `slow`: how many times as long the last worker computes, 1 to 3.
-    `clock`: 0 to 60. These are shown at first, and without scripts for good.
+    `clock`: 0 to 60. These are the initial choice, the only one without scripts.
     `name`: its id in the page; a page with two figures needs two names.
 
     Raises `ValueError` for what the figure cannot show.

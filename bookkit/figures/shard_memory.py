@@ -1,7 +1,7 @@
-"""What each device holds, by what is divided: weights, gradients and states in bytes.
+"""The bytes of weights, gradients and states on each device, by what is divided.
 
-The script computes what `memory.bytes_held` and `bytes_sent` do. The page holds what
-the library's optimizers keep for a parameter, by `state_bytes`.
+The script computes what `memory.bytes_held` and `bytes_sent` do. The page has the bytes
+that the library's optimizers keep per parameter, from `state_bytes`.
 """
 
 from math import prod
@@ -36,7 +36,7 @@ CONTROLS = (
 
 def figure(network="six layers of 128 × 128", devices=4, optimizer="Adam",
            numbers="mixed precision", name="shard-memory"):
-    """The figure for a notebook: a bar for each device, a clock over ZeRO's stages.
+    """The figure for a notebook: a bar per device, and a clock over ZeRO's stages.
 
     `network`, `optimizer`, `numbers`: one of `NETWORKS`, `OPTIMIZERS`, `NUMBERS`.
     `devices`: k, 1 to 64. `name`: its id in the page. Raises `ValueError` for what the
@@ -49,8 +49,8 @@ def figure(network="six layers of 128 × 128", devices=4, optimizer="Adam",
 
 
 def data():
-    """What the page holds, for JSON: `stages`; `networks`, name -> sizes of layers;
-    `numbers`, name -> bytes; `states`: "optimizer,numbers" -> bytes for a parameter;
+    """The page's data, for JSON: `stages`; `networks`, name -> sizes of layers;
+    `numbers`, name -> bytes; `states`: "optimizer,numbers" -> bytes per parameter;
     `colours`: pairs of weights, gradients and states.
     """
     states = {f"{name},{numbers}": _kept(*made, itemsize)

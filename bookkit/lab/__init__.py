@@ -3,11 +3,11 @@
 | file | holds |
 |---|---|
 | `arrays` | NumPy's arrays in pure Python, for a page that has no NumPy |
-| `indexing` | which numbers of an array an index means |
+| `indexing` | the numbers of an array that an index selects |
 | `scalars` | types of numbers, and single ones |
 | `chance` | NumPy's legacy random numbers |
 | `pack` | the sources that a page's Python needs, and the tasks that run there |
-| `cells` | what the editor of a chapter's cell begins with |
+| `cells` | the initial text of the editor of a chapter's cell |
 | `engine` | Pyodide from the lock of a package registry, as scripts beside the pages |
-| `desk` | in the page's Python: runs what the reader wrote, and has it judged |
+| `desk` | in the page's Python: runs the reader's code, and has it judged |
 """

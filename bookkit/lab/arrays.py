@@ -758,7 +758,7 @@ sign = _keeping(lambda v: v if v != v else (v > 0) - (v < 0))
 
 
 def array(data, dtype=None, copy=True, ndmin=0):
-    """An array of its own of numbers, lists of numbers, or arrays."""
+    """A new array from numbers, lists of numbers, or arrays."""
     if isinstance(data, ndarray):
         found = data.astype(dtype) if dtype else data.copy()
     else:
@@ -1226,7 +1226,7 @@ class linalg:
 
 @contextmanager
 def errstate(**given):
-    """Nothing to be told: what overflows is infinite here, without a warning."""
+    """Do nothing: an overflow is infinite here, without a warning."""
     yield
 
 

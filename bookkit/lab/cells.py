@@ -1,4 +1,4 @@
-"""Cells of chapters that a page can run: the cell, after what it needs of earlier ones.
+"""Cells of chapters that a page can run, after the statements that they need.
 
 A cell tagged `lab` has an editor in its page. It begins with the statements of earlier
 cells that bind the names which the cell uses, and so runs alone.
@@ -15,7 +15,7 @@ TAG = "lab"
 
 
 def editors(path):
-    """What the editors of a notebook begin with, in the order of its tagged cells."""
+    """The initial texts of a notebook's editors, in the order of its tagged cells."""
     cells = nbformat.read(path, as_version=4).cells
     cells = [cell for cell in cells if cell.cell_type == "code"]
     sources = [_plain(cell.source) for cell in cells]

@@ -1,4 +1,4 @@
-"""In the page's Python: runs what the reader wrote, and has it judged.
+"""In the page's Python: runs the reader's code, and has it judged.
 
 The judges import NumPy, and some MXNet; a page has neither. `arrays` and `promises`
 take their names, and the bytes that `arrays` counts stand for those of `tracemalloc`.
@@ -45,8 +45,8 @@ def run_and_judge(chapter, number, code):
 
     The number 0 is a cell of the chapter, for which there is no judge.
 
-    `said` begins as `check` says it, "right", "not yet" or "no answer yet"; it is ""
-    if the code did not run. `runs` are messages: see `ExchangeLog`.
+    `said` begins like the text of `check`, "right", "not yet" or "no answer yet"; it is
+    "" if the code did not run. `runs` are messages: see `ExchangeLog`.
     """
     from exercisekit.answers import questions
     from exercisekit.question import Task, says
@@ -109,7 +109,7 @@ def _answer(names, wanted, is_function):
 
 
 class ExchangeLog:
-    """Notes what the reader's code gives to `exchange`: `runs`, a list of rounds each.
+    """Records the reader's calls of `exchange`: `runs`, a list of rounds each.
 
     A round is a list of [from, to, numbers].
     """
@@ -142,7 +142,7 @@ class ExchangeLog:
         return noting
 
     def shown(self):
-        """The rounds of the case with most devices for which there is room."""
+        """The rounds of the case with the most devices that the page has room for."""
         runs = [[r for r in rounds if r] for _, rounds in self._runs.values()]
         runs = [rounds for rounds in runs if rounds and len(rounds) <= ROUNDS
                 and _devices(rounds) <= DEVICES]

@@ -1,6 +1,6 @@
 """Puts Python beside the pages: Pyodide, from the lock of a package registry.
 
-    python -m bookkit.lab.engine              bring it, if npm is here
+    python -m bookkit.lab.engine              fetch it, if npm is here
 
 `pack.js` has the book's own files; it is always there. `engine.js` has Pyodide's core,
 as npm's lock in `tools/engine` names it; without it, an editor says how to get it.
@@ -30,7 +30,7 @@ WITHOUT = ("The editors in the pages have no Python: `make engine` brings it, wi
 
 
 def bring(root=ROOT):
-    """Whether the engine is there, after an attempt to bring it."""
+    """Fetch the engine unless it is there; return whether it is."""
     there = Path(root) / BROUGHT / PARTS["wasm"]
     if not there.is_file() and shutil.which("npm"):
         with suppress(subprocess.TimeoutExpired):
@@ -77,7 +77,7 @@ def script(brought):
 def compiled(library):
     """The library as bytecode, which Node and Pyodide make; the library if they cannot.
 
-    A page's Python would else compile what it imports at each start, which takes two
+    A page's Python would otherwise compile its imports at each start, which takes two
     thirds of the time from the first Run to its verdict.
     """
     program = library.parents[2] / "compile.mjs"

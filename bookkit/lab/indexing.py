@@ -1,4 +1,4 @@
-"""Which numbers of an array an index means: plain ones give a view, others a copy."""
+"""The numbers that an index selects: plain indices give a view, others a copy."""
 
 from itertools import accumulate
 from math import prod
@@ -71,7 +71,7 @@ def in_bounds(i, n, axis):
 
 
 def advanced(keys, first, shape, steps, as_array, broadcast):
-    """(places, shape) of what an index with arrays in it means."""
+    """(places, shape) of an index that contains arrays."""
     keys = [part for key in keys for part in _unmasked(key, as_array)]
     at = [i for i, key in enumerate(keys) if not isinstance(key, slice)
           and key is not None]

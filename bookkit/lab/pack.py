@@ -51,7 +51,7 @@ def files(root=ROOT):
 
 
 def cells_of(root=ROOT):
-    """{chapter: what the editors of its cells begin with}, of those that have some."""
+    """{chapter: the initial texts of its cells' editors}, for chapters with editors."""
     found = {path.stem: cells.editors(path)
              for path in sorted(Path(root, "chapters").glob("*/*.ipynb"))}
     return {chapter: codes for chapter, codes in found.items() if codes}
@@ -123,7 +123,7 @@ def _file(name, root):
 
 
 def stub(question):
-    """What stands in the editor at first: the head of what is asked for."""
+    """The initial text of the editor: the head of the requested function."""
     if not hasattr(question, "judge"):
         return f"# {question.asked}\nanswer = None\n"
     right = question.right

@@ -1,7 +1,7 @@
 """Arrays on devices, for a page without MXNet: reading one is a wait, and counted.
 
-What exercises on waits need: two devices do not meet in one operator, and what Python
-reads is counted, as `blocking_calls` does it.
+It has what exercises on waits need: an operator refuses arrays of two devices, and
+reads are counted, as by `blocking_calls`.
 """
 
 from contextlib import contextmanager

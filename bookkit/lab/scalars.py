@@ -84,7 +84,7 @@ def _half(value):
 
 
 def promoted(a, b):
-    """The type of what two types of numbers give."""
+    """The type of the result of an operation on two types."""
     if a is b:
         return a
     if a.kind != "f" and b.kind == "f":
@@ -105,7 +105,7 @@ def dtype_of(value):
 
 
 def divided(a, b):
-    """a / b as IEEE 754 has it, without an error."""
+    """a / b by the rules of IEEE 754, without an error."""
     try:
         return a / b
     except ZeroDivisionError:

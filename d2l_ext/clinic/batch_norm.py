@@ -1,7 +1,8 @@
 """Batch normalization over a minibatch that is divided among devices.
 
-Each device has rows of its own. Normalized by their own mean and variance, they are not
-what one device would make of the whole minibatch. So the devices exchange, per channel:
+Each device has its own rows. Normalizing them by their own mean and variance gives
+another result than one device with the whole minibatch. So the devices exchange, per
+channel:
 
     forward     number of rows, mean, sum of squared deviations      2·C + 1 numbers
     backward    sum of dY, sum of dY times the normalized input      2·C numbers
@@ -81,7 +82,7 @@ def backward(dYs, kept, reduce=allreduce):
 
 
 def moments(X):
-    """Of one shard: numbers per channel (1,), mean (C,), squared deviations (C,)."""
+    """One shard's numbers per channel (1,), means (C,) and squared deviations (C,)."""
     rows = np.full(1, X.size / X.shape[1], dtype=X.dtype, ctx=X.ctx)
     mean = X.mean(axis=_others(X))
     deviations = np.square(X - _wide(mean, X)).sum(axis=_others(X))
@@ -89,7 +90,7 @@ def moments(X):
 
 
 def combined(shards):
-    """Mean, variance and numbers of all `shards`, made on every device alike.
+    """Mean, variance and numbers of all `shards`, the same on every device.
 
     `shards`: what `moments` returned on each device. Each sends its three arrays to all
     others, which add them in the same order.

@@ -23,7 +23,7 @@ def checksum(arrays):
     `arrays`: `mxnet.np` or NumPy, of any shape and any dtype of numbers. Waits for
     arrays of MXNet. 8 bytes stand for an array of any size. Arrays of the same bits
     have the same checksum; arrays that differ in one bit do not. Several changes may
-    cancel: two numbers that change places keep the sum.
+    cancel: swapping two numbers keeps the sum.
 
     Raises `ValueError` for arrays that hold objects. Developed in the chapter *Replicas
     that part ways*.

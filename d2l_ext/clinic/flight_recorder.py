@@ -39,7 +39,7 @@ OURS = (str(Path(__file__).parents[1]) + os.sep, f"{os.sep}mxnet{os.sep}",
 
 
 class FlightRecorder:
-    """Keeps the last calls of `rank`, of `num_ranks`, in a file of `folder`.
+    """Keeps the last calls of `rank`, one of `num_ranks`, in a file of `folder`.
 
     `attach` makes one. `timeout`: seconds after which a call that others have not made
     is reported; None: the caller's own time-out decides. `alarms`: the verdicts of
@@ -82,11 +82,11 @@ class FlightRecorder:
             self._sign("its end")
 
     def verdict(self, patience=ARRIVAL):
-        """What happened, by the files of all ranks: a `Verdict`, or None.
+        """What happened, according to the files of all ranks: a `Verdict`, or None.
 
-        Waits for `patience` seconds at most until all ranks have made the newest call:
-        some may be about to make another one. A rank that is late comes then, too, but
-        to a ring that has failed: it was missing.
+        Waits at most `patience` seconds until all ranks have made the newest call,
+        because some may be about to make another one. A late rank arrives then, too,
+        but its ring has failed by then: it counts as missing.
         """
         until, first = time.time() + patience, None
         while True:
@@ -98,9 +98,9 @@ class FlightRecorder:
             time.sleep(0.05)
 
     def let_arrive(self, patience=ARRIVAL):
-        """Wait until all ranks have made the newest call; `patience` seconds at most.
+        """Wait at most `patience` seconds until all ranks have made the newest call.
 
-        A ring that fails at once would end the call before, for a rank still in it.
+        If the ring failed at once, the previous call would fail for a rank still in it.
         """
         until = time.time() + patience
         while not self._all_are_in(read(self.folder)[0]) and time.time() < until:
@@ -146,12 +146,12 @@ def attach(comm, folder, timeout=30.0):
         with flight_recorder.attach(ring.join(), "/tmp/flight") as r:
             r.allreduce(x)
 
-    `folder`: of this job alone, the same for all ranks; it is made. A ring has a
-    time-out of its own, `deadline`: its errors then end with the verdict. All ranks of
-    a ring must call this, and wait for each other here. A store has
-    none and waits for ever: after `timeout` seconds in which a push, a barrier or
-    another call has not been made by all workers, the verdict is printed to standard
-    error, and in a job of `pslaunch` the worker is ended, and with it the job.
+    `folder`: used by this job only, the same for all ranks; created if missing. A ring
+    has a time-out of its own, `deadline`: its errors then end with the verdict. All
+    ranks of a ring must call this, and wait for each other here. A store has none and
+    waits for ever: after `timeout` seconds in which a push, a barrier or another call
+    has not been made by all workers, the verdict is printed to standard error, and in a
+    job of `pslaunch` the worker is ended, and with it the job.
 
     Calls of a `dist_async` store wait for no other worker, except `init` and barriers.
     Developed in the chapter *Which rank, which call?*.

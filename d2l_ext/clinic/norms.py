@@ -1,8 +1,8 @@
 """The norm of a gradient whose parts lie on several devices.
 
 A norm is not a sum of norms, nor their mean. The squares add up: each device sends the
-sum of its squares, one number, and all take the root of the total. What several devices
-hold must count once, so its square is divided by the number of copies.
+sum of its squares, one number, and all take the root of the total. A number that
+several devices hold must count once, so its square is divided by the number of copies.
 
                         device 0          device 1         copies
     data parallelism    all of it         all of it        2

@@ -1,4 +1,4 @@
-"""From the recorded calls of all ranks: which rank is missing in which call.
+"""Which rank is missing in which call, by the recorded calls of all ranks.
 
     rank 0   allreduce 1   allreduce 2   barrier 3       waits
     rank 1   allreduce 1   allreduce 2                   is missing in call 3

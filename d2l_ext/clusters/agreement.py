@@ -82,7 +82,7 @@ def wire(environ=os.environ):
 
 
 def differences(names, alike):
-    """The keys whose values differ among the dicts `alike`: a line each, with values.
+    """A line for each key whose values differ among the dicts `alike`.
 
     `names`: of their owners. Missing values count as None.
     """

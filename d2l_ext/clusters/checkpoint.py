@@ -144,9 +144,9 @@ class Checkpoints:
     """The checkpoints of one run: `PREFIX-00000123.ckpt`, numbered by the step.
 
     `prefix`: a path whose last part begins the files' names; its folder is created.
-    `most`: the most bytes of a file that is read, default no limit. Raises `ValueError`
-    for a prefix that ends without a name, and `OSError` if the folder cannot be
-    created.
+    `most`: the largest file that is read, in bytes; default no limit. Raises
+    `ValueError` for a prefix that ends without a name, and `OSError` if the folder
+    cannot be created.
     """
 
     def __init__(self, prefix, most=None):
@@ -164,9 +164,9 @@ class Checkpoints:
     def begin(self, need=0, warn=print):
         """Lock `prefix` for this process, until `end`; call it before saving.
 
-        `need`: the least bytes of a checkpoint. `warn`: called if the file system has
-        no locks. Raises `ValueError` if another process is saving, and `OSError` if
-        the folder is full or not writable.
+        `need`: the bytes that a checkpoint takes at least. `warn`: called if the file
+        system has no locks. Raises `ValueError` if another process is saving, and
+        `OSError` if the folder is full or not writable.
         """
         try:
             self._lock.acquire(warn)
@@ -196,7 +196,7 @@ class Checkpoints:
         return [path for path in self.folder.iterdir() if name.fullmatch(path.name)]
 
     def save(self, step, arrays, record):
-        """Write the checkpoint of `step`, remove all but the last two; its path.
+        """Write the checkpoint of `step`, remove all but the last two; return its path.
 
         Raises `OSError` if it cannot be written; earlier ones stay.
         """

@@ -113,7 +113,7 @@ class ShardedCheckpoints:
         return found
 
     def load(self, step, whole=()):
-        """Return `(arrays, record)` of `step`: by name, the elements `own(name)`.
+        """Return `(arrays, record)` of `step`, the arrays as `own(name)` by name.
 
         `whole`: names of arrays of which this worker needs every element. Rank 0 also
         removes all later steps, which were not finished or agreed upon. Raises

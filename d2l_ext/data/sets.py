@@ -116,11 +116,11 @@ class Batches:
     `batch_size`: examples per minibatch; the last one holds the rest.
     `shuffle`, `seed`: every `iter()` is a new epoch, in an order that follows
     from `seed` and the number of the epoch alone; `epoch` is the next one's
-    number and may be set. `num_parts`, `part_index`: which of how many workers
-    this is, default the only one. The parts of an epoch have no example in
-    common, are complete, and differ in size by one at most. Worker i takes each
-    `num_parts`-th example of the epoch's order, so that the k-th minibatches of
-    all workers together are the k-th of a single one `num_parts` times as large.
+    number and may be set. `num_parts`, `part_index`: the number of workers, and this
+    one's index; default one worker. The parts of an epoch have no example in common,
+    are complete, and differ in size by at most one. Worker i takes each `num_parts`-th
+    example of the epoch's order, so that the k-th minibatches of all workers together
+    are the k-th of a single one `num_parts` times as large.
 
     `len()` is the number of minibatches, `own` that of the examples of this part, and
     `num_steps` that of the largest part's minibatches: the steps of all workers.

@@ -82,8 +82,8 @@ def batches(ids, batch_size, num_steps):
 
     `ids`: numbers of the text's characters, in order. The text is cut into
     `batch_size` strands, which are read in parallel: column n of a batch continues
-    where column n of the last one ended. y is X, one character later. A rest that does
-    not fill a batch is dropped. float32, as MXNet's symbols take it.
+    where column n of the last one ended. y is X, one character later. A remainder that
+    does not fill a batch is dropped. float32, as MXNet's symbols take it.
 
     Raises `ValueError` for numbers below 1 and a text too short for one batch.
     """

@@ -17,14 +17,14 @@ def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
         ring         2(k − 1)/k·N, if k divides the elements     2(k − 1) rounds
         halving      2(p − 1)/p·N, if p divides them             2·log₂ p rounds
                      k > p: N more for k − p of the p,
-                     N alone for the others                      2 rounds more
+                     only N for the others                       2 rounds more
         double tree  in each tree, of N/2, as in a tree          4(c + ⌊log₂ k⌋ − 1)
-                     2·N at most; two devices: N                 rounds; k = 2: 2·c
+                     at most 2·N; two devices: N                 rounds; k = 2: 2·c
         network      N, summed by the switches                   c + 1 rounds
 
-    An uneven ring leaves out two of the k chunks, each of its own size. Raises
-    `ValueError` for an unknown algorithm, k < 1, or bytes that are not a whole number
-    of elements.
+    In an uneven ring, each device leaves out two of the k chunks, whose sizes differ.
+    Raises `ValueError` for an unknown algorithm, k < 1, or bytes that are not a whole
+    number of elements.
     """
     found = _known(algorithm, k)
     size, rest = divmod(nbytes, itemsize)

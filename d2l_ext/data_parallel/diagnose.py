@@ -48,8 +48,8 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
 
     `waits`: one tuple per blocking call of these steps (its line, its seconds, whether
     the step continued afterwards). `recorded`: the milliseconds that the timeline
-    covers, default `trace.span()`. `asking`: the CPU seconds of Python's own thread per
-    step. `environ`: the settings in force.
+    covers, default `trace.span()`. `asking`: the CPU seconds per step of Python's own
+    thread. `environ`: the settings in force.
     """
     names = sorted({f"{d.device_type}/{d.device_id}" for d in devices})
     own = timeline.Timeline()
@@ -99,7 +99,7 @@ def _cause_when_busy(lanes, overlap, waited, asking):
 
 
 def missing_settings(devices, environ=os.environ):
-    """Settings that CPU contexts lack to run in parallel: `'NAME=value …'` or `''`."""
+    """The missing settings for CPU contexts in parallel: `'NAME=value …'` or `''`."""
     missing = []
     if environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine":
         missing.append("MXNET_ENGINE_TYPE=ThreadedEnginePerDevice")

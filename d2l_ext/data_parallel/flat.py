@@ -51,7 +51,7 @@ def get_flat_params(params, device):
 
 
 def attach_gradients(params):
-    """Attach gradients that are views of one array; return that array. One dtype."""
+    """Attach gradients that are views of one array, of one dtype; return that array."""
     total = sum(p.size for p in params)
     gradients = np.zeros(total, dtype=params[0].dtype, ctx=params[0].ctx)
     autograd.mark_variables(params, views_of(gradients, [p.shape for p in params]))
@@ -115,7 +115,7 @@ def record_steps(params, X, y, devices):
 
 
 def replay_batch(X, y, recorded, lr):
-    """The step of `train_batch`, replayed from `recorded`, which hold the replicas.
+    """The step of `train_batch`, replayed by `recorded`, one `RecordedStep` per device.
 
     Raises `ValueError` for a minibatch of a different size.
     Developed in the chapter *Why is there no speed-up?*

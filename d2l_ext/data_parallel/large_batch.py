@@ -38,7 +38,7 @@ class SGD:
         return self.velocity
 
     def scaled(self, u, g):
-        """The hook of LARS."""
+        """Return `u`; LARS scales it."""
         return u
 
 
@@ -70,7 +70,7 @@ class Adam:
         return self.scaled(mean / root + self.decay * self.replica.values)
 
     def scaled(self, u):
-        """The hook of LAMB."""
+        """Return `u`; LAMB scales it."""
         return u
 
 
@@ -90,9 +90,9 @@ RULES = {"sgd": SGD, "lars": LARS, "adam": Adam, "lamb": LAMB}
 class Replica(flat.FlatReplica):
     """The list `params`, copied to `device`, with an optimizer.
 
-    `rule`: a name of `RULES`, or a class like these. `momentum`: also Adam's β₁,
-    default 0.9. `decay`: of the weights, default 0. Raises `ValueError` for an unknown
-    rule or a number out of range. Developed in the chapter *Large batches*.
+    `rule`: a name in `RULES`, or such a class. `momentum`: also Adam's β₁, default 0.9.
+    `decay`: of the weights, default 0. Raises `ValueError` for an unknown rule or a
+    number out of range. Developed in the chapter *Large batches*.
     """
 
     def __init__(self, params, device, rule, momentum=0.9, decay=0.0):
@@ -162,7 +162,7 @@ def warmed_up(rate, step, steps, last=None):
 
 
 def noise_and_signal(small, large, b, B):
-    """Estimate tr Σ, the variance of an example's gradient, and ‖G‖² of the true one.
+    """Estimate tr Σ, the variance of an example's gradient, and the true ‖G‖².
 
     `small`, `large`: squared lengths of gradients that are means over `b` and over `B`
     examples, averaged over steps. tr Σ / ‖G‖² is the noise scale. `ValueError` unless

@@ -6,8 +6,8 @@ def shard_sizes(num_examples, num_devices, work_load_list=None):
 
     Even by default; the remainder of `num_examples` goes to the first devices.
     `work_load_list`: relative speeds, one positive number per device. `[3, 1]` gives
-    the first device three quarters (rounded, but at least one). Raises `ValueError`
-    with fewer examples than devices, or unusable loads.
+    the first device three quarters (rounded, but at least one). Raises `ValueError` for
+    fewer examples than devices, and for unusable loads.
     """
     loads = list(work_load_list or [1] * num_devices)
     if len(loads) != num_devices or min(loads, default=0) <= 0:

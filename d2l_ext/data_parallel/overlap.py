@@ -10,8 +10,8 @@ layers. The allreduce of a bucket starts when all of its gradients are written.
                                     4                     sent last
 
 CPU contexts share one memory, so a message between them is a copy that a core makes.
-Between machines the network takes the time, and the cores are free. `SlowLink` plays
-such a network: a worker thread of the engine waits, then delivers.
+Between machines the network takes the time, and the cores are free. `SlowLink`
+simulates such a network: a worker thread of the engine waits, then delivers.
 """
 
 import ctypes
@@ -39,7 +39,8 @@ def fill_buckets(sizes, limit):
     """Which parameters share a bucket: a list of lists of their numbers.
 
     `sizes`: of all parameters, from the first layer on. The first bucket holds the last
-    parameters, as many as fit in `limit`. A larger one has a bucket of its own.
+    parameters, as many as fit in `limit`. A parameter larger than that has a bucket of
+    its own.
     """
     buckets, room = [], 0
     for i in reversed(range(len(sizes))):
@@ -54,9 +55,9 @@ def fill_buckets(sizes, limit):
 def attach_buckets(params, limit):
     """Give `params`, arrays from the first layer on, gradients that lie in buckets.
 
-    `limit`: the most bytes per bucket. Returns the `Bucket`s, the last layers' first;
-    gradients start at zero. Raises `ValueError` when the parameters differ in dtype.
-    Source: Li et al. (2020). Developed in the chapter *Overlap*.
+    `limit`: the maximum bytes per bucket. Returns the `Bucket`s, the last layers'
+    first; gradients start at zero. Raises `ValueError` when the parameters differ in
+    dtype. Source: Li et al. (2020). Developed in the chapter *Overlap*.
     """
     flat.one_dtype(params)
     sizes = [p.size * p.dtype.itemsize for p in params]
@@ -81,14 +82,14 @@ def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
 
 
 class SlowLink:
-    """A link of `bandwidth` bytes a second and `latency` seconds a message.
+    """A link of `bandwidth` bytes per second and `latency` seconds per message.
 
         with SlowLink(1.25e9, beside=devices).between():  # ten gigabits a second
             allreduce(gradients)
 
     A message takes latency + bytes/bandwidth, one after another, as on a wire.
-    `device`: the context whose worker plays the link, the first CPU context after those
-    of `beside`; `timeline.record` needs it. `wait(seconds)`: waits.
+    `device`: the context whose worker simulates the link, the first CPU context after
+    those of `beside`; `timeline.record` needs it. `wait(seconds)`: waits.
     Raises `ValueError` for a bandwidth that is not positive, or a latency below zero.
     Developed in the chapter *Overlap*.
     """

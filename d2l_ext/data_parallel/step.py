@@ -60,7 +60,7 @@ def forward_backward(X_shards, y_shards, device_params, net=model.lenet):
 
 @dataclass
 class History:
-    """What `train` saw: a list entry per epoch, and the final replicas."""
+    """The measurements of `train`, with an entry per epoch, and the final replicas."""
 
     devices: list
     accuracy: list = field(default_factory=list)  # of the test set, 0 to 1
@@ -105,7 +105,7 @@ def train(num_gpus, batch_size, lr, *, num_epochs=10, data=None, params=None,
 
 
 def evaluate(params, data_iter, device):
-    """Share of `data_iter` that LeNet at `params` on `device` classifies rightly."""
+    """Share of `data_iter` that LeNet at `params` on `device` classifies correctly."""
     return d2l.evaluate_accuracy_gpu(
         lambda X: model.lenet(X, params), data_iter, device
     )

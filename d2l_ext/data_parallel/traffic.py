@@ -48,7 +48,7 @@ def rounds(schedule):
 
 
 def at_once(exchange, groups):
-    """`exchange(group)` of each group: a list. Counts parallel rounds once."""
+    """A list of `exchange(group)` for each group; rounds in parallel count once."""
     begun, results = [(moved, moved.steps) for _, moved in _open], []
     for group in groups:
         for moved, steps in begun:

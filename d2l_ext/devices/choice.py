@@ -27,8 +27,8 @@ def try_all_devices(k=2, force=None):
     `cpu` or `one-gpu` to choose as on a machine with no GPU or with one, or `gpu`
     for GPUs and nothing else.
 
-    Raises `ValueError` for `k` < 1 or an unknown word, and `RuntimeError` when
-    GPUs are forced that are not there.
+    Raises `ValueError` for `k` < 1 or an unknown word, and `RuntimeError` when GPUs are
+    forced but missing.
 
     Developed in the chapter *Devices*.
     """
@@ -39,7 +39,7 @@ def try_all_devices(k=2, force=None):
 
 
 def choose_kind(found, needed, forced=""):
-    """`'gpu'` or `'cpu'`, where `needed` devices are wanted and `found` GPUs are there.
+    """`'gpu'` or `'cpu'`, for `needed` devices where there are `found` GPUs.
 
     `forced`: one of `FORCED`, or empty. The rule and errors: as in `try_all_devices`.
     """
@@ -60,7 +60,7 @@ def choose_kind(found, needed, forced=""):
 def parse_device(text):
     """Return the context that `text` names: `'cpu'`, `'cpu:1'`, `'gpu:0'`.
 
-    Raises `ValueError` for anything else, also for a GPU that MXNet cannot use.
+    Raises `ValueError` for anything else, including a GPU that MXNet cannot use.
     """
     kind, _, number = str(text).strip().partition(":")
     # MXNet's engine keeps a list as long as the number of a device is large.

@@ -76,7 +76,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 @functools.cache
 def by_driver():
-    """What the driver says of the GPUs (`Answers`), asked once."""
+    """The driver's `Answers` about the GPUs, queried once."""
     return read()
 
 
@@ -86,7 +86,7 @@ def reasons():
 
 
 def hide(environ=os.environ):
-    """Let CUDA show this process no GPU that MXNet holds no machine code for.
+    """Hide from this process every GPU that MXNet has no machine code for.
 
     So MXNet counts the GPUs that it can use, and everything that falls back on CPU
     contexts without one does. A choice that the reader made among usable and other GPUs
@@ -108,10 +108,11 @@ def leave_fusion_off(environ=os.environ):
 
 
 def refuse_hidden(mx):
-    """Let `mx.gpu` raise `RuntimeError` with the reason for a GPU that is hidden.
+    """Make `mx.gpu` raise `RuntimeError`, with the reason, for a hidden GPU.
 
-    In all of MXNet's modules that know it by this name, and only where there is a GPU
-    that MXNet cannot use. A context made by `mx.Context('gpu', i)` is not checked.
+    Replaces it in all of MXNet's modules that have it by this name, and only if there
+    is a GPU that MXNet cannot use. A context made by `mx.Context('gpu', i)` is not
+    checked.
     """
     original = mx.context.gpu
     if not reasons() or hasattr(original, "__wrapped__"):
@@ -160,7 +161,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Answers:
-    """What NVML said. Without a driver everything is empty but `problem`."""
+    """NVML's answers. Without a driver everything but `problem` is empty."""
 
     driver: str = ""
     gpus: tuple = ()
@@ -178,8 +179,8 @@ class NvmlError(Exception):
 def read(load=ctypes.CDLL, more=lambda library, handles: None):
     """Ask NVML and return its `Answers`. Never raises: a failure is `problem`.
 
-    `load`: what loads the library, for tests. `more`: asks for more than this library
-    needs, a function of NVML's library and the handles of the GPUs.
+    `load`: loads NVML's library; tests replace it. `more`: a function of that library
+    and the GPUs' handles, which asks for more than this library needs.
     """
     try:
         library = load(LIBRARY)
@@ -223,14 +224,14 @@ def _text(library, function, *arguments):
 
 
 def query(library, function, *arguments, answers=1, kind=ctypes.c_int):
-    """The numbers that a function of NVML's answers; raises `NvmlError`."""
+    """The numbers that one of NVML's functions returns; raises `NvmlError`."""
     found = [kind() for _ in range(answers)]
     call_nvml(library, function, *arguments, *map(ctypes.byref, found))
     return [number.value for number in found]
 
 
 def call_nvml(library, function, *arguments):
-    """Call a function of NVML's; raises `NvmlError`."""
+    """Call one of NVML's functions; raises `NvmlError`."""
     try:
         code = getattr(library, function)(*arguments)
     except AttributeError:  # an older driver does not have it

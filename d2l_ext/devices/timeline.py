@@ -167,7 +167,7 @@ _slots = {}
 def profiled(take, **what):
     """Profile the work of the `with` block, and nothing else, with the options `what`.
 
-    `take`: called at the end, also after an error, with the path of what was written.
+    `take`: called at the end, even after an error, with the path of the written file.
     """
     folder = tempfile.mkdtemp(prefix="d2l_ext-profile-")
     path = os.path.join(folder, "profile.json")
@@ -216,7 +216,7 @@ def last_cpu():
 
 
 def raw_events(path):
-    """The events that `mxnet.profiler.dump` wrote to `path`; stores slots' names."""
+    """The events in `path`, from `mxnet.profiler.dump`; stores the slots' names."""
     with open(path) as f:
         text = f.read().strip()
     # Dumps are unfinished: the first has a head but no end, later ones have neither.
@@ -254,7 +254,7 @@ def parse(raw, names):
 
 
 def kinds(ran):
-    """What each operator belongs to: a list of keys of `KIND_HATCHES`.
+    """The kind of work of each operator: a list of keys of `KIND_HATCHES`.
 
         kinds([("cpu/0", "ImperativeBulk"), ("cpu/0", "ones_like"),
                ("cpu/0", "ImperativeBulk")])

@@ -75,7 +75,7 @@ def shards(key, size, num_servers, bound=None):
 
     Below `bound` elements (default: the variable's value here, or 1,000,000) all are
     on the server of the key. From `bound` on the array is cut into a shard for each
-    server, whose sizes differ by one at most.
+    server, whose sizes differ by at most one.
 
         shards(3, 999_999, 2)    [0, 999999]
         shards(3, 1_000_001, 2)  [500001, 500000]
@@ -96,6 +96,6 @@ def shards(key, size, num_servers, bound=None):
 
 
 def load(sizes, num_servers, bound=None):
-    """How many elements each server holds of arrays with keys 0, 1, … and `sizes`."""
+    """The elements on each server of arrays with keys 0, 1, … and these `sizes`."""
     rows = [shards(key, size, num_servers, bound) for key, size in enumerate(sizes)]
     return [sum(row[rank] for row in rows) for rank in range(num_servers)]

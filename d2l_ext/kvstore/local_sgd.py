@@ -28,7 +28,7 @@ class LocalSGD:
     `total`: a function that takes a list of arrays on each worker, and returns the list
     of their sums over the `num_workers` workers. `local_steps`: H. It may be smaller on
     a slow worker; the number of exchanges must be the same on all. `outer_lr`: above 0,
-    default 1. `outer_mom`: from 0 to below 1, default 0.
+    default 1. `outer_mom`: at least 0 and below 1, default 0.
 
     `exchanges`: their number so far. `steps`: the steps since the last one.
     Raises `ValueError` for a number out of these ranges.
@@ -78,7 +78,7 @@ def outer_step(start, drift, velocity, lr=1.0, mom=0.0):
 
 
 def sum_over(kv):
-    """A `total` for `LocalSGD` by `kv`, of type `dist_sync`, without an optimizer.
+    """A `total` for `LocalSGD` over `kv`, of type `dist_sync`, without an optimizer.
 
     Array i is summed under key i, which `dist_train.share` has initialized.
     """

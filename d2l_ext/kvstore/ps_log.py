@@ -105,8 +105,8 @@ def messages(text):
     ps-lite writes `?` for a node without a number, and for the log's own node in the
     messages that it sends. Here both have the number that the scheduler assigned.
 
-    Raises `ValueError` when there are messages, but not the scheduler's one with the
-    numbers: the log is cut, or the job never became ready.
+    Raises `ValueError` when there are messages, but not the scheduler's message with
+    the numbers: the log is truncated, or the job never became ready.
     Source: `Van` and `Message::DebugString` of ps-lite, as in MXNet 1.9.1.
     Developed in the chapter *Roles, keys and shards*.
     """

@@ -28,7 +28,7 @@ MEMORY_PIECE = 2**17
 class Ring(Links):
     """One process of a ring; created by `join` or `connect`.
 
-    `rank` of `num_workers`. `deadline`: seconds per call, other ranks' delay included.
+    `rank` of `num_workers`. `deadline`: seconds per call, including other ranks' delay.
     `shared`: whether `zeros` allocates shared memory. `sent`, `received`: bytes of
     arrays over the two sockets.
 

@@ -34,11 +34,11 @@ class Links:
     """The two links of `rank` among `num_workers`.
 
     `sockets`: from the rank before and to the next; empty if this process is alone.
-    `deadline`: seconds per call, other ranks' delay included. `sent`, `received`: bytes
-    of arrays over the two sockets; each of the `calls` has `HEAD` more on each link.
-    `cause`: of the failure, if there was one. `let_arrive`: called before this process
-    leaves because another makes a different call; a flight recorder waits there until
-    the others are in that call, too.
+    `deadline`: seconds per call, including other ranks' delay. `sent`, `received`:
+    bytes of arrays over the two sockets; each of the `calls` has `HEAD` more on each
+    link. `cause`: of the failure, if there was one. `let_arrive`: called before this
+    process leaves because another makes a different call; a flight recorder waits there
+    until the others are in that call, too.
     """
 
     def __init__(self, rank, num_workers, sockets, deadline):

@@ -31,8 +31,8 @@ class LossScaler:
         if factor := scaler.check(gradients): # of all devices
             …                                 # divide by factor; update
 
-    `scale`: its start; a power of two, so that no digit is lost. It is halved when a
-    gradient is not finite, and doubled after `every` consecutive finite steps.
+    `scale`: the initial factor, a power of two, so that no digit is lost. It is halved
+    when a gradient is not finite, and doubled after `every` consecutive finite steps.
     `skipped`: the number of steps skipped so far.
 
     Raises `ValueError` for settings that cannot work. Source: Micikevicius et al.

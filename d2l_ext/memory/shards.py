@@ -36,7 +36,7 @@ OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
 
 
 class Shards:
-    """A network on k devices, divided as `shard` says, which is one of `STAGES`.
+    """A network on k devices, divided as `shard`, one of `STAGES`, says.
 
         shards = Shards(layers, devices, "parameters", "adam")
         losses = shards.train_batch(X, y, loss)
@@ -44,7 +44,7 @@ class Shards:
     `layers`: pairs `(forward, params)`; `forward(X, params)` computes the layer on any
     device; `params`: its arrays, preferably NumPy's, so that no device holds them all.
     `optimizer`, `optimizer_params`: MXNet's, one of `ELEMENTWISE`. `ahead`: the
-    number of layers whose weights stage 3 prefetches, default 1. `limit`: the most
+    number of layers whose weights stage 3 prefetches, default 1. `limit`: the maximum
     bytes of weights, gradients, states and buffers of a step on a device, without
     activations; default no limit.
 
@@ -115,7 +115,7 @@ class Shards:
     def forward(self, hs, tape=None):
         """The outputs for the inputs `hs`, one on each device, layer by layer.
 
-        Appends what `backward` needs, (inputs, outputs), to the list `tape`, if given.
+        Appends (inputs, outputs), which `backward` needs, to the list `tape`, if given.
         """
         buffers, self.buffers = self.buffers, self.buffers or self._make_buffers(3)
         for l in range(self.slots - 1):
@@ -176,7 +176,7 @@ class Shards:
             self.gradients[l] = sums if len(wholes) > 1 else [sums[0].copy()]
 
     def update(self, n):
-        """Each device updates what it owns, and shares it if others hold it whole."""
+        """Update each device's own part; share it where the others hold the whole."""
         for l in range(len(self.forwards)):
             own = self._own(self.weights, l, 3)
             gradients = self._own(self.gradients, l, 2)

@@ -63,7 +63,7 @@ def _spread(x, term, out):
 
 
 def back(op, first, xs, gradient, needed):
-    """Gradients of an operation by those of its inputs that are `needed`, a list."""
+    """The gradients of an operation's inputs that are `needed`: a list."""
     if op.kind == "loss":
         return [xs[0] * np.expand_dims(gradient, -1), None]
     if op.kind != "einsum":
@@ -83,7 +83,7 @@ def back(op, first, xs, gradient, needed):
 
 
 def exchange(move, group):
-    """A move along one mesh axis: the arrays of a group, before and after."""
+    """Move the arrays of a `group` along one mesh axis; return the new ones."""
     kind, _, start, stop = move
     k = len(group)
     if kind == "slice":
@@ -131,7 +131,7 @@ class Compiled:
         self.kept = {plan.out, *plan.inputs.values(), *plan.gradients.values()}
 
     def place(self, value, whole):
-        """The parts of a NumPy array `whole` on the devices, as `value` lies.
+        """Cut a NumPy array `whole` into the devices' parts, in the layout of `value`.
 
         None for a device that is not among its places.
         """
@@ -151,7 +151,7 @@ class Compiled:
                      for n, along in zip(local, value.layout.cut))
 
     def join(self, value):
-        """The whole array of a `Value`, NumPy; sums that are owed are done. Waits."""
+        """The whole NumPy array of a `Value`, with the sums that are owed. Waits."""
         found = self.arrays[value]
         whole, layout = numpy.zeros(value.shape, _first(found).dtype), value.layout
         repeated = {*self.plan.sizes} - {*layout.cut, *dict(layout.at)} - layout.owed
@@ -163,8 +163,8 @@ class Compiled:
     def forward(self, given=None):
         """Run forward on the inputs `given`: NumPy arrays by name.
 
-        None: on those of the last call, which the devices still have. Never waits,
-        except to copy the inputs.
+        With None: the inputs of the last call, which the devices still have. Never
+        waits, except to copy the inputs.
         """
         inputs = self.plan.inputs
         if given is None:

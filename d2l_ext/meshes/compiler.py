@@ -1,4 +1,4 @@
-"""A sharding compiler: from where some arrays lie to what is sent, and when.
+"""A sharding compiler: from the layouts of some arrays to all messages, in order.
 
     u = einsum btd,df->btf   h up        one line per operation: its name, its kind, the
     a = gelu   btf->btf      u           letters of its axes, and its inputs
@@ -41,11 +41,11 @@ class Value:
 
 
 def program(text):
-    """The operations of a `text` with a line for each: a list of `Op`.
+    """Parse `text`, which has one operation per line: a list of `Op`.
 
     Kinds: einsum, embedding (tokens, table), loss (scores, targets), add, times:NUMBER,
     relu, gelu, softmax and norm (x, gain, shift) along the last axis. Raises
-    `ValueError`, with the line's name, for what is not among them.
+    `ValueError`, with the line's name, for anything else.
     """
     ops = []
     for line in filter(str.strip, text.splitlines()):
@@ -85,14 +85,15 @@ class Plan:
 
     `ops`: from `program`. `shapes`: of the inputs, by name. `sizes`: the mesh's lengths
     by axis. `where`: layouts of some arrays by name, as in `layout`; an input without
-    one is whole, another array lies where it is made most cheaply. Two layouts,
-    "data . -> . .", are those at rest and in use. `weights`: the inputs whose gradients
-    are wanted. `again`: backward gathers weights once more instead of keeping them.
+    one is whole, another array lies where it is cheapest to compute. Two layouts, "data
+    . -> . .", are those at rest and in use. `weights`: the inputs whose gradients are
+    wanted. `again`: backward gathers weights once more instead of keeping them.
 
     `forward`, `backward`: lists of `Step`; `values`: each array's `Value`s by name.
     `inputs`, `gradients`: `Value`s by name; `out`, `seed`: of the last line, and of its
-    gradient. Raises `ValueError`, with the operation's name, for what it cannot do.
-    Source: Xu et al., "GSPMD" (2021). Developed in the chapter *Say where it lies*.
+    gradient. Raises `ValueError`, with the operation's name, where no moves lead to a
+    layout. Source: Xu et al., "GSPMD" (2021). Developed in the chapter *Say where it
+    lies*.
     """
 
     def __init__(self, ops, shapes, sizes, where=None, weights=(), again=False):
@@ -357,7 +358,7 @@ class Plan:
         return Counter(row[:2] for row in self.messages())
 
     def sent(self, itemsize=4):
-        """Bytes in a step of the device that sends most along each axis: a dict."""
+        """Bytes per step of the device that sends the most, by mesh axis: a dict."""
         return {along: max(of) for along, of in self.by_device(itemsize).items()}
 
     def by_device(self, itemsize=4):

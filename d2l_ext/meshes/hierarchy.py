@@ -43,7 +43,7 @@ def allreduce_hierarchy(data, hosts):
 
 
 def schedule(hosts, devices, size):
-    """Its messages, round by round: rows of (from, to, amount), for the simulator.
+    """The messages of all rounds, rows of (from, to, amount), for the simulator.
 
     `hosts` h of `devices` d each; `size` N of an array, in numbers or bytes. Where d
     and h divide it, a device sends 2(d − 1)/d·N inside its host, in 2(d − 1) rounds,

@@ -1,4 +1,4 @@
-"""Where an array lies on a mesh, and the moves from one place to another.
+"""Where an array lies on a mesh, and the moves from one layout to another.
 
 A layout has a word for each axis of the array, and one for each sum that is owed:
 
@@ -6,7 +6,7 @@ A layout has a word for each axis of the array, and one for each sum that is owe
     ". +tensor"        whole; the sum of a tensor group's arrays is the array
     ". @pipeline=1"    whole, and only on the devices with this coordinate
 
-Along a mesh axis that no word names, all devices have the same.
+Along a mesh axis that no word names, all devices hold the same values.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Layout:
 
 
 def parse(text, shape, sizes, name):
-    """The `Layout` that `text` says, for the array `name` of `shape`.
+    """The `Layout` that `text` describes, for the array `name` of `shape`.
 
     `sizes`: the mesh's lengths by axis. Raises `ValueError`, with the name, for an
     unknown mesh axis, one that is used twice, another number of axes, and an axis that
@@ -163,7 +163,7 @@ def price(start, stop, shape, sizes):
 
 
 def dual(move, owed):
-    """The moves of the gradient, back against a `move`: a list of them, in order.
+    """The moves of the gradient in backward, for a `move` in forward: a list, in order.
 
     `owed`: the mesh axes along which the gradient arrives as summands, because the
     devices did different work with equal values.
@@ -176,7 +176,7 @@ def dual(move, owed):
         slice           whole → cut      allgather
         send            there            send, the other way
 
-    Raises `ValueError` for an array of which one place keeps what all have.
+    Raises `ValueError` for an array that lies everywhere and is used in one place.
     Developed in the chapter *Say where it lies*.
     """
     kind, along, start, stop = move

@@ -69,7 +69,7 @@ class Mesh:
         return apart[0]
 
     def by_axis(self, moved):
-        """What `traffic.count` counted on these devices: {axis: bytes of each}."""
+        """The bytes that `traffic.count` counted on these devices: {axis: [bytes]}."""
         sent = {axis: [0] * len(self.devices) for axis in self.sizes}
         for (i, j), nbytes in moved.pairs.items():
             sent[self.axis(self.devices[i], self.devices[j])][i] += nbytes

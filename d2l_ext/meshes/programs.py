@@ -1,4 +1,4 @@
-"""A decoder as a program for the compiler, and its ways of lying on a mesh.
+"""A decoder as a program for the compiler, and its layouts on a mesh.
 
 The letters: b texts, t positions (s as those of keys), d width, h heads, k width of a
 head, f hidden, v vocabulary.
@@ -50,7 +50,7 @@ def decoder(of):
 def shapes(of, batch, T):
     """Shapes of the program's inputs by name, and the names of the weights.
 
-    `batch` texts of `T` tokens; as those of `arrays`, which needs arrays.
+    `batch` texts of `T` tokens: the shapes of `arrays`, without any arrays.
     """
     d, k = of.width, of.width // of.heads
     found = {"tokens": (batch, T), "targets": (batch, T), "waves": (T, d),
@@ -96,7 +96,7 @@ def arrays(of, params, tokens, targets):
 
 
 def gradients(of, found):
-    """Gradients by the program's names as those of `transformer`: NumPy by name."""
+    """Rename gradients from the program's names to those of `transformer`."""
     whole = {}
     for name, x in found.items():
         i, _, kind = name.partition(".")

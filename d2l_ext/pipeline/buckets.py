@@ -49,10 +49,10 @@ class BucketIter(DataIter):
     draws a new order of batches, the same in every run.
 
     A batch has `bucket_key` T, `data[0]` and `label[0]` (T, N), float32, and `count`,
-    the labels that are characters. `provide_data` and `provide_label` of the iterator
-    are the largest bucket's, as Module expects. Raises `ValueError` for sequences that
-    fit no bucket. Follows `bucket_io` of MXNet's LSTM examples. Developed in
-    *Buckets*.
+    the number of labels that are characters. `provide_data` and `provide_label` of the
+    iterator are the largest bucket's, as Module expects. Raises `ValueError` for
+    sequences that fit no bucket. Follows `bucket_io` of MXNet's LSTM examples.
+    Developed in *Buckets*.
     """
 
     def __init__(self, sequences, lengths, batch_size, states=None):

@@ -30,9 +30,9 @@ class InTurn:
 class Stage(InTurn):
     """Consecutive layers of a network, and their parameters, on one device.
 
-    `forward(X, params)`: the output of these layers. `params`: a list of arrays, one
-    at least; copied to `device`. `grads`: after `gradients`, the list of their
-    gradients. Raises `ValueError` for a stage without parameters.
+    `forward(X, params)`: the output of these layers. `params`: a list of at least one
+    array; copied to `device`. `grads`: after `gradients`, the list of their gradients.
+    Raises `ValueError` for a stage without parameters.
     """
 
     def __init__(self, forward, params, device):
@@ -86,7 +86,7 @@ def gradients(stages, schedule, X, y, loss):
 
     `stages`: a list of `Stage`, in the order of the network. `schedule`: from
     `schedule`; if it has backward work in two parts, each stage is a `SplitStage`.
-    `X` (n, …), `y` (n, …): cut into micro-batches whose sizes differ by one at most.
+    `X` (n, …), `y` (n, …): cut into micro-batches whose sizes differ by at most one.
     `loss(outputs, y)`: one loss per example, or their sum; not the mean.
 
     Afterwards the stages' `grads` hold the gradients of the whole minibatch, up to

@@ -154,7 +154,7 @@ def clock(schedule, forward=1, backward=1, message=0):
 
 
 def op_clock(schedule, forward=1, inputs=1, weights=1):
-    """The same as a dict: {op: (device, start, end)}, in the order of the starts.
+    """`clock` as a dict: {op: (device, start, end)}, in the order of the starts.
 
     `forward`, `inputs`, `weights`: the times of such work per stage; `'backward'`
     takes the sum of its two parts.
@@ -225,7 +225,7 @@ def waiting(times):
 
 
 def peak_held(schedule):
-    """The most activations that each device holds, in micro-batches of one stage.
+    """The peak of each device's activations, in micro-batches of one stage.
 
     Without recomputation.
     """

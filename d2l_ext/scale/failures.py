@@ -28,7 +28,7 @@ def young(write, mtbf):
 
 
 def daly(write, mtbf):
-    """The same to a higher order, which matters when M is not much longer than C.
+    """The interval of `young` to a higher order, for an M not much longer than C.
 
     √(2CM)·(1 + √(C/2M)/3 + (C/2M)/9) − C for C < 2M, else M.
     Source: Daly, "A Higher Order Estimate of the Optimum Checkpoint Interval for
@@ -44,8 +44,8 @@ def daly(write, mtbf):
 def expected_seconds(work, interval, write, restart, mtbf):
     """Expected seconds for `work` seconds of computing, with random failures.
 
-    M·e^(R/M)·(e^((τ + C)/M) − 1)·work/τ, where τ is the `interval`. Failures come as
-    a Poisson process, also during a `write` and a `restart` (R), and a checkpoint is
+    M·e^(R/M)·(e^((τ + C)/M) − 1)·work/τ, where τ is the `interval`. Failures follow a
+    Poisson process, even during a `write` and a `restart` (R), and a checkpoint is
     written after each interval. Without failures (`mtbf` infinite): work·(1 + C/τ).
     Infinite where the result would overflow.
     Source: Daly (2006), equation for the complete model.

@@ -30,9 +30,10 @@ ROUNDS = {"allreduce": lambda k: 2 * (k - 1), "send": lambda k: 1}
 def candidates(of, batch, T, k):
     """All plans of the decoder `of` on `k` devices, a dict of `Plan`s by name.
 
-    `batch` texts of `T` tokens. A plan's name tells its ways and their lengths, "data
-    (2) × tensor (4)". What the compiler refuses is left out, such as more devices than
-    heads. A pipeline has one micro-batch, so its stages work one after another.
+    `batch` texts of `T` tokens. A plan's name lists its ways and their lengths, "data
+    (2) × tensor (4)". Plans that the compiler refuses are left out, such as those with
+    more devices than heads. A pipeline has one micro-batch, so its stages work one
+    after another.
     """
     whole_number("k", k)
     shapes, weights = programs.shapes(of, batch, T)
@@ -118,11 +119,11 @@ def _at_stage(name, where, shape, of, stages):
 
 
 def memory(plan, itemsize=4, states=0, gradients=True):
-    """Bytes of the busiest device: its arrays when backward begins, and what follows.
+    """The peak bytes of the fullest device: its arrays when backward begins.
 
-    Inputs and all that backward needs, from the plan; with `gradients`, room for those,
-    too. `states`: the numbers of an optimizer per parameter, in float32: 2 for Adam.
-    Developed in the chapter *Which plan? A planner for layouts and meshes*.
+    Counts from the plan the inputs and all that backward needs, and with `gradients`
+    also these. `states`: the numbers of an optimizer per parameter, in float32: 2 for
+    Adam. Developed in the chapter *Which plan? A planner for layouts and meshes*.
     """
     at_least_zero("states", states)
     last = {v: n for n, s in enumerate(plan.forward) for v in s.inputs}
@@ -159,7 +160,7 @@ def devices(value, plan):
 
 @dataclass(frozen=True)
 class Machine:
-    """What a device does per second, in five constants; `cores` that all share.
+    """The speed of a device, in five constants; the `cores` that all devices share.
 
     `flop`, `byte`: seconds per operation of a product, and per byte that any
     operation reads or writes. `call`: of one operation on one device, in Python and in
@@ -181,7 +182,7 @@ class Machine:
 
 
 def work(plan, cores=None, itemsize=4):
-    """What a step counts, a factor for each constant of a `Machine`.
+    """The counts of a step, one for each constant of a `Machine`.
 
     (operations of products, bytes read and written, calls, messages, bytes sent).
     Steps follow one another; devices work at the same time, as far as there are
@@ -253,7 +254,7 @@ def fit(plans, seconds, cores):
 
 
 def fastest(plans, machine, limit=float("inf"), **memory_of):
-    """The name of the plan with the least seconds among those that fit in `limit`.
+    """The name of the fastest plan among those that fit in `limit`.
 
     `plans`: by name. `limit`: bytes of a device. `memory_of`: as in `memory`. Raises
     `ValueError`, with the smallest plan, if none fits.

@@ -23,7 +23,7 @@ class Link:
     """A message of n bytes takes `alpha` + n·`beta` seconds.
 
     `alpha`: latency, seconds. `beta`: seconds per byte, so the bandwidth is 1/β.
-    Both from 0. Raises `ValueError` for a negative or unknown number.
+    Both at least 0. Raises `ValueError` for a negative or unknown number.
     Source: Hockney, "The Communication Challenge for MPP" (1994).
     Developed in the chapter *Fitting a cost model*.
     """
@@ -41,7 +41,7 @@ class Link:
 
     @property
     def half(self):
-        """The bytes that take as long as the latency, α/β: half of the bandwidth."""
+        """The bytes at which a message gets half of the bandwidth: α/β."""
         return self.alpha / self.beta if self.beta else float("inf")
 
 
@@ -81,7 +81,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Device:
-    """`flops` per second, and `overhead`, the least seconds of any step."""
+    """`flops` per second, and `overhead`, further seconds of every step."""
 
     flops: float
     overhead: float = 0.0
@@ -257,7 +257,7 @@ def strong(model, batch, devices, device, link, plan=StepPlan()):
 
 
 def weak(model, batch, devices, device, link, plan=StepPlan()):
-    """The same with `batch` examples *per* device, k times as many in total."""
+    """Efficiency as in `strong`, with `batch` examples *per* device."""
     one = seconds(model, batch, 1, device, link, plan)
     return one / seconds(model, batch * devices, devices, device, link, plan)
 

@@ -16,8 +16,8 @@ def column_split(W, devices):
     """Cut `W` along its last axis: part i, on `devices[i]`, computes some outputs.
 
     `W`: weights (in, out) or a bias (out,), NumPy or `mxnet.np`, of any dtype. Returns
-    one `mxnet.np` array per device, (in, outᵢ) or (outᵢ,), whose widths differ by one
-    at most. A device receives only its part. Source: Shoeybi et al., "Megatron-LM"
+    one `mxnet.np` array per device, (in, outᵢ) or (outᵢ,), whose widths differ by at
+    most one. A device receives only its part. Source: Shoeybi et al., "Megatron-LM"
     (2019). Developed in the chapter *Tensor parallelism*.
     """
     parts = shares("columns", W.shape[-1], devices)
@@ -93,12 +93,13 @@ def forward(Xs, parts, reduce=allreduce):
 def backward(dYs, Xs, hidden, parts, reduce=allreduce):
     """The block's gradients. One allreduce, of n × in numbers.
 
-    `dYs`: the loss's gradient by the output (n, out), the same on every device.
+    `dYs`: the loss's gradient with respect to the output (n, out), the same on every
+    device.
     `Xs`, `hidden`, `parts`, `reduce`: as in `forward`.
 
-    Returns `(dXs, gradients)`. `dXs`: by the input (n, in), the same on all devices.
-    `gradients[i]`: of the slices on device i, in the order of `parts[i]`. None of
-    them is sent; the one of `b2` is the same on every device.
+    Returns `(dXs, gradients)`. `dXs`: of the input (n, in), the same on all devices.
+    `gradients[i]`: of the slices on device i, in the order of `parts[i]`. None of them
+    is sent; the one of `b2` is the same on every device.
     """
     dXs, gradients = [], []
     for dY, X, H, (W1, _, W2, _) in zip(dYs, Xs, hidden, parts):

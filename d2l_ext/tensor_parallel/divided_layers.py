@@ -60,7 +60,7 @@ def plain(x, heads):
 
 
 def fused(x, heads):
-    """The same by two operators of MXNet that copy less; on CPUs only float32."""
+    """`plain` by two operators of MXNet that copy less; on CPUs only float32."""
     x = x.as_nd_ndarray()
     scores = nd.contrib.interleaved_matmul_selfatt_qk(x, heads=heads).as_np_ndarray()
     shares = causal_softmax(scores).as_nd_ndarray()
@@ -94,7 +94,7 @@ def mlp(h, up, down):
 
 
 def linear(x, W):
-    """`x` (n, in) times the transposed `W` (out, in). oneDNN's, faster than np.dot."""
+    """`x` (n, in) times the transposed `W` (out, in), by oneDNN: np.dot is slower."""
     return npx.fully_connected(x, W, num_hidden=W.shape[0], no_bias=True)
 
 
@@ -114,10 +114,10 @@ def embed(tokens, table, first):
 
 
 def cross_entropy(scores, targets, firsts, count=None):
-    """The loss of each position, and its gradient by the scores, over shards.
+    """The loss of each position and the gradient of the scores, over shards.
 
     `scores`: (n, vocabᵢ) on device i, of the tokens from `firsts[i]` on. `targets`:
-    (n,) on each device. `count`: what the summed loss is divided by, default n.
+    (n,) on each device. `count`: the divisor of the summed loss, default n.
 
     Each device sends the logarithm of its summed exponentials and its targets' scores:
     2n numbers, whatever the size of the vocabulary. Returns (losses (n,), gradients), a
@@ -153,8 +153,8 @@ def reduce_scatter(Xs):
     """Reduce-scatter: device i gets the sum of the i-th share of the rows.
 
     `Xs`: an array (n, …) per device, all of one shape. Returns arrays (nᵢ, …), whose
-    rows differ by one at most. Device i sends (k − 1)/k of its array, when k divides n.
-    Developed in the chapter *A Transformer over its heads*.
+    numbers of rows differ by at most one. Device i sends (k − 1)/k of its array, when k
+    divides n. Developed in the chapter *A Transformer over its heads*.
     """
     edges = cuts(Xs[0].shape[0], len(Xs))
     return ring.reduce_scatter([_chunks(X, edges) for X in Xs])

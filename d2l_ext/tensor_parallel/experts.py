@@ -33,8 +33,8 @@ Saved = namedtuple("Saved", "Xs Ps routings gates inputs hidden outputs")
 def top_experts(P, top=1):
     """The `top` most probable experts of each token, the best first: (n, top), NumPy.
 
-    `P`: probabilities (n, E), NumPy. Ties go to the lower number. Raises
-    `ValueError` for a `top` that is not in 1 to E.
+    `P`: probabilities (n, E), NumPy. Ties go to the lower number. Raises `ValueError`
+    for a `top` below 1 or above E.
     """
     if not 1 <= top <= P.shape[1]:
         raise ValueError(f"top={top} of {P.shape[1]} experts: choose 1 to all of them")
@@ -42,7 +42,7 @@ def top_experts(P, top=1):
 
 
 def capacity(n, num_experts, factor=None, top=1):
-    """The most rows that an expert takes from n tokens: factor · top · n/E, rounded up.
+    """The row limit of an expert, for n tokens: factor · top · n/E, rounded up.
 
     `factor`: 1.0 suffices if all experts are chosen equally often. Default `None`:
     no limit. Raises `ValueError` for a factor that is not above 0.
@@ -115,7 +115,7 @@ def from_experts(arrays, routings):
 def split_experts(experts, devices):
     """Divide E blocks `[W1 (d, h), b1, W2 (h, d), b2]` over k devices: a list of E.
 
-    Devices' numbers of experts differ by one at most. Raises `ValueError` for E < k.
+    Devices' numbers of experts differ by at most one. Raises `ValueError` for E < k.
     """
     homes = dense.shares("experts", len(experts), devices)
     return [
@@ -153,11 +153,12 @@ def forward(Xs, routers, experts, top=1, factor=None):
 def backward(dYs, saved, routers, experts, balance=0.0):
     """The layer's gradients: `(dXs, dWs, gradients)`. Two all-to-alls, one allreduce.
 
-    `dYs`: the loss's gradient by the outputs. `balance`: the factor with which the sum
-    of the devices' `balance_loss` joins the loss. The others: as in `forward`.
+    `dYs`: the loss's gradient with respect to the outputs. `balance`: the factor with
+    which the sum of the devices' `balance_loss` joins the loss. The others: as in
+    `forward`.
 
-    `dXs`: by the tokens of each device. `dWs`: by the router, summed over devices.
-    `gradients[e]`: by the parameters of expert e, complete on its device.
+    `dXs`: of the tokens of each device. `dWs`: of the router, summed over devices.
+    `gradients[e]`: of the parameters of expert e, complete on its device.
     """
     Xs, Ps, routings, gates, inputs, hidden, outputs = saved
     dRs = [_take(dY, p.tokens) for dY, p in zip(dYs, routings)]

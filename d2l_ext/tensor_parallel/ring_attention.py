@@ -111,9 +111,10 @@ def attention_scores(q, k, diagonal=False):
 
 
 def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
-    """Gradients by queries, keys and values: `(dQs, dKs, dVs)`, in the same form.
+    """Gradients of queries, keys and values: `(dQs, dKs, dVs)`, in the same form.
 
-    `dOs`: the loss's gradient by the output. The others: as in and from `forward`.
+    `dOs`: the loss's gradient with respect to the output. The others: as in and from
+    `forward`.
     The probabilities are recomputed, chunk by chunk. The gradients of keys and values
     travel with them, accumulate on the way, and move once more to return to their
     device. Each device sends (4k − 2)/k of an array.

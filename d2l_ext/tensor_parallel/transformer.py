@@ -118,7 +118,7 @@ def split(params, devices, decoder):
     """Divide a decoder over k devices: `parts[i]` are the arrays by name on device i.
 
     Attention is cut at the borders of heads, the MLP anywhere, the table between
-    tokens; shares differ by one at most. Every device holds all norms. Gradients are
+    tokens; shares differ by at most one. Every device holds all norms. Gradients are
     attached. Raises `ValueError` for more devices than heads.
     """
     k, parts = len(devices), [{} for _ in devices]
@@ -200,8 +200,8 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
 
     `tokens`, `targets`: whole numbers (T, batch), NumPy or `mxnet.np`. `parts`: from
     `split`. `way`: `TENSOR`, or `SEQUENCE`, with a share of the rows on each device
-    between the layers. `masks`: from `dropout_masks`. `count`: what the summed loss is
-    divided by, default T · batch.
+    between the layers. `masks`: from `dropout_masks`. `count`: the divisor of the
+    summed loss, default T · batch.
 
     Returns `(losses, backward)`: the losses (T · batch,) on every device; `backward()`
     leaves the gradients in the `grad` of each array in `parts`. Never waits.
@@ -257,7 +257,7 @@ class Half:
         return xs, ys
 
     def backward(self, dxs, dys):
-        """From gradients by the results of `forward` to those by its arguments."""
+        """Turn gradients of the results of `forward` into those of its arguments."""
         (dhs,) = self.back_inside(dys)
         dxs, *dys = self.back_between(dxs, self.way.collect(dhs))
         return dxs, self.way.spread(*dys) if dys else None
@@ -275,7 +275,7 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
 
     `xs`: the residual sums. `ys`: the last layer's summands of them, or the scores at
     `'end'`. `given`: the same triple from `embedding`, or the sums alone, with None and
-    None. `back(dxs, dys)`: returns the gradients by the given residual sums.
+    None. `back(dxs, dys)`: returns the gradients of the given residual sums.
     """
     xs, ys, back_to_ys = given
     heads = numpy.diff(cuts(decoder.heads, len(parts)))
@@ -300,7 +300,7 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
 
 
 def loss_and_gradient(scores, targets, decoder, count=None):
-    """The loss of each token, and its gradient by the `scores`: a list each."""
+    """The loss of each token, and the gradient of the `scores`: a list each."""
     firsts = cuts(decoder.vocab, len(scores))
     return layers.cross_entropy(scores, _numbers(targets, scores), firsts, count)
 

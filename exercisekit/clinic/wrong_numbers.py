@@ -6,7 +6,7 @@ from ..question import Question, Task, by_cases
 
 
 def norm_once(parts):
-    """Pieces count on each device, copies only where they are met first."""
+    """Count a piece on each device, and a copy only on the first."""
     squares, seen = 0.0, set()
     for own in parts:
         for name, g in own.items():
@@ -29,7 +29,7 @@ def _no_root(parts):
 
 
 def merge(a, b):
-    """Variances weighted by rows, and what lies between the two means."""
+    """Weight the variances by rows, and add the spread of the two means."""
     (n, mean, var), (m, other, spread) = a, b
     rows, apart = n + m, other - mean
     between = n * m * apart**2 / rows

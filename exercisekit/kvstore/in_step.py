@@ -6,7 +6,7 @@ from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def shares(numbers, num_workers, b):
-    """Contiguous parts whose lengths differ by one at most, cut into minibatches."""
+    """Contiguous parts whose lengths differ by at most one, cut into minibatches."""
     size, more = divmod(len(numbers), num_workers)
     ends = [size * rank + min(rank, more) for rank in range(num_workers + 1)]
     parts = [numbers[start:end] for start, end in zip(ends, ends[1:])]

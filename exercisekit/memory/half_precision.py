@@ -7,7 +7,7 @@ from ..question import Question, Task, by_cases, shown
 
 
 def whole(parts, mean_gradient):
-    """The gradient of the mean over all words, from those of the pieces' means."""
+    """The gradient of the mean over all words, from the gradients of pieces' means."""
     total = count = 0
     for piece in parts:
         total = total + len(piece) * mean_gradient(piece)
@@ -36,7 +36,7 @@ def _run_whole(function, counts, parts):
 
 
 def step(masters, gradients, scale):
-    """The next scale; a step that any device's overflow leaves out."""
+    """Update unless a gradient of any device overflowed; return the next scale."""
     if not all(numpy.isfinite(g).all() for g in gradients):
         return scale / 2
     summed = sum(g.astype("float32") for g in gradients) / scale

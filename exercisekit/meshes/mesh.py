@@ -8,7 +8,7 @@ from ..question import Question, Task, by_cases
 
 
 def line_groups(lengths, axis):
-    """Partners are as far apart as the lengths inside the axis say."""
+    """Partners are as far apart as the product of the inner axes' lengths."""
     apart = int(numpy.prod(lengths[axis + 1 :]))
     count = int(numpy.prod(lengths))
     firsts = [d for d in range(count) if d // apart % lengths[axis] == 0]

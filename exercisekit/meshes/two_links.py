@@ -50,7 +50,7 @@ def _halves_between(hosts, devices, cards, inner, outer):
 
 
 def levels(nbytes, groups):
-    """Seconds with any number of levels, each on what the one inside leaves."""
+    """Seconds with any number of levels, each on the chunk of the one before."""
     total = 0
     for k, alpha, beta in groups:
         total += 2 * (k - 1) * (alpha + nbytes / k * beta)

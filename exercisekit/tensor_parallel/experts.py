@@ -4,7 +4,7 @@ from ..question import Question, Task, compared
 
 
 def dropped(choices, E, most):
-    """The choices (token, 0 or 1) that come when their expert has no place left."""
+    """The choices (token, 0 or 1) that come when their expert is full."""
     places, late = [most] * E, []
     for choice in (0, 1):
         for token, chosen in enumerate(choices):

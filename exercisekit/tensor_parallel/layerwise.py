@@ -9,7 +9,7 @@ SUMMED = "{} byte{s} summed"
 
 
 def collective(counts, name, made):
-    """A collective that calls `made` with the devices' arrays; counts one's bytes."""
+    """A collective that calls `made` with all arrays, and counts the bytes of one."""
 
     def called(arrays):
         arrays = list(arrays)
@@ -26,7 +26,7 @@ def forward_sum(X, W1s, W2s, b2, allreduce):
 
 
 def input_gradient(dY, hidden, W1s, W2s, allreduce):
-    """The sum of what the hidden values of each device contribute."""
+    """The sum of the contributions of each device's hidden values."""
     contributions = []
     for H, W1, W2 in zip(hidden, W1s, W2s):
         dH = dY @ W2.T * (H > 0)

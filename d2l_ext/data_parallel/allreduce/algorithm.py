@@ -17,8 +17,8 @@ class Schedule(NamedTuple):
     """The messages of an allreduce among k devices, round by round.
 
     `pieces`: the number of chunks of an array. `add`, `copy`: lists of rounds, each a
-    list of messages (from, to, first chunk, number of chunks). What arrives is added in
-    the rounds of `add`, and replaces what was there in those of `copy`.
+    list of messages (from, to, first chunk, number of chunks). In the rounds of `add`
+    an arriving chunk is added, in those of `copy` it replaces the old one.
     """
 
     pieces: int
@@ -42,8 +42,8 @@ class Algorithm:
 
     Two closed forms spare walking the schedule, which has 33 million messages for a
     ring of 4,096 devices. `cost`: (k, chunks) -> the number of rounds, and of arrays
-    that pass in them in sequence, for k from 2. `sent`: (k, size) -> (from, to, number
-    of elements) for all rounds together.
+    sent one after another in them, for k ≥ 2. `sent`: (k, size) -> (from, to, number of
+    elements) for all rounds together.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Algorithm:
     chunked: bool = False
 
     def rounds(self, k, chunks=1):
-        """The number of rounds, and of arrays that pass in them in sequence."""
+        """The number of rounds, and of arrays sent one after another in them."""
         if k == 1:
             return 0, 0
         if self.cost:

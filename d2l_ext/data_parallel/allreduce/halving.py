@@ -17,9 +17,9 @@ def allreduce_halving(data, pieces=1):
 
         allreduce_halving(data, pieces=32)
 
-    With p the largest power of two up to k, each further device gives its whole array
-    to one of the first p and gets the sum back: two more rounds, in which those send
-    and receive one more array.
+    With p the largest power of two up to k, each further device sends its whole array
+    to one of the first p, which sends the sum back: two more rounds, in which the first
+    p send and receive one more array.
     `pieces`: the number of pieces of the array, default 1, which are summed one after
     another, each in its own rounds. A piece that fits in a cache is read from memory
     once.

@@ -65,7 +65,7 @@ def hide(backward, gradients, latency):
 
 
 def exposed(buckets, backward, gradients, latency):
-    """Ticks for which the link goes on after backward, bucket after bucket."""
+    """Ticks for which the link is busy after backward, bucket after bucket."""
     made = numpy.cumsum(backward[::-1])[::-1]  # when each layer's gradient is ready
     free = 0
     for bucket in buckets:
