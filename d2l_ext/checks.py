@@ -8,13 +8,15 @@ def whole_number(what, value, least=1):
     """Raise `ValueError` unless `value`, called `what`, is a whole number."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < least:
-        raise ValueError(f"{what} must be a whole number from {least}, not {value!r}")
+        raise ValueError(
+            f"{what} must be a whole number of at least {least}, not {value!r}"
+        )
 
 
 def at_least_zero(name, value):
     """Raise `ValueError` unless `value` is a number of at least 0."""
     if not value >= 0:  # also for NaN
-        raise ValueError(f"{name} must be a number from 0, not {value!r}")
+        raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
 
 
 def known_name(what, name, known, where=""):

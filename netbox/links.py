@@ -54,7 +54,7 @@ def shape(switch, host, others, number, rate=None, delay=None, loss=0.0):
     """
     for name, value in (("rate", rate), ("delay", delay)):
         if value is not None and not re.fullmatch(r"[0-9.]+[a-z]+", value):
-            raise ValueError(f"{name}={value!r}: give it with a unit, as tc does")
+            raise ValueError(f"{name}={value!r}: give a number and a unit of tc")
     if not 0 <= (loss or 0) < 1:
         raise ValueError(f"loss={loss!r}: give a probability, from 0 to less than 1")
     ends = [(host, f"eth{number}"), (switch, f"{host.name}.{number}")]
@@ -75,8 +75,8 @@ def _delay(host, port, delay, below):
     try:
         host.tool(["tc", "qdisc", "add", "dev", port, *place, "netem", "delay", delay])
     except OSError as error:
-        raise OSError(f"this kernel delays no packets, it has no netem ({error}): "
-                      "leave delay out") from None
+        raise OSError(f"this kernel cannot delay packets, because it has no netem "
+                      f"({error}): leave delay out") from None
 
 
 def address(host, number):

@@ -64,7 +64,7 @@ class Namespaces:
         if "ready" not in said or not all(word.isdigit() for word in numbers):
             self.end()
             why = " ".join(sorted(numbers)).replace("error ", "").strip()
-            raise NoMachine(f"the system made no machine {self.name}: {why}")
+            raise NoMachine(f"the system could not create machine {self.name}: {why}")
         self.pid = int(*numbers)
         return self
 

@@ -191,7 +191,7 @@ def dial(invitation):
     with line, line.makefile("rb") as file:
         theirs = file.read(NONCE)
         if len(theirs) < NONCE:
-            raise OSError("the launcher hung up")
+            raise OSError("the launcher closed the connection")
         signed.unseal(theirs)
         line.sendall(signed.nonce)
         fd = line.detach()

@@ -137,12 +137,14 @@ def _check_numbers(settings):
     for name, smallest in least.items():
         number = getattr(settings, name)
         if not isinstance(number, int) or number < smallest:
-            raise ValueError(f"{name}={number!r}: give a whole number from {smallest}")
+            raise ValueError(
+                f"{name}={number!r}: give a whole number of at least {smallest}"
+            )
     seconds = {"deadline": settings.deadline or 0,
                "ready_timeout": settings.ready_timeout}
     for name, number in seconds.items():
         if not 0 <= number < math.inf:
-            raise ValueError(f"{name}={number!r}: give a number of seconds from 0")
+            raise ValueError(f"{name}={number!r}: give a number of seconds, at least 0")
 
 
 # ---- The hosts file, and which process runs on which host ----
@@ -196,7 +198,7 @@ def read_hosts(source):
                                  f"first in line {found[host.name][0]}")
             found[host.name] = number, host
     if not found:
-        raise ValueError(f"{where}: no hosts: write one on each line")
+        raise ValueError(f"{where}: no hosts: write one per line")
     return [host for _, host in found.values()]
 
 

@@ -57,7 +57,7 @@ class Submitted(crew.Crew):
                 why = "only the launcher ssh uses it"
                 if flag == "hosts":
                     why = "the scheduler chooses hosts; --submit-args can restrict it"
-                raise ValueError(f"{flag}: not with the launcher "
+                raise ValueError(f"{flag} cannot be used with the launcher "
                                  f"{plan.settings.launcher}: {why}")
 
     @classmethod

@@ -81,7 +81,7 @@ def _kv_store(text):
     if "p3" in text:
         raise argparse.ArgumentTypeError(
             f"{text!r}: the p3 store cannot run an optimizer. It reports that only on "
-            "the servers, and training continues with wrong weights. Take dist_sync"
+            "the servers, and training continues with wrong weights. Use dist_sync"
         )
     return one_of(KV_STORES)(text)
 

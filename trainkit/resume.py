@@ -115,12 +115,12 @@ def _restore(training, path, arrays, record):
     """Let `training` resume from the checkpoint at `path`; note what will differ."""
     settings = record.get("settings") if isinstance(record, dict) else None
     if not isinstance(settings, dict):
-        raise CheckpointError(f"{path} has other contents: no settings of a run")
+        raise CheckpointError(f"{path} has unexpected contents: no settings of a run")
     _compare(path, settings, training.settings, training.report.note)
     try:
         training.restore(arrays, record)
     except ValueError as error:
-        raise CheckpointError(f"{path} has other contents: {error}") from None
+        raise CheckpointError(f"{path} has unexpected contents: {error}") from None
     if training.num_steps != step_of(path):
         raise CheckpointError(f"{path} holds step {training.num_steps}, "
                               "unlike its name")
@@ -128,7 +128,7 @@ def _restore(training, path, arrays, record):
     if epochs > training.num_epochs:
         raise ValueError(
             f"--num-epochs {training.num_epochs}, but {path} is from epoch {epochs}: "
-            "epochs before --resume count"
+            "the number includes the epochs before --resume"
         )
     training.report.note(f"going on from {path}, step {training.num_steps}")
     if "async" in training.settings["kv_store"]:

@@ -160,7 +160,7 @@ class Text(OneProcess):
         elif job.tensor > 1:
             raise ValueError(
                 f"--tensor {job.tensor} divides the heads of attention, and "
-                f"{job.network} has none: take --network transformer"
+                f"{job.network} has none: use --network transformer"
             )
         if len(places) % job.tensor:
             raise ValueError(f"--tensor {job.tensor}: {len(places)} devices cannot be "
@@ -216,7 +216,7 @@ class LocalSteps(OneOfSeveral):
             in_step = job.kv_store in DIST_KV_STORES and "async" not in job.kv_store
             refuse({"--save-prefix": job.save_prefix, store(job): not in_step},
                    f"--local-steps {job.local_steps}", "which is for workers of a "
-                   "synchronous job, each with weights of its own: take dist_sync, and "
+                   "synchronous job, each with weights of its own: use dist_sync, and "
                    "save nothing: a checkpoint would hold one worker's weights")
         elif job.outer_lr or job.outer_mom:
             raise ValueError("--outer-lr and --outer-mom need --local-steps")
@@ -248,7 +248,7 @@ class Workers(OneOfSeveral):
             refuse({"--save-shards": job.save_shards,
                     "--lr-step-epochs": job.lr_step_epochs}, store(job), "whose "
                    "workers are at different steps, and whose servers receive the "
-                   "learning rate only once: take dist_sync")
+                   "learning rate only once: use dist_sync")
         if not self.chosen(job):
             return
         is_ring = job.kv_store == "ring"
@@ -337,4 +337,4 @@ def refuse(others, what, why):
     """Raise `ValueError` if one of `others` is given with `what`. `why`: the reason."""
     given = ", ".join(flag for flag, is_given in others.items() if is_given)
     if given:
-        raise ValueError(f"{given}: not with {what}, {why}")
+        raise ValueError(f"{given} cannot be used with {what}, {why}")

@@ -25,15 +25,15 @@ def number(kind, is_right, expected):
     return check
 
 
-count = number(int, lambda n: n >= 1, "a whole number from 1")
+count = number(int, lambda n: n >= 1, "a whole number of at least 1")
 seed = number(int, lambda n: 0 <= n < 2**31, "a whole number, 0 to 2^31 - 1")
 #: As float32 has them.
 positive = number(float, lambda x: 0 < x <= LARGEST,
-                  f"a positive number, {LARGEST:g} at most")
+                  f"a positive number of at most {LARGEST:g}")
 not_negative = number(float, lambda x: 0 <= x <= LARGEST,
                       f"a number from 0 to {LARGEST:g}")
-below_one = number(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
-share = number(float, lambda x: 0 < x <= 1, "a positive number, 1 at most")
+below_one = number(float, lambda x: 0 <= x < 1, "a number of at least 0 and below 1")
+share = number(float, lambda x: 0 < x <= 1, "a positive number of at most 1")
 
 
 def non_empty(text):
@@ -57,7 +57,7 @@ def ascending(text):
     """A list of ascending whole numbers from 1, separated by commas."""
     found = numbers(text)
     if sorted({*found, 0}) != [0, *found]:
-        _fail(text, "numbers from 1 that ascend, as in 30,60")
+        _fail(text, "ascending whole numbers of at least 1, as in 30,60")
     return found
 
 

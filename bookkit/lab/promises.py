@@ -82,7 +82,7 @@ class ndarray:
             return other
         if other.ctx != self.ctx:
             raise MXNetError(f"an operator on {self.ctx} got an array of {other.ctx}: "
-                             "copy it there, by as_in_ctx")
+                             "copy it there with as_in_ctx")
         return other._numbers
 
     def _read(self):

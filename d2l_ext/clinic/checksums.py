@@ -40,7 +40,7 @@ def odd_ones(sums):
     """
     lengths = [len(own) for own in sums]
     if len({*lengths}) > 1:
-        raise ValueError(f"the replicas have {lengths} arrays: compare the same ones")
+        raise ValueError(f"the replicas have {lengths} arrays: give equal numbers")
     found = {}
     for number, values in enumerate(zip(*sums)):
         value, votes = Counter(values).most_common(1)[0]

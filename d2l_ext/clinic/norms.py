@@ -74,6 +74,6 @@ def _copies(parts, copies):
     if shape != given or min((n for own in copies for n in own), default=1) < 1:
         raise ValueError(
             f"copies is {copies}, and the devices hold {shape} arrays: give each array "
-            "the number of devices that hold it, from 1"
+            "the number of devices that hold it, at least 1"
         )
     return copies

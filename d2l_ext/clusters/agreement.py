@@ -55,7 +55,7 @@ def exchange(kv, text):
 
     own = text.encode()
     if len(own) > LENGTH:
-        raise ValueError(f"{len(own)} bytes: give a text of {LENGTH} at most")
+        raise ValueError(f"the text has {len(own)} bytes: give at most {LENGTH}")
     if kv.type == "ring":
         rows = numpy.zeros((kv.num_workers, LENGTH), "uint8")
         rows[kv.rank, : len(own)] = list(own)

@@ -63,7 +63,7 @@ def read(path, most=None):
     try:
         return _unpack(payload)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path} holds something else: {error}") from None
+        raise CheckpointError(f"{path} has unexpected contents: {error}") from None
 
 
 def verified(path, most=None):
@@ -74,7 +74,8 @@ def verified(path, most=None):
         raise CheckpointError(f"{path} is {kind}, not a file")
     if most is not None and found.st_size > most:
         raise CheckpointError(
-            f"{path} has {found.st_size:,} bytes, which no checkpoint of this run has"
+            f"{path} has {found.st_size:,} bytes; those of this run have at most "
+            f"{most:,}"
         )
     with open(path, "rb") as file:
         magic, digest, payload = file.read(len(MAGIC)), file.read(65), file.read()
@@ -101,7 +102,7 @@ def _unpack(payload):
         arrays[name] = _array(name, of, payload, at)
         at += arrays[name].nbytes
     if at < len(payload):
-        raise ValueError(f"{len(payload) - at:,} bytes are of no array")
+        raise ValueError(f"{len(payload) - at:,} bytes follow the last array")
     return arrays, told["record"]
 
 
@@ -110,7 +111,7 @@ def _array(name, of, payload, at):
     try:
         kind, shape = of
         if not re.fullmatch(r"[<>|][biufc]\d\d?", kind):
-            raise ValueError("not a type of numbers")
+            raise ValueError("not a numeric type")
         found = np.ndarray(shape, kind, payload, at)
         if [*found.shape] != shape:  # NumPy takes -1 for "all the rest"
             raise ValueError("not a shape")

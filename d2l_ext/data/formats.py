@@ -124,7 +124,7 @@ def _unpacked(path):
         is_gzip = file.read(2) == b"\x1f\x8b"
     # gzip would scan the zeros after its data byte by byte.
     if is_gzip and (size := path.stat().st_size) > 28 * 28 * MAX_IMAGES:
-        raise ValueError(f"{path} has {size:,} bytes: no data set has. {ADVICE}")
+        raise ValueError(f"{path} is too large, with {size:,} bytes. {ADVICE}")
     try:
         with gzip.open(path) if is_gzip else path.open("rb") as file:
             yield file
@@ -157,7 +157,7 @@ def _declared(path, header, of_each):
     """
     ndim = 1 + len(of_each)
     if len(header) < 4 + 4 * ndim:
-        raise EOFError("it ends within its header")
+        raise EOFError("the file ends within its header")
     magic, *shape = struct.unpack(f">{1 + ndim}I", header)
     if magic != 0x800 + ndim:
         kind = KINDS.get(magic - 0x800, "no IDX file")
@@ -209,7 +209,7 @@ def _check_records(place, sizes):
         if not sizes[name] or sizes[name] % RECORD:
             raise ValueError(
                 f"{place}: {name} holds {sizes[name]:,} bytes; expected whole records "
-                f"of {RECORD:,} bytes, one at least. {ADVICE}"
+                f"of {RECORD:,} bytes, at least one. {ADVICE}"
             )
     if sum(sizes.values()) > RECORD * MAX_RECORDS:
         raise ValueError(

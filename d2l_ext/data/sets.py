@@ -87,7 +87,7 @@ def load_arrays(name=None, root=None):
     except MemoryError as error:
         raise ValueError(
             f"{folder}: the images do not fit into the memory that this process may "
-            f"use ({error or 'no more is given'}). Give files with fewer of them "
+            f"use ({error or 'no more is available'}). Give files with fewer of them "
             f"(root=… or {DATA_DIR})."
         ) from None
     y, test_y = y.astype("int32"), test_y.astype("int32")

@@ -93,8 +93,8 @@ def batches(ids, batch_size, num_steps):
     if strand < num_steps:
         raise ValueError(
             f"a text of {len(ids)} characters is too short for sequences of "
-            f"{num_steps} in a batch of {batch_size}: it takes "
-            f"{batch_size * num_steps + 1} at least. Use a smaller batch_size or "
+            f"{num_steps} in a batch of {batch_size}: it needs at "
+            f"least {batch_size * num_steps + 1}. Use a smaller batch_size or "
             "num_steps, or a longer text."
         )
     ids = numpy.asarray(ids[: strand * batch_size + 1], dtype="float32")

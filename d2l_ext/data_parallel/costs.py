@@ -29,7 +29,7 @@ def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
     found = _known(algorithm, k)
     size, rest = divmod(nbytes, itemsize)
     if rest or size < 0:
-        raise ValueError(f"{nbytes} bytes are no array of {itemsize}-byte elements")
+        raise ValueError(f"{nbytes} bytes are not whole elements of {itemsize} bytes")
     moved = Traffic([0] * k, [0] * k, found.rounds(k, chunks)[0])
     for i, j, elements in found.messages(k, size):
         moved.sent[i] += elements * itemsize

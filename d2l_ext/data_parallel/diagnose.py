@@ -30,7 +30,7 @@ def diagnose(step, devices, steps=5):
     """
     if len(devices) < 2 or steps < 1:
         raise ValueError(
-            f"{len(devices)} devices, {steps} steps: give at least 2 and 1"
+            f"{len(devices)} devices, {steps} steps: give at least 2 devices and 1 step"
         )
     timeline.borrowed_slots(devices)  # before the first step, for its `ValueError`
     _milliseconds(step, 1)

@@ -62,7 +62,7 @@ def one_dtype(params):
     """The common dtype of `params`; `ValueError` if they differ or there are none."""
     dtypes = sorted({str(p.dtype) for p in params})
     if len(dtypes) != 1:
-        raise ValueError(f"parameters of {dtypes} do not fit one array: cast them")
+        raise ValueError(f"parameters of {dtypes} cannot share an array: cast them")
     return dtypes[0]
 
 
@@ -123,7 +123,7 @@ def replay_batch(X, y, recorded, lr):
     sizes = [len(step.y) for step in recorded]
     if len(X) != sum(sizes):
         raise ValueError(
-            f"{len(X)} examples, but steps recorded for {sizes}: record new steps"
+            f"{len(X)} examples do not fit steps recorded for {sizes}: record new steps"
         )
     for i, step in enumerate(recorded):
         start, stop = sum(sizes[:i]), sum(sizes[: i + 1])

@@ -100,7 +100,7 @@ class Replica(flat.FlatReplica):
             known_name("rule", rule, RULES)
             rule = RULES[rule]
         if not (0 <= momentum < 1 and 0 <= decay < 1):
-            raise ValueError(f"{momentum=}, {decay=}: each is from 0 and less than 1")
+            raise ValueError(f"{momentum=}, {decay=}: give at least 0, less than 1")
         super().__init__(**vars(flat.get_flat_params(params, device)))
         self.optimizer = rule(self, momentum, decay)
 
@@ -170,8 +170,8 @@ def noise_and_signal(small, large, b, B):
     Developed in the chapter *Large batches*.
     """
     if not 0 < b < B:
-        raise ValueError(f"batches of {b} and {B} examples: take two devices at least")
+        raise ValueError(f"batches of {b} and {B} examples: use at least two devices")
     if not (isfinite(small) and isfinite(large)):
-        raise ValueError(f"squared lengths {small} and {large}: take a lower rate")
+        raise ValueError(f"squared lengths {small}, {large}: use a lower learning rate")
     noise = (small - large) / (1 / b - 1 / B)
     return noise, small - noise / b

@@ -97,8 +97,8 @@ class SlowLink:
     def __init__(self, bandwidth, latency=0.0, beside=(), wait=time.sleep):
         if not bandwidth > 0 or not latency >= 0:
             raise ValueError(
-                f"a link of {bandwidth} bytes a second and a latency of {latency} s "
-                "never delivers: choose a positive bandwidth, and a latency from 0"
+                f"a link of {bandwidth} bytes per second and a latency of {latency} s "
+                "never delivers: choose a positive bandwidth and a latency of 0 or more"
             )
         self.bandwidth, self.latency, self.wait = bandwidth, latency, wait
         numbers = [d.device_id for d in beside if d.device_type == "cpu"]

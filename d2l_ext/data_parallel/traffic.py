@@ -100,7 +100,7 @@ def count(devices):
     index = {device: i for i, device in enumerate(devices)}
     if len(index) < len(devices):
         names = ", ".join(str(d) for d in devices)
-        raise ValueError(f"count each device once, not {names}")
+        raise ValueError(f"a device is repeated in {names}: list each once")
     moved = Traffic([0] * len(index), [0] * len(index))
     _open.append((index, moved))
     try:

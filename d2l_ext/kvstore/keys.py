@@ -66,7 +66,7 @@ def server_of(key, num_servers):
     """
     whole_number("num_servers", num_servers)
     if not 0 <= key < END_OF_KEYS:
-        raise ValueError(f"key={key}: keys go from 0 to {END_OF_KEYS - 1}")
+        raise ValueError(f"key={key}: use a key from 0 to {END_OF_KEYS - 1}")
     return key * PRIME % num_servers
 
 

@@ -44,7 +44,9 @@ class LocalSGD:
         if not 0 < outer_lr < math.inf:
             raise ValueError(f"outer_lr must be a positive number, not {outer_lr!r}")
         if not 0 <= outer_mom < 1:
-            raise ValueError(f"outer_mom must be from 0 to below 1, not {outer_mom!r}")
+            raise ValueError(
+                f"outer_mom must be at least 0 and below 1, not {outer_mom!r}"
+            )
         self.params, self.total, self.num_workers = params, total, num_workers
         self.local_steps, self.outer = local_steps, (outer_lr, outer_mom)
         self.start = [p.copy() for p in params]

@@ -116,8 +116,8 @@ def messages(text):
     me = next((ids.get((e.node.ip, e.node.port)) for e in events(text) if e.node), None)
     if found and me is None:
         raise ValueError(
-            "the log does not tell the number of its node: it is cut, or the job did "
-            "not become ready. Give all that one process printed, from its start."
+            "the log does not contain the number of its node: it is truncated, or the "
+            "job did not become ready. Give the whole output of one process."
         )
     return [_message(match, me, ids) for match in found]
 

@@ -78,7 +78,7 @@ class Ring(Links):
         """Broadcast rank `root`'s `x`, piece by piece around the ring; return it."""
         row, n = _row(x), self.num_workers
         if root not in range(n):
-            raise ValueError(f"root={root!r}: there are the ranks 0 to {n - 1}")
+            raise ValueError(f"root={root!r}: choose a rank from 0 to {n - 1}")
         into = [row] if self.rank != root else []
         out = [row] if (self.rank + 1) % n != root else []
         self.flow(f"broadcast {root}", row, out, into, 0 if into else row.nbytes)
@@ -161,7 +161,7 @@ class Ring(Links):
 
 def _row(x):
     if not isinstance(x, numpy.ndarray):
-        raise TypeError(f"a {type(x).__name__}: make it a NumPy array")
+        raise TypeError(f"x is a {type(x).__name__}: make it a NumPy array")
     if not (x.flags.c_contiguous and x.flags.writeable):
         raise ValueError("the array is not contiguous, or cannot be written: copy it")
     return x.reshape(-1)
@@ -171,7 +171,7 @@ def _open(pid, fd, inode, nbytes):
     """The bytes of another process's file."""
     with open(f"/proc/{pid}/fd/{fd}", "r+b") as theirs:
         if os.fstat(theirs.fileno()).st_ino != inode:
-            raise OSError("its number belongs to another file here")
+            raise OSError("that file descriptor is another file here")
         memory = mmap.mmap(theirs.fileno(), nbytes)
     return numpy.frombuffer(memory, "uint8")
 
@@ -184,8 +184,8 @@ def join(deadline=30.0, shared=None, environ=os.environ):
     have one address; `RingError` also when this process belongs to no job.
     """
     if PLACES not in environ:
-        raise RingError(f"{PLACES} is not set: a ring needs a job, as of `python -m "
-                        "pslaunch -n 2 python train.py`, or `connect`")
+        raise RingError(f"{PLACES} is not set: start a job, as with `python -m "
+                        "pslaunch -n 2 python train.py`, or call `connect`")
     token, *places = environ[PLACES].split()
     addresses = [place.rsplit(":", 1) for place in places]
     if shared is None:

@@ -29,11 +29,11 @@ class Tickets:
         momentum = getattr(optimizer, "momentum", 0)
         if type(optimizer) is not mx.optimizer.SGD or momentum:
             raise ValueError(
-                f"tickets need plain SGD, which can be made to add one; this is "
-                f"{type(optimizer).__name__} with momentum {momentum}"
+                f"{type(optimizer).__name__} with momentum {momentum} cannot count: "
+                "use SGD without momentum"
             )
         if optimizer.wd:
-            raise ValueError(f"weight decay {optimizer.wd} would shrink the counter")
+            raise ValueError(f"weight decay {optimizer.wd} shrinks the counter: use 0")
         step = optimizer.learning_rate * optimizer.rescale_grad
         optimizer.set_lr_mult({**optimizer.lr_mult, key: -1 / step})
         self.kv, self.key, self.numbers = kv, key, []

@@ -67,8 +67,8 @@ class Shards:
             if not 1 <= len(devices) <= size:
                 raise ValueError(
                     f"layer {l} has {size} parameters, which {len(devices)} devices "
-                    f"cannot share: use 1 to {size} devices, or make one layer of it "
-                    "and its neighbour"
+                    f"cannot share: use 1 to {size} devices, or merge it with its "
+                    "neighbour"
                 )
         options = dict(optimizer_params or {})
         if limit is not None:
@@ -289,7 +289,7 @@ def counts_in(arrays, number):
     """The updates of each of `number` parameters; errors as in `checked_array`."""
     counts = checked_array(arrays, "counts", numpy.zeros(number, int)).tolist()
     if min(counts) < 0:
-        raise ValueError(f"counts of updates below 0: {min(counts)}")
+        raise ValueError(f"counts of updates must be at least 0, not {min(counts)}")
     return counts
 
 

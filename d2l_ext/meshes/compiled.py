@@ -122,7 +122,7 @@ class Compiled:
 
     def __init__(self, plan, mesh):
         if plan.sizes != mesh.sizes:
-            raise ValueError(f"a plan for {plan.sizes}, and a mesh of {mesh.sizes}")
+            raise ValueError(f"the plan is for {plan.sizes}, not for {mesh.sizes}")
         self.plan, self.mesh = plan, mesh
         self.at = [mesh.where(device) for device in mesh.devices]
         steps = [*plan.forward, *plan.backward]
@@ -170,7 +170,7 @@ class Compiled:
         if given is None:
             self.arrays = {v: self.arrays[v] for v in inputs.values()}
         elif missing := {*inputs} - {*given}:
-            raise ValueError(f"no array for {', '.join(sorted(missing))}")
+            raise ValueError(f"give all inputs, also {', '.join(sorted(missing))}")
         else:
             self.arrays = {v: self.place(v, given[name]) for name, v in inputs.items()}
         self._run(self.plan.forward)

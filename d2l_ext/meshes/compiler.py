@@ -50,7 +50,8 @@ def program(text):
     ops = []
     for line in filter(str.strip, text.splitlines()):
         if len(line.split()) < 5:
-            raise ValueError(f"{line.strip()!r} is no line: NAME = KIND TERMS INPUTS")
+            raise ValueError(f"{line.strip()!r} is not an operation: write NAME = KIND "
+                             "TERMS INPUTS")
         name, _, kind, spec, *inputs = line.split()
         kind, _, number = kind.partition(":")
         known_name("operation", kind, OPS, f" of {name}")
@@ -72,7 +73,7 @@ def _check_letters(op, line):
     )
     if wrong:
         raise ValueError(
-            f"{op.name}: {line.strip()!r} is no {op.kind} that can be cut. A term "
+            f"{op.name}: {line.strip()!r} cannot be cut as {op.kind}: give a term "
             "for each input, each letter once in a term, and in a product each "
             "letter in the output or in both inputs")
 
@@ -120,7 +121,7 @@ class Plan:
         rest, use = self._wanted(name, shape)
         rest = rest or Layout((None,) * len(shape))
         if rest.owed:
-            raise ValueError(f"{name} is given whole: it owes no sum, as {rest} says")
+            raise ValueError(f"{name} is an input and cannot owe a sum, as in {rest}")
         self.inputs[name] = Value(name, shape, rest)
         self.values[name] = [self.inputs[name]]
         self._pin(name, use)
@@ -136,7 +137,7 @@ class Plan:
         """From here on `name` lies there."""
         if layout:
             if not any(possible(v.layout, layout) for v in self.values[name]):
-                raise ValueError(f"{name}: {layout} cannot be made of "
+                raise ValueError(f"{name}: {layout} cannot be made from "
                                  f"{self.values[name][0].layout}")
             self.values[name] = [self.fetch(name, layout)]
 
@@ -253,7 +254,8 @@ class Plan:
                           for name in self.weights}
         for name, found in self.gradients.items():
             if found is None:
-                raise ValueError(f"weight {name}: {self.out.name} does not need it")
+                raise ValueError(f"{self.out.name} does not depend on {name}: leave "
+                                 "it out of the weights")
 
     def _settle(self, value, keep=frozenset()):
         """The sum of the gradients of `value`; sums not in `keep` are done. Or None."""

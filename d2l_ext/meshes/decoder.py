@@ -29,7 +29,7 @@ def stages_of(decoder, stages):
     if stages > len(halves):
         raise ValueError(
             f"{stages} stages of {len(halves)} divided layers: some would have none; "
-            f"use {len(halves)} stages at the most"
+            f"use at most {len(halves)} stages"
         )
     edges = traffic.cuts(len(halves), stages)
     parts = [halves[a:b] for a, b in zip(edges, edges[1:])]
@@ -58,8 +58,8 @@ class MeshDecoder(InTurn):
 
     def __init__(self, decoder, mesh, params, optimizer="sgd", options=None):
         if {*mesh.sizes} != {*AXES}:
-            raise ValueError(f"a mesh with the axes {', '.join(mesh.sizes)}: name all "
-                             f"of {', '.join(AXES)}, if need be 1")
+            raise ValueError(f"the mesh has the axes {', '.join(mesh.sizes)}: give all "
+                             f"of {', '.join(AXES)}, with length 1 if unused")
         if decoder.tied:
             raise ValueError("tied weights would be on two stages, first and last: "
                              "use a decoder with tied=False")

@@ -75,8 +75,8 @@ def parse(text, shape, sizes, name):
                          f"{', '.join(sizes)}, and none of them twice")
     for axis, place in at:
         if place not in map(str, range(sizes[axis])):
-            raise ValueError(f"{name}: {axis} has the places 0 to {sizes[axis] - 1}, "
-                             f"and {text!r} says {place or 'none'}")
+            raise ValueError(f"{name}: {text!r} must give {axis} a coordinate from 0 "
+                             f"to {sizes[axis] - 1}, not {place or 'none'}")
     at = frozenset((axis, int(place)) for axis, place in at)
     layout = Layout(cut, frozenset(owed), at)
     check_divisible(layout, shape, sizes, name)
@@ -109,8 +109,8 @@ def moves(start, stop):
     Developed in the chapter *Say where it lies*.
     """
     if not possible(start, stop):
-        raise ValueError(f"{stop} cannot be made of {start}, which owes no such sum or "
-                         "lies elsewhere")
+        raise ValueError(f"{stop} cannot be made from {start}, which owes no such sum "
+                         "or lies elsewhere")
     found = []
     while start != stop:
         able = [move for move in _wanted(start, stop)
@@ -181,8 +181,8 @@ def dual(move, owed):
     """
     kind, along, start, stop = move
     if kind == "keep":
-        raise ValueError(f"all places of {along} have it, and @{along}={stop} alone "
-                         "uses it: say that it lies there")
+        raise ValueError(f"the array lies on all of {along}, but only @{along}={stop} "
+                         "uses it: give it that layout")
     back = {"all-to-all": "all-to-all", "send": "send", "reduce-scatter": "allgather",
             "slice": "allgather",
             "allgather": "reduce-scatter" if along in owed else "slice",

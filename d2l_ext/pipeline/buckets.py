@@ -148,7 +148,7 @@ def _check(sequences, lengths, batch_size):
     for i, row in enumerate(sequences):
         if len(row) < 2:
             raise ValueError(
-                f"sequence {i} has {len(row)} characters: it takes two at least, one "
+                f"sequence {i} has {len(row)} characters: it needs at least two, one "
                 "to read and one to predict"
             )
         if len(row) - 1 > max(lengths):

@@ -31,8 +31,8 @@ def measure(symbol, shapes, values, devices, rounds=5):
     """
     if rounds < 1 or len(devices) < 2:
         raise ValueError(
-            f"{rounds} rounds on {len(devices)} devices: measuring takes one round "
-            "and two devices at least, one that works and one that is sent to"
+            f"{rounds} rounds on {len(devices)} devices: measuring needs at least "
+            "one round and two devices, one that computes and one that receives"
         )
     names = groups(symbol)
     runs = [_bind(symbol, name, shapes, values, devices[0]) for name in names]

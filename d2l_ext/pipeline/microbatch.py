@@ -37,7 +37,7 @@ class Stage(InTurn):
 
     def __init__(self, forward, params, device):
         if not params:
-            raise ValueError("a stage has no parameters: give it to its neighbour")
+            raise ValueError("a stage has no parameters: merge it with its neighbour")
         self._layers, self.device = forward, device
         self.params, self.grads = get_params(params, device), None
 
@@ -98,7 +98,7 @@ def gradients(stages, schedule, X, y, loss):
     slots = clock(schedule, backward=2)
     last, chunks = max(x.stage for x in slots), 1 + max(x.chunk for x in slots)
     if last + 1 != len(stages):
-        raise ValueError(f"a schedule for {last + 1} stages, but {len(stages)}")
+        raise ValueError(f"the schedule is for {last + 1} stages, not {len(stages)}")
     turns = {}
     for stage in stages:
         stage.begin(turns)
@@ -245,7 +245,7 @@ def cut_examples(X, y, chunks):
         raise ValueError(f"X has {len(X)} examples, y has {len(y)}: they must match")
     if len(X) < chunks:
         raise ValueError(
-            f"{chunks} micro-batches of {len(X)} examples: use {len(X)} at the most"
+            f"{chunks} micro-batches of {len(X)} examples: use at most {len(X)}"
         )
     return [[a[i:j] for i, j in spans(len(X), chunks)] for a in (X, y)]
 

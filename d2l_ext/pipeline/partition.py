@@ -110,7 +110,7 @@ def device_times(placement, times, k=None, crossing=None):
     table, crossing = _checked(times, k, crossing)
     if len(placement) != len(table) or not set(placement) <= set(range(k)):
         raise ValueError(
-            f"the placement {placement} has not one device below {k} for each of "
+            f"the placement {placement} must name one device below {k} for each of "
             f"{len(table)} layers"
         )
     totals = [0] * k
@@ -293,4 +293,4 @@ def _check_numbers(what, values, infinite=False):
     """Raise `ValueError` for a negative number, for NaN, and for an infinite one."""
     for i, value in enumerate(values):
         if not (0 <= value < float("inf") or infinite and value == float("inf")):
-            raise ValueError(f"{what} {i} is {value}: it must be a number from 0")
+            raise ValueError(f"{what} {i} is {value}: give a number of at least 0")

@@ -52,11 +52,11 @@ def _checked(rows, seconds):
     if len(lengths) != 1 or len(rows) != len(seconds):
         raise ValueError(
             f"{len(rows)} rows of lengths {sorted(lengths)} for {len(seconds)} times: "
-            "give a row of one length for each time"
+            "give one row per time, all of one length"
         )
     if len(rows) < min(lengths):
         raise ValueError(
-            f"{len(rows)} measurements cannot tell {min(lengths)} constants: "
+            f"{len(rows)} measurements cannot determine {min(lengths)} constants: "
             "measure more configurations"
         )
     A, t = numpy.array(rows, dtype=float), numpy.array(seconds, dtype=float)

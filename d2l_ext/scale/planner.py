@@ -61,7 +61,7 @@ def layouts(of, shapes, weights, sizes, ways):
     than blocks.
     """
     if sizes.get("pipeline", 1) > of.layers:
-        raise ValueError(f"{of.layers} blocks, and {sizes['pipeline']} stages")
+        raise ValueError(f"{of.layers} blocks cannot fill {sizes['pipeline']} stages")
     parts = {"tensor": programs.tensor(of), "sequence": programs.sequence(of),
              "all-to-all": programs.ulysses(of), "data": programs.data()}
     parts["ZeRO 3"] = parts["data"]

@@ -39,7 +39,7 @@ class Events:
     def at(self, time, action, *args):
         """Schedule `action(*args)` at `time`; `ValueError` if that is past."""
         if not (time >= self.now and isfinite(time)):
-            raise ValueError(f"it is {self.now} s: an event at {time} s cannot be")
+            raise ValueError(f"an event at {time} s is in the past: it is {self.now} s")
         heapq.heappush(self._waiting, (time, self._asked, action, args))
         self._asked += 1
 

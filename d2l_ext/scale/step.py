@@ -117,7 +117,7 @@ class StepPlan:
     def __post_init__(self):
         if self.compressed and self.way != "servers":
             raise ValueError(
-                f"compressed gradients by way={self.way!r}: only way='servers' has them"
+                f"compressed=True needs way='servers', not way={self.way!r}"
             )
         if self.overlap and self.flat:
             raise ValueError(
@@ -173,8 +173,8 @@ def _in_hosts(devices, nbytes, link, plan, arrays):
     hosts, rest = divmod(devices, plan.per_host)
     if plan.inner is None or (hosts and rest):
         raise ValueError(
-            f"{devices} devices, {plan.per_host} in each host, inner links "
-            f"{plan.inner}: give whole hosts, and a Link for their inner links"
+            f"{devices} devices, {plan.per_host} per host, inner={plan.inner}: fill "
+            "every host, and give the Link between its devices as inner"
         )
     ends = [Link(arrays * x.alpha, x.beta) for x in (plan.inner, link)]
     return hierarchy.seconds(max(1, hosts), min(devices, plan.per_host), nbytes, *ends)
@@ -283,7 +283,7 @@ def steps_to_loss(batch, critical, least):
     (2018). Developed in the chapter *One to 4,096 devices*.
     """
     if not batch > 0:
-        raise ValueError(f"a batch has more than {batch} examples")
+        raise ValueError(f"batch must be above 0, not {batch}")
     at_least_zero("critical", critical)
     return least * (1 + critical / batch)
 
@@ -293,7 +293,7 @@ def check_stages(forward, backward):
     if len(forward) != len(backward) or not forward:
         raise ValueError(
             f"{len(forward)} forward times and {len(backward)} backward times: give "
-            "both for each stage, and one stage at least"
+            "both for each stage, and at least one stage"
         )
 
 

@@ -37,7 +37,7 @@ def top_experts(P, top=1):
     for a `top` below 1 or above E.
     """
     if not 1 <= top <= P.shape[1]:
-        raise ValueError(f"top={top} of {P.shape[1]} experts: choose 1 to all of them")
+        raise ValueError(f"top={top} of {P.shape[1]} experts: choose 1 to {P.shape[1]}")
     return numpy.argsort(-P, axis=1, kind="stable")[:, :top]
 
 
@@ -50,7 +50,7 @@ def capacity(n, num_experts, factor=None, top=1):
     if factor is None:
         return n * top
     if not factor > 0:
-        raise ValueError(f"factor={factor}: a capacity factor is above 0, or None")
+        raise ValueError(f"factor={factor}: give a capacity factor above 0, or None")
     return math.ceil(factor * top * n / num_experts - 1e-9)
 
 
@@ -136,7 +136,7 @@ def forward(Xs, routers, experts, top=1, factor=None):
     """
     E = routers[0].shape[1]
     if len(experts) != E:
-        raise ValueError(f"the router knows {E} experts, and there are {len(experts)}")
+        raise ValueError(f"the router is for {E} experts, not {len(experts)}")
     Ps = [npx.softmax(np.dot(X, W)) for X, W in zip(Xs, routers)]
     most = [capacity(len(P), E, factor, top) for P in Ps]
     choices = [top_experts(P.asnumpy(), top) for P in Ps]  # Python waits here

@@ -79,7 +79,7 @@ def test_an_error_that_is_nobody_elses_fault_stays_as_it_is(tmp_path):
     def work(r):
         r.allreduce([1, 2])
 
-    with pytest.raises(TypeError, match="^a list: make it a NumPy array$"):
+    with pytest.raises(TypeError, match="^x is a list: make it a NumPy array$"):
         raise recorded(2, work, tmp_path)[0]
 
 

@@ -111,9 +111,9 @@ FORGED = {
     "a size beyond all": (told("<f8", [2**62, 4]), "'x' .* too big"),
     "no side": (told("<f8", [0, 10**30]), "'x'"),
     "a side that is none": (told("<f8", [-1]), "'x' .*: not a shape"),
-    "too few sides": (told("<f8", []), "16 bytes are of no array"),
-    "an array for nobody": (packed({}, {}) + b"x", "1 bytes are of no array"),
-    "objects": (told("|O8", [3]), "'x' .*: not a type of numbers"),
+    "too few sides": (told("<f8", []), "16 bytes follow the last array"),
+    "an array for nobody": (packed({}, {}) + b"x", "1 bytes follow the last array"),
+    "objects": (told("|O8", [3]), "'x' .*: not a numeric type"),
     "fields": (told([["a", "<f8"]], [3]), "'x'"),
     "a number of bits": (told("<f3", [8]), "'x'"),
     "code": (told("<f8", "exit(3)"), "'x'"),
@@ -127,7 +127,7 @@ FORGED = {
 def test_content_is_checked_although_its_sum_is_right(tmp_path, payload, message):
     """Whoever makes up a file makes up its SHA-256 too."""
     (tmp_path / "x").write_bytes(signed(payload))
-    with pytest.raises(CheckpointError, match=f"x holds something else: .*{message}"):
+    with pytest.raises(CheckpointError, match=f"x has unexpected .*: .*{message}"):
         checkpoint.read(tmp_path / "x")
 
 
@@ -136,7 +136,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
     os.truncate(run.paths()[-1], 1 << 40)  # nearly all of it is a hole
     lines = []
     assert Checkpoints(tmp_path / "run", most=10_000).load(lines.append)[2]["step"] == 1
-    assert "has 1,099,511,627,776 bytes, which no checkpoint of this run" in lines[0]
+    assert "has 1,099,511,627,776 bytes; those of this run have at most" in lines[0]
 
 
 def test_an_array_may_have_the_name_of_the_record(tmp_path):

@@ -372,7 +372,7 @@ def test_n_workers_of_batch_b_see_what_one_of_batch_n_b_sees(shuffle):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"batch_size": 0}, "batch_size must be a whole number from 1, not 0"),
+    ({"batch_size": 0}, "batch_size must be a whole number of at least 1, not 0"),
     ({"batch_size": -4}, "batch_size must be .* not -4"),
     ({"batch_size": 2.5}, "batch_size must be .* not 2.5"),
     ({"num_parts": 0}, "num_parts must be .* not 0"),

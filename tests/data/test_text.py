@@ -108,5 +108,5 @@ def test_a_sequence_longer_than_the_text_is_refused_with_the_length_it_takes():
 
 @pytest.mark.parametrize("batch_size, num_steps", [(0, 5), (5, 0)])
 def test_an_empty_batch_is_refused(batch_size, num_steps):
-    with pytest.raises(ValueError, match="must be a whole number from 1, not 0"):
+    with pytest.raises(ValueError, match="must be a whole number of at least 1, not 0"):
         text.batches(range(20), batch_size, num_steps)

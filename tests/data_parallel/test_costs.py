@@ -126,11 +126,11 @@ def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
 @pytest.mark.parametrize("ask, arguments, message", [
     (costs.expected, ("butterfly", 2, 8),
      "unknown algorithm 'butterfly': choose from double tree, halving, naive"),
-    (costs.expected, ("ring", 0, 8), "k must be a whole number from 1, not 0"),
-    (costs.expected, ("ring", 2, 7), "7 bytes are no array of 4-byte elements"),
-    (costs.expected, ("ring", 2, -8), "-8 bytes are no array of 4-byte elements"),
+    (costs.expected, ("ring", 0, 8), "k must be a whole number of at least 1, not 0"),
+    (costs.expected, ("ring", 2, 7), "7 bytes are not whole elements of 4 bytes"),
+    (costs.expected, ("ring", 2, -8), "-8 bytes are not whole elements"),
     (costs.seconds, ("butterfly", 2, 8, 1, 1), "unknown algorithm"),
-    (costs.seconds, ("tree", 0, 8, 1, 1), "k must be a whole number from 1, not 0"),
+    (costs.seconds, ("tree", 0, 8, 1, 1), "k must be a whole number of .* 1, not 0"),
 ])
 def test_what_cannot_be_is_refused(ask, arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -136,6 +136,6 @@ def test_a_recorded_step_keeps_its_first_minibatch_and_refuses_another_size():
     plans = flat.record_steps(lenet.init_params(), X, y, try_all_devices(2))
     flat.replay_batch(*minibatch(1), plans, LR)
     assert (X.asnumpy() == minibatch(0)[0].asnumpy()).all()
-    told = r"24 examples, but steps recorded for \[13, 12\]: record new steps"
+    told = r"24 examples do not fit steps recorded for \[13, 12\]: record new"
     with pytest.raises(ValueError, match=told):
         flat.replay_batch(*minibatch(0, 24), plans, LR)

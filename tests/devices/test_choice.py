@@ -43,7 +43,7 @@ def test_forcing_gpus_that_are_not_there_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "2"])
 def test_a_number_of_devices_below_one_is_refused(k):
-    with pytest.raises(ValueError, match="whole number from 1"):
+    with pytest.raises(ValueError, match="whole number of at least 1"):
         devices.try_all_devices(k)
 
 

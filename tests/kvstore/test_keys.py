@@ -76,10 +76,10 @@ def test_the_load_is_the_sum_over_the_arrays():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ((-1, 5, 2), "key=-1: keys go from 0 to 215329"),
+        ((-1, 5, 2), "key=-1: use a key from 0 to 215329"),
         ((END_OF_KEYS, 5, 2), "key=215330"),
-        ((0, -5, 2), "size must be a whole number from 0, not -5"),
-        ((0, 5, 0), "num_servers must be a whole number from 1"),
+        ((0, -5, 2), "size must be a whole number of at least 0, not -5"),
+        ((0, 5, 0), "num_servers must be a whole number of at least 1"),
     ],
 )
 def test_what_mxnet_cannot_place_is_refused(arguments, message):

@@ -102,13 +102,13 @@ def test_the_outer_step_is_nesterovs_as_it_is_published(lr, mom, times):
 @pytest.mark.parametrize(
     "wrong, says",
     [
-        ({"local_steps": 0}, "local_steps must be a whole number from 1, not 0"),
+        ({"local_steps": 0}, "local_steps must be a whole number of at least 1, not 0"),
         ({"local_steps": 2.0}, "local_steps .* not 2.0"),
         ({"local_steps": True}, "local_steps .* not True"),
-        ({"num_workers": 0}, "num_workers must be a whole number from 1, not 0"),
+        ({"num_workers": 0}, "num_workers must be a whole number of at least 1, not 0"),
         ({"outer_lr": 0}, "outer_lr must be a positive number, not 0"),
         ({"outer_lr": float("nan")}, "outer_lr .* not nan"),
-        ({"outer_mom": 1}, "outer_mom must be from 0 to below 1, not 1"),
+        ({"outer_mom": 1}, "outer_mom must be at least 0 and below 1, not 1"),
         ({"outer_mom": -0.1}, "outer_mom .* not -0.1"),
     ],
 )

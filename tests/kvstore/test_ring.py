@@ -214,7 +214,7 @@ def test_a_closed_ring_says_why():
 
 
 @pytest.mark.parametrize("wrong, error, text", [
-    ([1.0], TypeError, "a list: make it a NumPy array"),
+    ([1.0], TypeError, "x is a list: make it a NumPy array"),
     (numpy.ones((4, 4))[:, 1], ValueError, "not contiguous"),
     (numpy.frombuffer(b"1234", "uint8"), ValueError, "cannot be written"),
 ])
@@ -222,7 +222,7 @@ def test_arrays_that_cannot_be_summed_in_place_are_refused(wrong, error, text):
     alone = ring.connect(0, [("127.0.0.1", 1)], "")
     with pytest.raises(error, match=text):
         alone.allreduce(wrong)
-    with pytest.raises(ValueError, match="root=3: there are the ranks 0 to 0"):
+    with pytest.raises(ValueError, match="root=3: choose a rank from 0 to 0"):
         alone.broadcast(numpy.ones(1), 3)
 
 
@@ -269,5 +269,5 @@ def test_strangers_are_sent_away_and_the_ring_is_made(says):
 
 
 def test_without_a_job_there_is_no_ring_to_join():
-    with pytest.raises(RingError, match="D2L_EXT_RING is not set: a ring needs a job"):
+    with pytest.raises(RingError, match="D2L_EXT_RING is not set: start a job"):
         ring.join(environ={})

@@ -149,7 +149,7 @@ def test_sixteen_blocks_need_half_of_the_memory():
 def test_segments_and_what_recomputation_refuses():
     assert activations.segments(range(7)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert list(map(len, activations.segments(range(16)))) == [4] * 4
-    with pytest.raises(ValueError, match="every must be a whole number from 1, not 0"):
+    with pytest.raises(ValueError, match="every must be a whole number of .* 1, not 0"):
         activations.segments(range(7), 0)
     with pytest.raises(ValueError, match="batchnorm.* running averages"):
         activations.backward([[nn.BatchNorm()]], [], L2)

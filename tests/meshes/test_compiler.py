@@ -71,7 +71,7 @@ def test_a_layout_is_printed_as_it_was_written():
     ("data", "x has 2 axes, and 'data' names 1"),
     ("date .", "x: 'date .' must name axes of the mesh, data, tensor"),
     ("data data", "none of them twice"),
-    (". . @data=2", "x: data has the places 0 to 1, and '. . @data=2' says 2"),
+    (". . @data=2", "x: '. . @data=2' must give data a coordinate from 0 to 1, not 2"),
     (". tensor", "x: axis 1 has 3 elements, which tensor's 2 devices cannot share"),
 ])
 def test_a_layout_that_cannot_be_is_refused_by_the_arrays_name(text, message):
@@ -102,7 +102,7 @@ def test_each_pair_of_layouts_has_its_moves(start, stop, kinds):
 
 
 def test_a_whole_array_owes_nothing_and_cannot_begin_to():
-    with pytest.raises(ValueError, match=". \\+t cannot be made of .,"):
+    with pytest.raises(ValueError, match=". \\+t cannot be made from .,"):
         layout.moves(Layout((None,)), Layout((None,), frozenset("t")))
 
 
@@ -180,17 +180,17 @@ def test_the_gradient_of_a_factor_beside_a_sum_that_is_owed_is_owed_as_well():
 
 
 @pytest.mark.parametrize("text, where, message", [
-    ("y = x", {}, "'y = x' is no line"),
+    ("y = x", {}, "'y = x' is not an operation"),
     ("y = conv nd->nd x", {}, "unknown operation 'conv' of y"),
-    ("y = einsum nd,kf->nf x up", {}, "y: .* is no einsum that can be cut"),
+    ("y = einsum nd,kf->nf x up", {}, "y: .* cannot be cut as einsum"),
     ("y = einsum nn->n x", {}, "y: .* each letter once"),
-    ("y = relu nd->n x", {}, "y: .* is no relu"),
+    ("y = relu nd->n x", {}, "y: .* cannot be cut as relu"),
     ("y = relu ndk->ndk x", {}, "y = relu: x of shape"),
     ("y = relu nd->nd z", {}, "unknown array 'z' in y"),
     ("y = softmax nd->nd x", {"y": ". . +t"}, "y = softmax: owes no sum"),
-    ("y = relu nd->nd x", {"x": ". . +t"}, "x is given whole: it owes no sum"),
+    ("y = relu nd->nd x", {"x": ". . +t"}, "x is an input and cannot owe a sum"),
     ("y = relu nd->nd x", {"z": ". ."}, "unknown array 'z'"),
-    ("y = relu nd->nd x", {}, "weight up: y does not need it"),
+    ("y = relu nd->nd x", {}, "y does not depend on up"),
 ])
 def test_what_it_cannot_do_it_refuses_by_name(text, where, message):
     with pytest.raises(ValueError, match=message):
@@ -198,7 +198,7 @@ def test_what_it_cannot_do_it_refuses_by_name(text, where, message):
 
 
 def test_a_mesh_of_other_axes_is_refused():
-    with pytest.raises(ValueError, match="a plan for .*'t': 2.* a mesh of .*'d': 2"):
+    with pytest.raises(ValueError, match="the plan is for .*'t': 2.* not for .*'d': 2"):
         Compiled(planned({}, {"t": 2}), Mesh(try_all_devices(2), d=2))
 
 
@@ -450,7 +450,7 @@ def test_a_weight_of_one_stage_must_be_said_to_lie_there():
     text = "u = einsum nd,df->nf x up\ny = einsum nf,fd->nd u down\n"
     plan = planned(where, {"p": 2}, text)
     assert plan.counts() == {("send", "p"): 2}
-    message = "tie: all places of p have it, and @p=1 alone uses it"
+    message = "tie: the array lies on all of p, but only @p=1 uses it"
     with pytest.raises(ValueError, match=message):
         planned(where, {"p": 2}, text + "z = einsum nd,df->nf y tie",
                 {**SHAPES, "tie": (4, 16)}, ["up", "down", "tie"])

@@ -135,7 +135,7 @@ def test_it_does_not_wait_and_refuses_hosts_that_do_not_divide():
     assert waits == [] and (data[5].asnumpy() == 6).all()
     with pytest.raises(ValueError, match="6 devices cannot be divided evenly over 4"):
         allreduce_hierarchy(data, hosts=4)
-    with pytest.raises(ValueError, match="hosts must be a whole number from 1, not 0"):
+    with pytest.raises(ValueError, match="hosts must be a whole number of .* 1, not 0"):
         allreduce_hierarchy(data, hosts=0)
 
 

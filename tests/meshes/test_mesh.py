@@ -60,7 +60,7 @@ def test_what_is_no_mesh_is_refused_with_the_lengths():
     with pytest.raises(ValueError, match="data 2 × tensor 3 is a mesh of 6 .* there "
                        "are 8: choose lengths whose product is 8"):
         Mesh(EIGHT, data=2, tensor=3)
-    with pytest.raises(ValueError, match="data must be a whole number from 1, not 0"):
+    with pytest.raises(ValueError, match="data must be a whole number of .* 1, not 0"):
         Mesh([], data=0)
     with pytest.raises(ValueError, match="unknown axis 'tenser'.* mean 'tensor'"):
         Mesh(EIGHT, data=2, tensor=4).groups("tenser")

@@ -175,8 +175,8 @@ def test_sentences_end_at_full_stops_and_lines():
     (lambda: BucketIter([[1, 2], [3]], LENGTHS, N), "sequence 1 has 1 characters"),
     (lambda: BucketIter([[1] * 4, [1] * 11], LENGTHS, 2),
      "sequence 1 has 10 .* largest bucket 9: add"),
-    (lambda: BucketIter([[1, 2]], [], N), "shortest bucket must be .* from 1, not 0"),
-    (lambda: BucketIter([[1, 2]], [0, 3], N), "bucket must be a whole number from 1"),
+    (lambda: BucketIter([[1, 2]], [], N), "shortest bucket must be .* 1, not 0"),
+    (lambda: BucketIter([[1, 2]], [0, 3], N), "bucket must be a whole number of at"),
     (lambda: BucketIter([[1, 2]], LENGTHS, 0), "batch_size must be .* not 0"),
 ])
 def test_bad_input_is_refused(call, message):

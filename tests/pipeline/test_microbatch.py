@@ -190,8 +190,8 @@ def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():
 
 
 @pytest.mark.parametrize("schedule, n, targets, message", [
-    (gpipe(2, 8), 5, 5, "8 micro-batches of 5 examples: use 5 at the most"),
-    (gpipe(3, 2), 6, 6, "a schedule for 3 stages, but 2"),
+    (gpipe(2, 8), 5, 5, "8 micro-batches of 5 examples: use at most 5"),
+    (gpipe(3, 2), 6, 6, "the schedule is for 3 stages, not 2"),
     (gpipe(2, 2), 6, 4, "X has 6 examples, y has 4"),
     ([order[::-1] for order in gpipe(2, 2)], 4, 4, "the schedule is stuck"),
 ])
@@ -207,7 +207,7 @@ def test_what_does_not_fit_is_refused_before_anything_runs(
 def test_a_cut_that_leaves_a_stage_empty_is_refused():
     with pytest.raises(ValueError, match="2 blocks are too few for 3 devices"):
         dense_stages(init_dense(2, 3), try_all_devices(3))
-    with pytest.raises(ValueError, match="no parameters: give it to its neighbour"):
+    with pytest.raises(ValueError, match="no parameters: merge it with its neighbour"):
         Stage(dense, [], try_all_devices(1)[0])
     with pytest.raises(ValueError, match="a stage has no parameters"):
         SplitStage([(len, [])], None)

@@ -78,7 +78,7 @@ def test_cuts_that_one_can_check_by_eye():
 
 @pytest.mark.parametrize("arguments, message", [
     ({"times": [], "k": 2}, "there are no layers"),
-    ({"times": [1], "k": 0}, "k must be a whole number from 1, not 0"),
+    ({"times": [1], "k": 0}, "k must be a whole number of at least 1, not 0"),
     ({"times": [1, -2], "k": 1}, "time of layer 1 on device 0 is -2"),
     ({"times": [1, math.nan], "k": 1}, "time of layer 1 on device 0 is nan"),
     ({"times": [math.inf], "k": 1}, "time of layer 0 on device 0 is inf"),
@@ -226,7 +226,7 @@ def test_the_best_placement_has_the_smallest_prediction():
 @pytest.mark.parametrize("placement, layers, seq_len, message", [
     ((), [], 3, "there are no layers"),
     ((0,), lstm(2), 3, "1 devices, but 2 layers: give one for each"),
-    ((0, 0), lstm(2), 0, "seq_len must be a whole number from 1, not 0"),
+    ((0, 0), lstm(2), 0, "seq_len must be a whole number of at least 1, not 0"),
     ((0,), [Layer("a", -1, 0)], 3, "forward of layer 0 is -1"),
     ((0, 1), [*lstm(1), Layer("a", 1, 1, crossing=-2)], 3, "crossing of layer 1 is -2"),
 ])

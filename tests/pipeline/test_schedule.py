@@ -135,9 +135,9 @@ def test_a_stage_that_leaves_out_a_micro_batch_is_noticed_by_its_neighbour():
 
 @every_schedule
 @pytest.mark.parametrize("p, m, message", [
-    (0, 4, "stages must be a whole number from 1, not 0"),
-    (2, 0, "chunks must be a whole number from 1, not 0"),
-    (2, 2.5, "chunks must be a whole number from 1, not 2.5"),
+    (0, 4, "stages must be a whole number of at least 1, not 0"),
+    (2, 0, "chunks must be a whole number of at least 1, not 0"),
+    (2, 2.5, "chunks must be a whole number of at least 1, not 2.5"),
 ])
 def test_counts_that_are_none_are_refused(make, p, m, message):
     for function in (make, bubble_formula):
@@ -218,9 +218,9 @@ def test_zb_h2_does_not_wait_inside_its_work_and_holds_twice_as_many():
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: interleaved(4, 6, 2), "6 micro-batches do not make groups of 4.*use 8"),
-    (lambda: interleaved(2, 4, 0), "parts must be a whole number from 1, not 0"),
-    (lambda: zero_bubble(0, 4), "devices must be a whole number from 1, not 0"),
-    (lambda: zero_bubble(2, 1.5), "chunks must be a whole number from 1, not 1.5"),
+    (lambda: interleaved(2, 4, 0), "parts must be a whole number of at least 1, not 0"),
+    (lambda: zero_bubble(0, 4), "devices must be a whole number of at least 1, not 0"),
+    (lambda: zero_bubble(2, 1.5), "chunks must be a whole number of .* 1, not 1.5"),
     (lambda: op_clock([[Op(0, "input", 0), Op(0, "forward", 0)]]), "is stuck: stage 0"),
     (lambda: op_clock([[Op(0, "weights", 0), Op(0, "input", 0)]]), "to go weights"),
 ])

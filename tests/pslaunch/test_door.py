@@ -116,7 +116,7 @@ def test_the_door_is_open_on_one_address_alone(opened):
 
 
 @pytest.mark.parametrize("answers, why", [
-    (False, r"\[Errno 111\]"), (True, "the launcher hung up"),
+    (False, r"\[Errno 111\]"), (True, "the launcher closed the connection"),
 ])
 def test_an_agent_without_a_launcher_ends_at_once_and_keeps_the_secret(
         tmp_path, answers, why):

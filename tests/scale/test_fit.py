@@ -32,7 +32,7 @@ def test_errors_are_relative_and_positive_when_the_prediction_is_too_long():
 
 
 @pytest.mark.parametrize("rows, seconds, message", [
-    ([(1, 2)], [1.0], "1 measurements cannot tell 2 constants"),
+    ([(1, 2)], [1.0], "1 measurements cannot determine 2 constants"),
     ([(1, 2), (1,)], [1.0, 2.0], "of lengths"),
     ([(1,), (1,)], [1.0, 0.0], "above 0")])
 def test_a_fit_of_bad_measurements_says_what_is_wrong(rows, seconds, message):

@@ -37,7 +37,7 @@ def test_a_gigabit_link_moves_125_megabytes_per_second():
     lambda: Link(-1, 0), lambda: Link(0, float("nan")), lambda: network(0),
 ])
 def test_a_link_of_impossible_numbers_is_refused(make):
-    with pytest.raises(ValueError, match="must be a number from 0|bandwidth above 0"):
+    with pytest.raises(ValueError, match="must be a number of .* 0|bandwidth above 0"):
         make()
 
 
@@ -187,13 +187,13 @@ def test_compression_pays_below_the_bandwidth_that_it_says_and_not_above():
 
 
 def test_only_servers_unpack_gradients():
-    with pytest.raises(ValueError, match="by way='ring': only way='servers'"):
+    with pytest.raises(ValueError, match="needs way='servers', not way='ring'"):
         step.StepPlan("ring", compressed=True)
 
 
 @pytest.mark.parametrize("devices", [0, -1, 2.0, True])
 def test_a_number_of_devices_that_is_none_is_refused(devices):
-    with pytest.raises(ValueError, match="devices must be a whole number from 1"):
+    with pytest.raises(ValueError, match="devices must be a whole number of at"):
         step.seconds(LENET, 64, devices, GPU, network(1))
 
 

@@ -182,9 +182,9 @@ def test_the_balance_loss_is_1_when_even_and_E_when_one_expert_has_all():
      "3 experts cannot be split over 4 devices: use 1 to 3"),
     (lambda: ep.top_experts(numpy.ones((5, 4)), 5), "top=5 of 4 experts"),
     (lambda: ep.top_experts(numpy.ones((5, 4)), 0), "top=0 of 4 experts"),
-    (lambda: ep.capacity(8, 4, 0.0), "factor=0.0: a capacity factor is above 0"),
+    (lambda: ep.capacity(8, 4, 0.0), "factor=0.0: give a capacity factor above 0"),
     (lambda: ep.forward([np.ones((5, D))], [np.ones((D, 4))], layer(3)[1]),
-     "the router knows 4 experts, and there are 3"),
+     "the router is for 4 experts, not 3"),
 ])
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
