@@ -64,50 +64,57 @@ def share(kind, payload, k):
     return {"all_reduce": 2, "reduce_scatter": 1}[kind] * payload * (k - 1) // k
 
 
-def counter():
-    """A mode that sees every collective of this process: (mode, what it saw)."""
-    calls, sent = Counter(), Counter()
+def group_of(args):
+    """The number of processes in the group among `args`, and this one's rank in it."""
+    for value in args:
+        group = None
+        if isinstance(value, torch.ScriptObject):
+            group = dist.ProcessGroup.unbox(value)
+        elif isinstance(value, str) and value.isdigit():
+            group = c10d._resolve_process_group(value)
+        if group is not None:
+            return group.size(), group.rank()
+    return dist.get_world_size(), dist.get_rank()
 
-    def size_of(args):
-        for value in args:
-            if isinstance(value, torch.ScriptObject):
-                group = dist.ProcessGroup.unbox(value)
-                return group.size(), group.rank()
-            if isinstance(value, str) and value.isdigit():
-                group = c10d._resolve_process_group(value)
-                return group.size(), group.rank()
-        return dist.get_world_size(), dist.get_rank()
 
-    class Count(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            if DTensor in types:  # it calls operators on its parts: count those
-                return NotImplemented
-            space, _, name = func._schema.name.partition("::")
-            if space in ("c10d", "_c10d_functional") and name not in QUIET:
-                kind, place = KINDS[name]
-                k, me = size_of(args)
-                calls[kind] += 1
-                sent[kind] += self.bytes(kind, place, args, k, me)
-            return func(*args, **(kwargs or {}))
+def bytes_sent(kind, payload, args):
+    """Bytes that this process sends in a collective of `kind`, called with `args`."""
+    k, me = group_of(args)
+    if kind == "all_to_all":
+        return sent_to_others(payload, args, k, me)
+    if kind == "broadcast":
+        return payload * (k - 1) if me == args[3] else 0
+    if kind in ("gather", "scatter"):  # all but the root's own part, and only the root
+        return payload * (k - 1) // k
+    return share(kind, payload, k)
 
-        def bytes(self, kind, place, args, k, me):
-            payload = nbytes(args[place])
-            if kind == "all_to_all":
-                splits = [a for a in args if isinstance(a, list) and len(a) == k
-                          and all(isinstance(n, int) for n in a)]
-                if splits:  # the last are those of what is sent
-                    rows = sum(splits[-1])
-                    return payload * (rows - splits[-1][me]) // max(rows, 1)
-                return payload * (k - 1) // k
-            if kind == "broadcast":
-                return payload * (k - 1) if me == args[3] else 0
-            if kind == "gather":  # every one to the root
-                return payload * (k - 1) // k
-            if kind == "scatter":  # only the root has something to send
-                return payload * (k - 1) // k
-            return share(kind, payload, k)
 
-    return Count(), calls, sent
+def sent_to_others(payload, args, k, me):
+    """Bytes of an all-to-all's `payload` without this process's own part."""
+    splits = [a for a in args if isinstance(a, list) and len(a) == k
+              and all(isinstance(n, int) for n in a)]
+    if not splits:
+        return payload * (k - 1) // k
+    rows = sum(splits[-1])  # the last are those of what is sent
+    return payload * (rows - splits[-1][me]) // max(rows, 1)
+
+
+class Count(TorchDispatchMode):
+    """Counts the collectives of this process: `calls` by kind, and the bytes `sent`."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.sent = Counter(), Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if DTensor in types:  # it calls operators on its parts: count those
+            return NotImplemented
+        space, _, name = func._schema.name.partition("::")
+        if space in ("c10d", "_c10d_functional") and name not in QUIET:
+            kind, place = KINDS[name]
+            self.calls[kind] += 1
+            self.sent[kind] += bytes_sent(kind, nbytes(args[place]), args)
+        return func(*args, **(kwargs or {}))
 
 
 def run_cells(program, around):
@@ -124,11 +131,12 @@ def run_cells(program, around):
 
 
 def process(program, folder):
-    mode, calls, sent = counter()
-    made = run_cells(program, mode)
+    count = Count()
+    made = run_cells(program, count)
     rank = dist.get_rank() if dist.is_initialized() else 0
     with open(os.path.join(folder, f"sent{rank}.json"), "w") as file:
-        json.dump({kind: [calls[kind], sent[kind]] for kind in calls}, file)
+        sent = {kind: [n, count.sent[kind]] for kind, n in count.calls.items()}
+        json.dump(sent, file)
     if rank == 0 or made["result"] is not None:
         result = [torch.as_tensor(a).detach().clone() for a in made["result"]]
         torch.save(result, os.path.join(folder, f"result{rank}.pt"))

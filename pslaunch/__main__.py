@@ -64,13 +64,7 @@ def main(argv=None):
         _say(f"error: {error}")
         return 1 if getattr(error, "errno", None) == errno.ENOSPC else 2
     _report(job, plan.settings)
-    try:
-        if wants_json:
-            _print(json.dumps(summary(job, plan.settings.num_workers)))
-    except OutputLost as error:
-        _forget_output(error, "the summary is lost")
-        return job.returncode or 1
-    return job.returncode
+    return _print_summary(job, plan.settings) if wants_json else job.returncode
 
 
 def _own_process():
@@ -90,6 +84,16 @@ def _report(job, settings):
     else:
         _say(f"{settings.num_workers} workers and {settings.num_servers} servers ended "
              f"well, {job.seconds:.1f} s, {job.attempts} start(s)")
+
+
+def _print_summary(job, settings):
+    """Print the outcome as JSON; return the exit code."""
+    try:
+        _print(json.dumps(summary(job, settings.num_workers)))
+    except OutputLost as error:
+        _forget_output(error, "the summary is lost")
+        return job.returncode or 1
+    return job.returncode
 
 
 def _print(*lines, **options):
@@ -143,6 +147,17 @@ def _say(line):
 # ---- The flags ----
 
 
+EXIT_CODES = (
+    "Every line that a process prints goes to standard output, prefixed with the name "
+    "of its process. Exit code: 0 if all processes succeed, else that of the process "
+    "that failed first (128 plus the signal's number if a signal ended it, 147 if one "
+    "stopped it); 1: standard output, or the disk of the logs, is full or closed (141: "
+    "the reader of the output is gone); 2: a flag is invalid; 124: the deadline "
+    "passed; 125: the job did not become ready; 126: the command is not executable; "
+    "127: no such command; 255: a host cannot be reached."
+)
+
+
 class _Parser(argparse.ArgumentParser):
     """Reports errors on one line, without the list of all flags."""
 
@@ -156,19 +171,25 @@ def parser():
         prog="python -m pslaunch",
         description="Run COMMAND in each of N workers, with servers and a scheduler.",
         usage="%(prog)s -n N [options] COMMAND [argument ...]",
-        epilog=textwrap.fill("Every line that a process prints goes to standard "
-        "output, prefixed with the name of its process. Exit code: 0 if all processes "
-        "succeed, else that of the process that failed first (128 plus the signal's "
-        "number if a signal ended it, 147 if one stopped it); 1: standard output, or "
-        "the disk of the logs, is full or closed (141: the reader of the output is "
-        "gone); 2: a flag is invalid; 124: the deadline passed; 125: the job did not "
-        "become ready; 126: the command is not executable; 127: no such command; 255: "
-        "a host cannot be reached.", 79)
-        + "\n\n" + EXAMPLES,
+        epilog=f"{textwrap.fill(EXIT_CODES, 79)}\n\n{EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add = flags.add_argument
+    _add_processes(flags.add_argument)
+    _add_where(flags.add_argument)
+    _add_variables(flags.add_argument)
+    _add_logs(flags.add_argument)
+    _add_starts(flags.add_argument)
+    flags.add_argument(
+        "--json", action="store_true", help="print a last line of JSON: the outcome of "
+        "the job, and the last line of each worker")
+    flags.add_argument(
+        "--dry-run", action="store_true", help="show the commands without running them")
+    flags.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    return flags
+
+
+def _add_processes(add):
     add("-n", "--num-workers", type=int, required=True, metavar="N",
         help="number of workers")
     add("-s", "--num-servers", type=int, metavar="N",
@@ -176,12 +197,17 @@ def parser():
     add("--launcher", choices=LAUNCHERS, metavar="NAME",
         help=f"{', '.join(LAUNCHERS)} (the last was tested only with a stand-in); "
         "default: ssh with -H, else local")
-    _add_where(flags)
-    for role in ("", "worker", "server"):
-        add(f"--env-{role}" if role else "--env", type=_variable, action="append",
-            default=[], metavar="VAR:VALUE", help="set a variable for "
-            + (f"each {role}" if role else "all; VAR alone passes on its value"),
-            )
+
+
+def _add_variables(add):
+    add("--env", type=_variable, action="append", default=[], metavar="VAR:VALUE",
+        help="set a variable for all; VAR alone passes on its value")
+    for role in ("worker", "server"):
+        add(f"--env-{role}", type=_variable, action="append", default=[],
+            metavar="VAR:VALUE", help=f"set a variable for each {role}")
+
+
+def _add_logs(add):
     add("--deadline", type=float, metavar="SECONDS",
         help="end the job after this time; 0, the default: no limit")
     add("--log-dir", metavar="DIR",
@@ -189,6 +215,9 @@ def parser():
         "of which only the ends are kept")
     add("--ps-verbose", dest="verbose", type=int, choices=(0, 1, 2), default=0,
         help="1: log connections, 2: all messages")
+
+
+def _add_starts(add):
     add("--attempts", type=int, default=Settings.attempts, metavar="N",
         help="start a job at most N times if it does not become ready; default 3. "
         "What COMMAND does before it opens the store may be repeated.")
@@ -198,16 +227,9 @@ def parser():
     add("--max-restarts", type=int, default=0, metavar="N",
         help="restart a failed job at most N times; default 0. D2L_EXT_START holds "
         "the number of the start, from 1; COMMAND should resume from a checkpoint")
-    add("--json", action="store_true",
-        help="print a last line of JSON: the outcome of the job, and the last line of "
-        "each worker")
-    add("--dry-run", action="store_true", help="show the commands without running them")
-    add("command", nargs=argparse.REMAINDER, metavar="COMMAND")
-    return flags
 
 
-def _add_where(flags):
-    add = flags.add_argument
+def _add_where(add):
     add("-H", "--hostfile", dest="hosts", metavar="FILE",
         help="a file of hosts; servers and workers are placed on them in turn")
     add("--sync-dst-dir", metavar="DIR", help="copy the working directory there on "

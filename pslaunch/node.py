@@ -66,13 +66,9 @@ def watch_heartbeats(library, handle, environ=os.environ):
 
     Developed in the chapter *Faults and recovery*.
     """
-    names = ("PS_HEARTBEAT_INTERVAL", "PS_HEARTBEAT_TIMEOUT")
-    interval, timeout = (int(environ.get(name) or 0) for name in names)
-    if not interval or not timeout:
+    timeout = _heartbeat_timeout(environ)
+    if not timeout:
         return
-    if timeout <= interval:
-        raise ValueError(f"PS_HEARTBEAT_TIMEOUT={timeout}: give more than the interval "
-                         f"between two heartbeats, {interval} s")
     counts = int(environ["DMLC_NUM_WORKER"]), int(environ["DMLC_NUM_SERVER"])
     nodes = all_nodes(*counts)[1:]
 
@@ -94,6 +90,18 @@ def watch_heartbeats(library, handle, environ=os.environ):
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _heartbeat_timeout(environ):
+    """Seconds without a heartbeat that end the job; 0 without heartbeats."""
+    names = ("PS_HEARTBEAT_INTERVAL", "PS_HEARTBEAT_TIMEOUT")
+    interval, timeout = (int(environ.get(name) or 0) for name in names)
+    if not interval or not timeout:
+        return 0
+    if timeout <= interval:
+        raise ValueError(f"PS_HEARTBEAT_TIMEOUT={timeout}: give more than the interval "
+                         f"between two heartbeats, {interval} s")
+    return timeout
 
 
 if __name__ == "__main__":

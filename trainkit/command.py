@@ -45,18 +45,13 @@ def main(argv=None):
     """
     args, held = flags.parser().parse_args(argv), ExitStack()
     try:
-        with _answered(_interrupt, signal.SIGINT):
-            runtime.check_variables()
-            runtime.tell_of_a_role()
-            load_mxnet()  # not for --help or an invalid flag
-            from .fit import Stopped
-            from .preparation import prepare
-
-            training, describe = prepare(args, held)
+        training, describe = _prepared(args, held)
     except (ValueError, OSError, RingError) as error:
         return _failed(error, 2, held)
     except KeyboardInterrupt:
         return _end(130, held)
+    from .fit import Stopped
+
     try:
         with _answered(training.stop.note, signal.SIGTERM, signal.SIGINT):
             held_out = training.run()
@@ -70,6 +65,17 @@ def main(argv=None):
     except (OSError, RingError) as error:
         return _failed(error, 1, held)
     return 0
+
+
+def _prepared(args, held):
+    """Load MXNet, not for --help or an invalid flag, and prepare the training."""
+    with _answered(_interrupt, signal.SIGINT):
+        runtime.check_variables()
+        runtime.tell_of_a_role()
+        load_mxnet()
+        from .preparation import prepare
+
+        return prepare(args, held)
 
 
 @contextmanager

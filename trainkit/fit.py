@@ -138,8 +138,7 @@ class Training:
         self.train_iter.epoch = state.epoch
         clock = perf_counter() - state.seconds
         for X, y, n in islice(minibatches(self.train_iter), state.step, None):
-            with self.profiler.step() if self.profiler else nullcontext():
-                losses = self.replicas.train_batch(X, y, self.num_steps, n)
+            losses = self._step(X, y, n)
             # One step is enqueued while the next is prepared, never more: a signal
             # would have to wait for all of them.
             state.count(*queued)
@@ -154,17 +153,26 @@ class Training:
                 self.stop.check()
                 clock = perf_counter() - state.seconds
         state.count(*queued)
-        if state.epoch + 1 == self.num_epochs:
+        return self._end_epoch(clock)
+
+    def _step(self, X, y, n):
+        with self.profiler.step() if self.profiler else nullcontext():
+            return self.replicas.train_batch(X, y, self.num_steps, n)
+
+    def _end_epoch(self, clock):
+        """Wait for the last step, and save; as `_epoch`, which began at `clock`."""
+        ended = self.state
+        if ended.epoch + 1 == self.num_epochs:
             self.replicas.settle()
         npx.waitall()
-        seconds, examples, loss = perf_counter() - clock, state.examples, state.loss
-        history = [*state.history, seconds]
-        self.state = State(epoch=state.epoch + 1, history=history)
+        seconds = perf_counter() - clock
+        history = [*ended.history, seconds]
+        self.state = State(epoch=ended.epoch + 1, history=history)
         if self.profiler:
             self.profiler.close()
         self._save()
         self.stop.check()
-        return loss / examples, examples / seconds
+        return ended.loss / ended.examples, ended.examples / seconds
 
     def _is_due(self):
         if self.state.step == self.train_iter.num_steps:

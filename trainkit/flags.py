@@ -99,6 +99,13 @@ def _add_training(group):
         "lenet and vgg11 it takes more memory")
     add("--num-epochs", "--epochs", type=count, default=10, metavar="N",
         help="total epochs, including those before a --resume; default 10")
+    _add_optimizer(group)
+    add("--seed", type=seed, default=0, metavar="N",
+        help="seed of initial weights, order and dropout; default 0")
+
+
+def _add_optimizer(group):
+    add = group.add_argument
     add("--optimizer", type=one_of(OPTIMIZERS), default="sgd", metavar="NAME",
         help=f"{', '.join(OPTIMIZERS)}; default sgd")
     add("--lr", type=positive, default=0.1, help="learning rate; default 0.1")
@@ -111,8 +118,6 @@ def _add_training(group):
     add("--mom", "--momentum", type=below_one,
         help="momentum of sgd, nag and signum, below 1; default 0.9")
     add("--wd", type=not_negative, default=0.0001, help="weight decay; default 0.0001")
-    add("--seed", type=seed, default=0, metavar="N",
-        help="seed of initial weights, order and dropout; default 0")
 
 
 def _add_output(group):

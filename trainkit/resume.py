@@ -131,11 +131,14 @@ def _restore(training, path, arrays, record):
             "the number includes the epochs before --resume"
         )
     training.report.note(f"going on from {path}, step {training.num_steps}")
-    if "async" in training.settings["kv_store"]:
-        training.report.note(
-            "notice: the momentum, which is on the servers, starts at zero")
-    if training.settings["gc_type"] != "none":
-        training.report.note(
+    _note_what_is_not_stored(training.settings, training.report.note)
+
+
+def _note_what_is_not_stored(settings, note):
+    if "async" in settings["kv_store"]:
+        note("notice: the momentum, which is on the servers, starts at zero")
+    if settings["gc_type"] != "none":
+        note(
             "notice: the residuals of 2bit compression are not stored, so the weights "
             "will differ slightly from those of an undisturbed run"
         )

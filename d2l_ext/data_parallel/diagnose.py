@@ -56,8 +56,7 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
     own.events = [e for e in trace.events if e.device in names]
     recorded = recorded or own.span() or 1.0
     lanes = [own.busy(name) for name in names]
-    possible = min(sum(lanes) / 2, sum(lanes) - max(lanes))
-    overlap = own.overlap() / possible if possible else 0.0
+    overlap = _share_of_overlap(own, lanes)
     idle = recorded - own.busy()
     inside = [wait for wait in waits if wait[2]]
     line, longest, _ = max(inside or waits, key=lambda w: w[1], default=("", 0.0, 0))
@@ -76,6 +75,12 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
     advice = ADVICE[cause].format(settings or line)
     return Diagnosis(cause, advice, seconds, busy, overlap, idle / recorded, longest,
                      asking)
+
+
+def _share_of_overlap(own, lanes):
+    """The overlap of the lanes as a share of the overlap possible, 0 to 1."""
+    possible = min(sum(lanes) / 2, sum(lanes) - max(lanes))
+    return own.overlap() / possible if possible else 0.0
 
 
 def _pauses_are_long(own, recorded, idle, steps, asking):

@@ -70,25 +70,30 @@ class Links:
         if self.num_workers == 1:
             return
         name = f"call {self.calls}: {what} of {x.nbytes:,} bytes ({x.dtype})"
-        head, until = name.encode().ljust(HEAD)[:HEAD], time.monotonic() + self.deadline
+        head = name.encode().ljust(HEAD)[:HEAD]
         unsent = deque(memoryview(part).cast("B") for part in (head, *out) if len(part))
         places, self.ready = self._places(head, into, adds), HEAD + ready
         try:
-            place = next(places)
-            while unsent or place:
-                given = self._give(unsent) if unsent and self.ready else 0
-                taken = self._take(place) if place else 0
-                if taken == len(place):
-                    place = next(places, b"")
-                else:
-                    place = place[taken:]
-                if not given and not taken:
-                    self._wait(name, until, unsent, place)
+            self._exchange(name, unsent, places)
         except BaseException:
             self.close()  # so that the other ranks do not wait
             raise
         self.sent += sum(part.nbytes for part in out)
         self.received += sum(part.nbytes for part in into)
+
+    def _exchange(self, name, unsent, places):
+        """Send all of `unsent` and fill all `places`, whichever can go on."""
+        until = time.monotonic() + self.deadline
+        place = next(places)
+        while unsent or place:
+            given = self._give(unsent) if unsent and self.ready else 0
+            taken = self._take(place) if place else 0
+            if taken == len(place):
+                place = next(places, b"")
+            else:
+                place = place[taken:]
+            if not given and not taken:
+                self._wait(name, until, unsent, place)
 
     def _places(self, head, into, adds):
         """Yield the place of the next bytes, piece by piece; add each on arrival."""

@@ -192,10 +192,7 @@ class Plan:
         The most divided work first, then the fewest elements sent; a sum that is owed
         counts as if it were done at once.
         """
-        best, places = None, {}
-        for name in op.inputs:  # a pipeline: it runs at the last of their places
-            for along, i in self.values[name][0].layout.at:
-                places[along] = max(i, places.get(along, 0))
+        best, places = None, self._places(op)
         options = [[None] if along in places else self._options(op, along, wanted)
                    for along in self.sizes]
         for picks in product(*options):
@@ -208,10 +205,8 @@ class Plan:
             layouts, out = self._layouts(op, cut, kept, frozenset(places.items()))
             if wanted and not possible(out, wanted):
                 continue
-            end = wanted or Layout(out.cut, at=out.at)
-            sent = price(out, end, shape, self.sizes) + sum(
-                min(self._price(v, lies) for v in self.values[name])
-                for name, lies in zip(op.inputs, layouts))
+            sent = self._elements_in(op, layouts) + price(
+                out, wanted or Layout(out.cut, at=out.at), shape, self.sizes)
             key = -prod(self.sizes[along] for along in cut.values()), sent
             if sent < float("inf") and (best is None or key < best[0]):
                 best = key, (cut, layouts, out)
@@ -219,6 +214,19 @@ class Plan:
             raise ValueError(f"{op.name} = {op.kind}: owes no sum, or cannot lie, as "
                              f"{wanted} asks")
         return best[1]
+
+    def _places(self, op):
+        """Where `op` runs: in a pipeline, at the last place of an input."""
+        places = {}
+        for name in op.inputs:
+            for along, i in self.values[name][0].layout.at:
+                places[along] = max(i, places.get(along, 0))
+        return places
+
+    def _elements_in(self, op, layouts):
+        """Elements that a device sends to bring the inputs to these `layouts`."""
+        return sum(min(self._price(v, lies) for v in self.values[name])
+                   for name, lies in zip(op.inputs, layouts))
 
     def _options(self, op, along, wanted):
         """The letters that `along` may cut; None; and "+", to let a sum stay owed."""
