@@ -96,7 +96,7 @@ def marked(variable, value):
             if env.get(variable) == value and pid != os.getpid()}
 
 
-def end(ids, seconds=10):
+def kill(ids, seconds=10):
     """Kill the processes `ids`; return those that still exist after `seconds`."""
     for pid in ids:
         with suppress(ProcessLookupError):

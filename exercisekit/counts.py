@@ -132,13 +132,14 @@ def counted(right, run, words, cases, about=(), tolerance=0.0):
                    for now, then in counts.kept):
             return "it changes what it is given."
         if any(n > least or n == 0 < least for n, least in used):
-            return f"{told(counts, enough)}."
-        return Note(f"{of_case(words, case)}: {told(counts, enough)}." * bool(enough))
+            return f"{in_words(counts, enough)}."
+        text = f"{of_case(words, case)}: {in_words(counts, enough)}."
+        return Note(text if enough else "")
 
     return by_cases(problem, words, cases)
 
 
-def told(counts, enough):
+def in_words(counts, enough):
     """The counts, with those of the reference."""
     parts = []
     for name, least in enough.items():

@@ -15,7 +15,7 @@ def first(dataset, num_examples):
     return dataset.train_X[:num_examples], dataset.train_y[:num_examples]
 
 
-def batches(job, dataset, X, y, rank, num_workers):
+def train_and_test_batches(job, dataset, X, y, rank, num_workers):
     """Two `Batches`: of worker `rank`, from `X` and `y`, and of the held-out examples.
 
     Raises `ValueError` if the devices cannot split a minibatch.

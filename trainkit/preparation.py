@@ -21,7 +21,8 @@ def prepare(args, held):
     # connected, and none may exit silently.
     kv = way.connect(job, held)
     rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
-    train_iter, test_iter = examples.batches(job, dataset, X, y, rank, num_workers)
+    train_iter, test_iter = examples.train_and_test_batches(
+        job, dataset, X, y, rank, num_workers)
     replicas = way.build(job, dataset, kv)
     report = Progress(job.num_epochs, train_iter.num_steps, replicas.measure,
                       job.disp_batches)

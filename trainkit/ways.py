@@ -185,9 +185,9 @@ class OneOfSeveral(OneProcess):
 
     def connect(self, job, held):
         """Join the other workers."""
-        from .workers import connect
+        from .workers import join_job
 
-        return connect(job.kv_store, held)
+        return join_job(job.kv_store, held)
 
 
 class LocalSteps(OneOfSeveral):

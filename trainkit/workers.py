@@ -13,7 +13,7 @@ from . import resume
 PATIENCE = 600
 
 
-def connect(kv_store, held):
+def join_job(kv_store, held):
     """Join the job: a ring, or MXNet's store of that name. Waits for all workers.
 
     `held`: an `ExitStack`, which leaves the ring when it is closed.

@@ -199,7 +199,7 @@ def published():
             f"{d['per_second'] / d['devices']:,.0f}", f"{100 * d['mfu']:.1f}%",
             f"{d['bytes'] / 1e9:.1f} GB",
         ))
-    memory = [(stage, f"{gb:.1f} GB", f"{states(script, stage):.1f} GB")
+    memory = [(stage, f"{gb:.1f} GB", f"{states_in_paper(script, stage):.1f} GB")
               for stage, gb in ZERO.items()]
     return (
         _table("A step on H100s; tokens per second of one device",
@@ -211,7 +211,7 @@ def published():
     )
 
 
-def states(script, stage):
+def states_in_paper(script, stage):
     """GB of weights, gradients and states in the example of ZeRO's paper."""
     choice = chosen(model=OWN, parameters=7.5e9, devices=64, zero=stage)
     return sum(n for _, n in script.ask(choice, "d.memory_of.slice(0, 3)")) / 1e9

@@ -101,7 +101,7 @@ def _packed(slots):
             order.setdefault(slot.kind[0].upper(), []).append(str(slot.chunk))
     order = {letter: " ".join(found) for letter, found in order.items()
              if found != [str(i) for i in range(len(found))]}
-    return {"lanes": " ".join(map(pack, lanes_of(slots))), "order": order}
+    return {"lanes": " ".join(map(run_lengths, lanes_of(slots))), "order": order}
 
 
 def lanes_of(slots):
@@ -113,6 +113,6 @@ def lanes_of(slots):
     return ["".join(lane) for lane in lanes]
 
 
-def pack(lane):
+def run_lengths(lane):
     """Count what repeats: `FFF.B` -> `F3.B`."""
     return re.sub(r"(.)\1+", lambda run: f"{run[1]}{len(run[0])}", lane)

@@ -45,12 +45,12 @@ def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
 def data():
     """All runs that can be chosen, for JSON.
 
-    `runs`: "mode,workers,servers,keys,slow" -> a string, as `pack` makes it of `fields`
-    and `code`. `values`: for each number of servers, `ps_run.values_bytes` of it.
+    `runs`: "mode,workers,servers,keys,slow" -> a `run_as_text`, with `fields` and
+    `code`. `values`: for each number of servers, `ps_run.values_bytes` of it.
     `compute`, `flight`, `end`: of `ps_run`, in ticks.
     """
     runs = {
-        f"{mode},{workers},{servers},{keys},{slow}": pack(
+        f"{mode},{workers},{servers},{keys},{slow}": run_as_text(
             ps_run.run(workers, servers, keys, mode, slow)
         )
         for mode in ps_run.MODES
@@ -65,7 +65,7 @@ def data():
             "end": ps_run.END}
 
 
-def pack(run):
+def run_as_text(run):
     """A run in characters: the beginnings of each worker, `|`, one for each field."""
     begins = " ".join("".join(map(_letter, ticks)) for ticks in run.begins)
     exchanges = "".join(

@@ -82,7 +82,7 @@ def back(op, first, xs, gradient, needed):
             einsum((a, out), b, xs[0], gradient) if needed[1] else None]
 
 
-def exchange(move, group):
+def apply_move(move, group):
     """Move the arrays of a `group` along one mesh axis; return the new ones."""
     kind, _, start, stop = move
     k = len(group)
@@ -211,7 +211,7 @@ class Compiled:
             arrays = self._send(along, start, stop, arrays)
         else:
             arrays = self._groups(
-                along, lambda group: exchange(step.move, group), arrays)
+                along, lambda group: apply_move(step.move, group), arrays)
         self.arrays[moved] = arrays
 
     def _send(self, along, start, stop, arrays):

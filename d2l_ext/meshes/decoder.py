@@ -193,7 +193,7 @@ def expected(decoder, sizes, shape, chunks=1, itemsize=4):
     return sent
 
 
-def rounds(decoder, sizes, chunks=1):
+def sequential_messages(decoder, sizes, chunks=1):
     """The messages that the busiest device sends in sequence per step, by axis.
 
     Arguments as in `expected`. A sum over t takes 2(t − 1), whether of activations or

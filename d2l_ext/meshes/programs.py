@@ -95,7 +95,7 @@ def arrays(of, params, tokens, targets):
     return {**data, **given}, [*given]
 
 
-def gradients(of, found):
+def renamed_gradients(of, found):
     """Rename gradients from the program's names to those of `transformer`."""
     whole = {}
     for name, x in found.items():

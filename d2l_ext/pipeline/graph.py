@@ -149,7 +149,8 @@ def crossings(symbol, group2ctx, shapes):
             if source == target or (i, output, target) in seen:
                 continue
             seen.add((i, output, target))
-            size, back = nbytes(graph.shapes[i][output]), int(graph.has_gradient[i])
+            size, back = (float32_bytes(graph.shapes[i][output]),
+                          int(graph.has_gradient[i]))
             total.setdefault((source, target), Counter()).update(
                 forward=size, backward=size * back, copies=1 + back
             )
@@ -166,7 +167,7 @@ def param_bytes(symbol, group2ctx, shapes):
     total = {device: 0 for device in group2ctx.values()}
     for i, node in enumerate(graph.nodes):
         if graph.is_parameter(node):
-            total[group2ctx[group_of(node)]] += nbytes(graph.shapes[i][0])
+            total[group2ctx[group_of(node)]] += float32_bytes(graph.shapes[i][0])
     return total
 
 
@@ -201,7 +202,7 @@ class Graph:
         return found
 
 
-def nbytes(shape):
+def float32_bytes(shape):
     """Bytes of a float32 array."""
     return 4 * prod(shape)
 

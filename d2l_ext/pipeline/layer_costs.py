@@ -9,7 +9,7 @@ from time import perf_counter
 
 import mxnet as mx
 
-from .graph import Graph, group_of, groups, nbytes
+from .graph import Graph, float32_bytes, group_of, groups
 from .partition import Layer
 
 
@@ -42,13 +42,13 @@ def measure(symbol, shapes, values, devices, rounds=5):
             name,
             *[median(turn[i][column] for turn in turns[1:]) for column in range(3)],
             whole=is_whole(symbol, name),
-            **count(symbol, name, shapes),
+            **held_bytes(symbol, name, shapes),
         )
         for i, name in enumerate(names)
     ]
 
 
-def count(symbol, group, shapes):
+def held_bytes(symbol, group, shapes):
     """Bytes that a group holds in float32: `parameter_bytes` and `activation_bytes`.
 
     Activations, the results of its operators, are an upper bound, because MXNet reuses
@@ -57,9 +57,9 @@ def count(symbol, group, shapes):
     graph, parameters, activations = Graph(symbol, shapes), 0, 0
     for i, node in graph.members(group).items():
         if node["op"] != "null":
-            activations += sum(map(nbytes, graph.shapes[i]))
+            activations += sum(map(float32_bytes, graph.shapes[i]))
         elif graph.is_parameter(node):
-            parameters += nbytes(graph.shapes[i][0])
+            parameters += float32_bytes(graph.shapes[i][0])
     return {"parameter_bytes": parameters, "activation_bytes": activations}
 
 

@@ -53,7 +53,7 @@ def products(pipeline):
     return order
 
 
-def cells(trace, pipeline):
+def recorded_cells(trace, pipeline):
     """The work of the layers in a recorded training step: a list of `Cell`.
 
     `trace`: a `Timeline` of one `forward_backward` of `pipeline`. The n-th product on a

@@ -178,10 +178,11 @@ class Machine:
     def seconds(self, plan, itemsize=4):
         """Seconds of a step, forward and backward, nothing overlapped."""
         constants = self.flop, self.byte, self.call, self.alpha, self.beta
-        return sum(map(numpy.multiply, work(plan, self.cores, itemsize), constants))
+        return sum(map(numpy.multiply, step_counts(plan, self.cores, itemsize),
+                       constants))
 
 
-def work(plan, cores=None, itemsize=4):
+def step_counts(plan, cores=None, itemsize=4):
     """The counts of a step, one for each constant of a `Machine`.
 
     (operations of products, bytes read and written, calls, messages, bytes sent).
@@ -242,13 +243,13 @@ def probes():
             for name, (text, shapes, where) in PROBES.items()}
 
 
-def fit(plans, seconds, cores):
+def fit_machine(plans, seconds, cores):
     """A `Machine` of `cores` from measured plans, and the errors that remain.
 
     `plans`, `seconds`: by name; at least five, the `probes` among them. Errors as in
     `scale.fit`: 0.1 is ten percent too long.
     """
-    found = least_squares([work(plan, cores) for plan in plans.values()],
+    found = least_squares([step_counts(plan, cores) for plan in plans.values()],
                           [seconds[name] for name in plans])
     return Machine(*found.constants, cores), dict(zip(plans, found.residuals))
 

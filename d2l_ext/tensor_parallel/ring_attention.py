@@ -74,7 +74,7 @@ def forward(Qs, Ks, Vs, causal=False):
     `Qs`, `Ks`, `Vs`: from `split`, with one order; float32 or float64. `causal`: a
     query sees no later keys. Returns the output in the same form and, for `backward`,
     the logarithm of each query's sum of exponentials, (heads, positions, 1). Each
-    device sends 2(k − 1)/k of an array: see `sent`. Developed in the
+    device sends 2(k − 1)/k of an array: see `bytes_sent`. Developed in the
     chapter *Long sequences*.
     """
     running = [{c: (np.full_like(q[:, :, :1], -np.inf), 0, 0) for c, q in Q.items()}
@@ -167,7 +167,7 @@ def places(messages):
     ]
 
 
-def sent(k, nbytes):
+def bytes_sent(k, nbytes):
     """Bytes that each of k devices sends, forward and backward.
 
     `nbytes`: of one array (heads, T, width), all devices together. Keys and values move

@@ -10,7 +10,7 @@ import uuid
 import pytest
 
 from bookkit import by_hand
-from bookkit.by_hand import Processes, end, marked
+from bookkit.by_hand import Processes, kill, marked
 
 FOR_EVER = "while True: pass"
 
@@ -65,13 +65,13 @@ def test_marked_processes_are_found_with_their_roles_and_ended_by_their_ids():
         ids = {name: p.pid for name, p in processes.started.items()}
         assert processes.wait_for(lambda: len(marked("MARK", mark)) == 2)
         assert marked("MARK", mark) == {ids["a"]: "server", ids["b"]: None}
-        assert end(marked("MARK", mark)) == []
+        assert kill(marked("MARK", mark)) == []
         assert marked("MARK", mark) == {} and processes.running() == ["c"]
 
 
 def test_ending_what_has_ended_is_no_error_and_what_stays_is_told(monkeypatch):
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         pass
-    assert end([process.pid]) == []
+    assert kill([process.pid]) == []
     monkeypatch.setattr(by_hand.os, "kill", lambda *_: None)
-    assert end([os.getpid()], seconds=0.1) == [os.getpid()]
+    assert kill([os.getpid()], seconds=0.1) == [os.getpid()]

@@ -110,7 +110,7 @@ def test_the_meshs_bytes_are_those_of_a_decoders_stage_in_the_middle(t, d, m):
     middle = d * t  # the first device of the second stage
     assert sent["pipeline"] == known["pipeline"][middle]
     assert sent["tensor"] == known["tensor"][middle]
-    most = decoder.rounds(net, sizes, m)
+    most = decoder.sequential_messages(net, sizes, m)
     assert rounds["pipeline"] == most["pipeline"] and rounds["data"] == most["data"]
     ends = m * 3 * (t - 1)  # of the last stage: one sum more, and the loss
     assert rounds["tensor"] + ends == most["tensor"]

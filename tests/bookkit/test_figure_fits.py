@@ -181,7 +181,7 @@ def test_what_was_trained_fits_and_is_as_fast_within_a_third():
 
 def test_the_example_of_zero_is_repeated_to_the_published_digit():
     for stage, published in fits.ZERO.items():
-        assert round(fits.states(SCRIPT, stage), 1) == published
+        assert round(fits.states_in_paper(SCRIPT, stage), 1) == published
 
 
 def test_the_answer_comes_first_and_says_by_how_much_and_what_limits():

@@ -356,7 +356,8 @@ def compiled(where, sizes, **options):
     plan = Plan(programs.decoder(DECODER), SIZES_OF, sizes, where, NAMES, **options)
     losses, gradients, sent = on(plan, GIVEN, 1 / TOKENS.size)
     assert sent == {a: [n] * prod(sizes.values()) for a, n in plan.sent(8).items()}
-    return losses.T.reshape(-1), programs.gradients(DECODER, gradients), sent, plan
+    found = programs.renamed_gradients(DECODER, gradients)
+    return losses.T.reshape(-1), found, sent, plan
 
 
 def hand_written(k, way=TENSOR):
@@ -439,7 +440,7 @@ def test_two_by_two_by_two_as_by_hand(right):
     sizes = {"pipeline": 2, "data": 2, "tensor": 2}
     plan = Plan(programs.decoder(DECODER), SIZES_OF, sizes, where, NAMES)
     losses, found, sent = on(plan, GIVEN, 1 / TOKENS.size)
-    equal(programs.gradients(DECODER, found), right[1])
+    equal(programs.renamed_gradients(DECODER, found), right[1])
     numpy.testing.assert_allclose(losses.T.reshape(-1), right[0], atol=1e-12)
     assert sent == plan.by_device(8)
     assert sent == by_hand.expected(DECODER, sizes, TOKENS.shape, itemsize=8)

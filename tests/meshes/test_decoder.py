@@ -8,7 +8,7 @@ from held_devices import TWO, held
 from mxnet import cpu, npx
 
 from d2l_ext.data_parallel import traffic
-from d2l_ext.meshes.decoder import MeshDecoder, expected, rounds, stages_of
+from d2l_ext.meshes.decoder import MeshDecoder, expected, sequential_messages, stages_of
 from d2l_ext.meshes.mesh import Mesh
 from d2l_ext.scale.step import Link
 from d2l_ext.scale.step import mesh_seconds, pipeline_seconds
@@ -90,8 +90,9 @@ def test_the_loss_is_the_mean_of_all_tokens():
 def test_messages_one_after_another():
     sizes = {"pipeline": 2, "data": 4, "tensor": 3}
     # Stage 1: four layers and the scores, nine sums, and the loss for half of one.
-    assert rounds(DECODER, sizes, 5) == {"pipeline": 5, "data": 6, "tensor": 190}
-    assert rounds(DECODER, {**sizes, "pipeline": 3}, 5)["pipeline"] == 10
+    found = sequential_messages(DECODER, sizes, 5)
+    assert found == {"pipeline": 5, "data": 6, "tensor": 190}
+    assert sequential_messages(DECODER, {**sizes, "pipeline": 3}, 5)["pipeline"] == 10
     assert stages_of(DECODER, 3)[2] == ["2.mlp", "3.attend", "3.mlp", "end"]
 
 

@@ -73,12 +73,12 @@ def test_parameter_bytes_equal_the_closed_form():
 
 
 def test_activation_bytes_are_those_of_all_results_of_the_operators():
-    counted = layer_costs.count(network(), "decode", SHAPES)["activation_bytes"]
+    counted = layer_costs.held_bytes(network(), "decode", SHAPES)["activation_bytes"]
     concat, label, scores, softmax = T * N * H, T * N, T * N * V, T * N * V
     assert counted == 4 * (concat + label + scores + softmax)
     # An LSTM cell: two products and their sum, four gates, their four activations,
     # two products of gates and their sum, tanh, and the output.
-    counted = layer_costs.count(network(), "layer1", SHAPES)["activation_bytes"]
+    counted = layer_costs.held_bytes(network(), "layer1", SHAPES)["activation_bytes"]
     assert counted == 4 * T * N * H * (3 * 4 + 4 + 4 + 3 + 1 + 1)
 
 

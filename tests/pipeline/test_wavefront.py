@@ -61,7 +61,7 @@ def recorded(bound, two, times=1):
 
 
 def test_every_cell_is_found_forward_and_backward_on_its_device(bound, two):
-    cells = wavefront.cells(recorded(bound, two), bound)
+    cells = wavefront.recorded_cells(recorded(bound, two), bound)
     found = [(c.kind, c.layer, c.step) for c in cells]
     assert sorted(found) == [
         (kind, layer, step)
@@ -74,7 +74,7 @@ def test_every_cell_is_found_forward_and_backward_on_its_device(bound, two):
 
 
 def test_no_cell_starts_before_those_that_it_needs_have_ended(bound, two):
-    cells = wavefront.cells(recorded(bound, two), bound)
+    cells = wavefront.recorded_cells(recorded(bound, two), bound)
     at = {(c.kind, c.layer, c.step): c for c in cells}
     for (kind, layer, step), cell in at.items():
         for before in (layer - 1, step), (layer, step - 1):
@@ -98,7 +98,7 @@ def test_products_of_a_device_run_step_by_step_in_both_directions(bound):
 
 def test_a_record_of_two_steps_is_refused(bound, two):
     with pytest.raises(ValueError, match=r"96 matrix products.*has 48.*exactly one"):
-        wavefront.cells(recorded(bound, two, times=2), bound)
+        wavefront.recorded_cells(recorded(bound, two, times=2), bound)
 
 
 def test_the_first_device_sends_a_step_on_before_it_begins_the_next_but_one():

@@ -90,15 +90,17 @@ def test_states_and_gradients_come_on_top():
 @pytest.mark.parametrize("name", [n for n in PLANS[4] if "pipeline" not in n])
 def test_the_bytes_of_a_step_are_those_of_its_messages(name):
     plan = PLANS[4][name]
-    assert planner.work(plan, itemsize=8)[4] == sum(plan.sent(itemsize=8).values())
+    sent = sum(plan.sent(itemsize=8).values())
+    assert planner.step_counts(plan, itemsize=8)[4] == sent
 
 
 def test_devices_share_the_products_and_stages_take_turns():
-    (flop, *_), = (planner.work(plan) for plan in PLANS[1].values())
-    share = {name: flop / planner.work(plan)[0] for name, plan in PLANS[2].items()}
+    (flop, *_), = (planner.step_counts(plan) for plan in PLANS[1].values())
+    share = {name: flop / planner.step_counts(plan)[0]
+             for name, plan in PLANS[2].items()}
     assert share == {name: 1 if name == "pipeline (2)" else 2 for name in PLANS[2]}
-    on_two_cores = planner.work(PLANS[4]["data (4)"], cores=2)
-    alone = planner.work(PLANS[4]["data (4)"])
+    on_two_cores = planner.step_counts(PLANS[4]["data (4)"], cores=2)
+    alone = planner.step_counts(PLANS[4]["data (4)"])
     assert [a / b for a, b in zip(on_two_cores, alone)] == [2, 2, 4, 4, 2]
 
 
@@ -107,7 +109,7 @@ def test_the_products_of_a_block_in_numbers_one_can_check_by_eye():
                         {"x": (4, 2), "w": (2, 3)}, {"t": 2}, {"x": "t ."}, ["x", "w"])
     # Forward 2·2·2·3, backward twice that; x, w and y twice, and their gradients;
     # the gradient of w, six numbers, is summed: a device sends six in two rounds.
-    flop, _, calls, messages, sent = planner.work(plan)
+    flop, _, calls, messages, sent = planner.step_counts(plan)
     assert (flop, calls, messages, sent) == (3 * 24, 3, 2, 4 * 6)
 
 
@@ -115,7 +117,7 @@ def test_constants_are_found_again_from_the_seconds_that_they_make():
     machine = planner.Machine(2e-11, 3e-10, 5e-5, 1e-4, 4e-10, cores=2)
     plans = {**planner.probes(), **PLANS[2]}
     seconds = {name: machine.seconds(plan) for name, plan in plans.items()}
-    found, errors = planner.fit(plans, seconds, cores=2)
+    found, errors = planner.fit_machine(plans, seconds, cores=2)
     assert found.seconds(PLANS[4]["data (4)"]) == pytest.approx(
         machine.seconds(PLANS[4]["data (4)"]))
     assert (found.flop, found.alpha) == pytest.approx((2e-11, 1e-4))

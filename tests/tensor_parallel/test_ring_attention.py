@@ -86,7 +86,7 @@ def test_bytes_around_the_ring_are_those_of_the_formula(make, k):
         ring.backward(dOs, *parts, Os, lse, True)
     one = data[0].nbytes // k
     expected = 2 * (k - 1) * one, (4 * k - 2) * one if k > 1 else 0
-    assert ring.sent(k, data[0].nbytes) == expected
+    assert ring.bytes_sent(k, data[0].nbytes) == expected
     for moved, nbytes in zip((there, back), expected):
         assert moved.sent == moved.received == [nbytes] * k
 
