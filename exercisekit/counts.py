@@ -54,7 +54,7 @@ class Counts(dict):
         """
         ends = [*zip(*messages)]
         if any(len({*end}) < len(messages) for end in ends):
-            raise ValueError(f"two messages in one round: {[*messages]}")
+            raise ValueError(f"a device has two messages in a round: {[*messages]}")
         if any(i == j for i, j in messages):
             raise ValueError(f"a device sends to itself: {[*messages]}")
         self.add(ROUNDS, bool(messages))

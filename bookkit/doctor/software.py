@@ -12,7 +12,7 @@ from d2l_ext.runtime import SUPPORTED_PYTHON
 
 from . import BAD, NOTE, OK, Finding
 
-#: What the book cannot do without, apart from MXNet: what is imported, by whom.
+#: What the book cannot do without, apart from MXNet: packages, and what imports them.
 NEEDED = {
     "d2l": "the chapters",
     "matplotlib": "the chapters",

@@ -65,7 +65,7 @@ def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
 
 
 def plot(slots, ax):
-    """Draw `slots`, from `schedule.clock`, on matplotlib's `ax`, as a timeline is."""
+    """Draw `slots`, from `schedule.clock`, on matplotlib's `ax`, like a timeline."""
     for stage, kind, chunk, start, end in slots:
         span, lane = [(start, end - start)], (stage - 0.4, 0.8)
         ax.broken_barh(span, lane, **{**bar(stage, kind), "linewidth": 1})

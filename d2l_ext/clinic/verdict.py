@@ -22,7 +22,7 @@ class Call:
 
     `meeting`: what is counted: "call", all of a ring, or "push 3", one operation on one
     key of a store. `op`, `nbytes`, `shape`: the operation, its bytes, and shape and
-    type as a text; `where`: file, line and function. `time`: when it began, seconds
+    type as text; `where`: file, line and function. `time`: when it began, seconds
     since 1970. `state`: "begun", "ended" or "failed".
     """
 

@@ -39,7 +39,7 @@ def agree(kv, settings, checkpoints=None):
     names = [f"worker {rank} ({card['host']})" for rank, card in enumerate(cards)]
     differing = differences(names, [card["alike"] for card in cards])
     if differing:
-        raise ValueError("the workers are not alike: " + "; ".join(differing))
+        raise ValueError("the workers differ: " + "; ".join(differing))
     return common_steps(names, [card["checkpoints"] for card in cards])
 
 

@@ -221,8 +221,8 @@ def _official_folder(name):
         download.fetch(list(official), row.mirrors, folder)
     except ConnectionError as error:
         raise ConnectionError(
-            f"{error}, or use the digits, which need none: name='digits', and unset "
-            f"{DATASET}."
+            f"{error}, or use the digits, which need no file: name='digits', and "
+            f"unset {DATASET}."
         ) from None
     return folder
 

@@ -4,7 +4,7 @@ from ..question import Question, Task, compared
 
 
 def output(spec, cut):
-    """The layout of a product's output, as a text."""
+    """The layout of a product's output, as text."""
     out = spec.partition("->")[2]
     owed = sorted(axis for letter, axis in cut.items() if letter not in out)
     return " ".join([*(cut.get(a, ".") for a in out), *(f"+{axis}" for axis in owed)])

@@ -37,7 +37,7 @@ class _Untouched(numpy.ndarray):
     def __array_function__(self, function, types, args, kwargs):
         if function.__name__.endswith("_like"):  # only its shape is used
             return function(*[numpy.asarray(x) for x in args], **kwargs)
-        raise TypeError(f"{function.__name__} of it is computed")
+        raise TypeError(f"this part must not compute {function.__name__}")
 
 
 def _judge_parts(function, n, d_in, d_out):

@@ -10,7 +10,7 @@ GATHERED = "{} byte{s} gathered"
 
 
 def shares(W, heads, k):
-    """Each device's heads of stacked queries, keys and values, stacked alike."""
+    """Each device's heads of stacked queries, keys and values, in the same order."""
     queries, keys, values = (numpy.split(kind, k) for kind in numpy.split(W, 3))
     return [numpy.vstack(own) for own in zip(queries, keys, values)]
 

@@ -50,7 +50,7 @@ RAISES = "not yet. 2 devices: it raises ValueError: "
     (without, [ROUNDS], f"not yet. 2 devices: 0 rounds (1 is enough){SENT_0}"),
     (lambda *_: 0, [], "not yet. 2 devices: it is [0, 1], and not [1, 0]."),
     (lambda values, exchange: exchange({(0, 1): 7, (2, 1): 7}), [],
-     f"{RAISES}two messages in one round: [(0, 1), (2, 1)]."),
+     f"{RAISES}a device has two messages in a round: [(0, 1), (2, 1)]."),
     (lambda values, exchange: exchange({(0, 0): 7}), [],
      f"{RAISES}a device sends to itself: [(0, 0)]."),
 ])

@@ -121,7 +121,7 @@ def test_arrays_that_were_not_sent_are_not_read(n, function):
     (8, lambda tape, layers, slots: tape.backward(),
      "layer 12 needs activation 11, not 0"),
     (8, lambda tape, layers, slots: [tape.forward() for _ in range(13)],
-     "layer 13 has had its backward"),
+     "layer 13 has already gone backward"),
     (10, lambda: [["B0"]], "each of F0 to W3 once"),
     (4, lambda data, exchange: data.__setitem__(0, numpy.zeros((3, 4))),
      "Device 0's array has the shape (3, 4), not (12,)."),
@@ -131,7 +131,7 @@ def test_arrays_that_were_not_sent_are_not_read(n, function):
     (11, lambda layers, cap: ([2, 4, 7], [[], [], [5, 6], []]),
      "is not a list of layers, 0 to 9"),
     (12, lambda data, exchange: exchange({(0, 1): data[0], (0, 2): data[0]}),
-     "two messages in one round: [(0, 1), (0, 2)]"),
+     "a device has two messages in a round: [(0, 1), (0, 2)]"),
 ])
 def test_what_cannot_be_done_is_named(n, function, words):
     assert words in says(TWELVE[n], function)

@@ -19,7 +19,8 @@ class Wire:
         """
         for end in zip(*messages):
             if len({*end}) < len(messages):
-                raise ValueError(f"two messages in one round: {sorted(messages)}")
+                raise ValueError(
+                    f"a device has two messages in a round: {sorted(messages)}")
         self.rounds += 1
         for pair, x in messages.items():
             self.sent[pair] = self.sent.get(pair, 0) + x.nbytes

@@ -128,7 +128,7 @@ class Tape:
     def forward(self):
         """Compute the next activation from the current one."""
         if self.at >= self.left:
-            raise ValueError(f"layer {self.at + 1} has had its backward already")
+            raise ValueError(f"layer {self.at + 1} has already gone backward")
         self.at, self.steps = self.at + 1, self.steps + 1
 
     def keep(self):
