@@ -157,7 +157,7 @@ def _declared(path, header, of_each):
     """
     ndim = 1 + len(of_each)
     if len(header) < 4 + 4 * ndim:
-        raise EOFError("the file ends within its header")
+        raise EOFError("it ends within its header")
     magic, *shape = struct.unpack(f">{1 + ndim}I", header)
     if magic != 0x800 + ndim:
         kind = KINDS.get(magic - 0x800, "no IDX file")

@@ -93,9 +93,9 @@ def batches(ids, batch_size, num_steps):
     if strand < num_steps:
         raise ValueError(
             f"a text of {len(ids)} characters is too short for sequences of "
-            f"{num_steps} in a batch of {batch_size}: it needs at "
-            f"least {batch_size * num_steps + 1}. Use a smaller batch_size or "
-            "num_steps, or a longer text."
+            f"{num_steps} in a batch of {batch_size}: it needs at least "
+            f"{batch_size * num_steps + 1}. Use a smaller batch_size or num_steps, or "
+            "a longer text."
         )
     ids = numpy.asarray(ids[: strand * batch_size + 1], dtype="float32")
     X, y = (part.reshape(batch_size, -1).T for part in (ids[:-1], ids[1:]))  # by time

@@ -46,7 +46,7 @@ class Sender:
             self.residual = numpy.zeros_like(gradient)
         old, new = self.residual.shape, gradient.shape
         if new != old:
-            raise ValueError(f"shape {old}, not {new}: make one sender per key")
+            raise ValueError(f"the shape was {old}, is {new}: make one sender per key")
         codes, self.residual = quantize(self.residual + gradient, self.threshold)
         return pack(codes)
 

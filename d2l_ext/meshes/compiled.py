@@ -170,7 +170,7 @@ class Compiled:
         if given is None:
             self.arrays = {v: self.arrays[v] for v in inputs.values()}
         elif missing := {*inputs} - {*given}:
-            raise ValueError(f"give all inputs, also {', '.join(sorted(missing))}")
+            raise ValueError(f"these inputs are missing: {', '.join(sorted(missing))}")
         else:
             self.arrays = {v: self.place(v, given[name]) for name, v in inputs.items()}
         self._run(self.plan.forward)

@@ -224,7 +224,7 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
 
 
 def embedding(tokens, parts, decoder, way=TENSOR):
-    """The start of `through`: positions, the embedding's summands, the way back."""
+    """`given` for `through`: the positions, the embedding's summands, `back`."""
     tables, firsts = [p["table"] for p in parts], cuts(decoder.vocab, len(parts))
     ids = _numbers(tokens, tables)
     (ys,), back = record_each(

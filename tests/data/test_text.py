@@ -102,7 +102,7 @@ def test_columns_go_on_in_the_next_batch_and_labels_are_one_ahead(length, n, ste
 
 
 def test_a_sequence_longer_than_the_text_is_refused_with_the_length_it_takes():
-    with pytest.raises(ValueError, match=r"text of 20 .* takes 33 at least"):
+    with pytest.raises(ValueError, match=r"text of 20 .* needs at least 33"):
         text.batches(range(20), batch_size=1, num_steps=32)
 
 

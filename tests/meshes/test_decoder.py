@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_refused_by_its_numbers():
         on(1, 1, 9)
     with pytest.raises(ValueError, match="8 texts for 3 replicas with 2 micro-batches"):
         on(1, 3, 1).step(*TEXTS[0], chunks=2)
-    with pytest.raises(ValueError, match="axes data, tensor: name all of"):
+    with pytest.raises(ValueError, match="axes data, tensor: give all of"):
         MeshDecoder(DECODER, Mesh([cpu(0)], data=1, tensor=1), {})
     tied = transformer.Decoder(vocab=33, layers=4)
     with pytest.raises(ValueError, match="use a decoder with tied=False"):

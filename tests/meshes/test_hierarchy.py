@@ -115,7 +115,7 @@ def test_the_cost_model_knows_hosts():
     one = step.exchange_seconds("ring", 3, LENET.nbytes, INNER, arrays=LENET.arrays)
     assert step.communication(LENET, 3, OUTER, plan) == pytest.approx(one)
     for wrong in (plan, step.StepPlan("hierarchy", per_host=2)):
-        with pytest.raises(ValueError, match="6 devices, .* give whole hosts, and a"):
+        with pytest.raises(ValueError, match="6 devices, .* fill every host, and give"):
             step.communication(LENET, 6, OUTER, wrong)
 
 

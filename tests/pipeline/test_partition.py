@@ -121,7 +121,7 @@ def test_both_sides_of_every_crossing_pay_for_it():
 
 @pytest.mark.parametrize("placement", [(0, 1), (0, 1, 2), (0, 0, -1)])
 def test_a_placement_that_does_not_match_is_refused(placement):
-    with pytest.raises(ValueError, match="not one device below 2 for each of 3 layers"):
+    with pytest.raises(ValueError, match="must name one device below 2 for each of 3"):
         device_times(placement, [1, 1, 1], k=2)
 
 
