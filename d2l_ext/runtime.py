@@ -24,8 +24,8 @@ SETTINGS = {
     # of two devices that drew the same buffer wait for each other.
     "MXNET_CPU_TEMP_COPY": "256",
 }
-#: Stops MXNet from printing a line whenever a symbol is bound. It is read at that
-#: time, so it is never set too late.
+#: Stops MXNet from printing a line whenever a symbol is bound. It is read when the
+#: first one is, so it is hardly ever set too late.
 QUIET = {"MXNET_SUBGRAPH_VERBOSE": "0"}
 #: Stops the C library from returning freed memory to the system between two steps: the
 #: next step would fetch it again, page by page, and the part that a second device saves

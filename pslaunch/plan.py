@@ -301,8 +301,8 @@ def user_variables(env):
 def inherited(environ=os.environ):
     """The variables that a job inherits: all but those of another job.
 
-    An inherited `DMLC_ROLE` would turn a worker into a server; `DMLC_RANK` makes
-    ps-lite wait for ever; on `PORT`, which web hosts set, a node would listen.
+    An inherited `DMLC_ROLE` would turn a worker into a server; on `PORT`, which web
+    hosts set, a node would listen.
     """
     return {
         name: value
