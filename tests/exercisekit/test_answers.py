@@ -145,6 +145,28 @@ def test_where_no_line_is_wrong_half_an_answer_is_not_sent_to_another_line():
         assert "What does it do" not in says(QUESTIONS["parted_replicas", 12], answer)
 
 
+def test_another_line_that_gives_the_same_log_is_not_called_wrong():
+    said = says(QUESTIONS["parted_replicas", 5], ("same order", 5))
+    assert "could do it" in said and "another" not in said
+
+
+def test_a_product_that_is_taken_at_once_is_no_fault_of_the_other_gradient():
+    def one_early(x, W, d_out):
+        early = d_out @ W
+        return lambda: early, lambda: d_out.T @ x
+
+    said = says(TASKS["shorter_bubbles", 2], one_early)
+    assert "a product of W is taken before" in said and "gradient of W" not in said
+
+
+def test_a_schedule_without_its_last_piece_is_told_which_it_lacks():
+    right = TASKS["shorter_bubbles", 4].right
+    said = says(TASKS["shorter_bubbles", 4],
+                lambda *given: [order[:-1] for order in right(*given)])
+    assert "lacks Op(stage=0, kind='weights', chunk=1)" in said
+    assert "two parts" not in said
+
+
 @task
 def test_code_that_raises_or_gives_nothing_is_told_so(key):
     said = says(TASKS[key], lambda: 1 / 0)
