@@ -70,10 +70,12 @@ def renamed(names):
 
 @pytest.mark.parametrize("n, function", [
     (1, sums_of_arrays),
+    (3, lambda lines: "\n".join(steps.mend(lines))),
     (6, lambda parts, y, gather: messages.split_loss(
         parts, y, lambda values: gather(value for value in values))),
     (9, lambda probe, n: {*steps.two_slow(probe, n)}),
     (9, lambda probe, n: numpy.array(steps.two_slow(probe, n))),
+    (10, lambda: map(iter, plans.schedule())),
     (10, lambda: renamed([1, 0, 2, 3])), (10, lambda: renamed([3, 2, 1, 0])),
     (11, lambda layers, cap: ([2, 4, 7], (i for i in (5, 6)))),
 ])
