@@ -22,7 +22,7 @@ def tells(kv):
 
 
 def test_a_text_that_is_too_long_is_refused():
-    with pytest.raises(ValueError, match="4097 bytes: give a text of 4096"):
+    with pytest.raises(ValueError, match="4097 bytes: give at most 4096"):
         agreement.exchange(None, "x" * 4097)
 
 
