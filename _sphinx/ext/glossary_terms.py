@@ -20,14 +20,14 @@ NOT_ON = {
     for page in ("bibliography", "claims", "glossary", "licences", "notation")
 }
 #: Words with another meaning as well: a notebook's cell, a dense layer, a link on the
-#: web. They are linked where a page sets them in bold, and so means the term.
+#: web. They are linked where they stand alone in bold, and so mean the term.
 ALSO_OTHER_WORDS = {
-    "atomic", "balance", "bound", "box", "cell", "context", "copies", "crew",
-    "crossing", "dense", "distributed", "efficiency", "fold", "gate", "head",
-    "heartbeat", "host", "key", "layout", "link", "node", "overlap", "peak", "probe",
-    "profile", "pull", "push", "rank", "restart", "role", "schedule", "scratch",
-    "segment", "span", "stale", "state", "step", "straggler", "trace", "tree", "trial",
-    "view", "warm-up",
+    "asynchronous", "atomic", "balance", "bottleneck", "bound", "box", "cell",
+    "context", "copies", "crew", "crossing", "dense", "distributed", "efficiency",
+    "fold", "gate", "head", "heartbeat", "host", "key", "layer-wise", "layout", "link",
+    "node", "overlap", "padding", "peak", "probe", "profile", "pull", "push", "rank",
+    "restart", "role", "schedule", "scratch", "segment", "span", "stale", "state",
+    "step", "straggler", "trace", "tree", "trial", "view", "warm-up",
 }
 #: Where no term is looked for.
 CLOSED = (
@@ -74,7 +74,7 @@ def definitions(text):
 def pattern(names):
     """Finds any of `names` in running text, the longest first, also in the plural.
 
-    A name with a capital letter is a proper name, and is found as it is written.
+    A name that begins with a capital is a proper name, and is found as it is written.
     """
     ordered = sorted(names, key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(_one, ordered))})(?![\w-])")
@@ -82,7 +82,7 @@ def pattern(names):
 
 def _one(name):
     escaped = re.escape(name).replace(r"\ ", r"\s+")
-    if name != name.lower():
+    if name[0] != name[0].lower():
         return f"{escaped}s?"
     first = f"[{name[0]}{name[0].upper()}]" if name[0].isalpha() else escaped[0]
     return f"{first}{escaped[1:]}(?:s|es)?"
@@ -97,11 +97,16 @@ class Terms:
         self.linked = set()
 
     def first_use(self, text, bold):
-        """The next term in `text` that was not linked yet: (match, name), or None."""
+        """The next term in `text` that was not linked yet: (match, name), or None.
+
+        `bold`: the words of which `text` is the rest, if they are in bold, else "".
+        """
         for match in self.pattern.finditer(text):
             name = self.name_of(match.group())
             entry = self.entry[name]
-            if entry in self.linked or (name in ALSO_OTHER_WORDS and not bold):
+            if entry in self.linked:
+                continue
+            if name in ALSO_OTHER_WORDS and match.group() != bold:
                 continue
             self.linked.add(entry)
             return match, name
@@ -136,8 +141,8 @@ class LinkTerms(SphinxTransform):
                 self.link(text, terms)
 
     def link(self, text, terms):
-        bold = isinstance(text.parent, nodes.strong)
         rest, parts = text.astext(), []
+        bold = rest.strip(" .:") if isinstance(text.parent, nodes.strong) else ""
         while found := terms.first_use(rest, bold):
             match, name = found
             parts += [nodes.Text(rest[: match.start()]), self.xref(match.group(), name)]

@@ -95,8 +95,14 @@ def test_of_terms_that_begin_alike_the_longest_is_found():
     assert found.findall(text) == ["key range", "data parallelism", "keys"]
 
 
-def test_a_word_with_other_meanings_is_linked_in_bold(tmp_path):
+def test_a_word_with_other_meanings_is_linked_alone_in_bold(tmp_path):
     assert linked(tmp_path, nodes.strong("", "cells")) == [("cells", "cell")]
+    assert linked(tmp_path, nodes.strong("", "Which cells wait?")) == []
+
+
+def test_a_term_with_a_capital_inside_begins_a_sentence():
+    found = ext.pattern(["interleaved", "interleaved 1F1B", "LSTM"])
+    assert found.findall("Interleaved 1F1B, an lstm.") == ["Interleaved 1F1B"]
 
 
 @pytest.mark.parametrize(
