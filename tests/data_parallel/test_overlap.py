@@ -44,10 +44,11 @@ def test_the_last_buckets_leave_before_backward_has_reached_the_first_layers(dev
     assert 0 < max(found) <= 4 and len(replicas[0]) == 6
 
 
-def test_the_drawing_hides_the_messages_that_it_says():
-    text = (ROOT / "chapters/img/overlap.svg").read_text("utf-8")
+@pytest.mark.parametrize("form, left, wide", [("", 96, 24), (".narrow", 64, 12)])
+def test_the_drawing_hides_the_messages_that_it_says(form, left, wide):
+    text = (ROOT / f"chapters/img/overlap{form}.svg").read_text("utf-8")
     group = re.compile(r'<g fill="url\(#(back|copy)\)">(.*?)</g>', re.DOTALL)
-    ends = [[(int(x) + int(width) + 1 - 96) / 24
+    ends = [[(int(x) + int(width) + 1 - left) / wide
              for x, width in re.findall(r'x="(\d+)" y="\d+" width="(\d+)"', boxes)]
             for _, boxes in group.findall(text)]
     hidden = [sum(end <= max(back) for end in messages)

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from notebook_cells import ROOT
 
 from d2l_ext.palette import DEVICE_COLOURS
@@ -18,29 +19,31 @@ def boxes(text):
     return [tuple(float(number) for number in found) for found in BOX.findall(text)]
 
 
-def test_the_drawing_of_micro_batches_is_the_clocks():
-    text = drawing("micro_batches")
+@pytest.mark.parametrize("form, left, wide", [("", 96, 24), (".narrow", 7, 14)])
+def test_the_drawing_of_micro_batches_is_the_clocks(form, left, wide):
+    text = drawing(f"micro_batches{form}")
     for s in range(3):
         group_of = re.compile(rf'<g fill="{DEVICE_COLOURS[s]}">(.*?)</g>', re.DOTALL)
         groups = group_of.findall(text)
-        for group, m, slot in zip(groups, (1, 4), (4 * 24, 24)):
-            drawn = [(x - 1 - 96, width + 2) for x, _, width, _ in boxes(group)]
+        for group, m, slot in zip(groups, (1, 4), (4 * wide, wide)):
+            drawn = [(x - 1 - left, width + 2) for x, _, width, _ in boxes(group)]
             lane = [x for x in clock(gpipe(3, m)) if x.stage == s]
             assert drawn == [(slot * x.start, slot) for x in lane]
     whole, cut = (max(x.end for x in clock(gpipe(3, m))) for m in (1, 4))
     assert "the same work in half of the time" in text and 4 * whole == 2 * cut
 
 
-def test_the_drawing_of_shorter_bubbles_is_the_clocks():
-    text = drawing("shorter_bubbles")
+@pytest.mark.parametrize("form, left, wide", [("", 96, 34), (".narrow", 10, 22)])
+def test_the_drawing_of_shorter_bubbles_is_the_clocks(form, left, wide):
+    text = drawing(f"shorter_bubbles{form}")
     for d in range(3):
         group_of = re.compile(rf'<g fill="{DEVICE_COLOURS[d]}">(.*?)</g>', re.DOTALL)
         for group, orders in zip(
             group_of.findall(text), (interleaved(3, 3, 1), zero_bubble(3, 3))
         ):
-            drawn = [(x - 1 - 96, width + 2) for x, _, width, _ in boxes(group)]
+            drawn = [(x - 1 - left, width + 2) for x, _, width, _ in boxes(group)]
             times = [(s, e) for at, s, e in op_clock(orders).values() if at == d]
-            assert drawn == [(34 * start, 34 * (end - start)) for start, end in times]
+            assert drawn == [(wide * s, wide * (end - s)) for s, end in times]
 
 
 def test_the_drawing_of_buckets_has_the_empty_places_that_it_names():
