@@ -66,13 +66,19 @@ def test_what_is_no_mesh_is_refused_with_the_lengths():
         Mesh(EIGHT, data=2, tensor=4).groups("tenser")
 
 
-def test_the_drawing_of_the_chapter_is_the_mesh():
-    text = (ROOT / "chapters/img/mesh.svg").read_text("utf-8")
-    boxes = re.findall(r'<rect x="(\d+)" y="(\d+)" width="76"', text)
+@pytest.mark.parametrize(
+    "form, wide, corner, to_stage, to_share, to_replica",
+    [("", 76, (60, 68), 300, 124, 76), (".narrow", 54, (60, 76), 153, 75, 84)],
+)
+def test_the_drawing_of_the_chapter_is_the_mesh(
+    form, wide, corner, to_stage, to_share, to_replica
+):
+    text = (ROOT / f"chapters/img/mesh{form}.svg").read_text("utf-8")
+    boxes = re.findall(rf'<rect x="(\d+)" y="(\d+)" width="{wide}"', text)
     mesh = Mesh(range(8), stage=2, replica=2, share=2)
     for i, (x, y) in enumerate(boxes):
         at = mesh.where(i)
-        assert int(x) == 60 + 300 * at["stage"] + 124 * at["share"]
-        assert int(y) == 68 + 76 * at["replica"]
+        assert int(x) == corner[0] + to_stage * at["stage"] + to_share * at["share"]
+        assert int(y) == corner[1] + to_replica * at["replica"]
     lines = re.findall(r"<path [^>]*?stroke-width=\"([\d.]+)\"", text)
     assert len(boxes) == 8 and sorted(lines) == ["1.5"] * 5 + ["2"] * 5 + ["5"] * 5
