@@ -8,7 +8,7 @@ ground changes; a device has its colour on both pages, and words on it theirs.
 import re
 from pathlib import Path
 
-from narrow_drawings import narrow, scrolls
+from narrow_drawings import for_phones
 
 from d2l_ext.palette import SERIES_COLOURS, SERIES_ON_DARK
 
@@ -52,15 +52,15 @@ def dark(svg):
 def both(body, drawings):
     """The HTML `body` with each drawing twice, one for light pages, one for dark.
 
-    `drawings`: name -> SVG. On a phone, some have a form of their own, and others are
-    in a box that scrolls and says so.
+    `drawings`: name -> SVG. On a phone, most have a form of their own.
     """
 
     def pair(found):
         link, words, address, name = found.groups()
         # On a card, a drawing is a small picture of itself, not one to be read.
-        svg = "" if 'alt=""' in words else drawings.get(name, "")
-        stem, images, has_narrow = address[: -len("svg")], [], svg and narrow(svg)
+        is_read = name in drawings and 'alt=""' not in words
+        has_narrow = is_read and for_phones(drawings, name)
+        stem, images = address[: -len("svg")], []
         for end, page in (("", "only-light"), ("dark.", "only-dark")):
             attributes = words.replace(address, f"{stem}{end}svg")
             image = f"<img {_with_class(attributes, page)} />"
@@ -69,12 +69,7 @@ def both(body, drawings):
                 image = f"<picture><source {source}>{image}</picture>"
             images.append(image)
         shown = "".join(images)
-        shown = f"{link}{shown}</a>" if link else shown
-        if not (svg and scrolls(svg)):
-            return shown
-        # Keys scroll what has the focus: the link inside, or the box itself.
-        focus = "" if link else ' role="group" aria-label="Drawing" tabindex="0"'
-        return f'<span class="wide-drawing"{focus}>{shown}</span>'
+        return f"{link}{shown}</a>" if link else shown
 
     return IMAGE.sub(pair, body)
 
@@ -99,7 +94,9 @@ def write(app, error):
     for path in () if error else folder.glob("*.svg"):
         if "." not in path.stem:
             svg = path.read_text(encoding="utf-8")
-            forms = {"": svg, ".narrow": narrow(svg)}
+            forms = {"": svg}
+            if path.stem in app.drawings:
+                forms[".narrow"] = for_phones(app.drawings, path.stem)
             for name, form in forms.items():
                 if form:
                     for end, text in (("", form), (".dark", dark(form))):

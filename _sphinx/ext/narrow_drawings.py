@@ -1,8 +1,9 @@
-"""A form of a drawing for phones: its parts below one another, hardly smaller.
+"""A form of a drawing for phones: whole in their column, with words of 10 px or more.
 
 A drawing that stands in parts side by side says so on its `<svg>`: `data-rows`, with a
-`;` between rows, and in each the range of x that stands there, or several. What has no
-rows, as a timeline has none, is as wide as its words need, and is swiped.
+`;` between rows, and in each the range of x that stands there, or several. What cannot
+be cut so, as a timeline cannot, is drawn again in `NAME.narrow.svg`, `PHONE` units
+wide. A drawing whose words are large enough as it is has one form.
 """
 
 import re
@@ -14,7 +15,7 @@ SIZE = re.compile(r'font-size="([\d.]+)"')
 #: Units of a drawing that a phone shows without making it smaller.
 PHONE = 350
 #: Pixels of a phone's column, and of the smallest word that is still read.
-COLUMN, WORD = 342, 9
+COLUMN, WORD = 342, 10
 
 
 def rows_of(svg):
@@ -54,11 +55,14 @@ def narrow(svg):
     )
 
 
+def for_phones(drawings, name):
+    """The form of a drawing for phones; None if it has one form for all.
+
+    `drawings`: name -> SVG.
+    """
+    return drawings.get(f"{name}.narrow") or narrow(drawings[name])
+
+
 def smallest(svg, width):
     """Pixels of the smallest word of a drawing that is `width` pixels wide."""
     return min(map(float, SIZE.findall(svg))) * width / float(HEAD.search(svg)[2])
-
-
-def scrolls(svg):
-    """Whether a phone has to scroll, for the words of the drawing to be read."""
-    return not rows_of(svg) and smallest(svg, COLUMN) < WORD

@@ -78,7 +78,7 @@ HEAD = '<svg viewBox="0 0 700 90"{} font-size="13"><title>A</title>'
 WHITE = '<rect width="700" height="90" fill="#ffffff"/><text x="400">B</text></svg>'
 
 
-def test_on_a_phone_a_drawing_has_its_own_form_or_a_box_that_scrolls():
+def test_on_a_phone_a_drawing_has_its_parts_below_one_another_or_its_own_file():
     image = '<img alt="A" src="_images/ring.svg" />'
     cut = HEAD.format(' data-rows="0-350;0-40 350-700"') + WHITE
     body = dark_drawings.both(image, {"ring": cut})
@@ -86,12 +86,11 @@ def test_on_a_phone_a_drawing_has_its_own_form_or_a_box_that_scrolls():
         ("_images/ring.narrow.svg", "only-light"),
         ("_images/ring.narrow.dark.svg", "only-dark"),
     ]
-    assert "wide-drawing" not in body
-    whole = dark_drawings.both(image, {"ring": HEAD.format("") + WHITE})
-    assert whole.startswith('<span class="wide-drawing" role="group" aria-label="Dr')
-    linked = dark_drawings.both(f'<a href="x">{image}</a>', {"ring": HEAD + WHITE})
-    assert linked.startswith('<span class="wide-drawing"><a href="x"><img ')
-    assert linked.endswith(" /></a></span>")
+    whole = {"ring": HEAD.format("") + WHITE}
+    assert "<picture>" not in dark_drawings.both(image, whole)
+    assert dark_drawings.both(image, {**whole, "ring.narrow": "<svg/>"}) == body
+    linked = dark_drawings.both(f'<a href="x">{image}</a>', whole)
+    assert linked.startswith('<a href="x"><img ') and linked.endswith(" /></a>")
     form = narrow_drawings.narrow(cut)
     assert 'viewBox="0 0 390 180"' in form and "data-rows" not in form
     assert re.findall(r'<svg x="(\d+)" y="(\d+)" .*?viewBox="(\d+) 0 (\d+) ', form) == [

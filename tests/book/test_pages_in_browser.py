@@ -19,6 +19,7 @@ from browser import Browser, find_chromium
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "_sphinx/ext"))
 import narrow_drawings
+from narrow_drawings import COLUMN, WORD
 
 FOLDER = os.environ.get("D2L_EXT_HTML", "")
 PAGES = Path(FOLDER).resolve()
@@ -303,7 +304,7 @@ def test_words_of_a_drawing_have_room(page, tmp_path, path):
 
 
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_no_word_of_a_drawing_is_cut_in_two_for_phones(page, tmp_path, path):
+def test_no_word_of_a_drawing_is_cut_in_two_or_small_for_phones(page, tmp_path, path):
     svg = path.read_text("utf-8")
     rows = narrow_drawings.rows_of(svg) or []
     wide = float(narrow_drawings.HEAD.search(svg)[2])
@@ -319,9 +320,9 @@ def test_no_word_of_a_drawing_is_cut_in_two_for_phones(page, tmp_path, path):
     })()""")
     assert boxes
     assert not [(a, x, b) for a, b in boxes for x in inside if a + 1 < x < b - 1]
-    form = narrow_drawings.narrow(svg) or svg
-    small = narrow_drawings.smallest(form, narrow_drawings.COLUMN)
-    assert small >= 9 or narrow_drawings.scrolls(svg)
+    drawings = {p.stem: p.read_text("utf-8") for p in DRAWINGS}
+    form = narrow_drawings.for_phones(drawings, path.stem) or svg
+    assert narrow_drawings.smallest(form, COLUMN) >= WORD
 
 
 #: Of every drawing and figure that is to be read: its file, its width, the size of its
@@ -330,13 +331,14 @@ SEEN = """[...document.querySelectorAll("main img, .d2l-figure svg")].filter((e)
     !e.closest("[aria-hidden=true]") && e.checkVisibility() &&
     e.getBoundingClientRect().width && (e.localName === "svg" ||
     new URL(e.currentSrc).pathname.endsWith(".svg"))).map((e) => {
-    const box = e.closest(".wide-drawing, .scroll");
-    const { width } = e.getBoundingClientRect();
+    const box = e.closest(".scroll");
+    const { width, left, right } = e.getBoundingClientRect();
     const cue = box && getComputedStyle(box, "::before").content;
     const scale = e.viewBox ? width / e.viewBox.baseVal.width : 0;
     const sizes = [...e.querySelectorAll("text")].filter((t) => t.textContent.trim())
         .map((t) => scale * parseFloat(getComputedStyle(t).fontSize));
     return { file: decodeURI(new URL(e.currentSrc || "file:///").pathname), width,
+        whole: left >= 0 && right <= document.documentElement.clientWidth,
         word: Math.min(...sizes, 99), scrolls: Boolean(box) &&
         box.scrollWidth > box.clientWidth, says: Boolean(cue?.includes("swipe")) };
 })"""
@@ -350,13 +352,32 @@ def test_on_a_phone_every_word_of_a_drawing_can_be_read(page, name, mode):
     page.resize(page_checks.NARROW)
     page.open((PAGES / name).as_uri())
     for shown in page.evaluate(SEEN):
-        word = shown["word"]
-        if "_images" in shown["file"]:
-            svg = Path(shown["file"]).read_text("utf-8")
-            word = narrow_drawings.smallest(svg, shown["width"])
-        assert word >= 9, shown
+        if "_images" not in shown["file"]:
+            assert shown["word"] >= 9, shown
         assert shown["says"] or not shown["scrolls"], shown
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+@built
+def test_every_drawing_is_whole_on_a_phone_with_words_of_ten_pixels(page):
+    page.prefer("light")
+    on_phone, wide = set(), set()
+    for name in NAMES:
+        if "only-light" not in (PAGES / name).read_text("utf-8"):
+            continue
+        for width, met in ((page_checks.NARROW, on_phone), (page_checks.WIDE, wide)):
+            page.resize(width)
+            page.open((PAGES / name).as_uri())
+            for shown in page.evaluate(SEEN):
+                file = Path(shown["file"])
+                if file.parent.name == "_images":
+                    assert shown["whole"], shown
+                    met.add(file.stem)
+                if met is on_phone and file.stem in on_phone:
+                    svg = file.read_text("utf-8")
+                    assert narrow_drawings.smallest(svg, shown["width"]) >= WORD, shown
+    assert wide == {path.stem for path in DRAWINGS if "." not in path.stem}
+    assert {name.removesuffix(".narrow") for name in on_phone} == wide
 
 
 @built
