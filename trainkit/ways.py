@@ -39,8 +39,7 @@ class OneProcess:
         """Add `--allreduce` and compression."""
         add = group.add_argument
         add("--allreduce", type=non_empty, metavar="NAME",
-            help="with --kv-store none: naive (default), tree, ring, halving, or "
-            "another file of d2l_ext/data_parallel/allreduce")
+            help=f"with --kv-store none: {', '.join(allreduces())}; default: naive")
         add("--gc-type", type=one_of(("none", "2bit")), default="none", metavar="TYPE",
             help="gradient compression: 2bit or none (default)")
         add("--gc-threshold", type=positive, metavar="T",

@@ -1,7 +1,8 @@
 """What the tables, the simulator and the trainer know about each allreduce.
 
 A file of this folder that sets `ALGORITHM` adds one: `costs.expected` counts it,
-`simulator.allreduce` simulates it, and `d2l-ext-train --allreduce` offers it.
+`simulator.allreduce` simulates it, and `d2l-ext-train --allreduce` offers it. The map
+of this part names the file once a chapter uses it.
 """
 
 from dataclasses import dataclass
