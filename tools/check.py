@@ -14,7 +14,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+
+from IPython.core.inputtransformer2 import TransformerManager
 
 import functions
 import made_by
@@ -103,16 +106,27 @@ def reached(files, root=ROOT):
 
 
 def code_changed(file, since="HEAD", root=ROOT):
-    """Whether the code or the outputs of a chapter differ, not its text alone."""
+    """Whether code, tags or outputs of a chapter differ, not only words of its author.
+
+    A comment in a cell and the caption of its figure are such words, as the text is.
+    """
     said = subprocess.run(["git", "show", f"{since}:{file}"], cwd=root,
                           capture_output=True, text=True, check=False)
     if said.returncode:  # a new chapter
         return True
     new = (root / file).read_text(encoding="utf-8")
-    before, now = ([cell for cell in json.loads(text)["cells"]
+    before, now = ([_of_a_run(cell) for cell in json.loads(text)["cells"]
                     if cell["cell_type"] == "code"] for text in (said.stdout, new)
                    )
     return before != now
+
+
+def _of_a_run(cell):
+    """What a run of `cell` depends on, and what it stored."""
+    code = TransformerManager().transform_cell("".join(cell["source"]))
+    with suppress(SyntaxError):  # else nbval tells
+        code = ast.dump(ast.parse(code))
+    return code, cell["metadata"].get("tags"), cell["outputs"]
 
 
 def fails(*words, seconds=None):

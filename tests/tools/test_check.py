@@ -66,10 +66,11 @@ def ran(monkeypatch):
     return seen, wrong
 
 
-def test_a_chapter_of_which_only_the_text_was_changed_is_not_run(tmp_path):
-    def write(text, code):
+def test_a_chapter_of_which_only_the_words_were_changed_is_not_run(tmp_path):
+    def write(text, code, **metadata):
         cells = [{"cell_type": "markdown", "source": text},
-                 {"cell_type": "code", "source": code, "outputs": []}]
+                 {"cell_type": "code", "source": code, "metadata": metadata,
+                  "outputs": []}]
         (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
 
     write("Typo", "1")
@@ -77,8 +78,11 @@ def test_a_chapter_of_which_only_the_text_was_changed_is_not_run(tmp_path):
         subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
     write("No typo", "1")
     assert not check.code_changed("a.ipynb", root=tmp_path)
-    write("No typo", "2")
-    assert check.code_changed("a.ipynb", root=tmp_path)
+    write("No typo", "1  # a comment", mystnb={"figure": {"caption": "no typo"}})
+    assert not check.code_changed("a.ipynb", root=tmp_path)
+    for code, tags in (("2", []), ("1", ["raises-exception"]), ("1 +", [])):
+        write("No typo", code, tags=tags)
+        assert check.code_changed("a.ipynb", root=tmp_path)
     (tmp_path / "new.ipynb").touch()
     assert check.code_changed("new.ipynb", root=tmp_path)
 
