@@ -34,12 +34,16 @@ OPENING = """# TITLE {name}
 **You need** WHICH CHAPTERS. It runs in less than twenty seconds."""
 IMPORTS = """import d2l_ext  # first: it prepares MXNet's engine
 
+%matplotlib inline
+import matplotlib.pyplot as plt
 from mxnet import np, npx
 
+from bookkit import style
 from bookkit.provenance import provenance
 from exercisekit import check, solution
 
-npx.set_np()"""
+npx.set_np()
+style.use()"""
 IDEA = """## THE IDEA
 
 AT MOST FIFTEEN LINES, with data to check by eye.
@@ -48,6 +52,11 @@ COST = """## WHAT IT COSTS
 
 TIME, bytes sent, memory: measured, beside the formula.
 Predict how much twice as many take."""
+#: The first picture of a chapter, this or a drawing, is its card on the first page.
+PLOT = """sizes = [1, 2, 4]
+_, ax = plt.subplots(figsize=(4, 2.5))
+ax.plot(sizes, [4 * size for size in sizes], "o-")
+_ = ax.set(xlabel="numbers", ylabel="bytes")"""
 SUMMARY = """## Summary
 
 - FIRST.
@@ -123,12 +132,17 @@ def notebook(part, name, lesson):
         v4.new_markdown_cell(COST),
         _code(LESSON_USED.format(part=part, name=name) if lesson else
               "print(8 * 4, 'bytes')\nassert np.zeros(8).nbytes == 8 * 4"),
+        _code(PLOT, tags=["hide-input"], mystnb={
+            "figure": {"caption": "WHAT is plotted, and WHAT to see.",
+                       "name": f"{name}-cost".replace("_", "-")},
+            "image": {"alt": "WHAT the picture shows, for those who hear the page."}}),
         v4.new_markdown_cell(SUMMARY),
     ]
     for number, level in enumerate(("Warm-up", "Standard", "Standard", "Deeper"), 1):
         cells.append(v4.new_markdown_cell(EXERCISE.format(number=number, level=level)))
         if number < 3:
-            cells.append(_code(f'check("{name}", {number}, None)  # your answer'))
+            asked = f'check("{name}", {number}, None)  # replace None with your answer'
+            cells.append(_code(asked))
         solved = "assert 1 + 1 == 2\nprint(1 + 1)"
         if number == 2:
             solved = f'total = solution("{name}", 2)'
