@@ -89,6 +89,34 @@ def backward_before_forward():
     return [first, second, ["F1", "B0", "F0", *third[3:]]]
 
 
+def two_lines_in_an_entry(lines):
+    both = "        pass\n    data[1:] = data[:1] * (len(data) - 1)"
+    return [*lines[:4], both, *lines[5:]]
+
+
+def test_a_line_is_counted_wherever_it_stands_and_its_end_is_not():
+    said = says(TWELVE[3], two_lines_in_an_entry)
+    assert "Changed lines: 2; the target is 1." in said
+    said = says(TWELVE[3], lambda lines: [f"{line}\n" for line in steps.mend(lines)])
+    assert said.startswith("right. Changed lines: 1;")
+
+
+def reads_all_at_the_end(step, batches):
+    return sum(float(loss) for pair in [*map(step, batches)] for loss in pair)
+
+
+@pytest.mark.parametrize("n, function, words", [
+    (1, reads_all_at_the_end, "before the next"),
+    (7, lambda *given: [[7], [6, 5], [4, 3], [2], [1], [0]], "starts late"),
+    (8, steps._from_kept(3, 7), "These are equal parts"),
+    (11, lambda layers, cap: ([2, 4, 7], [5, 6, 7, 8]), "no choice is cheaper"),
+])
+def test_a_hint_is_true_for_each_way_with_the_same_count(n, function, words):
+    """The judge compares counts, which other ways may have as well."""
+    said = says(TWELVE[n], function)
+    assert said.startswith("not yet. Right so far.") and words not in said
+
+
 # What was not sent cannot be known: a function that looks at others' arrays is refused.
 
 

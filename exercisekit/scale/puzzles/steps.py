@@ -90,7 +90,8 @@ def _line_5(text):
 def _measure_mend(function):
     lines = TRAINER.splitlines()
     mended = function(list(lines))
-    mended = mended.splitlines() if isinstance(mended, str) else [*mended]
+    mended = mended.splitlines() if isinstance(mended, str) else mended
+    mended = "\n".join(line.rstrip() for line in mended).splitlines()
     names = {"numpy": numpy}
     exec("\n".join(mended), names)  # noqa: S102 - the learner's, as all of this
     random = numpy.random.RandomState(0)
@@ -263,8 +264,9 @@ QUESTIONS = {
     1: Puzzle.of(
         "One wait", "a function `epoch_loss(step, batches)`",
         epoch_loss, _measure_epoch_loss, ("Blocking calls", 16, 1, 1, 1), [
-            (_reads_each, "That waits for each loss before the next batch is queued."),
-            (_reads_each_batch, "That still waits for each batch before the next."),
+            (_reads_each, "Python waits for each loss: let the devices add up first."),
+            (_reads_each_batch,
+             "That waits for each batch: let each device add up all of its losses."),
             (_reads_each_device,
              "Let one device add both sums, and wait only for the result."),
             (_reads_nothing, "An array is a promise: the caller still has to wait."),
@@ -292,18 +294,18 @@ QUESTIONS = {
         undo, _measure_undo, ("Forward steps", 66, 22, 21, 21), [
             (_from_kept(), "Nothing is kept: each layer starts from the input again."),
             (_from_kept(4, 8),
-             "These are equal parts, and a slot that becomes free stays empty."),
+             "Is a slot used again when it becomes free? Equal parts leave it empty."),
             (_from_kept(6, 9),
-             "The parts are halves, but a slot that becomes free stays empty."),
+             "Halves alone are not enough: use a slot again when it becomes free."),
             (_from_kept(3, 6, 9), "That needs three slots."),
         ],
     ),
     9: Puzzle.of(
         "Two stragglers", "a function `two_slow(probe, n)`",
         two_slow, _measure_two_slow, ("Probes at worst", 9, 7, 6, 6), [
-            (_one_by_one, "That probes one device at a time: a group tells more."),
+            (_one_by_one, "A group tells more than one device at a time."),
             (_halves_twice,
-             "The second search forgets what the first one found out about both."),
+             "Does a second search use all that the first found out about both?"),
             (_halves_once, "The second slow device need not be the next one."),
             (lambda probe, n: _halves(probe, [*range(n)]), "Two devices are slow."),
             (lambda probe, n: [two_slow(probe, n)],
