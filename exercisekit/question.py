@@ -274,5 +274,6 @@ def _direction(answer, right):
     if _is_number(answer) and _is_number(right):
         return ", too small." if answer < right else ", too large."
     if _is_list(answer) and _is_list(right) and len(answer) != len(right):
-        return f": {len(right)} numbers are needed."
+        what = "numbers" if all(map(_is_number, right)) else "entries"
+        return f": {len(right)} {what} are needed."
     return "."

@@ -196,8 +196,9 @@ def _needs(stage, kind, chunk, stages):
 
 
 def _waiting(todo):
+    act = {"input": "do the input part of", "weights": "do the weights part of"}
     return "; ".join(
-        f"stage {stage} waits to go {kind} with micro-batch {chunk}"
+        f"stage {stage} waits to {act.get(kind, f'go {kind} with')} micro-batch {chunk}"
         for stage, kind, chunk in (order[0] for order in todo if order)
     )
 

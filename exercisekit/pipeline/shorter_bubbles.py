@@ -1,6 +1,7 @@
 """Exercises of the chapter *Shorter bubbles*."""
 
 from collections import Counter
+from itertools import chain
 
 import numpy
 
@@ -30,14 +31,14 @@ def _transposed(x, W, d_out):
 
 
 class _Untouched(numpy.ndarray):
-    """An array that can be transposed, but not used in a computation."""
-
-    __array_ufunc__ = dot = None
+    """None instead of numbers: they can be moved, but not used in a computation."""
 
     def __array_function__(self, function, types, args, kwargs):
         if function.__name__.endswith("_like"):  # only its shape is used
-            return function(*[numpy.asarray(x) for x in args], **kwargs)
-        raise TypeError(f"this part must not compute {function.__name__}")
+            args = [numpy.ones(x.shape) if isinstance(x, _Untouched) else x
+                    for x in args]
+            return function(*args, **kwargs)
+        return super().__array_function__(function, types, args, kwargs)
 
 
 def _judge_parts(function, n, d_in, d_out):
@@ -45,21 +46,25 @@ def _judge_parts(function, n, d_in, d_out):
     shapes = (n, d_in), (d_out, d_in), (n, d_out)
     x, W, d = (rng.randint(-9, 9, shape) * 1.0 for shape in shapes)
     found, right = function(x, W, d), parts(x, W, d)
-    if len(found) != 2 or not all(map(callable, found)):
+    if found is not None and not (isinstance(found, (list, tuple)) and len(found) == 2):
+        return "it should return a pair of functions."
+    if not all(map(callable, found)):
         return "it should return two functions without arguments."
     said = []
     for what, mine, gradient in zip("xW", found, (right[0](), right[1]())):
-        shape, its = numpy.shape(mine()), gradient.shape
-        if shape != its:
-            said += [f"the gradient of {what} has the shape {shape}, and not {its}"]
-        elif not numpy.allclose(mine(), gradient):
-            first, its = mine()[0][0], gradient[0][0]
-            said += [f"the gradient of {what} begins with {first:g}, and not {its:g}"]
+        its, gradient_of = numpy.asarray(mine()), f"the gradient of {what}"
+        if its.shape != gradient.shape:
+            shapes = f"{its.shape}, and not {gradient.shape}"
+            said += [f"{gradient_of} has the shape {shapes}"]
+        elif not numpy.allclose(its, gradient):
+            at = tuple(map(int, numpy.argwhere(~numpy.isclose(its, gradient))[0]))
+            first = f"{its[at]:g}, and not {gradient[at]:g}"
+            said += [f"at {[*at]} {gradient_of} is {first}"]
     if said:
         return f"{'; '.join(said)}."
     for i, what in enumerate("xW"):
         given = [x, W, d]
-        given[i] = given[i].view(_Untouched)
+        given[i] = numpy.full(given[i].shape, None).view(_Untouched)
         mine = None
         try:
             mine = function(*given)
@@ -99,7 +104,7 @@ def _one_after_the_other(p, m, most):
 
 
 def _weights_last(p, m, most):
-    """1F1B's order of forwards and input parts, then all weight parts."""
+    """1F1B's order of forwards and input parts, then all weights parts."""
     kinds = {"F": "forward", "B": "input"}
     return [
         [Op(s, kinds[kind], i) for kind, i in order]
@@ -109,7 +114,11 @@ def _weights_last(p, m, most):
 
 
 def _judge_filled(function, p, m, most):
-    orders = [[Op(*op) for op in order] for order in function(p, m, most)]
+    orders = [[*order] if hasattr(order, "__iter__") else [order]
+              for order in function(p, m, most)]
+    if not all(isinstance(op, (list, tuple)) and len(op) == 3 for op in chain(*orders)):
+        return "each device needs a list of Op, such as Op(0, 'forward', 0)."
+    orders = [[Op(*op) for op in order] for order in orders]
     reference = filled(p, m, most)
     for s, (order, wanted) in enumerate(zip(orders, reference)):
         lacking = Counter(wanted) - Counter(order)
@@ -119,12 +128,14 @@ def _judge_filled(function, p, m, most):
         if extra:
             return f"device {s} runs {next(iter(extra))} too often."
     if len(orders) != p:
-        return f"there are {len(orders)} devices."
+        return f"the number of devices is {len(orders)}."
     if max(peak_held(orders)) > most:
         return f"the devices hold {peak_held(orders)}."
-    slots, enough = (
-        max(end for *_, end in op_clock(each).values()) for each in (orders, reference)
-    )
+    try:
+        slots, enough = (max(end for *_, end in op_clock(each).values())
+                         for each in (orders, reference))
+    except ValueError as error:
+        return f"{error}."
     return f"it takes {slots} slots; {enough} suffice." if slots > enough else ""
 
 

@@ -128,8 +128,55 @@ def fills_empty_arrays(x, W, d_out):
             lambda: numpy.matmul(d_out.T, x, out=numpy.empty_like(W)))
 
 
+def turns_first(x, W, d_out):
+    turned = numpy.transpose(x)
+    return lambda: d_out @ W, lambda: numpy.matmul(turned, d_out).T
+
+
 def test_code_may_take_the_shape_of_an_array_that_it_must_not_compute_with():
-    assert says(TASKS["shorter_bubbles", 2], fills_empty_arrays) == "right."
+    for function in fills_empty_arrays, turns_first:
+        assert says(TASKS["shorter_bubbles", 2], function) == "right."
+
+
+def both_by_dot(x, W, d_out):
+    both = lambda: (d_out.dot(W), d_out.T.dot(x))
+    return lambda: both()[0], lambda: both()[1]
+
+
+def at_once(x, W, d_out):
+    x, W, d_out = map(numpy.asarray, (x, W, d_out))
+    pair = d_out @ W, d_out.T @ x
+    return lambda: pair[0], lambda: pair[1]
+
+
+def one_entry_off(x, W, d_out):
+    return lambda: d_out @ W, lambda: d_out.T @ x + numpy.eye(*W.shape)[::-1]
+
+
+@pytest.mark.parametrize("function, said", [
+    (both_by_dot, "the gradient of x takes a product of x itself"),
+    (at_once, "a product of x is taken before a function is called"),
+    (one_entry_off, "at [1, 0] the gradient of W is -41, and not -42."),
+    (lambda *given: {"x": len, "W": len}, "it should return a pair of functions."),
+])
+def test_a_gradient_that_is_not_in_two_parts_is_told_where(function, said):
+    told = says(TASKS["shorter_bubbles", 2], function)
+    assert said in told and "arrays" not in told
+
+
+def weights_first(p, m, most):
+    kinds = "forward", "weights", "input"
+    return [[(s, kind, i) for i in range(m) for kind in kinds] for s in range(p)]
+
+
+@pytest.mark.parametrize("function, said", [
+    (lambda p, m, most: [[("F", i) for i in range(m)]] * p, "such as Op(0, 'forward'"),
+    (lambda p, m, most: [schedule.Op(0, "forward", 0)], "such as Op(0, 'forward'"),
+    (weights_first, "stage 0 waits to do the weights part of micro-batch 0."),
+])
+def test_a_schedule_that_cannot_run_is_not_said_to_raise_an_error(function, said):
+    told = says(TASKS["shorter_bubbles", 4], function)
+    assert said in told and "raises" not in told
 
 
 @pytest.mark.parametrize("schedule_of", [
@@ -148,6 +195,8 @@ def test_where_no_line_is_wrong_half_an_answer_is_not_sent_to_another_line():
 def test_another_line_that_gives_the_same_log_is_not_called_wrong():
     said = says(QUESTIONS["parted_replicas", 5], ("same order", 5))
     assert "could do it" in said and "another" not in said
+    said = says(QUESTIONS["parted_replicas", 5], ("same order",))
+    assert said.startswith("not yet: 2 entries are needed.")
 
 
 def test_a_product_that_is_taken_at_once_is_no_fault_of_the_other_gradient():

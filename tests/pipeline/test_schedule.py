@@ -222,7 +222,7 @@ def test_zb_h2_does_not_wait_inside_its_work_and_holds_twice_as_many():
     (lambda: zero_bubble(0, 4), "devices must be a whole number of at least 1, not 0"),
     (lambda: zero_bubble(2, 1.5), "chunks must be a whole number of .* 1, not 1.5"),
     (lambda: op_clock([[Op(0, "input", 0), Op(0, "forward", 0)]]), "is stuck: stage 0"),
-    (lambda: op_clock([[Op(0, "weights", 0), Op(0, "input", 0)]]), "to go weights"),
+    (lambda: op_clock([[Op(0, "weights", 0), Op(0, "input", 0)]]), "do the weights"),
 ])
 def test_what_cannot_be_scheduled_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
@@ -236,5 +236,6 @@ def test_weights_before_their_input_are_refused_wherever_a_reader_puts_them():
             a, b = (orders[d].index((d, kind, i)) for kind in ("input", "weights"))
             orders[d][a], orders[d][b] = orders[d][b], orders[d][a]
             for check in (op_clock, clock):
-                with pytest.raises(ValueError, match=f"stage {d} waits to go weights"):
+                said = f"stage {d} waits to do the weights part of micro-batch {i}"
+                with pytest.raises(ValueError, match=said):
                     check(orders)
