@@ -186,3 +186,20 @@ def test_messages_can_be_dropped_on_purpose():
     job = launch.call_job(adds_up, 0, num_workers=1, env={"PS_DROP_MSG": 100},
                           attempts=1, ready_timeout=1, check=False)
     assert job.returncode == 125 and "Drop message" in job.output("scheduler")
+
+
+@pytest.mark.parametrize("kv_type, env, sent", [
+    ("dist_sync", {"DMLC_PS_VAN_TYPE": "p3", "MXNET_KVSTORE_SLICE_THRESHOLD": 500},
+     {2000}),
+    ("dist_p3", {}, {8000}),
+])
+def test_the_p3_transport_sends_slices_and_the_name_of_a_store_does_not(
+    kv_type, env, sent
+):
+    """DMLC_PS_VAN_TYPE and MXNET_KVSTORE_SLICE_THRESHOLD: bytes of 2000 numbers."""
+    job = launch.call_job(adds_up, 0, num_workers=1, env=env, kv_type=kv_type,
+                          verbose=2)
+    assert job.results == [2000]
+    pushes = re.findall(r"request=1.* push=1.*data_size=8 data_size=(\d+)",
+                        job.output("worker"))
+    assert set(map(int, pushes)) == sent
