@@ -9,14 +9,14 @@
 | `job` | checks the flags together, and describes the job |
 | `examples` | a worker's examples and minibatches |
 | `workers` | the connection of a worker to the others |
-| `preparation` | builds a `Training` |
+| `preparation` | builds a `Training` from the job's description |
 | `fit` | the training loop: signals, progress, profile |
 | `replicas` | a network on several devices, of one worker or of several |
 | `sharded` | devices that share one network: `--shard` |
 | `language` | a decoder on groups of devices: `--network transformer --tensor K` |
 | `networks` | LeNet, MLP and VGG-11 in Gluon |
 | `resume` | resuming a stopped run |
-| `parts` | checkpoints in parts, written side by side: `--save-shards` |
+| `parts` | checkpoints as files, or in parts written side by side: `--save-shards` |
 
 Of this book's packages it imports only `d2l_ext`, whose parts it combines.
 """

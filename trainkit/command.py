@@ -73,9 +73,10 @@ def _prepared(args, held):
         runtime.check_variables()
         runtime.tell_of_a_role()
         load_mxnet()
+        from .job import from_flags
         from .preparation import prepare
 
-        return prepare(args, held)
+        return prepare(from_flags(args), held)
 
 
 @contextmanager

@@ -4,25 +4,14 @@ from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel.minibatch import shard_sizes
 
 
-def first(dataset, num_examples):
-    """`X` and `y` of the first `num_examples` for training; all if it is None.
-
-    Raises `ValueError` if there are fewer.
-    """
-    total = len(dataset.train_X)
-    if num_examples and num_examples > total:
-        raise ValueError(f"--num-examples {num_examples}: there are only {total:,}")
-    return dataset.train_X[:num_examples], dataset.train_y[:num_examples]
-
-
-def train_and_test_batches(job, dataset, X, y, rank, num_workers):
-    """Two `Batches`: of worker `rank`, from `X` and `y`, and of the held-out examples.
+def train_and_test_batches(job, dataset, rank, num_workers):
+    """Two `Batches`: the training examples of worker `rank`, and the held-out ones.
 
     Raises `ValueError` if the devices cannot split a minibatch.
     """
     test_iter = Batches(dataset.test_X, dataset.test_y, job.batch_size)
-    train_iter = Batches(X, y, job.batch_size, shuffle=True, seed=job.seed,
-                         num_parts=num_workers, part_index=rank)
+    train_iter = Batches(dataset.train_X, dataset.train_y, job.batch_size, shuffle=True,
+                         seed=job.seed, num_parts=num_workers, part_index=rank)
     num_devices = len(job.places) // job.tensor
     fewest = min(shard_sizes(job.batch_size, num_devices, job.work_load_list))
     if fewest < job.accumulate:

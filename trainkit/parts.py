@@ -1,9 +1,37 @@
-"""Checkpoints in parts that are written in parallel: `--save-shards`."""
+"""Checkpoints as files, or in parts that are written in parallel: `--save-shards`."""
 
 import json
+import math
+
+import numpy as np
 
 from d2l_ext.clusters.checkpoint import CheckpointError, Checkpoints
 from d2l_ext.clusters.sharded import MANIFEST, ShardedCheckpoints
+
+
+def checkpoints(job, params, kv):
+    """Checkpoints as files or in parts; None without `--save-prefix`.
+
+    `params`: the weights. `kv`: the store of a job, or None. Raises `ValueError` if
+    there are checkpoints of the other kind.
+    """
+    if not job.save_prefix:
+        return None
+    who = (kv.rank, kv.num_workers, 1) if kv else (0, 1, len(job.places))
+    # An optimizer's state is a few times the weights, and a record is small.
+    most = 8 * num_bytes(params) + 2**28
+    kinds = [Parts(job.save_prefix, *who), Checkpoints(job.save_prefix, most)]
+    own, other = kinds if job.save_shards else reversed(kinds)
+    if other.paths():
+        how = "without" if job.save_shards else "with"
+        raise ValueError(f"{other.paths()[-1]} is from a run {how} --save-shards: "
+                         f"resume {how} it, or choose another --save-prefix")
+    return own
+
+
+def num_bytes(params):
+    """Bytes of the weights, without the optimizer's states."""
+    return sum(math.prod(p.shape) * np.dtype(p.dtype).itemsize for p in params)
 
 
 class Parts(Checkpoints):

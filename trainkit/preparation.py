@@ -1,28 +1,25 @@
-"""Builds a `Training` from the flags; rejects every invalid combination."""
+"""Builds a `Training` from the description of its job."""
 
 from functools import partial
 
-from . import examples, resume, ways
+from . import examples, parts, resume, ways
 from .fit import Progress, StepProfiler, Training
-from .job import from_flags
 
 
-def prepare(args, held):
-    """Check `args` together; return the `Training`, and a function that describes it.
+def prepare(job, held):
+    """Return the `Training` that `job` describes, and a function of its result.
 
-    `held`: an `ExitStack`, closed after the last checkpoint. Raises `ValueError` or
-    `OSError`, with the problem.
+    `job`: from `job.from_flags`. `held`: an `ExitStack`, closed after the last
+    checkpoint. Raises `ValueError` or `OSError`, with the problem.
     """
-    job = from_flags(args)
     way = ways.chosen_way(job)
     dataset = way.load(job)
-    X, y = examples.first(dataset, job.num_examples)
     # A single process is worker 0 of 1. From here on, the workers of a job are
     # connected, and none may exit silently.
     kv = way.connect(job, held)
     rank, num_workers = (kv.rank, kv.num_workers) if kv else (0, 1)
     train_iter, test_iter = examples.train_and_test_batches(
-        job, dataset, X, y, rank, num_workers)
+        job, dataset, rank, num_workers)
     replicas = way.build(job, dataset, kv)
     report = Progress(job.num_epochs, train_iter.num_steps, replicas.measure,
                       job.disp_batches)
@@ -32,8 +29,8 @@ def prepare(args, held):
         partial(learning_rate, job), report, job.save_every,
         saves=rank == 0 or job.save_shards,
         profiler=StepProfiler(job.profile, job.places) if profiled else None,
-        settings=resume.settings(job, dataset.name, X, y, num_workers),
-        checkpoints=resume.checkpoints(job, replicas.params, kv),
+        checkpoints=parts.checkpoints(job, replicas.params, kv),
+        settings=resume.settings(job, dataset, num_workers),
     )
     resume.start(training, job.resume, kv, held)
     return training, partial(_result, kv)

@@ -10,10 +10,10 @@ import numpy as np
 from mxnet.util import is_np_array
 
 from d2l_ext.clusters import agreement
-from d2l_ext.clusters.checkpoint import CheckpointError, Checkpoints, step_of
+from d2l_ext.clusters.checkpoint import CheckpointError, step_of
 from d2l_ext.memory.shards import arrays_in, checked_array, counts_in
 
-from .parts import Parts
+from .parts import Parts, num_bytes
 
 #: In a job, the launcher sets this to the number of the job's start, from 1.
 START = "D2L_EXT_START"
@@ -26,14 +26,15 @@ MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "allreduce", "s
               "accumulate", "recompute")
 
 
-def settings(job, dataset, X, y, num_workers=1):
+def settings(job, dataset, num_workers=1):
     """The settings stored in a checkpoint, as a dict; only `MAY_CHANGE` may change.
 
-    `job`: its description. `dataset`: its name. `X`, `y`: the training examples, stored
+    `job`: its description. `dataset`: a `Dataset`, whose training examples are stored
     as a checksum. `num_workers`: more workers make a larger minibatch.
     """
+    X, y = dataset.train_X, dataset.train_y
     return {
-        "dataset": dataset,
+        "dataset": dataset.name,
         "num_examples": len(X),
         "checksum of the data": zlib.crc32(y.tobytes(), zlib.crc32(X.data)),
         **{name: getattr(job, name) for name in (*MUST_STAY, *MAY_CHANGE)},
@@ -41,39 +42,32 @@ def settings(job, dataset, X, y, num_workers=1):
     }
 
 
-def checkpoints(job, params, kv):
-    """Checkpoints as files or in parts; None without `--save-prefix`.
-
-    `params`: the weights. `kv`: the store of a job, or None. Raises `ValueError` if
-    there are checkpoints of the other kind.
-    """
-    if not job.save_prefix:
-        return None
-    who = (kv.rank, kv.num_workers, 1) if kv else (0, 1, len(job.places))
-    # An optimizer's state is a few times the weights, and a record is small.
-    most = 8 * num_bytes(params) + 2**28
-    kinds = [Parts(job.save_prefix, *who), Checkpoints(job.save_prefix, most)]
-    own, other = kinds if job.save_shards else reversed(kinds)
-    if other.paths():
-        how = "without" if job.save_shards else "with"
-        raise ValueError(f"{other.paths()[-1]} is from a run {how} --save-shards: "
-                         f"resume {how} it, or choose another --save-prefix")
-    return own
-
-
 def start(training, go_on, kv, held):
-    """Claim the checkpoints of `training`, agree with the other workers, then begin.
+    """Begin `training` at its last checkpoint if `go_on`, else at step 0.
 
-    `go_on`: as in `resume_or_begin`. `kv`: the store of a job, or None. `held`: an
-    `ExitStack`, which releases the checkpoints when it is closed.
+    A restarted job always resumes. The workers of a job first agree on their settings,
+    and on the steps whose checkpoints all of them have. `kv`: the store of a job, or
+    None. `held`: an `ExitStack`, which releases the checkpoints when it is closed.
+
+    Raises `ValueError` if there are checkpoints but `go_on` is false, if all are
+    damaged, if settings or content differ, or if a checkpoint has more epochs than
+    `training` should run.
     """
-    if training.checkpoints and training.saves:
-        held.callback(training.checkpoints.end)
-        training.checkpoints.begin(
-            num_bytes(training.replicas.params), training.report.note)
+    saved, note = training.checkpoints, training.report.note
+    if saved and training.saves:
+        held.callback(saved.end)
+        saved.begin(num_bytes(training.replicas.params), note)
     steps = _agreed(kv, training) if kv else None
-    if training.checkpoints:
-        resume_or_begin(training, go_on, steps)
+    if not saved:
+        return
+    if not go_on and int(os.environ.get(START) or 1) <= 1:
+        _check_unused(saved)
+        return
+    found = saved.load(note, steps)
+    if found:
+        _restore(training, *found)
+    else:
+        note("there is no checkpoint yet: starting from the beginning")
 
 
 def _agreed(kv, training):
@@ -87,28 +81,13 @@ def _agreed(kv, training):
     return agreement.agree(kv, alike, whole)
 
 
-def resume_or_begin(training, go_on, steps=None):
-    """Start `training` at its last checkpoint if `go_on`, else at step 0.
-
-    A restarted job always resumes. `steps`: the steps whose checkpoints all workers of
-    the job have; None for a single process.
-
-    Raises `ValueError` if there are checkpoints but `go_on` is false, if all are
-    damaged, if settings or content differ, or if a checkpoint has more epochs than
-    `training` should run.
-    """
-    if not go_on and int(os.environ.get(START) or 1) <= 1:
-        if training.checkpoints.paths():
-            raise ValueError(
-                f"there are checkpoints already, {training.checkpoints.paths()[-1]}: "
-                "continue with --resume, or choose another --save-prefix"
-            )
-        return
-    found = training.checkpoints.load(training.report.note, steps)
-    if found is None:
-        training.report.note("there is no checkpoint yet: starting from the beginning")
-        return
-    _restore(training, *found)
+def _check_unused(saved):
+    """Raise `ValueError` if the prefix of `saved` has checkpoints already."""
+    if saved.paths():
+        raise ValueError(
+            f"there are checkpoints already, {saved.paths()[-1]}: continue with "
+            "--resume, or choose another --save-prefix"
+        )
 
 
 def _restore(training, path, arrays, record):
@@ -186,11 +165,6 @@ def pack(params, trainer):
         [max(steps.get(i, 0) for steps in counts) for i in range(len(params))]
     )
     return arrays
-
-
-def num_bytes(params):
-    """Bytes of the weights, without the optimizer's states."""
-    return sum(math.prod(p.shape) * np.dtype(p.dtype).itemsize for p in params)
 
 
 def unpack(arrays, params, trainer):

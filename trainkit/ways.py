@@ -9,6 +9,7 @@ others the description of the job. MXNet is loaded only after the flags have bee
 """
 
 import os
+from dataclasses import replace
 
 from d2l_ext.checks import known_name
 
@@ -74,7 +75,7 @@ class OneProcess:
         """Images: a `Dataset`."""
         from d2l_ext.data import load_arrays
 
-        return load_arrays(job.dataset, job.data_dir)
+        return first(load_arrays(job.dataset, job.data_dir), job.num_examples)
 
     def connect(self, job, held):
         """Nothing: there are no other workers."""
@@ -169,7 +170,7 @@ class Text(OneProcess):
         """A text, as a `Dataset` of sequences."""
         from .language import load_sequences
 
-        return load_sequences(job.dataset)
+        return first(load_sequences(job.dataset), job.num_examples)
 
     def build(self, job, dataset, kv):
         """A decoder on each group."""
@@ -286,6 +287,17 @@ def allreduces():
     from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 
     return {name: a.reduce for name, a in algorithms().items() if a.reduce}
+
+
+def first(dataset, num_examples):
+    """`dataset` with the first `num_examples` for training; with all if it is None.
+
+    Raises `ValueError` if there are fewer.
+    """
+    X, y = dataset.train_X, dataset.train_y
+    if num_examples and num_examples > len(X):
+        raise ValueError(f"--num-examples {num_examples}: there are only {len(X):,}")
+    return replace(dataset, train_X=X[:num_examples], train_y=y[:num_examples])
 
 
 def new_network(job, dataset):
