@@ -90,7 +90,7 @@ def test_the_first_address_leads_to_the_first_page(page):
 def test_search_finds_a_word_from_a_file(page):
     shown(page, "chapters/devices/devices.html")
     # A click before the page's script listens to it opens nothing.
-    page.until("document.activeElement.name === 'q' ||"
+    page.until("document.activeElement?.name === 'q' ||"
                " document.querySelector('button.search-button__button')?.click()")
     page.type("allreduce")
     page.press("Enter")
@@ -287,7 +287,7 @@ def test_words_are_as_wide_as_the_font_says_on_every_machine(page):
         const probe = document.createElement("span");
         probe.textContent = "{words}";
         probe.style = "position: absolute; font-size: 100px";
-        document.querySelector("article").append(probe);
+        document.querySelector(".d2l-figure").append(probe);
         return probe.getBoundingClientRect().width;
     }})()"""
     expected = 100 * said / regular.units_per_EM

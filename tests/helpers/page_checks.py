@@ -15,7 +15,8 @@ WIDE, NARROW = 1400, 390
 HERE = Path(__file__).parent
 AXE = (HERE / "axe" / "axe.min.js").read_text("utf-8")
 SCRIPT = (HERE / "page_checks.js").read_text("utf-8")
-#: Matplotlib's own fonts: the same on every machine, and wide.
+#: Figures and code are set in fonts of the machine, pages in the book's own; here, in
+#: Matplotlib's: the same on every machine, and wide.
 TTF = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 FACES = (
     ("measured-sans", 400, "DejaVuSans.ttf"),
