@@ -60,10 +60,10 @@ def allgather(sums, chunks):
     its own, because to the engine all chunks of a device are one variable.
     """
     k = len(chunks)
-    write_chunks(sums, [(i + 1) % k for i in range(k)], chunks)
+    write(sums, [(i + 1) % k for i in range(k)], chunks)
     for arriving in rounds(ring(k)[k - 1 : -1]):
         sums = pass_on(sums, chunks)
-        write_chunks(sums, arriving, chunks)
+        write(sums, arriving, chunks)
     for arriving in rounds(ring(k)[-1:]):  # not passed on, so straight to its place
         for i, c in enumerate(arriving):
             send(sums[i - 1], chunks[i][c])
@@ -74,7 +74,7 @@ def pass_on(messages, chunks):
     return [send(messages[i - 1], own[0].ctx) for i, own in enumerate(chunks)]
 
 
-def write_chunks(arrays, places, chunks):
+def write(arrays, places, chunks):
     """Copy `arrays[i]` into chunk `places[i]` of device i."""
     for i, c in enumerate(places):
         arrays[i].copyto(chunks[i][c])
