@@ -117,6 +117,12 @@ def test_a_hint_is_true_for_each_way_with_the_same_count(n, function, words):
     assert said.startswith("not yet. Right so far.") and words not in said
 
 
+def test_a_solution_in_copies_is_not_told_that_a_quarter_arrived():
+    said = says(TWELVE[5], lambda data, exchange: messages.spread(
+        [x.copy() for x in data], exchange))
+    assert said.endswith("Each device needs all four quarters, in `data` itself.")
+
+
 # What was not sent cannot be known: a function that looks at others' arrays is refused.
 
 

@@ -305,7 +305,7 @@ QUESTIONS = {
         ("Bytes on the busiest slow link", 512, 128, 128, 128), [
             (_by_a_tree, "A single slow link carries the whole array."),
             (_to_each, "The array goes to the other host once per device."),
-            (_without_rings, "Each device has one quarter; the others are missing."),
+            (_without_rings, "Each device needs all four quarters, in `data` itself."),
         ],
     ),
     6: Puzzle.of(
