@@ -105,10 +105,17 @@ def reads_all_at_the_end(step, batches):
     return sum(float(loss) for pair in [*map(step, batches)] for loss in pair)
 
 
+def holds_a_weight_back():
+    """On the first device F2 waits for W0, which could be done before B1."""
+    row = ["F0", "F1", "B0", "B1", "W0", "F2", "W1", "F3", "B2", "B3", "W2", "W3"]
+    return [row, row, plans.schedule()[2]]
+
+
 @pytest.mark.parametrize("n, function, words", [
     (1, reads_all_at_the_end, "before the next"),
     (7, lambda *given: [[7], [6, 5], [4, 3], [2], [1], [0]], "starts late"),
     (8, steps._from_kept(3, 7), "These are equal parts"),
+    (10, holds_a_weight_back, "right after B"),
     (11, lambda layers, cap: ([2, 4, 7], [5, 6, 7, 8]), "no choice is cheaper"),
 ])
 def test_a_hint_is_true_for_each_way_with_the_same_count(n, function, words):

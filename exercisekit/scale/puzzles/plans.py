@@ -266,7 +266,7 @@ QUESTIONS = {
             (_in_turn((1, 1, 1)),
              "One micro-batch at a time goes through all devices."),
             (_in_turn((2, 2, 1)),
-             "W right after B makes the previous device wait."),
+             "Where does a device wait? Do a W there, or another device's B earlier."),
             (_in_turn((3, 2, 1)), "1F1B needs more memory on the first device."),
             (_in_turn((4, 4, 4)), "GPipe holds all four micro-batches."),
             (_in_turn((2, 2, 2), "WBF"), "A micro-batch's W comes after its B."),
