@@ -100,7 +100,7 @@ def largest_difference(weights, others):
     """The largest difference of an element, relative to its array's largest value.
 
     `weights`, `others`: lists of arrays of the same shapes. Raises `ValueError` when
-    they are not, for NumPy would broadcast.
+    they are not, because NumPy would broadcast.
     """
     shapes = [w.shape for w in weights], [o.shape for o in others]
     if shapes[0] != shapes[1]:
