@@ -80,8 +80,8 @@ def _add_devices(group):
 def _kv_store(text):
     if "p3" in text:
         raise argparse.ArgumentTypeError(
-            f"{text!r}: the p3 store cannot run an optimizer. It reports that only on "
-            "the servers, and training continues with wrong weights. Use dist_sync"
+            f"{text!r}: p3 is not a type of store, and MXNet makes an ordinary one of "
+            "this name. Use dist_sync"
         )
     return one_of(KV_STORES)(text)
 

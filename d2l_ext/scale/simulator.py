@@ -39,7 +39,8 @@ class Events:
     def at(self, time, action, *args):
         """Schedule `action(*args)` at `time`; `ValueError` if that is past."""
         if not (time >= self.now and isfinite(time)):
-            raise ValueError(f"an event at {time} s is in the past: it is {self.now} s")
+            raise ValueError(f"an event at {time} s: give a finite time from now on, "
+                             f"{self.now} s")
         heapq.heappush(self._waiting, (time, self._asked, action, args))
         self._asked += 1
 

@@ -110,7 +110,7 @@ def test_what_a_program_prints_and_an_optimizer_in_a_command_are_passed_over():
 
 def test_a_log_without_the_introduction_is_refused():
     lines = TEXTS["worker-0"].splitlines()
-    with pytest.raises(ValueError, match="it is cut, or the job did not become ready"):
+    with pytest.raises(ValueError, match="it is truncated, or the job did not"):
         messages("\n".join(line for line in lines if "ADD_NODE" not in line))
 
 

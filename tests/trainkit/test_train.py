@@ -670,7 +670,7 @@ def test_a_last_minibatch_may_have_one_example_for_each_device(run):
         ("--save-prefix /dev/null/p", "/dev/null"),
         ("--kv-store dist-sync", "expected one of local, .*Did you mean 'dist_sync'"),
         ("--kv-store dist_sync", "needs a job of workers.* pslaunch -n 2 -s 1"),
-        ("--kv-store dist_p3", "'dist_p3': the p3 store cannot run an optimizer"),
+        ("--kv-store dist_p3", "'dist_p3': p3 is not a type of store.* Use dist_sync"),
         ("--allreduce rang", "unknown allreduce 'rang'.*Did you mean 'ring'"),
         ("--allreduce ring", "--allreduce ring needs --kv-store none"),
         ("--local-steps 0", "'0': expected a whole number of at least 1"),
