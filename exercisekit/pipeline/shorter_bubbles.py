@@ -1,6 +1,7 @@
 """Exercises of the chapter *Shorter bubbles*."""
 
 from collections import Counter
+from contextlib import suppress
 from itertools import chain
 
 import numpy
@@ -30,6 +31,22 @@ def _transposed(x, W, d_out):
     return lambda: d_out @ W, lambda: x.T @ d_out
 
 
+class _Untouched(numpy.ndarray):
+    """None instead of numbers: they can be moved, but not used in a computation.
+
+    The page's arrays hold only numbers; of those, the computation is refused.
+    """
+
+    __array_ufunc__ = dot = None
+
+    def __array_function__(self, function, types, args, kwargs):
+        if function.__name__.endswith("_like"):  # only its shape is used
+            args = [numpy.ones(x.shape) if isinstance(x, _Untouched) else x
+                    for x in args]
+            return function(*args, **kwargs)
+        return super().__array_function__(function, types, args, kwargs)
+
+
 def _judge_parts(function, n, d_in, d_out):
     rng = numpy.random.RandomState(5)
     shapes = (n, d_in), (d_out, d_in), (n, d_out)
@@ -51,18 +68,18 @@ def _judge_parts(function, n, d_in, d_out):
             said += [f"at {[*at]} {gradient_of} is {first}"]
     if said:
         return f"{'; '.join(said)}."
-    nothing = float("nan")  # as is all that is computed with it
-    late = [numpy.full(each.shape, nothing) for each in (x, W, d)]
-    functions = function(*late)
-    for each, numbers in zip(late, (x, W, d)):
-        each[:] = numbers
-    if any(numpy.isnan(numpy.asarray(mine())).any() for mine in functions):
-        said += ["a product is taken before a function is called"]
     for i, what in enumerate("xW"):
         given = [x, W, d]
-        given[i] = numpy.full(given[i].shape, nothing)
-        if numpy.isnan(numpy.asarray(function(*given)[i]())).any():
-            said += [f"the gradient of {what} takes a product of {what} itself"]
+        with suppress(TypeError):  # not in the page
+            given[i] = numpy.full(given[i].shape, None)
+        given[i] = given[i].view(_Untouched)
+        mine = None
+        try:
+            mine = function(*given)
+            mine[i]()
+        except TypeError:
+            said += [f"the gradient of {what} takes a product of {what} itself" if mine
+                     else f"a product of {what} is taken before a function is called"]
     return f"{'; '.join(said)}." if said else ""
 
 

@@ -155,7 +155,7 @@ def one_entry_off(x, W, d_out):
 
 @pytest.mark.parametrize("function, said", [
     (both_by_dot, "the gradient of x takes a product of x itself"),
-    (at_once, "a product is taken before a function is called"),
+    (at_once, "a product of x is taken before a function is called"),
     (one_entry_off, "at [1, 0] the gradient of W is -41, and not -42."),
     (lambda *given: {"x": len, "W": len}, "it should return a pair of functions."),
 ])
@@ -205,7 +205,7 @@ def test_a_product_that_is_taken_at_once_is_no_fault_of_the_other_gradient():
         return lambda: early, lambda: d_out.T @ x
 
     said = says(TASKS["shorter_bubbles", 2], one_early)
-    assert "a product is taken before" in said and "gradient of W" not in said
+    assert "a product of W is taken before" in said and "gradient of W" not in said
 
 
 def test_a_schedule_without_its_last_piece_is_told_which_it_lacks():
