@@ -31,8 +31,9 @@ class Provenance(dict):
 
 
 def counted(number, noun):
-    """`'1 core'`, `'2 cores'`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """ "1 core", "2 cores", "4+4 batches"; a number without a noun as it is."""
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{ending if str(number) != '1' else ''}" if noun else number
 
 
 def provenance():

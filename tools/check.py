@@ -17,8 +17,6 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from IPython.core.inputtransformer2 import TransformerManager
-
 import functions
 import made_by
 import notebooks
@@ -123,9 +121,9 @@ def code_changed(file, since="HEAD", root=ROOT):
 
 def _of_a_run(cell):
     """What a run of `cell` depends on, and what it stored."""
-    code = TransformerManager().transform_cell("".join(cell["source"]))
+    code = "".join(cell["source"])
     with suppress(SyntaxError):  # else nbval tells
-        code = ast.dump(ast.parse(code))
+        code = ast.dump(made_by.tree(cell))
     return code, cell["metadata"].get("tags"), cell["outputs"]
 
 

@@ -53,13 +53,17 @@ def code(nb, library):
     """A digest of the cells of `nb`, and of each module of the library they call."""
     trees, names = [], {}
     for cell in _code_cells(nb):
-        source = TransformerManager().transform_cell("".join(cell["source"]))
-        trees.append(ast.parse(source))
+        trees.append(tree(cell))
         names.update(imports(trees[-1]))
     own = [Form([tree], names, library).text(library.own_digest) for tree in trees]
     called = library.reached(trees).items()
     return {CELLS: digest("\n".join(own)),
             **{module: made for module, made in called if module not in LEFT_OUT}}
+
+
+def tree(cell):
+    """The cell's syntax tree; magics become calls of `get_ipython()`."""
+    return ast.parse(TransformerManager().transform_cell("".join(cell["source"])))
 
 
 def outputs(nb):

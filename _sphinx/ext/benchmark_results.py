@@ -32,6 +32,7 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from bookkit import stored
+from bookkit.provenance import counted
 
 
 def load(env, name):
@@ -250,12 +251,6 @@ def job_of(entry):
         if entry.get(key, usual) > usual:
             words.append(counted(str(entry[key]), unit))
     return ", ".join(words + special_of(entry))
-
-
-def counted(number, unit):
-    """ "1 server", "2 servers", "4+4 blocks"; a word without a unit as it is."""
-    ending = "es" if unit.endswith("ch") else "s"
-    return f"{number} {unit}{ending if number != '1' else ''}" if unit else number
 
 
 def is_figure(entry, column):

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import nbformat
-from IPython.core.inputtransformer2 import TransformerManager
+
+from made_by import tree
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The page of puzzles has exercises and nothing else, and calls them puzzles.
@@ -54,11 +55,6 @@ def label(cell):
     """How a message names a cell: by its count and first line."""
     first = cell.source.strip().split("\n")[0]
     return f"cell [{cell.get('execution_count')}] {first!r}"
-
-
-def tree(cell):
-    """The cell's syntax tree; magics become calls of `get_ipython()`."""
-    return ast.parse(TransformerManager().transform_cell(cell.source))
 
 
 def called(root):

@@ -9,8 +9,8 @@ from .cases import CASES, CAUSES, program_lines
 
 #: What to say of a line that could cause the same log as the faulty one of a case.
 ALSO = {
-    (5, 5): "The cause is right. Line 5 could do it, with an epoch that stays "
-            + "0, but here the epoch grows. Which line uses it?",
+    (5, 5): "The cause is right. Line 5 could do it, with an epoch that stays 0, "
+            + "but here the epoch grows. Which line uses it?",
 }
 
 
