@@ -22,7 +22,7 @@ def at_least_zero(name, value):
 def known_name(what, name, known, where=""):
     """Raise `ValueError`, with a suggestion, unless `name` is one of `known`.
 
-    `where`: appended to the name, if the call did not contain it.
+    `where`: words that follow the name in the message, such as " in VARIABLE".
     """
     if name not in known:
         raise ValueError(
@@ -32,6 +32,6 @@ def known_name(what, name, known, where=""):
 
 
 def suggestion(name, known):
-    """A sentence with the closest one of `known`, or an empty text."""
+    """A sentence that suggests the closest of `known`, or an empty string."""
     close = get_close_matches(str(name).lower(), known, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""

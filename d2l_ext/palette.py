@@ -15,9 +15,9 @@ DEVICE_COLOURS = (
 #: three are lighter.
 SERIES_COLOURS = ("#332288", "#959532", "#882255", "#7A4B2B", "#777777")
 SERIES_ON_DARK = ("#a79bf2", "#c6c663", "#e686b3")
-#: The colour of words on device i's colour.
+#: The colour of text on device i's colour.
 INKS = ("#fff",) + ("#000",) * 7
-#: Large areas around device 0 and 1, and words in device 2's colour on white.
+#: Fills of large areas around devices 0 and 1; device 2's colour for text on white.
 TINTS, SHADES = ("#DCEBF5", "#FBE9DC"), ("#00704F",)
 #: Failures and losses.
 ALARM = "#B00020"
@@ -42,7 +42,7 @@ def series(number):
 
 
 def bar(device, kind):
-    """How matplotlib draws work of `kind` on device number `device`.
+    """Matplotlib's options for work of `kind` on device number `device`: a dict.
 
         ax.broken_barh(spans, (device - 0.4, 0.8), **palette.bar(device, "forward"))
 
@@ -56,7 +56,7 @@ def bar(device, kind):
 
 
 def patterns(name):
-    """The hatches as SVG: `url(#NAME-backward)` and so on fill a box with them."""
+    """The hatches as SVG patterns: fill a box with `url(#NAME-backward)` and so on."""
     return "".join(
         f'<pattern id="{name}-{kind}" width="6" height="6" '
         f'patternUnits="userSpaceOnUse">{shape}</pattern>'

@@ -28,11 +28,11 @@ SETTINGS = {
 #: first one is, so it is hardly ever set too late.
 QUIET = {"MXNET_SUBGRAPH_VERBOSE": "0"}
 #: Stops the C library from returning freed memory to the system between two steps: the
-#: next step would fetch it again, page by page, and the part that a second device saves
-#: would pass for its speed-up. `mallopt`'s number, the variable with the same effect,
-#: the value: only blocks from one gibibyte are returned, one heap serves all threads.
-#: Existing threads, as in a notebook, have heaps of 64 MiB that later threads reuse;
-#: they are returned whole unless the pad on top is larger.
+#: next step would fetch it again, page by page, and the time that a second device saves
+#: there would look like its speed-up. A row has `mallopt`'s number, the variable with
+#: the same effect, and the value: only blocks from one gibibyte are returned, and one
+#: heap serves all threads. Existing threads, as in a notebook, have heaps of 64 MiB
+#: that later threads reuse; these are returned whole unless the pad on top is larger.
 KEPT = ((-3, "MALLOC_MMAP_THRESHOLD_", 1 << 30), (-8, "MALLOC_ARENA_MAX", 1),
         (-1, "MALLOC_TRIM_THRESHOLD_", (1 << 31) - 1),
         (-2, "MALLOC_TOP_PAD_", 1 << 27))
@@ -44,7 +44,7 @@ SUPPORTED_PYTHON = ((3, 9), (3, 11))
 
 
 class ImportedTooLateError(ImportError):
-    """MXNet was loaded before the settings that this library needs."""
+    """MXNet was loaded before the settings that this library needs were made."""
 
 
 def check_python(version=None):
@@ -94,8 +94,8 @@ def keep_memory(environ=os.environ):
     """Make this process keep the memory that it frees (`KEPT`); Linux with glibc only.
 
     Variables of the C library that are set take precedence, and with
-    `D2L_EXT_KEEP_MEMORY=0` nothing changes. Returns the names of the replaced
-    variables.
+    `D2L_EXT_KEEP_MEMORY=0` nothing changes. Returns the names of the variables whose
+    settings took effect.
     Source: mallopt(3).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -133,7 +133,7 @@ def preload_cuda(site=None):
 def leave_on_error(environ=os.environ, system=sys):
     """In a worker (`DMLC_ROLE`), let an uncaught exception end the process at once.
 
-    The usual end of a process frees its store, which waits there for all other
+    A process that ends normally frees its store, which then waits for all other
     workers, while they wait for this one: the exception would never be seen. `sys.exit`
     with a code still waits.
     """
@@ -200,7 +200,7 @@ def _rules_of_a_job(environ):
         return _COUNT.fullmatch(text) and int(text) < 65536
 
     def is_ring(text):
-        places = text.split()[1:]  # after the word that lets a worker in
+        places = text.split()[1:]  # after the token
         return (environ.get("DMLC_WORKER_ID", "").isdecimal() and places
                 and all(is_port(place.rpartition(":")[2]) for place in places))
 
@@ -209,7 +209,7 @@ def _rules_of_a_job(environ):
         "DMLC_PS_ROOT_PORT": (is_port, "a port, 1 to 65535"),
         "DMLC_NUM_WORKER": (_COUNT.fullmatch, "a whole number from 1"),
         "DMLC_NUM_SERVER": (str.isdecimal, "a whole number from 0"),
-        "D2L_EXT_RING": (is_ring, "what pslaunch writes there, with DMLC_WORKER_ID"),
+        "D2L_EXT_RING": (is_ring, "a token and all addresses, with DMLC_WORKER_ID"),
     }
 
 
@@ -227,10 +227,11 @@ def refuse_a_role_in_a_notebook(environ=os.environ, modules=sys.modules):
 
 
 def tell_of_a_role(environ=os.environ, seconds=10.0):
-    """Report a role that a shell gave this process, if `pslaunch` did not.
+    """Report, on standard error, a role that `pslaunch` did not give this process.
 
     A scheduler or a server trains nothing, and a worker or a server waits forever if no
-    scheduler answers. Returns the thread that reports that every `seconds` seconds.
+    scheduler answers. Returns the thread that reports this every `seconds` seconds, or
+    None if there is nothing to wait for.
     """
     role, where = environ.get("DMLC_ROLE"), [environ.get(name) for name in ROOT]
     if not role or "D2L_EXT_JOB" in environ:

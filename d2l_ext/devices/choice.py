@@ -13,7 +13,7 @@ from . import gpus
 
 #: Forces the choice: one of `FORCED`; unset for "GPUs when there are enough".
 VARIABLE = "D2L_EXT_DEVICES"
-#: `cpu` and `one-gpu`: as if the machine had so many; `gpu`: GPUs or an error.
+#: `cpu`, `one-gpu`: as if the machine had no GPU, or one; `gpu`: GPUs or an error.
 FORCED = ("cpu", "one-gpu", "gpu")
 
 gpus.refuse_hidden(mx)
@@ -22,8 +22,8 @@ gpus.refuse_hidden(mx)
 def try_all_devices(k=2, force=None):
     """Return `k` devices: `k` GPUs when there are that many, else `k` CPU contexts.
 
-    Never a mixture, so that two devices of a chapter are alike. `describe` says
-    which it chose, and why. `force`, by default the variable `D2L_EXT_DEVICES`, is
+    The kinds are never mixed, so that a chapter's devices are alike. `describe` says
+    which were chosen, and why. `force`, by default the variable `D2L_EXT_DEVICES`, is
     `cpu` or `one-gpu` to choose as on a machine with no GPU or with one, or `gpu`
     for GPUs and nothing else.
 
@@ -63,7 +63,7 @@ def parse_device(text):
     Raises `ValueError` for anything else, including a GPU that MXNet cannot use.
     """
     kind, _, number = str(text).strip().partition(":")
-    # MXNet's engine keeps a list as long as the number of a device is large.
+    # MXNet's engine keeps a list that is as long as the largest device number.
     if kind not in ("cpu", "gpu") or not re.fullmatch("[0-9]{0,4}", number):
         raise ValueError(
             f"unknown device {text!r}: write cpu:0, cpu:1, … or gpu:0, gpu:1, …, up to "

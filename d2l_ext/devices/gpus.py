@@ -1,7 +1,7 @@
-"""Which GPUs MXNet can use, and why not the others; those are hidden from CUDA.
+"""Which GPUs MXNet can use, and why not the others, which are hidden from CUDA.
 
-NVIDIA's driver is asked, through its own library, NVML. That comes with the driver:
-nothing needs to be installed, MXNet least of all.
+The answers come from NVIDIA's driver, through its library NVML, which is part of the
+driver: nothing needs to be installed, not even MXNet.
 """
 
 import ctypes
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 #: Compute capabilities that `mxnet-cu112==1.9.1` holds machine code for, read from
 #: its fat binaries. There is no PTX that a driver could translate for later ones.
 CODE = ((5, 0), (6, 0), (7, 0), (8, 0), (8, 6))
-HOLDS = "MXNet 1.9.1 holds machine code for 5.0 to 8.x alone"
+HOLDS = "MXNet 1.9.1 holds machine code only for 5.0 to 8.x"
 #: The oldest driver that runs every CUDA 11 (NVIDIA, *CUDA Compatibility*).
 OLDEST_DRIVER = (450, 80, 2)
 #: The driver of CUDA 11.8. MXNet compiles fused operators while it runs, with the
-#: compiler of 11.8, and an older driver does not read what that writes.
+#: compiler of 11.8, and an older driver cannot read that compiler's output.
 FUSION_DRIVER = (520, 61, 5)
 
 
@@ -25,7 +25,7 @@ def code_for(capability):
     """Return the code that a GPU of `capability`, `(major, minor)`, would run.
 
     Machine code for X.y runs on capability X.z with z ≥ y, and nowhere else.
-    None if there is none. Source: NVIDIA, *CUDA C++ Programming Guide*.
+    Returns None if no code fits. Source: NVIDIA, *CUDA C++ Programming Guide*.
     """
     major, minor = capability
     fitting = [code for code in CODE if code[0] == major and code[1] <= minor]
@@ -47,7 +47,7 @@ def version(text):
 
 
 def driver_problem(text):
-    """Return None if a driver of this version runs CUDA 11, else what to do."""
+    """Return None if a driver of this version runs CUDA 11, else the reason."""
     if version(text) >= OLDEST_DRIVER:
         return None
     return f"too old for CUDA 11, which needs {dotted(OLDEST_DRIVER)} or later"
@@ -86,11 +86,11 @@ def reasons():
 
 
 def hide(environ=os.environ):
-    """Hide from this process every GPU that MXNet has no machine code for.
+    """Hide from this process every GPU that MXNet cannot use.
 
-    So MXNet counts the GPUs that it can use, and everything that falls back on CPU
-    contexts without one does. A choice that the reader made among usable and other GPUs
-    (`CUDA_VISIBLE_DEVICES`) is kept. Only for the GPU build, before it loads.
+    MXNet then counts only the usable GPUs, and code that falls back to CPU contexts
+    does so if there are none. If there are some, a choice that the reader made among
+    all GPUs (`CUDA_VISIBLE_DEVICES`) is kept. Only for the GPU build, before it loads.
     """
     fit = usable(by_driver())
     if reasons() and not (fit and VISIBLE in environ):
@@ -110,9 +110,9 @@ def leave_fusion_off(environ=os.environ):
 def refuse_hidden(mx):
     """Make `mx.gpu` raise `RuntimeError`, with the reason, for a hidden GPU.
 
-    Replaces it in all of MXNet's modules that have it by this name, and only if there
-    is a GPU that MXNet cannot use. A context made by `mx.Context('gpu', i)` is not
-    checked.
+    Replaces the function in all of MXNet's modules that have it by this name, and only
+    if there is a GPU that MXNet cannot use. A context made by `mx.Context('gpu', i)` is
+    not checked.
     """
     original = mx.context.gpu
     if not reasons() or hasattr(original, "__wrapped__"):
@@ -124,7 +124,7 @@ def refuse_hidden(mx):
             why = "; ".join(reasons())
             raise RuntimeError(
                 f"gpu({device_id}) cannot be used: {why}. Use "
-                "d2l_ext.devices.try_all_devices(k), which takes CPU contexts here; "
+                "d2l_ext.devices.try_all_devices(k), which returns CPU contexts here; "
                 "`python -m bookkit.doctor` says more."
             )
         return original(device_id)
@@ -138,12 +138,12 @@ def refuse_hidden(mx):
 # Names and numbers are those of NVIDIA's *NVML API Reference*.
 
 LIBRARY = "libnvidia-ml.so.1"
-#: What NVML answers when it cannot even begin, and what that means here.
+#: NVML's error codes, and their meaning here.
 FAILURES = {
-    4: "this user may not ask it (no permission)",
+    4: "this user may not query it (no permission)",
     9: "its kernel module is not loaded",
     12: "a part of it is missing",
-    13: "it is too old to be asked",
+    13: "it is too old to be queried",
     15: "a GPU has fallen off the bus",
     18: "its library and its kernel module are of different versions, as after an "
     "update: reboot",
@@ -177,10 +177,10 @@ class NvmlError(Exception):
 
 
 def read(load=ctypes.CDLL, more=lambda library, handles: None):
-    """Ask NVML and return its `Answers`. Never raises: a failure is `problem`.
+    """Query NVML and return its `Answers`. Never raises: `problem` names a failure.
 
     `load`: loads NVML's library; tests replace it. `more`: a function of that library
-    and the GPUs' handles, which asks for more than this library needs.
+    and the GPUs' handles, for queries that this library does not need.
     """
     try:
         library = load(LIBRARY)

@@ -33,7 +33,7 @@ def record(devices):
         print(memory.held)
 
     `devices`: the contexts that the block uses. An older array that is freed inside
-    the block is deducted, so free such arrays before. Do not open it inside a
+    the block is deducted, so free such arrays first. Do not use this inside a
     `timeline.record`: MXNet has one profiler per process. Raises `ValueError` for a CPU
     context that the profiler has no slot for. Source: `profile_memory` of
     `mxnet.profiler`. Developed in the chapter *Tensor parallelism*.

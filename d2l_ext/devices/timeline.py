@@ -128,7 +128,7 @@ def legend(ax, kinds):
 def write(trace, path):
     """Write a `Timeline` to `path`, for chrome://tracing and https://ui.perfetto.dev.
 
-    In Google's "Trace Event Format".
+    The file is in Google's "Trace Event Format".
     """
     lanes = {device: i for i, device in enumerate(trace.devices)}
     events = [
@@ -197,7 +197,7 @@ class TooFewCores(ValueError):
 
 
 def borrowed_slots(devices):
-    """Names for the profiler's slots that CPU contexts beyond the cores borrow.
+    """Names for the profiler's slots that CPU contexts beyond the cores borrow: a dict.
 
     Raises `TooFewCores` for a context whose recording would crash the process.
     """

@@ -67,7 +67,7 @@ def test_without_nvml_there_is_no_driver():
 
 
 @pytest.mark.parametrize(("code", "said"), [
-    (4, "this user may not ask it"),
+    (4, "this user may not query it"),
     (9, "its kernel module is not loaded"),
     (18, "different versions, as after an update: reboot"),
     (999, "nvmlInit_v2 answered with error 999"),
@@ -86,7 +86,7 @@ def test_a_lost_gpu_is_a_problem_and_no_crash():
 def test_an_old_driver_that_knows_no_capability_is_named_too_old():
     lacks = ("nvmlDeviceGetCudaComputeCapability",)
     answers = ask(Machine([K80], driver="390.157", cuda=9010, lacks=lacks))
-    assert "too old to be asked" in answers.problem
+    assert "too old to be queried" in answers.problem
     assert "390.157: too old for CUDA 11" in texts(hardware.cards(answers))[0]
 
 
@@ -123,7 +123,7 @@ def test_other_capabilities_are_not_usable_and_say_why(card):
     capability = ".".join(map(str, card.capability))
     (line,) = gpus.unusable(answers)
     assert line.startswith(f"{card.name}: its compute capability is {capability}")
-    assert "5.0 to 8.x alone" in texts(hardware.cards(answers))[1]
+    assert "only for 5.0 to 8.x" in texts(hardware.cards(answers))[1]
 
 
 @pytest.mark.parametrize(("driver", "usable", "said"), [

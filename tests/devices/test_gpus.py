@@ -135,5 +135,5 @@ print(devices.describe(devices.try_all_devices(2)))
     assert len(refusals) == 3
     for line in refusals:
         assert line.startswith("gpu(0) cannot be used: NVIDIA H200: its compute")
-        assert "try_all_devices(k), which takes CPU contexts here" in line
+        assert "try_all_devices(k), which returns CPU contexts here" in line
     assert "0 GPUs found [NVIDIA H200: its compute capability is 9.0" in described
