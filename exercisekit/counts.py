@@ -54,7 +54,8 @@ class Counts(dict):
         """
         ends = [*zip(*messages)]
         if any(len({*end}) < len(messages) for end in ends):
-            raise ValueError(f"a device has two messages in a round: {[*messages]}")
+            raise ValueError("a device may send only one message and receive only one "
+                             f"in a round, not {[*messages]}")
         if any(i == j for i, j in messages):
             raise ValueError(f"a device sends to itself: {[*messages]}")
         self.add(ROUNDS, bool(messages))

@@ -16,14 +16,14 @@ MANY = 100
 
 
 class Stuck(BaseException):
-    """Ends a rank that waits for ever; `except Exception` does not catch it."""
+    """Ends a rank that waits forever; `except Exception` does not catch it."""
 
 
 class Ranks:
     """`n` ranks; those in `dead` never run, and `late` starts after all others.
 
     After `run`: `given[rank]`, a list of the ranks it sent to; `stuck`, the ranks that
-    wait for ever.
+    wait forever.
     """
 
     def __init__(self, n, dead=(), late=None):

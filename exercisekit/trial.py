@@ -2,7 +2,7 @@
 
     verdict = in_a_child(lambda: judge(function), otherwise)
 
-The code may loop for ever, exhaust memory, or crash its process: the notebook and its
+The code may loop forever, exhaust memory, or crash its process: the notebook and its
 variables are not affected. MXNet's engine stops before a fork and restarts on both
 sides.
 """

@@ -16,7 +16,7 @@ PREFIX = "netbox-"
 
 
 class Cluster:
-    """A number of hosts and a `head` on a network of their own, for use in a `with`.
+    """Hosts and a `head` on a network of their own, for use in a `with`.
 
         with netbox.Cluster(hosts=3) as cluster:
             cluster.head.run(["ssh", "h2", "hostname"])

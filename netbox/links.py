@@ -80,7 +80,7 @@ def _delay(host, port, delay, below):
 
 
 def address(host, number):
-    """The address of eth`number` on a machine."""
+    """The IPv4 address of eth`number` on the machine `host`."""
     said = host.tool(["ip", "-4", "-o", "address", "show", "dev", f"eth{number}"])
     return re.search(r"inet ([0-9.]+)/", said)[1]
 

@@ -55,7 +55,7 @@ def program(name, framework, root=ROOT):
 def cells(name, framework, root=ROOT):
     """The title and the text of each of a program's three cells.
 
-    Raises `ValueError` for another number of cells.
+    Raises `ValueError` for any other number of cells.
     """
     path = program(name, framework, root)
     _, *parts = CELL.split(path.read_text("utf-8"))

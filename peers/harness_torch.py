@@ -178,7 +178,7 @@ def main(world, program, target):
         while children:
             ended, status = os.wait()
             children.discard(ended)
-            if status:  # the others may wait for it for ever
+            if status:  # the others may wait for it forever
                 for child in children:
                     os.kill(child, signal.SIGKILL)
                 sys.exit(f"{program}: a process ended with {status}")

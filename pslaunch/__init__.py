@@ -7,7 +7,7 @@
 
 On the command line: `python -m pslaunch -n 2 -s 1 python train.py`. Servers and
 scheduler are MXNet's own, ps-lite in `libmxnet.so`. As with MXNet's launcher,
-environment variables tell each process what it is. But that launcher waits for ever
+environment variables tell each process what it is. But that launcher waits forever
 when a process dies, and its exit code means nothing.
 
     the request        __main__ (flags), calls (functions), plan (settings and hosts)

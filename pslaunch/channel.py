@@ -27,14 +27,14 @@ from contextlib import suppress
 from itertools import count
 
 GREETING = b"d2l_ext agent\n"
-#: Seconds between two signs of life, and after which a silent end counts as gone.
+#: Seconds between two heartbeats, and after which a silent end counts as gone.
 BEAT, SILENCE = 2.0, 10.0
 #: Bytes read at a time, so that one channel does not hold up the others.
 READ = 1 << 20
 
 
 class Forged(OSError):
-    """A message that was changed on its way."""
+    """A message that was changed in transit."""
 
 
 class Channel:
@@ -253,7 +253,7 @@ class Signed:
             return None
         part, signature = self.inbox[:size], self.inbox[size:end]
         if not hmac.compare_digest(signature, _signature(part, *self.theirs)):
-            raise Forged("a message was changed, dropped or repeated on its way: "
+            raise Forged("a message was changed, dropped or repeated in transit: "
                          "another process can write into this connection")
         self.inbox = self.inbox[end:]
         return part

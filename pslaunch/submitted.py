@@ -158,7 +158,7 @@ class Submitted(crew.Crew):
         return why + (f"; {self.tool} printed: {said}" if said else "")
 
     def close(self):
-        """Cancel the job, unless it ends by itself after its agents."""
+        """Cancel the job, unless it ends by itself once its agents have ended."""
         self.door.close()
         if not (self.stays and self.placed and self.process.ends(5)):
             words = self.cancel(self.plan, self.job)
@@ -344,7 +344,7 @@ class Sge(Submitted):
         return self.door.invitation
 
     def ask(self):
-        """Raise `Failed` for a task that cannot start: `qsub` would wait for ever."""
+        """Raise `Failed` for a task that cannot start: `qsub` would wait forever."""
         said = answer(["qstat", "-j", job_name(self.job)])
         reason = re.search(r"(?m)^error reason +\d+: +(.*)", said)
         if reason:

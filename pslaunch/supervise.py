@@ -308,7 +308,7 @@ class Watch:
         if gone and waiting:
             raise Failed(
                 f"worker {gone[0][1]} ended without opening the store; worker "
-                f"{waiting[0][1]} would wait for it for ever", 1, gone[0],
+                f"{waiting[0][1]} would wait for it forever", 1, gone[0],
             )
         if len(joined) == len(self.start.plan.nodes):
             self.all_joined = self.all_joined or time.monotonic()
@@ -375,7 +375,7 @@ def had_closed(role, log, is_done=False):
     With `PS_RESEND=1` a node starts to acknowledge only some time after it can receive.
     The scheduler may therefore count a node twice, open the last barrier of a job too
     early (once even at the job's start), and end. A node that then sends to it tries
-    ten times, and aborts; a node that waits for its answer waits for ever. So neither
+    ten times, and aborts; a node that waits for its answer waits forever. So neither
     an abort nor the scheduler's end proves that the work was done; the output has to.
 
     A server or scheduler that gave up is believed: it ends only when it is told to, and

@@ -105,7 +105,7 @@ class Browser:
         end = time.monotonic() + self._deadline
         while not (value := condition()):
             if not self._ready.select(max(0, end - time.monotonic())):
-                raise BrowserError(f"no end of {what} in {self._deadline} s")
+                raise BrowserError(f"{what} did not end within {self._deadline} s")
             read = os.read(self._process.stdout.fileno(), 1 << 20)
             if not read:
                 raise BrowserError(f"the browser ended during {what}")
@@ -161,7 +161,7 @@ class Page:
                     raise
                 time.sleep(0.05)
         else:
-            raise BrowserError(f"the page leads on and on: {expression}")
+            raise BrowserError(f"the page navigated 20 times: {expression}")
         if "exceptionDetails" in answer:
             raise BrowserError(_thrown(answer["exceptionDetails"]))
         return answer["result"].get("value")
@@ -198,7 +198,7 @@ class Page:
         end = time.monotonic() + seconds
         while not (value := self.evaluate(expression)):
             if time.monotonic() > end:
-                raise BrowserError(f"not in {seconds} s: {expression}")
+                raise BrowserError(f"not true within {seconds} s: {expression}")
             time.sleep(0.02)
         return value
 

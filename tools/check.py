@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`make check`: style, imports, and the tests that what you changed can reach.
+"""`make check`: style, imports, and the tests that your changes can affect.
 
-Changed is what differs from `--since` (default: the last commit), and what git does not
-know yet. A test can be reached if it imports a changed module, directly or by way of
-others; the nearest run first. After `--seconds` they are ended, and those that are left
-are named: `make test` runs them.
+A file counts as changed if it differs from `--since` (default: the last commit), or if
+git does not track it yet. A change can affect a test that imports the changed module,
+directly or through others; the nearest tests run first. After `--seconds` the tests are
+ended, and the remaining ones are named: `make test` runs them.
 """
 
 import argparse

@@ -29,7 +29,7 @@ command -v nvidia-smi >/dev/null 2>&1 ||
 platform=$(uname -sm)
 [ "$platform" = "Linux x86_64" ] ||
     answer cpu "its GPU wheel is for Linux on x86-64, and this is $platform"
-# A broken driver can make nvidia-smi wait for ever.
+# A broken driver can make nvidia-smi wait forever.
 limit=$(command -v timeout >/dev/null 2>&1 && echo "timeout 30")
 # One line a GPU, such as "NVIDIA A10, 8.6".  With drivers before 510, nvidia-smi does
 # not know the capability; the driver's library does, and the doctor asks it.

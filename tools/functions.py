@@ -7,7 +7,7 @@ named, those methods count whose names occur anywhere on the way.
 A digest is one of the syntax tree without what changes no result: comments, docstrings,
 imports, the names of local variables, the texts of errors that are raised: nbval
 compares them where a chapter prints them. What a function calls enters with its content
-instead of its name, so that another name, or another file, is no change.
+instead of its name, so that a different name, or a different file, is not a change.
 """
 
 import ast
@@ -348,7 +348,7 @@ def arguments_of(function):
 
 
 def locals_of(function, arguments):
-    """{name: a number} for each variable of a function that is no argument."""
+    """{name: a number} for each variable of a function that is not an argument."""
     shared, found = set(arguments), {}
     for node in ast.walk(function):
         if isinstance(node, ast.Global):

@@ -81,7 +81,7 @@ def edited(nb):
 
 
 def stale(root, paths):
-    """{path: what was changed, modules} of those whose outputs an older code made."""
+    """The pages with outputs of older code: {path: the modules that have changed}."""
     ours, found = library(root), {}
     for path in paths:
         nb = json.loads((Path(root) / path).read_text("utf-8"))

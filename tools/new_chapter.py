@@ -159,13 +159,13 @@ def _code(source, **metadata):
 def write(root, part, name, lesson):
     """Write all files below `root`; return what was written or changed.
 
-    Raises `ValueError` for another part, or for a name that is taken.
+    Raises `ValueError` for an unknown part, or for a name that is taken.
     """
     if part not in house.PARTS:
-        raise ValueError(f"{part} is no part: {', '.join(house.PARTS)}")
+        raise ValueError(f"{part} is not a part: choose {', '.join(house.PARTS)}")
     taken = [path for path in root.glob(f"chapters/*/{name}.ipynb")]
     if not name.isidentifier() or taken:
-        raise ValueError(f"{name} is taken, or not of letters, digits and _")
+        raise ValueError(f"{name} is taken, or is not a name of letters, digits and _")
     chapter = root / f"chapters/{part}/{name}.ipynb"
     texts = {root / f"exercisekit/{part}/{name}.py": EXERCISES}
     if lesson:
@@ -173,7 +173,7 @@ def write(root, part, name, lesson):
         texts[root / f"tests/{part}/test_{name}.py"] = TEST
     for path in texts:
         if path.exists():
-            raise ValueError(f"{path.relative_to(root)} is there already")
+            raise ValueError(f"{path.relative_to(root)} exists already")
     for path, text in texts.items():
         path.write_text(text.format(part=part, name=name), "utf-8")
     nbformat.write(notebook(part, name, lesson), chapter)

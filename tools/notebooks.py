@@ -56,7 +56,7 @@ class ChapterError(Exception):
 def chapters(root):
     """Return the paths, relative to `root`, of the notebooks in `_toc.yml`, in order.
 
-    Raises `FileNotFoundError` for an entry that is no file.
+    Raises `FileNotFoundError` for an entry that is not a file.
     """
     site = parse_toc_yaml(Path(root) / "_toc.yml")
 

@@ -134,7 +134,7 @@ def _findings_note(findings):
         ":class: note\nThe text tells what was measured where the book was recorded. "
         "This machine measured, as the cells below say, too:\n\n"
         f"{_verbatim(measured)}\n\n"
-        "That is no error: another machine, or a busy one, measures otherwise.\n:::"
+        "This is not an error: another machine, or a busy one, measures otherwise.\n:::"
     )
 
 
@@ -165,7 +165,7 @@ def summary(outcomes, page):
         findings = [finding for outcome in differing for finding in outcome.findings]
         lines.append(
             f"\n{_counted(findings)} came out otherwise here than where the book was "
-            "recorded.\nThat is no error; the pages and their cells say so:"
+            "recorded.\nThis is not an error; the pages and their cells say so:"
         )
         for outcome in differing:
             lines.append(f"  {outcome.path}")

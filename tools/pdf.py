@@ -130,12 +130,12 @@ def printed(browser, paper, file):
         with pikepdf.open(file.with_suffix(".pdf")) as pdf:
             found = pages_of(pdf)
         if lost := paper.targets() - found.keys():
-            raise RenderError(f"On no page: {sorted(lost)}")
+            raise RenderError(f"No page has these targets: {sorted(lost)}")
         found = {home: found[home] for home in paper.targets()}
         if found == known:
             return file.with_suffix(".pdf")
         known = found
-    raise RenderError("The numbers of pages change with every print.")
+    raise RenderError("The page numbers still change after four prints.")
 
 
 def bookmark(pdf, entries):

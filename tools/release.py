@@ -3,7 +3,7 @@
 
     make release     many-devices-VERSION.zip in _build
 
-There is none while a chapter shows outputs that an older code made.
+There is none while a chapter shows outputs of older code.
 """
 
 import re

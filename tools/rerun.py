@@ -98,7 +98,7 @@ def compared(nb, root):
 def _inside(root, name):
     path = (root / name).resolve()
     if not path.is_file() or root not in path.parents or path.suffix != ".ipynb":
-        raise FileNotFoundError(f"{name} is no notebook of this book")
+        raise FileNotFoundError(f"{name} is not a notebook of this book")
     return path.relative_to(root)
 
 

@@ -5,10 +5,10 @@
 
 `OPTION`s are pytest's. The tests start processes and chapters measure times, on
 machines that may be busy with more than this. A file that fails must pass alone in
-each of five runs; it is named at the end then, because it is a finding, if no error.
-One that needed this in an earlier of the last five runs as well fails: that is no
-chance. Runs in a folder are known to the next one by `_build/tests.json`, which also
-says how long they took; `--about` is what to say where there was none.
+each of five runs; it is then named at the end, because it is a finding, if not an
+error. One that needed this in an earlier of the last five runs as well fails: that is
+not chance. Runs in a folder are known to the next one by `_build/tests.json`, which
+also says how long they took; `--about` is what to say where there was none.
 """
 
 import argparse
@@ -164,7 +164,7 @@ def _alone(files, options, earlier):
     again = sorted(earlier.intersection(files))
     if again:
         print(f"FAILED: {', '.join(again)} needed this in one of the {KEPT - 1} runs "
-              "before as well. That is no chance: it must pass beside others.")
+              "before as well. That is not chance: it must pass beside others.")
     return int(bool(again)), files
 
 

@@ -1,4 +1,4 @@
-"""The examples of a training, and how a worker's devices share its minibatches."""
+"""The examples of a training run, and how a worker's devices share its minibatches."""
 
 from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel.minibatch import shard_sizes

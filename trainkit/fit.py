@@ -20,7 +20,7 @@ from .replicas import Replicas
 
 @dataclass
 class State:
-    """The progress of a training, counted from its first step."""
+    """The progress of a training run, counted from its first step."""
 
     epoch: int = 0  # complete ones
     step: int = 0  # done in the current epoch
@@ -33,13 +33,13 @@ class State:
     def of(cls, record, num_steps):
         """Restore a state from its `asdict`, with `num_steps` per epoch.
 
-        Raises `ValueError` for a state that no training can reach.
+        Raises `ValueError` for a state that no training run can reach.
         """
         kinds = {part.name: part.type for part in fields(cls)}
         if not isinstance(record, dict) or kinds != {
             name: type(value) for name, value in record.items()
         }:
-            raise ValueError("the keys of its state are not those of a training")
+            raise ValueError("the keys of its state are not those of a training run")
         state = cls(**record)
         if not (
             state.epoch == len(state.history)
@@ -48,7 +48,7 @@ class State:
             and bool(state.step) == (state.examples > 0) == (state.examples != 0)
             and all(type(t) is float and 0 < t < math.inf for t in state.history)
         ):
-            raise ValueError("its state is impossible for a training")
+            raise ValueError("its state is impossible for a training run")
         return state
 
     def count(self, losses, num_examples):

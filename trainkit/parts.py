@@ -104,8 +104,8 @@ class Parts(Checkpoints):
         """As in `Checkpoints`; rank 0 removes later ones."""
         usable = self.files.whole(warn) if steps is None else steps
         if not usable and self.paths():
-            raise CheckpointError(f"no checkpoint can be used, {self.paths()[-1]} is "
-                                  "damaged: remove all of them to start anew")
+            raise CheckpointError(f"no checkpoint can be used: {self.paths()[-1]} is "
+                                  "damaged. Remove all of them to start anew")
         if not usable:
             return None
         told = self.files._read(max(usable), MANIFEST)[1]["layout"]

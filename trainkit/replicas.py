@@ -17,7 +17,7 @@ from .networks import is_random
 class Replicas:
     """A network on all `devices`, and the `gluon.Trainer` that keeps them equal.
 
-    `net`: initialised on `devices` (`networks.build`). `optimizer`,
+    `net`: initialized on `devices` (`networks.build`). `optimizer`,
     `optimizer_params`: as in `gluon.Trainer`. `kv_store`: `'local'`, `'device'`, or
     None for `allreduce`, a function of this library. `compression`: the Trainer's
     `compression_params`. `work_load_list`: as in `split_batch`. `seed`: of the

@@ -27,7 +27,7 @@ NUMPY_WITHOUT_BOOL = (1, 24)
 BUILDS = {"mxnet": "for the CPU", "mxnet-cu112": "for GPUs, CUDA 11.2"}
 #: Features of interest to a reader; the others are instruction sets and tools.
 SHOWN = ("CUDA", "CUDNN", "NCCL", "MKLDNN", "OPENMP", "DIST_KVSTORE")
-PATIENCE = 120  # seconds: a broken driver can keep a process that asks it for ever
+PATIENCE = 120  # seconds: a broken driver can keep a process that asks it forever
 #: The libraries that MXNet's GPU build links to, and the wheels that contain them.
 WHEELS = {
     "libcublas.so.11": "nvidia-cublas-cu11",

@@ -1,7 +1,7 @@
 """Batch normalization over a minibatch that is divided among devices.
 
-Each device has its own rows. Normalizing them by their own mean and variance gives
-another result than one device with the whole minibatch. So the devices exchange, per
+Each device has its own rows. Normalizing them by their own mean and variance does
+not give the result of one device with the whole minibatch. So the devices exchange, per
 channel:
 
     forward     number of rows, mean, sum of squared deviations      2·C + 1 numbers

@@ -2,8 +2,8 @@
 
 Each rank has a file of its own, mapped into its memory. Before a call in which other
 ranks take part it writes a line there, and a mark after it. Whatever becomes of the
-process, the others can read the line. A thread leaves a sign of life, with the line of
-the program that is being executed.
+process, the others can read the line. A thread leaves a heartbeat, with the line of the
+program that is being executed.
 """
 
 import mmap
@@ -25,7 +25,7 @@ from .verdict import Call, Life, what_happened
 FOLDER = "D2L_EXT_FLIGHT_RECORDER"
 #: The calls that a file holds, and the bytes of a line.
 LINES, WIDTH = 1000, 256
-#: Seconds between two signs of life; for all ranks to arrive where one has failed.
+#: Seconds between two heartbeats; for all ranks to arrive where one has failed.
 BEAT, ARRIVAL = 0.25, 1.0
 #: The first character of a line: what became of the call.
 STATES = {"?": "begun", "+": "ended", "!": "failed"}
@@ -122,7 +122,7 @@ class FlightRecorder:
         self.lines[:WIDTH] = _line(text)
 
     def _watch(self):
-        """Leave signs of life; report a call for which this rank waits too long."""
+        """Leave heartbeats; report a call for which this rank waits too long."""
         while not self.over.wait(BEAT):
             self._sign()
             if self.timeout and time.time() - self.last > self.timeout:
@@ -149,7 +149,7 @@ def attach(comm, folder, timeout=30.0):
     `folder`: used by this job only, the same for all ranks; created if missing. A ring
     has a time-out of its own, `deadline`: its errors then end with the verdict. All
     ranks of a ring must call this, and wait for each other here. A store has none and
-    waits for ever: after `timeout` seconds in which a push, a barrier or another call
+    waits forever: after `timeout` seconds in which a push, a barrier or another call
     has not been made by all workers, the verdict is printed to standard error, and in a
     job of `pslaunch` the worker is ended, and with it the job.
 

@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
-#: Seconds without a sign of life after which a process counts as stopped or ended.
+#: Seconds without a heartbeat after which a process counts as stopped or ended.
 SILENCE = 1.2
 
 
@@ -53,9 +53,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Life:
-    """The last sign of life of a rank.
+    """The last heartbeat of a rank.
 
-    `time`: of the sign, seconds since 1970. `where`: the line that its program
+    `time`: of the heartbeat, seconds since 1970. `where`: the line that its program
     executed then. `oldest`: since when all of its calls are kept.
     """
 
@@ -239,7 +239,7 @@ def _slip(own, other):
 
 
 def _silent(meetings, lives):
-    """Of the ranks in a call that has not ended, those without a sign of life."""
+    """Of the ranks in a call that has not ended, those without a heartbeat."""
     newest = max((life.time for life in lives.values()), default=0)
     silent = [rank for rank, life in sorted(lives.items())
               if newest - life.time > SILENCE]

@@ -7,7 +7,7 @@
         manifest.ckpt   the SHA-256 of all three, written by the last worker
 
 Without its manifest a checkpoint does not count. `cuts` depends only on size and number
-of workers, so another number of workers can tell which shards hold its elements.
+of workers, so any number of workers can tell which shards hold its elements.
 """
 
 import shutil
@@ -117,7 +117,7 @@ class ShardedCheckpoints:
 
         `whole`: names of arrays of which this worker needs every element. Rank 0 also
         removes all later steps, which were not finished or agreed upon. Raises
-        `CheckpointError` for another layout or a missing, damaged or foreign file.
+        `CheckpointError` for a different layout or a missing, damaged or foreign file.
         """
         told = self._read(step, MANIFEST)[1]
         _compare(f"in {self._path(step)}", told["layout"], self.layout)
@@ -152,7 +152,7 @@ class ShardedCheckpoints:
         if not path.exists():
             raise CheckpointError(f"{path} is missing")
         if only and _digest(path) != only:
-            raise CheckpointError(f"{path} is not of this save, by its SHA-256")
+            raise CheckpointError(f"{path} is not from this save: its SHA-256 differs")
         return checkpoint.read(path)
 
     def _remove(self, steps):
@@ -170,5 +170,5 @@ def _digest(path):
 def _compare(where, found, right):
     for name in {**found, **right}:
         if found.get(name) != right.get(name):
-            raise CheckpointError(f"{name!r} {where}: {found.get(name)}, and expected "
-                                  f"is {right.get(name)}")
+            raise CheckpointError(f"{name!r} {where}: found {found.get(name)}, "
+                                  f"expected {right.get(name)}")

@@ -50,7 +50,7 @@ def read_idx(folder):
     Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`, of
     shapes (n, 1, 28, 28) and (n,). Raises `FileNotFoundError` that lists what is
     missing, and `ValueError` that names the file, what was expected and what was found:
-    a damaged gzip stream, another magic number, images that are not 28×28, none at all
+    a corrupt gzip stream, a wrong magic number, images that are not 28×28, none at all
     or too many, fewer or more bytes than declared, images and labels of unequal number,
     a label above 9.
     """
@@ -129,7 +129,7 @@ def _unpacked(path):
         with gzip.open(path) if is_gzip else path.open("rb") as file:
             yield file
     except (gzip.BadGzipFile, zlib.error, EOFError, tarfile.TarError) as error:
-        raise ValueError(f"{path} is cut off or damaged: {error}. {ADVICE}") from None
+        raise ValueError(f"{path} is truncated or corrupt: {error}. {ADVICE}") from None
 
 
 # ---- IDX ----

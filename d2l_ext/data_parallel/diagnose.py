@@ -21,7 +21,7 @@ def diagnose(step, devices, steps=5):
 
         print(diagnose(lambda: train_batch(X, y, replicas, devices, lr), devices))
 
-    `step`: a function without arguments that makes one training step on `devices`, two
+    `step`: a function without arguments that takes one training step on `devices`, two
     or more; data loading belongs inside. It is called 2·`steps` + 1 times, and trains.
     Raises `ValueError` for fewer than two devices or one step, or a CPU context that
     MXNet's profiler has no slot for.

@@ -33,7 +33,7 @@ class FlatReplica:
     gradients: np.ndarray
 
     def update(self, lr, n):
-        """Make a step of rate `lr`; the gradients are sums over `n` examples."""
+        """Take a step at rate `lr`; the gradients are sums over `n` examples."""
         self.values -= lr * self.gradients / n
 
 

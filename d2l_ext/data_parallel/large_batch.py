@@ -105,7 +105,7 @@ class Replica(flat.FlatReplica):
         self.optimizer = rule(self, momentum, decay)
 
     def update(self, lr, n):
-        """Make a step of rate `lr`; the gradients are sums over `n` examples."""
+        """Take a step at rate `lr`; the gradients are sums over `n` examples."""
         self.values -= lr * self.optimizer.direction(self.gradients / n)
 
 

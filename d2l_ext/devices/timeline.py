@@ -229,7 +229,7 @@ def raw_events(path):
 
 
 def parse(raw, names):
-    """Turn Chrome trace events, a list of dict with times in µs, into `Event`s.
+    """Turn Chrome trace events, a list of dicts with times in µs, into `Event`s.
 
     `names`: device by process number. MXNet writes every operator twice: with begin
     and end under its device, and as an asynchronous pair, which is ignored here.

@@ -163,7 +163,7 @@ def _row(x):
     if not isinstance(x, numpy.ndarray):
         raise TypeError(f"x is a {type(x).__name__}: make it a NumPy array")
     if not (x.flags.c_contiguous and x.flags.writeable):
-        raise ValueError("the array is not contiguous, or cannot be written: copy it")
+        raise ValueError("x is not contiguous, or is read-only: copy it")
     return x.reshape(-1)
 
 

@@ -21,7 +21,7 @@ class Tickets:
     A server handles one request after another, and a `pushpull` is one request, so
     no two workers draw the same number and none is skipped.
 
-    Raises `ValueError` for another optimizer, or momentum or weight decay.
+    Raises `ValueError` for any other optimizer, or momentum or weight decay.
     Developed in the chapter *Out of step*.
     """
 
@@ -29,8 +29,8 @@ class Tickets:
         momentum = getattr(optimizer, "momentum", 0)
         if type(optimizer) is not mx.optimizer.SGD or momentum:
             raise ValueError(
-                f"{type(optimizer).__name__} with momentum {momentum} cannot count: "
-                "use SGD without momentum"
+                f"{type(optimizer).__name__} with momentum {momentum} cannot count "
+                "updates, because its steps differ: use SGD without momentum"
             )
         if optimizer.wd:
             raise ValueError(f"weight decay {optimizer.wd} shrinks the counter: use 0")

@@ -108,7 +108,7 @@ def backward(parts, shards, loss, before=lambda number: None):
     Returns a list of the shards' summed losses, arrays of one number. The gradients
     equal those of one recorded forward bit by bit, as long as no parameter is used in
     two parts. Waits for each part but the last. Raises `ValueError` for a batch
-    normalisation: cuDNN's forward moves the running averages, so they would move twice
+    normalization: cuDNN's forward moves the running averages, so they would move twice
     in a step (MXNet's own, as on a CPU, moves them in backward).
 
     Developed in the chapter *Where the memory goes*.
@@ -156,7 +156,7 @@ def _forward(layers, X):
 def _refuse_averages(block):
     if isinstance(block, (nn.BatchNorm, nn.BatchNormReLU)):
         raise ValueError(  # noqa: TRY004 - it is the right type, at the wrong place
-            f"{block.name} is a batch normalisation, whose running averages move twice "
+            f"{block.name} is a batch normalization, whose running averages move twice "
             "in a step where forward moves them: leave recomputation off, or use "
             "LayerNorm"
         )

@@ -248,7 +248,7 @@ class Shards:
         return {**arrays, "counts": numpy.full(sum(map(len, self.shapes)), count)}
 
     def unpack(self, arrays):
-        """Restore what `pack` returned, on the same or another number of devices.
+        """Restore what `pack` returned, on the same or a different number of devices.
 
         Raises `ValueError` when the arrays do not fit this network.
         """
@@ -309,7 +309,7 @@ def states(num_parameters, optimizer="sgd", half=False):
 
     `optimizer`: one of `OPTIMIZERS`. `half`: weights and gradients have two bytes, and
     the update works on a copy of the weights in single precision, the master copy.
-    Raises `ValueError` for another optimizer or fewer than one parameter.
+    Raises `ValueError` for any other optimizer, or fewer than one parameter.
 
     Source: Rajbhandari et al. (2020), section 3.1. Developed in the chapter
     *Where the memory goes*.
@@ -365,7 +365,7 @@ def bytes_sent(sizes, k, shard, itemsize=4):
 
 
 def state_bytes(optimizer, options=None, dtype="float32"):
-    """Bytes that `optimizer` keeps per parameter of `dtype`, found by creating them."""
+    """Bytes of the state that `optimizer` creates for each parameter of `dtype`."""
     made = mx.optimizer.create(optimizer, **(options or {}))
     state = made.create_state_multi_precision(0, mx.nd.zeros(1, dtype=dtype))
     return sum(numpy.dtype(x.dtype).itemsize for x in arrays_in(state))

@@ -60,7 +60,7 @@ def parse(text, shape, sizes, name):
     """The `Layout` that `text` describes, for the array `name` of `shape`.
 
     `sizes`: the mesh's lengths by axis. Raises `ValueError`, with the name, for an
-    unknown mesh axis, one that is used twice, another number of axes, and an axis that
+    unknown mesh axis, one that is used twice, a wrong number of axes, and an axis that
     cannot be cut evenly.
     """
     words = text.split()

@@ -56,8 +56,8 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None):
     `group2ctx`: the context of every `ctx_group` of the symbol, as `placement`
     gives it. `shapes`: of the inputs; all other arguments are parameters. `params`:
     initial values by name, which are copied; default zeros. `shared`: a `Pipeline`
-    of another length, whose parameters, gradients and memory this one shares. Inputs
-    get no gradient.
+    of a different length, whose parameters, gradients and memory this one shares.
+    Inputs get no gradient.
 
     Raises `ValueError` for a group without a device, and for `params` that lack a name.
     Source: `group2ctx` of MXNet's `Symbol.simple_bind`. Developed in the chapter

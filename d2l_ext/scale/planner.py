@@ -1,4 +1,4 @@
-"""Which plan? All layouts of a decoder on a number of devices, and what each costs.
+"""Which plan? All layouts of a decoder on given devices, and what each costs.
 
     candidates    meshes of k devices, and for each axis a way to use it
     memory        what a device holds when backward begins, counted from the plan
@@ -121,9 +121,10 @@ def _at_stage(name, where, shape, of, stages):
 def memory(plan, itemsize=4, states=0, gradients=True):
     """The peak bytes of the fullest device: its arrays when backward begins.
 
-    Counts from the plan the inputs and all that backward needs, and with `gradients`
-    also these. `states`: the numbers of an optimizer per parameter, in float32: 2 for
-    Adam. Developed in the chapter *Which plan? A planner for layouts and meshes*.
+    Counts the inputs and all that backward needs; also room for the gradients, unless
+    `gradients` is false. `itemsize`: bytes of a number. `states`: the numbers that an
+    optimizer keeps per parameter, in float32: 2 for Adam.
+    Developed in the chapter *Which plan? A planner for layouts and meshes*.
     """
     at_least_zero("states", states)
     last = {v: n for n, s in enumerate(plan.forward) for v in s.inputs}

@@ -127,7 +127,7 @@ def _judge_supervise(function):
         elif left:
             yield f"{when}, a process has ended, and its parent has not waited for it."
         elif took > long:
-            yield f"{when}, it takes as long as the process that runs."
+            yield f"{when}, it waits for a process instead of ending it."
 
 
 QUESTIONS = {

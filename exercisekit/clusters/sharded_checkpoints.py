@@ -86,13 +86,13 @@ def _judge_order(kind):
     def write(state):
         begun.append(state)
         if threading.current_thread() is caller:
-            said.append("save writes itself, and not in a thread.")
+            said.append("save does the writing itself, not in a thread.")
         elif len(begun) > 1:
             waited.wait(LONG)
         elif not returned.wait(4 * LONG):
-            said.append("save came back after the write, not before.")
+            said.append("save returned after the write, not before.")
         elif second.wait(LONG):
-            said.append("A second save came back before the first was done.")
+            said.append("A second save returned before the first was done.")
         written.append(state.tolist())
 
     saver, state = kind(write), numpy.zeros(2)
@@ -103,11 +103,11 @@ def _judge_order(kind):
     second.set()
     saver.wait()
     if len(written) < 2:
-        said.append("wait came back before all was written.")
+        said.append("wait returned before everything was written.")
     waited.set()
     yield from dict.fromkeys(said)
     if written and written[0] != [0, 0]:
-        yield f"save was called with [0, 0], written is {shown(written[0])}."
+        yield f"save was called with [0, 0], and wrote {shown(written[0])}."
 
 
 def _judge_errors(kind):

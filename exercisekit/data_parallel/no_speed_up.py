@@ -112,7 +112,7 @@ def _ahead_of_one(threads, depth):
     """The fault in the calls of `load` after one result, or ""; `threads`: theirs."""
     own = threads.count(threading.current_thread())
     if own:
-        return f"the loop itself called load, {own} times for the first result."
+        return f"the loop itself called load {own} times for the first result."
     if not _soon(lambda: len(threads) > depth, PATIENCE):
         return f"after one result, load was called {len(threads)} times: not ahead."
     if _soon(lambda: len(threads) > depth + 3, QUIET):
@@ -162,11 +162,11 @@ def _try_with_patience(function, depth):
     try:
         return said.get(timeout=PATIENCE * QUIET)
     except queue.Empty:
-        return "if load raises an error, it waits for ever."
+        return "if load raises an error, it waits forever."
 
 
 def _judge_ahead(function):
-    """Yield the first fault only: each call that waits for ever takes a second."""
+    """Yield the first fault only: each call that waits forever takes a second."""
     return next(by_cases(_try_with_patience, "depth {}", [(2,), (1,)])(function))
 
 

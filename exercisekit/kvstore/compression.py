@@ -142,7 +142,7 @@ QUESTIONS = {
         "a function that returns a function like `compress`",
         safe_sender,
         [
-            (_unsafe_sender, "A NaN stays in the residual for ever."),
+            (_unsafe_sender, "A NaN stays in the residual forever."),
             (_nan_to_num,
              "`nan_to_num` makes infinity a huge number, which stays in the residual."),
             (_forgets, "Keep the rounding error for the next gradient."),

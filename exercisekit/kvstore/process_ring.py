@@ -71,7 +71,7 @@ def _ends(ranks, ends):
             raise end
         if isinstance(end, BaseException):
             return f"rank {rank} raises {type(end).__name__}: {end}."
-    return f"ranks {ranks.stuck} wait for ever." if ranks.stuck else ""
+    return f"ranks {ranks.stuck} wait forever." if ranks.stuck else ""
 
 
 def sum_of_living(rank, n, number, give, take):

@@ -27,11 +27,12 @@ def _judge_due(function, local_steps, parts):
     )
     most = -(-parts // local_steps)
     if sorted(chain(*first)) != [*range(parts)]:
-        return f"due are {shown(first)}: not each part once."
+        return f"the parts of each step are {shown(first)}: not each part once."
     if then != first:
-        return f"due are {shown(first)}, and then {shown(then)}."
+        return f"the parts of each step are {shown(first)}, and then {shown(then)}."
     if max(map(len, first)) > most:
-        return f"due are {shown(first)}, but at most {most} per step are needed."
+        return (f"the parts of each step are {shown(first)}, but at most {most} per "
+                "step are needed.")
     return ""
 
 

@@ -79,7 +79,8 @@ def _run(orders, p, m):
     for s, order in enumerate(orders):
         if sorted(order) != wanted:
             works = " ".join(f"{kind}{i}" for kind, i in order) or "nothing"
-            return f"stage {s} does {works}: not F and B of each once.", 0, 0, 0
+            return (f"stage {s} does {works}: it must do F and B of each micro-batch "
+                    "once."), 0, 0, 0
     if len(orders) != p:
         return f"there are {len(orders)} stages.", 0, 0, 0
     works = [
@@ -127,7 +128,7 @@ QUESTIONS = {
         [
             (_last_first, "That is GPipe's order: the last one first."),
             (lambda p, m: _one_at_a_time(p, m, 1),
-             "One micro-batch at a time is no pipeline: the stages wait in turn."),
+             "One micro-batch at a time is not a pipeline: the stages wait in turn."),
             (lambda p, m: [[*order[m:], *order[:m]] for order in first_first(p, m)],
              "Backward work needs what forward work has left: it comes after it."),
         ],

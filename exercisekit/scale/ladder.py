@@ -22,8 +22,8 @@ def _mean(below, above):
 
 
 QUESTIONS = {
-    1: Question("how many times as fast the second training is", 1.5, [
-        (3, "That compares the steps. The second training needs more of them."),
+    1: Question("how many times as fast the second run is", 1.5, [
+        (3, "That compares the steps. The second run needs more of them."),
         (0.5, "That compares the numbers of steps. Their times differ, too."),
         (2 / 3, "That is how many times as long: divide the other way."),
     ]),

@@ -134,9 +134,10 @@ def test_a_damaged_manifest_is_named(tmp_path):
 @pytest.mark.parametrize(
     "other, message",
     [
-        ({"w": ((7, 5), "float32")}, r"'w' in .*: float32 \[5, 7\], and .* \[7, 5\]"),
-        ({"w": ((5, 7), "float64")}, r"float32 \[5, 7\], and .* float64 \[5, 7\]"),
-        ({"v": ((3,), "float32")}, r"'v' in .*: None, and expected is float32 \[3\]"),
+        ({"w": ((7, 5), "float32")},
+         r"'w' in .*: found float32 \[5, 7\], expected float32 \[7, 5\]"),
+        ({"w": ((5, 7), "float64")}, r"float32 \[5, 7\], expected float64 \[5, 7\]"),
+        ({"v": ((3,), "float32")}, r"'v' in .*: found None, expected float32 \[3\]"),
     ],
 )
 def test_a_checkpoint_of_another_layout_is_refused(tmp_path, other, message):
@@ -147,7 +148,7 @@ def test_a_checkpoint_of_another_layout_is_refused(tmp_path, other, message):
 
 def test_a_chunk_of_another_size_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match=r"'m' to save on worker 1 of 2: float64 "
-                                              r"\[11\], and expected is float64 \[6\]"):
+                                              r"\[11\], expected float64 \[6\]"):
         one = workers(tmp_path, 2)[1]
         one.save(1, {**{k: x[one.own(k)] for k, x in PLAIN.items()}, "m": PLAIN["m"]})
 

@@ -98,9 +98,9 @@ def test_a_gzip_that_is_not_whole_is_refused_by_name(folder, name):
     data = path.read_bytes()
     for length in (len(data) // 5, len(data) // 2, len(data) - 9, len(data) - 8):
         path.write_bytes(data[:length])
-        assert f"{name} is cut off or damaged: Compr" in refusal(read_idx, folder)
+        assert f"{name} is truncated or corrupt: Compr" in refusal(read_idx, folder)
     path.write_bytes(data[:-8] + bytes([data[-8] ^ 1]) + data[-7:])
-    assert f"{name} is cut off or damaged: CRC" in refusal(read_idx, folder)
+    assert f"{name} is truncated or corrupt: CRC" in refusal(read_idx, folder)
 
 
 def test_no_flipped_bit_in_a_gzip_passes_as_other_data(folder):
@@ -136,7 +136,7 @@ def test_fewer_or_more_bytes_than_declared_are_refused(folder, name, zipped):
 @pytest.mark.parametrize("zipped", [True, False])
 def test_a_file_shorter_than_its_header_is_refused(folder, length, zipped):
     put(folder, IMAGES, idx_bytes(make_arrays()[0])[:length], zipped)
-    assert f"{IMAGES} is cut off or damaged: it ends wi" in refusal(read_idx, folder)
+    assert f"{IMAGES} is truncated or corrupt: it ends wi" in refusal(read_idx, folder)
 
 
 def test_a_file_in_the_place_of_another_is_refused_as_what_it_is(folder):
@@ -333,10 +333,10 @@ def test_an_archive_of_gigabytes_is_unpacked_up_to_the_limit(tmp_path, monkeypat
 @pytest.mark.parametrize("kind", [b"0", b"x", b"L", b"?"])
 @pytest.mark.parametrize("size", [5_000_000_000, -1, -512, -5120, -(10**20)])
 def test_a_member_of_a_size_that_cannot_be_is_refused(tmp_path, size, kind):
-    """`tarfile` of Python 3.11.7 reads the same header for ever with some of them."""
+    """`tarfile` of Python 3.11.7 reads the same header forever with some of them."""
     pack(tmp_path, header("first", 0) + header("x", size, kind) + bytes(10240))
     message = refusal(read_cifar, tmp_path)
-    assert f"is cut off or damaged: 'x' declares {size:,} bytes." in message
+    assert f"is truncated or corrupt: 'x' declares {size:,} bytes." in message
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE])
@@ -372,4 +372,4 @@ def test_an_archive_that_is_not_whole_is_refused(tmp_path):
     spoilt += [whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:]]
     for content in (*spoilt, gzip.compress(whole), b"<!DOCTYPE html>"):
         path.write_bytes(content)
-        assert "is cut off or damaged: " in refusal(read_cifar, tmp_path)
+        assert "is truncated or corrupt: " in refusal(read_cifar, tmp_path)

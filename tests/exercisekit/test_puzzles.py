@@ -170,11 +170,11 @@ def test_arrays_that_were_not_sent_are_not_read(n, function):
      "Device 0's array has the shape (3, 4), not (12,)."),
     (7, lambda *given: [[], *plans.hide(*given)], "has an empty bucket"),
     (10, lambda: [" ".join(row) for row in plans.schedule()], "and one is 'F0 F1 B0"),
-    (10, backward_before_forward, "for ever after 4 ticks, before B0, B0, B0"),
+    (10, backward_before_forward, "forever after 4 ticks, before B0, B0, B0"),
     (11, lambda layers, cap: ([2, 4, 7], [[], [], [5, 6], []]),
      "is not a list of layers, 0 to 9"),
     (12, lambda data, exchange: exchange({(0, 1): data[0], (0, 2): data[0]}),
-     "a device has two messages in a round: [(0, 1), (0, 2)]"),
+     "receive only one in a round, not [(0, 1), (0, 2)]"),
 ])
 def test_what_cannot_be_done_is_named(n, function, words):
     assert words in says(TWELVE[n], function)

@@ -96,7 +96,7 @@ class Firefox:
             try:
                 message = json.loads(self._socket.recv())
             except (websocket.WebSocketException, OSError) as error:
-                raise BrowserError(f"no end of {method}: {error}") from error
+                raise BrowserError(f"{method} did not end: {error}") from error
             if message["type"] == "event":
                 self.events.append(message)
             elif message.get("id") == number:
@@ -152,7 +152,7 @@ class Page:
         end = time.monotonic() + seconds
         while not (value := self.evaluate(expression)):
             if time.monotonic() > end:
-                raise BrowserError(f"not in {seconds} s: {expression}")
+                raise BrowserError(f"not true within {seconds} s: {expression}")
             time.sleep(0.05)
         return value
 

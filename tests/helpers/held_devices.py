@@ -26,7 +26,7 @@ _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 def held(*devices, at_most=30):
     """In the `with` block the engine's workers of `devices` do nothing.
 
-    A wait for one of them would last for ever: after `at_most` seconds they are let go,
+    A wait for one of them would last forever: after `at_most` seconds they are let go,
     and the end of the block raises `AssertionError`. Without cpu(0), no array can be
     waited for, because MXNet has its worker do that.
     """

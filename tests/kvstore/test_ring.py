@@ -216,7 +216,7 @@ def test_a_closed_ring_says_why():
 @pytest.mark.parametrize("wrong, error, text", [
     ([1.0], TypeError, "x is a list: make it a NumPy array"),
     (numpy.ones((4, 4))[:, 1], ValueError, "not contiguous"),
-    (numpy.frombuffer(b"1234", "uint8"), ValueError, "cannot be written"),
+    (numpy.frombuffer(b"1234", "uint8"), ValueError, "is read-only"),
 ])
 def test_arrays_that_cannot_be_summed_in_place_are_refused(wrong, error, text):
     alone = ring.connect(0, [("127.0.0.1", 1)], "")

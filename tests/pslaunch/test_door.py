@@ -26,7 +26,7 @@ from pslaunch.channel import (
 from pslaunch.job import Failed
 
 SECRET, NONCES = "ab" * 32, (b"a" * NONCE, b"l" * NONCE)
-FORGED = "a message was changed, dropped or repeated on its way"
+FORGED = "a message was changed, dropped or repeated in transit"
 CUT = "the connection ended in the middle of a message"
 
 

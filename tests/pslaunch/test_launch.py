@@ -355,7 +355,7 @@ def test_a_worker_that_does_not_join_ends_those_that_wait_for_it(tmp_path):
     job = listening_if("os.environ['DMLC_WORKER_ID'] == '0'", tmp_path / "n")
     assert (job.returncode, job.attempts) == (1, 1)
     assert job.cause == ("worker 1 ended without opening the store; worker 0 would "
-                         "wait for it for ever")
+                         "wait for it forever")
 
 
 def test_a_worker_that_takes_its_time_before_it_opens_the_store_is_waited_for(tmp_path):

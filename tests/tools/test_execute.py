@@ -547,7 +547,7 @@ def test_rerun_refuses_what_is_no_chapter(make, tmp_path, name, capsys):
     book = make(one=["1"])
     (tmp_path / "one.ipynb").touch()
     assert book.rerun(name) == 1
-    assert f"{name} is no notebook of this book" in capsys.readouterr().err
+    assert f"{name} is not a notebook of this book" in capsys.readouterr().err
 
 
 def test_normalising_joins_a_stream_that_was_cut_and_drops_times():

@@ -102,7 +102,7 @@ def test_a_damaged_part_is_passed_over_and_with_all_damaged_nothing_is_loaded(
     (tmp_path / "p-00000003.shards" / "1-of-2.ckpt").write_bytes(b"x")
     said = []
     assert Parts(tmp_path / "p").load(said.append)[0].name == "p-00000002.shards"
-    assert "1-of-2.ckpt is not of this save" in said[0]
+    assert "1-of-2.ckpt is not from this save" in said[0]
     (tmp_path / "p-00000002.shards" / "0-of-2.ckpt").unlink()
     with pytest.raises(CheckpointError, match="no checkpoint can be used"):
         Parts(tmp_path / "p").load(said.append)

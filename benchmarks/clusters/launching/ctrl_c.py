@@ -22,7 +22,7 @@ threading.Thread.isAlive = threading.Thread.is_alive
 sys.argv[0] = str(Path(mxnet.__file__).parent / "tools" / "launch.py")
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-#: A worker that makes steps for ever, and leaves a file when it has made ten.
+#: A worker that takes steps forever, and leaves a file when it has taken ten.
 ENDLESS = """
 import d2l_ext, mxnet as mx
 kv = mx.kv.create("dist_sync")

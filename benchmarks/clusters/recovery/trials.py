@@ -62,7 +62,7 @@ def disturbed(place, folder, seconds, whole, draw):
 
 
 def trials(place, seed=0):
-    """Yield the seconds of an undisturbed job, then what became of others, for ever.
+    """Yield the seconds of an undisturbed job, then what became of others, forever.
 
     Jobs that ended before anything could be lost are left out.
     """

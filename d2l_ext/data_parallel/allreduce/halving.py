@@ -33,7 +33,7 @@ def allreduce_halving(data, pieces=1):
 
 
 def fold(data):
-    """Sum the arrays of k devices by way of the first p, a power of two."""
+    """Sum in place the arrays of k devices, through the first p, a power of two."""
     p = 2 ** (len(data).bit_length() - 1)
     own, extra = data[:p], data[p:]
     for others in rounds([extra] if extra else []):

@@ -15,12 +15,14 @@ class Wire:
         self.rounds, self.sent = 0, {}
 
     def exchange(self, messages):
-        """`messages` is `{(from, to): array}`; a device sends and receives at most one.
+        """`messages` is `{(from, to): array}`; a device sends at most one, and
+        receives at most one.
         """
         for end in zip(*messages):
             if len({*end}) < len(messages):
                 raise ValueError(
-                    f"a device has two messages in a round: {sorted(messages)}")
+                    "a device may send only one message and receive only one in a "
+                    f"round, not {sorted(messages)}")
         self.rounds += 1
         for pair, x in messages.items():
             self.sent[pair] = self.sent.get(pair, 0) + x.nbytes

@@ -117,7 +117,7 @@ def ticks(plan):
     """(ticks, peak number held by each device) if each device works in list order.
 
     An entry takes a tick. F waits for the previous device's F, B for its own F and the
-    next device's B, W for its own B. Raises `ValueError` if all devices wait for ever.
+    next device's B, W for its own B. Raises `ValueError` if all devices wait forever.
     """
     last, left, now = len(plan) - 1, [[*row] for row in plan], 0
     held, most, done = [0] * len(plan), [0] * len(plan), set()
@@ -131,7 +131,7 @@ def ticks(plan):
                 ready.append((s, kind, m))
         if not ready:
             following = ", ".join(row[0] for row in left if row)
-            raise ValueError(f"every device waits for ever after {now} ticks, before "
+            raise ValueError(f"every device waits forever after {now} ticks, before "
                              f"{following}")
         for s, kind, m in ready:
             done.add((s, kind, m))
