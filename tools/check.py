@@ -36,7 +36,10 @@ NBVAL = (
 )
 #: Tests that read files instead of importing them, by what they read.
 READERS = {
-    "chapters/": ["tests/book"], "peers/": ["tests/book/test_frameworks.py"],
+    "chapters/": ["tests/book"],
+    "chapters/img/": ["tests/bookkit/test_figures_language.py",
+                      "tests/bookkit/test_drawings_in_browser.py"],
+    "peers/": ["tests/book/test_frameworks.py"],
     "reference/": ["tests/book"],
     "README.md": ["tests/book"], "_toc.yml": ["tests/book"],
     "requirements": ["tests/tools/test_setup.py", "tests/tools/test_licences.py"],

@@ -19,7 +19,7 @@ from browser import Browser, find_chromium
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "_sphinx/ext"))
 import narrow_drawings
-from narrow_drawings import COLUMN, WORD
+from narrow_drawings import WORD
 
 FOLDER = os.environ.get("D2L_EXT_HTML", "")
 PAGES = Path(FOLDER).resolve()
@@ -294,37 +294,6 @@ def test_words_are_as_wide_as_the_font_says_on_every_machine(page):
     assert shown(page, "intro.html").evaluate(measured) == pytest.approx(expected, 1e-4)
 
 
-@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_words_of_a_drawing_have_room(page, tmp_path, path):
-    svg = path.read_text("utf-8").replace("<svg ", '<svg width="700" ', 1)
-    (tmp_path / "page.html").write_text(PAGE.format(head="", body=svg))
-    page.open((tmp_path / "page.html").as_uri())
-    page.evaluate(page_checks.SCRIPT)
-    assert page.evaluate("drawings().flatMap(drawing)") == []
-
-
-@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_no_word_of_a_drawing_is_cut_in_two_or_small_for_phones(page, tmp_path, path):
-    svg = path.read_text("utf-8")
-    rows = narrow_drawings.rows_of(svg) or []
-    wide = float(narrow_drawings.HEAD.search(svg)[2])
-    inside = {x for row in rows for part in row for x in part} - {0, wide}
-    body = svg.replace("<svg ", f'<svg width="{wide}" ', 1)
-    (tmp_path / "page.html").write_text(PAGE.format(head="", body=body))
-    page.open((tmp_path / "page.html").as_uri())
-    boxes = page.evaluate("""(() => {
-        const box = (e) => e.getBoundingClientRect();
-        const { left } = box(document.querySelector("svg"));
-        return [...document.querySelectorAll("text")].map(box)
-            .map((b) => [b.left - left, b.right - left]);
-    })()""")
-    assert boxes
-    assert not [(a, x, b) for a, b in boxes for x in inside if a + 1 < x < b - 1]
-    drawings = {p.stem: p.read_text("utf-8") for p in DRAWINGS}
-    form = narrow_drawings.for_phones(drawings, path.stem) or svg
-    assert narrow_drawings.smallest(form, COLUMN) >= WORD
-
-
 #: Of every drawing and figure that is to be read: its file, its width, the size of its
 #: smallest word where it is part of the page, and whether it says how to scroll.
 SEEN = """[...document.querySelectorAll("main img, .d2l-figure svg")].filter((e) =>
@@ -392,77 +361,6 @@ def test_on_a_phone_a_plot_is_wide_enough_for_its_words_and_says_how_to_scroll(
             getComputedStyle(e.parentElement, "::before").content])""")
     for width, is_in_a_box, says in plots:
         assert width >= 600 and is_in_a_box and "swipe" in says
-
-
-# Below: each check finds what it is there to find, on a page of its own.
-
-PAGE = """<!DOCTYPE html><html lang="en"><head><title>A page</title>{head}</head>
-<body style="margin: 8px"><main><article><h1>A page</h1>{body}</article></main></body>
-</html>"""
-FIGURE = """<div class="d2l-figure" id="fig"><div class="controls" role="group"
-aria-label="Controls"><label>A <input type="range" data-role="a" min="0" max="4"
-value="2"></label></div><svg role="img" aria-label="A line" viewBox="0 0 400 40"
-width="350"><text x="{x}" y="20" font-size="11">words</text>{more}</svg><p>{p}</p>
-<script>document.querySelector("input").oninput = (e) => {{ {act} }}</script></div>"""
-ACT = 'document.querySelector("#fig p").textContent = e.target.value'
-
-
-def figure(x=10, more="", p="Some words.", act=ACT):
-    return FIGURE.format(x=x, more=more, p=p, act=act)
-
-
-DARK_PAGE = """<style>@media (prefers-color-scheme: dark) { main { background: #222 } }
-</style>"""
-DARK_ON_DARK = """<rect y="22" width="400" height="18" fill="#0072b2"/>
-<text x="20" y="36" font-size="11">more</text>"""
-PALE_AT_4 = """; document.querySelector("text").style.fill =
-    e.target.value == 4 ? "#ccc" : "#000" """
-FAULTY = {
-    "nothing": ("", figure()),
-    "layout at 390": ("", '<p style="width: 900px">Wide.</p>'),
-    "layout at 390: no drawing": ("", '<img src="none.svg" width="9" height="9">'),
-    "layout at 1400": ("", '<p>A</p><p style="margin-top: -40px">B</p>'),
-    "contrast, light": ("", '<p style="color: #888; background: #fff">Pale.</p>'),
-    "contrast, dark": (
-        "<style>@media (prefers-color-scheme: dark) { p { color: #666 } }</style>",
-        '<p style="background: #222">Pale in the dark.</p>',
-    ),
-    "contrast, light: of a drawing": ("", figure(more=DARK_ON_DARK)),
-    "contrast, dark: of a drawing": (DARK_PAGE, figure()),
-    "accessibility": ("", '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">'),
-    "requests": ('<link rel="prefetch" href="http://example.org/x.css">', ""),
-    "console": ("<script>missing();</script>", ""),
-    "figures": ("", figure(act="")),
-    "figures: outside": ("", figure(x=395)),
-    "figures in wide letters": ("", figure(x=362)),
-    "figures: nothing to operate": ("", figure().replace("<input", "<output", 1)),
-    "figures: a control that is hidden": (
-        "", figure().replace("<input", '<input style="display: none"', 1)),
-    "figures: a button that does nothing": (
-        "", figure().replace("<label>", "<button>B</button><label>", 1)),
-    "figures: on each other": ("", figure(more='<text x="12" y="21">more</text>')),
-    "figures: no value": ("", figure(act=ACT + " / undefined")),
-    "figures: pale in one state": ("", figure(act=ACT + PALE_AT_4)),
-}
-
-
-@pytest.mark.parametrize("what", FAULTY)
-def test_a_page_with_one_fault_is_found(page, tmp_path, what):
-    head, body = FAULTY[what]
-    (tmp_path / "page.html").write_text(PAGE.format(head=head, body=body))
-    url = (tmp_path / "page.html").as_uri()
-    found = page_checks.visit(page, url, "page.html")
-    kinds = {kind for kind, texts in found.items() if texts}
-    expected = what.split(":")[0]
-    assert expected in kinds or (what == "nothing" and not kinds), found
-
-
-def test_listed_faults_are_left_out_and_must_occur():
-    fault = {"rule": "region", "target": '<div class="ad">', "why": ""}
-    entry = {"page": "a.html", "rule": "region", "in": "ad", "reason": ""}
-    assert page_checks.unlisted("a.html", [fault], [entry]) == []
-    assert page_checks.unlisted("b.html", [fault], [entry]) != []
-    assert page_checks.unlisted("a.html", [], [entry]) != []
 
 
 @built

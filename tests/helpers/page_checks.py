@@ -10,6 +10,10 @@ from pathlib import Path
 
 import matplotlib
 
+#: A page of a test: `head` and `body` are HTML.
+PAGE = """<!DOCTYPE html><html lang="en"><head><title>A page</title>{head}</head>
+<body style="margin: 8px"><main><article><h1>A page</h1>{body}</article></main></body>
+</html>"""
 #: Widths of a desktop's window and of a phone, in CSS pixels.
 WIDE, NARROW = 1400, 390
 HERE = Path(__file__).parent
