@@ -70,7 +70,7 @@ class Agent:
         self.link.send(payload, **{"is": what}, **more)
 
     def loop(self):
-        """Serve until there is a reason to end."""
+        """Serve until told to end, the launcher is silent or gone, or all is over."""
         while not self.stopped and os.getppid() == self.parent:
             self._move(0.03 if self.ports else LOOK)
             now = time.monotonic()

@@ -6,7 +6,7 @@ from ..question import Question, Task, by_cases
 
 
 def norm_once(parts):
-    """Count a piece on each device, and a copy only on the first."""
+    """The norm of the whole gradient: each piece counts, a copy only once."""
     squares, seen = 0.0, set()
     for own in parts:
         for name, g in own.items():
@@ -29,7 +29,7 @@ def _no_root(parts):
 
 
 def merge(a, b):
-    """Weight the variances by rows, and add the spread of the two means."""
+    """(rows, mean, variance) of both, with the spread of the two means."""
     (n, mean, var), (m, other, spread) = a, b
     rows, apart = n + m, other - mean
     between = n * m * apart**2 / rows

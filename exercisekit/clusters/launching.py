@@ -44,7 +44,7 @@ def _judge_place(function):
 
 
 def supervise(commands, deadline):
-    """Start all, watch all, end all."""
+    """Start all commands; return an exit code when all have ended."""
     end, codes = time.monotonic() + deadline, [None]
     running = [subprocess.Popen(words) for words in commands]
     while None in codes and not any(codes) and time.monotonic() < end:

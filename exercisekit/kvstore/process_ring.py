@@ -37,7 +37,7 @@ def _short(found):
 
 
 def barrier(rank, n, give, take):
-    """With each round, a rank knows that one more rank has arrived."""
+    """Wait for all: with each round, a rank knows that one more has arrived."""
     for _ in range(n - 1):
         give(b"here")
         take()
@@ -75,7 +75,7 @@ def _ends(ranks, ends):
 
 
 def sum_of_living(rank, n, number, give, take):
-    """Each number goes around the ring of the living until it is back."""
+    """The sum of numbers that go around the ring of the living until they are back."""
     ahead = [(rank + i) % n for i in range(1, n + 1)]  # the rank itself is the last
     behind = [(rank - i) % n for i in range(1, n + 1)]
     total, message = number, (rank, number)

@@ -15,7 +15,7 @@ def fewest(step, exchange, share):
 
 
 def due(step, local_steps, parts):
-    """Each part has a first step, and is due again every `local_steps` steps."""
+    """The parts due after `step`: each every `local_steps` steps, from its first."""
     first = [part * local_steps // parts for part in range(parts)]
     return [part for part in range(parts) if step % local_steps == first[part]]
 

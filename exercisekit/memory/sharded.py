@@ -9,7 +9,7 @@ UPDATED, GATHERED = "{} number{s} updated", "{} number{s} gathered"
 
 
 def sharded_step(weights, gradients, states, update, gather):
-    """Each chunk is summed and updated once, and gathered once."""
+    """Sum and update each chunk once, and gather it once."""
     k = len(weights)
     chunks = [numpy.split(w, k)[i] for i, w in enumerate(weights)]
     for i, chunk in enumerate(chunks):
@@ -67,7 +67,7 @@ def _run_sharded_step(function, counts, k, size):
 
 
 def plan(L):
-    """The last two layers stay whole from forward to backward."""
+    """A plan whose last two layers stay whole from forward to backward."""
     steps = []
     for l in range(L):
         steps += [("gather", l), ("forward", l)]

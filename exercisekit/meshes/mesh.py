@@ -8,7 +8,7 @@ from ..question import Question, Task, by_cases
 
 
 def line_groups(lengths, axis):
-    """Partners are as far apart as the product of the inner axes' lengths."""
+    """Groups of partners, the product of the inner axes' lengths apart."""
     apart = int(numpy.prod(lengths[axis + 1 :]))
     count = int(numpy.prod(lengths))
     firsts = [d for d in range(count) if d // apart % lengths[axis] == 0]
@@ -47,7 +47,7 @@ def _judge_groups(function, lengths, axis):
 
 
 def two_sums(x, dy, w, groups):
-    """Outputs are summed over tensor's groups, gradients over data's."""
+    """Sum the outputs over tensor's groups, and the gradients over data's."""
 
     def summed(parts, axis):
         total = [None] * len(parts)

@@ -7,7 +7,7 @@ from ..question import Question, Task, compared
 
 
 def copies(placement, T):
-    """A message there and one back, for each step, at every change of device."""
+    """Messages: one in each direction, per step and change of device."""
     return 2 * T * sum(a != b for a, b in zip(placement, placement[1:]))
 
 

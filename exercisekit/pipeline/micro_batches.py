@@ -21,7 +21,7 @@ def _last_first(p, m):
 
 
 def limited(p, m, most):
-    """In each slot a stage goes backward if it can, else forward if it has room."""
+    """A schedule: a stage goes backward if it can, else forward if it has room."""
     orders = [[] for _ in range(p)]
     forward, backward = [0] * p, [0] * p  # micro-batches that each stage is done with
     while min(backward) < m:

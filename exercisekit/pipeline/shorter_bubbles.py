@@ -84,7 +84,7 @@ def _judge_parts(function, n, d_in, d_out):
 
 
 def filled(p, m, most):
-    """Each device: an input part, else a forward if there is room, else weights."""
+    """A schedule: an input part, else a forward if there is room, else weights."""
     orders, done = [[] for _ in range(p)], set()
     while len(done) < 3 * p * m:
         now = []

@@ -6,7 +6,7 @@ from ..question import Question, Task, compared
 
 
 def weight(own, everyones):
-    """What a process of DDP must multiply its mean loss by."""
+    """The factor by which a process of DDP must multiply its mean loss."""
     return own * len(everyones) / sum(everyones)
 
 

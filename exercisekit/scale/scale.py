@@ -6,7 +6,7 @@ from ..question import Question, Task, by_cases, compared
 
 
 def last_arrival(made, message):
-    """When the last array has arrived; the link sends one after another."""
+    """The time at which the last array has arrived; the link sends them in turn."""
     now = 0
     for ready in made:
         now = max(now, ready) + message

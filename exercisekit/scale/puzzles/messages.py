@@ -62,7 +62,7 @@ def _unlike(found, right):
 
 
 def four_to_three(data, exchange):
-    """Each device receives the beginning of its right neighbour's numbers."""
+    """Give each device the beginning of its right neighbour's numbers."""
     n = len(data[0]) // 3
     got = exchange({(i, i - 1): data[i][: i * n] for i in (1, 2, 3)})
     for i in range(3):

@@ -103,7 +103,7 @@ STAGES, BATCHES, HELD = 3, 4, 2
 
 
 def schedule():
-    """Found by a search of all schedules, tick by tick."""
+    """A schedule found by a search of all schedules, tick by tick."""
     return [
         row.split() for row in (
             "F0 F1 B0 W0 B1 F2 W1 F3 B2 W2 B3 W3",

@@ -79,7 +79,7 @@ def train(w, shards, lr, momentum, steps):
 
 
 def mend(lines):
-    """Line 5 only gives the sum another name; nothing is copied."""
+    """Copy the sum in line 5, which only gives it another name."""
     return [*lines[:4], "        other[:] = data[0]", *lines[5:]]
 
 
