@@ -28,10 +28,10 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
     byte after which a mirror is abandoned, default 20.
 
     Existing files are verified and not downloaded again. A download goes to a temporary
-    file in the same folder, which gets its name when size and SHA-256 match. Two
+    file in the same folder, which is renamed once its size and SHA-256 match. Two
     processes may do this at the same time. Raises `ValueError` if an existing file
-    differs (it stays as it is), and `ConnectionError`, with a line per mirror, if none
-    delivers. No partial file stays behind.
+    differs (it stays as it is), and `ConnectionError`, with a line per mirror, if no
+    mirror delivers a file. No partial file stays behind.
     """
     folder, mirrors = Path(folder), list(mirrors)
     missing = _missing(files, folder)
@@ -65,8 +65,8 @@ def _missing(files, folder):
         elif difference := _difference(path, file):
             raise ValueError(
                 f"{path} is not the official file: {difference}. Delete it to have it "
-                "downloaded again. If it is meant to be another one, keep it in a "
-                "folder of its own and name that (root=… or D2L_EXT_DATA_DIR)."
+                "downloaded again. To use another version, keep it in a folder of its "
+                "own and name that folder (root=… or D2L_EXT_DATA_DIR)."
             )
     return missing
 
@@ -75,7 +75,7 @@ def _difference(path, file):
     """How `path` differs from `file`, or None; it is read only if its size matches."""
     size = path.stat().st_size
     if not path.is_file():
-        return "it is no file at all"
+        return "it is not a regular file"
     if size != file.size:
         return f"expected {file.size:,} bytes, found {size:,}"
     digest = hashlib.sha256()
@@ -122,7 +122,7 @@ def _chunks(url, timeout):
 
 
 def _tell(file, host, received, new):
-    """A bar on a terminal, else one plain line per file; on standard error."""
+    """Show progress on standard error: a bar on a terminal, else a line per file."""
     if sys.stderr.isatty():
         line = f"\r{file.name} {progress_bar(received / file.size)} {host}"
         print(line, end="", file=sys.stderr, flush=True)
@@ -131,5 +131,5 @@ def _tell(file, host, received, new):
 
 
 def progress_bar(share, width=30):
-    """A bar of `width` characters, with brackets and per cent; `share` 0 to 1."""
+    """A bar of `width` characters in brackets, and a percentage; `share`: 0 to 1."""
     return f"[{('#' * round(share * width)).ljust(width, '.')}] {share:4.0%}"

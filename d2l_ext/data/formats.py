@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-#: The format IDX: images and labels of the training part, then of the test part.
+#: Files in IDX format: images and labels of the training part, then of the test part.
 IDX_FILES = (
     "train-images-idx3-ubyte.gz",
     "train-labels-idx1-ubyte.gz",
@@ -22,7 +22,7 @@ IDX_FILES = (
     "t10k-labels-idx1-ubyte.gz",
 )
 KINDS = {1: "labels", 3: "images"}  # by the number of dimensions
-#: In a file; the largest set of this kind, EMNIST's digits, has 240,000.
+#: The limit per file; the largest such set, EMNIST's digits, has 240,000 in one.
 MAX_IMAGES = 500_000
 
 #: CIFAR-10: the training part, then the test part, and the archive that has them.
@@ -30,10 +30,10 @@ CIFAR_FILES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
 CIFAR_FOLDER = "cifar-10-batches-bin"
 CIFAR_ARCHIVE = "cifar-10-binary.tar.gz"
 RECORD = 1 + 3 * 32 * 32  # a label; red, green and blue, row by row; a byte per value
-MAX_RECORDS = 100_000  # in all files; the official ones hold 60,000
-#: Of the archive, unpacked; the official one has 184 MB.
+MAX_RECORDS = 100_000  # the limit for all files; the official ones hold 60,000
+#: The limit for the unpacked archive; the official one has 184 MB.
 MAX_BYTES = MAX_RECORDS * RECORD + (1 << 24)
-BLOCK = 512  # of tar: a header, and what the content of each member is filled up to
+BLOCK = 512  # bytes of a tar header; members are padded to a multiple of it
 
 NUM_CLASSES = 10
 ANOTHER = "name another folder (root=… or D2L_EXT_DATA_DIR)"
@@ -43,16 +43,16 @@ ADVICE = f"Get the file again, or {ANOTHER}."
 def read_idx(folder):
     """Read the four files of an MNIST-like data set, `IDX_FILES`, from `folder`.
 
-    Each may be gzipped or unpacked (without `.gz`); where both are there, the gzipped
-    one is read. The number of images is free up to `MAX_IMAGES`, there is no checksum,
+    Each may be gzipped or unpacked (without `.gz`); if both exist, the gzipped one is
+    read. The number of images is free up to `MAX_IMAGES`, there is no checksum,
     and everything else is verified.
 
     Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`, of
     shapes (n, 1, 28, 28) and (n,). Raises `FileNotFoundError` that lists what is
     missing, and `ValueError` that names the file, what was expected and what was found:
-    a corrupt gzip stream, a wrong magic number, images that are not 28×28, none at all
-    or too many, fewer or more bytes than declared, images and labels of unequal number,
-    a label above 9.
+    a truncated or corrupt gzip stream, a wrong magic number, images that are not 28×28,
+    none at all or too many, fewer or more bytes than declared, different numbers of
+    images and labels, a label above 9.
     """
     folder = Path(os.path.expanduser(folder))
     either = [(folder / name, folder / name[:-3]) for name in IDX_FILES]
@@ -83,8 +83,9 @@ def read_cifar(folder):
 
     Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`, of
     shapes (n, 3, 32, 32) and (n,). Raises `FileNotFoundError` that says what is
-    missing, and `ValueError` for a damaged or too large archive, a file that is not
-    whole records of 3,073 bytes or has none, too many of them, and a label above 9.
+    missing, and `ValueError` for a corrupt or too large archive, a file that is empty
+    or does not consist of whole records of 3,073 bytes, too many records, and a label
+    above 9.
     """
     place, files = _find_cifar(Path(os.path.expanduser(folder)))
     records = [files[name].reshape(-1, RECORD) for name in CIFAR_FILES]
@@ -116,7 +117,7 @@ def _check_labels(where, labels):
 
 @contextmanager
 def _unpacked(path):
-    """Open the file, gunzipped if need be; `ValueError` inside if it is damaged.
+    """Open the file, gunzipped if need be; `ValueError` inside if it is corrupt.
 
     Decides by content, not by name: browsers unpack a .gz file and keep its name.
     """
@@ -160,7 +161,7 @@ def _declared(path, header, of_each):
         raise EOFError("it ends within its header")
     magic, *shape = struct.unpack(f">{1 + ndim}I", header)
     if magic != 0x800 + ndim:
-        kind = KINDS.get(magic - 0x800, "no IDX file")
+        kind = KINDS.get(magic - 0x800, "not an IDX file")
         raise ValueError(
             f"{path}: expected the magic number 0x{0x800 + ndim:08x} ({KINDS[ndim]}), "
             f"found 0x{magic:08x} ({kind}). {ADVICE}"

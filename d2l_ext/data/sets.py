@@ -1,6 +1,6 @@
 """Data sets: images and labels from scikit-learn, a folder, or a download.
 
-As arrays, or as minibatches, which may be divided among workers.
+They come as arrays, or as minibatches, which may be divided among workers.
 """
 
 import os
@@ -18,9 +18,9 @@ from mxnet import np
 from ..checks import known_name, whole_number
 from . import download, formats
 
-#: The data set when no name is given; `digits` when it is not set.
+#: Names the data set when the caller does not; without it, `digits`.
 DATASET = "D2L_EXT_DATASET"
-#: The folder with the files of a data set, when none is given.
+#: Names the folder with a data set's files when the caller does not.
 DATA_DIR = "D2L_EXT_DATA_DIR"
 NUM_TRAIN_DIGITS = 1536  # six batches of 256
 
@@ -60,9 +60,9 @@ def load_arrays(name=None, root=None):
     permutation 1,536 (six batches of 256) are for training and 261 are held out, which
     measure the accuracy on new images by the same writers.
 
-    The others are files; `SETS` says which. A folder that is named, by `root` or the
-    variable, is read as it is: any number of images, no SHA-256, everything else
-    verified. Without one, `data/<name>/` of the repository is used
+    The others are files; `SETS` lists them. In a folder that is named, by `root` or the
+    variable, any number of images is accepted and no SHA-256 is compared; everything
+    else is verified. Without one, `data/<name>/` of the repository is used
     (`~/.cache/d2l_ext/<name>/` when the library is installed elsewhere); what is
     missing there is downloaded, and only the official files are accepted.
 
@@ -76,7 +76,7 @@ def load_arrays(name=None, root=None):
     if name == "digits":
         if root is not None:
             raise ValueError(
-                f"the digits come with scikit-learn and read no folder, but root="
+                f"the digits come with scikit-learn, not from a folder, but root="
                 f"{str(root)!r}: leave it out, or give name='fashion_mnist'"
             )
         return _digits()
@@ -114,16 +114,16 @@ class Batches:
 
     `X` (n, …), delivered as float32; `y` (n,), delivered as int32; NumPy arrays.
     `batch_size`: examples per minibatch; the last one holds the rest.
-    `shuffle`, `seed`: every `iter()` is a new epoch, in an order that follows
-    from `seed` and the number of the epoch alone; `epoch` is the next one's
-    number and may be set. `num_parts`, `part_index`: the number of workers, and this
+    `shuffle`, `seed`: every `iter()` is a new epoch, in an order that depends
+    only on `seed` and the epoch's number; `epoch` is the number of the next
+    one and may be set. `num_parts`, `part_index`: the number of workers, and this
     one's index; default one worker. The parts of an epoch have no example in common,
     are complete, and differ in size by at most one. Worker i takes each `num_parts`-th
     example of the epoch's order, so that the k-th minibatches of all workers together
-    are the k-th of a single one `num_parts` times as large.
+    are a single worker's k-th minibatch at `num_parts` times the `batch_size`.
 
-    `len()` is the number of minibatches, `own` that of the examples of this part, and
-    `num_steps` that of the largest part's minibatches: the steps of all workers.
+    `len()` is the number of this part's minibatches, `own` the number of its examples,
+    and `num_steps` the number of minibatches of the largest part: every worker's steps.
     Raises `ValueError` for unequal lengths of `X` and `y`, a `batch_size` or
     `num_parts` below 1 or fractional, a `part_index` out of range, and a part without
     examples.
@@ -178,7 +178,7 @@ class Batches:
 
 
 def minibatches(batches):
-    """Yield this worker's `(X, y, n)` of an epoch, equally often on all workers.
+    """Yield an epoch's `(X, y, n)` of this worker, the same number on all workers.
 
     `batches`: a `Batches` of this worker's part. `n`: the examples in the k-th
     minibatches of *all* workers, by which the sum of their gradients is divided.
@@ -201,7 +201,7 @@ def minibatches(batches):
 def _digits():
     from scipy.ndimage import zoom
 
-    # Its file alone: scikit-learn takes as long to import as MXNet.
+    # Only its file is read: scikit-learn takes as long to import as MXNet.
     folder = find_spec("sklearn").submodule_search_locations[0]
     rows = numpy.loadtxt(Path(folder, "datasets/data/digits.csv.gz"), delimiter=",")
     images, labels = rows[:, :-1], rows[:, -1]
@@ -214,7 +214,7 @@ def _digits():
 
 
 def _official_folder(name):
-    """The default folder, after what it lacks was downloaded."""
+    """The default folder, once its missing files have been downloaded."""
     row, folder = SETS[name], _default_folder(name)
     official = map(download.OfficialFile, row.names, row.sizes, row.sha256)
     try:
@@ -235,12 +235,12 @@ def _default_folder(name):
     return Path(cache) / "d2l_ext" / name
 
 
-#: A data set in files, by their `names`, and the function that reads their folder.
+#: A data set in files: `names`, `sizes` and `sha256` list them; `read` reads a folder.
 FileSet = namedtuple("FileSet", "read classes mirrors names sizes sha256")
 SETS = {
     # MXNet's own mirror (the files that d2l reads) is not among these: it has
     # the release of 26 August 2017, which holds duplicates and has another order.
-    # Images of one release with labels of the other agree by chance only.
+    # Images of one release match labels of the other only by chance.
     "fashion_mnist": FileSet(
         read=formats.read_idx,
         classes=("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal",

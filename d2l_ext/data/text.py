@@ -7,7 +7,7 @@ import numpy
 
 from ..checks import whole_number
 
-#: Names a text file to use in place of the default.
+#: Names a text file to use instead of the default.
 VARIABLE = "D2L_EXT_TEXT"
 MAX_BYTES = 100_000_000  # of a file; tinyshakespeare has 1.1 million
 
@@ -18,7 +18,7 @@ def load_text(path=None):
     `path`: a file in UTF-8, such as tinyshakespeare; default the one that the
     environment variable `D2L_EXT_TEXT` names; without both, Python's own language
     reference, which every installation carries: the topics of `pydoc_data.topics`,
-    joined in the order of their names. It differs a little between versions.
+    joined in the order of their names. The text differs a little between versions.
 
     Raises `FileNotFoundError` when there is no such file, and `ValueError` for one
     that is empty, not UTF-8, or larger than `MAX_BYTES`. Developed in the chapter
@@ -43,7 +43,8 @@ def load_text(path=None):
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{str(path)!r} is not text in UTF-8: {error}") from None
+        raise ValueError(f"{str(path)!r} is not text in UTF-8: {error}; "
+                         "convert it") from None
     if not text.strip():
         raise ValueError(f"{str(path)!r} is empty: there is nothing to learn from it")
     return text
@@ -52,7 +53,8 @@ def load_text(path=None):
 class Vocab:
     """The characters of a text, sorted and numbered from 0.
 
-    `characters`: a list; the position is the number. `len(vocab)`: how many.
+    `characters`: a list, in which a character's index is its number. `len(vocab)`:
+    the number of characters.
     Raises `ValueError` for an empty text.
     """
 
@@ -83,9 +85,10 @@ def batches(ids, batch_size, num_steps):
     `ids`: numbers of the text's characters, in order. The text is cut into
     `batch_size` strands, which are read in parallel: column n of a batch continues
     where column n of the last one ended. y is X, one character later. A remainder that
-    does not fill a batch is dropped. float32, as MXNet's symbols take it.
+    does not fill a batch is dropped. Both are float32, which MXNet's symbols expect.
 
-    Raises `ValueError` for numbers below 1 and a text too short for one batch.
+    Raises `ValueError` for a `batch_size` or `num_steps` below 1, and for a text that
+    is too short for one batch.
     """
     whole_number("batch_size", batch_size)
     whole_number("num_steps", num_steps)

@@ -200,7 +200,7 @@ def test_a_file_of_another_size_is_refused_without_reading_it(tmp_path, monkeypa
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_file_is_refused_without_waiting_for_it(tmp_path, make):
     make(tmp_path / "b.gz")
-    with pytest.raises(ValueError, match="it is no file at all. Delete it"):
+    with pytest.raises(ValueError, match="it is not a regular file. Delete it"):
         fetch([FILES[1]], ["http://127.0.0.1:9/"], tmp_path)
 
 

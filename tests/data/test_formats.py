@@ -155,7 +155,7 @@ def test_a_file_in_the_place_of_another_is_refused_as_what_it_is(folder):
 
 def test_a_web_page_is_refused_as_no_idx_file(folder):
     put(folder, IMAGES, b"<!DOCTYPE html><title>Sign in</title>", zipped=False)
-    assert "found 0x3c21444f (no IDX file)" in refusal(read_idx, folder)
+    assert "found 0x3c21444f (not an IDX file)" in refusal(read_idx, folder)
 
 
 @pytest.mark.parametrize("zipped", [True, False])
