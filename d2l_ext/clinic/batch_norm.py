@@ -22,7 +22,7 @@ from ..data_parallel.traffic import send
 
 @dataclass
 class Kept:
-    """What backward needs of forward: lists with one entry per device."""
+    """Values of forward that backward needs: lists with one entry per device."""
 
     normalized: list  # the normalized inputs, of the shape of X
     scale: list  # gamma / sqrt(var + eps), shape (C,)
@@ -30,7 +30,7 @@ class Kept:
 
 
 def sync_batch_norm(Xs, gammas, betas, running=None, momentum=0.9, eps=1e-5):
-    """Normalize by the statistics of all devices: `(Ys, kept)`.
+    """Normalize by the statistics of all devices; return `(Ys, kept)`.
 
         Ys, kept = sync_batch_norm(Xs, gammas, betas, running)
         dXs, dgammas, dbetas = backward(dYs, kept)
@@ -63,8 +63,8 @@ def sync_batch_norm(Xs, gammas, betas, running=None, momentum=0.9, eps=1e-5):
 def backward(dYs, kept, reduce=allreduce):
     """The gradients `(dXs, dgammas, dbetas)` of `sync_batch_norm`.
 
-    `dYs`: the gradients with respect to its outputs. `kept`: from forward. The
-    gradients of gamma and beta come as sums over all devices, the same on each.
+    `dYs`: the gradients with respect to its outputs. `kept`: from `sync_batch_norm`.
+    The gradients of gamma and beta are sums over all devices, the same on each.
     `reduce`: an allreduce.
     """
     sums = []
@@ -123,5 +123,6 @@ def _check(Xs, gammas, betas):
     if len({*lengths}) > 1 or len(channels) != 1:
         raise ValueError(
             f"{lengths[0]} inputs, {lengths[1]} gammas and {lengths[2]} betas with "
-            f"{sorted(channels)} channels: give one of each per device, of one length"
+            f"{sorted(channels)} channels: give one of each per device, all with the "
+            "same number of channels"
         )

@@ -34,13 +34,13 @@ def checksum(arrays):
 def odd_ones(sums):
     """Which arrays of which replicas differ: {replica: [numbers of its arrays]}.
 
-    `sums`: what `checksum` returned for each replica. The value that most replicas have
+    `sums`: the result of `checksum` for each replica. The value that most replicas have
     counts as right; without a majority, as between two replicas, all are named.
     Raises `ValueError` unless all replicas have the same number of arrays.
     """
     lengths = [len(own) for own in sums]
     if len({*lengths}) > 1:
-        raise ValueError(f"the replicas have {lengths} arrays: give equal numbers")
+        raise ValueError(f"the replicas have {lengths} arrays: give equally long lists")
     found = {}
     for number, values in enumerate(zip(*sums)):
         value, votes = Counter(values).most_common(1)[0]
@@ -53,7 +53,7 @@ def odd_ones(sums):
 def _of_one(x):
     x = numpy.ascontiguousarray(x if isinstance(x, numpy.ndarray) else x.asnumpy())
     if x.dtype.kind not in "biufc":
-        raise ValueError(f"an array of {x.dtype} has no checksum: give one of numbers")
+        raise ValueError(f"an array of {x.dtype} has no checksum: give numbers")
     width = min(x.dtype.itemsize, 8)
     words = x.reshape(-1).view(f"u{width}")
     return int(words.sum(dtype="u8")) % MODULUS

@@ -1,8 +1,8 @@
 """A flight recorder: the last calls of each rank, in files that outlive a hang.
 
 Each rank has a file of its own, mapped into its memory. Before a call in which other
-ranks take part it writes a line there, and a mark after it. Whatever becomes of the
-process, the others can read the line. A thread leaves a heartbeat, with the line of the
+ranks take part it writes a line there, and a mark after it. Whatever happens to the
+process, the others can read the line. A thread writes heartbeats, with the line of the
 program that is being executed.
 """
 
@@ -21,7 +21,7 @@ import numpy
 from .. import runtime
 from .verdict import Call, Life, what_happened
 
-#: A folder: the trainer's workers then record their calls in it.
+#: Set to a folder, it makes the trainer's workers record their calls there.
 FOLDER = "D2L_EXT_FLIGHT_RECORDER"
 #: The calls that a file holds, and the bytes of a line.
 LINES, WIDTH = 1000, 256
@@ -29,11 +29,11 @@ LINES, WIDTH = 1000, 256
 BEAT, ARRIVAL = 0.25, 1.0
 #: The first character of a line: what became of the call.
 STATES = {"?": "begun", "+": "ended", "!": "failed"}
-#: The calls of a ring, and those of a store in which workers meet: by which name.
+#: The calls of a ring, and those of a store in which workers meet, with their names.
 RING = ("allreduce", "reduce_scatter", "allgather", "broadcast", "barrier", "zeros")
 STORE = {"init": "init", "broadcast": "init", "push": "push", "pushpull": "push",
          "_barrier": "barrier"}
-#: Code that is passed over when the place of a call is looked for.
+#: Code that is skipped in the search for the place of a call.
 OURS = (str(Path(__file__).parents[1]) + os.sep, f"{os.sep}mxnet{os.sep}",
         f"{os.sep}threading.py")
 
@@ -122,7 +122,7 @@ class FlightRecorder:
         self.lines[:WIDTH] = _line(text)
 
     def _watch(self):
-        """Leave heartbeats; report a call for which this rank waits too long."""
+        """Write heartbeats; report a call in which this rank waits too long."""
         while not self.over.wait(BEAT):
             self._sign()
             if self.timeout and time.time() - self.last > self.timeout:
@@ -171,7 +171,7 @@ def attach(comm, folder, timeout=30.0):
     if is_ring:
         leave, comm.let_arrive = comm.close, recorder.let_arrive
         comm.close = lambda: (recorder.close(), leave())[1]
-        # Until all have a recorder: one that has none yet could not tell of a failure.
+        # Wait until all have a recorder: a rank without one could not report a failure.
         _recorded(recorder, type(comm).barrier.__get__(comm), "attach", _of_attaching)()
     return comm
 
@@ -268,7 +268,7 @@ def read(folder):
 
 
 def main(folder):
-    """Print what happened, by the records in `folder`; return the exit status."""
+    """Print what happened according to `folder`'s records; return the exit status."""
     calls, lives = read(folder)
     head = next(Path(folder).glob("rank-*")).read_text("utf-8").split("\t", 2)
     print(what_happened(calls, int(head[1]), lives) or

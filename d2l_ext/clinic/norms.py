@@ -36,7 +36,7 @@ def global_norm(parts, copies=1, reduce=allreduce):
     squares = []
     for i, (arrays, own) in enumerate(zip(parts, counts)):
         if not arrays or len({x.ctx for x in arrays}) > 1:
-            places = ", ".join(sorted({str(x.ctx) for x in arrays})) or "nowhere"
+            places = ", ".join(sorted({str(x.ctx) for x in arrays})) or "no device"
             raise ValueError(f"part {i} lies on {places}: give arrays of one device")
         squares.append(sum(_square_sum(x) / n for x, n in zip(arrays, own)))
     reduce(squares)
@@ -46,7 +46,7 @@ def global_norm(parts, copies=1, reduce=allreduce):
 def clip(parts, norms, limit):
     """Scale all arrays of `parts` by `limit` / norm where the norm exceeds `limit`.
 
-    `parts`: as in `global_norm`; changed in place. `norms`: what it returned. Does not
+    `parts`: as in `global_norm`; changed in place. `norms`: its result. Does not
     wait. A norm that is not finite leaves the arrays as they are. Raises `ValueError`
     unless `limit` is positive.
     """

@@ -1,4 +1,4 @@
-"""Which rank is missing in which call, by the recorded calls of all ranks.
+"""Which rank is missing in which call, from the recorded calls of all ranks.
 
     rank 0   allreduce 1   allreduce 2   barrier 3       waits
     rank 1   allreduce 1   allreduce 2                   is missing in call 3
@@ -107,8 +107,8 @@ def what_happened(calls, num_ranks, lives=None):
 def _meetings(calls, lives):
     """The calls that belong together, a dict by rank each, in order of time.
 
-    A rank keeps its last calls only. Of those before, nothing is known, so the others'
-    parts of them are left out.
+    A rank keeps only its last calls. Nothing is known of those before, so the other
+    ranks' parts of them are left out.
     """
     first = defaultdict(lambda: float("inf"))  # number kept, by rank and meeting
     for call in calls:
@@ -131,8 +131,9 @@ def _meetings(calls, lives):
 def _of_absent(absent, calls, lives):
     """The verdict, if ranks are missing in several calls of a store.
 
-    They wait for each other: those are missing in one key, these in another. The call
-    counts in which the fewest are missing; of two, the one that is made as before.
+    The ranks may wait for each other: some are missing in one key, some in another. The
+    verdict is on the call in which the fewest ranks are missing; of two such calls, on
+    the one that followed the same call earlier.
     """
     def order(item):
         made, missing = item
@@ -216,7 +217,7 @@ def _slip(own, other):
     """A line on an earlier call that one of two ranks made and the other did not.
 
     If both make the same calls again and again, a call that is left out is noticed only
-    at the end. The lines from which the calls were made tell it earlier.
+    at the end. The source lines of the calls show it earlier.
     """
     both = {(c.meeting, c.number) for c in own} & {(c.meeting, c.number) for c in other}
     start = min((c.time for c in other if (c.meeting, c.number) in both), default=0)
@@ -239,7 +240,7 @@ def _slip(own, other):
 
 
 def _silent(meetings, lives):
-    """Of the ranks in a call that has not ended, those without a heartbeat."""
+    """The verdict, if ranks in a call that has not ended have no new heartbeat."""
     newest = max((life.time for life in lives.values()), default=0)
     silent = [rank for rank, life in sorted(lives.items())
               if newest - life.time > SILENCE]

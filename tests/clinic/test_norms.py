@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused_with_the_numbers():
     one, two = try_all_devices(2)
     with pytest.raises(ValueError, match="no parts"):
         global_norm([])
-    with pytest.raises(ValueError, match="part 1 lies on nowhere"):
+    with pytest.raises(ValueError, match="part 1 lies on no device"):
         global_norm([[np.ones(1, ctx=one)], []])
     with pytest.raises(ValueError, match=r"part 0 lies on cpu\(0\), cpu\(1\)"):
         global_norm([[np.ones(1, ctx=one), np.ones(1, ctx=two)]])
