@@ -74,7 +74,7 @@ def accumulate(parts, params, loss):
         summed.backward()
         total, count = total + summed.detach(), count + values.size
     if not count:
-        raise ValueError("no losses in any piece: nothing to divide by")
+        raise ValueError("no losses in any piece: give at least one example")
     for grad in grads:
         grad /= count
     autograd.mark_variables(params, grads, "write")

@@ -35,8 +35,8 @@ class LossScaler:
     when a gradient is not finite, and doubled after `every` consecutive finite steps.
     `skipped`: the number of steps skipped so far.
 
-    Raises `ValueError` for settings that cannot work. Source: Micikevicius et al.
-    (2018); the defaults are those of MXNet's `amp`.
+    Raises `ValueError` for a `scale` outside 1 to `LARGEST`, and an `every` below 1.
+    Source: Micikevicius et al. (2018); the defaults are those of MXNet's `amp`.
     """
 
     LARGEST = 2.0**24

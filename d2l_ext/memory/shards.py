@@ -1,4 +1,4 @@
-"""Sharded data parallelism: replicas that divide what each of them would hold.
+"""Sharded data parallelism: replicas that divide states, gradients and weights.
 
 Each of k devices trains on its part of the minibatch. A layer's parameters are
 concatenated in one array, which is cut into k chunks; each device owns one of them.
@@ -36,7 +36,7 @@ OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
 
 
 class Shards:
-    """A network on k devices, divided as `shard`, one of `STAGES`, says.
+    """A network on k devices, divided according to `shard`, one of `STAGES`.
 
         shards = Shards(layers, devices, "parameters", "adam")
         losses = shards.train_batch(X, y, loss)
@@ -226,7 +226,7 @@ class Shards:
             if self.stage < 3:
                 advice.append(f"divide more than {STAGES[self.stage]!r}")
             if self.stage > 0:
-                advice.append("take more devices")
+                advice.append("use more devices")
             raise MemoryError(
                 f"each of {k} devices would hold {need:,} bytes of weights, gradients, "
                 f"states and buffers, and the limit is {limit:,}: "
@@ -248,7 +248,7 @@ class Shards:
         return {**arrays, "counts": numpy.full(sum(map(len, self.shapes)), count)}
 
     def unpack(self, arrays):
-        """Restore what `pack` returned, on the same or a different number of devices.
+        """Restore the arrays of `pack`, on the same or a different number of devices.
 
         Raises `ValueError` when the arrays do not fit this network.
         """
@@ -326,7 +326,7 @@ def states(num_parameters, optimizer="sgd", half=False):
 
 
 def bytes_held(sizes, k, shard, itemsize=4, state=8):
-    """Bytes of weights, gradients and states on each of k devices, between two steps.
+    """Bytes of weights, gradients and states per device, between two steps: a list.
 
     `sizes`: the number of parameters of each layer. `shard`: one of `STAGES`.
     `itemsize`: bytes of a weight, and of a gradient. `state`: bytes that the optimizer
@@ -351,7 +351,7 @@ def bytes_held(sizes, k, shard, itemsize=4, state=8):
 
 
 def bytes_sent(sizes, k, shard, itemsize=4):
-    """Bytes that each of k devices sends in a step; arguments as in `bytes_held`.
+    """Bytes that each of k devices sends in a step: a list. Arguments: as `bytes_held`.
 
     Every stage needs a reduce-scatter of the gradients and an allgather of the weights:
     2(k − 1)/k of the weights, as in plain data parallelism. Divided weights need one
