@@ -16,7 +16,7 @@ def cluster_mtbf(device_mtbf, devices):
 
 
 def young(write, mtbf):
-    """The interval between checkpoints, in seconds of work, that loses least: √(2·C·M).
+    """The checkpoint interval, in seconds of work, that loses the least time: √(2·C·M).
 
     `write` C: seconds to write a checkpoint. `mtbf` M: mean time between failures.
     A failure loses half an interval of work on average, a checkpoint C.
@@ -68,7 +68,7 @@ class SimulatedJob(NamedTuple):
 
 
 def at_random(mtbf, random):
-    """Yield times of failures without end: memoryless, one per `mtbf` on average.
+    """Yield times of failures endlessly: memoryless, one per `mtbf` on average.
 
     `random`: a `random.Random`. For `simulate`.
     """

@@ -55,7 +55,7 @@ def candidates(of, batch, T, k):
 
 
 def layouts(of, shapes, weights, sizes, ways):
-    """The layouts of a mesh with one of the ways along each axis: texts by name.
+    """The layouts on a mesh with one of the ways along each axis: strings by name.
 
     Raises `ValueError` if two ways cut the same axis of an array, and for more stages
     than blocks.
@@ -164,8 +164,8 @@ class Machine:
     """The speed of a device, in five constants; the `cores` that all devices share.
 
     `flop`, `byte`: seconds per operation of a product, and per byte that any
-    operation reads or writes. `call`: of one operation on one device, in Python and in
-    the engine. `alpha`, `beta`: of a message, per message and per byte. `cores`: None
+    operation reads or writes. `call`: per operation on one device, in Python and in
+    the engine. `alpha`, `beta`: of messages, per message and per byte. `cores`: None
     if each device computes and sends by itself, as GPUs do.
     """
 
@@ -177,18 +177,18 @@ class Machine:
     cores: int = None
 
     def seconds(self, plan, itemsize=4):
-        """Seconds of a step, forward and backward, nothing overlapped."""
+        """Seconds of a step, forward and backward, without overlap."""
         constants = self.flop, self.byte, self.call, self.alpha, self.beta
         return sum(map(numpy.multiply, step_counts(plan, self.cores, itemsize),
                        constants))
 
 
 def step_counts(plan, cores=None, itemsize=4):
-    """The counts of a step, one for each constant of a `Machine`.
+    """The counts of a step, one for each constant of a `Machine`: a tuple.
 
-    (operations of products, bytes read and written, calls, messages, bytes sent).
-    Steps follow one another; devices work at the same time, as far as there are
-    cores.
+    They count operations of products, bytes read and written, calls, messages and
+    bytes sent. Steps follow one another; devices work at the same time, as far as
+    there are cores.
     """
     total = numpy.zeros(5)
     for step in [*plan.forward, *plan.backward]:

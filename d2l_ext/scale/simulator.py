@@ -73,7 +73,7 @@ def allreduce(way, ready, nbytes, link, **chunks):
     """The time at which each device has the sum, if gradient i is ready at `ready[i]`.
 
     `way`: one of `costs.names()`, or `'network'`, with `chunks`, default 1, where
-    switches add up. `ready`: seconds, one per device. A message takes α + n·β at either
+    switches add. `ready`: seconds, one per device. A message takes α + n·β at either
     end, and arrives no earlier than that after its receiver was free. If all are ready
     at the same time, the result is that of `costs.seconds`.
 

@@ -23,7 +23,7 @@ class Link:
     """A message of n bytes takes `alpha` + n·`beta` seconds.
 
     `alpha`: latency, seconds. `beta`: seconds per byte, so the bandwidth is 1/β.
-    Both at least 0. Raises `ValueError` for a negative or unknown number.
+    Raises `ValueError` unless both are numbers of at least 0.
     Source: Hockney, "The Communication Challenge for MPP" (1994).
     Developed in the chapter *Fitting a cost model*.
     """
@@ -134,7 +134,7 @@ def seconds(model, batch, devices, device, link, plan=StepPlan()):
     `model`: a `Model`; `device`: a `Device`; `link`: a `Link`. On one device
     nothing is exchanged. A batch that does not divide counts as if it did.
 
-    Raises `ValueError` for a batch below 0 and counts that are not whole.
+    Raises `ValueError` for a batch below 0 and counts that are not whole numbers.
     Developed in the chapter *One to 4,096 devices*.
     """
     return sum(parts(model, batch, devices, device, link, plan))
@@ -144,7 +144,7 @@ def parts(model, batch, devices, device, link, plan=StepPlan()):
     """The parts of a step's seconds: overhead, computing, waiting for gradients.
 
     With overlap, gradients travel during the backward pass, two thirds of the
-    computing. All a arrays count as equal, and the last of them is never hidden:
+    computing. All a arrays count as equally large, and the last is never hidden:
     (1 − 1/a)·min(exchange, ⅔·computing) is hidden.
     """
     at_least_zero("batch", batch)
