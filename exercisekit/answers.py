@@ -63,7 +63,7 @@ def questions(chapter=None):
     """
     files = _files()
     if chapter is not None and chapter not in files:
-        raise KeyError(f"{chapter!r}: no such chapter; there are {', '.join(files)}")
+        raise KeyError(f"there is no chapter {chapter!r}; there are {', '.join(files)}")
     return {
         (name, number): question
         for name in ([chapter] if chapter else files)
@@ -72,7 +72,7 @@ def questions(chapter=None):
 
 
 def _files():
-    """The chapters' modules, by the chapters' names."""
+    """{name of a chapter: name of its module}."""
     folder = Path(__file__).parent
     return {
         chapter.name: f"{__package__}.{part.name}.{chapter.name}"

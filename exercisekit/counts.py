@@ -65,7 +65,7 @@ class Counts(dict):
         return dict(messages)
 
     def keep(self, *given):
-        """The same values; a change of them is reported."""
+        """Return the same values; the judge reports it if they are changed."""
         self.kept += [(value, copy.deepcopy(value)) for value in given]
         return given
 
@@ -109,9 +109,9 @@ def counted(right, run, words, cases, about=(), tolerance=0.0):
 
     `run(function, counts, *case)` runs one case and returns the result; the keys of a
     dict are reported. `cases`: tuples, the smallest first. `words`: a template for a
-    case, such as "{} devices". `about`: the counts that matter; more than the
-    reference's is rejected, and so is none where the reference needs some. All counts
-    of the last case are reported.
+    case, such as "{} devices". `about`: the names of the counts that matter: a count
+    above the reference's is rejected, and so is zero if the reference's is not zero.
+    All counts of the last case are reported.
     """
 
     def needed(case):
@@ -131,7 +131,7 @@ def counted(right, run, words, cases, about=(), tolerance=0.0):
             return f"{apart}."
         if not all(are_equal(as_python(now), as_python(then))
                    for now, then in counts.kept):
-            return "it changes what it is given."
+            return "it changes an argument that it should only read."
         if any(n > least or n == 0 < least for n, least in used):
             return f"{in_words(counts, enough)}."
         text = f"{of_case(words, case)}: {in_words(counts, enough)}."
@@ -165,7 +165,7 @@ def difference(found, expected, tolerance=0.0, what="it", at=""):
         and len(shown(expected)) > 40
     ):
         if len(found) != len(expected):
-            return f"{where} has {len(found)} parts, and not {len(expected)}"
+            return f"{where} has {len(found)} parts, not {len(expected)}"
         parts = [
             (a, b, tolerance, what, f"{at}[{i}]")
             for i, (a, b) in enumerate(zip(found, expected))
@@ -174,5 +174,5 @@ def difference(found, expected, tolerance=0.0, what="it", at=""):
         pair = [shown(found), shown(expected)]
         if pair[0] == pair[1]:  # the digits that are not shown
             pair = [repr(found), repr(expected)]
-        return f"{where} is {pair[0]}, and not {pair[1]}"
+        return f"{where} is {pair[0]}, not {pair[1]}"
     return next(filter(None, (difference(*part) for part in parts)))

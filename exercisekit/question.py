@@ -14,7 +14,7 @@ from . import trial
 from .trial import TooLong, in_a_child, limits, too_long
 
 NOT_YET = "no answer yet."
-#: The entries of a list that a sentence shows.
+#: The largest number of entries of a list that a message shows.
 LONGEST = 20
 
 
@@ -57,8 +57,9 @@ def by_cases(problem, words, cases):
     """A judge that reports the fault `problem(function, *case)` of each of `cases`.
 
     `cases`: tuples, the smallest first; each call gets copies. `words`: a template for
-    a case, put before its fault, such as "{} devices". Exceptions of the function, and
-    changes of its arguments, are faults. The `Note` of the last case is reported.
+    a case, put before its fault, such as "{} devices". Exceptions that the function
+    raises, and changes to its arguments, are faults. The `Note` of the last case is
+    reported.
     """
 
     def judge(function):
@@ -73,7 +74,7 @@ def by_cases(problem, words, cases):
                 yield f"{said}: it {raises(error, function)}"
                 continue
             if not are_equal(as_python(given), as_python(case)):
-                yield f"{said}: it changes what it is given."
+                yield f"{said}: it changes its arguments."
             elif isinstance(found, Note):
                 note = found
             elif found:
@@ -84,7 +85,7 @@ def by_cases(problem, words, cases):
 
 
 def of_case(words, case):
-    """`words`, filled with the arguments of a case in short."""
+    """`words` with the arguments of a case, in short form."""
     return words.format(*(x if isinstance(x, int) else shown(x) for x in case))
 
 
@@ -100,8 +101,8 @@ def compared(right, cases, tolerance=0.0):
             return ""
         if inspect.isgenerator(found) or inspect.iscoroutine(found):
             kind = type(found).__name__
-            return f"it gives a {kind}: return {shown(expected)} itself."
-        return f"it gives {shown(found)}, and not {shown(expected)}."
+            return f"it returns a {kind}: return {shown(expected)} itself."
+        return f"it returns {shown(found)}, not {shown(expected)}."
 
     call = f"{right.__name__}({', '.join(['{}'] * len(cases[0]))})"
     return by_cases(problem, call, cases)
@@ -171,7 +172,7 @@ def are_equal(answer, expected, tolerance=0.0):
 
 
 def _same_floats(answer, expected):
-    """Whether both are floats, the very same: many, and told at once."""
+    """Whether both hold the same floats: a fast comparison of long lists."""
     kinds = {*map(type, answer), *map(type, expected)}
     return kinds == {float} and [*answer] == [*expected]
 
@@ -211,11 +212,11 @@ def _tried(task, answer):
     except TooLong as error:
         problem = too_long(error)
     except MemoryError:
-        problem = f"It asks for more than {trial.ROOM >> 30} GiB of memory."
+        problem = f"It needs more than {trial.ROOM >> 30} GiB of memory."
     now = getattr(answer, "__globals__", {})
     changed = sorted(name for name in names if now.get(name) is not names[name])
     if changed and not problem:
-        problem = f"It changes {', '.join(changed)}, outside of itself."
+        problem = f"It changes variables outside the function: {', '.join(changed)}."
     return problem, verdict
 
 
@@ -223,7 +224,7 @@ def _verdict(task, function):
     """Yield the faults of `function`, and notes."""
     numpy = sys.modules.get("numpy")
     try:
-        # What overflows, the judge tells.
+        # The judge reports an overflow: NumPy need not warn.
         with numpy.errstate(all="ignore") if numpy else nullcontext():
             found = task.judge(function)
             yield from filter(None, [found] if isinstance(found, str) else found)
@@ -234,7 +235,7 @@ def _verdict(task, function):
 
 
 def _meant(task, problems):
-    """The hint of the typical mistake with the same `problems`."""
+    """The hint for the typical mistake with the same `problems`, or ""."""
     with suppress(TooLong), limits():
         for function, words in task.wrong:
             said = filter(_is_problem, _verdict(task, function))

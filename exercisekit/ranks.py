@@ -36,7 +36,11 @@ class Ranks:
         self._waits = dict.fromkeys(self.living)  # the rank it waits for, if any
 
     def run(self, work):
-        """{rank: result of `work(rank, give, take)`, or its error} of all that end."""
+        """Run `work(rank, give, take)` on each living rank.
+
+        Returns {rank: its result, or the exception that it raised} for the ranks that
+        end.
+        """
         ends = {}
         threads = {rank: threading.Thread(target=self._run, args=[rank, work, ends],
                                           daemon=True) for rank in self.living}
@@ -90,7 +94,7 @@ class Ranks:
         if to in self.dead:
             raise ConnectionError(f"rank {to} is dead")
         if len(self.given[rank]) == MANY:
-            raise RuntimeError(f"{MANY} messages without an end")
+            raise RuntimeError(f"a rank sends more than {MANY} messages")
         self.given[rank].append(to)
         self._links[rank, to].append(data)
 

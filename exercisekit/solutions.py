@@ -16,7 +16,7 @@ from .question import Task, says
 
 
 def solution(chapter, exercise):
-    """Show the source of a solution, print the result of `check`, and return it.
+    """Show the source of a solution, print its verdict, and return the solution.
 
     `chapter`, `exercise`: as for `check`; the exercise must ask for code. Raises
     `KeyError` for an exercise without a solution, and `AssertionError` if the judge

@@ -36,8 +36,8 @@ class TooLong(BaseException):
 def in_a_child(function, otherwise):
     """The result of `function()`, run in a child process, as JSON restores it.
 
-    `otherwise(words)`: the result if the child fails, with "It has not ended after …"
-    or "It ended Python …".
+    If the child fails, the result is `otherwise(words)`, where `words` is "It has not
+    ended after …" or "It ended Python …".
     """
     if resource is None:
         return json.loads(json.dumps(function()))
@@ -84,7 +84,7 @@ def _child(function, found):
 
 
 def _ended(child, seconds):
-    """(whether the child ended within `seconds`, its status); else it is killed."""
+    """(whether the child ended within `seconds`, its status); if not, kill it."""
     end, pause = time.monotonic() + seconds, 0.001
     while time.monotonic() < end:
         pid, status = os.waitpid(child, os.WNOHANG)
@@ -98,10 +98,10 @@ def _ended(child, seconds):
 
 @contextmanager
 def limits():
-    """Limit time and memory in this context, by `TooLong` or `MemoryError`.
+    """Raise `TooLong` or `MemoryError` if this context exceeds the limits.
 
     Processor time counts, because a slow or busy machine is not the code's fault. An
-    import that a judge needs may finish, and time starts anew.
+    import that a judge needs may finish; then the time is counted anew.
     """
     if resource is None:
         yield
@@ -134,7 +134,7 @@ def limits():
 
 
 def _limit_memory():
-    """Limit the memory of this process, unless it is; return the old limits."""
+    """Limit the memory of this process, if it is unlimited; return the old limits."""
     most = resource.getrlimit(resource.RLIMIT_AS)
     if most[0] == resource.RLIM_INFINITY:
         used = int(Path("/proc/self/statm").read_text("ascii").split()[0])

@@ -123,7 +123,7 @@ QUESTIONS = {
         "the number of a call",
         58,
         [
-            (57, "That call has ended on rank 3, so rank 3 was in it."),
+            (57, "That call has ended on rank 3, so rank 3 took part in it."),
             (59, "Rank 3 has not made call 58 either."),
             (3, "That is the rank. Which call?"),
         ],
@@ -155,9 +155,9 @@ QUESTIONS = {
         left_out,
         [
             (_first_difference,
-             "Other calls may fit as well, and all calls after it must match."),
+             "Another call may fit as well, and the calls after it must match, too."),
             (_by_set, "Another call may come from the same line."),
-            (_any_that_fits, "Several calls could be the one: return None."),
+            (_any_that_fits, "Several calls could be the missing one: return None."),
         ],
         judge=compared(left_out, _LINES),
     ),

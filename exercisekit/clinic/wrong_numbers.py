@@ -65,7 +65,7 @@ def _judge_norm(function, k, seed):
     expected, found = norm_once(parts), float(function(parts))
     if abs(found - expected) <= 1e-9 * expected:
         return ""
-    return f"it gives {found:.6g}, and one device's norm is {expected:.6g}."
+    return f"it returns {found:.6g}, but the norm on one device is {expected:.6g}."
 
 
 def _judge_merge(function, n, m, channels):
@@ -74,14 +74,16 @@ def _judge_merge(function, n, m, channels):
     shards = [(len(s), s.mean(0), s.var(0)) for s in (rows[:n], rows[n:])]
     found = function(*shards)
     if len(found) != 3:
-        return f"it gives {len(found)} values: return rows, mean and variance."
+        return f"it returns {len(found)} values: return rows, mean and variance."
     expected = len(rows), rows.mean(0), rows.var(0)
-    for what, x, y in zip(("rows", "mean", "variance"), found, expected):
+    for what, x, y in zip(("number of rows", "mean", "variance"), found, expected):
         x, y = numpy.ravel(x), numpy.ravel(y)
         if x.shape != y.shape:
             return f"the {what} has {x.size} numbers instead of {y.size}."
-        if not abs(x - y).max() <= 1e-9:
-            return f"the {what} is {x[0]:.6g}, and that of all rows is {y[0]:.6g}."
+        for i, (a, b) in enumerate(zip(x, y)):
+            of = f" of channel {i}" if y.size > 1 else ""
+            if not abs(a - b) <= 1e-9:
+                return f"the {what}{of} is {a:.6g} instead of {b:.6g}."
     return ""
 
 
@@ -100,7 +102,7 @@ QUESTIONS = {
         norm_once,
         [
             (_counts_copies, "A copy counts once, however many devices hold it."),
-            (_adds_norms, "Norms do not add up, and copies are counted again."),
+            (_adds_norms, "Norms cannot be added, and copies are counted again."),
             (_no_root, "That is the square of the norm."),
         ],
         judge=by_cases(_judge_norm, "{} devices, gradient {}",
@@ -110,9 +112,9 @@ QUESTIONS = {
         "a function `merge(a, b)`",
         merge,
         [
-            (_merged(mean=False), "Weight the means by their rows."),
-            (_merged(between=0), "What lies between the two means is missing."),
-            (_merged(divide=1), "Batch normalization divides by n, and not by n − 1."),
+            (_merged(mean=False), "Weight each mean by its number of rows."),
+            (_merged(between=0), "The distance between the two means is missing."),
+            (_merged(divide=1), "Batch normalization divides by n, not by n − 1."),
         ],
         judge=by_cases(_judge_merge, "{} and {} rows, {} channels",
                        [(1, 1, 1), (2, 2, 1), (3, 1, 2), (5, 20, 3)]),

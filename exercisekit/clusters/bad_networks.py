@@ -4,7 +4,7 @@ from ..question import Question, Task, by_cases, compared
 
 
 class Server:
-    """Adds each message once: remembers them by worker and number."""
+    """A total that counts each message once, by its worker and number."""
 
     def __init__(self):
         self.total, self.seen = 0, set()
@@ -36,12 +36,12 @@ def _judge_server(kind, messages, right):
     server = kind()
     for message in messages:
         server.take(*message)
-    wrong = f"the total is {server.total}, not {right}."
+    wrong = f"the total is {server.total} instead of {right}."
     return "" if server.total == right else wrong
 
 
 def seconds(sizes, mbit, workers, servers, ratio, pulls):
-    """The time of the busier link: a server's or a worker's."""
+    """The seconds that the busier link takes: a server's or a worker's."""
     moved = 4 * sum(sizes) * (ratio + pulls)
     return 8 * moved * max(workers / servers, 1) / (mbit * 1e6)
 
@@ -66,7 +66,7 @@ QUESTIONS = {
             (836, "That is one push alone. Four share the link."),
             (800, "That is one push alone. Four share the link."),
             (418, "A gigabit is not a gigabyte: a byte has eight bits."),
-            (6691, "Only the way to the server counts: nothing is pulled yet."),
+            (6691, "Only the pushes count: nothing has been pulled yet."),
         ],
         tolerance=0.05,
     ),

@@ -12,11 +12,11 @@ from ..question import Task, compared, shown
 
 
 def place(hosts, roles):
-    """Give roles places in turn: round i visits the hosts with more than i slots."""
+    """Pairs (role, host): round i places a role on each host with more than i slots."""
     rounds = range(max(slots for _, slots in hosts))
     places = [name for i in rounds for name, slots in hosts if i < slots]
     if len(roles) > len(places):
-        raise ValueError(f"{len(roles)} processes, and {len(places)} slots")
+        raise ValueError(f"{len(roles)} processes do not fit in {len(places)} slots")
     return list(zip(roles, places))
 
 
@@ -40,7 +40,8 @@ def _judge_place(function):
     yield from _judge_placed(function)
     with suppress(ValueError):
         found = function([("a", 1), ("b", 1)], list(_ROLES))
-        yield f"Three roles and two slots: {shown(found)}, and no ValueError."
+        yield (f"With three roles and two slots, it returns {shown(found)} "
+               "instead of raising ValueError.")
 
 
 def supervise(commands, deadline):
@@ -77,7 +78,7 @@ def _zero_at_the_deadline(commands, deadline):
 
 
 def _children():
-    """The children of this process, ended ones too: {id: state}."""
+    """The children of this process, including ended ones: {id: state}."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -111,19 +112,19 @@ def _judge_supervise(function):
     long = 0.5 + 20 * _timed(supervise, [fails], 60)[1]
     runs = ["sleep", f"{2 * long}"]
     for when, commands, deadline, right in [
-        ("When all end well", [["true"], ["true"]], 60, 0),
+        ("When all succeed", [["true"], ["true"]], 60, 0),
         ("After a failure", [fails], 60, 7),
         ("After the deadline", [["true"], runs], 0.03, 124),
-        ("After a failure beside one that runs", [runs, fails, ["true"]], 60, 7),
+        ("After a failure while another process runs", [runs, fails, ["true"]], 60, 7),
     ]:
         # A Popen that is forgotten waits for its process, if that has ended by then.
         with mock.patch.object(subprocess.Popen, "__del__", lambda process: None):
             found, took = _timed(function, commands, deadline)
         left = _cleared()
         if found != right:
-            yield f"{when}, return {right}, not {found!r}."
+            yield f"{when}, it returns {found!r} instead of {right}."
         if any(state != "Z" for state in left.values()):
-            yield f"{when}, a process still runs."
+            yield f"{when}, a process is still running."
         elif left:
             yield f"{when}, a process has ended, and its parent has not waited for it."
         elif took > long:
@@ -137,11 +138,11 @@ QUESTIONS = {
         [
             (lambda hosts, roles: [(role, hosts[i % len(hosts)][0])
                                    for i, role in enumerate(roles)],
-             "A host that is full is passed over."),
+             "A host that is full has to be skipped."),
             (_fills_each,
-             "That fills a host before it goes to the next: take them in turn."),
+             "That fills one host before the next: take the hosts in turn."),
             (_leaves_out,
-             "A process without a place is left out, and your caller is not told."),
+             "A process without a slot is left out, but the caller is not told."),
         ],
         judge=_judge_place,
     ),
@@ -150,8 +151,8 @@ QUESTIONS = {
         supervise,
         [
             (_zero_at_the_deadline,
-             "Your caller has to learn that the deadline has passed."),
-            (_ends_nothing, "End the others, after a failure and after the deadline."),
+             "The caller has to learn that the deadline has passed."),
+            (_ends_nothing, "End the other processes after a failure or the deadline."),
             (_waits_for_nothing,
              "A killed process is a zombie until its parent waits for it."),
         ],

@@ -56,13 +56,13 @@ def _judge_save(function):
             for step in steps:
                 function(folder, step, _pieces(step))
             kept = list(steps[-2:])
-            yield _left(folder, f"saves of {', '.join(map(str, steps))}", kept)
+            yield _left(folder, f"saving {', '.join(map(str, steps))}", kept)
             try:
                 function(folder, 200, _pieces(200, full=True))
-                yield "The disk was full, and no error reaches the caller."
+                yield "The disk was full, but no error reaches the caller."
             except OSError:
                 pass
-            yield _left(folder, f"a full disk at 200, with {kept} before", kept)
+            yield _left(folder, f"a full disk at step 200, with {kept} saved", kept)
 
 
 def _left(folder, when, kept):
@@ -70,10 +70,10 @@ def _left(folder, when, kept):
     paths = sorted(folder.iterdir(), key=lambda path: (len(path.name), path.name))
     for path in paths:
         whole = path.read_bytes() == b"".join(_pieces(int(path.name.split(".")[0])))
-        said.append(path.name + " (not whole)" * (not whole))
+        said.append(path.name + " (incomplete)" * (not whole))
     right = [f"{step}.ckpt" for step in kept]
     there = ", ".join(said) or "no files"
-    return "" if said == right else f"After {when}, there are: {there}."
+    return "" if said == right else f"After {when}, the folder has: {there}."
 
 
 def _newest_stay(folder, keep=2):
@@ -105,9 +105,9 @@ QUESTIONS = {
         "the minutes between two checkpoints, with 64 machines",
         24.4,
         [
-            (196, "That is for one machine. Any of 64 can stop the job."),
-            (12, "That is with 256 machines."),
-            (1464, "These are seconds."),
+            (196, "That is for one machine. Any of the 64 can stop the job."),
+            (12, "That is for 256 machines."),
+            (1464, "That is in seconds."),
         ],
         tolerance=0.03,
     ),
@@ -117,8 +117,8 @@ QUESTIONS = {
         [
             (_same_step,
              "The same step with two checksums is not the same checkpoint."),
-            (_newest_as_text, "The steps are texts, and as texts 9 comes after 10."),
-            (_any_worker, "One worker has it: *all* have to have it."),
+            (_newest_as_text, "The steps are strings, and as strings 9 follows 10."),
+            (_any_worker, "One worker has that checkpoint, but *all* must have it."),
         ],
         judge=compared(newest, [
             ([{"7": "a"}],), ([{"7": "a"}, {}],), ([{"7": "a"}, {"7": "a"}, {}],),
@@ -132,10 +132,10 @@ QUESTIONS = {
         save,
         [
             (_in_place,
-             "A file that is written in place has its name before it is whole."),
+             "A file written in place has its name before it is complete."),
             (_leaves_its_part,
-             "The unfinished file stays: remove it, also when an error passes."),
-            (_removes_first, "It removes an old one before the new one is whole."),
+             "The unfinished file stays: remove it, also after an error."),
+            (_removes_first, "It removes an old file before the new one is complete."),
         ],
         judge=_judge_save,
     ),

@@ -37,7 +37,7 @@ def _divided_first(size, m, rank, n):
 
 
 class Saver:
-    """One thread, and at most one save under way."""
+    """A thread that writes, with at most one save at a time."""
 
     def __init__(self, write):
         self.write, self.pool, self.last = write, ThreadPoolExecutor(1), []
@@ -86,13 +86,13 @@ def _judge_order(kind):
     def write(state):
         begun.append(state)
         if threading.current_thread() is caller:
-            said.append("save does the writing itself, not in a thread.")
+            said.append("save calls write in the caller's thread.")
         elif len(begun) > 1:
             waited.wait(LONG)
         elif not returned.wait(4 * LONG):
-            said.append("save returned after the write, not before.")
+            said.append("save returned after the write, not before it.")
         elif second.wait(LONG):
-            said.append("A second save returned before the first was done.")
+            said.append("A second save returned before the first was written.")
         written.append(state.tolist())
 
     saver, state = kind(write), numpy.zeros(2)
@@ -107,11 +107,11 @@ def _judge_order(kind):
     waited.set()
     yield from dict.fromkeys(said)
     if written and written[0] != [0, 0]:
-        yield f"save was called with [0, 0], and wrote {shown(written[0])}."
+        yield f"save was called with [0, 0], but {shown(written[0])} was written."
 
 
 def _judge_errors(kind):
-    """Yield a fault unless the next call raises an error of `write`, once."""
+    """Yield a fault unless the next call raises the error of `write`, once."""
 
     def fail(state):
         raise OSError("disk full")
@@ -129,7 +129,8 @@ def _judge_errors(kind):
         if found != right:
             raised, not_ = ", ".join(found), ", ".join(right)
             called = ", ".join(calls)
-            yield f"write raises OSError: {called} raise {raised}, and not {not_}."
+            yield (f"when write raises OSError, the calls {called} raise {raised} "
+                   f"instead of {not_}.")
 
 
 QUESTIONS = {
@@ -138,7 +139,7 @@ QUESTIONS = {
         35,
         [
             (8.75, "Four workers of a machine share one disk."),
-            (210, "That is one disk. All machines write side by side."),
+            (210, "That is for one disk. All machines write at the same time."),
             (17.5, "A disk of 2 GB/s writes 2 GB per second, not 4."),
         ],
     ),
@@ -151,7 +152,7 @@ QUESTIONS = {
             (_from_its_own,
              "That counts from the worker's own first element, not the shard's."),
             (_divided_first,
-             "Divided first, the rest belongs to no worker: multiply, then divide."),
+             "If you divide first, no worker has the remainder: multiply first."),
         ],
         judge=compared(sources, [
             (4, 1, 0, 1), (4, 1, 1, 2), (12, 4, 0, 2), (12, 2, 1, 3), (7, 2, 1, 2),
@@ -165,8 +166,8 @@ QUESTIONS = {
             (_Whole,
              "The thread gets the array itself, which changes before it is written."),
             (_Silent,
-             "The next call has to raise the error of the thread."),
-            (_AtOnce, "It starts a thread, and then waits for it."),
+             "The next call has to raise the error that the thread met."),
+            (_AtOnce, "save starts a thread, and then waits for it."),
         ],
         judge=_judge_saver,
     ),

@@ -95,9 +95,9 @@ QUESTIONS = {
         "the number of rounds",
         14,
         [
-            (7, "That is the reduce-scatter. The allgather needs the same number."),
+            (7, "That is for the reduce-scatter. The allgather needs the same number."),
             (16, "A chunk is complete after k - 1 rounds, not after k."),
-            (6, "That is the tree."),
+            (6, "That is the number of rounds of the tree."),
             (8, "There are two halves, each of k - 1 rounds."),
         ],
     ),
@@ -135,7 +135,7 @@ QUESTIONS = {
              "Send copies: without them a device receives an array that its partner "
              + "has already changed in this round."),
             (_makes_new_arrays,
-             "That makes a new array and leaves the device's own as it was. Add in "
+             "That makes a new array and leaves the device's own unchanged. Add in "
              + "place, with `+=`."),
             (tree,
              "That is a tree, up and down again. Both partners of a pair can send in "

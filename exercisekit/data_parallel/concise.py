@@ -33,7 +33,7 @@ def _run_store(make, counts, lr, batch):
     after_one = numpy.array(first)
     first += 100  # the reader's own
     store.push([numpy.array([1.0, 2.0])] * 3)
-    return {"the first pull": after_one, "the second": store.pull()}
+    return {"the first pull": after_one, "the second pull": store.pull()}
 
 
 class SumInsteadOfMean(Store):
@@ -72,11 +72,11 @@ QUESTIONS = {
         slowest,
         [
             (lambda sizes, speeds: sum(sizes) / sum(speeds),
-             "That is so if all end together. The step ends with the last device."),
+             "That is so if all devices end together. A step ends with the last."),
             (lambda sizes, speeds: max(sizes) / min(speeds),
              "The largest share need not be on the slowest device."),
             (lambda sizes, speeds: sum(n / speed for n, speed in zip(sizes, speeds)),
-             "The devices work at the same time, and not one after the other."),
+             "The devices work at the same time, not one after the other."),
         ],
         judge=compared(slowest, [
             ([4], [2]), ([5, 0], [1, 1]), ([57, 29, 14], [4, 2, 1]),
@@ -91,7 +91,7 @@ QUESTIONS = {
              "The step needs the mean gradient: divide by the number of examples."),
             (DividesByTheDevices,
              "`batch` counts the examples of all devices: do not divide by the number "
-             + "of devices, too."),
+             + "of devices as well."),
             (NoCopyAtTheStart,
              "The store needs its own copy: it changes the weights that it is given."),
             (NoCopyOnPull,

@@ -21,11 +21,11 @@ def shares(n, speeds):
 def _judge_shares(function, n, speeds):
     found = list(function(n, speeds))
     if sum(found) != n:
-        return f"{found} are {sum(found)} examples."
+        return f"{found} adds up to {sum(found)} examples instead of {n}."
     if min(found) < 1:
-        return f"{found} leave a device without an example."
+        return f"{found} leaves a device without an example."
     if any(abs(b - n * v / sum(speeds)) > 1 for b, v in zip(found, speeds)):
-        return f"{found} are not in proportion."
+        return f"{found} is not in proportion to the speeds."
     return ""
 
 
@@ -42,7 +42,7 @@ QUESTIONS = {
         "the number of images that each device gets",
         16,
         [
-            (64, "The minibatch is divided, and does not grow with the devices."),
+            (64, "The minibatch is divided; it does not grow with the devices."),
             (32, "That is the share on two devices."),
         ],
     ),
@@ -68,7 +68,7 @@ QUESTIONS = {
             (lambda n, speeds: [n // len(speeds)] * len(speeds),
              "Each device gets the same number of examples, whatever its speed."),
             (lambda n, speeds: [int(n * v / sum(speeds)) for v in speeds],
-             "Rounding down loses examples: distribute those that are left over."),
+             "Rounding down loses examples: distribute the rest."),
             (lambda n, speeds: [round(n * v / sum(speeds)) for v in speeds],
              "Numbers that are rounded one by one need not add up to n."),
         ],

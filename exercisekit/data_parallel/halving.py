@@ -98,10 +98,10 @@ QUESTIONS = {
         24,
         [
             (22, "3,000 is not a power of two: the devices beyond 2,048 are folded."),
-            (12, "That is one way. The sum has to go back."),
-            (11, "That is the halving on 2,048 devices. Then they double, and the "
+            (12, "That is one direction. The sum has to go back."),
+            (11, "That is for the halving on 2,048 devices. Then they double, and the "
                  + "other 952 are folded."),
-            (5998, "That is the ring."),
+            (5998, "That is for the ring."),
         ],
     ),
     2: Task(

@@ -70,10 +70,10 @@ QUESTIONS = {
         ratios,
         [
             (_of_own_chunks,
-             "Each device uses the lengths of its own chunks, and not the layer's."),
+             "Each device uses the lengths of its own chunks, not the layer's."),
             (_without_the_root,
-             "These are squares of lengths: the root is missing."),
-            (_sums_of_lengths, "Lengths do not add up: their squares do."),
+             "These are the squares of the ratios: the root is missing."),
+            (_sums_of_lengths, "Lengths cannot be added, but their squares can."),
         ],
         judge=counted(ratios, _run_ratios, "{} devices, chunks of {}",
                       [(2, 3), (5, 7)], tolerance=1e-9,
@@ -84,12 +84,12 @@ QUESTIONS = {
         fastest,
         [
             (_critical,
-             "This ignores the overhead of a step. The larger it is, the larger is "
-             + "the best batch."),
+             "This ignores the overhead of a step. The larger it is, the larger the "
+             + "best batch is."),
             (_as_long_as_the_overhead,
-             "There the overhead takes as long as the examples. The number of steps "
+             "Then the overhead takes as long as the examples. The number of steps "
              + "depends on the batch, too."),
-            (_square, "The root is missing: that is the square of the batch."),
+            (_square, "That is the square of the batch size: the root is missing."),
         ],
         judge=compared(fastest, [
             (1, 1, 4), (64, 0.01, 6400), (1000, 0.1, 1000), (50, 2, 3),

@@ -112,11 +112,13 @@ def _ahead_of_one(threads, depth):
     """The fault in the calls of `load` after one result, or ""; `threads`: theirs."""
     own = threads.count(threading.current_thread())
     if own:
-        return f"the loop itself called load {own} times for the first result."
+        return "load was called in the loop's own thread."
     if not _soon(lambda: len(threads) > depth, PATIENCE):
-        return f"after one result, load was called {len(threads)} times: not ahead."
+        return (f"calls of load after the first result: {len(threads)}; with depth "
+                f"{depth}, more are expected.")
     if _soon(lambda: len(threads) > depth + 3, QUIET):
-        return f"load was called {len(threads)} times when one result was taken."
+        return (f"load was called {len(threads)} times although only one result was "
+                f"taken; the depth is {depth}.")
     return ""
 
 
@@ -146,10 +148,10 @@ def _try_ahead(function, depth, failed):
             got.append(take())
     except ZeroDivisionError:
         right = got == [*range(1, 9)]
-        return "" if right else f"the results are {got}, and then an error."
+        return "" if right else f"the results are {got}, and then the error."
     except Exception as error:  # noqa: BLE001 - the learner's code may raise anything
         return f"it {raises(error, function)}"
-    return f"the results are {shown(got[:8])}, and nothing is raised."
+    return f"the results are {shown(got[:8])}, and the error of load is not raised."
 
 
 def _try_with_patience(function, depth):
@@ -162,7 +164,7 @@ def _try_with_patience(function, depth):
     try:
         return said.get(timeout=PATIENCE * QUIET)
     except queue.Empty:
-        return "if load raises an error, it waits forever."
+        return f"it waits forever{' after load has raised an error' * bool(failed)}."
 
 
 def _judge_ahead(function):
@@ -197,11 +199,11 @@ QUESTIONS = {
         both_end,
         [
             (_evenly,
-             "Device 1 also has the other job, and ends later by that job."),
+             "Device 1 also has the other job, so it ends later."),
             (_more_for_the_busy_one,
              "The busy device gets more examples. It has to get fewer."),
             (_the_whole_job,
-             "The whole job is made up for. Half of it makes both devices equal."),
+             "That makes up for the whole job. Half of it makes both devices equal."),
         ],
         judge=compared(both_end, [(2, 0), (3, 1), (64, 0), (256, 128), (100, 98)]),
     ),
@@ -210,7 +212,7 @@ QUESTIONS = {
         ahead,
         [
             (_without_a_limit,
-             "Without a limit the thread loads all that there is, and memory fills "
+             "Without a limit the thread loads everything there is, and memory fills "
              + "up."),
             (_not_ahead,
              "Each result is loaded when it is needed, while the devices wait."),

@@ -10,13 +10,14 @@ def _judge_fill(function, sizes, limit):
     enough = len(overlap.fill_buckets(sizes, limit))
     full = [sum(sizes[i] for i in b) for b in found if len(b) > 1]
     if sorted(i for bucket in found for i in bucket) != list(range(len(sizes))):
-        return f"{found} does not have each parameter once."
+        return f"{found} does not contain each parameter exactly once."
     if [i for b in reversed(found) for i in b] != list(range(len(sizes))):
-        return f"{found} does not begin with the last parameters, in order."
+        return (f"{found}: read from the last bucket to the first, the parameters do "
+                "not ascend.")
     if any(size > limit for size in full):
-        return f"{found} has a bucket of {max(full)}."
+        return f"{found} has a bucket of size {max(full)}, above the limit."
     if len(found) > enough:
-        return f"{found} has {len(found)} buckets, and not {enough}."
+        return f"{found} has {len(found)} buckets instead of {enough}."
     return ""
 
 
@@ -95,7 +96,7 @@ QUESTIONS = {
             (_from_the_first,
              "Backward computes the last layer's gradient first, so go from the last "
              + "parameter to the first."),
-            (_falling, "Within a bucket the numbers rise: insert a new one in front."),
+            (_falling, "Within a bucket the numbers ascend: insert at the front."),
             (_not_to_the_limit,
              "A parameter that fills the bucket to its limit still fits."),
         ],
@@ -128,7 +129,7 @@ QUESTIONS = {
             (_a_bucket_per_layer,
              "Each bucket pays the latency, so with many buckets the link is slower "
              + "than backward."),
-            (_smallest, "Of several that are best, the largest is asked for."),
+            (_smallest, "If several are best, return the largest of them."),
         ],
         judge=compared(best, [
             (1, 10, 4, 3), (3, 10, 4, 0), (3, 10, 4, 12), (12, 10, 4, 12),

@@ -35,7 +35,7 @@ def run_on_all(function, counts, devices):
     return {
         "the list of launches": sorted(d for what, d in log if what == "launched"),
         "the list of waits": sorted({d for what, d in log if what == "finished"}),
-        "the list": [getattr(result, "device", result) for result in results],
+        "the returned list": [getattr(result, "device", result) for result in results],
     }
 
 
@@ -77,7 +77,7 @@ QUESTIONS = {
         [
             (wait_after_each,
              "It waits right after each launch, so the other devices start only then. "
-             + "A generator launches that late, too: make a list first."),
+             + "A generator launches just as late: make a list first."),
             (lambda launch, devices: [launch(device) for device in devices],
              "It does not wait: when it returns, the work is not finished."),
             (return_what_wait_returns,
@@ -91,9 +91,9 @@ QUESTIONS = {
         copied,
         [
             (lambda uses, home, copy: [copy(i) for i in uses],
-             "It copies for each use, and even to the device that has the array."),
+             "It copies for each use, even to the device that has the array."),
             (lambda uses, home, copy: [copy(i) if i else home for i in uses],
-             "It copies for each use: store the copies that you have."),
+             "It copies for each use: keep the copies that you have made."),
             (copied_without_home,
              "The array lives on device 0, which needs no copy."),
         ],

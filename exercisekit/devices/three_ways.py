@@ -9,7 +9,7 @@ SENT = "{} byte{s} sent"
 
 
 def cheapest(n, features, hidden, outputs):
-    """The way that sends the fewest numbers; each way sends them there and back."""
+    """The way that sends the fewest numbers; each way sends them in both directions."""
     numbers = {
         "pipeline": n * hidden,
         "tensor": n * outputs,
@@ -68,11 +68,11 @@ QUESTIONS = {
         cheapest,
         [
             (without_the_first_layer,
-             "Both layers have a gradient: that of the first is sent, too."),
+             "Both layers have gradients: those of the first are sent, too."),
             (gradients_per_example,
              "A gradient has the size of the weights, whatever the minibatch."),
             (hidden_values_for_tensor,
-             "Tensor parallelism adds up the outputs, and not the hidden values."),
+             "Tensor parallelism adds up the outputs, not the hidden values."),
         ],
         judge=compared(cheapest, [
             (1, 1, 4, 2), (4, 6, 4, 2), (5, 2, 3, 9), (4, 64, 8, 32), (12, 6, 4, 2),
@@ -84,9 +84,9 @@ QUESTIONS = {
         by_rows,
         [
             (lambda X, W1, send: numpy.maximum(X @ W1, 0),
-             "Device 1 sent nothing, so half of each sum is missing on device 0."),
+             "Device 1 sends nothing, but it has to compute half of each sum."),
             (lambda X, W1, send: numpy.maximum(send(X) @ W1, 0),
-             "The examples are sent. The results of device 1 are smaller."),
+             "That sends the examples. The results of device 1 are smaller."),
             (relu_before_the_sum,
              "The ReLU of a sum is not the sum of the ReLUs: add first."),
         ],

@@ -22,7 +22,7 @@ def _judge_latency(function, alpha, beta):
     sizes = [4**i for i in range(7, 14)]
     noise = numpy.random.RandomState(4).uniform(0.98, 1.02, len(sizes))
     said = function(sizes, [(alpha + n * beta) * e for n, e in zip(sizes, noise)])
-    wrong = f"it returns {said * 1e6:.1f} µs."
+    wrong = f"it returns {said * 1e6:.1f} µs instead of {alpha * 1e6:.0f} µs."
     return "" if abs(said - alpha) <= 0.1 * alpha else wrong
 
 
@@ -80,10 +80,10 @@ QUESTIONS = {
              "A fit of seconds depends most on the longest copies: two per cent of one "
              + "are many latencies."),
             (lambda sizes, times: times[0],
-             "The shortest copy has bytes, too: how long would a copy of none take?"),
+             "The shortest copy has bytes, too: how long does a copy of none take?"),
             (beta_instead, "That is β, the seconds per byte."),
         ],
-        judge=by_cases(_judge_latency, "{} s, and {} s per byte", [
+        judge=by_cases(_judge_latency, "latency {} s, {} s per byte", [
             (20e-6, 1e-9), (80e-6, 2e-9),
         ]),
     ),

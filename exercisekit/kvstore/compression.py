@@ -48,7 +48,7 @@ def _judge_safe(function, gradients):
         given = gradient.copy()
         found = [int(code) for code in compress(given)[0]]
         if found != (right := expected(gradient)[0]):
-            return f"after {n} gradients the codes are {found} instead of {right}."
+            return f"for gradient {n} the codes are {found} instead of {right}."
         if not numpy.array_equal(given, gradient, equal_nan=True):
             return f"it changes gradient {n} itself."
     return ""
@@ -100,7 +100,7 @@ QUESTIONS = {
         [
             (250_000, "The last three weights need a word, too."),
             (250_001, "The message is made of whole words of 4 bytes."),
-            (62_501, "These are words of 4 bytes."),
+            (62_501, "That is the number of words. A word has 4 bytes."),
             (4_000_012, "That is without compression."),
         ],
     ),
@@ -110,7 +110,7 @@ QUESTIONS = {
         [
             (_with_padding, "Zeros fill the last word: return only `size` numbers."),
             (_lowest_first, "The first of four codes is in the highest bits."),
-            (_signs_exchanged, "The signs are exchanged: 11 stands for t, 10 for -t."),
+            (_signs_exchanged, "The signs are swapped: 11 stands for t, 10 for -t."),
         ],
         judge=compared(unpacked, [
             (_message(codes), len(codes), t) for codes, t in (

@@ -34,15 +34,15 @@ def _judge_shares(function, numbers, num_workers, b):
     parts = [[*chain(*own)] for own in zip(*steps)]
     enough = len(shares(numbers, num_workers, b))
     if any(len(step) != num_workers for step in steps):
-        return f"{shown(steps)} has a step without a share for each worker."
+        return f"a step of {shown(steps)} does not have a share for each worker."
     if any(len(own) > b for step in steps for own in step):
-        return f"{shown(steps)} has a share of more than {b}."
+        return f"{shown(steps)} has a share of more than {b} examples."
     if sorted(chain(*parts)) != numbers:
-        return f"{shown(steps)} does not have each example once."
+        return f"{shown(steps)} does not contain each example exactly once."
     if any(part != [*range(part[0], part[-1] + 1)] for part in parts if part):
         return f"{shown(steps)} gives a worker a part that is not contiguous."
     if len(steps) > enough:
-        return f"{shown(steps)} has more steps than needed."
+        return f"{shown(steps)} has {len(steps)} steps instead of {enough}."
     return Note(f"{len(numbers)} examples, {num_workers} workers, b = {b}: "
                 f"steps: {len(steps)}.")
 
@@ -123,7 +123,7 @@ QUESTIONS = {
         [
             ([24, 24], "Worker 1 would need twice as long as worker 0."),
             ([16, 32], "The fast worker should get more examples."),
-            ([40, 20], "These are 60 examples."),
+            ([40, 20], "That adds up to 60 examples."),
         ],
     ),
 }

@@ -19,7 +19,7 @@ def mean_updater():
 def _judge_mean(function, pushes):
     update, held = function(), {"a": numpy.zeros(2), "b": numpy.zeros(2)}
     if not callable(update):
-        return "it returns no function."
+        return "it does not return a function."
     for key, value in pushes:
         pushed = numpy.full(2, float(value))
         update(key, pushed, held[key])
@@ -34,7 +34,7 @@ def _judge_mean(function, pushes):
 
 
 def worth_sending(gradient):
-    """The indices of the rows that are not all zero, and these rows."""
+    """The indices of the rows that are not all zero, and these rows themselves."""
     rows = (gradient != 0).any(axis=1).nonzero()[0]
     return rows, gradient[rows]
 
@@ -43,9 +43,9 @@ def _judge_rows(function, gradient):
     given = numpy.array(kept := numpy.array(gradient, "float32"))
     rows, values = map(numpy.asarray, function(given))
     if (given != kept).any():
-        return "it changes what it is given."
+        return "it changes its argument."
     if len(rows) != len(values):
-        return f"{len(rows)} indices, but {len(values)} rows."
+        return f"it returns {len(rows)} indices, but {len(values)} rows."
     rebuilt, least = numpy.zeros_like(kept), kept[kept.any(axis=1)].nbytes
     try:
         for row, value in zip(rows, values):
@@ -53,9 +53,10 @@ def _judge_rows(function, gradient):
     except (IndexError, TypeError, ValueError) as error:
         return f"{shown(rows.tolist())} are not indices of its rows ({error})."
     if wrong := (rebuilt != kept).sum():
-        return f"rebuilt from rows {shown(rows.tolist())}, {wrong} numbers are wrong."
+        return (f"rebuilt from rows {shown(rows.tolist())}, the gradient has wrong "
+                f"numbers: {wrong}.")
     if len(values) and values.nbytes > least:
-        return f"{values.nbytes} bytes of values, but {least} are enough."
+        return f"the rows have {values.nbytes} bytes, but {least} are enough."
     return Note(f"{len(rows)} of {len(kept)} rows are sent: {values.nbytes} bytes.")
 
 
@@ -131,7 +132,7 @@ QUESTIONS = {
         [
             (_columns, "Axis 0 goes down the columns. Use axis 1."),
             (_rows_by_sum,
-             "Numbers of a row may cancel out in a sum, and are still worth sending."),
+             "The numbers of a row may cancel out in a sum, but are worth sending."),
             (_mask, "This is a mask. Return the indices of the rows."),
         ],
         judge=by_cases(_judge_rows, "Gradient {}", [

@@ -34,7 +34,7 @@ def _judge_bound(function, ticks, bound):
     if steps is None:
         return "it changes the steps that it is given."
     if lead > bound:
-        return f"a worker is {lead} steps ahead."
+        return f"a worker is {lead} steps ahead of the slowest."
     if steps != most:
         return f"the workers complete {steps} steps, but {most} are possible."
     return Note(f"With ticks {ticks} and a bound of {bound}: {sum(steps)} steps, and "
@@ -106,7 +106,7 @@ QUESTIONS = {
         "a function that returns whether the worker may begin",
         may_begin,
         [
-            (_before_the_step, "After the step the worker is one step farther."),
+            (_before_the_step, "The step itself adds one to the lead of the worker."),
             (_strictly, "A lead of exactly the bound is allowed."),
             (_to_the_mean, "The lead is measured from the slowest, not from the mean."),
         ],
@@ -119,7 +119,7 @@ QUESTIONS = {
         [3 - 2 * 0.9**n for n in (1, 4, 16)],
         [
             ([1.2, 1.2, 1.2], "That is one worker's mean. All wait for the slowest."),
-            ([1.2, 4.8, 19.2], "They compute at the same time: times do not add up."),
+            ([1.2, 4.8, 19.2], "They compute at the same time: do not add times."),
             ([3, 3, 3], "Sometimes all workers are fast. How often?"),
         ],
         tolerance=0.01,
@@ -131,7 +131,7 @@ QUESTIONS = {
             (_in_proportion,
              "The limit is not 2 / (1 + delay). Find it with `descend`."),
             (_without_delay, "That is the limit for gradients without a delay."),
-            (_one_digit, "Two digits after the point are needed."),
+            (_one_digit, "Two decimal places are needed."),
         ],
         judge=by_cases(_judge_rate, "{} updates old", [(0,), (1,), (2,), (3,)]),
     ),

@@ -7,7 +7,7 @@ from ..ranks import Ranks
 
 
 def messages(pieces):
-    """Cut the joined pieces: eight bytes of length, then the message."""
+    """The complete messages in the pieces: each follows eight bytes of its length."""
     data, found = b"".join(pieces), []
     while len(data) >= 8:
         end = 8 + int.from_bytes(data[:8], "big")
@@ -27,8 +27,8 @@ def _judge_messages(function):
         pieces = [stream[i : i + cut] for i in range(0, len(stream), cut)]
         found = [*map(bytes, function(list(pieces)))]
         if found != sent:
-            tail = f", and of the beginning of another one ({rest})" if rest else ""
-            yield (f"Of {_short(sent)} in pieces of {cut} bytes{tail}, it makes "
+            tail = f", and with the beginning of another one ({rest})" if rest else ""
+            yield (f"From {_short(sent)} in pieces of {cut} bytes{tail}, it returns "
                    f"{_short(found)}.")
 
 
@@ -57,11 +57,12 @@ def _judge_barrier(function, n, late):
     early = [rank for rank in log[:last] if rank != "comes"]
     counts = [len(given) for given in ranks.given.values()]
     if early:
-        return f"ranks {early} leave too early; sent: {counts}. {problem}".rstrip()
+        return (f"ranks {early} leave too early; the ranks sent {counts} messages. "
+                f"{problem}").rstrip()
     if problem:
         return problem
     if n == 4 and max(counts) > 3:
-        return f"the ranks send {counts} times; {n - 1} each are enough."
+        return f"the ranks send {counts} messages; {n - 1} each are enough."
     return Note(f"{n} ranks: each sends at most {max(counts)} times.")
 
 
@@ -110,9 +111,10 @@ def _judge_living(function, numbers, dead):
             return f"rank {rank} returns {ends[rank]} instead of {right}."
     for rank, given in ranks.given.items():
         if len({*given}) > 1:
-            return f"rank {rank} sends to ranks {sorted({*given})}, but a ring has one."
+            others = sorted({*given})
+            return f"rank {rank} sends to ranks {others}: in a ring, it sends to one."
         if len(given) > most:
-            return f"rank {rank} sends {len(given)} times; {most} are enough."
+            return f"rank {rank} sends {len(given)} messages; {most} are enough."
     busiest = max(map(len, ranks.given.values()))
     return Note(f"{most} of {n} alive: each sends at most {busiest} times.")
 
@@ -208,7 +210,7 @@ QUESTIONS = {
             (_one_round, "After one round, a rank knows only of its neighbour."),
             (_takes_first, "All ranks wait for a message, and none sends first."),
             (_all_at_once,
-             "A message says more only if it is sent after one was received."),
+             "A message tells more only if it is sent after another was received."),
         ],
         judge=by_cases(_judge_barrier, "With {} ranks, of which {} is late", [
             (1, 0), (2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3),

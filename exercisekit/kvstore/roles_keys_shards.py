@@ -59,7 +59,7 @@ def _sorted_result(sizes, num_servers):
 def _judge_place(function, sizes, num_servers):
     placed = list(function(sizes, num_servers))
     if len(placed) != len(sizes):
-        return f"it places {len(placed)} of {len(sizes)} arrays."
+        return f"the list has {len(placed)} entries for {len(sizes)} arrays."
     if any(server not in range(num_servers) for server in placed):
         return f"{shown(placed)} contains something that is not the number of a server."
     most, enough = (
@@ -101,9 +101,9 @@ QUESTIONS = {
         "a function that returns a list with the server of each array",
         place,
         [
-            (_in_turn, "In turn, whatever the sizes: two large arrays may meet."),
+            (_in_turn, "That deals them out in turn: two large arrays may meet."),
             (_in_order,
-             "A large array that comes late finds no free server. Sort by size."),
+             "A large array that comes late finds no empty server. Sort by size."),
             (_sorted_result,
              "The list is in the order of placing. Return it in the arrays' order."),
         ],

@@ -27,12 +27,11 @@ def _judge_due(function, local_steps, parts):
     )
     most = -(-parts // local_steps)
     if sorted(chain(*first)) != [*range(parts)]:
-        return f"the parts of each step are {shown(first)}: not each part once."
+        return f"{shown(first)} does not have each part due exactly once."
     if then != first:
-        return f"the parts of each step are {shown(first)}, and then {shown(then)}."
+        return f"the parts due are {shown(first)}, but later they are {shown(then)}."
     if max(map(len, first)) > most:
-        return (f"the parts of each step are {shown(first)}, but at most {most} per "
-                "step are needed.")
+        return f"the parts due are {shown(first)}; at most {most} per step are needed."
     return ""
 
 
@@ -76,7 +75,7 @@ QUESTIONS = {
         [
             (_share_of_steps,
              "The time between two exchanges includes the exchange itself."),
-            (_rounded_down, "Rounded down, it is one step too few."),
+            (_rounded_down, "Rounding down gives one step too few."),
             (_not_whole, "Return a whole number of steps, at least one."),
         ],
         judge=compared(fewest, [
@@ -89,7 +88,7 @@ QUESTIONS = {
         due,
         [
             (_in_turn, "A part is due once in `local_steps` steps."),
-            (_all_at_once, "All parts are due in the same step: spread them."),
+            (_all_at_once, "All parts are due in the same step: spread them out."),
             (_numbered_from_one, "The parts are numbered from 0."),
         ],
         judge=by_cases(_judge_due, "H = {}, {} parts", [

@@ -71,11 +71,11 @@ def _judge_step(function, given, scale):
     next_scale = step([*right], [*gradients], scale)
     found = function([*masters], [*gradients], scale)
     if not numpy.allclose(masters, right, rtol=1e-3, atol=0):
-        return f"the masters are {shown(masters)}, and not {shown(right)}."
+        return f"the masters are {shown(masters)} instead of {shown(right)}."
     if found != next_scale:
-        return f"the next scale is {found}, and not {next_scale:g}."
+        return f"the next scale is {found} instead of {next_scale:g}."
     if not numpy.array_equal(gradients, numpy.array(given, "float16"), equal_nan=True):
-        return "right, but the gradients are written to."
+        return "the masters and the scale are right, but the gradients are changed."
     return ""
 
 
@@ -89,7 +89,7 @@ QUESTIONS = {
         "a function `whole(parts, mean_gradient)`",
         whole,
         [
-            (_mean_of_means, "A mean of means is right only for pieces of one length."),
+            (_mean_of_means, "A mean of means is right only for equally long pieces."),
             (_divides_by_pieces,
              "It divides by the number of pieces. Divide by the number of words."),
             (_goes_through_twice,
@@ -105,7 +105,7 @@ QUESTIONS = {
         step,
         [
             (_knows_no_nan,
-             "It finds infinite numbers, but NaN is not finite, either."),
+             "It finds infinite numbers, but NaN is not finite either."),
             (_still_scaled,
              "The gradients are those of a scaled loss: divide by the scale."),
             (_same_scale, "With the same scale the next step overflows again."),
@@ -121,7 +121,7 @@ QUESTIONS = {
         "a power of two",
         16,
         [
-            (32, "float16 rounds to the nearest: more than half of 2⁻²⁴ is kept."),
+            (32, "float16 rounds to nearest: more than half of 2⁻²⁴ is kept."),
             (8, "That is less than half of 2⁻²⁴, and rounds to zero."),
         ],
     ),

@@ -110,7 +110,7 @@ def _judge_plan(function, L):
         elif what == "drop":
             there -= {l}
         elif l not in there:
-            return f"{said} its weights are not there."
+            return f"{said} the weights of the layer are not gathered."
         else:
             done.append((what, l))
         if len(there) > 2:
@@ -122,7 +122,7 @@ def _judge_plan(function, L):
         return f"it computes {works or 'nothing'}."
     fewest = L + max(0, L - 2)
     if gathers > fewest:
-        return f"it gathers {gathers} times, and {fewest} would do."
+        return f"it gathers {gathers} times; {fewest} are enough."
     return Note(f"plan({L}): {gathers} gathers ({fewest} are enough).")
 
 
@@ -143,9 +143,9 @@ QUESTIONS = {
             (_updates_everything,
              "Every device updates everything, as without shards."),
             (_sums_nothing,
-             "A chunk needs the gradients of all devices. It takes those of one."),
+             "A chunk needs the gradients of all devices, not of one."),
             (_renames,
-             "That gives the name to another array. Write into the array: w[:] = …"),
+             "That only rebinds the name. Write into the array: w[:] = …"),
         ],
         judge=counted(sharded_step, _run_sharded_step, "k = {}, {} weights",
                       [(1, 2), (2, 2), (3, 12), (4, 8)], about=[UPDATED, GATHERED]),
@@ -155,7 +155,7 @@ QUESTIONS = {
         plan,
         [
             (_gathers_all_twice,
-             "Each layer is gathered twice, as in the chapter. Which one need not be?"),
+             "Each layer is gathered twice, as in the chapter. Which need not be?"),
             (_keeps_all,
              "A layer is dropped after its forward, if it cannot stay."),
             (_from_the_first, "Backward begins with the last layer."),

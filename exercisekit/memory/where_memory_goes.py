@@ -37,7 +37,7 @@ def _looks_at_the_last_segment(sizes, every):
 
 
 class _Array:
-    """A number whose class counts its living instances."""
+    """A number, in a class that counts its living instances, and the most so far."""
 
     alive = most = 0
 
@@ -126,7 +126,7 @@ def _judge_backward(function, n, every, most_arrays=10, most_runs=32):
     found = function(layers, _Array(0), _Array(1), every)
     found = getattr(found, "value", found)
     if found != right:
-        return f"the gradient is {found}, and not {right}."
+        return f"the gradient is {found} instead of {right}."
     if _Array.most > most_arrays:
         return f"it keeps {_Array.most} arrays; {most_arrays} are enough."
     if _Layer.runs > most_runs:
@@ -168,7 +168,7 @@ QUESTIONS = {
         [
             (_keeps_all, "It keeps every input, as without recomputation."),
             (_begins_anew,
-             "Each input is computed from the very first: begin at the segment's."),
+             "Each input is recomputed from the first input: begin at the segment's."),
             (_goes_forward_inside,
              "Inside a segment, too, the last layer goes backward first."),
         ],

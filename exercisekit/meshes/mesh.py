@@ -39,11 +39,11 @@ def _judge_groups(function, lengths, axis):
     if found == right:
         return ""
     if not found:
-        return f"it gives no groups, and not {len(right)}, such as {right[0]}."
+        return f"it returns no groups instead of {len(right)}, such as {right[0]}."
     first = next((f for f in found if f not in right), found[0])
     s = "" if len(found) == 1 else "s"
-    return (f"it gives {len(found)} group{s}, such as {first}, and not {len(right)}, "
-            f"such as {right[0]}.")
+    return (f"it returns {len(found)} group{s}, such as {first}, instead of "
+            f"{len(right)}, such as {right[0]}.")
 
 
 def two_sums(x, dy, w, groups):
@@ -94,16 +94,17 @@ def _judge_sums(function, data, tensor):
     kept = copy.deepcopy(given)
     found = function(*given, mesh)
     if (counts := [len(parts) for parts in found]) != [k, k]:
-        return f"there are {counts} outputs and gradients, and not {k} of each."
+        return f"there are {counts} outputs and gradients instead of {k} of each."
     rights = ([(X @ W)[r] for r in rows], [(X.T @ D)[c] for c in columns])
     for what, parts, right in zip(("output", "gradient"), found, rights):
         for i, (part, its) in enumerate(zip(parts, right)):
             said = f"on device {i} the {what}"
             if numpy.shape(part) != its.shape:
-                return f"{said} has shape {numpy.shape(part)}, and not {its.shape}."
+                return f"{said} has shape {numpy.shape(part)} instead of {its.shape}."
             if not numpy.allclose(part, its):
-                begins = numpy.ravel(part)[0]
-                return f"{said} begins with {begins:g}, and not {its[0, 0]:g}."
+                a, b = next((a, b) for a, b in zip(numpy.ravel(part), numpy.ravel(its))
+                            if not numpy.isclose(a, b))
+                return f"{said} has {a:g} instead of {b:g}."
     same = all(map(numpy.array_equal, given, kept))
     return "" if same else "it changes its arguments."
 
@@ -140,7 +141,7 @@ QUESTIONS = {
         two_sums,
         [
             (_over_all,
-             "That is one sum over all devices: on a mesh it stays in a group."),
+             "That is one sum over all devices: on a mesh, a sum stays in a group."),
             (_axes_mixed_up,
              ("The axes are mixed up: which devices have other columns of the same "
               "examples, and which have other examples for the same weights?")),

@@ -27,7 +27,7 @@ def _unsorted(spec, cut):
 
 
 def dual(kind, owed):
-    """The move on the way back, or None."""
+    """The move of the gradient in the backward pass, or None."""
     if kind == "allgather":
         return "reduce-scatter" if owed else "slice"
     if kind == "allreduce":
@@ -50,9 +50,9 @@ QUESTIONS = {
         "the numbers that each device sends",
         180,
         [
-            (240, "It keeps a part of what it has: that one is not sent."),
+            (240, "A device keeps one part of its array: that one is not sent."),
             (720, "That is an allgather: each device would get the whole array."),
-            (60, "That is the part that it keeps, or sends to one of the others."),
+            (60, "That is the part that a device keeps, or sends to one other."),
         ],
     ),
     2: Task(

@@ -4,7 +4,7 @@ from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def ring_order(hosts):
-    """The devices of a host one after another."""
+    """The devices in an order in which those of each host are consecutive."""
     return sorted(range(len(hosts)), key=lambda device: hosts[device])
 
 
@@ -24,7 +24,7 @@ def _one_of_each_in_turn(hosts):
 def _judge_ring_order(function, hosts):
     found, enough = list(function(hosts)), len({*hosts})
     if sorted(map(str, found)) != sorted(map(str, range(len(hosts)))):
-        return f"{shown(found)} does not have each device once."
+        return f"{shown(found)} does not contain each device exactly once."
     crossed = sum(hosts[i] != hosts[j] for i, j in zip(found, found[-1:] + found))
     if crossed > enough:
         return f"{shown(found)} crosses {crossed} times; {enough} are enough."
@@ -82,9 +82,9 @@ QUESTIONS = {
         "the megabytes that leave through one card",
         234.375,
         [
-            (1875, "That is a leader's, which sends all chunks: divide by 8."),
-            (1984.375, "That is one ring of all devices."),
-            (117.1875, "Each chunk is summed, and then passed around: twice as many."),
+            (1875, "That is for a leader, which sends all chunks: divide by 8."),
+            (1984.375, "That is for one ring of all devices."),
+            (117.1875, "Each chunk is summed, then passed around: twice the bytes."),
         ],
         tolerance=0.01,
     ),
@@ -127,7 +127,7 @@ QUESTIONS = {
              ("After a level's reduce-scatter, a device has only a part of the array "
               "for the next one.")),
             (_one_way,
-             "That is the way out. The sums have to come back."),
+             "That is one direction. The sums have to come back."),
             (_whole_messages,
              "A message of a ring carries one chunk of the array."),
         ],

@@ -54,13 +54,13 @@ def best_buckets(lengths, number):
 def _judge_best_buckets(function, lengths, number):
     sizes = list(function(list(lengths), number))
     if len(sizes) > number:
-        return f"{sizes} are {len(sizes)} buckets."
+        return f"{sizes} has {len(sizes)} buckets, more than {number}."
     if max(sizes, default=0) < max(lengths):
-        return f"{sizes} have no room for a sentence of {max(lengths)}."
+        return f"{sizes} has no room for a sentence of length {max(lengths)}."
     best = best_buckets(lengths, number)
     empty, least = (_empty(lengths, some) for some in (sizes, best))
     if empty > least:
-        return f"{sizes} leave {empty} time steps of padding, not {least}."
+        return f"{sizes} leaves {empty} time steps of padding instead of {least}."
     return ""
 
 

@@ -85,7 +85,7 @@ QUESTIONS = {
         [
             (_reversed_gates, "The first rows belong to the first gate."),
             (_every_fourth_row,
-             "The rows of a gate are consecutive; these are every fourth."),
+             "The rows of a gate are consecutive; you take every fourth row."),
             (_without_the_state, "The previous state has a product, too."),
         ],
         judge=counted(gates, _run_gates, "x ({}, {}), H = {}", [

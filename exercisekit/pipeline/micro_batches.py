@@ -82,7 +82,7 @@ def _run(orders, p, m):
             return (f"stage {s} does {works}: it must do F and B of each micro-batch "
                     "once."), 0, 0, 0
     if len(orders) != p:
-        return f"there are {len(orders)} stages.", 0, 0, 0
+        return f"there are {len(orders)} stages instead of {p}.", 0, 0, 0
     works = [
         [Op(s, KINDS[kind], i) for kind, i in order] for s, order in enumerate(orders)
     ]
@@ -97,7 +97,7 @@ def _judge_first_first(function, p, m):
     for s, order in enumerate(works):
         back = [work.chunk for work in order if work.kind == "backward"]
         if back != sorted(back):
-            return f"stage {s} goes backward with {back}."
+            return f"stage {s} goes backward in the order {back}."
     enough = 2 * (m + p - 1)
     return f"it takes {slots} slots; {enough} are enough." * (slots > enough)
 
@@ -107,7 +107,7 @@ def _judge_limited(function, p, m, most):
     if problem:
         return problem
     if max(held) > most:
-        return f"the stages hold {held}."
+        return f"the stages hold up to {held} micro-batches; the limit is {most}."
     enough = _run(limited(p, m, most), p, m)[1]
     return f"it takes {slots} slots; {enough} are enough." * (slots > enough)
 
@@ -130,7 +130,7 @@ QUESTIONS = {
             (lambda p, m: _one_at_a_time(p, m, 1),
              "One micro-batch at a time is not a pipeline: the stages wait in turn."),
             (lambda p, m: [[*order[m:], *order[:m]] for order in first_first(p, m)],
-             "Backward work needs what forward work has left: it comes after it."),
+             "Backward work needs the results of forward work, so it comes later."),
         ],
         judge=by_cases(_judge_first_first, "p = {}, m = {}", [
             (1, 1), (1, 2), (2, 2), (3, 4), (4, 8),

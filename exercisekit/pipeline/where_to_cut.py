@@ -30,9 +30,9 @@ def _goes_on_at_the_mean(times, k):
 
 def _judge_even_cut(function, times, k):
     placement = list(function(list(times), k))
-    said = f"it is {placement}:"
+    said = f"it returns {placement}:"
     if len(placement) != len(times):
-        return f"{said} not one device per layer."
+        return f"{said} {len(placement)} entries for {len(times)} layers."
     if placement != sorted(placement):
         return f"{said} the device numbers decrease."
     if not {*placement} <= {*range(k)}:
@@ -40,7 +40,8 @@ def _judge_even_cut(function, times, k):
     worst, least = (
         max(device_times(cut, times, k)) for cut in (placement, even_cut(times, k))
     )
-    return f"{said} bottleneck {worst}; {least} is possible." if worst > least else ""
+    found = f"{said} the bottleneck is {worst}; {least} is possible."
+    return found if worst > least else ""
 
 
 def stepwise_slots(placement, work, T):
@@ -93,7 +94,7 @@ QUESTIONS = {
             (lambda times, k: even_cut([1] * len(times), k),
              "That balances the number of layers, and not their times."),
             (lambda times, k: [i % k for i in range(len(times))],
-             "Consecutive layers stay together: no turns."),
+             "Consecutive layers stay together: do not alternate."),
             (_goes_on_at_the_mean,
              "Moving on when a device has its mean share can leave much to the last."),
         ],
@@ -110,7 +111,7 @@ QUESTIONS = {
             (_waits_for_its_device_alone,
              "A layer waits for the layer below, in the same time step."),
             (_waits_for_the_layer_below_alone,
-             "A device runs one layer at a time: is it free from the last time step?"),
+             "A device runs one layer at a time: has it ended the last time step?"),
         ],
         judge=compared(stepwise_slots, [
             ((0,), [2], 2), ((0, 1), [1, 1], 3), ((0, 1), [1, 2], 3),

@@ -8,7 +8,7 @@ from ..question import Question, Task, compared
 
 
 def halving(k, nbytes, cores):
-    """(1, rounds, bytes): the messages are N/2, N/4, …, there and back."""
+    """(1, rounds, bytes): messages of N/2, N/4, … bytes, of halves, then sums."""
     messages = [nbytes / 2**i for i in range(1, k.bit_length())]
     return 1, 2 * len(messages), 2 * sum(messages) * max(1, k / cores)
 
@@ -60,7 +60,7 @@ QUESTIONS = {
             (_changed(lambda k, cores, rounds, sent: (2 * (k - 1), sent)),
              "A ring needs that many rounds. How many times can an array be halved?"),
             (_changed(lambda k, cores, rounds, sent: (rounds, sent / 2)),
-             "The bytes go there and back: first the halves, then the sums."),
+             "Two halves send bytes: first the parts to add, then the sums."),
             (lambda k, nbytes, cores: halving(k, nbytes, cores=k),
              "All devices send in each round; with fewer cores they take turns."),
         ],

@@ -35,13 +35,13 @@ def best_interval(write, mtbf):
 def _judge_best_interval(function, write, mtbf):
     found, best = float(function(write, mtbf)), failures.daly(write, mtbf)
     if not found > 0:
-        return f"an interval of {found:g} seconds."
+        return f"the interval is {found:g} seconds: it must be positive."
     over, least = (failures.expected_seconds(1, t, write, 0, mtbf)
                    for t in (found, best))
     if over <= 1.002 * least:
         return ""
-    return (f"with {found:,.0f} s training takes {over:.3f} times as long as computing "
-            f"alone; {least:.3f} is possible.")
+    return (f"with an interval of {found:,.0f} s, training takes {over:.3f} times as "
+            f"long as computing alone; {least:.3f} is possible.")
 
 
 QUESTIONS = {

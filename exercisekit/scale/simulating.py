@@ -60,7 +60,7 @@ QUESTIONS = {
         swap,
         [
             (_rounds(lambda strides: strides),
-             "That is the way there; the sums still have to come back."),
+             "That is the first half; the sums still have to come back."),
             (_rounds(lambda strides: strides[:1]),
              "That is one round. How many does it take until every pair has met?"),
             (_rounds(_there_and_back, later=lambda own, partner: own),

@@ -65,7 +65,7 @@ QUESTIONS = {
         [
             (_all_by_time, "A plan that is slower *and* larger is never chosen."),
             (_smallest_first, "The fastest comes first."),
-            (_the_fastest_only, "Under a lower limit, the fastest does not fit."),
+            (_the_fastest_only, "With less memory, the fastest does not fit."),
         ],
         judge=compared(useful, [
             (PLANS,), ({"one": (1.0, 2)},), ({},),

@@ -97,7 +97,7 @@ QUESTIONS = {
         send_counts,
         [
             (_counts_what_stays, "A row that stays on its device is not sent."),
-            (_received, "Row i is what device i sends, and not what it receives."),
+            (_received, "Row i is for what device i sends, not for what it receives."),
             (_rounded_down,
              "If k does not divide E, some devices have more experts than others."),
         ],

@@ -67,12 +67,12 @@ def _judge_fold(function, k):
     order = [list(own) for own in function(k)]
     once = sorted(c for own in order for c in own) == list(range(2 * k))
     if not once or [len(own) for own in order] != [2] * k:
-        return f"it is {order}, and not {2 * k} chunks, two for each device."
+        return f"{order} is not an order of {2 * k} chunks, two for each device."
     for r in range(k):
         pairs = [(order[i], order[i - r]) for i in range(k)]
         row = [sum(b <= a for a in own for b in come) for own, come in pairs]
         if len({*row}) > 1:
-            return f"it is {order}: a round has {row} pairs."
+            return f"with {order}, the devices have {row} pairs in one round."
     return ""
 
 
@@ -105,8 +105,8 @@ def _judge_needed(function, size, window):
         found = function(a, b, size, window)
         if found is None or bool(found) != part.any():
             return (
-                f"needed({a}, {b}, {size}, {window}) is {found}; of the "
-                f"pairs of positions, {part.sum()} are used."
+                f"needed({a}, {b}, {size}, {window}) is {found}; pairs of positions "
+                f"in the window: {part.sum()}."
             )
     return ""
 
@@ -127,7 +127,7 @@ QUESTIONS = {
         combine,
         [
             (_added_up,
-             "Sums with different maxima cannot be added up, and maxima never."),
+             "Sums with different maxima cannot be added, and maxima never."),
             (_exponentials_of_maxima,
              "exp of a maximum itself overflows: take the distance to the new one."),
             (_outputs_as_they_are,

@@ -34,15 +34,15 @@ def _judge_shares(function, heads, size, k):
     right = shares(W, heads, k)
     found = [numpy.asarray(part) for part in function(W.copy(), heads, k)]
     if len(found) != k:
-        return f"there are {len(found)} shares."
+        return f"there are {len(found)} shares instead of {k}."
     for i, (part, own) in enumerate(zip(found, right)):
         if part.shape != own.shape:
-            return f"share {i} has shape {part.shape}, and not {own.shape}."
+            return f"share {i} has shape {part.shape} instead of {own.shape}."
         rows, its = ((x[:, 0] // width).astype(int).tolist() for x in (part, own))
         if rows != its:
-            return f"device {i} has the rows {rows}, and not {its}."
+            return f"device {i} has the rows {rows} instead of {its}."
         if (part != own).any():
-            return f"the rows of device {i} are changed."
+            return f"device {i} has the right rows, but other numbers in them."
     return ""
 
 
@@ -108,8 +108,8 @@ QUESTIONS = {
         shares,
         [
             (_equal_parts,
-             "Equal parts of the stack: the first has queries only. Where are its "
-             + "heads' keys and values?"),
+             "These are equal parts of the stack: the first has only queries. Where "
+             + "are its heads' keys and values?"),
             (_head_by_head,
              "That is head by head. The task asks for all queries, then all keys."),
             (_columns,
@@ -124,11 +124,11 @@ QUESTIONS = {
         loss,
         [
             (_overflows,
-             "The exponential of a large score overflows: take out the maximum first."),
+             "The exponential of a large score overflows: subtract the maximum."),
             (_all_from_zero,
              "A device numbers its columns from 0: where do its words begin?"),
             (_sum_of_logarithms,
-             "Sums of exponentials are added up, and not their logarithms."),
+             "Add up the sums of exponentials, not their logarithms."),
         ],
         judge=counted(loss, _run_loss,
                       "{} positions, {} words, scores times {}", [

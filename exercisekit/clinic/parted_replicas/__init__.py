@@ -18,7 +18,7 @@ def _question(number):
     """A question for the cause and line of a case; half an answer earns a hint."""
     cause, line, _ = CASES[number]
     others = [n for n in range(len(program_lines()) + 1) if n != line]
-    elsewhere = "It stands in another line." if line else "Is any line wrong?"
+    elsewhere = "The fault is in another line." if line else "Is any line wrong?"
     wrong = [((cause, n), ALSO.get((number, n), f"The cause is right. {elsewhere}"))
              for n in others]
     it_is = ("The line is right. What does it do now?" if line

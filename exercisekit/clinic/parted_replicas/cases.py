@@ -54,7 +54,7 @@ def listing(case=None):
 
 @cache
 def run(case=None):
-    """The log of a run, a line per step; `case`: a number of `CASES`, or None."""
+    """The log of a run: a list of lines. `case`: a number of `CASES`, or None."""
     from d2l_ext.data import load_arrays
     from d2l_ext.devices import try_all_devices
 
@@ -101,7 +101,7 @@ class Log:
         )
 
     def twin(self, rows, weights, found):
-        """The length relative to one device's gradient, and the angle in degrees."""
+        """Length relative to one device's gradient, and the angle to it in degrees."""
         from d2l_ext.devices import try_all_devices
 
         (device,) = try_all_devices(1)
@@ -115,7 +115,7 @@ class Log:
 
 
 def symptom(case=None):
-    """Print the log of a case's run; None: of the program without a fault."""
+    """Print the log of a case's run; by default, of the program without a fault."""
     print("\n".join(run(case)))
 
 
