@@ -14,8 +14,8 @@
 | `allreduce/algorithm` | what the tables, the simulator and the trainer know about each | the trainer's command |
 | `traffic` | messages between devices: sent, and counted | Allreduce: naive, tree, ring |
 | `costs` | bytes, rounds and seconds of an allreduce, in closed form | Allreduce: naive, tree, ring, Halving and doubling: allreduce on many devices |
-| `flat` | all parameters in one array: one allreduce a step; a step recorded once and replayed | Allreduce: naive, tree, ring, Why is there no speed-up? |
-| `overlap` | gradients in buckets, exchanged while backward goes on; a link that leaves the cores alone | Overlap: gradients sent while backward goes on |
+| `flat` | all parameters in one array: one allreduce per step; a step recorded once and replayed | Allreduce: naive, tree, ring, Why is there no speed-up? |
+| `overlap` | gradients in buckets, exchanged while backward goes on; a simulated link that uses no core | Overlap: gradients sent while backward goes on |
 | `large_batch` | LARS and LAMB, warm-up, the noise in the gradients | Large batches: warm-up, LARS and LAMB |
 | `diagnose` | why there is no speed-up: a verdict, blocking calls | Why is there no speed-up? |
 """  # noqa: E501  (a table)

@@ -9,7 +9,7 @@ def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
     """The `Traffic` of an allreduce of `nbytes` per device on `k` devices.
 
     `algorithm`: one of `names()`. `itemsize`: bytes of an element, default float32.
-    `chunks`: c, for those of `names(chunked=True)`. Bytes in either direction,
+    `chunks`: c, for those of `names(chunked=True)`. Bytes in each direction,
     with N for `nbytes` and p for the largest power of two up to k:
 
         naive        device 0: (k − 1)·N, all others: N          2(k − 1) rounds
@@ -29,7 +29,8 @@ def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
     found = _known(algorithm, k)
     size, rest = divmod(nbytes, itemsize)
     if rest or size < 0:
-        raise ValueError(f"{nbytes} bytes are not whole elements of {itemsize} bytes")
+        raise ValueError(f"{nbytes} bytes are not a whole number of "
+                         f"elements of {itemsize} bytes")
     moved = Traffic([0] * k, [0] * k, found.rounds(k, chunks)[0])
     for i, j, elements in found.messages(k, size):
         moved.sent[i] += elements * itemsize
@@ -48,7 +49,7 @@ def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
         ring         2(k − 1)·(α + N/k·β)   all links at once, each with a chunk
         halving      2·log₂ p·α + 2(p − 1)/p·N·β, and 2(α + N·β) if k > p
         double tree  4(c + ⌊log₂ k⌋ − 1)·(α + N/2c·β); k = 2: 2·c·(α + N/2c·β)
-        network      (c + 1)·(α + N/c·β)    one chunk goes up as the last comes down
+        network      (c + 1)·(α + N/c·β)    one chunk goes up while the last comes down
 
     Raises as in `expected`.
     """

@@ -22,7 +22,7 @@ def diagnose(step, devices, steps=5):
         print(diagnose(lambda: train_batch(X, y, replicas, devices, lr), devices))
 
     `step`: a function without arguments that takes one training step on `devices`, two
-    or more; data loading belongs inside. It is called 2·`steps` + 1 times, and trains.
+    or more, and also loads the data. Each of its 2·`steps` + 1 calls trains.
     Raises `ValueError` for fewer than two devices or one step, or a CPU context that
     MXNet's profiler has no slot for.
 
@@ -92,7 +92,7 @@ def _pauses_are_long(own, recorded, idle, steps, asking):
 
 
 def _cause_when_busy(lanes, overlap, waited, asking):
-    """`waited`, `asking`: shares of a step in blocking calls and in Python's thread."""
+    """The cause, given a step's shares in blocking calls and in Python's thread."""
     least, most = min(lanes), max(lanes)
     if least < most / 10:
         return "slowest device"

@@ -32,7 +32,7 @@ class SGD:
         self.velocity = np.zeros_like(replica.values)
 
     def direction(self, g):
-        """Take in the mean gradient `g`; return what is subtracted, times the rate."""
+        """Take in the mean gradient `g`; return the step to subtract at a rate of 1."""
         u = self.scaled(g + self.decay * self.replica.values, g)
         self.velocity[:] = self.momentum * self.velocity + u
         return self.velocity
@@ -61,7 +61,7 @@ class Adam:
         self.t = 0
 
     def direction(self, g):
-        """Take in the mean gradient `g`; return what is subtracted, times the rate."""
+        """Take in the mean gradient `g`; return the step to subtract at a rate of 1."""
         self.t += 1
         self.mean[:] = self.momentum * self.mean + (1 - self.momentum) * g
         self.squares[:] = BETA2 * self.squares + (1 - BETA2) * g * g
@@ -100,7 +100,8 @@ class Replica(flat.FlatReplica):
             known_name("rule", rule, RULES)
             rule = RULES[rule]
         if not (0 <= momentum < 1 and 0 <= decay < 1):
-            raise ValueError(f"{momentum=}, {decay=}: give at least 0, less than 1")
+            raise ValueError(f"{momentum=}, {decay=}: each must be at least 0 and "
+                             "less than 1")
         super().__init__(**vars(flat.get_flat_params(params, device)))
         self.optimizer = rule(self, momentum, decay)
 
@@ -165,13 +166,15 @@ def noise_and_signal(small, large, b, B):
     """Estimate tr Σ, the variance of an example's gradient, and the true ‖G‖².
 
     `small`, `large`: squared lengths of gradients that are means over `b` and over `B`
-    examples, averaged over steps. tr Σ / ‖G‖² is the noise scale. `ValueError` unless
-    b < B and both are finite. Source: McCandlish, Kaplan and Amodei (2018), A.1.
-    Developed in the chapter *Large batches*.
+    examples, averaged over steps. tr Σ / ‖G‖² is the noise scale. Raises `ValueError`
+    unless 0 < b < B and both lengths are finite. Source: McCandlish, Kaplan and Amodei
+    (2018), A.1. Developed in the chapter *Large batches*.
     """
     if not 0 < b < B:
-        raise ValueError(f"batches of {b} and {B} examples: use at least two devices")
+        raise ValueError(f"batches of {b} and {B} examples: the first must be smaller, "
+                         "as on two or more devices")
     if not (isfinite(small) and isfinite(large)):
-        raise ValueError(f"squared lengths {small}, {large}: use a lower learning rate")
+        raise ValueError(f"squared lengths {small}, {large} are not both finite: use a "
+                         "lower learning rate")
     noise = (small - large) / (1 / b - 1 / B)
     return noise, small - noise / b

@@ -33,7 +33,7 @@ def shard_sizes(num_examples, num_devices, work_load_list=None):
 
 
 def split(X, devices, work_load_list=None):
-    """Cut `X` along axis 0 and copy part i, one of `shard_sizes`, to `devices[i]`."""
+    """Cut `X` along axis 0 by `shard_sizes`; return part i on `devices[i]`, a list."""
     shards, start = [], 0
     sizes = shard_sizes(X.shape[0], len(devices), work_load_list)
     for device, size in zip(devices, sizes):

@@ -38,9 +38,9 @@ _numbers, _pending = itertools.count(1), {}
 def fill_buckets(sizes, limit):
     """Which parameters share a bucket: a list of lists of their numbers.
 
-    `sizes`: of all parameters, from the first layer on. The first bucket holds the last
-    parameters, as many as fit in `limit`. A parameter larger than that has a bucket of
-    its own.
+    `sizes`: of all parameters, from the first layer on, in the unit of `limit`. The
+    first bucket holds the last parameters, as many as fit in `limit`. A parameter
+    larger than that has a bucket of its own.
     """
     buckets, room = [], 0
     for i in reversed(range(len(sizes))):
@@ -84,12 +84,12 @@ def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
 class SlowLink:
     """A link of `bandwidth` bytes per second and `latency` seconds per message.
 
-        with SlowLink(1.25e9, beside=devices).between():  # ten gigabits a second
+        with SlowLink(1.25e9, beside=devices).between():  # ten gigabits per second
             allreduce(gradients)
 
-    A message takes latency + bytes/bandwidth, one after another, as on a wire.
+    Messages take latency + bytes/bandwidth each, one after another, as on a wire.
     `device`: the context whose worker simulates the link, the first CPU context after
-    those of `beside`; `timeline.record` needs it. `wait(seconds)`: waits.
+    those of `beside`; `timeline.record` needs it. `wait`: default `time.sleep`.
     Raises `ValueError` for a bandwidth that is not positive, or a latency below zero.
     Developed in the chapter *Overlap*.
     """

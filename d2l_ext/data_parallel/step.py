@@ -86,7 +86,8 @@ def train(num_gpus, batch_size, lr, *, num_epochs=10, data=None, params=None,
 
     devices = list(devices or try_all_devices(num_gpus))
     if len(devices) != num_gpus:
-        raise ValueError(f"num_gpus={num_gpus}, but {len(devices)} devices: {devices}")
+        raise ValueError(f"num_gpus={num_gpus}, but {len(devices)} devices: {devices}; "
+                         "give the same number")
     train_iter, test_iter = data or load_data(batch_size)
     params = params or model.init_params()
     history = History(devices, device_params=[get_params(params, d) for d in devices])

@@ -48,7 +48,7 @@ def rounds(schedule):
 
 
 def at_once(exchange, groups):
-    """A list of `exchange(group)` for each group; rounds in parallel count once."""
+    """The list of `exchange(group)` for all groups; parallel rounds count once."""
     begun, results = [(moved, moved.steps) for _, moved in _open], []
     for group in groups:
         for moved, steps in begun:
@@ -84,7 +84,8 @@ def _check(i, x, data):
     for what in ("shape", "dtype"):
         own, first = getattr(x, what), getattr(data[0], what)
         if own != first:
-            raise ValueError(f"array {i} has {what} {own}, array 0 has {first}")
+            raise ValueError(f"array {i} has {what} {own}, array 0 has {first}: give "
+                             f"arrays of one {what}")
 
 
 @contextmanager
@@ -113,7 +114,8 @@ def _add(index, moved, x, device):
     for end in (x.ctx, device):
         if end not in index:
             counted = ", ".join(str(d) for d in index)
-            raise ValueError(f"{end} sends or receives, but only {counted} are counted")
+            raise ValueError(f"{end} sends or receives, but only {counted} are "
+                             "counted: list it, too")
     if x.ctx != device:
         nbytes = x.size * x.dtype.itemsize
         moved.sent[index[x.ctx]] += nbytes

@@ -135,8 +135,8 @@ def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
     (costs.expected, ("pigeons", 2, 8),
      "unknown algorithm 'pigeons': choose from .*naive, .*tree"),
     (costs.expected, ("ring", 0, 8), "k must be a whole number of at least 1, not 0"),
-    (costs.expected, ("ring", 2, 7), "7 bytes are not whole elements of 4 bytes"),
-    (costs.expected, ("ring", 2, -8), "-8 bytes are not whole elements"),
+    (costs.expected, ("ring", 2, 7), "7 bytes are not a whole number of elements of 4"),
+    (costs.expected, ("ring", 2, -8), "-8 bytes are not a whole number"),
     (costs.seconds, ("pigeons", 2, 8, 1, 1), "unknown algorithm"),
     (costs.seconds, ("tree", 0, 8, 1, 1), "k must be a whole number of .* 1, not 0"),
 ])

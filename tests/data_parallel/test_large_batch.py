@@ -151,7 +151,7 @@ def test_the_rate_grows_evenly_and_stays_or_falls():
     (lambda: warmed_up(0.1, -1, 4), "step must be a whole number of at least 0"),
     (lambda: warmed_up(0.1, 6, 4, 6), "last must be a whole number of .* 7, not 6"),
     (lambda: noise_and_signal(2, 1, 8, 8), "batches of 8 and 8 examples"),
-    (lambda: noise_and_signal(float("nan"), 1, 4, 8), "nan, 1: use a lower"),
+    (lambda: noise_and_signal(float("nan"), 1, 4, 8), "nan, 1 are not both finite"),
 ])
 def test_bad_input_is_refused_with_its_values(call, message):
     with pytest.raises(ValueError, match=message):

@@ -18,7 +18,7 @@ def allreduce_double_tree(data, chunks=1):
 
     `chunks`: the number of chunks of each half, default 1, which follow one another up
     the trees and then down (pipelined): 4(chunks + ⌊log₂ k⌋ − 1) rounds, for k > 2.
-    `data` and errors: as in `allreduce`; `ValueError` for fewer chunks than one.
+    `data` and errors: as in `allreduce`; `ValueError` for fewer than one chunk.
     Source: Sanders, Speck and Träff (2009); NCCL has had such trees since 2.4.
     Developed in the chapter *Halving and doubling*.
     """
@@ -110,7 +110,7 @@ def cost(k, chunks):
 
 
 def sent(k, size):
-    """Each edge of each tree carries its half up, and down."""
+    """Each edge of each tree carries its half up, and the sum down."""
     halves = zip(trees(k), spans(size, 2))
     up = [(*edge, b - a) for tree, (a, b) in halves for edge in tree.items()]
     return up + [(j, i, elements) for i, j, elements in up]

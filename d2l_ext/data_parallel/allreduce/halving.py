@@ -23,7 +23,7 @@ def allreduce_halving(data, pieces=1):
     `pieces`: the number of pieces of the array, default 1, which are summed one after
     another, each in its own rounds. A piece that fits in a cache is read from memory
     once.
-    `data` and errors: as in `allreduce`; `ValueError` for fewer pieces than one.
+    `data` and errors: as in `allreduce`; `ValueError` for fewer than one piece.
     Source: Thakur, Rabenseifner and Gropp (2005). Developed in the chapter *Halving
     and doubling*.
     """

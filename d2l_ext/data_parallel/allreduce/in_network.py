@@ -1,7 +1,7 @@
 """Allreduce in the network: switches add, and send the sum to every device.
 
-Source: Graham et al., "Scalable Hierarchical Aggregation Protocol (SHArP)" (2016). No
-switch is simulated in this library's messages: this is a row of the tables only.
+Source: Graham et al., "Scalable Hierarchical Aggregation Protocol (SHArP)" (2016). This
+library simulates no switch in its messages: the algorithm is only in the tables.
 """
 
 from .algorithm import Algorithm
