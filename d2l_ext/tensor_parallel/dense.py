@@ -67,7 +67,7 @@ def join_block(parts):
 
 
 def bytes_per_device(params, k):
-    """Bytes of a block's parameters on each of k devices, from their shapes."""
+    """Bytes of a block's parameters on each of k devices, from their shapes: a list."""
     W1, _, _, b2 = params
     per_hidden = W1.shape[0] + 1 + b2.shape[0]  # a column, its bias, a row
     itemsize = numpy.dtype(W1.dtype).itemsize

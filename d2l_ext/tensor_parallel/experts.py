@@ -92,7 +92,7 @@ def all_to_all(parts):
 
 
 def to_experts(rows, routings):
-    """Send `rows[i]` (m, ·): E arrays, on the experts' devices, device 0's first."""
+    """Send `rows[i]` (m, ·); return E arrays on the experts' devices, in order."""
     homes = spans(len(routings[0].counts), len(routings))
     shares = [[p.counts[a:b].sum() for a, b in homes] for p in routings]
     found = all_to_all([_split(x, counts) for x, counts in zip(rows, shares)])
@@ -113,9 +113,9 @@ def from_experts(arrays, routings):
 
 
 def split_experts(experts, devices):
-    """Divide E blocks `[W1 (d, h), b1, W2 (h, d), b2]` over k devices: a list of E.
+    """Divide E blocks `[W1 (d, h), b1, W2 (h, d), b2]` over k devices: E blocks.
 
-    Devices' numbers of experts differ by at most one. Raises `ValueError` for E < k.
+    The devices' numbers of experts differ by at most one. `ValueError` for E < k.
     """
     homes = dense.shares("experts", len(experts), devices)
     return [
@@ -128,15 +128,16 @@ def split_experts(experts, devices):
 def forward(Xs, routers, experts, top=1, factor=None):
     """The layer's outputs on each device: `(Ys, saved)`. Two all-to-alls.
 
-    `Xs`, `routers`: as above. `experts`: from `split_experts`. `top`: of each token.
-    `factor`: of each device's `capacity`. A dropped choice contributes nothing.
+    `Xs`, `routers`: as above. `experts`: from `split_experts`. `top`: experts per
+    token. `factor`: of each device's `capacity`. A dropped choice contributes nothing.
 
     Source: Shazeer et al., "Outrageously Large Neural Networks" (2017). Developed in
     the chapter *Experts*.
     """
     E = routers[0].shape[1]
     if len(experts) != E:
-        raise ValueError(f"the router is for {E} experts, not {len(experts)}")
+        raise ValueError(f"the router is for {E} experts, not {len(experts)}: give one "
+                         "expert per column of the router")
     Ps = [npx.softmax(np.dot(X, W)) for X, W in zip(Xs, routers)]
     most = [capacity(len(P), E, factor, top) for P in Ps]
     choices = [top_experts(P.asnumpy(), top) for P in Ps]  # Python waits here

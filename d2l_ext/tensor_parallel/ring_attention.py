@@ -113,8 +113,8 @@ def attention_scores(q, k, diagonal=False):
 def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
     """Gradients of queries, keys and values: `(dQs, dKs, dVs)`, in the same form.
 
-    `dOs`: the loss's gradient with respect to the output. The others: as in and from
-    `forward`.
+    `dOs`: the loss's gradient with respect to the output. The others: arguments and
+    results of `forward`.
     The probabilities are recomputed, chunk by chunk. The gradients of keys and values
     travel with them, accumulate on the way, and move once more to return to their
     device. Each device sends (4k − 2)/k of an array.
@@ -168,7 +168,7 @@ def places(messages):
 
 
 def bytes_sent(k, nbytes):
-    """Bytes that each of k devices sends, forward and backward.
+    """Bytes that each of k devices sends: a pair, forward and backward.
 
     `nbytes`: of one array (heads, T, width), all devices together. Keys and values move
     k − 1 times forward and again backward, their gradients k times.

@@ -51,11 +51,14 @@ class Decoder:
 
 
 def init_params(decoder, seed=0, dtype="float32"):
-    """Return NumPy arrays by name: weights from N(0, 1/in), smaller at blocks' ends."""
+    """Return NumPy arrays by name: weights from N(0, 1/in), smaller at blocks' ends.
+
+    Raises `ValueError` if `heads` does not divide `width`.
+    """
     if decoder.width % decoder.heads:
         raise ValueError(
             f"{decoder.width} columns cannot be divided into {decoder.heads} heads: "
-            "use a multiple"
+            f"use a width that is a multiple of {decoder.heads}"
         )
     rng, params = numpy.random.RandomState(seed), {}
     for name, shape in decoder.shapes().items():
@@ -274,7 +277,7 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
     """Run some of a decoder's `halves`; return (xs, ys, back).
 
     `xs`: the residual sums. `ys`: the last layer's summands of them, or the scores at
-    `'end'`. `given`: the same triple from `embedding`, or the sums alone, with None and
+    `'end'`. `given`: the same triple from `embedding`, or only the sums, with None and
     None. `back(dxs, dys)`: returns the gradients of the given residual sums.
     """
     xs, ys, back_to_ys = given
