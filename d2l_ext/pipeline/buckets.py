@@ -23,14 +23,14 @@ def sentences(text):
     found = [line.strip() for line in lines if len(line.strip()) > 1]
     if not found:
         raise ValueError(
-            f"a text of {len(text)} characters without a sentence of two or more: "
-            "there is nothing to learn from it"
+            f"a text of {len(text)} characters without a sentence of two or more: give "
+            "a longer text"
         )
     return found
 
 
 def choose_lengths(lengths, number):
-    """Up to `number` bucket lengths, ascending, with equal shares of the sequences.
+    """Up to `number` bucket lengths, ascending, with similar shares of the sequences.
 
     `lengths`: of the sequences. The last bucket has the length of the longest.
     """
@@ -40,7 +40,7 @@ def choose_lengths(lengths, number):
 
 
 class BucketIter(DataIter):
-    """Minibatches of sequences of about one length, time first.
+    """Minibatches of sequences of similar length, time first.
 
     `sequences`: lists of character numbers; the last one is only a label. `lengths`:
     the buckets, in time steps. Padding after a sequence's end has data 0 and the label

@@ -98,7 +98,7 @@ class Pipeline:
         self.params = {n: executor.arg_dict[n] for n in names}
 
     def forward(self, X, y, is_train=False):
-        """Forward pass of a minibatch; returns the `outputs`.
+        """Run forward on a minibatch; return the `outputs`.
 
         `X`, `y`: values for `data` and `softmax_label`, (T, N).
         """
@@ -107,7 +107,7 @@ class Pipeline:
         return self.executor.forward(is_train=is_train)
 
     def forward_backward(self, X, y):
-        """Forward and backward pass of a minibatch: fills `gradients()`."""
+        """Run forward and backward on a minibatch; the results are in `gradients()`."""
         self.forward(X, y, is_train=True)
         self.executor.backward()
 
@@ -121,7 +121,7 @@ class Pipeline:
         return {n: self.executor.grad_dict[n] for n in self.params}
 
     def update(self, lr, count=1):
-        """Plain SGD, every parameter on its own device.
+        """Update the parameters in place by plain SGD, each on its own device.
 
         `lr`: learning rate. `count`: the gradients are divided by it; the number of
         labels makes a sum of losses a mean.
@@ -136,7 +136,7 @@ def crossings(symbol, group2ctx, shapes):
 
     `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. One entry per pair
     of devices, in the order of its first copy. `forward`: bytes of the values that
-    are needed there; a value that several nodes need is sent once. `backward`: bytes
+    `target` needs; a value that several nodes need is sent once. `backward`: bytes
     of their gradients, on the way back. `copies`: messages, in both directions.
 
     Developed in the chapter *The LSTM as a pipeline*.
@@ -174,8 +174,8 @@ def param_bytes(symbol, group2ctx, shapes):
 class Graph:
     """The nodes of a symbol, as its `json` has them, and the shape of every value.
 
-    `shapes`: of the inputs, by name. The second result lists the shapes of each node's
-    results.
+    `shapes`: of the inputs, by name. The attribute `shapes` is a list: for each of
+    `nodes`, the shapes of its results.
     """
 
     def __init__(self, symbol, shapes):

@@ -20,8 +20,8 @@ def measure(symbol, shapes, values, devices, rounds=5):
 
     `shapes`: of the inputs, as `lstm.input_shapes` gives them; all other arguments
     are parameters. `values`: of the inputs that must not be random. `devices`: the
-    first runs the groups and sends to the second. `rounds`: each group runs once to
-    warm up, then `rounds` times, alternating with the others; medians are kept.
+    first runs the groups and sends results to the second. `rounds`: each group runs
+    once to warm up, then `rounds` times, alternating with the others; medians are kept.
 
     A group is cut out of the graph and runs alone, with an idle engine before and
     after: in a step of the whole network, the operators of all groups interleave.

@@ -93,8 +93,8 @@ def _eight(x, h, weights, num_hidden, name):
 
 def _embed(seq_len, num_embed, vocab_size):
     # Last step first: the products of a device run in the order of the graph, whose
-    # backward part lists what these slices need in their order. With step 0 first, a
-    # whole backward pass would come before it, and layer 0's gradients at the end.
+    # backward part lists the products that these slices need in their order. With step
+    # 0 first, a whole backward pass would come before it, and layer 0's gradients last.
     last_first = mx.sym.reverse(mx.sym.var("data"), axis=0)
     vectors = mx.sym.Embedding(last_first, mx.sym.var("embed_weight"),
                                input_dim=vocab_size, output_dim=num_embed,

@@ -98,7 +98,8 @@ def gradients(stages, schedule, X, y, loss):
     slots = clock(schedule, backward=2)
     last, chunks = max(x.stage for x in slots), 1 + max(x.chunk for x in slots)
     if last + 1 != len(stages):
-        raise ValueError(f"the schedule is for {last + 1} stages, not {len(stages)}")
+        raise ValueError(f"the schedule is for {last + 1} stages, not {len(stages)}: "
+                         f"make one for {len(stages)}")
     turns = {}
     for stage in stages:
         stage.begin(turns)
@@ -234,7 +235,8 @@ def dense_stages(params, devices):
     """
     blocks = len(params) // 2
     if blocks < len(devices):
-        raise ValueError(f"{blocks} blocks are too few for {len(devices)} devices")
+        raise ValueError(f"{blocks} blocks are too few for {len(devices)} devices: "
+                         "give each device at least one")
     parts = spans(blocks, len(devices))
     return [Stage(dense, params[2 * a : 2 * b], d) for (a, b), d in zip(parts, devices)]
 

@@ -55,7 +55,7 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
 
 
 def _smallest_maximum(n, k, cost):
-    """Cut n layers into k runs: the least maximum of `cost(device, start, stop)`.
+    """Cut n layers into k runs: the smallest maximum of `cost(device, start, stop)`.
 
     Returns that cost and the placement. `best[stop]` is the answer for the layers
     below `stop` on the devices so far. Another device takes over at some `start`:

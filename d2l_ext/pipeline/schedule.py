@@ -41,7 +41,7 @@ def gpipe(stages, chunks):
 
 
 def one_f_one_b(stages, chunks):
-    """Every stage: forwards until the first gradient arrives, then one of each in turn.
+    """Every stage: forward until the first gradient arrives, then both alternately.
 
     It takes as many slots as `gpipe`, but stage s holds the activations of at most
     p − s micro-batches, where `gpipe` holds m. With p = 3 and m = 4:
@@ -72,9 +72,9 @@ def interleaved(devices, chunks, parts):
     device's first stage, then through its next. A stage is 1/v of the work, so the
     bubble of 1F1B takes 1/v of its time: (p − 1) / (v·m + p − 1). There are
     (v·p − 1) / (p − 1) times as many messages. From v = 2 on, device d goes forward
-    2(p − 1 − d) + (v − 1)·p times before the alternation begins, and holds one stage
-    more. p − 1 − d, as in 1F1B, would deadlock; p − 1 − d + (v − 1)·p is enough if
-    messages take no time.
+    2(p − 1 − d) + (v − 1)·p times before the alternation begins, and holds the
+    activations of one more forward. p − 1 − d, as in 1F1B, would deadlock; p − 1 − d +
+    (v − 1)·p is enough if messages take no time.
 
     Raises `ValueError` for counts below 1, and when p does not divide m.
     Source: Narayanan et al. (2021). Developed in the chapter *Shorter bubbles*.
@@ -134,13 +134,13 @@ def zero_bubble(devices, chunks, ahead=1):
 
 
 def clock(schedule, forward=1, backward=1, message=0):
-    """The start and end of each work, if every device works as early as it can.
+    """The start and end of each `Op`, if every device works as early as it can.
 
     `forward`, `backward`: the length of such work in slots, or a list with one length
     per stage; a part of backward takes half of it. `message`: the time from one device
     to the next, either way; devices do not wait while sending.
 
-    Returns a list of `Slot` in the order of their starts, so that work comes after
+    Returns a list of `Slot`s in the order of their starts, so that each comes after
     everything it depends on. Raises `ValueError` for a schedule that deadlocks.
     """
 
@@ -217,7 +217,7 @@ def bubble_formula(stages, chunks):
 
 
 def waiting(times):
-    """Slots that each device waits between the first work of all and the last."""
+    """Slots that each device waits between the first `Op` of all and the last one."""
     span = max(end for _, _, end in times.values())
     busy = [0] * (1 + max(device for device, _, _ in times.values()))
     for device, start, end in times.values():
@@ -226,9 +226,9 @@ def waiting(times):
 
 
 def peak_held(schedule):
-    """The peak of each device's activations, in micro-batches of one stage.
+    """The peak of each device's activations, in micro-batches of one stage: a list.
 
-    Without recomputation.
+    It applies to stages without recomputation.
     """
     change = {"forward": 1, "input": 0, "weights": -1, "backward": -1}
     changes = [[change[work.kind] for work in order] for order in schedule]

@@ -57,7 +57,7 @@ def recorded_cells(trace, pipeline):
     """The work of the layers in a recorded training step: a list of `Cell`.
 
     `trace`: a `Timeline` of one `forward_backward` of `pipeline`. The n-th product on a
-    device is the n-th of `products`. Raises `ValueError` for any other number.
+    device is the n-th of `products`. Raises `ValueError` if their numbers differ.
     """
     events = {}
     for lane, names in products(pipeline).items():
