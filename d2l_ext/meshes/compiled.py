@@ -10,7 +10,7 @@ from ..tensor_parallel.experts import all_to_all
 
 
 def einsum(terms, out, *xs):
-    """The sum of products of one or two arrays, as `numpy.einsum` writes it.
+    """The sum of products of one or two arrays `xs`, as in `numpy.einsum`.
 
     `terms`: the letters of each array. `out`: those of the result.
     """
@@ -37,7 +37,7 @@ def einsum(terms, out, *xs):
 
 
 def run_on_device(op, first, *xs):
-    """An operation on one device's parts. `first`: the first row of its table."""
+    """The result of `op` on one device's parts `xs`. `first`: its table's first row."""
     if op.kind == "einsum":
         return einsum(op.terms, op.out, *xs)
     if op.kind == "embedding":
@@ -122,7 +122,8 @@ class Compiled:
 
     def __init__(self, plan, mesh):
         if plan.sizes != mesh.sizes:
-            raise ValueError(f"the plan is for {plan.sizes}, not for {mesh.sizes}")
+            raise ValueError(f"the plan is for {plan.sizes}, not for {mesh.sizes}: "
+                             "make a plan for this mesh")
         self.plan, self.mesh = plan, mesh
         self.at = [mesh.where(device) for device in mesh.devices]
         steps = [*plan.forward, *plan.backward]
@@ -133,7 +134,7 @@ class Compiled:
     def place(self, value, whole):
         """Cut a NumPy array `whole` into the devices' parts, in the layout of `value`.
 
-        None for a device that is not among its places.
+        Returns a list, with None for each device on which `value` does not lie.
         """
         return self._each(value, lambda device, at: np.array(
             whole[self._part(value, at)], dtype=whole.dtype, ctx=device))

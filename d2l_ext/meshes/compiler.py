@@ -29,7 +29,7 @@ Step = namedtuple("Step", "kind inputs outputs op cut move", defaults=(None,) * 
 OPS = {"einsum": ((1, 2), False), "embedding": ((2,), False), "loss": ((2,), False),
        "add": ((2,), False), "relu": ((1,), False), "gelu": ((1,), False),
        "times": ((1,), False), "softmax": ((1,), True), "norm": ((3,), True)}
-#: Sums go through these: of one summand per device comes one summand per device.
+#: Owed sums go through these: a summand per device gives a summand per device.
 LINEAR = ("einsum", "add", "times")
 
 
@@ -134,7 +134,7 @@ class Plan:
         return (found[0], found[-1])
 
     def _pin(self, name, layout):
-        """From here on `name` lies there."""
+        """Give `name` this `layout` from here on, if there is one."""
         if layout:
             if not any(possible(v.layout, layout) for v in self.values[name]):
                 raise ValueError(f"{name}: {layout} cannot be made from "
@@ -189,8 +189,8 @@ class Plan:
     def _choose(self, op, lengths, shape, wanted):
         """The letters to cut, the layouts of the inputs, and that of the output.
 
-        The most divided work first, then the fewest elements sent; a sum that is owed
-        counts as if it were done at once.
+        Prefers the most divided work, then the fewest elements sent; a sum that is
+        owed counts as if it were done at once.
         """
         best, places = None, self._places(op)
         options = [[None] if along in places else self._options(op, along, wanted)
@@ -324,7 +324,7 @@ class Plan:
         return value
 
     def _against(self, step):
-        """Back against a move: the dual of its kind."""
+        """Back through a move: the dual of its kind."""
         value = step.outputs[0]
         gradient = (self._settle(value, keep=frozenset(self.sizes))
                     if value.name in self.needed else None)
@@ -343,7 +343,7 @@ class Plan:
     def messages(self, *steps):
         """Rows (kind, mesh axis, array, elements that a device sends, which devices).
 
-        The last is `Layout.at`: empty for all.
+        The devices are given by `Layout.at`, which is empty for all.
         """
         rows = []
         for step in steps or [*self.forward, *self.backward]:
@@ -374,7 +374,7 @@ class Plan:
     def by_device(self, itemsize=4):
         """Bytes that each device sends in a step: {mesh axis: a list}.
 
-        `itemsize`: bytes of a number, default 4. Tokens and targets have four.
+        `itemsize`: bytes of a number, default 4. Tokens and targets always have 4.
         """
         places = [dict(zip(self.sizes, at))
                   for at in product(*map(range, self.sizes.values()))]

@@ -37,7 +37,7 @@ def stages_of(decoder, stages):
 
 
 def names_of(decoder, halves):
-    """The parameters of a stage with these divided layers."""
+    """Names of the parameters of a stage with these divided layers, `halves`."""
     with_ends = {"table": "0.attend", "scores": "end"}
     owners = {n: with_ends.get(n, n.rpartition(".")[0]) for n in decoder.shapes()}
     return [name for name, owner in owners.items() if owner in halves]

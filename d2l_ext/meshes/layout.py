@@ -105,7 +105,7 @@ def moves(start, stop):
         cut      allgather    all-to-all        impossible
         owed     allreduce    reduce-scatter    —
 
-    Those that make an array smaller come first. Raises `ValueError` for the impossible.
+    Moves that make an array smaller come first. Raises `ValueError` if none lead there.
     Developed in the chapter *Say where it lies*.
     """
     if not possible(start, stop):

@@ -39,7 +39,7 @@ END = """
 
 
 def decoder(of):
-    """The program of a `transformer.Decoder`, from tokens to the loss of each."""
+    """The program of a `transformer.Decoder`, from the tokens to each one's loss."""
     text, x = BEGIN, "x"
     for i in range(of.layers):
         text += BLOCK.format(i=i, x=x, scale=(of.width // of.heads) ** -0.5)
@@ -141,7 +141,7 @@ def sequence(of, along="tensor"):
 
 
 def zero3(shapes, weights, along="data"):
-    """ZeRO 3: texts cut, and every weight, which is whole in use."""
+    """ZeRO 3: texts cut, and every weight cut at rest and whole in use."""
     def lies(n):
         rest = " ." * (n - 1)
         return f"{along}{rest} -> .{rest}"
@@ -150,6 +150,6 @@ def zero3(shapes, weights, along="data"):
 
 
 def ulysses(of, along="seq"):
-    """All-to-all attention: positions cut, and heads inside attention."""
+    """All-to-all attention: positions cut, but heads instead inside attention."""
     return {"tokens": f". {along}", "targets": f". {along}", "x": f". {along} .",
             **_named(of, dots=f". {along} . .", mix=f". {along} . .")}
