@@ -46,7 +46,7 @@ class Sender:
             self.residual = numpy.zeros_like(gradient)
         old, new = self.residual.shape, gradient.shape
         if new != old:
-            raise ValueError(f"the shape was {old}, is {new}: make one sender per key")
+            raise ValueError(f"the shape was {old}, now {new}: use one sender per key")
         codes, self.residual = quantize(self.residual + gradient, self.threshold)
         return pack(codes)
 
@@ -96,7 +96,7 @@ def unpack(message, size):
 def decompress(message, shape, threshold=0.5):
     """Decode a packed message: a float32 array of this shape.
 
-    `message`: what `Sender.compress` returned. `threshold`: the sender's.
+    `message`: from `Sender.compress`. `threshold`: the sender's.
     Raises `ValueError` for a message that is too short or too long for the shape.
     """
     size = int(numpy.prod(shape))
@@ -119,9 +119,9 @@ class Snapshot:
         before = Snapshot()
         assert before.holds(packed)  # packed: computed after the snapshot
 
-    Create what you search for after the snapshot, or it finds itself. Takes about
-    half a second and as much memory as the process uses. Linux only:
-    raises `FileNotFoundError` elsewhere.
+    Create the array to search for after the snapshot, or the snapshot contains it.
+    A snapshot takes about half a second and as much memory as the process uses. Linux
+    only: raises `FileNotFoundError` elsewhere.
 
     Developed in the chapter *Gradient compression*.
     """

@@ -19,13 +19,13 @@ def share(kv, device_params):
     for i, p in enumerate(device_params[0]):
         kv.init(i, p)
     _pull(kv, device_params)
-    # Until now the store holds weights. The first push may replace them with a sum
+    # The store still holds weights. The first push may replace them with a sum
     # of gradients, so no worker may push before all have pulled.
     finish(kv)
 
 
 def finish(kv):
-    """Wait until all workers are here and their earlier pushes are in the store.
+    """Wait until all workers have called this and earlier pushes are in the store.
 
     The barrier alone does not wait for pushes that this worker's engine has yet to
     send.

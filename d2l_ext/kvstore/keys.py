@@ -19,7 +19,7 @@ VARIABLE = "MXNET_KVSTORE_BIGARRAY_BOUND"
 BOUND = 1_000_000
 #: The prime that spreads keys over servers.
 PRIME = 9973
-#: From this key on, MXNet's product of key and prime leaves the range of its integers.
+#: From this key on, MXNet's product of key and prime overflows its 32-bit integers.
 END_OF_KEYS = -(-(2**31) // PRIME)
 
 
@@ -31,8 +31,8 @@ def record(kv):
             trainer.step(64)
         assert calls == ["pushpull 0", "pushpull 1"]
 
-    Yields a list of texts, a method's name and the key; `set_optimizer` has no key. A
-    call on several keys is one text. The calls reach the store unchanged.
+    Yields a list of strings, a method's name and the key; `set_optimizer` has no key. A
+    call on several keys is one string. The calls reach the store unchanged.
 
     Developed in the chapter *The store by hand*.
     """
@@ -58,7 +58,7 @@ def _recorded(method, name, calls):
 def server_of(key, num_servers):
     """The rank of the server that holds a whole array: key · 9973 mod `num_servers`.
 
-    `key`: an integer. With names, MXNet numbers them 0, 1, … in the order in which
+    `key`: an integer. MXNet numbers keys that are names 0, 1, … in the order in which
     they are initialized. For 2, 3, 4, 6, 9 and 12 servers this is key mod
     `num_servers`, as these numbers divide 9972.
 

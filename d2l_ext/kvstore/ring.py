@@ -19,7 +19,7 @@ import numpy
 
 from .ring_links import Links, RingError, open_both
 
-#: Set by the launcher: a token, then 'ADDRESS:PORT' of each rank, separated by blanks.
+#: Set by the launcher: a token, then 'ADDRESS:PORT' of each rank, separated by spaces.
 PLACES = "D2L_EXT_RING"
 #: Bytes of a piece in shared memory; they fit in a core's cache.
 MEMORY_PIECE = 2**17
@@ -34,7 +34,8 @@ class Ring(Links):
 
     Arrays are NumPy's, contiguous, and changed in place. All processes make the same
     calls in the same order. If one leaves, is late, or makes a different call, all get
-    a `RingError`, and the ring is closed; `TypeError` and `ValueError` for arrays.
+    a `RingError`, and the ring is closed. Calls raise `TypeError` for anything but
+    NumPy's arrays, and `ValueError` for one that is not contiguous or is read-only.
     Developed in the chapter *Rings between processes*.
     """
 
@@ -85,7 +86,7 @@ class Ring(Links):
         return x
 
     def barrier(self, what="barrier"):
-        """Wait until all processes are here."""
+        """Wait until all processes have called this."""
         word = numpy.zeros(self.num_workers, "uint8")  # each says so to the next
         into = [word[r : r + 1] for r in range(1, word.size)]
         self.flow(what, word, [word[1:]], into, 1)
@@ -113,7 +114,7 @@ class Ring(Links):
             self.barrier()
         except OSError as error:
             self._fail(f"rank {self.rank} cannot see the others' memory ({error}): "
-                       "make a ring that is not shared")
+                       "create the ring with shared=False")
         finally:
             os.close(fd)
         self.segments.append(seen)
@@ -171,7 +172,7 @@ def _open(pid, fd, inode, nbytes):
     """The bytes of another process's file."""
     with open(f"/proc/{pid}/fd/{fd}", "r+b") as theirs:
         if os.fstat(theirs.fileno()).st_ino != inode:
-            raise OSError("that file descriptor is another file here")
+            raise OSError("that file descriptor belongs to another file here")
         memory = mmap.mmap(theirs.fileno(), nbytes)
     return numpy.frombuffer(memory, "uint8")
 
@@ -184,7 +185,7 @@ def join(deadline=30.0, shared=None, environ=os.environ):
     have one address; `RingError` also when this process belongs to no job.
     """
     if PLACES not in environ:
-        raise RingError(f"{PLACES} is not set: start a job, as with `python -m "
+        raise RingError(f"{PLACES} is not set: start a job, such as `python -m "
                         "pslaunch -n 2 python train.py`, or call `connect`")
     token, *places = environ[PLACES].split()
     addresses = [place.rsplit(":", 1) for place in places]

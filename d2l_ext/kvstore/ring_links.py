@@ -36,8 +36,8 @@ class Links:
     `sockets`: from the rank before and to the next; empty if this process is alone.
     `deadline`: seconds per call, including other ranks' delay. `sent`, `received`:
     bytes of arrays over the two sockets; each of the `calls` has `HEAD` more on each
-    link. `cause`: of the failure, if there was one. `let_arrive`: called before this
-    process leaves because another makes a different call; a flight recorder waits there
+    link. `cause`: of the failure, or empty. `let_arrive`: called before this
+    process leaves because another makes a different call; a flight recorder then waits
     until the others are in that call, too.
     """
 
@@ -162,7 +162,7 @@ class Links:
                 self._listen(unsent)
 
     def _listen(self, unsent):
-        """The next rank sends nothing but the cause of its failure, or its end."""
+        """The next rank sends only the cause of a failure; no bytes mean it left."""
         word = b""
         with suppress(OSError):
             word = self.after.recv(1000)
