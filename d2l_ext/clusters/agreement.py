@@ -10,10 +10,10 @@ import numpy
 #: Variables that decide how workers send and servers receive: name -> default.
 WIRE = {"MXNET_KVSTORE_BIGARRAY_BOUND": "1000000", "PS_RESEND": "0",
         "DMLC_PS_VAN_TYPE": "zmq"}
-#: Beyond the numbers of a network's parameters.
+#: The first key here, beyond the keys of a network's parameters.
 FIRST_KEY = 2**30
-LENGTH = 4096  # bytes of a text, at most
-#: Numbers per key. If they exceeded `MXNET_KVSTORE_BIGARRAY_BOUND` on one worker alone,
+LENGTH = 4096  # the maximum number of bytes of a text
+#: Numbers per key. If they exceeded `MXNET_KVSTORE_BIGARRAY_BOUND` on only one worker,
 #: workers would send them to different servers.
 PIECE = 64
 
@@ -21,8 +21,8 @@ PIECE = 64
 def agree(kv, settings, checkpoints=None):
     """Compare all workers' settings; return the steps whose checkpoints all have.
 
-    `kv`: as in `exchange`. `settings`: a dict of JSON's types that must be the same
-    on all workers. `checkpoints`: what `Checkpoints.whole` returns, or None.
+    `kv`: as in `exchange`. `settings`: a dict of JSON types that must be the same
+    on all workers. `checkpoints`: from `checkpoint_steps`, or None.
 
     Raises `ValueError` on every worker when MXNet's version, a variable of `WIRE` or
     a setting differs, or when there are checkpoints, but none that all workers have;
@@ -39,7 +39,7 @@ def agree(kv, settings, checkpoints=None):
     names = [f"worker {rank} ({card['host']})" for rank, card in enumerate(cards)]
     differing = differences(names, [card["alike"] for card in cards])
     if differing:
-        raise ValueError("the workers differ: " + "; ".join(differing))
+        raise ValueError(f"the workers differ: {'; '.join(differing)}. Make them equal")
     return common_steps(names, [card["checkpoints"] for card in cards])
 
 
@@ -47,10 +47,10 @@ def exchange(kv, text):
     """Send `text` to all workers; return the texts of all, a list by rank.
 
     `kv`: a `Ring`, or a store of a `dist` type, before its optimizer is set and its
-    weights are put in. `text`: at most `LENGTH` bytes in UTF-8, else `ValueError`.
+    weights are initialized. `text`: at most `LENGTH` bytes in UTF-8, else `ValueError`.
     Every worker must call this once: it waits for all.
     """
-    # Here, for jobs alone: that file loads d2l, which takes a second.
+    # Imported here, only for jobs: that file loads d2l, which takes a second.
     from ..kvstore.dist_train import finish
 
     own = text.encode()
@@ -82,7 +82,7 @@ def wire(environ=os.environ):
 
 
 def differences(names, alike):
-    """A line for each key whose values differ among the dicts `alike`.
+    """A line for each key whose values differ among the dicts `alike`: a list.
 
     `names`: of their owners. Missing values count as None.
     """

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: each one is atomic, and the last two are kept.
+"""The checkpoints of a run: each is written atomically, and the last two are kept.
 
 A checkpoint is one file with arrays and a record: a line of JSON describes the content,
 and the bytes of the arrays follow. Nothing in it is executed, unlike in a pickle, and
@@ -21,7 +21,7 @@ from uuid import uuid4
 import numpy as np
 
 MAGIC = b"d2l_ext checkpoint 2\n"
-KEEP = 2  # checkpoints; the older one replaces the newer one if that is damaged
+KEEP = 2  # checkpoints; the older one is used if the newer one is damaged
 
 
 class CheckpointError(ValueError):
@@ -29,14 +29,15 @@ class CheckpointError(ValueError):
 
 
 def write(path, arrays, record):
-    """Write `arrays`, a dict of NumPy arrays, and `record`, JSON's types, to `path`.
+    """Write `arrays`, a dict of NumPy arrays, and `record`, of JSON types, to `path`.
 
-    The file gets its name when all of it is on the disk: an interruption at any moment
+    The file is renamed once all of it is on the disk: an interruption at any moment
     leaves the old state of the folder or the new one.
     Layout: a magic line, the SHA-256 of the rest, a line of JSON with the record and
     each array's type and shape, and their bytes.
 
-    Raises `OSError` when the disk is full or the folder is not writable.
+    Raises `OSError` when the disk is full or the folder is not writable, and
+    `ValueError` for arrays that do not hold numbers.
     """
     path = Path(path)
     payload = _pack(arrays, record)
@@ -89,7 +90,7 @@ def verified(path, most=None):
 def _pack(arrays, record):
     for name, array in arrays.items():
         if array.dtype.kind not in "biufc":
-            raise ValueError(f"array {name!r} is of {array.dtype}: give one of numbers")
+            raise ValueError(f"array {name!r} is of {array.dtype}: give numbers")
     told = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
     line = json.dumps({"record": record, "arrays": told}).encode()
     return b"".join([line, b"\n", *(array.tobytes() for array in arrays.values())])
@@ -165,7 +166,7 @@ class Checkpoints:
     def begin(self, need=0, warn=print):
         """Lock `prefix` for this process, until `end`; call it before saving.
 
-        `need`: the bytes that a checkpoint takes at least. `warn`: called if the file
+        `need`: the minimum bytes of a checkpoint. `warn`: called if the file
         system has no locks. Raises `ValueError` if another process is saving, and
         `OSError` if the folder is full or not writable.
         """
@@ -189,7 +190,7 @@ class Checkpoints:
         self._lock.release()
 
     def paths(self):
-        """The existing files, oldest first."""
+        """The paths of the existing files, oldest first."""
         return sorted(self._found(r"{}-\d{{8}}\.ckpt"))
 
     def _found(self, pattern):
@@ -225,7 +226,7 @@ class Checkpoints:
         """Do nothing: `save` returns when the file is on the disk."""
 
     def whole(self):
-        """The checkpoints that are not damaged: a dict from step to SHA-256."""
+        """The intact checkpoints: a dict from step to SHA-256."""
         found = {}
         for path in self.paths():
             with suppress(CheckpointError, OSError):
@@ -233,11 +234,11 @@ class Checkpoints:
         return found
 
     def load(self, warn=print, steps=None):
-        """Return `(path, arrays, record)` of the last whole checkpoint, or None.
+        """Return `(path, arrays, record)` of the last intact checkpoint, or None.
 
-        `warn` is called with a line for each damaged one that is skipped. `steps`:
-        consider only the checkpoints of these steps, and damaged ones. Raises
-        `CheckpointError` if there are checkpoints and all are damaged.
+        `warn` is called with a line for each one that is skipped. `steps`: those whose
+        checkpoints may be used, default all. Raises `CheckpointError` if there are
+        checkpoints and none can be used.
         """
         problems = []
         for path in reversed(self.paths()):
@@ -297,10 +298,11 @@ class FileLock:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             owner = os.pread(fd, 200, 0).decode(errors="replace")
-            raise ValueError(f"{owner or 'a process'} holds {self.path}") from None
+            raise ValueError(f"{owner or 'a process'} holds {self.path}: end it, or "
+                             "use another prefix") from None
         except OSError as error:  # an NFS without its lock service, some FUSE
             warn(
-                f"warning: {self.path.parent} knows no locks ({error.strerror}): "
+                f"warning: {self.path.parent} supports no locks ({error.strerror}): "
                 "nothing will stop a second run with this prefix"
             )
 

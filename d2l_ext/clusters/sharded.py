@@ -6,7 +6,7 @@
         2-of-3.ckpt
         manifest.ckpt   the SHA-256 of all three, written by the last worker
 
-Without its manifest a checkpoint does not count. `cuts` depends only on size and number
+A checkpoint without its manifest is ignored. `cuts` depends only on size and number
 of workers, so any number of workers can tell which shards hold its elements.
 """
 
@@ -58,9 +58,9 @@ class ShardedCheckpoints:
     def save(self, step, chunks, record=None):
         """Copy `chunks`, and `write` them in a thread while the caller continues.
 
-        `chunks`: by name, the elements `own(name)`, a NumPy array of one dimension,
-        else `CheckpointError`. `record`: JSON's types, the same on all workers. Waits
-        for the previous save, and raises its error if it failed.
+        `chunks`: by name, the elements `own(name)`, a NumPy array of one dimension;
+        `CheckpointError` for others. `record`: of JSON types, the same on all workers.
+        Waits for the previous save, and raises its error if it failed.
         """
         self.wait()
         own = {name: self.own(name) for name in self.layout}
@@ -96,7 +96,7 @@ class ShardedCheckpoints:
         return [n for n in self._folders() if (self._path(n) / MANIFEST).exists()]
 
     def whole(self, warn=print):
-        """The checkpoints that are not damaged: a dict from step to a SHA-256.
+        """The intact checkpoints: a dict from step to a SHA-256.
 
         The workers share the reading of the shards, so a checkpoint is whole if all
         of them say so: see `agreement.agree`. `warn`: called with each problem.
@@ -136,7 +136,7 @@ class ShardedCheckpoints:
         return arrays, told["record"]
 
     def clear(self, step=-1):
-        """Rank 0: remove later steps, whose shards could be mistaken for new ones."""
+        """On rank 0, remove later steps: their shards could be taken for new ones."""
         if self.rank == 0:
             self._remove(later for later in self._folders() if later > step)
 

@@ -87,7 +87,7 @@ def test_an_array_is_what_it_was_however_it_lies_in_memory(tmp_path):
 
 def test_arrays_of_anything_but_numbers_are_refused(tmp_path):
     """NumPy would pickle them, and no checkpoint is unpickled."""
-    with pytest.raises(ValueError, match="array 'a' is of object: give one of numbers"):
+    with pytest.raises(ValueError, match="array 'a' is of object: give numbers"):
         checkpoint.write(tmp_path / "x", {"a": numpy.array([print])}, {})
 
 
@@ -246,8 +246,8 @@ def test_a_folder_that_knows_no_locks_is_told_of(tmp_path, monkeypatch):
     run.begin(warn=lines.append)
     run.end()
     (line,) = lines
-    assert line == (f"warning: {tmp_path} knows no locks (Function not implemented): "
-                    "nothing will stop a second run with this prefix")
+    assert line == (f"warning: {tmp_path} supports no locks (Function not "
+                    "implemented): nothing will stop a second run with this prefix")
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
