@@ -313,7 +313,7 @@ def test_anything_but_a_float32_numpy_array_is_refused(gradient, kind):
 def test_a_sender_serves_one_key():
     sender = Sender()
     sender.compress(array(1, 2))
-    with pytest.raises(ValueError, match=r"was \(2,\), is \(3,\): make one"):
+    with pytest.raises(ValueError, match=r"was \(2,\), now \(3,\): use one"):
         sender.compress(array(1, 2, 3))
 
 
