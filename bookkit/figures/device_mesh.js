@@ -99,9 +99,9 @@ function partnersOf(d, axis) {
 }
 
 function summary(d) {
-  return `Eight devices as ${d.mesh}, pipeline × data × tensor. In a step device ` +
-    `${d.device} sends ${d.axes.map((axis, a) =>
-      `along ${axis} ${number(d.sent[a][d.device])} bytes`).join(", ")}.`;
+  const sent = d.axes.map((axis, a) => `${number(d.sent[a][d.device])} along ${axis}`);
+  return `Eight devices as ${d.mesh}, pipeline × data × tensor. Bytes that device ` +
+    `${d.device} sends in a step: ${sent.join(", ")}.`;
 }
 
 function moment(d, now) {
