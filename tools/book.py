@@ -41,9 +41,9 @@ from sources import (
 
 
 class Pages:
-    """The pages of the book in `root`, made of its copy `work` while chapters run.
+    """The pages of the book in `root`, made from its copy `work` while chapters run.
 
-    What cannot be rendered anew stays as it was shown before.
+    A page that cannot be rendered anew stays as it was.
     """
 
     #: From one rendering to the next pass so many times the seconds that one takes, at
@@ -69,8 +69,8 @@ class Pages:
         if left:
             print(
                 f"\nChapters that run here now: {left}; that takes {about(seconds)}, "
-                "said anew after each.\nUntil then they show stored outputs. "
-                "Control-C loses nothing: a next run goes on."
+                "estimated anew after each.\nUntil then they show stored outputs. "
+                "Control-C loses nothing: the next run continues."
             )
         sys.stdout.flush()
         return page
@@ -93,9 +93,10 @@ class Pages:
 def execute_book(root, work, timeout, pages):
     """Show the book in `root`, then execute its chapters in the copy `work`.
 
-    A chapter that was executed before, as it is, has those outputs from the start, the
-    others the stored ones; each says which. One that fails keeps the stored ones, and
-    says so. `pages`: `Pages`. Returns the first page and an `Outcome` of each chapter.
+    A chapter that was executed before, and has not changed, shows those outputs from
+    the start, the others the stored ones; each page says which. A chapter that fails
+    keeps the stored ones, and its page says so. `pages`: `Pages`. Returns the first
+    page and an `Outcome` of each chapter.
     """
     cache = Cache(root / "_build" / "cache", surroundings(root))
     expected = Expected(stored_seconds(root))
@@ -132,9 +133,9 @@ def execute_book(root, work, timeout, pages):
 
 
 def _try(root, work, path, progress, timeout):
-    """Execute the chapter `path`; return it and its `Outcome`.
+    """Execute the chapter `path`; return the notebook and its `Outcome`.
 
-    One that fails is returned as it was, with its stored outputs.
+    A chapter that fails is returned as it was, with its stored outputs.
     """
     # The source anew: the copy says where the stored outputs come from.
     shutil.copyfile(root / path, work / path)
@@ -198,12 +199,12 @@ COMMANDS = {
 
 
 def main(argv=None):
-    """Do what `argv` says; return the exit status."""
+    """Run the command that `argv` names; return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
-    parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds a cell")
+    parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds per cell")
     commands = parser.add_subparsers(dest="command", required=True)
     for name in COMMANDS:
         commands.add_parser(name)

@@ -84,7 +84,7 @@ class Browser:
         return Page(self, attached["sessionId"])
 
     def call(self, method, session=None, **params):
-        """What the browser answers to a command."""
+        """Send a command to the browser, or the page `session`; return the answer."""
         self._last += 1
         order = {"id": self._last, "method": method, "params": params}
         if session:
@@ -134,7 +134,7 @@ class Page:
         return [e["params"] for e in events if e["method"] == method]
 
     def open(self, url):
-        """Load `url`; return when its resources and its mathematics are there."""
+        """Load `url`; return when its resources and its mathematics have loaded."""
         self._browser.events(self._session).clear()
         answer = self._call("Page.navigate", url=url)
         if "errorText" in answer:
@@ -147,9 +147,9 @@ class Page:
         self._call("Page.addScriptToEvaluateOnNewDocument", source=script)
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression; of a promise, when it is kept.
+        """The value of a JavaScript expression; if it is a promise, its resolved value.
 
-        Where the page was left meanwhile, the page that it led to is asked.
+        If the page navigates meanwhile, the new page evaluates the expression.
         """
         what = {"expression": expression, "awaitPromise": True, "returnByValue": True}
         for _ in range(20):
@@ -177,7 +177,7 @@ class Page:
         )
 
     def press(self, key):
-        """Press and release Tab, Enter, Escape or an arrow to the side."""
+        """Press and release Tab, Enter, Escape, or the left or right arrow."""
         code, text = {"Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""),
                       "ArrowLeft": (37, ""), "ArrowRight": (39, "")}[key]
         what = {"key": key, "code": key, "windowsVirtualKeyCode": code, "text": text}
@@ -189,7 +189,7 @@ class Page:
         self._call("Input.insertText", text=words)
 
     def prefer(self, scheme, medium=""):
-        """Have the reader's system prefer `light` or `dark`; `medium`: `print`, say."""
+        """Emulate a reader who prefers `light` or `dark`; `medium`: such as `print`."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self._call("Emulation.setEmulatedMedia", media=medium, features=[feature])
 

@@ -49,7 +49,7 @@ READERS = {
 
 
 def changed(since="HEAD", root=ROOT):
-    """The files that differ from the commit `since`, and new ones, as texts."""
+    """The files that differ from the commit `since`, and new ones, as strings."""
     asked = (["diff", "--name-only", "--diff-filter=d", since, "--"],
              ["ls-files", "--others", "--exclude-standard"])
     said = [
@@ -131,9 +131,9 @@ def _of_a_run(cell):
 
 
 def fails(*words, seconds=None):
-    """Run a program of this environment; whether something is wrong.
+    """Run a program of this environment; return its exit status, 0 if it succeeds.
 
-    None if it was ended, because it had not come to its end after `seconds`.
+    Returns None if the program was stopped because it took longer than `seconds`.
     """
     process = subprocess.Popen([sys.executable, "-m", *words], cwd=ROOT)
     try:
@@ -145,7 +145,7 @@ def fails(*words, seconds=None):
 
 
 def contracts():
-    """Whether a contract on imports is broken; then it is printed."""
+    """Print the contracts on imports if one is broken; return the exit status."""
     words = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
     ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     if ran.returncode:
@@ -166,7 +166,7 @@ def main(argv=None):
         return 1
     levels = reached(files)
     count = sum(map(len, levels))
-    print(f"{len(files)} files changed; {count} files of tests can tell")
+    print(f"{len(files)} files changed; {count} test files can reach them")
     while levels:
         left = max(args.seconds - (time.monotonic() - begin), 0)
         wrong = fails("pytest", *SIDE_BY_SIDE, *levels[0], seconds=left)
@@ -187,7 +187,7 @@ def main(argv=None):
         print(f"stale: {len(results)} results (python -m bookkit.stored --stale)")
     fails("peers", "--stale")
     for level in levels:
-        print("not run to the end, for time:", *level)
+        print("not finished in time:", *level)
     print(f"checked in {time.monotonic() - begin:.0f} s; `make test` checks the rest")
     return 0
 

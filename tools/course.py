@@ -31,7 +31,7 @@ def exercises_begin(cells):
 
 
 def solves(cell):
-    """Whether a cell behind that opens is a solution: the book folds these away."""
+    """Whether a cell after the exercises begin is a solution, which the book folds."""
     tags = cell["metadata"].get("tags", [])
     return cell["cell_type"] == "code" and "hide-cell" in tags
 
@@ -62,9 +62,9 @@ def write(folder, root=ROOT):
 
 
 def grade(path):
-    """Run the notebook at `path` where its chapter would run; the lines of its grades.
+    """Run the notebook at `path` in its folder; return its lines of the grade book.
 
-    A cell that raises is passed over, as a learner's may: what is behind it counts.
+    A cell that raises an exception is skipped: the cells after it count.
     """
     import nbformat
     from nbclient import NotebookClient

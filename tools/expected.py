@@ -1,4 +1,4 @@
-"""How long something will take here: first from elsewhere, then from what has run."""
+"""Durations expected on this machine, from stored ones and from chapters that ran."""
 
 from statistics import median
 
@@ -14,7 +14,7 @@ class Expected:
         self.stored, self.ratios = stored, []
 
     def ran(self, path, seconds):
-        """The chapter `path` took `seconds` here."""
+        """Note that the chapter `path` took `seconds` here."""
         if self.stored.get(path):
             self.ratios.append(seconds / self.stored[path])
 

@@ -1,8 +1,8 @@
 """Which functions of the library some code calls, and a digest of what each does.
 
-They are found in the source, by name; nothing is imported. From a name in the code the
-way leads to its definition, and from there to what that names. Of a class that is
-named, those methods count whose names occur anywhere on the way.
+They are found in the source, by name; nothing is imported. A name in the code leads to
+its definition, and that to the names that it uses. Of a class that is named, the
+methods count whose names occur anywhere on the way.
 
 A digest is one of the syntax tree without what changes no result: comments, docstrings,
 imports, the names of local variables, the texts of errors that are raised: nbval
@@ -60,7 +60,7 @@ def imports(tree, package=""):
 
 
 def lazy(tree, name):
-    """What `lazy.names` gives away: {name: what it stands for}."""
+    """The names that `lazy.names` exports: {name: the full name behind it}."""
     found = {}
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "lazy.names":
@@ -159,7 +159,7 @@ class Library:
         return Form(module.units[key[1]], names | module.imports, self, module)
 
     def _digest(self, key):
-        """The digest of a unit, in which what it names stands with its content."""
+        """The digest of a unit, with the contents of the units that it names."""
         return digest(self.form(key).text(self.own_digest))
 
     def _own_digest(self, key):
@@ -192,7 +192,7 @@ class Library:
         return {name: digest(" ".join(sorted(found[name]))) for name in sorted(found)}
 
     def _around(self, name):
-        """What importing a module does, with the packages that it lies in."""
+        """The code that importing a module runs: its own, and that of its packages."""
         words = name.split(".")
         above = [".".join(words[: i + 1]) for i in range(len(words))]
         return {(each, "") for each in above
@@ -208,7 +208,7 @@ class Library:
 
 
 class Form:
-    """Code without what changes no result, and what it names of the library.
+    """Code without the parts that change no result, and the units that it names.
 
     `found`: keys of units. `attributes`: names behind a dot, of methods among others.
     """
@@ -226,7 +226,7 @@ class Form:
             self._write(node)
 
     def text(self, content):
-        """All of it, with `content(key)` for a unit that is named."""
+        """The code as text, with `content(key)` in place of each unit that it names."""
         return "".join(part if isinstance(part, str) else content(part)
                        for part in self.parts)
 
@@ -259,7 +259,7 @@ class Form:
         self.parts.append(")")
 
     def _is_import_of_ours(self, node):
-        """What it brings is found where it is used."""
+        """Whether `node` imports only our modules: they are found where used."""
         if isinstance(node, ast.ImportFrom):
             first = (node.module or "").split(".")[0]
             return bool(node.level) or first in self.library.packages
@@ -299,7 +299,7 @@ class Form:
             self.parts.append(f".{name} ")
 
     def _whole(self, name):
-        """A module that is handed on, or run as a command: all that it defines."""
+        """The keys of all units of a module that is passed on, or run as a command."""
         return {(name, unit) for unit in self.library.module(name).units if unit}
 
     def _find_commands(self, text):
@@ -312,7 +312,7 @@ class Form:
 
 
 class WithoutTexts(ast.NodeTransformer):
-    """Empties the texts in an expression, with all that is formatted into them."""
+    """Empty the strings in an expression, with everything formatted into them."""
 
     def visit_JoinedStr(self, node):
         return ast.Constant("")

@@ -1,4 +1,4 @@
-"""What `make check-gpu-set` checks inside an environment with the GPU set."""
+"""The checks of `make check-gpu-set` inside an environment with the GPU set."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ FEATURES = ("CUDA", "CUDNN", "NCCL", "DIST_KVSTORE")
 
 
 def check(holds, statement):
-    """Print that `statement` holds, or end with it."""
+    """Print that `statement` holds, or exit with it as an error."""
     if not holds:
         sys.exit(f"FAILED: {statement}")
     print(f"ok: {statement}", flush=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The map of the library: which file holds what, and which chapter reads it.
+"""The map of the library: the content of each file, and the chapters that use it.
 
-Each part's `__init__.py` says it in its docstring; this writes it into the README.
+It is in the docstring of each part's `__init__.py`; this writes it into the README.
 """
 
 import ast

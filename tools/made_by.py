@@ -1,8 +1,8 @@
-"""What the stored outputs of a chapter were made by, as its metadata `made_by` say.
+"""The origin of the stored outputs of a chapter: its metadata `made_by`.
 
 `code`: digests of its own cells, and of the functions of the library that they call, by
-module. Where today's are others, the outputs are *stale*: `make rerun STALE=1`.
-`outputs`: of each code cell, by its id. Where one is another, somebody *edited* it.
+module. If today's differ, the outputs are *stale*: `make rerun STALE=1`.
+`outputs`: digests by cell id. If one differs, somebody *edited* the outputs.
 `seconds`, `cores`, `date`: how long the chapter ran, on how many cores, and when.
 """
 
@@ -38,7 +38,7 @@ def library(root):
 
 
 def bind(nb, library, seconds):
-    """Write into `nb`, executed and normalised, what its outputs were made by."""
+    """Write the origin of its outputs into `nb`, executed and normalised."""
     nb.metadata["made_by"] = {
         "code": code(nb, library),
         "cores": len(os.sched_getaffinity(0)),
@@ -94,7 +94,7 @@ def stale(root, paths):
 
 
 def report(found):
-    """Say in one line which chapters are stale, and below it why."""
+    """The lines that count the stale chapters, and name each with its changes."""
     several = "s" if len(found) > 1 else ""
     lines = [f"stale: {len(found)} chapter{several} (make rerun STALE=1)"]
     return "\n".join([*lines, *(f"  {path}: {', '.join(names)} changed"
@@ -117,7 +117,7 @@ def _code_cells(nb):
 
 
 def _written(stored):
-    """Outputs as one text, whatever way their lines are kept."""
+    """Outputs as one string, however their lines are stored."""
     def joined(value):
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             value = "".join(value)

@@ -5,8 +5,8 @@
 
 It writes `chapters/PART/NAME.ipynb`, `exercisekit/PART/NAME.py` and, for a lesson,
 `d2l_ext/PART/NAME.py` with `tests/PART/test_NAME.py` and its line in the table of
-`d2l_ext/PART/__init__.py`; it names the chapter in `_toc.yml`. What is to be replaced
-stands in capitals.
+`d2l_ext/PART/__init__.py`; it adds the chapter to `_toc.yml`. The words to replace
+are in capitals.
 """
 
 import argparse
@@ -157,7 +157,7 @@ def _code(source, **metadata):
 
 
 def write(root, part, name, lesson):
-    """Write all files below `root`; return what was written or changed.
+    """Write all files below `root`; return the paths written or changed.
 
     Raises `ValueError` for an unknown part, or for a name that is taken.
     """
@@ -188,7 +188,7 @@ def write(root, part, name, lesson):
 
 
 def _add_line(path, mark, line):
-    """Put `line` below the last one of `path` that has `mark`."""
+    """Insert `line` below the last line of `path` that contains `mark`."""
     lines = path.read_text("utf-8").splitlines(keepends=True)
     last = max(i for i, each in enumerate(lines) if re.search(re.escape(mark), each))
     lines.insert(last + 1, f"{line}\n")
@@ -211,9 +211,9 @@ def main(argv=None):
         return 1
     print(*written, sep="\n")
     chapter = f"CHAPTERS=chapters/{args.part}/{args.name}.ipynb"
-    print(f"\nReplace what stands in capitals; then: make rerun {chapter}")
+    print(f"\nReplace the words in capitals; then: make rerun {chapter}")
     if args.lesson:
-        print("and make map, which writes the lesson into the README.")
+        print("and make map, which adds the lesson to the README.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The chapters of a book: which there are, executing one, outputs of earlier runs."""
+"""The chapters of a book: their list, executing one, outputs of earlier runs."""
 
 import asyncio
 import atexit
@@ -83,7 +83,7 @@ def code_cells(nb):
 
 
 def prepare_environment(environ=os.environ):
-    """Change `environ`, which kernels inherit, so that outputs hold results only."""
+    """Change `environ`, which kernels inherit, so that outputs contain only results."""
     # A reader's setting may turn warnings on that are no part of the book.
     environ.pop("PYTHONWARNINGS", None)
     # Else the debugger in each kernel prints that it cannot see frozen modules.
@@ -164,7 +164,7 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT, variables=None):
 
 
 def _last_words(log):
-    """What a kernel printed last, by its file `log`."""
+    """The last lines that a kernel printed, from its file `log`."""
     tail = "\n".join(Path(log).read_text(errors="replace").splitlines()[-15:])
     return f" Its last words:\n{tail}"
 
@@ -196,7 +196,7 @@ def _failure(nb, current, said, where=""):
 
 
 def normalise(nb):
-    """Remove from `nb`, in place, what says nothing about its content."""
+    """Remove from `nb`, in place, the parts that do not depend on its content."""
     nb.metadata.kernelspec = nbformat.from_dict(KERNEL)
     nb.metadata.language_info = nbformat.from_dict({"name": "python"})
     nb.metadata.pop("widgets", None)
@@ -217,7 +217,7 @@ def normalise(nb):
 
 
 def _joined(outputs):
-    """Join neighbouring pieces of one stream: where it was cut is chance."""
+    """Join neighbouring pieces of one stream, which is cut at random places."""
     joined = []
     for output in outputs:
         last = joined[-1] if joined else None

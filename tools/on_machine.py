@@ -45,9 +45,9 @@ GIVE_BACK = {
 
 @contextmanager
 def share_of_cores(share):
-    """This process and all that it starts get `share` cores' time (0.5: half of one).
+    """Limit this process and its children to the time of `share` cores (0.5: half one).
 
-    Raises `OSError` where that is not allowed.
+    Raises `OSError` if that is not allowed.
     """
     name, quota = f"on-machine-{os.getpid()}", int(share * PERIOD)
     if (GROUPS / "cgroup.controllers").exists():  # version 2
@@ -74,7 +74,7 @@ def share_of_cores(share):
 
 @contextmanager
 def first_cores(count):
-    """This process and all that it starts run on `count` cores only."""
+    """Run this process and its children on only `count` cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(before)[:count])
     yield
@@ -83,7 +83,7 @@ def first_cores(count):
 
 @contextmanager
 def neighbours(program, count):
-    """`count` other processes run the Python `program` meanwhile."""
+    """Run the Python `program` in `count` other processes meanwhile."""
     command = [sys.executable, "-c", program]
     running = [subprocess.Popen(command) for _ in range(count)]
     try:
@@ -96,7 +96,7 @@ def neighbours(program, count):
 
 @contextmanager
 def variables(values):
-    """The environment has these variables as well."""
+    """Set these environment variables meanwhile."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     yield
@@ -132,7 +132,7 @@ PROFILES = {
 
 
 def main(arguments):
-    """Run what `arguments` say; return the command's exit status."""
+    """Run a command under a profile, as `arguments` say; return its exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -152,7 +152,7 @@ def main(arguments):
                 stack.enter_context(change)
             return run(args.command)
     except PermissionError as error:
-        print(f"{args.profile} cannot be played here: {error}. Run this as root.",
+        print(f"{args.profile} is impossible here: {error}. Run this as root.",
               file=sys.stderr)
         return 2
 

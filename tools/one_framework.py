@@ -13,7 +13,7 @@ def keep(article, name=None):
     """
     name = name or os.environ.get("FRAMEWORK") or NAMES[0]
     if name not in (*NAMES, "all"):
-        raise ValueError(f"FRAMEWORK={name}: it is one of {', '.join(NAMES)}, or all")
+        raise ValueError(f"FRAMEWORK={name}: choose one of {', '.join(NAMES)}, or all")
     for panel in article.select(".framework") if name != "all" else ():
         if f"framework-{name}" not in panel["class"]:
             panel.decompose()

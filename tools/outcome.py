@@ -1,4 +1,4 @@
-"""What came of a chapter on this machine: what its page and the end of a run say."""
+"""The outcome of a chapter on this machine, for its page and the end of a run."""
 
 import json
 import re
@@ -22,11 +22,11 @@ SUGGESTED = {
 
 @dataclass
 class Outcome:
-    """What came of the chapter `path`.
+    """The outcome of the chapter `path`.
 
-    `error`: the `ChapterError` that ended it, or `None`. `findings`: a list of what
-    `bookkit.findings.tell` found otherwise here than the page says. `log`: where the
-    whole error stands.
+    `error`: the `ChapterError` that ended it, or `None`. `findings`: a list of the
+    findings of `bookkit.findings.tell` that did not hold here. `log`: the file with
+    the whole error.
     """
 
     path: object
@@ -41,11 +41,11 @@ class Outcome:
 
     @property
     def failed(self):
-        """Whether an error ended it that another machine would have, too."""
+        """Whether it ended with an error that does not come from too few cores."""
         return bool(self.error) and not self.lacks_cores
 
     def what_to_do(self):
-        """What a reader can do about the error."""
+        """A text on how a reader can solve the problem."""
         for begin, more in SUGGESTED.items():
             if self.error.first_line.startswith(begin):
                 return f"{WHAT_TO_DO} {more}"
@@ -63,7 +63,7 @@ def read_findings(file):
 
 
 def in_words(finding):
-    """A finding that came out otherwise, in a line."""
+    """A finding that did not hold, as one line."""
     return f"{finding['what']} {'; '.join(finding['measured'])}"
 
 
@@ -117,7 +117,7 @@ def _failure_note(nb, outcome):
         place = f"[{place}](#{label})"
         code = [i for i, cell in enumerate(nb.cells) if cell.cell_type == "code"]
         here = f"({label})=\n:::{{warning}}\nThis cell failed on this machine. " \
-               "What stands below it, and below the cells that follow, was stored.\n:::"
+               "The outputs below it, and below the cells that follow, are stored.\n:::"
         nb.cells.insert(code[error.cell - 1], v4.new_markdown_cell(here))
     return (
         ":::{admonition} This chapter failed on this machine\n:class: error\n"
@@ -130,11 +130,11 @@ def _failure_note(nb, outcome):
 def _findings_note(findings):
     measured = "\n".join(map(in_words, findings))
     return (
-        f":::{{admonition}} {_counted(findings)} came out otherwise on this machine\n"
-        ":class: note\nThe text tells what was measured where the book was recorded. "
-        "This machine measured, as the cells below say, too:\n\n"
+        f":::{{admonition}} {_counted(findings)} did not hold on this machine\n"
+        ":class: note\nThe text gives the measurements of the machine that recorded "
+        "the book. This machine measured, as the cells below also say:\n\n"
         f"{_verbatim(measured)}\n\n"
-        "This is not an error: another machine, or a busy one, measures otherwise.\n:::"
+        "This is not an error: measurements differ between machines and loads.\n:::"
     )
 
 
@@ -152,7 +152,7 @@ def _counted(findings):
 
 
 def summary(outcomes, page):
-    """What `make book` says at its end of the `outcomes`; `page`: the first page."""
+    """The last lines of `make book`, about the `outcomes`; `page`: the first page."""
     failed = [outcome for outcome in outcomes if outcome.failed]
     lacking = [outcome for outcome in outcomes if outcome.lacks_cores]
     differing = [outcome for outcome in outcomes if outcome.findings]
@@ -164,8 +164,8 @@ def summary(outcomes, page):
     if differing:
         findings = [finding for outcome in differing for finding in outcome.findings]
         lines.append(
-            f"\n{_counted(findings)} came out otherwise here than where the book was "
-            "recorded.\nThis is not an error; the pages and their cells say so:"
+            f"\n{_counted(findings)} of the book did not hold on this machine.\n"
+            "This is not an error; the pages and their cells say so:"
         )
         for outcome in differing:
             lines.append(f"  {outcome.path}")

@@ -5,9 +5,9 @@
     the reference, whose pages are appendices A, B, C …
     solutions, under the numbers of their chapters
 
-What only a screen has is dropped: controls, scripts, folds and their words. A place
-that names a page holds `data-page`, the id of what stands there; its number is put in
-when a first print has shown where that is.
+Controls, scripts, folds and their labels are dropped, because paper cannot use them. A
+reference to a page has `data-page`, the id of its target; its number is inserted when a
+first print has shown on which page the target is.
 """
 
 import json
@@ -81,7 +81,7 @@ class Paper:
         return str(self.soup)
 
     def targets(self):
-        """The ids whose pages are named somewhere."""
+        """The ids of all targets of references to pages."""
         return {place["data-page"] for place in self.soup.select("[data-page]")}
 
     def _chapters(self, article, toc):
@@ -92,7 +92,7 @@ class Paper:
                 name = entry["file"]
                 span = article.find("span", id=f"document-{name}")
                 if span is None:
-                    raise ValueError(f"{name} is in _toc.yml and not in the pages.")
+                    raise ValueError(f"{name} is in _toc.yml, but not in the pages.")
                 if name.startswith("chapters/"):
                     number += 1
                     shown = str(number)
@@ -219,7 +219,7 @@ class Paper:
     # -- solutions
 
     def _asked(self):
-        """[(chapter, [(heading, home, [what answers])])]; nothing of it stays there."""
+        """Take the answers out: [(chapter, [(heading, home, [answers])])]."""
         found = []
         for chapter in self.printed:
             answers = []
@@ -359,14 +359,14 @@ def _drop(article):
 
 
 def _words(fold):
-    """What a fold says of itself; once, where it has a word for open and for closed."""
+    """The label of a fold; if it has one for open and one for closed, the latter."""
     summary = fold.find("summary")
     said = summary.find(class_="collapsed") or summary
     return " ".join(said.get_text().split())
 
 
 def _answers(fold, section):
-    """Whether it is a hint or a solution of this section itself."""
+    """Whether `fold` is a hint or a solution of `section` itself."""
     return fold.find_parent("section") is section and re.match(
         r"Hint$|Show solution", _words(fold)
     )
@@ -379,7 +379,7 @@ def _whole(fold):
 
 
 def _open(section, tag):
-    """Make folds boxes with a title, where the title says something."""
+    """Turn folds into boxes, with a title if it says something."""
     for fold in section.find_all("details"):
         words, summary = _words(fold), fold.find("summary")
         if EMPTY_WORDS.match(words):
@@ -397,7 +397,7 @@ def _open(section, tag):
 
 
 def _links(intro, chapters):
-    """Make ids unique, and links lead where they lead in the single pages.
+    """Make ids unique, and links lead to the same places as in the single pages.
 
     Sphinx joins pages whose headings may have the same names, and numbers the entries
     of the bibliography as if no other page had numbers.

@@ -35,7 +35,7 @@ NEEDED_CHROMIUM = 131
 
 
 def about(root):
-    """What the cover says."""
+    """The texts and the drawing of the cover, and the chapters' questions: a dict."""
     cited = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
     pages = [page for _, pages in first_page.parts(root) for page in pages]
     questions = {}
@@ -113,7 +113,7 @@ def _streams(page):
 
 
 def printed(browser, paper, file):
-    """Print `paper` by way of the HTML `file` until its numbers are right: bytes."""
+    """Print `paper` from the HTML `file` until its numbers are right: the path."""
     version = browser.call("Browser.getVersion")["product"]
     if int(re.search(r"/(\d+)", version)[1]) < NEEDED_CHROMIUM:
         raise RenderError(f"{version} is too old: make pdf needs {NEEDED_CHROMIUM}.")
@@ -175,11 +175,11 @@ def share_pictures(pdf):
 
 
 def finished(raw, target, said, entries):
-    """Check the PDF, say in it what it is, write it small; how many pages it has."""
+    """Check the PDF, write its metadata, compress it; return the number of pages."""
     pikepdf.settings.set_flate_compression_level(9)
     with pikepdf.open(raw) as pdf:
         if empty := empty_pages(pdf):
-            raise RenderError(f"Empty pages: {empty}")
+            raise RenderError(f"These pages are empty: {empty}")
         bookmark(pdf, entries)
         share_pictures(pdf)
         with pdf.open_metadata() as metadata:

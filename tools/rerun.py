@@ -3,12 +3,12 @@
     tools/rerun.py                      run all chapters
     tools/rerun.py chapters/devices/devices.ipynb    one of them
     tools/rerun.py --stale              those whose code was changed since
-    tools/rerun.py --list               say which these are; status 1 if there are any
+    tools/rerun.py --list               list these; status 1 if there are any
 
 Chapters run one after the other, because they measure times, and in a copy of the
 sources. A finding that does not hold is an error. A chapter is stored if its code, or
-an output that is compared, is not what it was, and else left as it is, since times and
-pictures differ in every run; `--fresh` stores it all the same.
+an output that is compared, has changed, and otherwise left as it is, because times and
+pictures differ in every run; `--fresh` stores it in any case.
 """
 
 import argparse
@@ -103,13 +103,13 @@ def _inside(root, name):
 
 
 def main(argv=None):
-    """Do what `argv` says; return the exit status."""
+    """Run or list chapters, as `argv` says; return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
-    parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds a cell")
-    parser.add_argument("--stale", action="store_true", help="only what is stale")
+    parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds per cell")
+    parser.add_argument("--stale", action="store_true", help="only stale chapters")
     parser.add_argument("--fresh", action="store_true", help="store all")
     parser.add_argument("--list", action="store_true", help="run nothing")
     parser.add_argument("chapters", nargs="*", help="default: all in _toc.yml")

@@ -1,4 +1,4 @@
-"""Runs pytest; files of tests that fail beside others run again, alone.
+"""Runs pytest; test files that fail beside others run again, alone.
 
     tools/run_tests.py [--side-by-side="-n 3 --dist loadfile"] [--about=MINUTES]
                        PATH... [OPTION...]
@@ -37,8 +37,8 @@ RECORD, KEPT = Path("_build/tests.json"), 5
 class Remaining:
     """A plugin of pytest: says, while tests run, how long the others will take.
 
-    `before`: {file of tests: its seconds} in an earlier run. A file that is not known
-    counts as the others do, and all tests count the same where none is known.
+    `before`: {file of tests: its seconds} in an earlier run. An unknown file counts
+    as the mean of the others, and all tests count the same if no file is known.
     """
 
     #: Nothing is said before this share of the work is done, and then every so often.
@@ -75,7 +75,7 @@ class Remaining:
             terminal.write_line(f"{about(left)} left")
 
     def left(self, now):
-        """Seconds until all is done, if it goes on as so far; `None` if too early."""
+        """Seconds until all tests are done, at the pace so far; `None` if too early."""
         share = share_done(self.files, self.done, self.before)
         return (now - self.begin) * (1 - share) / share if share > self.SHARE else None
 
@@ -101,8 +101,8 @@ def main(arguments):
     if last["seconds"]:
         print(f"{key}: {about(last['seconds'])}, as the last time here.", flush=True)
     elif known.about:
-        print(f"{key}: {about(60 * known.about)} on two usual cores; said anew when a "
-              "tenth is done.", flush=True)
+        print(f"{key}: {about(60 * known.about)} on two usual cores; a new estimate "
+              "follows when a tenth is done.", flush=True)
     remaining = Remaining(last["files"])
     beside = shlex.split(known.side_by_side)
     code, failed = _beside_others([*beside, *options, *known.paths], remaining)
@@ -122,7 +122,7 @@ def main(arguments):
 
 
 def _read(arguments):
-    """What is for this program, and pytest's options."""
+    """(the arguments of this program, pytest's options)."""
     parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
     parser.add_argument("--side-by-side", default="")
     parser.add_argument("--about", type=float)
@@ -144,7 +144,7 @@ def _beside_others(words, remaining):
 
 
 def _alone(files, options, earlier):
-    """Run `files` alone, in a row; return the exit status, and what is forgiven.
+    """Run `files` alone, several times; return the exit status, and forgiven files.
 
     `earlier`: files that were forgiven in one of the last runs.
     """
@@ -160,7 +160,7 @@ def _alone(files, options, earlier):
     # GitHub shows a line that begins so beside the run, green as it is.
     mark = "::warning::" if os.environ.get("GITHUB_ACTIONS") else ""
     print(f"\n{mark}FAILED ONCE beside others: {named}. Alone: {runs} of {runs} runs "
-          "passed. Above is what failed.")
+          "passed. The failure is shown above.")
     again = sorted(earlier.intersection(files))
     if again:
         print(f"FAILED: {', '.join(again)} needed this in one of the {KEPT - 1} runs "

@@ -1,4 +1,4 @@
-"""Runs one chapter of the book, and says how far the run of all has come."""
+"""Runs one chapter of the book, and shows the progress of the whole run."""
 
 import sys
 import time
@@ -17,22 +17,22 @@ class Progress:
         self.moving = self.stream.isatty()
 
     def start(self, path):
-        """Chapter `path` is next."""
+        """Note that chapter `path` is next."""
         self.number += 1
         self.path = path
         self.begin = time.monotonic()
         self._show("…")
 
     def cell(self, number, count):
-        """Code cell `number` of `count` is about to run."""
+        """Show that code cell `number` of `count` is about to run."""
         self._show(f"cell {number} of {count}, {self.seconds():.1f} s")
 
     def seconds(self):
-        """How long the chapter runs."""
+        """The seconds since the chapter began."""
         return time.monotonic() - self.begin
 
     def end(self, what=None):
-        """The chapter is over; `what`: default, how long it ran."""
+        """Print the line of an ended chapter; `what`: by default its duration."""
         start = "\r\x1b[K" if self.moving else ""
         text = self._text(what or f"{self.seconds():.1f} s")
         print(f"{start}{text}", file=self.stream, flush=True)
@@ -60,5 +60,5 @@ def run_chapter(root, work, path, progress, timeout, variables):
 
 
 def beside(root, path, kind):
-    """The file for what the chapter `path` leaves besides outputs, such as its log."""
+    """The path of a file of `kind` about the chapter `path`, such as its log."""
     return root / "_build" / f"{path.stem}.{kind}"

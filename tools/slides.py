@@ -55,7 +55,7 @@ class Slide:
 
 
 def slides_of(page, question):
-    """The slides of a chapter: `page` is its HTML, `question` what it opens with."""
+    """The slides of a chapter: `page` is its HTML, `question` its opening question."""
     top = page.find("article").find("section")
     for tag in top.select(FOLDS):
         tag.decompose()
@@ -157,7 +157,7 @@ def _first_of(paragraph):
 
 
 def _nodes(tag):
-    """What is in `tag` and says or shows something."""
+    """The nodes of `tag` that are not empty."""
     for node in tag.find_all(True, recursive=False):
         if node.get_text().strip() or node.select_one("img, svg"):
             yield node
@@ -175,7 +175,7 @@ def written(page, made, title):
 
 
 def furnish(pages, folder):
-    """Copy into `folder` what slides of the book rendered in `pages` load."""
+    """Copy into `folder` the files that slides of the book in `pages` load."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in TAKEN:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ _OUTSIDE = {"_build", "__pycache__", "node_modules"}
 
 
 class RenderError(Exception):
-    """The pages could not be rendered; the message holds what Sphinx said."""
+    """The pages could not be rendered; the message holds Sphinx's output."""
 
 
 def source_files(root):
@@ -51,7 +51,7 @@ def copy_sources(root, target):
 
 
 def state(root):
-    """Return what git says of the checkout: `{file: digest of its content}`.
+    """Return the changed files of the checkout: `{file: digest of its content}`.
 
     Only files that differ from the last commit are listed; `None` without git.
     """
@@ -99,7 +99,7 @@ def render(root, work, strict):
 def publish(root, pages):
     """Replace `root / PAGES` with a copy of the folder `pages`.
 
-    There are whole pages at any moment, also when this is interrupted. Returns the
+    The pages are complete at any moment, even if this is interrupted. Returns the
     path of the first page.
     """
     shown = root / PAGES
@@ -137,7 +137,7 @@ def link_pdf(root):
 
 
 def build(work, builder, strict, **variables):
-    """Have Jupyter Book build what lies in `work`; return the folder of the result.
+    """Build the book in `work` with Jupyter Book; return the folder of the result.
 
     `builder`: `html`, or `singlehtml` for one page. Nothing is executed. With
     `strict`, a warning raises `RenderError`; without, it is printed. `variables`: more

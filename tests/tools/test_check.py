@@ -112,7 +112,7 @@ def test_whatever_fails_fails_the_check(ran, word):
 def test_what_is_left_when_the_time_is_over_is_named(ran, capsys):
     assert check.main(["--seconds", "0"]) == 0
     assert "near" not in [words[-1] for words in ran[0]]
-    assert capsys.readouterr().out.count("not run to the end, for time: ") == 2
+    assert capsys.readouterr().out.count("not finished in time: ") == 2
 
 
 def test_a_program_that_takes_longer_than_it_may_is_ended(tmp_path):
