@@ -17,7 +17,7 @@ def train_and_test_batches(job, dataset, rank, num_workers):
     if fewest < job.accumulate:
         raise ValueError(
             f"--accumulate {job.accumulate}: a device has {fewest} examples of a "
-            f"minibatch of {job.batch_size}, and each piece needs one"
+            f"minibatch of {job.batch_size}: give at most that number of pieces"
         )
     rest = train_iter.own % job.batch_size
     if 0 < rest < num_devices:

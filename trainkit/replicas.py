@@ -82,7 +82,7 @@ class Replicas:
             self.allreduce(p.list_grad())
 
     def _forget(self):
-        """Reset gradients that accumulate."""
+        """Set the gradients to zero if they accumulate."""
         for p in self.params if self.accumulate > 1 else ():
             for grad in p.list_grad():
                 grad[:] = 0
@@ -269,7 +269,7 @@ class LocalReplicas(Replicas):
             p.set_data(p.data(self.devices[0]))
 
     def settle(self):
-        """Called after the last step; a last exchange makes workers equal; waits."""
+        """Called after the last step: makes all workers equal by an exchange; waits."""
         if self.local.steps:
             self._then(self.local.exchange)
         mx.nd.waitall()

@@ -42,7 +42,7 @@ class ShardedReplicas(Replicas):
 
 def _layers(net, devices):
     """The blocks of a chain, grouped for `Shards`: a block without parameters joins
-    the one before it, or else the first."""
+    the group before it, or at the beginning the first group."""
     layers = [([], [])]
     for block in _chain(net):
         own = list(block.collect_params().values())

@@ -47,7 +47,7 @@ class OneProcess:
             help="threshold of 2bit compression; default 0.5")
 
     def chosen(self, job):
-        """Always: this way comes last."""
+        """True: this way comes last."""
         return True
 
     def check(self, job, places):
@@ -78,7 +78,7 @@ class OneProcess:
         return first(load_arrays(job.dataset, job.data_dir), job.num_examples)
 
     def connect(self, job, held):
-        """Nothing: there are no other workers."""
+        """Return None: there are no other workers."""
 
     def build(self, job, dataset, kv):
         """A replica of the network on each device."""
@@ -93,7 +93,7 @@ class OneProcess:
 
 
 class Sharded(OneProcess):
-    """The devices of one process share states, gradients or parameters."""
+    """The devices of one process divide states, gradients or parameters."""
 
     title = "sharded replicas (ZeRO)"
 
@@ -107,7 +107,7 @@ class Sharded(OneProcess):
             "another number of devices, and with another WHAT")
 
     def chosen(self, job):
-        """With any `--shard` except `none`."""
+        """Whether `--shard` is not `none`."""
         return job.shard != "none"
 
     def check(self, job, places):
@@ -143,7 +143,7 @@ class Text(OneProcess):
             "(--work-load-list then has a share for each); default 1")
 
     def chosen(self, job):
-        """With `--network transformer`."""
+        """Whether `--network` is `transformer`."""
         return job.network == "transformer"
 
     def check(self, job, places):
@@ -207,7 +207,7 @@ class LocalSteps(OneOfSeveral):
             help="Nesterov momentum of the exchange; default 0")
 
     def chosen(self, job):
-        """With `--local-steps`."""
+        """Whether `--local-steps` is given."""
         return bool(job.local_steps)
 
     def check(self, job, places):
@@ -236,10 +236,10 @@ class Workers(OneOfSeveral):
     title = "a job of several workers: its stores are above"
 
     def add(self, group):
-        """Nothing: `--kv-store` chooses."""
+        """Add no flags: `--kv-store` selects this way."""
 
     def chosen(self, job):
-        """With a store that needs a job."""
+        """Whether the store needs a job."""
         return job.kv_store in JOB_KV_STORES
 
     def check(self, job, places):
