@@ -1,6 +1,6 @@
 """A machine: namespaces for network, processes, mounts and host name.
 
-And whether this system allows one.
+`why_not` says whether this system allows one.
 """
 
 import json

@@ -107,8 +107,8 @@ class Crew:
         return bool(self.placed)
 
     def _beat(self):
-        """Send beats from a thread, because the launcher may block, for example while
-        nothing reads its output."""
+        """Send heartbeats from a thread, because the launcher may block, for example
+        while nothing reads its output."""
         while not self.over.wait(BEAT):
             for channel in list(self.channels):
                 channel.send(do="beat")
