@@ -83,8 +83,7 @@ def _git(folder, *arguments):
 def _processor(cpuinfo=Path("/proc/cpuinfo")):
     """The processor's name, with family and model where the name has no number.
 
-    A virtual machine may say no more than "AMD EPYC" of processors that are years
-    apart.
+    A virtual machine may report just "AMD EPYC" for processors that are years apart.
     """
     try:
         first, _, _ = cpuinfo.read_text().partition("\n\n")

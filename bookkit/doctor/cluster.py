@@ -55,7 +55,7 @@ def _why_no_box():
 
 def _box(reason):
     if reason is None:
-        return Finding("cluster in a box", "can be had here")
+        return Finding("cluster in a box", "can run here")
     return Finding("cluster in a box", f"stored results are shown: {reason}", NOTE)
 
 

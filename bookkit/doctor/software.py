@@ -114,7 +114,7 @@ def mxnet(answer, version_of=installed):
     kind = " and ".join(f"{name}, {BUILDS[name]}" for name in builds)
     found = [Finding("MXNet", f"{answer['version']} ({kind or 'built here'})")]
     if len(builds) > 1:
-        text = "two builds lie over each other in one folder"
+        text = "two builds are mixed in one folder"
         found.append(Finding("MXNet", text, NOTE, "make distclean book"))
     has = [name for name in SHOWN if name in answer["features"]]
     found.append(Finding("features", " ".join(has)))

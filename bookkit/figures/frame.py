@@ -79,7 +79,7 @@ class Fold:
 
 
 def flattened(controls):
-    """All `controls` in a row, including those in folds."""
+    """Yield all `controls`, including those in folds."""
     for control in controls:
         yield from control.controls if isinstance(control, Fold) else [control]
 

@@ -114,5 +114,5 @@ def lanes_of(slots):
 
 
 def run_lengths(lane):
-    """Count what repeats: `FFF.B` -> `F3.B`."""
+    """Shorten runs of a letter: `FFF.B` -> `F3.B`."""
     return re.sub(r"(.)\1+", lambda run: f"{run[1]}{len(run[0])}", lane)

@@ -40,8 +40,8 @@ class Exchange:
 
 @dataclass
 class ServerRun:
-    """`begins`: for each worker the ticks at which it begins to compute, every
-    `compute[worker]` ticks long. `exchanges`: in the order of the pushes.
+    """`begins`: for each worker the ticks at which it begins to compute, for
+    `compute[worker]` ticks. `exchanges`: in the order of the pushes.
     """
 
     compute: list

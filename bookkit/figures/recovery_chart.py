@@ -37,7 +37,7 @@ def draw(story, num_workers=2):
 
 
 def _steps(panel, story, rank):
-    """New steps as grey dots, those done again as amber rings."""
+    """Draw new steps as grey dots, and repeated ones as amber rings."""
     best, new, again = 0, [], []
     for at, _, who, step in story.steps:
         if who == rank:

@@ -54,7 +54,7 @@ class _Numbers(list):
 
 
 def _made(values, shape, kind, cls=None):
-    """An array of its own; `values` are numbers of type `kind`."""
+    """An array with memory of its own; `values`: a list of numbers of type `kind`."""
     found = object.__new__(cls or ndarray)
     found._flat, found._first = _Numbers(values, kind.itemsize), 0
     found.shape_, found._steps = tuple(shape), indexing.c_steps(tuple(shape))
@@ -456,7 +456,7 @@ def _tuple_text(shape):
 
 
 def _fitting(value, shape, kind):
-    """The values to be stored in a place of this shape, a list."""
+    """`value`, broadcast to `shape`: a list of numbers of type `kind`."""
     if isinstance(value, (int, float)):
         return kind.cast([value]) * math.prod(shape)
     value = asarray(value)
@@ -561,7 +561,7 @@ def _kind(a, b, alone_a, alone_b, act):
 
 
 def _both(a, b):
-    """The shape of what comes out, and the values of both for it."""
+    """The shape of the result, and the values of `a` and `b`, broadcast to it."""
     if not isinstance(a, ndarray):
         return b.shape_, (again(a), b._values())
     if not isinstance(b, ndarray):
@@ -706,7 +706,7 @@ def _mapped(act, x, kind):
 
 
 def _single(act, low=-inf, beyond=nan, kind=None):
-    """A function of one number; `beyond` what it is defined for it gives that."""
+    """`act` for arrays; outside its domain the result is `beyond`, at zero `low`."""
 
     def safe(v):
         try:
@@ -1226,7 +1226,7 @@ class linalg:
 
 @contextmanager
 def errstate(**given):
-    """Do nothing: an overflow is infinite here, without a warning."""
+    """Do nothing: an overflow gives infinity here, without a warning."""
     yield
 
 

@@ -46,7 +46,7 @@ def alone(sources):
 
 
 def _plain(source):
-    """The cell without what only IPython understands."""
+    """The cell without magics and shell commands."""
     return "\n".join(x for x in source.splitlines() if not x.startswith(("%", "!")))
 
 
@@ -108,7 +108,7 @@ def _binds(statement):
 
 
 def _text(statement, source, names):
-    """The statement as it stands; an import with the wanted names alone."""
+    """The source of a statement; of an import, only with the wanted names."""
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         kept = [n for n in statement.names
                 if (n.asname or n.name.split(".")[0]) in names]

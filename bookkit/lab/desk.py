@@ -69,7 +69,7 @@ def run_and_judge(chapter, number, code):
 
 
 def _run(code):
-    """The names that the code defines, or None: what it raises is printed."""
+    """The names that the code defines, or None after printing the error it raises."""
     lines = code.splitlines(keepends=True)
     linecache.cache[TEXT] = (len(code), None, lines, TEXT)
     names = {"__name__": "__main__"}
@@ -84,7 +84,7 @@ def _run(code):
             if value is not None:
                 print(repr(value))
     except MemoryError:
-        print("MemoryError: it asks for more memory than a page has.")
+        print("MemoryError: the code needs more memory than a page has.")
     except BaseException as error:  # noqa: BLE001 - SystemExit as well
         _tell(error)
     else:
@@ -100,7 +100,7 @@ def _tell(error):
 
 
 def _answer(names, wanted, is_function):
-    """What the code calls by the name that is asked for, or defines last."""
+    """The object that `names` has as `wanted`; else the last function of the code."""
     if wanted in names:
         return names[wanted]
     own = [v for v in names.values() if callable(v) and getattr(

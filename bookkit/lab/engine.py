@@ -41,7 +41,7 @@ def bring(root=ROOT):
 
 
 def lay(pages, root=ROOT):
-    """Put the scripts into the folder `lab` of `pages`; return whether it can run."""
+    """Put the scripts into `lab` below `pages`; return whether the engine is there."""
     beside = Path(pages) / BESIDE
     beside.mkdir(exist_ok=True)
     worker = Path(__file__).with_name("worker.js").read_text("utf-8")

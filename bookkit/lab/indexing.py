@@ -13,7 +13,7 @@ def element_offsets(first, shape, steps):
 
 
 def c_steps(shape):
-    """The steps of an array whose numbers lie one after the other."""
+    """The strides, in numbers, of a contiguous array in C order."""
     return tuple(accumulate(reversed((*shape[1:], 1)), lambda a, b: a * b))[::-1][
         : len(shape)] if shape else ()
 

@@ -162,7 +162,7 @@ class np:
 class npx:
     @staticmethod
     def set_np():
-        """NumPy's shapes are what arrays have here."""
+        """Do nothing: arrays have NumPy's shapes here."""
 
     @staticmethod
     def waitall():
@@ -172,7 +172,7 @@ class npx:
 
 @contextmanager
 def blocking_calls():
-    """A list with an entry for each wait inside."""
+    """Yield a list that gets an entry for each wait inside."""
     waits = []
     _open.append(waits)
     try:
