@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 
 from expected import Expected, about
+from listings import copy_to_render
 from made_by import durations
 from notebooks import (
     TIMEOUT,
@@ -183,7 +184,7 @@ def make(root, arguments):
 
 def show(root, arguments):
     work = root / "_build" / "stored"
-    copy_sources(root, work)
+    copy_to_render(root, work)
     print(f"Rendered the stored outputs: {render(root, work, strict=True)}")
     return 0
 

@@ -25,8 +25,9 @@ sys.path.insert(0, str(ROOT / "_sphinx" / "ext"))
 import first_page
 
 from browser import Browser, find_chromium
+from listings import copy_to_render
 from paper import Paper
-from sources import PDF, RenderError, build, copy_sources, link_pdf
+from sources import PDF, RenderError, build, link_pdf
 
 #: Of the whole book, in bytes; and how long a print may take, in seconds.
 LARGEST, DEADLINE = 15_000_000, 300
@@ -216,9 +217,9 @@ def main():
     if only:
         target = target.with_name(f"{target.stem}_selection.pdf")
     work = root / "_build" / "paper"
-    copy_sources(root, work)
     toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     try:
+        copy_to_render(root, work)
         joined = build(work, "singlehtml", strict=True)
         html = (joined / f"{toc['root']}.html").read_text("utf-8")
         said = about(root)

@@ -19,7 +19,8 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 
 import one_framework
-from sources import RenderError, build, copy_sources
+from listings import copy_to_render
+from sources import RenderError, build
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "_sphinx/ext"))
@@ -223,7 +224,7 @@ def main():
     pages = parser.parse_args().pages
     try:
         if pages is None:
-            copy_sources(ROOT, ROOT / "_build/stored")
+            copy_to_render(ROOT, ROOT / "_build/stored")
             pages = build(ROOT / "_build/stored", "html", strict=True)
     except RenderError as error:
         print(f"{error}\nThe book was not rendered.", file=sys.stderr)
