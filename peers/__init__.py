@@ -7,10 +7,10 @@ that framework:
     PART/NAME_torch.py    the same in PyTorch: `torchrun --nproc-per-node 2 …`
     PART/NAME_jax.py      the same in JAX
 
-A program has three cells, begun by `# %%`: what it starts from, the technique, which
-the page shows, and what it prints. It leaves a list `result`; of a program of PyTorch
-each process leaves one, or None if it is not the first. The chapter's also leaves
-`sent`, bytes by all devices together, as in `{"all_reduce": 4096}`. A peer that sends
+A program has three cells, each after a line `# %%`: the set-up, the technique, which
+the page shows, and the output. It sets a list `result`; in PyTorch each process sets
+one, but all except the first may set None. The chapter's program also sets `sent`, the
+bytes sent by all devices together, as in `{"all_reduce": 4096}`. A peer that sends
 something else says so in its docstring, in a line for each kind:
 
     Differs, broadcast: DDP gives all processes the weights of the first.
@@ -18,11 +18,11 @@ something else says so in its docstring, in a line for each kind:
 
 The second is for arrays of float64 that are not equal to 1e-10.
 
-Where a framework has no counterpart, `NAME_jax.md` says so and what people use.
+If a framework has no counterpart, `NAME_jax.md` says so, and what is used instead.
 
 `python -m peers` runs all, compares, and stores `results/PART/NAME.json`; the page
-shows that, and needs neither framework. `python -m peers --stale` names what was stored
-for another program.
+shows that, and needs neither framework. `python -m peers --stale` names the programs
+that have changed since their results were stored.
 """
 
 import ast
@@ -65,15 +65,15 @@ def cells(name, framework, root=ROOT):
 
 
 def shown(name, framework, root=ROOT):
-    """What the page shows of a program: its second cell, under the cell's title."""
+    """The part of a program that the page shows: its second cell, under its title."""
     title, text = cells(name, framework, root)[1]
     return f"# {title}\n{text}"
 
 
 def differs(name, framework, root=ROOT):
-    """What a program sends otherwise than the chapter, and why: {kind: sentence}.
+    """Why a program sends other bytes than the chapter's: {kind: sentence}.
 
-    With the kind `float64`, why its arrays differ even in that type.
+    Under the key `float64`: why its arrays differ even in that type.
     """
     tree = ast.parse(program(name, framework, root).read_text("utf-8"))
     said = DIFFERS.findall(ast.get_docstring(tree) or "")
@@ -81,7 +81,7 @@ def differs(name, framework, root=ROOT):
 
 
 def digest(name, framework, root=ROOT):
-    """A digest of what a program does and says: not of its comments."""
+    """A digest of a program without its comments."""
     text = program(name, framework, root).read_text("utf-8")
     words = [token.string for token in tokenize.generate_tokens(StringIO(text).readline)
              if token.type not in (tokenize.COMMENT, tokenize.NL)]
@@ -89,25 +89,25 @@ def digest(name, framework, root=ROOT):
 
 
 def stored(name, root=ROOT):
-    """What was stored of a technique: {framework: …}, or nothing at all."""
+    """The stored results of a technique: {framework: result}, or {}."""
     path = root / "results" / f"{name}.json"
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
 def stale(name, framework, root=ROOT):
-    """None, or why the stored result of a program is none of what stands there now."""
+    """Why the stored result of a program is out of date, in a few words; else None."""
     kept = stored(name, root).get(framework)
     if kept is None:
         return "never run"
     if kept["digest"] != digest(name, framework, root):
         return "changed since it was run"
     if kept["against"] != digest(name, "mxnet", root):
-        return "compared with another program of the chapter"
+        return "compared with an earlier version of the chapter's program"
     return None
 
 
 def all_stale(root=ROOT):
-    """{(technique, framework): why} of every program whose result is old."""
+    """{(technique, framework): why} of every program whose result is out of date."""
     found = {(name, framework): stale(name, framework, root)
              for name in techniques(root) for framework in FRAMEWORKS
              if program(name, framework, root).is_file()}

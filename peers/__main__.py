@@ -3,11 +3,12 @@
     python -m peers                          all
     python -m peers data_parallel/ring …     some
     python -m peers --float64 …              the same in float64; stores nothing
-    python -m peers --stale                  name what was changed since it was stored
+    python -m peers --stale                  name the programs with old results
 
-A peer's arrays must be, on each device, the chapter's to 1e-5 of an array's largest
-value, 1e-10 where both are float64, and each kind of collective must carry as many
-bytes, unless the program's docstring says why not. Nothing is stored of what differs.
+On each device, a peer's arrays must equal the chapter's to 1e-5 of an array's largest
+value, to 1e-10 if both are float64, and each kind of collective must carry the same
+number of bytes, unless the program's docstring says why not. A result that differs is
+not stored.
 """
 
 import argparse
@@ -40,7 +41,7 @@ BAR, FINE_BAR = 1e-5, 1e-10
 
 
 class Different(Exception):
-    """A peer does not do what the chapter does; the message says how far."""
+    """A peer's results differ from the chapter's; the message says by how much."""
 
 
 def python():
@@ -63,7 +64,7 @@ def ours(name, root=peers.ROOT, fine=False):
 
 @contextlib.contextmanager
 def _float64():
-    """Arrays that MXNet makes have this type, unless another is asked for."""
+    """Make float64 the default type of MXNet's arrays in this context."""
     from mxnet import np
 
     makers = {name: getattr(np, name) for name in ("array", "zeros", "ones", "arange")}
@@ -94,7 +95,7 @@ def theirs(name, framework, root=peers.ROOT, fine=False):
 
 
 def world(program):
-    """How many devices a program of PyTorch is for: its docstring says it."""
+    """The number of processes of a PyTorch program, from its docstring: a string."""
     words = program.read_text("utf-8").split("--nproc-per-node", 1)
     return words[1].split()[0] if len(words) == 2 else "1"
 
@@ -113,7 +114,7 @@ def _run(command, folder, fine):
 
 
 def difference(ours, theirs):
-    """The largest difference, relative to its array's largest value, and the bar."""
+    """The largest difference, relative to its array's largest value, and the bound."""
     shapes = [a.shape for a in ours], [a.shape for a in theirs]
     if shapes[0] != shapes[1]:
         raise Different(f"arrays of {shapes[1]}, not of {shapes[0]}")
@@ -126,13 +127,13 @@ def difference(ours, theirs):
 
 
 def furthest(reference, found):
-    """`difference` of the device whose arrays are furthest, and that device."""
+    """`difference` of the device whose arrays differ most, and that device."""
     return max((*difference(reference["arrays"], arrays), device)
                for device, arrays in found["devices"].items())
 
 
 def compare(reference, found, excused):
-    """Raise `Different` if a peer's arrays or bytes are not the chapter's."""
+    """Raise `Different` if a peer's arrays or bytes differ; return the difference."""
     apart, bar, device = furthest(reference, found)
     if not apart <= bar:
         raise Different(f"arrays of device {device} differ by {apart:.1e}, "
@@ -147,7 +148,7 @@ def compare(reference, found, excused):
 
 
 def checked(name, framework, reference, root=peers.ROOT):
-    """Run a peer and compare it; return what is stored of it. Raises `Different`."""
+    """Run a peer and compare it; return the result to store. Raises `Different`."""
     begin = time.monotonic()
     found = theirs(name, framework, root)
     apart = compare(reference, found, peers.differs(name, framework, root))
@@ -161,7 +162,7 @@ def checked(name, framework, reference, root=peers.ROOT):
 
 
 def of_chapter(name, reference, root=peers.ROOT):
-    """What is stored of the chapter's own program."""
+    """The result to store of the chapter's own program."""
     import mxnet
 
     own = peers.digest(name, "mxnet", root)
@@ -171,7 +172,7 @@ def of_chapter(name, reference, root=peers.ROOT):
 
 
 def sums(arrays):
-    """Of each array its shape, and three sums that tell whether it is the same."""
+    """The shape of each array, and three sums by which to recognize it."""
     found = []
     for a in arrays:
         flat = numpy.asarray(a, "float64").reshape(-1)
@@ -220,7 +221,7 @@ def in_float64(name, root=peers.ROOT):
     """Compare one technique in float64; return the lines to print.
 
     Programs that ask for float32, such as those with Gluon's parameters, do not run.
-    What is further apart than 1e-10 must be explained, and nothing else.
+    Differences above 1e-10 must be explained, and no others.
     """
     lines = []
     try:

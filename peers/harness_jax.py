@@ -1,12 +1,12 @@
-"""Runs a program of JAX's tab, and writes down what it did.
+"""Runs the JAX program of a page's tab, and records its results.
 
     python harness_jax.py program_jax.py result.npz
 
-Writes the program's `result`, a list of arrays, as DEVICE.PLACE, and the collectives of
-what its second cell has compiled, read from XLA's text: kind, how often, and bytes sent
-by all devices together. A loop counts as often as it runs. A function that the cell
-calls several times is compiled once: the program says so in `calls`, as in
-`{"step": 5}`.
+Writes the program's `result`, a list of arrays, as DEVICE.PLACE, and the collectives in
+the code that its second cell compiled, read from XLA's text: kind, number of calls, and
+bytes sent by all devices together. Those in a loop count for each iteration. A function
+that the cell calls several times is compiled once: the program says so in `calls`, as
+in `{"step": 5}`.
 """
 
 import glob
@@ -41,7 +41,7 @@ def nbytes(shapes):
 
 
 def groups(line, devices):
-    """How many groups take part in a collective, and of how many devices each."""
+    """(number of groups in a collective, number of devices in each)."""
     iota = re.search(r"replica_groups=\[(\d+),(\d+)\]", line)
     if iota:
         return int(iota[1]), int(iota[2])
@@ -102,7 +102,7 @@ def collectives(text, devices):
 
 
 def run_cells(program, folder):
-    """Run a program cell by cell: its variables, and what the second compiled."""
+    """Run a program cell by cell: its variables, and XLA's texts of the second cell."""
     with open(program) as file:
         lines = file.read().splitlines(keepends=True)
     starts = [i for i, line in enumerate(lines) if line.startswith("# %%")]
@@ -118,7 +118,7 @@ def run_cells(program, folder):
 
 
 def views(array, devices):
-    """The array by device: its own copy, if all have one, else the same for all."""
+    """The array of each device: its own copy if all have one, else the whole array."""
     held = getattr(array, "addressable_shards", ())
     if len(held) == devices and array.is_fully_replicated:
         return [shard.data for shard in held]

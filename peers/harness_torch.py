@@ -1,10 +1,10 @@
-"""Runs a program of PyTorch's tab as `torchrun` does, and writes down what it did.
+"""Runs the PyTorch program of a page's tab as `torchrun` does; records its results.
 
     python harness_torch.py WORLD program_torch.py result.pt
 
 Starts WORLD processes. Writes each one's `result`, a list of tensors, as arrays named
-DEVICE.PLACE, and what all of them sent in the program's second cell: kind, how often,
-and bytes by all together. A process but the first may leave None as its result.
+DEVICE.PLACE, and the collectives in the program's second cell: kind, number of calls,
+and bytes sent by all together. All processes but the first may set `result` to None.
 """
 
 import contextlib
@@ -118,7 +118,7 @@ class Count(TorchDispatchMode):
 
 
 def run_cells(program, around):
-    """Run a program cell by cell, the second inside of `around`; its variables."""
+    """Run a program cell by cell, the second inside `around`; return its variables."""
     with open(program) as file:
         lines = file.read().splitlines(keepends=True)
     starts = [i for i, line in enumerate(lines) if line.startswith("# %%")]
@@ -145,7 +145,7 @@ def process(program, folder):
 
 
 def start(rank, world, program, folder):
-    """A process of the program, as `torchrun` would start it; its number."""
+    """Start a process of the program, as `torchrun` would; return its id."""
     child = os.fork()
     if child:
         return child
