@@ -65,14 +65,14 @@ class CpuClock:
         self.start, self.at = _cpu_seconds(), perf_counter()
 
     def cores_busy(self, own=0.0):
-        """Average number of cores busy since, less `own` core-seconds; or None."""
+        """Average number of cores busy so far, less `own` core-seconds; or None."""
         if self.start is None:
             return None
         busy = _cpu_seconds()[0] - self.start[0] - own
         return round(max(0.0, busy) / (perf_counter() - self.at), 3)
 
     def cores_stolen(self):
-        """Average number of cores that the hypervisor gave to others; or None."""
+        """Average number of cores that the hypervisor took away so far; or None."""
         if self.start is None:
             return None
         stolen = _cpu_seconds()[1] - self.start[1]

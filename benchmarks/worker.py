@@ -53,7 +53,7 @@ class Worker:
             raise WorkerFailed(f"{command[0]}: {error.strerror}") from error
 
     def about(self):
-        """Wait until the worker is ready; what it says of itself, a `dict`."""
+        """Wait until the worker is ready; return its description, a `dict`."""
         return self._answer()
 
     def steps(self, count, warm_up=0):

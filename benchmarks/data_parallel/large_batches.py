@@ -1,4 +1,4 @@
-"""Which rate a large batch wants, and how many steps: stored for its chapter.
+"""The best rate of a large batch, and its number of steps: stored for its chapter.
 
     make result NAME=large_batches-small
 
@@ -104,7 +104,7 @@ def accuracy(data, rule, way, rate, batch, seed, scale):
 def steps():
     """For each size of a batch: the steps to `TARGET` at each rate, median of seeds.
 
-    None where more seeds than not have not come there after `ENOUGH` examples.
+    None if most seeds have not reached it after `ENOUGH` examples.
     """
     npx.set_np()
     data = sets.load_arrays("digits")

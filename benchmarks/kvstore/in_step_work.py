@@ -1,4 +1,4 @@
-"""The steps that `distributed.py` times: what runs in each worker of a job."""
+"""The steps that `in_step.py` times, in each worker of a job."""
 
 from time import perf_counter
 
@@ -11,7 +11,7 @@ from d2l_ext.kvstore import dist_train
 
 
 def exchange(kv, sizes, steps, num_devices, on_store):
-    """Seconds of each of `steps` steps: push gradients, pull what comes of them.
+    """Seconds of each of `steps` steps: push gradients, pull the result.
 
     `sizes`: elements of the arrays, float32. `on_store`: the store updates.
     """

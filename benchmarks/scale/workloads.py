@@ -31,8 +31,8 @@ def turns(actions, rounds, warm_up=1):
     """Seconds of every action, `rounds` times: a dict from name to list.
 
     `actions`: a dict. In each round every action has its turn: `warm_up` times without
-    a clock, then once with. So a change of the machine's speed meets all alike, and no
-    action pays for the caches that the one before has emptied.
+    a clock, then once with. So a change of the machine's speed affects all alike,
+    and no action pays for the caches that the one before has emptied.
     """
     seconds = {name: [] for name in actions}
     for _ in range(rounds):

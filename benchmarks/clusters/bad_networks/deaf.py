@@ -1,10 +1,10 @@
-"""When a node of ps-lite's drops what it receives, with `PS_DROP_MSG`: by the clock.
+"""The seconds in which a node of ps-lite drops its messages, with `PS_DROP_MSG`.
 
     unsigned seed = time(NULL) + my_node_.id;
     if (rand_r(&seed) % 100 < drop_rate_) …         // van.cc, for each message
 
 The seed is made anew for each message, from the second. So within a second a node drops
-all messages or none: it is deaf for whole seconds, and which, can be computed before.
+all messages or none: it is deaf for whole seconds, which can be computed in advance.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ def draw(node, second):
 
 
 def deaf(node, begin, seconds, percent):
-    """Whether the node is deaf: a truth value for each of `seconds` from `begin` on."""
+    """Whether the node is deaf: a list of bools, one per second from `begin` on."""
     return [draw(node, int(begin) + i) < percent for i in range(seconds)]
 
 

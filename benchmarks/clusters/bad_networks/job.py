@@ -1,7 +1,7 @@
 """A job on the hosts of a box whose network is made worse, watched from outside of it.
 
-One node to a host. Nothing is sent to start the nodes, as ssh would: what interfaces
-and TCP count is the job's own.
+Each node has a host. Nodes are started without ssh, so interfaces and TCP count only
+the job's own bytes.
 """
 
 import os
@@ -41,7 +41,7 @@ def hosts(count, algorithm="cubic", **options):
     """A box of `count` hosts, all with one congestion control.
 
     `algorithm`: of TCP, as Linux names it; the systems of readers differ in their
-    default. `options`: of `box.Cluster`. Yields the cluster.
+    default. `options`: of `netbox.Cluster`. Yields the cluster.
     """
     with box.Cluster(count, **options) as cluster:
         for host in cluster.hosts:
@@ -116,7 +116,7 @@ def run(cluster, function, *args, num_servers=1, env=None, deadline=900,
         kv_type="dist_sync", node_host=True, leave=4):
     """Run `function(kv, *args)` in a worker on each free host; return an `Outcome`.
 
-    The scheduler and server 0 are on the first host of `cluster`, a `box.Cluster`;
+    The scheduler and server 0 are on the first host of `cluster`, a `netbox.Cluster`;
     each further server has a host, and so has each worker. `env`: more variables for
     all. `deadline`: seconds until it is given up. `node_host`: whether each node is
     told its address on eth0, by `DMLC_NODE_HOST`. `leave`: seconds that nodes have to
@@ -248,7 +248,7 @@ def _end(running):
 
 
 def tcp(host):
-    """What the TCP of `host`, a `box.Host`, has to tell since it is on: segments sent,
+    """Counters of TCP since `host`, a `netbox.Host`, was switched on: segments sent,
     sent again, and why; a dict of numbers."""
     found = {}
     for table in ("snmp", "netstat"):
@@ -262,7 +262,7 @@ def tcp(host):
 
 
 def grown(before, after):
-    """By how much the counters of several hosts have grown, all together."""
+    """The growth of the counters of several hosts, summed over hosts: a dict."""
     pairs = [(new, old) for new, old in zip(after, before)]
     return {name: sum(new[name] - old[name] for new, old in pairs)
             for name in pairs[0][0]}

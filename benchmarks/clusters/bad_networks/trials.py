@@ -65,7 +65,7 @@ def loss(timeout=None, losses=LOSSES, steps=6, algorithm="cubic", options=()):
 
 
 def one_slow_worker(fast=100, slow=10, size=100_000, seconds=10):
-    """The link of one worker is slow: how many steps each does in so many seconds."""
+    """The steps of each worker in some seconds, if the link of one worker is slow."""
     rows = []
     for kv_type in ("dist_sync", "dist_async"):
         with job.hosts(3) as cluster:
@@ -93,7 +93,7 @@ def exchanges(mbit, sizes, steps, ways):
 
 
 def batches(mbit, examples=256, sizes=(32, 64, 128)):
-    """LeNet on links of `mbit` Mbit/s: seconds for so many `examples` a worker."""
+    """LeNet on links of `mbit` Mbit/s: seconds for `examples` examples per worker."""
     rows = []
     with job.hosts(3) as cluster:
         job.limit(cluster, mbit)

@@ -1,4 +1,4 @@
-"""What an exchange takes on a slow link, by hand: bytes over bandwidth."""
+"""The time of an exchange on a slow link, by hand: bytes over bandwidth."""
 
 from d2l_ext.kvstore.compression import packed_size
 

@@ -1,4 +1,4 @@
-"""What the workers of these trials do: training steps, each with its time."""
+"""The work of the workers in these trials: training steps, each with its time."""
 
 import hashlib
 import time
@@ -39,7 +39,7 @@ def train(kv, steps, batch_size=32, lr=0.1, pause=0.0):
 def exchange(kv, sizes, steps, compress=False):
     """`steps` times: push arrays of these `sizes`, and pull them; nothing is computed.
 
-    A barrier, not measured, stands before each. Returns the seconds of each.
+    A barrier comes before each, which is not measured. Returns the seconds of each.
     """
     if compress:
         kv.set_gradient_compression({"type": "2bit", "threshold": 0.5})
@@ -62,7 +62,7 @@ def exchange(kv, sizes, steps, compress=False):
 
 
 def for_a_while(kv, size, seconds):
-    """Push and pull an array of `size` again and again; how often in these `seconds`.
+    """Push and pull an array of `size` for `seconds`; return the number of times.
 
     In a synchronous store no worker may stop before another: there, all do as many
     steps as worker 0, which says when to stop by what it pushes.

@@ -1,4 +1,4 @@
-"""Ctrl-C on a job on several hosts: who runs where before, meanwhile and afterwards."""
+"""Ctrl-C on a job on several hosts: which roles run where before, during and after."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def interrupted_under_launch_py():
 
 
 def interrupted(stock=False, hosts=2, seconds=15):
-    """Press Ctrl-C on a job of two workers and a server; who runs where, and when.
+    """Press Ctrl-C on a job of two workers and a server; return which roles run where.
 
     `stock`: under MXNet's `launch.py`. Returns a dict with `before`, `during` and
     `after`, each a dict from host to the roles that run there. `after`: when the

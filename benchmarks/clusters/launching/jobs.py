@@ -1,4 +1,4 @@
-"""Jobs on the hosts of a box: what they printed, and what lies where afterwards.
+"""Jobs on the hosts of a box: their output, and the files on each host afterwards.
 
 Each function makes a fresh box, and returns numbers and texts alone, with the paths of
 this machine taken out, so that its result can be stored and shown.
@@ -48,8 +48,8 @@ def vgg():
 
 
 def cifar_files(images=4):
-    """Six files as those of CIFAR-10, with so many images each: random pixels, with
-    labels in turn. A dict from path to bytes."""
+    """Six files in the format of CIFAR-10, with `images` images each: random pixels,
+    with labels in turn. A dict from path to bytes."""
     rng, files = numpy.random.default_rng(0), {}
     for name in formats.CIFAR_FILES:
         records = rng.integers(0, 256, (images, formats.RECORD), dtype="uint8")
@@ -59,7 +59,7 @@ def cifar_files(images=4):
 
 
 def launched(words, files, hosts=3, deadline=600):
-    """Run `python -m pslaunch WORDS` on the head of a box; what became of it.
+    """Run `python -m pslaunch WORDS` on the head of a box; return its outcome.
 
     `words`: a text; `python` in it is this Python, and the file `hosts` names the
     hosts. `files`: texts or bytes by name, put into the working directory,

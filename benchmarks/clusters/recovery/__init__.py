@@ -1,4 +1,4 @@
-"""To fail and go on: what workers agree on, what a checkpoint is worth, who is alive.
+"""Jobs that lose a process or a host: their steps, losses and restarts.
 
 Developed in the chapter *Faults and recovery*.
 """

@@ -24,13 +24,13 @@ GOES_ON = re.compile(
 
 @dataclass
 class Story:
-    """All times in seconds from the job's begin.
+    """The course of a job; all times in seconds from its beginning.
 
     `steps`: (time, start, rank, step), a line of a worker each; starts from 1, steps
     over all epochs. `losses`: (time, name). `restarts`: when the launcher had ended
     what was left, and began again. `went_on`: the step after which a start began.
-    `job`: what the launcher says of it (`--json`). `seconds`: in all. `said`: lines
-    that are no worker's or server's.
+    `job`: the launcher's summary (`--json`). `seconds`: in all. `said`: the lines
+    that come from no worker or server.
     """
 
     steps: list = field(default_factory=list)
@@ -77,12 +77,12 @@ class Local:
         return self.launcher
 
     def there(self):
-        """What could be lost now: a dict from names, as 'worker 0', to process ids."""
+        """The running processes: a dict from names, as 'worker 0', to process ids."""
         nearest_last = reversed(processes.descendants(self.launcher.pid))
         return {name: pid for pid in nearest_last for name in [_name(pid)] if name}
 
     def lose(self, name):
-        """Send a process the signal; whether it was there."""
+        """Send a process the signal; return whether it was there."""
         try:
             os.kill(self.there()[name], self.signum)
         except (KeyError, ProcessLookupError):  # it has ended
@@ -90,7 +90,7 @@ class Local:
         return True
 
     def repair(self):
-        """Nothing of this machine stays broken."""
+        """Do nothing: nothing of this machine stays broken."""
 
 
 class Hosts:
@@ -105,11 +105,11 @@ class Hosts:
         return self.cluster.head.popen([*LAUNCH, *where, *words], **options)
 
     def there(self):
-        """The hosts that are on."""
+        """The hosts that are on: a dict from names."""
         return {host.name: host for host in self.cluster.hosts if host not in self.off}
 
     def lose(self, name):
-        """Switch a host off: nothing of it says a last word."""
+        """Switch a host off, so that it sends no last message; return True."""
         self.off.append(self.cluster[name])
         self.off[-1].power_off()
         return True
@@ -121,13 +121,13 @@ class Hosts:
 
 
 def _name(pid):
-    """As 'worker 0': what a process of a job is; None for any other."""
+    """The role and rank of a job's process, as 'worker 0'; None for any other."""
     node = processes.node_of(pid)
     return node and "{} {}".format(*node)
 
 
 def run(place, words, lose=(), repair=None):
-    """Run a job of the trainer to its end, and take from it on the way.
+    """Run a job of the trainer to its end, and let it lose something on the way.
 
     `place`: a `Local` or `Hosts`. `words`: of the launcher, and of the
     trainer, with `--disp-batches 1`, so that each step is a line. `lose`: pairs

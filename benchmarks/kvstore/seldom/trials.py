@@ -13,8 +13,8 @@ def run(cluster, exchanges, local_steps, *options):
     """One job of two workers and a server; a row of what it took and reached.
 
     `local_steps`: of both workers, or of each in a list; 0 for gradients in each step.
-    `options`: more of `worker.train`. `values`: bytes of what the worker pushes that
-    does not put in the first weights; `moved`: all bytes of a worker's host.
+    `options`: more of `worker.train`. `values`: bytes that the worker pushes which does
+    not push the initial weights; `moved`: all bytes of a worker's host.
     """
     each = [local_steps] * 2 if isinstance(local_steps, int) else local_steps
     found = job.run(cluster, worker.train, exchanges, each if local_steps else 0,
@@ -32,7 +32,7 @@ def run(cluster, exchanges, local_steps, *options):
 
 
 def ways(mbit, jobs):
-    """A row for each of `jobs`, what `run` takes, on links of `mbit` Mbit/s."""
+    """A row per job, on links of `mbit` Mbit/s; `jobs`: tuples of `run`'s arguments."""
     with job.hosts(3) as cluster:
         job.limit(cluster, mbit)
         return [run(cluster, *one) for one in jobs]
@@ -42,7 +42,7 @@ def ways(mbit, jobs):
 
 
 def links_100():
-    """100 Mbit/s: gradients in each of 128 steps, and longer and longer ways alone."""
+    """100 Mbit/s: gradients in each of 128 steps, and more and more local steps."""
     return ways(100, [(128, 0), (32, 4), (12, 16), (4, 64), (12, 16, 0.7, 0.9)])
 
 

@@ -13,7 +13,7 @@ HIDDEN = 64
 
 
 def init_params():
-    """Of two dense layers, 784 to 64 to 10: 50,890 numbers, on `cpu(0)`."""
+    """Parameters of two dense layers, 784 to 64 to 10: 50,890 numbers, on `cpu(0)`."""
     mx.random.seed(0)
     shapes = (784, HIDDEN), (HIDDEN,), (HIDDEN, 10), (10,)
     return [np.random.normal(scale=0.05, size=s) if len(s) > 1 else np.zeros(s)
@@ -42,7 +42,7 @@ def shares(num_workers, batch_size=32, by_class=False):
 
 
 def forever(batches):
-    """The minibatches of one epoch after the other, but those that are not full."""
+    """Yield the minibatches of one epoch after the other, except those not full."""
     while True:
         for X, y in batches:
             if len(y) == batches.batch_size:
@@ -56,7 +56,7 @@ def step(X, y, params, lr):
 
 
 def mean_loss(params, device):
-    """Over all training digits."""
+    """The mean loss over all training digits."""
     data = load_arrays("digits")
     X, y = np.array(data.train_X, ctx=device), np.array(data.train_y, ctx=device)
     return float(lenet.loss(net(X, params), y).mean())

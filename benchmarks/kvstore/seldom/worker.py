@@ -1,4 +1,4 @@
-"""What a worker of these jobs does: steps, and few exchanges."""
+"""The work of a worker in these jobs: steps, and few exchanges."""
 
 import time
 
@@ -14,7 +14,7 @@ from . import work
 
 def train(kv, exchanges, local_steps, outer_lr=1.0, outer_mom=0.0, lr=0.1,
           pauses=(0, 0)):
-    """So many exchanges of a job, and what they reach.
+    """Train for `exchanges` exchanges of a job; return times and losses.
 
     `local_steps`: those of each worker, a list; 0 instead: gradients are exchanged,
     in every step. `pauses`: seconds that each worker rests after a step.

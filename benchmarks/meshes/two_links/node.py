@@ -2,8 +2,8 @@
 
     python -m benchmarks.meshes.two_links.node '{"rank": 0, …}'
 
-See `trials.run` for what it is told. It prints what it found, as JSON. It imports no
-MXNet, so that eight of them start in a moment.
+`trials.run` makes the argument. The process prints its measurements as JSON. It imports
+no MXNet, so that eight of them start in a moment.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What the chapter measures: one ring and a hierarchy, on links of two speeds."""
+"""The measurements of the chapter: one ring and a hierarchy, on links of two speeds."""
 
 import json
 import secrets
@@ -37,7 +37,7 @@ def run(hosts, devices, addresses, size, repeats, starts):
 
     `starts`: for each device the function that starts its process, as `Popen`. In a
     row: `seconds`, the median over `repeats` of the time until all had the sum; `sums`,
-    all values that somebody had at the end; for each device `sent`, the bytes that it
+    all values that any device had at the end; for each device `sent`, the bytes that it
     gave to each ring, and `cards`, those that left by each interface.
     """
     told = {"hosts": hosts, "devices": devices, "addresses": addresses, "size": size,
