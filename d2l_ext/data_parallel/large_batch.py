@@ -152,6 +152,8 @@ def warmed_up(rate, step, steps, last=None):
     """The rate of step number `step`, from 0: it grows linearly to `rate` in `steps`.
 
     With `last`, the number of all steps, it then falls linearly to 0 after the last.
+    Raises `ValueError` for numbers of steps that are negative or not whole, and for a
+    `last` that is not above both others.
     Source: Goyal et al. (2017). Developed in the chapter *Large batches*.
     """
     for name, value in (("step", step), ("steps", steps)):

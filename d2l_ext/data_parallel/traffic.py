@@ -58,7 +58,7 @@ def at_once(exchange, groups):
 
 
 def checked(allreduce):
-    """Decorate an allreduce with checks of its list of arrays."""
+    """Decorate an allreduce with the checks that `allreduce` describes."""
 
     @wraps(allreduce)
     def with_checks(data, **options):
