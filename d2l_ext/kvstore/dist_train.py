@@ -51,7 +51,7 @@ def gradients(X, y, device_params, devices, net=lenet):
 
 
 def train_batch(kv, X, y, n, device_params, devices, lr, net=lenet):
-    """One synchronous step: the store sums, every worker updates.
+    """One synchronous step: the store sums, every worker updates its replicas in place.
 
     `kv`: of type `dist_sync`, without an optimizer. `n`: examples of all workers
     in this step; `lr`: learning rate, for the mean gradient over them. The others

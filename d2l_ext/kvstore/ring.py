@@ -76,7 +76,10 @@ class Ring(Links):
         return x
 
     def broadcast(self, x, root=0):
-        """Broadcast rank `root`'s `x`, piece by piece around the ring; return it."""
+        """Broadcast rank `root`'s `x`, piece by piece around the ring; return it.
+
+        Raises `ValueError` if `root` is not a rank.
+        """
         row, n = _row(x), self.num_workers
         if root not in range(n):
             raise ValueError(f"root={root!r}: choose a rank from 0 to {n - 1}")

@@ -63,6 +63,7 @@ class Links:
 
         `ready`: bytes of `out` that can be sent at once; each received byte makes one
         more ready. The first `adds` arrays of `into` are added to, the rest filled.
+        Raises `RingError` if the ring is closed or the call fails.
         """
         if self.cause:
             raise RingError(f"rank {self.rank}: the ring is closed: {self.cause}")
