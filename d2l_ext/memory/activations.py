@@ -86,7 +86,7 @@ def segments(layers, every=None):
 
     Default: the square root of their number, rounded up, which keeps the fewest arrays
     if all layers' outputs have one size: one input per segment, and the outputs inside
-    one segment.
+    one segment. Raises `ValueError` without layers, and for an `every` below 1.
     Source: Chen et al. (2016). Developed in the chapter *Where the memory goes*.
     """
     layers = list(layers)
