@@ -164,8 +164,8 @@ class Compiled:
     def forward(self, given=None):
         """Run forward on the inputs `given`: NumPy arrays by name.
 
-        With None: the inputs of the last call, which the devices still have. Never
-        waits, except to copy the inputs.
+        With None: the inputs of the last call, which the devices still have. Raises
+        `ValueError` for missing inputs. Never waits, except to copy the inputs.
         """
         inputs = self.plan.inputs
         if given is None:

@@ -91,9 +91,9 @@ class MeshDecoder(InTurn):
         """One step on the minibatch `tokens`, `targets`: whole numbers (T, batch).
 
         `batch`: a multiple of replicas times `chunks`, the micro-batches of a pipeline,
-        which runs 1F1B. Gradients are those of the mean loss over all tokens; the
-        replicas sum them once, when all micro-batches are done. Returns the losses of
-        each replica's micro-batches. Never waits.
+        which runs 1F1B; `ValueError` for others. Gradients are those of the mean loss
+        over all tokens; the replicas sum them once, when all micro-batches are done.
+        Returns the losses of each replica's micro-batches. Never waits.
         """
         batch = tokens.shape[1]
         if batch % (self.d * chunks):

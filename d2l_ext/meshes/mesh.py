@@ -42,7 +42,10 @@ class Mesh:
         self._box = numpy.arange(len(devices)).reshape(*sizes.values())
 
     def groups(self, axis):
-        """The groups along `axis`: lists of devices, each by that coordinate."""
+        """The groups along `axis`: lists of devices by coordinate.
+
+        Raises `ValueError` for an unknown axis.
+        """
         known_name("axis", axis, self.sizes)
         lines = numpy.moveaxis(self._box, list(self.sizes).index(axis), -1)
         return [[self.devices[i] for i in line]
