@@ -242,7 +242,10 @@ def dense_stages(params, devices):
 
 
 def cut_examples(X, y, chunks):
-    """`X` and `y`, each cut evenly into `chunks` micro-batches."""
+    """`X` and `y`, each cut evenly into `chunks` micro-batches: two lists.
+
+    Raises `ValueError` for different lengths, or fewer examples than micro-batches.
+    """
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} examples, y has {len(y)}: they must match")
     if len(X) < chunks:
