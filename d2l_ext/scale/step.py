@@ -145,7 +145,7 @@ def parts(model, batch, devices, device, link, plan=StepPlan()):
 
     With overlap, gradients travel during the backward pass, two thirds of the
     computing. All a arrays count as equally large, and the last is never hidden:
-    (1 − 1/a)·min(exchange, ⅔·computing) is hidden.
+    (1 − 1/a)·min(exchange, ⅔·computing) is hidden. Raises as `seconds` does.
     """
     at_least_zero("batch", batch)
     whole_number("devices", devices)
@@ -240,8 +240,8 @@ def mesh_seconds(computing, sizes, chunks, sent, rounds, links):
 
     Sums over the tensor axis come between the products, so the bubble contains them,
     too; of the pipeline's messages only the first and the last are not hidden: one
-    border each way. Gradients are summed at the end. Developed in the chapter *Data ×
-    tensor × pipeline*.
+    border each way. Gradients are summed at the end. Raises `ValueError` for `chunks`
+    below 1. Developed in the chapter *Data × tensor × pipeline*.
     """
     whole_number("chunks", chunks)
     seconds = {a: links[a].seconds(sent[a], rounds[a]) for a in sizes}
@@ -267,7 +267,8 @@ def compression_pays_below(packing, carried=1.0):
 
     `packing`: seconds per byte of the gradients, at sender and receiver together.
     `carried`: how often N crosses the busiest link on the way to the servers,
-    max(1, workers / servers). Saves 15/16 of these bytes; inf if packing is free.
+    max(1, workers / servers). Compression saves 15/16 of these bytes. Returns inf if
+    packing is free; raises `ValueError` for a negative `packing`.
     """
     at_least_zero("packing", packing)
     saved = (1 - TWO_BIT) * carried
@@ -279,6 +280,7 @@ def steps_to_loss(batch, critical, least):
 
     `critical` B_crit: the critical batch size, at which a run takes twice the fewest
     steps and twice the fewest examples. `least` S_min: the steps of a huge batch.
+    Raises `ValueError` unless `batch` is above 0 and `critical` at least 0.
     Source: McCandlish, Kaplan and Amodei, "An Empirical Model of Large-Batch Training"
     (2018). Developed in the chapter *One to 4,096 devices*.
     """
