@@ -17,8 +17,9 @@ def column_split(W, devices):
 
     `W`: weights (in, out) or a bias (out,), NumPy or `mxnet.np`, of any dtype. Returns
     one `mxnet.np` array per device, (in, outᵢ) or (outᵢ,), whose widths differ by at
-    most one. A device receives only its part. Source: Shoeybi et al., "Megatron-LM"
-    (2019). Developed in the chapter *Tensor parallelism*.
+    most one. A device receives only its part. Raises `ValueError` for more devices than
+    columns. Source: Shoeybi et al., "Megatron-LM" (2019). Developed in the chapter
+    *Tensor parallelism*.
     """
     parts = shares("columns", W.shape[-1], devices)
     return [_put(W[..., a:b], device) for (a, b), device in zip(parts, devices)]
@@ -27,7 +28,8 @@ def column_split(W, devices):
 def row_split(W, devices):
     """Cut `W` (in, out) along its first axis: part i (inᵢ, out) reads some inputs.
 
-    Each part computes a summand of *every* output.
+    Each part computes a summand of *every* output. Raises `ValueError` for more devices
+    than rows.
     """
     parts = shares("rows", W.shape[0], devices)
     return [_put(W[a:b], device) for (a, b), device in zip(parts, devices)]
@@ -43,7 +45,8 @@ def split_block(params, devices):
 
     `params`: `[W1 (in, hidden), b1 (hidden,), W2 (hidden, out), b2 (out,)]`, on the
     host if no device can hold them. `W1` and `b1` are cut by columns, `W2` by rows;
-    every device holds all of `b2`, which is added once, to the sum.
+    every device holds all of `b2`, which is added once, to the sum. Raises `ValueError`
+    for other shapes, and for more devices than hidden values.
     """
     W1, b1, W2, b2 = params
     shapes = [W1.shape, b1.shape, W2.shape, b2.shape]
@@ -122,7 +125,10 @@ def _put(part, device):
 
 
 def shares(what, size, devices):
-    """Divide `size` items, `what`, into one (start, stop) per device, none empty."""
+    """Divide `size` items, `what`, into one (start, stop) per device, none empty.
+
+    Raises `ValueError` for more devices than items, and for no devices.
+    """
     if not 1 <= len(devices) <= size:
         raise ValueError(
             f"{size} {what} cannot be split over {len(devices)} devices: "

@@ -130,6 +130,7 @@ def forward(Xs, routers, experts, top=1, factor=None):
 
     `Xs`, `routers`: as above. `experts`: from `split_experts`. `top`: experts per
     token. `factor`: of each device's `capacity`. A dropped choice contributes nothing.
+    Raises `ValueError` if the number of experts is not that of the routers.
 
     Source: Shazeer et al., "Outrageously Large Neural Networks" (2017). Developed in
     the chapter *Experts*.
