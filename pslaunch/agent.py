@@ -248,7 +248,7 @@ def watch(job, words, *paths):
 def main(variable, file=None):
     """Serve as an agent that a scheduler has started; return the exit code.
 
-    That is 0 even if the process failed, of which the launcher knows: otherwise the
+    That is 0 even if the process failed, which the launcher knows: otherwise the
     scheduler would end the other copies. It is 1 if the launcher cannot be reached.
     """
     try:

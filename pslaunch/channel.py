@@ -1,8 +1,8 @@
 """Channels between the launcher and its agents, and the door by which some come.
 
 A message is a line of JSON; if it has a `size`, that number of bytes follows. An agent
-that the launcher starts itself has a pipe to it. One that a scheduler starts comes by
-TCP, to the *door*, which is open on one address while a start gathers its agents.
+that the launcher starts itself has a pipe to it. One that a scheduler starts connects
+by TCP to the *door*, which is open on one address while a start gathers its agents.
 Others on the network can reach that address and tamper with its connections, so each
 message there is signed:
 

@@ -49,7 +49,7 @@ def client(settings, host):
 
 
 def agent_command(settings, host):
-    """The words that start an agent on `host`. Its shell reads the last."""
+    """The words that start an agent on `host`, whose shell reads the last one."""
     become = f"exec {shlex.quote(settings.python)} -E -s -S -c {shlex.quote(BECOME)}"
     return [*client(settings, host), "--", host.name, become]
 
