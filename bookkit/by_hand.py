@@ -23,7 +23,7 @@ class Processes:
             processes.start("scheduler", "import mxnet", DMLC_ROLE="scheduler", ...)
             processes.wait_for_output("scheduler", "Bind to")
 
-    `seconds`: the longest life of a process, and the longest wait; default 30.
+    `seconds`: the time limit of each process, and of each wait; default 30.
     Developed in the chapter *Roles, keys and shards*.
     """
 

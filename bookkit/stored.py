@@ -168,7 +168,7 @@ def digest(record):
 
 
 def stale(folder=None):
-    """The names of results whose function has since changed or gone."""
+    """The names of results whose function has since changed or been removed."""
     found = {name: read(name, folder) for name in names(folder)}
     return [name for name, record in found.items()
             if code_digest(_find(record.measure)) != record.code]

@@ -24,7 +24,7 @@ READ, NVLINK = 0, 2  # what two GPUs may be asked about each other
 
 @dataclass(frozen=True)
 class PeerLink:
-    """Two GPUs: whether they can read each other's memory, and what connects them."""
+    """Two GPUs: whether they can read each other's memory, and their connection."""
 
     first: int
     second: int

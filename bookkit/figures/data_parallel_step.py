@@ -34,10 +34,10 @@ def figure(devices=2, batch=256, name="data-parallel-step"):
     """The figure for a notebook: devices side by side, a slider over the step.
 
     `devices`: k, 1 to 4. `batch`: examples of a minibatch, n, a multiple of 4 up to
-    256. It begins at the end of the step. `name`: its id in the page; a page with two
-    figures needs two names.
+    256. The clock begins at the end of the step. `name`: its id in the page; a page
+    with two figures needs two names.
 
-    Raises `ValueError` for what the figure cannot show.
+    Raises `ValueError` for values that it cannot show.
     Developed in the chapter *Data parallelism from scratch*.
     """
     choice = {"devices": devices, "batch": batch}

@@ -25,7 +25,7 @@ def figure(mesh="2 × 2 × 2", device=5, name="device-mesh"):
 
     `mesh`: one of `MESHES`. `device`: 0 to 7, whose groups are highlighted. Bytes are
     those of a step of `DECODER`, texts of `SHAPE`, in `CHUNKS` micro-batches. `name`:
-    its id in the page. Raises `ValueError` for what the figure cannot show.
+    its id in the page. Raises `ValueError` for values that it cannot show.
     Developed in the chapter *Data × tensor × pipeline*.
     """
     choice = {"mesh": mesh, "device": device, "clock": 0}

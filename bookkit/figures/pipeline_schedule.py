@@ -56,7 +56,7 @@ def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
     `schedule`: one of `SCHEDULES`. `stages`: 1 to 8. `chunks`: the number of
     micro-batches, 1 to 16; if interleaved, rounded down to a multiple of `stages`, at
     least `stages`. These are the initial choice, the only one without scripts.
-    `name`: its id in the page. Raises `ValueError` for what the figure cannot show.
+    `name`: its id in the page. Raises `ValueError` for values that it cannot show.
     Developed in the chapter *Micro-batches*.
     """
     choice = {"schedule": schedule, "stages": stages, "chunks": chunks}

@@ -28,10 +28,10 @@ def figure(devices=4, size=840, name="ring-allreduce"):
     """The figure for a notebook: chunks on devices, and a slider for the rounds.
 
     `devices`: k, 2 to 8. `size`: numbers in the array, 840, 1000 or 10, each of 4
-    bytes. It begins where the reduce-scatter ends, after k − 1 rounds. `name`: its id
-    in the page; a page with two figures needs two names.
+    bytes. The clock begins where the reduce-scatter ends, after k − 1 rounds. `name`:
+    its id in the page; a page with two figures needs two names.
 
-    Raises `ValueError` for what the figure cannot show.
+    Raises `ValueError` for values that it cannot show.
     Developed in the chapter *Allreduce*.
     """
     choice = {"devices": devices, "size": str(size), "clock": devices - 1}

@@ -24,7 +24,7 @@ def figure(order="contiguous", devices=4, name="ring-rounds"):
     """The figure for a notebook: chunks on devices, their time, and the scores.
 
     `order`: `'contiguous'` or `'zigzag'`. `devices`: k, 2 to 8. `name`: its id in the
-    page. Raises `ValueError` for what the figure cannot show. Developed in the chapter
+    page. Raises `ValueError` for values that it cannot show. Developed in the chapter
     *Long sequences*.
     """
     choice = {"order": order, "devices": devices}

@@ -32,7 +32,7 @@ def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
     `clock`: 0 to 60. These are the initial choice, the only one without scripts.
     `name`: its id in the page; a page with two figures needs two names.
 
-    Raises `ValueError` for what the figure cannot show.
+    Raises `ValueError` for values that it cannot show.
     Developed in the chapter *Out of step*.
     """
     choice = {"mode": mode, "workers": workers, "servers": servers, "keys": keys,

@@ -51,7 +51,7 @@ def _plain(source):
 
 
 def _parted(texts):
-    """Definitions by themselves, and lines between them together."""
+    """The texts, grouped: definitions, and the lines between: a list of strings."""
     return ["\n\n\n".join(group) if defines else "\n".join(group)
             for defines, group in groupby(texts, key=_defines)]
 
@@ -61,7 +61,7 @@ def _defines(text):
 
 
 def _needs(tree):
-    """Names that must be there before the statements of `tree` run."""
+    """Names that must be defined before the statements of `tree` run."""
     needed, bound, late = set(), set(), set()
     for statement in _in_order(tree.body):
         used, later = _uses(statement)

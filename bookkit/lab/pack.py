@@ -70,7 +70,7 @@ def chapters(root=ROOT):
 
 
 def needed(path, root=ROOT):
-    """`path` and all that it imports at its top, or nothing if a page lacks some."""
+    """`path` and all files that it imports at its top; none if a page lacks one."""
     found, waiting = set(), [path]
     while waiting:
         found.add(file := waiting.pop())
