@@ -113,5 +113,5 @@ def common_steps(names, checkpoints):
 
 
 def checkpoint_steps(checkpoints):
-    """For `agree`: steps and checksums of the whole checkpoints of this worker."""
+    """Steps and checksums of this worker's whole checkpoints, for `agree`: a dict."""
     return {str(step): digest[:16] for step, digest in checkpoints.whole().items()}

@@ -165,7 +165,7 @@ def warmed_up(rate, step, steps, last=None):
 
 
 def noise_and_signal(small, large, b, B):
-    """Estimate tr Σ, the variance of an example's gradient, and the true ‖G‖².
+    """Estimate tr Σ, the variance of an example's gradient, and the true ‖G‖²: a pair.
 
     `small`, `large`: squared lengths of gradients that are means over `b` and over `B`
     examples, averaged over steps. tr Σ / ‖G‖² is the noise scale. Raises `ValueError`

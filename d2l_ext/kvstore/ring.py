@@ -181,7 +181,7 @@ def _open(pid, fd, inode, nbytes):
 
 
 def join(deadline=30.0, shared=None, environ=os.environ):
-    """Join the ring of all workers of a job that `pslaunch` has started.
+    """Join the ring of all workers of a job of `pslaunch`; return this worker's `Ring`.
 
     The launcher provides each rank's address, 127.0.0.1 on one host, and a token.
     Arguments and errors: as in `connect`, but `shared` defaults to whether all ranks
@@ -198,7 +198,7 @@ def join(deadline=30.0, shared=None, environ=os.environ):
 
 
 def connect(rank, addresses, token, deadline=30.0, shared=False):
-    """Join the ring of processes at `addresses`, a (host, port) per rank.
+    """Join the ring of processes at `addresses`, a (host, port) per rank: a `Ring`.
 
     `token`: a secret text of all ranks; it is never sent. `deadline`, in seconds, and
     `shared`: as in `Ring`. Here the deadline is for the neighbours to connect; a silent

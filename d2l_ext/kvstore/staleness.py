@@ -43,7 +43,7 @@ class Tickets:
         self.kv.init(self.key, np.zeros(1))
 
     def take(self):
-        """Draw the next number, and wait for it."""
+        """Draw the next number, wait for it, and return it."""
         number = np.zeros(1)
         self.kv.pushpull(self.key, np.ones(1), out=number)
         self.numbers.append(round(float(number)))

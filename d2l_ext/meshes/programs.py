@@ -119,7 +119,7 @@ def _named(of, **where):
 
 
 def tensor(of, along="tensor"):
-    """Megatron's way: heads, hidden units and tokens of the vocabulary cut."""
+    """Megatron's layouts: heads, hidden units and tokens of the vocabulary cut."""
     rows = f"{along} ."
     ends = {"table": rows} if of.tied else {"table": rows, "w": rows}
     heads = f"{along} . ."
@@ -128,12 +128,12 @@ def tensor(of, along="tensor"):
 
 
 def data(along="data"):
-    """Data parallelism: the texts are cut."""
+    """Layouts of data parallelism: the texts are cut."""
     return {"tokens": f"{along} .", "targets": f"{along} ."}
 
 
 def sequence(of, along="tensor"):
-    """Tensor parallelism with the positions cut between the divided layers."""
+    """Layouts of tensor parallelism with positions cut between the divided layers."""
     cut = f". {along} ."
     gathered = f"{cut} -> . . ."
     return {**tensor(of, along), "x": cut, "h": gathered,
@@ -141,7 +141,7 @@ def sequence(of, along="tensor"):
 
 
 def zero3(shapes, weights, along="data"):
-    """ZeRO 3: texts cut, and every weight cut at rest and whole in use."""
+    """Layouts of ZeRO 3: texts cut, and every weight cut at rest and whole in use."""
     def lies(n):
         rest = " ." * (n - 1)
         return f"{along}{rest} -> .{rest}"
@@ -150,6 +150,6 @@ def zero3(shapes, weights, along="data"):
 
 
 def ulysses(of, along="seq"):
-    """All-to-all attention: positions cut, but heads instead inside attention."""
+    """Layouts of all-to-all attention: positions cut, but heads inside attention."""
     return {"tokens": f". {along}", "targets": f". {along}", "x": f". {along} .",
             **_named(of, dots=f". {along} . .", mix=f". {along} . .")}

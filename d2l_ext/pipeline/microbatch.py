@@ -50,7 +50,7 @@ class Stage(InTurn):
         X.attach_grad()
 
     def forward(self, i, X, loss=None, y=None):
-        """Go forward with micro-batch `i`; keep what its backward work needs."""
+        """Return micro-batch `i`'s output or loss; keep the arrays for backward."""
         self._wait_in_line(X)
         with autograd.record():
             out = self._layers(X, self.params)
@@ -161,7 +161,7 @@ class SplitStage(Stage):
         autograd.mark_variables([X], [self._nowhere])
 
     def forward(self, i, X, loss=None, y=None):
-        """Go forward with micro-batch `i`; each layer is recorded separately."""
+        """As in `Stage`, but with each layer recorded separately."""
         self._wait_in_line(X)
         with_loss = [(lambda out, _: loss(out, y), [])] if loss else []
         self._held[i] = held = []

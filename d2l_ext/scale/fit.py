@@ -42,7 +42,7 @@ def least_squares(rows, seconds):
 
 
 def link(sizes, seconds):
-    """Fit a `Link` to messages of `sizes` bytes that took `seconds`; also the `Fit`."""
+    """The `Link` of messages of `sizes` bytes that took `seconds`, and its `Fit`."""
     found = least_squares([(1, size) for size in sizes], seconds)
     return Link(*found.constants), found
 

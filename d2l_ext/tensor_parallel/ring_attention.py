@@ -93,7 +93,7 @@ def forward(Qs, Ks, Vs, causal=False):
 
 
 def attend(state, q, k, v, diagonal=False):
-    """Update the state (maximum, sum, output) of the queries `q` with the keys `k`."""
+    """The state (maximum, sum, output) of the queries `q`, updated by `k` and `v`."""
     m, s, o = state
     x = attention_scores(q, k, diagonal)  # (heads, queries, keys): of two chunks
     new = np.maximum(m, x.max(axis=2, keepdims=True))
@@ -148,7 +148,7 @@ def pass_on(messages, free):
 
     The engine reuses a buffer once its old contents are no longer read. So two
     alternating buffers are enough: a message travels while the devices compute, and
-    none arrives too early.
+    none arrives too early. Returns the dicts that arrive, one per device.
     """
     return [
         {c: [send(x, place) for x, place in zip(pair, there)]

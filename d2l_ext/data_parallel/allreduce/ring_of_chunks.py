@@ -70,7 +70,7 @@ def allgather(sums, chunks):
 
 
 def pass_on(messages, chunks):
-    """Send `messages[i - 1]` to device i. Device 0 receives the last: -1 is k - 1."""
+    """Send `messages[i - 1]` to device i; return the copies. Index -1 means k - 1."""
     return [send(messages[i - 1], own[0].ctx) for i, own in enumerate(chunks)]
 
 
