@@ -1,7 +1,7 @@
 """Lazy imports: a package's names are loaded on first access.
 
-So `import d2l_ext` needs neither NumPy nor MXNet: the doctor asks it which GPUs can be
-used before anything is installed.
+So `import d2l_ext` needs neither NumPy nor MXNet: the doctor uses it to find the usable
+GPUs before anything is installed.
 """
 
 from importlib import import_module

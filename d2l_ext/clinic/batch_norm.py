@@ -92,8 +92,8 @@ def moments(X):
 def combined(shards):
     """Mean, variance and numbers of all `shards`, the same on every device.
 
-    `shards`: what `moments` returned on each device. Each sends its three arrays to all
-    others, which add them in the same order.
+    `shards`: the results of `moments`, one per device. Each device sends its three
+    arrays to all others, which add them in the same order.
     """
     found = []
     for here in shards:

@@ -27,7 +27,7 @@ FOLDER = "D2L_EXT_FLIGHT_RECORDER"
 LINES, WIDTH = 1000, 256
 #: Seconds between two heartbeats; for all ranks to arrive where one has failed.
 BEAT, ARRIVAL = 0.25, 1.0
-#: The first character of a line: what became of the call.
+#: The first character of a line: the state of the call.
 STATES = {"?": "begun", "+": "ended", "!": "failed"}
 #: The calls of a ring, and those of a store in which workers meet, with their names.
 RING = ("allreduce", "reduce_scatter", "allgather", "broadcast", "barrier", "zeros")

@@ -82,10 +82,10 @@ def read_cifar(folder):
     verified.
 
     Returns uint8 arrays `(train_images, train_labels, test_images, test_labels)`, of
-    shapes (n, 3, 32, 32) and (n,). Raises `FileNotFoundError` that says what is
-    missing, and `ValueError` for a corrupt or too large archive, a file that is empty
-    or does not consist of whole records of 3,073 bytes, too many records, and a label
-    above 9.
+    shapes (n, 3, 32, 32) and (n,). Raises `FileNotFoundError` that names the
+    missing files, and `ValueError` for a corrupt or too large archive, a file that is
+    empty or does not consist of whole records of 3,073 bytes, too many records, and a
+    label above 9.
     """
     place, files = _find_cifar(Path(os.path.expanduser(folder)))
     records = [files[name].reshape(-1, RECORD) for name in CIFAR_FILES]

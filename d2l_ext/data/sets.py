@@ -239,7 +239,7 @@ def _default_folder(name):
 FileSet = namedtuple("FileSet", "read classes mirrors names sizes sha256")
 SETS = {
     # MXNet's own mirror (the files that d2l reads) is not among these: it has
-    # the release of 26 August 2017, which holds duplicates and has another order.
+    # the release of 26 August 2017, which holds duplicates and has a different order.
     # Images of one release match labels of the other only by chance.
     "fashion_mnist": FileSet(
         read=formats.read_idx,

@@ -30,7 +30,7 @@ def send(x, to):
     for index, moved in _open:
         _add(index, moved, x, device)
     if links and to is device:
-        from mxnet import np  # counting alone needs no MXNet
+        from mxnet import np  # counting needs no MXNet
 
         to = np.empty(x.shape, dtype=x.dtype, ctx=device)
     return links[-1].send(x, to) if links else x.copyto(to)
@@ -90,7 +90,7 @@ def _check(i, x, data):
 
 @contextmanager
 def count(devices):
-    """Count what is sent inside the `with` block; yields a `Traffic`.
+    """Count bytes and rounds inside the `with` block; yields a `Traffic`.
 
     `devices`: in the order of `moved.sent` and `moved.received`. A copy within a
     device does not count. Raises `ValueError` for a device that is listed twice, and

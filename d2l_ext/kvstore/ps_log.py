@@ -77,7 +77,7 @@ class Message:
 
     @property
     def values(self):
-        """Bytes of the values alone: 4 per element of a float32 array."""
+        """Bytes of only the values: 4 per element of a float32 array."""
         return self.sizes[1] if len(self.sizes) > 1 else 0
 
 

@@ -50,7 +50,7 @@ class LossScaler:
     def check(self, gradients):
         """Return the divisor of the gradients after backward, or 0 to skip the step.
 
-        `gradients`: a list of lists, of all devices: if one device alone skipped a
+        `gradients`: a list of lists, of all devices: if only one device skipped a
         step, the replicas would differ. Adjusts `scale` for the steps that follow.
         Waits. Raises `FloatingPointError` when the scale is 1 and a gradient is still
         not finite: no scale helps.

@@ -27,7 +27,7 @@ from ..data_parallel.flat import views_of as views
 from ..data_parallel.minibatch import split_batch
 from ..data_parallel.traffic import spans
 
-#: What is divided, by the number of the stage.
+#: The divided arrays, by the number of the stage.
 STAGES = ("none", "states", "gradients", "parameters")
 #: Optimizers that update each number independently, so a chunk needs no other chunk.
 ELEMENTWISE = ("sgd", "nag", "signum", "adam", "rmsprop", "adagrad")
@@ -82,7 +82,7 @@ class Shards:
             self._lay_out(l, _end_to_end(params))
 
     def _lay_out(self, l, whole):
-        """Give each device its part of layer `l`, and allocate what belongs to it."""
+        """Give each device its part of layer `l`; allocate its gradients and states."""
         parts = zip(_parts(whole, len(self.devices), self.stage == 3), self.devices)
         self.weights.append([np.array(x, dtype=x.dtype, ctx=d) for x, d in parts])
         self.gradients.append(

@@ -116,7 +116,7 @@ class Compiled:
         run.backward(1 / count)
         found = run.gradients()      # NumPy, joined; collecting them counts no bytes
 
-    `mesh`: a `Mesh` with the axes and lengths of the plan; `ValueError` for another.
+    `mesh`: a `Mesh` with the axes and lengths of the plan; `ValueError` for any other.
     Developed in the chapter *Say where it lies*.
     """
 

@@ -22,7 +22,7 @@ from .layout import Layout, dual, elements, moves, parse, possible, price
 
 #: A line of a program. `terms`: the letters of each input. `number`: after a colon.
 Op = namedtuple("Op", "name kind terms out inputs number")
-#: What devices do. `kind`: op, back, move or sum. `inputs`, `outputs`: `Value`s.
+#: A step of the devices. `kind`: op, back, move or sum. `inputs`, `outputs`: `Value`s.
 #: `op`, `cut`: an operation, and the mesh axis of its letters. `move`: as in `layout`.
 Step = namedtuple("Step", "kind inputs outputs op cut move", defaults=(None,) * 3)
 #: The number of inputs, and whether the last letter must be whole.

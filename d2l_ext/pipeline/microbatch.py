@@ -176,7 +176,7 @@ class SplitStage(Stage):
         return X
 
     def backward(self, i, d_out):
-        """The gradient of the stage's input; keeps what the weights' part needs.
+        """The gradient of the stage's input; keeps the arrays for the weights' part.
 
         In the first stage, the gradient of the first layer's output.
         """
@@ -198,7 +198,7 @@ class SplitStage(Stage):
 
 
 def _gradients(outs, variables, d_outs):
-    """Gradients of `variables` alone, from those of `outs`; may be called again."""
+    """Gradients of only `variables`, from those of `outs`; may be called again."""
     found = autograd.grad(outs, variables, d_outs, retain_graph=True)
     return [gradient.as_np_ndarray() for gradient in found]
 

@@ -66,7 +66,7 @@ def layouts(of, shapes, weights, sizes, ways):
              "all-to-all": programs.ulysses(of), "data": programs.data()}
     parts["ZeRO 3"] = parts["data"]
     chosen = [parts[way] for way in ways if way in parts]
-    if "data" in sizes:  # what another way places is cut along its texts as well
+    if "data" in sizes:  # arrays of another way are cut along their texts as well
         cut = {name for part in chosen for name in part} - {*weights}
         chosen.append({name: "data" for name in cut - {"tokens", "targets"}})
     where = {}

@@ -110,10 +110,10 @@ def messages(schedule, route, ready):
         messages(hierarchy.schedule(2, 4, nbytes), route, [0.0] * 8)
 
     `schedule`: rounds of (from, to, bytes), in which each device sends one message and
-    receives one; it sends when it has received that of the round before. `route(i, j)`:
+    receives one; it sends when it has received the previous round's. `route(i, j)`:
     the name of the link from i to j, and its `Link`. `ready`: seconds, one per device.
 
-    Returns the times, and what each link carried: name -> (begin, end, round, from).
+    Returns the times, and each link's messages: name -> [(begin, end, round, from), …].
     Developed in the chapter *Two kinds of links*.
     """
     events, queues, carried = Events(), {}, {}

@@ -83,7 +83,7 @@ def double(sums, data):
     To the engine an array is one variable, so chunks that are passed on are joined in
     new arrays, and only the last round writes into `data`.
     """
-    from mxnet import np  # the schedule alone needs no MXNet
+    from mxnet import np  # the schedule needs no MXNet
 
     p, edges = len(data), cuts(data[0].size, len(data))
     for other in rounds(reversed(partners(p))):
