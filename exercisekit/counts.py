@@ -18,7 +18,7 @@ import copy
 import tracemalloc
 from contextlib import contextmanager
 
-from .question import Note, are_equal, as_python, by_cases, of_case, shown
+from .question import Note, are_equal, as_python, by_cases, of_case, shown, told_apart
 
 ROUNDS = "{} round{s}"
 SENT = "the busiest device sends {} number{s}"
@@ -171,8 +171,5 @@ def difference(found, expected, tolerance=0.0, what="it", at=""):
             for i, (a, b) in enumerate(zip(found, expected))
         ]
     else:
-        pair = [shown(found), shown(expected)]
-        if pair[0] == pair[1]:  # the digits that are not shown
-            pair = [repr(found), repr(expected)]
-        return f"{where} is {pair[0]}, not {pair[1]}"
+        return "{} is {}, not {}".format(where, *told_apart(found, expected))
     return next(filter(None, (difference(*part) for part in parts)))

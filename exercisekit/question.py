@@ -3,6 +3,7 @@
 import copy
 import inspect
 import math
+import re
 import sys
 import traceback
 from contextlib import nullcontext, suppress
@@ -86,7 +87,9 @@ def by_cases(problem, words, cases):
 
 def of_case(words, case):
     """`words` with the arguments of a case, in short form."""
-    return words.format(*(x if isinstance(x, int) else shown(x) for x in case))
+    said = words.format(*(x if isinstance(x, int) else shown(x) for x in case))
+    # "1 devices" is one device, and "1 losses" one loss.
+    return re.sub(r"(?<![\w.,])1 (\w+?)(?:(?<=ss)es|s)\b", r"1 \1", said)
 
 
 def compared(right, cases, tolerance=0.0):
@@ -102,7 +105,7 @@ def compared(right, cases, tolerance=0.0):
         if inspect.isgenerator(found) or inspect.iscoroutine(found):
             kind = type(found).__name__
             return f"it returns a {kind}: return {shown(expected)} itself."
-        return f"it returns {shown(found)}, not {shown(expected)}."
+        return "it returns {}, not {}.".format(*told_apart(found, expected))
 
     call = f"{right.__name__}({', '.join(['{}'] * len(cases[0]))})"
     return by_cases(problem, call, cases)
@@ -142,6 +145,14 @@ def shown(value):
         comma = "," * (len(value) == 1)
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{comma})"
     return repr(value)
+
+
+def told_apart(found, expected):
+    """Two different values, each in a short form, or in full if those are equal."""
+    pair = shown(found), shown(expected)
+    if pair[0] == pair[1]:  # the digits that are not shown
+        pair = repr(as_python(found)), repr(as_python(expected))
+    return pair
 
 
 def are_equal(answer, expected, tolerance=0.0):

@@ -59,7 +59,7 @@ def _sorted_result(sizes, num_servers):
 def _judge_place(function, sizes, num_servers):
     placed = list(function(sizes, num_servers))
     if len(placed) != len(sizes):
-        return f"the list has {len(placed)} entries for {len(sizes)} arrays."
+        return f"the number of entries is {len(placed)} instead of {len(sizes)}."
     if any(server not in range(num_servers) for server in placed):
         return f"{shown(placed)} contains something that is not the number of a server."
     most, enough = (

@@ -82,7 +82,7 @@ def _run(orders, p, m):
             return (f"stage {s} does {works}: it must do F and B of each micro-batch "
                     "once."), 0, 0, 0
     if len(orders) != p:
-        return f"there are {len(orders)} stages instead of {p}.", 0, 0, 0
+        return f"the number of stages is {len(orders)} instead of {p}.", 0, 0, 0
     works = [
         [Op(s, KINDS[kind], i) for kind, i in order] for s, order in enumerate(orders)
     ]

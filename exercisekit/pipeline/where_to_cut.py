@@ -32,7 +32,7 @@ def _judge_even_cut(function, times, k):
     placement = list(function(list(times), k))
     said = f"it returns {placement}:"
     if len(placement) != len(times):
-        return f"{said} {len(placement)} entries for {len(times)} layers."
+        return f"{said} the number of layers is {len(times)}."
     if placement != sorted(placement):
         return f"{said} the device numbers decrease."
     if not {*placement} <= {*range(k)}:

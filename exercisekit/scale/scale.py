@@ -35,7 +35,7 @@ def best_interval(write, mtbf):
 def _judge_best_interval(function, write, mtbf):
     found, best = float(function(write, mtbf)), failures.daly(write, mtbf)
     if not found > 0:
-        return f"the interval is {found:g} seconds: it must be positive."
+        return f"the interval is {found:g} seconds, but must be positive."
     over, least = (failures.expected_seconds(1, t, write, 0, mtbf)
                    for t in (found, best))
     if over <= 1.002 * least:

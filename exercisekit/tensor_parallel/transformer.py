@@ -34,7 +34,7 @@ def _judge_shares(function, heads, size, k):
     right = shares(W, heads, k)
     found = [numpy.asarray(part) for part in function(W.copy(), heads, k)]
     if len(found) != k:
-        return f"there are {len(found)} shares instead of {k}."
+        return f"the number of shares is {len(found)} instead of {k}."
     for i, (part, own) in enumerate(zip(found, right)):
         if part.shape != own.shape:
             return f"share {i} has shape {part.shape} instead of {own.shape}."

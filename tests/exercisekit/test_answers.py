@@ -310,6 +310,7 @@ def in_place(values):
     (lambda x: (y for y in x), "not yet. sorted([2, 1]): it returns a generator"),
     (lambda x: [*range(10**5)], "not yet. sorted([2, 1]): it returns [0, 1, 2, 3"),
     (max, "not yet. sorted([2, 1]): it returns 2, not [1, 2]."),
+    (lambda x: [1 + 1e-7, 2], "not yet. sorted([2, 1]): it returns [1.0000001, 2]"),
     (lambda: 0, "not yet. sorted([2, 1]): it raises TypeError: "),
 ])
 def test_the_first_case_that_fails_is_told_and_a_write_into_it(function, said):

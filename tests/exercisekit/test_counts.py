@@ -7,7 +7,7 @@ import pytest
 
 import d2l_ext  # noqa: F401  (before mxnet)
 from exercisekit.counts import PEAK, ROUNDS, WAITS, Counts, counted, difference
-from exercisekit.question import Task, says
+from exercisekit.question import Task, of_case, says
 
 
 def once(values, exchange):
@@ -125,3 +125,13 @@ def test_a_write_into_the_input_is_told_in_any_run():
         "not yet. 3 numbers: it changes an argument that it should only read."
     )
     assert says(doubled, lambda x: x + x) == "right."
+
+
+@pytest.mark.parametrize("words, case, said", [
+    ("{} devices, arrays of {:,}", (1, 40_000), "1 device, arrays of 40,000"),
+    ("{} losses", (1,), "1 loss"),
+    ("{} workers, {} s", (11, 0.1), "11 workers, 0.1 s"),
+    ("{} s, {} per cent of {} chunks", (1, 2, [1]), "1 s, 2 per cent of [1] chunks"),
+])
+def test_a_case_of_one_is_said_in_the_singular(words, case, said):
+    assert of_case(words, case) == said
