@@ -48,6 +48,9 @@ def rerun(root, paths, timeout, fresh=False):
     """
     (root / "_build").mkdir(exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="rerun-", dir=root / "_build"))
+    config = root / SANITIZER
+    text = config.read_text("utf-8") if config.exists() else ""
+    patterns = get_sanitize_patterns(text)
     try:
         copy_sources(root, work)
         library = made_by.library(work)
@@ -56,11 +59,14 @@ def rerun(root, paths, timeout, fresh=False):
             progress.start(path)
             nb = run_chapter(root, work, path, progress, timeout, RECORDING)
             nb = made_by.bind(normalise(nb), library, progress.seconds())
-            if fresh or compared(nb, root) != compared(read(root / path), root):
+            stored = read(root / path)
+            if not fresh and _cells(nb) == _cells(stored):
+                nb = keep(nb, stored, patterns)
+            if nb == stored:
+                progress.end(f"{progress.seconds():.1f} s, unchanged")
+            else:
                 nbformat.write(nb, root / path)
                 progress.end()
-            else:
-                progress.end(f"{progress.seconds():.1f} s, unchanged")
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -69,11 +75,30 @@ def read(path):
     return nbformat.read(path, as_version=4)
 
 
-def compared(nb, root):
-    """What decides whether `nb` is stored anew: its code, and what nbval compares."""
-    config = root / SANITIZER
-    text = config.read_text("utf-8") if config.exists() else ""
-    patterns = get_sanitize_patterns(text)
+def _cells(nb):
+    return nb.metadata.get("made_by", {}).get("code", {}).get(made_by.CELLS)
+
+
+def keep(nb, stored, patterns):
+    """`nb`, which ran, with the `stored` outputs that say the same; with their times.
+
+    An output that was edited by hand since its run is not kept.
+    """
+    made, digests = stored.metadata["made_by"], made_by.outputs(stored)
+    for new, old in zip(code_cells(nb), code_cells(stored)):
+        is_of_a_run = made["outputs"].get(old.id) == digests[old.id]
+        if is_of_a_run and compared(new, patterns) == compared(old, patterns):
+            new.outputs = old.outputs
+    nb.metadata["made_by"] = {
+        **made, "code": nb.metadata["made_by"]["code"], "outputs": made_by.outputs(nb)
+    }
+    return nb
+
+
+def compared(cell, patterns):
+    """What nbval compares of the outputs of `cell`; a listing counts whole."""
+    if IGNORED in cell.metadata.get("tags", ()):
+        return []
 
     def sanitized(text):
         for regex, replacement in patterns:
@@ -81,18 +106,12 @@ def compared(nb, root):
         return text
 
     seen = []
-    for cell in code_cells(nb):
-        compares = IGNORED not in cell.metadata.get("tags", ())
-        for output in cell.outputs if compares else ():
-            # A listing of the library is stored with its comments of today.
-            data = {kind: value if kind == "text/markdown" else sanitized(str(value))
-                    for kind, value in output.get("data", {}).items()
-                    if kind not in IMAGES}
-            said = [sanitized(output.get(name, ""))
-                    for name in ("name", "text", "ename", "evalue")]
-            seen.append((cell.id, data, said))
-    sources = [(cell.id, cell.source, cell.execution_count) for cell in code_cells(nb)]
-    return nb.metadata.get("made_by", {}).get("code"), sources, seen
+    for output in cell.outputs:
+        data = {kind: value if kind == "text/markdown" else sanitized(str(value))
+                for kind, value in output.get("data", {}).items() if kind not in IMAGES}
+        words = ("name", "text", "ename", "evalue")
+        seen.append((data, [sanitized(output.get(word, "")) for word in words]))
+    return seen
 
 
 def _inside(root, name):

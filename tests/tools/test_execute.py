@@ -1,6 +1,7 @@
 """make book, make rerun and make html, on books of a few cells."""
 
 import io
+import json
 import os
 import re
 import shutil
@@ -490,24 +491,46 @@ def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(make):
     assert book.git("status", "--porcelain") == " M chapters/one.ipynb\n"
 
 
-def test_rerun_stores_what_is_not_compared_only_with_something_that_is(make):
-    """A time and a picture differ in every run; whoever wants them anew says so."""
-    picture = "import IPython, os\n"
-    picture += "IPython.display.Image(b'\\x89PNG\\r\\n' + os.urandom(9), format='png')"
-    time = ("import time\ntime.time_ns()", ["nbval-ignore-output"])
-    file = make(one=[time, picture, "print('a')"]).root / "chapters/one.ipynb"
-    assert rerun.main(["--root", str(file.parents[1])]) == 0
-    first = file.read_bytes()
+PICTURE = ("import IPython, os\n"
+           "IPython.display.Image(b'\\x89PNG\\r\\n' + os.urandom(9), format='png')")
+TIME = ("import time\ntime.time_ns()", ["nbval-ignore-output"])
 
-    def stored(*words):
+
+@pytest.fixture
+def stored(make):
+    """Reruns a chapter of a time, a picture and a letter; returns the file, as text."""
+    file = make(one=[TIME, PICTURE, "print('a')"]).root / "chapters/one.ipynb"
+
+    def rerun_it(*words, edit=("", "")):
+        file.write_text(file.read_text().replace(*edit))
         assert rerun.main(["--root", str(file.parents[1]), *words]) == 0
-        return file.read_bytes()
+        return file.read_text()
 
+    rerun_it()
+    return rerun_it
+
+
+def test_rerun_leaves_times_and_pictures_unless_it_is_told_to_store_them(stored):
+    first = stored()
     assert stored() == first
     fresh = stored("--fresh")
     assert fresh != first and stored() == fresh
-    file.write_text(file.read_text().replace('"a\\n"', '"b\\n"'))
-    assert stored() not in (first, fresh)  # an output that is compared
+
+
+def test_rerun_stores_only_what_is_compared_and_has_changed(stored):
+    first = stored()
+    assert stored(edit=('"a\\n"', '"b\\n"')) == first
+
+
+def test_rerun_does_not_keep_a_time_that_was_written_by_hand(stored):
+    assert "12345" not in stored(edit=('"text/plain": "1', '"text/plain": "12345'))
+
+
+def test_rerun_stores_the_whole_chapter_when_a_cell_is_another(stored):
+    first = json.loads(stored())
+    new = json.loads(stored(edit=("print('a')", "print('c')")))
+    for old_cell, new_cell in zip(first["cells"], new["cells"]):
+        assert old_cell["outputs"] != new_cell["outputs"]
 
 
 def test_rerun_knows_which_chapters_are_stale_and_runs_these(make, capsys):
