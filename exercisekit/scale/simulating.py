@@ -62,7 +62,7 @@ QUESTIONS = {
             (_rounds(lambda strides: strides),
              "That is the first half; the sums still have to come back."),
             (_rounds(lambda strides: strides[:1]),
-             "That is one round. How many does it take until every pair has met?"),
+             "That is one round. How many until a gradient has reached all devices?"),
             (_rounds(_there_and_back, later=lambda own, partner: own),
              "No device waits here, but a swap needs both partners."),
         ],

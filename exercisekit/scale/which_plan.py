@@ -54,7 +54,7 @@ QUESTIONS = {
         "the number of meshes",
         10,
         [
-            (6, "Axes may have length 1, and their order counts."),
+            (6, "Those are the orders of 1, 2, 4. Which other lengths multiply to 8?"),
             (3, "Those are the ways to write 8 as a product; the axes have names."),
             (27, "The product of the three lengths must be 8."),
         ],
