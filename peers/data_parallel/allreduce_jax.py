@@ -14,7 +14,7 @@ jax.set_mesh(jax.make_mesh((4,), ("device",)))
 data = jax.device_put(jnp.repeat(jnp.arange(1.0, 5), 4), P("device"))
 
 
-# %% The sum; XLA chooses ring or tree
+# %% The sum; XLA, or NCCL on GPUs, chooses the way
 @jax.jit
 @jax.shard_map(in_specs=P("device"), out_specs=P())
 def allreduce(own):

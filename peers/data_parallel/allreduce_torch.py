@@ -12,7 +12,7 @@ dist.init_process_group("gloo")
 rank = dist.get_rank()
 data = torch.ones(4) * (rank + 1)
 
-# %% The sum, in place; gloo or NCCL chooses ring or tree
+# %% The sum, in place; gloo has a ring, NCCL chooses the way
 dist.all_reduce(data, op=dist.ReduceOp.SUM)
 
 # %% What came out
