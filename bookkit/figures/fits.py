@@ -60,8 +60,9 @@ class Field:
     check = Number.check
 
     def html(self, value):
+        room = 'style="width: 9rem" ' if self.high > 1e9 else ""  # for all its digits
         return (
-            f'<span class="pair"><label>{self.label} <input type="number" '
+            f'<span class="pair"><label>{self.label} <input type="number" {room}'
             f'data-role="{self.role}" min="{self.low:g}" max="{self.high:g}" '
             f'step="{1 if self.whole else "any"}" value="{value:.15g}"> {self.unit}'
             "</label></span>"
