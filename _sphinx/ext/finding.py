@@ -23,7 +23,7 @@ ASKED = {
         "cpu gpu context async asynchronous lazy engine profiler",
     "chapters/devices/three_ways":
         "parallelism types kinds strategies overview which choose data model pipeline "
-        "tensor difference between",
+        "tensor difference between split across gpus",
     "chapters/devices/what_limits_a_step":
         "bottleneck memory bound compute bandwidth arithmetic intensity utilization "
         "mfu flops gpu low slow",
@@ -52,7 +52,7 @@ ASKED = {
         "gradient accumulation accumulate nan overflow underflow micro batch",
     "chapters/memory/sharded":
         "zero deepspeed fsdp fsdp2 fully sharded optimizer state stage oom out of "
-        "memory partition fit",
+        "memory partition fit shard model",
     "chapters/tensor_parallel/layerwise":
         "megatron column row parallel linear shard matrix gspmd sharding big layer",
     "chapters/tensor_parallel/transformer":
@@ -95,7 +95,7 @@ ASKED = {
         "save load checkpoint resume elastic resharding distributed other number gpus",
     "chapters/clinic/which_rank":
         "hang hangs stuck deadlock timeout nccl watchdog desync flight recorder "
-        "torchfrtrace missing rank mismatch debug freeze",
+        "torchfrtrace missing rank mismatch debug freeze training job",
     "chapters/clinic/wrong_numbers":
         "loss differs different between gpus wrong gradient mean sum batchnorm syncbn "
         "batch norm average",
@@ -111,8 +111,11 @@ ASKED = {
         "pytorch torch jax shard_map shard map pmap compare migrate translate "
         "equivalent",
     "chapters/scale/puzzles": "exercises challenge practice interview",
-    "reference/gpu_box": "cuda install colab gpu driver",
-    "reference/faq": "colab help error install windows mac",
+    "reference/gpu_box": "cuda install run google colab kaggle gpu driver",
+    "reference/faq": "run google colab kaggle help error install windows mac",
+    "reference/course":
+        "lecture lectures slides teaching class students exercises solutions "
+        "assignments",
 }
 WORD = re.compile(r"[^\W_]+")
 #: Of the chapters that say a word, so many are kept, and a word that is said less than

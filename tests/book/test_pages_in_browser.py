@@ -138,6 +138,10 @@ TAUGHT = {
     "all-reduce vs parameter server": ["process_ring"],
     "how to use multiple gpus in mxnet": ["concise", "data_parallel_scratch"],
     "loss differs between gpus": ["wrong_numbers", "parted_replicas"],
+    "training hangs": ["which_rank", "recovery"], "run on google colab": ["gpu_box",
+    "faq"], "exercises with solutions for a lecture": ["course"],
+    "how do I split my model across GPUs": ["three_ways"],
+    "how to shard a model that does not fit in memory": ["sharded"],
 }
 
 
