@@ -129,7 +129,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function that returns (number, ranks) or None",
+        "a function `what_happened(calls)`",
         what_happened,
         [
             (_until_the_shortest,
@@ -140,7 +140,7 @@ QUESTIONS = {
         judge=compared(what_happened, _CASES),
     ),
     3: Task(
-        "a function that returns a dictionary",
+        "a function `missing_pushes(calls)`",
         missing_pushes,
         [
             (_never_pushed,
@@ -151,7 +151,7 @@ QUESTIONS = {
         judge=compared(missing_pushes, _PUSHES),
     ),
     4: Task(
-        "a function that returns a number or None",
+        "a function `left_out(mine, theirs)`",
         left_out,
         [
             (_first_difference,

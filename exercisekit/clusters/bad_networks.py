@@ -71,7 +71,7 @@ QUESTIONS = {
         tolerance=0.05,
     ),
     2: Task(
-        "a class whose objects add up what they take",
+        "a class `Server`",
         Server,
         [
             (_Adding, "A copy of a message is added again."),
@@ -86,7 +86,7 @@ QUESTIONS = {
         ]),
     ),
     3: Question(
-        "a number of servers",
+        "the number of servers",
         12,
         [
             (1, "One server moves the bytes of all twelve workers."),
@@ -95,7 +95,7 @@ QUESTIONS = {
         ],
     ),
     4: Task(
-        "a function that returns seconds",
+        "a function `seconds(sizes, mbit, workers, servers, ratio, pulls)`",
         seconds,
         [
             (_own_link, "Several workers share the link of a server."),

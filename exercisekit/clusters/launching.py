@@ -133,7 +133,7 @@ def _judge_supervise(function):
 
 QUESTIONS = {
     2: Task(
-        "a function that places processes on hosts",
+        "a function `place(hosts, roles)`",
         place,
         [
             (lambda hosts, roles: [(role, hosts[i % len(hosts)][0])
@@ -147,7 +147,7 @@ QUESTIONS = {
         judge=_judge_place,
     ),
     3: Task(
-        "a function that ends what it starts",
+        "a function `supervise(commands, deadline)`",
         supervise,
         [
             (_zero_at_the_deadline,

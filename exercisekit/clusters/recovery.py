@@ -112,7 +112,7 @@ QUESTIONS = {
         tolerance=0.03,
     ),
     2: Task(
-        "a function of what the workers see",
+        "a function `newest(seen)`",
         newest,
         [
             (_same_step,
@@ -128,7 +128,7 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "a function that saves the pieces of a step in a folder",
+        "a function `save(folder, step, pieces)`",
         save,
         [
             (_in_place,

@@ -135,7 +135,7 @@ def _judge_errors(kind):
 
 QUESTIONS = {
     1: Question(
-        "a number of seconds",
+        "the number of seconds",
         35,
         [
             (8.75, "Four workers of a machine share one disk."),
@@ -144,7 +144,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function that finds the pieces of a worker",
+        "a function `sources(size, m, rank, n)`",
         sources,
         [
             (_from_the_beginning,
@@ -160,7 +160,7 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "a class that saves in a thread",
+        "a class `Saver(write)`",
         Saver,
         [
             (_Whole,

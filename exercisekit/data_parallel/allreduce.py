@@ -102,7 +102,7 @@ QUESTIONS = {
         ],
     ),
     2: Question(
-        "a number of bytes",
+        "the number of bytes",
         22 * 50e-6 / (6.125 * 1e-9),
         [
             (26 * 50e-6 / (2.125 * 1e-9), "The tree also sends the sum back."),

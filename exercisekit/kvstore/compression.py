@@ -105,7 +105,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function that returns numbers",
+        "a function `unpacked(message, size, t)`",
         unpacked,
         [
             (_with_padding, "Zeros fill the last word: return only `size` numbers."),

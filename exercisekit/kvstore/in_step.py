@@ -88,7 +88,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function that returns a list of steps",
+        "a function `shares(numbers, num_workers, b)`",
         shares,
         [
             (_full_only, "The last, smaller minibatches are left out."),
@@ -103,7 +103,7 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "a function that returns a list of sums",
+        "a function `sums(pushes, num_workers)`",
         sums,
         [
             (_as_they_come, "Successive pushes need not belong to one step."),

@@ -102,7 +102,7 @@ def _mask(gradient):
 
 QUESTIONS = {
     1: Task(
-        "a function that returns an updater",
+        "a function `mean_updater()`",
         mean_updater,
         [
             (_sum_updater, "That is the sum of all pushes."),
@@ -127,7 +127,7 @@ QUESTIONS = {
         ],
     ),
     3: Task(
-        "a function that returns indices and rows",
+        "a function `worth_sending(gradient)`",
         worth_sending,
         [
             (_columns, "Axis 0 goes down the columns. Use axis 1."),

@@ -103,7 +103,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function that returns whether the worker may begin",
+        "a function `may_begin(steps, worker, bound)`",
         may_begin,
         [
             (_before_the_step, "The step itself adds one to the lead of the worker."),
@@ -125,7 +125,7 @@ QUESTIONS = {
         tolerance=0.01,
     ),
     4: Task(
-        "a function that returns a learning rate",
+        "a function `largest_rate(delay)`",
         largest_rate,
         [
             (_in_proportion,

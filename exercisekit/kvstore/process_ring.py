@@ -193,7 +193,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function that returns a list of messages",
+        "a function `messages(pieces)`",
         messages,
         [
             (_each_piece,
@@ -204,7 +204,7 @@ QUESTIONS = {
         judge=_judge_messages,
     ),
     3: Task(
-        "a function of rank, n, give and take",
+        "a function `barrier(rank, n, give, take)`",
         barrier,
         [
             (_one_round, "After one round, a rank knows only of its neighbour."),
@@ -217,7 +217,7 @@ QUESTIONS = {
         ]),
     ),
     5: Task(
-        "a function of rank, n, number, give and take",
+        "a function `sum_of_living(rank, n, number, give, take)`",
         sum_of_living,
         [
             (_ignores_deaths, "Catch `ConnectionError`, and try the next rank."),

@@ -85,7 +85,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function that returns a list of bytes",
+        "a function `sent(size, num_servers)`",
         sent,
         [
             (_one_server, "A large array is cut, and each server is sent its shard."),
@@ -98,7 +98,7 @@ QUESTIONS = {
         ]),
     ),
     4: Task(
-        "a function that returns a list with the server of each array",
+        "a function `place(sizes, num_servers)`",
         place,
         [
             (_in_turn, "That deals them out in turn: two large arrays may meet."),

@@ -61,7 +61,7 @@ def _numbered_from_one(step, local_steps, parts):
 
 QUESTIONS = {
     1: Question(
-        "a number of GB",
+        "the number of GB",
         8,
         [
             (4_000, "That is with an exchange in every step."),
@@ -70,7 +70,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function that returns a number of steps",
+        "a function `fewest(step, exchange, share)`",
         fewest,
         [
             (_share_of_steps,
@@ -84,7 +84,7 @@ QUESTIONS = {
         ]),
     ),
     4: Task(
-        "a function that returns a list of parts",
+        "a function `due(step, local_steps, parts)`",
         due,
         [
             (_in_turn, "A part is due once in `local_steps` steps."),

@@ -116,7 +116,7 @@ QUESTIONS = {
         [([1, 1, 2], "That is the place with the two inner axes exchanged.")],
     ),
     2: Question(
-        "a number of tokens",
+        "the number of tokens",
         4608,
         [(36_864, "That is for whole layers: eight devices share them.")],
     ),

@@ -44,7 +44,7 @@ def _error(of):
 
 QUESTIONS = {
     1: Question(
-        "a number of bytes",
+        "the number of bytes",
         562_500,
         [
             (62_500, "With that many bytes, half of the time is latency."),
@@ -86,7 +86,7 @@ QUESTIONS = {
         ], tolerance=1e-6),
     ),
     4: Question(
-        "a number of seconds per byte",
+        "the number of seconds per byte",
         (1 + 2 / 3 + 3 / 5) / (1 + 4 / 9 + 9 / 25),
         [
             (2, "That is the slope of the line with a negative latency."),

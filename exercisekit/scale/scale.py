@@ -55,7 +55,7 @@ QUESTIONS = {
         tolerance=0.02,
     ),
     2: Question(
-        "a number of images",
+        "the number of images",
         10_163,
         [
             (10_168, "A device needs its millisecond, too."),

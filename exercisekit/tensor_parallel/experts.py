@@ -78,7 +78,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "your function dropped",
+        "a function `dropped(choices, E, most)`",
         dropped,
         [
             (_token_by_token,
@@ -93,7 +93,7 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "your function send_counts",
+        "a function `send_counts(wants, E)`",
         send_counts,
         [
             (_counts_what_stays, "A row that stays on its device is not sent."),

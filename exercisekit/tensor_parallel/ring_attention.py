@@ -123,7 +123,7 @@ QUESTIONS = {
         tolerance=0.01,
     ),
     2: Task(
-        "your function combine",
+        "a function `combine(one, two)`",
         combine,
         [
             (_added_up,
@@ -139,7 +139,7 @@ QUESTIONS = {
         ], tolerance=1e-9),
     ),
     3: Task(
-        "your function fold",
+        "a function `fold(k)`",
         fold,
         [
             (_neighbours,
@@ -151,7 +151,7 @@ QUESTIONS = {
         judge=by_cases(_judge_fold, "fold({})", [(1,), (2,), (3,), (4,), (6,)]),
     ),
     4: Task(
-        "your function needed",
+        "a function `needed(a, b, size, window)`",
         needed,
         [
             (_all_earlier, "An earlier chunk may be out of the window."),

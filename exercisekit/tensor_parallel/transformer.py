@@ -104,7 +104,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "your function shares",
+        "a function `shares(W, heads, k)`",
         shares,
         [
             (_equal_parts,
@@ -120,7 +120,7 @@ QUESTIONS = {
         ]),
     ),
     3: Task(
-        "your function loss",
+        "a function `loss(scores, targets, firsts, allgather)`",
         loss,
         [
             (_overflows,
