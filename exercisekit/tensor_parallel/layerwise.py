@@ -91,7 +91,7 @@ QUESTIONS = {
         ],
     ),
     2: Task(
-        "a function `forward_sum(X, W1s, W2s, b2, allreduce)`",
+        "a function `forward_sum`",
         forward_sum,
         [
             (_bias_on_each, "Every device adds b2: how often is it in the sum?"),
@@ -104,7 +104,7 @@ QUESTIONS = {
         ], about=[SUMMED]),
     ),
     3: Task(
-        "a function `input_gradient(dY, hidden, W1s, W2s, allreduce)`",
+        "a function `input_gradient`",
         input_gradient,
         [
             (_no_relu, "Does it go back through the ReLU?"),
