@@ -292,9 +292,12 @@ def user_variables(env):
     for name, value in env.items():
         if name in OWN:
             raise ValueError(f"{name} is set by the launcher: leave it out")
-        if not name or "=" in name or "\0" in name + value:
-            raise ValueError(f"variable {name!r}: invalid name, or a null character in "
-                             "the value")
+        if not name or "=" in name or "\0" in name:
+            raise ValueError(f"variable {name!r}: give a name without = and null "
+                             "characters")
+        if "\0" in value:
+            raise ValueError(f"variable {name!r}: its value {value!r} has a null "
+                             "character, which no environment can hold")
     return env
 
 

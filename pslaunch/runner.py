@@ -64,7 +64,7 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
 
 
 def carry_out(plan, is_done=lambda start, rank: False):
-    """Start `plan`, again if need be, until it succeeds or fails for good: the `Job`.
+    """Start `plan` until it succeeds or fails for good; return the `Job`.
 
     `is_done`: a function of a start's number and a worker's rank that says whether its
     work is known to be done; by default only the end of the process tells.

@@ -46,7 +46,7 @@ def find_chromium():
 
 
 class Browser:
-    """A running Chromium, with a profile of its own. `close` ends both."""
+    """A running Chromium. `close` ends it and deletes its profile."""
 
     def __init__(self, program, deadline=60):
         self._home = Folder("d2l_ext-browser-")

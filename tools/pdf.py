@@ -153,7 +153,7 @@ def bookmark(pdf, entries):
 
 
 def share_pictures(pdf):
-    """Keep one of equal pictures: Chromium makes one for each bar with a hatch."""
+    """Keep one copy of identical pictures; Chromium makes one per hatched bar."""
     kept, same = {}, {}
     pictures = [o for o in pdf.objects if isinstance(o, pikepdf.Stream)]
     pictures = [o for o in pictures if o.get("/Subtype") == "/Image"]

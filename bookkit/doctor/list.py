@@ -9,7 +9,7 @@ from d2l_ext.devices import gpus
 
 
 def main(read=gpus.read):
-    """Print the GPUs; return 1 without any, or if the driver cannot run CUDA 11."""
+    """Print the GPUs; return 1 without a GPU, or if the driver cannot run CUDA 11."""
     answers = read()
     if not answers.driver or gpus.driver_problem(answers.driver):
         return 1

@@ -129,7 +129,7 @@ class Script:
     def view(self, choice):
         """The page's contents: a dict of `now`, `last`, `box`, `summary` and so on.
 
-        `choice`: role -> value. The clock is optional there, and at its end by default.
+        `choice`: role -> value. It may leave out the clock, which is then at its end.
         """
         return self.ask(choice, f"view(d{_clock(choice)})")
 
@@ -163,7 +163,7 @@ def page(kind, name, label, controls, choice, data):
     `kind`: names the figure's script, `KIND.js` in this folder. `name`: its id in the
     page; two figures on a page need two names. `label`: the purpose of the controls.
     `controls`: a list of `Slider`, `Select`, `Fold` and at most one `Clock`. `choice`:
-    role -> initial value. The clock is optional there, and at its end by default.
+    role -> initial value. It may leave out the clock, which is then at its end.
     `data`: for the script's `state`, as JSON can hold it. Raises `ValueError` for a
     value that a control cannot have.
     """

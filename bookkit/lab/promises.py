@@ -81,7 +81,7 @@ class ndarray:
         if not isinstance(other, ndarray):
             return other
         if other.ctx != self.ctx:
-            raise MXNetError(f"an operator on {self.ctx} got an array of {other.ctx}: "
+            raise MXNetError(f"an operator on {self.ctx} got an array on {other.ctx}: "
                              "copy it there with as_in_ctx")
         return other._numbers
 

@@ -263,7 +263,8 @@ def read(folder):
                 calls.append(Call(int(rank), int(number), op, int(nbytes), shape, place,
                                   meeting, float(begun), state))
     if not lives:
-        raise FileNotFoundError(f"{folder}: no rank has recorded anything there")
+        raise FileNotFoundError(f"{folder}: no rank has recorded anything there: "
+                                "check the folder, and that the job had a recorder")
     return calls, lives
 
 

@@ -90,7 +90,7 @@ def verified(path, most=None):
 def _pack(arrays, record):
     for name, array in arrays.items():
         if array.dtype.kind not in "biufc":
-            raise ValueError(f"array {name!r} is of {array.dtype}: give numbers")
+            raise ValueError(f"array {name!r} has dtype {array.dtype}: give numbers")
     told = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
     line = json.dumps({"record": record, "arrays": told}).encode()
     return b"".join([line, b"\n", *(array.tobytes() for array in arrays.values())])

@@ -15,8 +15,8 @@ MAX_BYTES = 100_000_000  # of a file; tinyshakespeare has 1.1 million
 def load_text(path=None):
     """Return a text as one string.
 
-    `path`: a file in UTF-8, such as tinyshakespeare; default the one that the
-    environment variable `D2L_EXT_TEXT` names; without both, Python's own language
+    `path`: a file in UTF-8, such as tinyshakespeare; by default the one that the
+    environment variable `D2L_EXT_TEXT` names; if neither is given, Python's language
     reference, which every installation carries: the topics of `pydoc_data.topics`,
     joined in the order of their names. The text differs a little between versions.
 

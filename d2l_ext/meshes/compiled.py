@@ -177,9 +177,9 @@ class Compiled:
         self._run(self.plan.forward)
 
     def backward(self, seed=1.0):
-        """Run backward from the gradient `seed` of the last array: a number, or NumPy.
+        """Run backward from the last array's gradient `seed`: a number or an array.
 
-        Leaves the gradients where `gradients` finds them. With a number it never waits.
+        Leaves the gradients where `gradients` finds them. A number saves a wait.
         """
         value, dtype = self.plan.seed, _first(self.arrays[self.plan.out]).dtype
         if numpy.ndim(seed):

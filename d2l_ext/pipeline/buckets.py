@@ -23,8 +23,8 @@ def sentences(text):
     found = [line.strip() for line in lines if len(line.strip()) > 1]
     if not found:
         raise ValueError(
-            f"a text of {len(text)} characters without a sentence of two or more: give "
-            "a longer text"
+            f"the text has {len(text)} characters, but no sentence of at least two: "
+            "give a longer text"
         )
     return found
 

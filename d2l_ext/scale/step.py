@@ -144,7 +144,7 @@ def parts(model, batch, devices, device, link, plan=StepPlan()):
     """The parts of a step's seconds: overhead, computing, waiting for gradients.
 
     With overlap, gradients travel during the backward pass, two thirds of the
-    computing. All a arrays count as equally large, and the last is never hidden:
+    computing. All `a` arrays count as equally large, and the last is never hidden:
     (1 − 1/a)·min(exchange, ⅔·computing) is hidden. Raises as `seconds` does.
     """
     at_least_zero("batch", batch)

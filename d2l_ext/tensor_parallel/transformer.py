@@ -252,7 +252,7 @@ class Half:
         self.way, self.left = way, left
 
     def forward(self, xs, ys):
-        """The residual sums with `ys` in them, and the summands of this layer."""
+        """The residual sums with `ys` added, if given, and this layer's summands."""
         given = (xs,) if ys is None else (xs, self.way.collect(ys))
         (xs, hs), self.back_between = record_each(len(xs), self._between, *given)
         (ys,), self.back_inside = record_each(

@@ -87,7 +87,7 @@ def test_an_array_is_what_it_was_however_it_lies_in_memory(tmp_path):
 
 def test_arrays_of_anything_but_numbers_are_refused(tmp_path):
     """NumPy would pickle them, and no checkpoint is unpickled."""
-    with pytest.raises(ValueError, match="array 'a' is of object: give numbers"):
+    with pytest.raises(ValueError, match="array 'a' has dtype object: give numbers"):
         checkpoint.write(tmp_path / "x", {"a": numpy.array([print])}, {})
 
 

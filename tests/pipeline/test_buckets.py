@@ -169,8 +169,8 @@ def test_sentences_end_at_full_stops_and_lines():
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: sentences(""), "a text of 0 characters without a sentence"),
-    (lambda: sentences("a\n\nb"), "without a sentence"),
+    (lambda: sentences(""), "the text has 0 characters, but no sentence"),
+    (lambda: sentences("a\n\nb"), "no sentence of at least two"),
     (lambda: BucketIter([], LENGTHS, N), "no sequences: the text is empty"),
     (lambda: BucketIter([[1, 2], [3]], LENGTHS, N), "sequence 1 has 1 characters"),
     (lambda: BucketIter([[1] * 4, [1] * 11], LENGTHS, 2),

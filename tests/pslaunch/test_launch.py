@@ -426,7 +426,7 @@ def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
     ({"max_restarts": -1}, "max_restarts=-1"),
     ({"max_restarts": "2"}, "max_restarts='2'"),
     ({"env": {"PORT": 1}}, "PORT is set by the launcher"),
-    ({"env_worker": {"A=B": 1}}, "variable 'A=B': invalid name"),
+    ({"env_worker": {"A=B": 1}}, "variable 'A=B': give a name without ="),
     ({"env_server": ["A:1"]}, "list: give variables as a dict"),
 ])
 def test_a_wrong_argument_is_named_with_its_value(given, message):

@@ -146,7 +146,8 @@ class Tape:
     def back_to(self, i):
         """Make activation i, which is kept, the current one."""
         if i not in self.kept:
-            raise ValueError(f"activation {i} is not kept, only {sorted(self.kept)}")
+            raise ValueError(f"activation {i} is not kept: keep it first, or go back "
+                             f"to one of {sorted(self.kept)}")
         self.at = i
 
     def backward(self):
