@@ -106,20 +106,36 @@ def reached(files, root=ROOT):
     return [level for level in levels if level]
 
 
+def stored_at(file, since="HEAD", root=ROOT):
+    """The text of `file` in the commit `since`; None if it was not there."""
+    said = subprocess.run(["git", "show", f"{since}:{file}"], cwd=root,
+                          capture_output=True, text=True, check=False)
+    return None if said.returncode else said.stdout
+
+
 def code_changed(file, since="HEAD", root=ROOT):
     """Whether code, tags or outputs of a chapter differ, not only words of its author.
 
     A comment in a cell and the caption of its figure are such words, as the text is.
     """
-    said = subprocess.run(["git", "show", f"{since}:{file}"], cwd=root,
-                          capture_output=True, text=True, check=False)
-    if said.returncode:  # a new chapter
+    old = stored_at(file, since, root)
+    if old is None:  # a new chapter
         return True
     new = (root / file).read_text(encoding="utf-8")
     before, now = ([_of_a_run(cell) for cell in json.loads(text)["cells"]
-                    if cell["cell_type"] == "code"] for text in (said.stdout, new)
-                   )
+                    if cell["cell_type"] == "code"] for text in (old, new))
     return before != now
+
+
+def only_comments_changed(file, since="HEAD", root=ROOT):
+    """Whether a module says the same to Python; `make test` reads the comments, too."""
+    old = stored_at(file, since, root)
+    if old is None or not file.endswith(".py"):
+        return False
+    with suppress(SyntaxError):  # else its tests tell
+        new = (root / file).read_text(encoding="utf-8")
+        return ast.dump(ast.parse(old)) == ast.dump(ast.parse(new))
+    return False
 
 
 def _of_a_run(cell):
@@ -161,6 +177,7 @@ def main(argv=None):
                        help="end the tests after this; default 75")
     args = flags.parse_args(argv)
     files, begin = changed(args.since), time.monotonic()
+    files = [file for file in files if not only_comments_changed(file, args.since)]
     style = ["ruff", "check", "--quiet", "."]
     if fails(*style) or fails("codespell_lib") or contracts():
         return 1

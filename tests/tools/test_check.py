@@ -87,6 +87,20 @@ def test_a_chapter_of_which_only_the_words_were_changed_is_not_run(tmp_path):
     assert check.code_changed("new.ipynb", root=tmp_path)
 
 
+def test_of_a_module_in_which_only_comments_were_changed_no_test_is_run(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text('"""Words."""\nx = 1  # a tpyo\n')
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
+    file.write_text('"""Words."""\nx = 1  # a typo\n')
+    assert check.only_comments_changed("a.py", root=tmp_path)
+    for other in ('"""Other words."""\nx = 1\n', '"""Words."""\nx = 2\n', "x = "):
+        file.write_text(other)
+        assert not check.only_comments_changed("a.py", root=tmp_path)
+    (tmp_path / "new.py").touch()
+    assert not check.only_comments_changed("new.py", root=tmp_path)
+
+
 def test_a_stale_chapter_is_named_stale_results_are_counted_and_both_are_no_fault(
     ran, capsys
 ):
