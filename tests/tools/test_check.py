@@ -89,10 +89,10 @@ def test_a_chapter_of_which_only_the_words_were_changed_is_not_run(tmp_path):
 
 def test_of_a_module_in_which_only_comments_were_changed_no_test_is_run(tmp_path):
     file = tmp_path / "a.py"
-    file.write_text('"""Words."""\nx = 1  # a tpyo\n')
+    file.write_text('"""Words."""\nx = 1  # one word\n')
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
         subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
-    file.write_text('"""Words."""\nx = 1  # a typo\n')
+    file.write_text('"""Words."""\nx = 1  # another\n')
     assert check.only_comments_changed("a.py", root=tmp_path)
     for other in ('"""Other words."""\nx = 1\n', '"""Words."""\nx = 2\n', "x = "):
         file.write_text(other)
