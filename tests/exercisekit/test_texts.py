@@ -56,7 +56,7 @@ def micro_batches_for_a_tenth():
 
 
 def means_added():
-    return numbers("micro_batches", 5, " micro-batches of one size")[0]
+    return numbers("micro_batches", 5, " micro-batches of equal size")[0]
 
 
 @pytest.mark.parametrize("key, answer", [
