@@ -7,14 +7,14 @@ rendered. Nothing of a chapter runs for that but its imports of this book's pack
 """
 
 import ast
-from contextlib import suppress
-from importlib import import_module
+from pkgutil import resolve_name
 
 import nbformat
 
 import made_by
 from bookkit.show import show, show_from
 from exercisekit import questions, solutions
+from functions import imports
 from notebooks import chapters, code_cells
 from packages import SOURCES
 from sources import RenderError, copy_sources
@@ -48,9 +48,9 @@ def made_anew(nb, path=""):
     imported, changed = {}, 0
     for cell in code_cells(nb):
         tree = made_by.tree(cell)
-        for node in tree.body:
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                imported.update(_ours(node))
+        imported.update(
+            (name, resolve_name(dotted)) for name, dotted in imports(tree).items()
+            if dotted.split(".")[0] in SOURCES)
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)
                  and getattr(node.func, "id", None) in MAKES]
         for call, shown in zip(calls, _listings(cell)):
@@ -62,23 +62,6 @@ def made_anew(nb, path=""):
             changed += shown["text/markdown"] != made.data
             shown["text/markdown"] = made.data
     return changed
-
-
-def _ours(node):
-    """What an import statement brings of this book's packages: (name, object)."""
-    package = getattr(node, "module", None)
-    for alias in node.names:
-        module = package or alias.name
-        if module.split(".")[0] in SOURCES:
-            yield alias.asname or alias.name, _found(module, package and alias.name)
-
-
-def _found(module, name):
-    if not name:
-        return import_module(module)
-    with suppress(ModuleNotFoundError):
-        return import_module(f"{module}.{name}")
-    return getattr(import_module(module), name)
 
 
 def _listings(cell):

@@ -15,8 +15,6 @@ import pytest
 from matplotlib.ft2font import LOAD_NO_SCALE, FT2Font
 from notebook_cells import chapters
 
-from browser import Browser, find_chromium
-
 sys.path.insert(0, str(Path(__file__).parents[2] / "_sphinx/ext"))
 import narrow_drawings
 from narrow_drawings import WORD
@@ -29,10 +27,7 @@ NAMES = sorted(
     if "_static" not in path.parts and path.name != "index.html"
 )
 DRAWINGS = sorted((Path(__file__).parents[2] / "chapters" / "img").glob("*.svg"))
-PROGRAM = find_chromium()
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason="no Chromium here: apt-get install chromium"
-)
+pytestmark = page_checks.needs_chromium
 NEWER = sys.version_info >= (3, 11)  # requirements.txt: which theme for which Python
 built = pytest.mark.skipif(
     not (NAMES and NEWER),
@@ -44,9 +39,7 @@ built = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def page():
-    with Browser(PROGRAM) as browser:
-        page = browser.page()
-        page_checks.set_in_fonts_of_ours(page)
+    with page_checks.new_page() as page:
         yield page
 
 

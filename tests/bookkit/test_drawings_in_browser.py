@@ -6,24 +6,17 @@ import page_checks
 import pytest
 from notebook_cells import ROOT
 
-from browser import Browser, find_chromium
-
 sys.path.insert(0, str(ROOT / "_sphinx/ext"))
 import narrow_drawings
 from narrow_drawings import COLUMN, WORD
 
 DRAWINGS = sorted((ROOT / "chapters/img").glob("*.svg"))
-PROGRAM = find_chromium()
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason="no Chromium here: apt-get install chromium"
-)
+pytestmark = page_checks.needs_chromium
 
 
 @pytest.fixture(scope="module")
 def page():
-    with Browser(PROGRAM) as browser:
-        page = browser.page()
-        page_checks.set_in_fonts_of_ours(page)
+    with page_checks.new_page() as page:
         yield page
 
 

@@ -6,9 +6,13 @@ all is well. `visit` brings a page through all of them.
 
 import base64
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib
+import pytest
+
+from browser import Browser, find_chromium
 
 #: A page of a test: `head` and `body` are HTML.
 PAGE = """<!DOCTYPE html><html lang="en"><head><title>A page</title>{head}</head>
@@ -31,6 +35,21 @@ FACES = (
 #: Faults of the theme that stay, each with its reason. Some only pa11y finds.
 FAULTS = json.loads((HERE.parents[1] / "tools/a11y/faults.json").read_text("utf-8"))
 LISTED = [entry for entry in FAULTS if entry["by"] == "axe"]
+
+
+PROGRAM = find_chromium()
+needs_chromium = pytest.mark.skipif(
+    PROGRAM is None, reason="no Chromium here: apt-get install chromium"
+)
+
+
+@contextmanager
+def new_page():
+    """A page in a Chromium of its own, set in `FACES`."""
+    with Browser(PROGRAM) as browser:
+        page = browser.page()
+        set_in_fonts_of_ours(page)
+        yield page
 
 
 def set_in_fonts_of_ours(page):
