@@ -17,7 +17,8 @@ OUTPUT = Path(__file__).resolve().parents[1] / "_build" / "benchmarks"
 
 
 def options_of(measured):
-    """A parser with one option for each parameter of `measured`; numbers are from 1.
+    """Return a parser with one option for each parameter of `measured`; numbers are
+    from 1.
 
         python -m benchmarks.kvstore.in_step --rounds 1 --only lenet --no-peers
     """

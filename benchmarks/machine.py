@@ -17,7 +17,8 @@ TWO_CORES = 0.93
 
 
 def cores(count):
-    """Numbers of `count` cores that this process may use, or as many as there are.
+    """Return the numbers of `count` cores that this process may use, or as many as
+    there are.
 
     Hardware threads of one core come last: they share its arithmetic units.
     None where the system does not tell (macOS): workers are not pinned there.
@@ -36,7 +37,7 @@ def cores(count):
 
 
 def spin_test(start_spinner, rounds=3, steps=4):
-    """Whether two processes really get two cores: about 1 if so, 0.5 if not.
+    """Return whether two processes really get two cores: about 1 if so, 0.5 if not.
 
     `start_spinner`: returns a new `worker.Worker` of `spin.py`. Returns the median
     over the rounds of (seconds of one alone) / (seconds of two side by side).
@@ -80,7 +81,7 @@ class CpuClock:
 
 
 def quietness(start_spinner, seconds=1.0):
-    """What else the machine does, now: a `dict` with a list of `warnings`.
+    """Return what else the machine does, now: a `dict` with a list of `warnings`.
 
     The load average lags by a minute, so it is recorded and not judged. The
     cores busy in the next `seconds`, in which we sleep, are.
@@ -104,7 +105,7 @@ def quietness(start_spinner, seconds=1.0):
 
 @contextmanager
 def watched():
-    """What else the machine does, before the body and while it runs.
+    """Watch what else the machine does, before the body and while it runs.
 
         with machine.watched() as quiet:
             …
@@ -128,7 +129,7 @@ def _start_spinner():
 
 
 def warning_lines(warnings):
-    """Lines that say why the figures are not to be trusted; none if they are."""
+    """Return lines that say why the figures are not to be trusted, if so."""
     if not warnings:
         return []
     return ["", f"WARNING: not a quiet machine: {'; '.join(warnings)}.",
@@ -136,7 +137,7 @@ def warning_lines(warnings):
 
 
 def run_warnings(others, stolen):
-    """Warnings about the run itself. `others`, `stolen`: cores, or None."""
+    """Return the warnings about the run itself. `others`, `stolen`: cores, or None."""
     warnings = []
     if others is not None and others > BUSY:
         warnings.append(f"other work kept {others:.2f} cores busy during the run")
@@ -146,7 +147,7 @@ def run_warnings(others, stolen):
 
 
 def own_core_seconds():
-    """Core-seconds of this process and of all children that have ended."""
+    """Return the core-seconds of this process and of all children that have ended."""
     t = os.times()
     return t.user + t.system + t.children_user + t.children_system
 

@@ -12,7 +12,7 @@ class Disagreement(RuntimeError):
 
 
 def round_medians(turns):
-    """One figure per round: the median of each turn's seconds, in milliseconds.
+    """Return one figure per round: the median of each turn's seconds, in milliseconds.
 
     `turns`: a list per round of seconds per step.
     """
@@ -20,12 +20,12 @@ def round_medians(turns):
 
 
 def spread(values):
-    """`{"median", "min", "max"}` of a list that is not empty."""
+    """Return `{"median", "min", "max"}` of a list that is not empty."""
     return {"median": median(values), "min": min(values), "max": max(values)}
 
 
 def paired_ratios(above, below):
-    """`above[r] / below[r]` for every round r.
+    """Return `above[r] / below[r]` for every round r.
 
     The two were measured within the same seconds, so what slows the machine
     for a while cancels out; it would not in a ratio of two medians.
@@ -40,7 +40,7 @@ def paired_ratios(above, below):
 
 
 def median_of_ratios(above, below):
-    """The median of `paired_ratios`: how many times longer `above` takes."""
+    """Return the median of `paired_ratios`: how many times longer `above` takes."""
     return median(paired_ratios(above, below))
 
 

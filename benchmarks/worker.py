@@ -66,13 +66,13 @@ class Worker:
         self._ask(steps=count, warm_up=warm_up)
 
     def seconds(self):
-        """The answer to `begin`. `page_faults`, per step, is of the same steps."""
+        """Return the answer to `begin`. `page_faults` per step: of the same steps."""
         answer = self._answer()
         self.page_faults = answer["page_faults"]
         return answer["seconds"]
 
     def loss(self):
-        """The mean loss of the full minibatch at the present weights."""
+        """Return the mean loss of the full minibatch at the present weights."""
         self._ask(loss=True)
         return self._answer()["loss"]
 
@@ -161,7 +161,7 @@ def serve(job):
 
 
 def timed_steps(job, count, warm_up):
-    """`seconds` of each of `count` steps, after `warm_up` steps without a clock.
+    """Return `seconds` of each of `count` steps, after `warm_up` steps without a clock.
 
     And `page_faults`, their average number per step: pages of memory that the
     system had to hand out, because the process had given them back.

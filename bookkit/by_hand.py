@@ -57,15 +57,15 @@ class Processes:
             )
 
     def output(self, name):
-        """The output of a process so far, with standard error."""
+        """Return the output of a process so far, with standard error."""
         return self._log(name).read_text(errors="replace")
 
     def codes(self):
-        """The exit code of each process, by name; None while it runs."""
+        """Return the exit code of each process, by name; None while it runs."""
         return {name: process.poll() for name, process in self.started.items()}
 
     def running(self):
-        """The names of the running processes, in the order of their start."""
+        """Return the names of the running processes, in the order of their start."""
         return [name for name, code in self.codes().items() if code is None]
 
     def wait_for(self, condition):
@@ -86,7 +86,7 @@ class Processes:
 
 
 def marked(variable, value):
-    """The processes of this machine with `variable=value` in their environment.
+    """Return the processes of this machine with `variable=value` in their environment.
 
     Returns a dict from process id to its `DMLC_ROLE`, or None. This process, and those
     of other users, are excluded.

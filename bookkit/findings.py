@@ -71,7 +71,7 @@ def _figure(found):
 
 
 def taken_by_others():
-    """Seconds of processor time that other processes have used so far.
+    """Return the seconds of processor time that other processes have used so far.
 
     The sum over all processors since the machine started, with the time that a
     hypervisor gave to other machines (`man 5 proc`, on `/proc/stat`). Ended children of

@@ -31,13 +31,14 @@ class Provenance(dict):
 
 
 def counted(number, noun):
-    """ "1 core", "2 cores", "4+4 batches"; a number without a noun as it is."""
+    """Return "1 core", "2 cores", "4+4 batches"; a number without a noun as it is."""
     ending = "es" if noun.endswith("ch") else "s"
     return f"{number} {noun}{ending if str(number) != '1' else ''}" if noun else number
 
 
 def provenance():
-    """The origin of a figure: a `Provenance` with date, versions, machine, settings.
+    """Return the origin of a figure: a `Provenance` with date, versions, machine,
+    settings.
 
     `commit`: the library's checkout, as `git describe` names it, with `-dirty` if the
     library has changed since; None outside a checkout.
@@ -60,7 +61,8 @@ def provenance():
 
 
 def commit(folder, *parts):
-    """The checkout of `folder`, as `git describe` names it; None outside a checkout.
+    """Return the checkout of `folder`, as `git describe` names it; None outside a
+    checkout.
 
     It ends in `-dirty` if `folder`, or these `parts` of it, differ from the commit.
     """
@@ -81,7 +83,7 @@ def _git(folder, *arguments):
 
 
 def _processor(cpuinfo=Path("/proc/cpuinfo")):
-    """The processor's name, with family and model where the name has no number.
+    """Return the processor's name, with family and model where the name has no number.
 
     A virtual machine may report just "AMD EPYC" for processors that are years apart.
     """

@@ -48,7 +48,7 @@ def _folded(names, modules, parts):
 
 
 def without_docstrings(source):
-    """A definition without its docstrings and its indentation."""
+    """Return a definition without its docstrings and its indentation."""
     lines = textwrap.dedent(source).rstrip().splitlines()
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     nodes = [n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, kinds)]

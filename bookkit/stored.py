@@ -59,7 +59,7 @@ class Record:
     digest: str = ""
 
     def origin(self):
-        """The date and machine of the measurement, in a few words."""
+        """Return the date and machine of the measurement, in a few words."""
         return (
             f"{self.date[:10]} at commit {self.commit}, "
             f"{self.machine['processor']}, {self.machine['cores']} cores"
@@ -67,7 +67,7 @@ class Record:
 
 
 def result(name, measure, *args, why_not=None, folder=None, where=BOX):
-    """The result of `measure(*args)` if it can run here, else the stored `name`.
+    """Return the result of `measure(*args)` if it can run here, else the stored `name`.
 
         rows = stored.result("networks_live", trials.live)
 
@@ -90,12 +90,12 @@ def result(name, measure, *args, why_not=None, folder=None, where=BOX):
 
 
 def recorded(name, reason="too long for a chapter", folder=None):
-    """The stored result `name`; prints its date, its machine and the reason."""
+    """Return the stored result `name`; print its date, its machine and the reason."""
     return several([name], reason, folder)[0]
 
 
 def several(names, reason="too long for a chapter", folder=None):
-    """The stored results `names`, a list; prints each origin once."""
+    """Return the stored results `names`, a list; print each origin once."""
     records = [read(name, folder) for name in names]
     for line in dict.fromkeys(record.origin() for record in records):
         print(f"Source: recorded on {line} ({reason})")
@@ -146,7 +146,7 @@ def write(name, record, folder=None):
 
 
 def read(name, folder=None):
-    """The `Record` of `name`."""
+    """Return the `Record` of `name`."""
     path = _path(name, folder)
     if not path.is_file():
         raise FileNotFoundError(
@@ -157,25 +157,25 @@ def read(name, folder=None):
 
 
 def names(folder=None):
-    """The names of all stored results."""
+    """Return the names of all stored results."""
     return sorted(path.stem for path in Path(folder or FOLDER).glob("*.json"))
 
 
 def digest(record):
-    """A digest of a result and its origin, which reveals an edit by hand."""
+    """Return a digest of a result and its origin, which reveals an edit by hand."""
     bound = {key: value for key, value in asdict(record).items() if key != "digest"}
     return _digest(json.dumps(bound, sort_keys=True))
 
 
 def stale(folder=None):
-    """The names of results whose function has since changed or been removed."""
+    """Return the names of results whose function has since changed or been removed."""
     found = {name: read(name, folder) for name in names(folder)}
     return [name for name, record in found.items()
             if code_digest(_find(record.measure)) != record.code]
 
 
 def code_digest(function):
-    """A digest of `function` and the parts of its package it uses; "" for None.
+    """Return a digest of `function` and the parts of its package it uses; "" for None.
 
     Comments, docstrings and formatting do not count.
     """
@@ -206,12 +206,12 @@ def code_digest(function):
 
 
 def _words(tree):
-    """Every name and attribute in the code."""
+    """Return every name and attribute in the code."""
     return {getattr(node, "id", getattr(node, "attr", None)) for node in ast.walk(tree)}
 
 
 def _code(tree):
-    """The code as text, without comments and docstrings."""
+    """Return the code as text, without comments and docstrings."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and (
@@ -226,13 +226,13 @@ def _digest(text):
 
 
 def first_sentence(function):
-    """The first sentence of its docstring, which describes the measurement."""
+    """Return the first sentence of its docstring, which describes the measurement."""
     first = (inspect.getdoc(function) or function.__name__).partition("\n\n")[0]
     return " ".join(first.split()).partition(". ")[0].rstrip(".") + "."
 
 
 def _text(value, indent=""):
-    """`value` as JSON: a line per entry; a list of plain values on one line."""
+    """Return `value` as JSON: a line per entry; a list of plain values on one line."""
     deeper = indent + " "
     if isinstance(value, dict) and value:
         lines = [f"{json.dumps(str(k))}: {_text(v, deeper)}" for k, v in value.items()]

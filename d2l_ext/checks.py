@@ -32,6 +32,6 @@ def known_name(what, name, known, where=""):
 
 
 def suggestion(name, known):
-    """A sentence that suggests the closest of `known`, or an empty string."""
+    """Return a sentence that suggests the closest of `known`, or an empty string."""
     close = get_close_matches(str(name).lower(), known, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""

@@ -32,17 +32,17 @@ PATTERNS = {
 
 
 def colour(device):
-    """The colour of device number `device`; the ninth repeats the first."""
+    """Return the colour of device number `device`; the ninth repeats the first."""
     return DEVICE_COLOURS[device % len(DEVICE_COLOURS)]
 
 
 def series(number):
-    """The colour of series `number`, from 0, of a chart without devices."""
+    """Return the colour of series `number`, from 0, of a chart without devices."""
     return SERIES_COLOURS[number % len(SERIES_COLOURS)]
 
 
 def bar(device, kind):
-    """Matplotlib's options for work of `kind` on device number `device`: a dict.
+    """Return Matplotlib's options for work of `kind` on device number `device`: a dict.
 
         ax.broken_barh(spans, (device - 0.4, 0.8), **palette.bar(device, "forward"))
 
@@ -56,7 +56,7 @@ def bar(device, kind):
 
 
 def patterns(name):
-    """The hatches as SVG patterns: fill a box with `url(#NAME-backward)` and so on."""
+    """Return the hatches as SVG patterns: fill with `url(#NAME-backward)` etc."""
     return "".join(
         f'<pattern id="{name}-{kind}" width="6" height="6" '
         f'patternUnits="userSpaceOnUse">{shape}</pattern>'

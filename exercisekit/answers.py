@@ -57,7 +57,7 @@ def report(chapter, exercise, said):
 
 
 def questions(chapter=None):
-    """The questions of a chapter, or of all: {(chapter, number): `Question`}.
+    """Return the questions of a chapter, or of all: {(chapter, number): `Question`}.
 
     Raises `KeyError` for a chapter without a file here.
     """
@@ -72,7 +72,7 @@ def questions(chapter=None):
 
 
 def _files():
-    """{name of a chapter: name of its module}."""
+    """Return {name of a chapter: name of its module}."""
     folder = Path(__file__).parent
     return {
         chapter.name: f"{__package__}.{part.name}.{chapter.name}"

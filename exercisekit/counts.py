@@ -37,7 +37,7 @@ class Counts(dict):
         self[name] = self.get(name, 0) + amount
 
     def calls(self, name, function, amount=lambda *given: 1):
-        """A wrapper of `function`; each call adds `amount(…)` of its arguments."""
+        """Wrap `function`: each call adds `amount(…)` of its arguments."""
         self.add(name, 0)
 
         def counting(*given):
@@ -105,7 +105,7 @@ class Counts(dict):
 
 
 def counted(right, run, words, cases, about=(), tolerance=0.0):
-    """A judge that runs the learner's function and `right`, and compares them.
+    """Return a judge that runs the learner's function and `right`, and compares them.
 
     `run(function, counts, *case)` runs one case and returns the result; the keys of a
     dict are reported. `cases`: tuples, the smallest first. `words`: a template for a
@@ -141,7 +141,7 @@ def counted(right, run, words, cases, about=(), tolerance=0.0):
 
 
 def in_words(counts, enough):
-    """The counts, with those of the reference."""
+    """Return the counts, with those of the reference."""
     parts = []
     for name, least in enough.items():
         n = counts.get(name, 0)
@@ -152,7 +152,7 @@ def in_words(counts, enough):
 
 
 def difference(found, expected, tolerance=0.0, what="it", at=""):
-    """The place and size of the first difference, in words; "" if there is none."""
+    """Return the first difference's place and size, in words; "" if there is none."""
     found, expected = as_python(found), as_python(expected)
     if are_equal(found, expected, tolerance):
         return ""

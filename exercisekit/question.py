@@ -55,7 +55,8 @@ class Task(Question):
 
 
 def by_cases(problem, words, cases):
-    """A judge that reports the fault `problem(function, *case)` of each of `cases`.
+    """Return a judge that reports the fault `problem(function, *case)` of each of
+    `cases`.
 
     `cases`: tuples, the smallest first; each call gets copies. `words`: a template for
     a case, put before its fault, such as "{} devices". Exceptions that the function
@@ -86,14 +87,15 @@ def by_cases(problem, words, cases):
 
 
 def of_case(words, case):
-    """`words` with the arguments of a case, in short form."""
+    """Return `words` with the arguments of a case, in short form."""
     said = words.format(*(x if isinstance(x, int) else shown(x) for x in case))
     # "1 devices" is one device, and "1 losses" one loss.
     return re.sub(r"(?<![\w.,])1 (\w+?)(?:(?<=ss)es|s)\b", r"1 \1", said)
 
 
 def compared(right, cases, tolerance=0.0):
-    """A judge that compares the results with those of `right` for each of `cases`.
+    """Return a judge that compares the results with those of `right` for each of
+    `cases`.
 
     Numbers in lists, tuples, dicts and arrays may differ by the relative `tolerance`.
     """
@@ -112,7 +114,7 @@ def compared(right, cases, tolerance=0.0):
 
 
 def raises(error, function=None):
-    """The end of a sentence, such as "raises KeyError: 3.".
+    """Return the end of a sentence, such as "raises KeyError: 3.".
 
     An error that a judge raises on finding None in the function's result leads to the
     question whether a `return` is missing.
@@ -124,7 +126,7 @@ def raises(error, function=None):
 
 
 def _passed_through(error, function):
-    """Whether `function`, or what it defines, raised `error`; true if unknown."""
+    """Return whether `function`, or its inner code, raised `error`; true if unknown."""
     codes = [getattr(function, "__code__", None)]
     for code in filter(None, codes):
         codes += [each for each in code.co_consts if inspect.iscode(each)]
@@ -133,7 +135,7 @@ def _passed_through(error, function):
 
 
 def shown(value):
-    """A short form of a value, for a sentence."""
+    """Return a short form of a value, for a sentence."""
     if getattr(value, "size", 0) > 8:
         return f"array of shape {tuple(value.shape)}"
     value = as_python(value) if hasattr(value, "tolist") else value
@@ -148,7 +150,7 @@ def shown(value):
 
 
 def told_apart(found, expected):
-    """Two different values, each in a short form, or in full if those are equal."""
+    """Return two different values in a short form, or in full if those are equal."""
     pair = shown(found), shown(expected)
     if pair[0] == pair[1]:  # the digits that are not shown
         pair = repr(as_python(found)), repr(as_python(expected))
@@ -156,7 +158,7 @@ def told_apart(found, expected):
 
 
 def are_equal(answer, expected, tolerance=0.0):
-    """Whether two answers are equal, numbers up to a relative `tolerance`."""
+    """Return whether two answers are equal, numbers up to a relative `tolerance`."""
     if isinstance(expected, (list, tuple)):
         return _is_list(answer) and len(answer) == len(expected) and (
             _same_floats(answer, expected)
@@ -183,13 +185,13 @@ def are_equal(answer, expected, tolerance=0.0):
 
 
 def _same_floats(answer, expected):
-    """Whether both hold the same floats: a fast comparison of long lists."""
+    """Return whether both hold the same floats: a fast comparison of long lists."""
     kinds = {*map(type, answer), *map(type, expected)}
     return kinds == {float} and [*answer] == [*expected]
 
 
 def says(question, answer):
-    """The text for a reader who answered `question` with `answer`."""
+    """Return the text for a reader who answered `question` with `answer`."""
     answer = as_python(answer)
     if answer is None:
         return f"{NOT_YET} Expected: {question.asked}."
@@ -204,7 +206,7 @@ def says(question, answer):
 
 
 def _judged(task, answer):
-    """The text for a reader who wrote the function `answer`."""
+    """Return the text for a reader who wrote the function `answer`."""
     if not callable(answer):
         return f"not yet. Expected: {task.asked}."
     problem, notes = in_a_child(lambda: _tried(task, answer),
@@ -213,7 +215,7 @@ def _judged(task, answer):
 
 
 def _tried(task, answer):
-    """(fault of the function `answer` or "", further text)."""
+    """Return (fault of the function `answer` or "", further text)."""
     names, verdict = dict(getattr(answer, "__globals__", {})), []
     try:
         with limits():
@@ -246,7 +248,7 @@ def _verdict(task, function):
 
 
 def _meant(task, problems):
-    """The hint for the typical mistake with the same `problems`, or ""."""
+    """Return the hint for the typical mistake with the same `problems`, or ""."""
     with suppress(TooLong), limits():
         for function, words in task.wrong:
             said = filter(_is_problem, _verdict(task, function))
@@ -261,7 +263,7 @@ def _is_problem(said):
 
 
 def as_python(answer):
-    """Arrays and numbers of NumPy and MXNet as Python's, also in lists and dicts."""
+    """Return arrays and numbers of NumPy and MXNet as Python's, in lists, too."""
     if isinstance(answer, (list, tuple)):
         if {*map(type, answer)} == {float}:
             return answer

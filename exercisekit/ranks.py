@@ -66,7 +66,7 @@ class Ranks:
                 go.release()
 
     def _run(self, rank, work, ends):
-        """The thread of a rank: `ends[rank]` is what `work` returns, or its error."""
+        """Run a rank's thread: `ends[rank]` is what `work` returns, or its error."""
         self._go[rank].acquire()
         try:
             ends[rank] = work(rank, lambda to, data: self._give(rank, to, data),
@@ -78,7 +78,7 @@ class Ranks:
         self._back.release()
 
     def _next(self):
-        """The rank that runs next: the late one only if no other can; else None."""
+        """Return the rank that runs next: the late one only if it must; else None."""
         for rank in self._waits:
             if self._can(rank):
                 return rank

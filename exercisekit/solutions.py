@@ -37,7 +37,7 @@ def solution(chapter, exercise):
 
 
 def listing(function):
-    """The source of `function`, with its name and file, as a page shows it."""
+    """Return the source of `function`, with its name and file, as a page shows it."""
     from IPython.display import Markdown
 
     file = f"{function.__module__.replace('.', '/')}.py"
@@ -47,7 +47,7 @@ def listing(function):
 
 
 def source(function):
-    """The definition of `function`, after the imports and definitions it uses."""
+    """Return `function`'s definition, after the imports and definitions it uses."""
     text = inspect.getsource(sys.modules[function.__module__])
     parts = {}
     for node in ast.parse(text).body:
@@ -75,7 +75,7 @@ def _is_import(node):
 
 
 def _defined(node):
-    """The names that a top-level statement defines."""
+    """Return the names that a top-level statement defines."""
     if _is_import(node):
         return [(alias.asname or alias.name).split(".")[0] for alias in node.names]
     if isinstance(node, ast.Assign):

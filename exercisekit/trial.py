@@ -34,7 +34,7 @@ class TooLong(BaseException):
 
 
 def in_a_child(function, otherwise):
-    """The result of `function()`, run in a child process, as JSON restores it.
+    """Return the result of `function()`, run in a child process, as JSON restores it.
 
     If the child fails, the result is `otherwise(words)`, where `words` is "It has not
     ended after …" or "It ended Python …".
@@ -84,7 +84,7 @@ def _child(function, found):
 
 
 def _ended(child, seconds):
-    """(whether the child ended within `seconds`, its status); if not, kill it."""
+    """Return (whether the child ended within `seconds`, its status); else kill it."""
     end, pause = time.monotonic() + seconds, 0.001
     while time.monotonic() < end:
         pid, status = os.waitpid(child, os.WNOHANG)
@@ -144,7 +144,7 @@ def _limit_memory():
 
 
 def _imports(frame):
-    """Whether an import is running in `frame` or in one of its callers."""
+    """Return whether an import is running in `frame` or in one of its callers."""
     while frame:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True

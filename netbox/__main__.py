@@ -145,7 +145,7 @@ def _machine(name):
 
 
 def _states():
-    """The state of each running box, as its `hold` has written it."""
+    """Return the state of each running box, as its `hold` has written it."""
     paths = [Path(folder, STATE) for folder in boxes()]
     return [json.loads(path.read_text()) for path in paths if path.exists()]
 

@@ -99,7 +99,7 @@ class Cluster:
             host.power_on()
 
     def __getitem__(self, name):
-        """The host `name`."""
+        """Return the host `name`."""
         for host in (self.head, *self.hosts):
             if host.name == name:
                 return host
@@ -120,7 +120,7 @@ class Cluster:
 
 
 def boxes():
-    """The folders of this user's running boxes, of any process."""
+    """Return the folders of this user's running boxes, of any process."""
     return [folder for folder in _folders() if _is_held(folder)]
 
 

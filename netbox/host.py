@@ -48,7 +48,7 @@ class Host:
             self._wait_for_sshd()
 
     def _binds(self, own):
-        """The files that this host sees in place of the caller's: (source, target)."""
+        """Return files this host sees in place of the caller's: (source, target)."""
         shared = self.cluster.folder
         # No password, but not locked, as accounts without a password may be.
         binds = [(self.disk, self.private), (shared / "etc_hosts", "/etc/hosts"),
@@ -139,8 +139,9 @@ class Host:
         return done if not check else done.check_returncode() or done
 
     def processes(self):
-        """Ids of the processes here, as the caller sees them, without process 1 and
-        the listening sshd; none if the host is off."""
+        """Return the ids of the processes here, as the caller sees them, without
+        process 1 and the listening sshd; none if the host is off.
+        """
         if self.machine is None:
             return []
         own = _children(self.sshd.pid)
@@ -154,7 +155,7 @@ class Host:
         self.losses[number] = loss or 0
 
     def _others(self):
-        """The other hosts that are on."""
+        """Return the other hosts that are on."""
         everybody = (self.cluster.head, *self.cluster.hosts)
         return [host for host in everybody if host is not self and host.sshd]
 
@@ -165,7 +166,7 @@ class Host:
             links.lose(machines, self.name, number, source, loss)
 
     def bytes(self, interface="eth0"):
-        """Bytes (sent, received) by an interface since the host was switched on."""
+        """Return an interface's bytes (sent, received) since the host's switch-on."""
         return links.byte_counters(self.machine.pid, interface)
 
 

@@ -80,7 +80,7 @@ def _delay(host, port, delay, below):
 
 
 def address(host, number):
-    """The IPv4 address of eth`number` on the machine `host`."""
+    """Return the IPv4 address of eth`number` on the machine `host`."""
     said = host.tool(["ip", "-4", "-o", "address", "show", "dev", f"eth{number}"])
     return re.search(r"inet ([0-9.]+)/", said)[1]
 
@@ -108,7 +108,7 @@ def lose(machines, name, number, source, loss):
 
 
 def byte_counters(pid, interface):
-    """(bytes sent, bytes received) by an interface since its machine started."""
+    """Return (bytes sent, bytes received) by an interface since its machine started."""
     with open(f"/proc/{pid}/net/dev") as file:
         for line in file:
             name, _, numbers = line.partition(":")

@@ -52,7 +52,7 @@ class Namespaces:
 
     @classmethod
     def of_pid(cls, name, pid, user):
-        """A machine that another process holds. `user`: whether in a user namespace."""
+        """Return a machine held by another process. `user`: in a user namespace?"""
         machine = cls.__new__(cls)
         machine.name, machine.pid, machine.user, machine.holder = name, pid, user, None
         return machine
@@ -91,21 +91,21 @@ class Namespaces:
         return done.stdout
 
     def command(self, words, as_user=None):
-        """The command line that runs `words` inside. `as_user`: (uid, gid)."""
+        """Return the command line that runs `words` inside. `as_user`: (uid, gid)."""
         user = "-"
         if self.user:
             user = "{}:{}".format(*as_user) if as_user else "root"
         return [*INSIDE, "enter", str(self.pid), user, *map(os.fspath, words)]
 
     def processes(self):
-        """Ids of its processes, without process 1, as the caller sees them."""
+        """Return its processes' ids, without process 1, as the caller sees them."""
         own = os.readlink(f"/proc/{self.pid}/ns/pid")
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
                 if pid != self.pid and _namespace(pid) == own]
 
 
 def _namespace(pid):
-    """The PID namespace of a process; None if it has ended or is another user's."""
+    """Return a process's PID namespace; None if it ended or is another user's."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return None if state in "ZX" else os.readlink(f"/proc/{pid}/ns/pid")
@@ -114,13 +114,13 @@ def _namespace(pid):
 
 
 def find(command):
-    """The path of a command, also in the administrator's folders, or None."""
+    """Return the path of a command, also in the administrator's folders, or None."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     return shutil.which(command, path=path)
 
 
 def why_not():
-    """None if this system allows a box, else a sentence with the reason."""
+    """Return None if this system allows a box, else a sentence with the reason."""
     if not sys.platform.startswith("linux"):
         return f"A cluster in a box needs Linux; this is {sys.platform}."
     missing = {name: pack for name, pack in COMMANDS.items() if not find(name)}

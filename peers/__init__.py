@@ -42,18 +42,18 @@ CELL = re.compile(r"^# %% (.*)\n", re.MULTILINE)
 
 
 def techniques(root=ROOT):
-    """The names of all techniques, as in `data_parallel/ring`."""
+    """Return the names of all techniques, as in `data_parallel/ring`."""
     found = root.glob("*/*_mxnet.py")
     return sorted(p.relative_to(root).as_posix()[: -len("_mxnet.py")] for p in found)
 
 
 def program(name, framework, root=ROOT):
-    """The path of a program, whether it is there or not."""
+    """Return the path of a program, whether it is there or not."""
     return root / f"{name}_{framework}.py"
 
 
 def cells(name, framework, root=ROOT):
-    """The title and the text of each of a program's three cells.
+    """Return the title and the text of each of a program's three cells.
 
     Raises `ValueError` for any other number of cells.
     """
@@ -65,13 +65,13 @@ def cells(name, framework, root=ROOT):
 
 
 def shown(name, framework, root=ROOT):
-    """The part of a program that the page shows: its second cell, under its title."""
+    """Return the part of a program on the page: its second cell, under its title."""
     title, text = cells(name, framework, root)[1]
     return f"# {title}\n{text}"
 
 
 def differs(name, framework, root=ROOT):
-    """Why a program sends other bytes than the chapter's: {kind: sentence}.
+    """Return why a program sends other bytes than the chapter's: {kind: sentence}.
 
     Under the key `float64`: why its arrays differ even in that type.
     """
@@ -81,7 +81,7 @@ def differs(name, framework, root=ROOT):
 
 
 def digest(name, framework, root=ROOT):
-    """A digest of a program without its comments."""
+    """Return a digest of a program without its comments."""
     text = program(name, framework, root).read_text("utf-8")
     words = [token.string for token in tokenize.generate_tokens(StringIO(text).readline)
              if token.type not in (tokenize.COMMENT, tokenize.NL)]
@@ -89,13 +89,13 @@ def digest(name, framework, root=ROOT):
 
 
 def stored(name, root=ROOT):
-    """The stored results of a technique: {framework: result}, or {}."""
+    """Return the stored results of a technique: {framework: result}, or {}."""
     path = root / "results" / f"{name}.json"
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
 def stale(name, framework, root=ROOT):
-    """Why the stored result of a program is out of date, in a few words; else None."""
+    """Return why a program's stored result is out of date, briefly; else None."""
     kept = stored(name, root).get(framework)
     if kept is None:
         return "never run"
@@ -107,7 +107,7 @@ def stale(name, framework, root=ROOT):
 
 
 def all_stale(root=ROOT):
-    """{(technique, framework): why} of every program whose result is out of date."""
+    """Return {(technique, framework): why} of each program with an old result."""
     found = {(name, framework): stale(name, framework, root)
              for name in techniques(root) for framework in FRAMEWORKS
              if program(name, framework, root).is_file()}

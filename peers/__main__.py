@@ -45,7 +45,7 @@ class Different(Exception):
 
 
 def python():
-    """The interpreter that should have PyTorch and JAX."""
+    """Return the interpreter that should have PyTorch and JAX."""
     return os.environ.get(PEER_PYTHON) or str(DEFAULT)
 
 
@@ -95,7 +95,7 @@ def theirs(name, framework, root=peers.ROOT, fine=False):
 
 
 def world(program):
-    """The number of processes of a PyTorch program, from its docstring: a string."""
+    """Return a PyTorch program's number of processes, from its docstring: a string."""
     words = program.read_text("utf-8").split("--nproc-per-node", 1)
     return words[1].split()[0] if len(words) == 2 else "1"
 
@@ -114,7 +114,7 @@ def _run(command, folder, fine):
 
 
 def difference(ours, theirs):
-    """The largest difference, relative to its array's largest value, and the bound."""
+    """Return the largest difference relative to its array's maximum, and the bound."""
     shapes = [a.shape for a in ours], [a.shape for a in theirs]
     if shapes[0] != shapes[1]:
         raise Different(f"arrays of {shapes[1]}, not of {shapes[0]}")
@@ -127,7 +127,7 @@ def difference(ours, theirs):
 
 
 def furthest(reference, found):
-    """`difference` of the device whose arrays differ most, and that device."""
+    """Return `difference` of the device whose arrays differ most, and that device."""
     return max((*difference(reference["arrays"], arrays), device)
                for device, arrays in found["devices"].items())
 
@@ -162,7 +162,7 @@ def checked(name, framework, reference, root=peers.ROOT):
 
 
 def of_chapter(name, reference, root=peers.ROOT):
-    """The result to store of the chapter's own program."""
+    """Return the result to store of the chapter's own program."""
     import mxnet
 
     own = peers.digest(name, "mxnet", root)
@@ -172,7 +172,7 @@ def of_chapter(name, reference, root=peers.ROOT):
 
 
 def sums(arrays):
-    """The shape of each array, and three sums by which to recognize it."""
+    """Return the shape of each array, and three sums by which to recognize it."""
     found = []
     for a in arrays:
         flat = numpy.asarray(a, "float64").reshape(-1)
@@ -183,13 +183,13 @@ def sums(arrays):
 
 
 def today():
-    """The date, in UTC."""
+    """Return the date, in UTC."""
     return datetime.now(timezone.utc).date().isoformat()
 
 
 @cache
 def version(framework):
-    """The version of a framework in the peers' environment."""
+    """Return the version of a framework in the peers' environment."""
     look = f"from importlib.metadata import version as v; print(v('{framework}'))"
     ran = subprocess.run([python(), "-I", "-c", look], capture_output=True, text=True,
                          check=True)

@@ -30,7 +30,7 @@ ARRAY = re.compile(r"\b(pred|bf16|[fsu]\d+)\[([\d,]*)\]")
 
 
 def nbytes(shapes):
-    """Bytes of all arrays that a text of shapes names."""
+    """Return the bytes of all arrays that a text of shapes names."""
     total = 0
     for kind, dims in ARRAY.findall(shapes):
         count = 1
@@ -41,7 +41,7 @@ def nbytes(shapes):
 
 
 def groups(line, devices):
-    """(number of groups in a collective, number of devices in each)."""
+    """Return (number of groups in a collective, number of devices in each)."""
     iota = re.search(r"replica_groups=\[(\d+),(\d+)\]", line)
     if iota:
         return int(iota[1]), int(iota[2])
@@ -51,7 +51,7 @@ def groups(line, devices):
 
 
 def sent_by_all(kind, line, out, devices):
-    """Bytes that all devices together send for one collective."""
+    """Return the bytes that all devices together send for one collective."""
     payload = nbytes(out)
     if kind == "send":
         pairs = re.search(r"source_target_pairs=\{(\{.*?\})\}", line)[1]
@@ -63,7 +63,7 @@ def sent_by_all(kind, line, out, devices):
 
 
 def computations(text):
-    """The lines of each computation of a module, and the name of its entry."""
+    """Return the lines of each computation of a module, and the name of its entry."""
     found, entry, name = {}, None, None
     for line in text.splitlines():
         head = re.match(r"^(ENTRY )?%?([\w.\-]+)\b.*\{$", line)
@@ -77,7 +77,7 @@ def computations(text):
 
 
 def collectives(text, devices):
-    """[(kind, bytes)] of one run of a compiled module."""
+    """Return [(kind, bytes)] of one run of a compiled module."""
     found, entry = computations(text)
 
     def walk(name):
@@ -118,7 +118,7 @@ def run_cells(program, folder):
 
 
 def views(array, devices):
-    """The array of each device: its own copy if all have one, else the whole array."""
+    """Return each device's array: its own copy if all have one, else the whole."""
     held = getattr(array, "addressable_shards", ())
     if len(held) == devices and array.is_fully_replicated:
         return [shard.data for shard in held]

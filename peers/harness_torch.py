@@ -56,7 +56,7 @@ def nbytes(value):
 
 
 def share(kind, payload, k):
-    """Bytes that one of `k` sends of its `payload`, whatever the algorithm."""
+    """Return the bytes one of `k` sends of its `payload`, whatever the algorithm."""
     if kind in ("send", "broadcast"):
         return payload
     if kind == "all_gather":  # its own part, to all others
@@ -65,7 +65,7 @@ def share(kind, payload, k):
 
 
 def group_of(args):
-    """The number of processes in the group among `args`, and this one's rank in it."""
+    """Return how many processes the group among `args` has, and the own rank in it."""
     for value in args:
         group = None
         if isinstance(value, torch.ScriptObject):
@@ -78,7 +78,7 @@ def group_of(args):
 
 
 def bytes_sent(kind, payload, args):
-    """Bytes that this process sends in a collective of `kind`, called with `args`."""
+    """Return the bytes this process sends in a collective of `kind` with `args`."""
     k, me = group_of(args)
     if kind == "all_to_all":
         return sent_to_others(payload, args, k, me)
@@ -90,7 +90,7 @@ def bytes_sent(kind, payload, args):
 
 
 def sent_to_others(payload, args, k, me):
-    """Bytes of an all-to-all's `payload` without this process's own part."""
+    """Return the bytes of an all-to-all's `payload` without this process's own part."""
     splits = [a for a in args if isinstance(a, list) and len(a) == k
               and all(isinstance(n, int) for n in a)]
     if not splits:

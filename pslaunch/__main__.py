@@ -111,7 +111,7 @@ def _forget_output(error, what):
 
 
 def summary(job, num_workers):
-    """The outcome of a job as a dict that JSON can hold.
+    """Return the outcome of a job as a dict that JSON can hold.
 
     `workers`: for each worker, the last line that is a JSON object, such as
     `d2l_ext.train` prints; without one, its last line.
@@ -166,7 +166,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser():
-    """The parser. Everything from COMMAND on belongs to the command."""
+    """Return the parser. Everything from COMMAND on belongs to the command."""
     flags = _Parser(
         prog="python -m pslaunch",
         description="Run COMMAND in each of N workers, with servers and a scheduler.",
@@ -265,7 +265,7 @@ def parse(argv=None):
 
 
 def _variable(text):
-    """(name, value) of `NAME:VALUE`, `NAME=VALUE`, or `NAME`, with its value here."""
+    """Return (name, value) of `NAME:VALUE`, `NAME=VALUE`, or `NAME` with its value."""
     cut = min((text.index(c) for c in ":=" if c in text), default=len(text))
     name, value = text[:cut], text[cut + 1 :]
     if cut == len(text):

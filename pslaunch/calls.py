@@ -117,12 +117,12 @@ def write_result(path, result):
 
 
 def is_there(folder, start, rank):
-    """Whether this worker has left its result."""
+    """Return whether this worker has left its result."""
     return _result(folder, start, rank).exists()
 
 
 def read_results(folder, start, num_workers):
-    """The results of all workers of a start, by rank."""
+    """Return the results of all workers of a start, by rank."""
     paths = [_result(folder, start, rank) for rank in range(num_workers)]
     return [pickle.loads(path.read_bytes()) for path in paths]
 
@@ -141,7 +141,7 @@ class _Pickler(cloudpickle.Pickler):
 
 
 def _pickled(value, what):
-    """`value` as bytes. `what`: its name in the `TypeError` if it cannot be pickled."""
+    """Return `value` as bytes. `what`: its name in the `TypeError` if that fails."""
     file = io.BytesIO()
     try:
         _Pickler(file).dump(value)

@@ -147,7 +147,7 @@ class Door:
         self.strangers = []  # channels that have not proved the secret
 
     def admitted(self):
-        """The agents that have proved the secret since the last call.
+        """Return the agents that have proved the secret since the last call.
 
         Returns a list of (`Channel`, number).
         """
@@ -212,12 +212,12 @@ class Signed:
         self.inbox, self.size = b"", None  # of the message being received
 
     def seal(self, message):
-        """The bytes to send for a message. Messages must be sent in this order."""
+        """Return a message's bytes to send. Messages must be sent in this order."""
         parts = len(message).to_bytes(SIZE, "big"), message
         return b"".join(part + _signature(part, *self.ours) for part in parts)
 
     def unseal(self, new):
-        """The messages that the bytes `new` complete, joined.
+        """Return the messages that the bytes `new` complete, joined.
 
         The other end's nonce comes first; empty `new` means the connection has ended.
         Raises `Forged`.

@@ -57,12 +57,12 @@ class Crew:
 
     @staticmethod
     def cancel(plan, job):
-        """The command that cancels what `open` submits; known before `open`."""
+        """Return the command that cancels what `open` submits; known before `open`."""
         return []
 
     @staticmethod
     def files(job):
-        """Folders that `open` may create; removed if the launcher is killed."""
+        """Return folders that `open` may create; removed if the launcher is killed."""
         return []
 
     # ---- What each launcher defines, during a start ----
@@ -74,7 +74,7 @@ class Crew:
         """
 
     def look(self):
-        """`add` agents that have arrived; raise `Failed` if they cannot arrive."""
+        """Greet arrived agents by `add`; raise `Failed` if they cannot arrive."""
 
     def close(self):
         """Release what `open` acquired, within seconds, even if a host is gone."""
@@ -95,7 +95,7 @@ class Crew:
                      make_folder=folder)
 
     def gathered(self):
-        """Whether all agents have arrived; if so, each has its (role, rank)."""
+        """Return whether all agents have arrived; if so, each has its (role, rank)."""
         if not self.is_open:
             self.is_open = True
             threading.Thread(target=self._beat, daemon=True).start()
@@ -210,7 +210,7 @@ class Crew:
         self.errors.append(NotReady(text) if code == TAKEN else Failed(text, code))
 
     def joined(self):
-        """The nodes that have opened the store and listen on their ports."""
+        """Return the nodes that have opened the store and listen on their ports."""
         return {node for node, member in self.members.items() if member.listening}
 
     def end(self, grace):
@@ -255,7 +255,7 @@ class Crew:
             member.set(-signal.SIGKILL)
 
     def _here(self):
-        """The processes of this host that still run."""
+        """Return the processes of this host that still run."""
         return [member for node, member in self.members.items()
                 if node not in self.placed and member.returncode is None]
 
@@ -358,13 +358,13 @@ class Program(subprocess.Popen):
         )
 
     def printed(self):
-        """Its output so far."""
+        """Return its output so far."""
         number = self.file.fileno()
         text = os.pread(number, os.fstat(number).st_size, 0)
         return text.decode("utf-8", errors="replace")
 
     def ends(self, seconds):
-        """Whether it ends within `seconds`."""
+        """Return whether it ends within `seconds`."""
         with suppress(subprocess.TimeoutExpired):
             self.wait(seconds)
         return self.returncode is not None
@@ -395,7 +395,7 @@ class Local(Crew):
         return LOOPBACK
 
     def gathered(self):
-        """True, if the command exists; else raise `Failed`."""
+        """Return True if the command exists; else raise `Failed`."""
         path = self.plan.env["worker"].get("PATH", os.environ.get("PATH"))
         if not shutil.which(self.plan.command[0], path=path):
             if os.path.exists(self.plan.command[0]) and "/" in self.plan.command[0]:

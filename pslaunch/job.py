@@ -41,12 +41,13 @@ class Job:
     culprit: str = None  # the process whose log tells more, as in 'worker-0'
 
     def output(self, role="worker", rank=0):
-        """The output of a process, with standard error; of a temporary log over 64 MiB,
-        only the end."""
+        """Return the output of a process, with standard error; of a temporary log over
+        64 MiB, only the end.
+        """
         return self._read(name_of((role, rank)))
 
     def _read(self, name, most=None):
-        """The text of a log, or the last `most` bytes of each of its files."""
+        """Return the text of a log, or the last `most` bytes of each of its files."""
         path, text = self.logs[name], b""
         for part in (earlier(path), path):
             with suppress(FileNotFoundError), open(part, "rb") as file:
@@ -57,7 +58,7 @@ class Job:
         return text.decode("utf-8", errors="replace")
 
     def last_lines(self, count=20):
-        """The end of the log of the process that failed; empty if none did."""
+        """Return the end of the log of the process that failed; empty if none did."""
         if self.culprit not in self.logs:
             return ""
         text = self._read(self.culprit, AT_ONCE)
@@ -75,7 +76,7 @@ class Job:
 
 
 def name_of(node):
-    """'worker-0' of a (role, rank)."""
+    """Return 'worker-0' for a (role, rank)."""
     return "{}-{}".format(*node)
 
 
@@ -108,7 +109,7 @@ class NotReady(Failed):
 
 
 def how(code):
-    """How a process ended, in words. `code`: a `Popen.returncode`."""
+    """Return how a process ended, in words. `code`: a `Popen.returncode`."""
     if code >= 0:
         return f"ended with code {code}"
     with suppress(ValueError):
@@ -126,7 +127,8 @@ class Tail:
         self.path, self.place = path, 0
 
     def lines(self, last=False, most=AT_ONCE):
-        """The lines completed since the last call; with `last`, also an incomplete one.
+        """Return the lines completed since the last call; with `last`, also an
+        incomplete one.
 
         An incomplete line waits for the next call, unless it is longer than the `most`
         bytes that are read at a time.
@@ -176,7 +178,7 @@ def shorten(path):
 
 
 def earlier(path):
-    """The path that holds the end of a truncated log."""
+    """Return the path that holds the end of a truncated log."""
     return path.with_name(f"{path.name}.earlier")
 
 

@@ -93,7 +93,7 @@ def watch_heartbeats(library, handle, environ=os.environ):
 
 
 def _heartbeat_timeout(environ):
-    """Seconds without a heartbeat that end the job; 0 without heartbeats."""
+    """Return the seconds without a heartbeat that end the job; 0 without heartbeats."""
     names = ("PS_HEARTBEAT_INTERVAL", "PS_HEARTBEAT_TIMEOUT")
     interval, timeout = (int(environ.get(name) or 0) for name in names)
     if not interval or not timeout:

@@ -81,18 +81,18 @@ class JobPlan:
     settings: Settings = Settings()
 
     def command_of(self, role):
-        """The words that a process of this role runs; None is its host's Python."""
+        """Return the words a process of this role runs; None is its host's Python."""
         return self.command if role == "worker" else [None, *NODE]
 
     def shown(self, role):
-        """A line with the command of a role, and its variables without their values."""
+        """Return a line with a role's command, and its variables without values."""
         names = [f"DMLC_ROLE={role}", *(f"{name}=…" for name in self.env[role])]
         words = [word or self.settings.python for word in self.command_of(role)]
         return f"{' '.join(names)} {shlex.join(words)}"
 
 
 def make(command, *counts, **given):
-    """A `JobPlan` from a command and `Settings`, which are checked.
+    """Return a `JobPlan` from a command and `Settings`, which are checked.
 
     Raises `ValueError`, or `OSError` if the hosts file cannot be read.
     """
@@ -214,7 +214,7 @@ def _host(text, where):
 
 
 def place(hosts, num_servers, num_workers):
-    """[(role, host)]: servers first, then workers, over `hosts` in turn.
+    """Return [(role, host)]: servers first, then workers, over `hosts` in turn.
 
     With 5 hosts, 3 servers and 3 workers: servers on 1, 2, 3, workers on 4, 5, 1.
     MXNet's `launch.py` has the same rule.
@@ -224,7 +224,8 @@ def place(hosts, num_servers, num_workers):
 
 
 def scheduler_address(plan):
-    """The one IPv4 address where the scheduler of `plan` listens. Raises `Failed`.
+    """Return the one IPv4 address where the scheduler of `plan` listens. Raises
+    `Failed`.
 
     It is the address of the named interface; else, with hosts, the address from which
     the first other host is reached; else the address of this host's name, or the one
@@ -248,7 +249,7 @@ def scheduler_address(plan):
 
 
 def configured(settings, host):
-    """ssh's configuration for `host`: a dict of strings, with names in lower case."""
+    """Return ssh's configuration for `host`: a dict of strings, lower-case names."""
     words = ["ssh", *(["-F", settings.ssh_config] if settings.ssh_config else [])]
     done = subprocess.run([*words, "-G", host.name], check=False, text=True,
                           capture_output=True, stdin=subprocess.DEVNULL)
@@ -256,7 +257,7 @@ def configured(settings, host):
 
 
 def _resolve(settings, host):
-    """The address of `host`, whose name may be known only to ssh's configuration."""
+    """Return the address of `host`, a name that only ssh's configuration may know."""
     name = configured(settings, host).get("hostname", host.name)
     try:
         return socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0]
@@ -267,7 +268,7 @@ def _resolve(settings, host):
 # ---- The variables of each process ----
 
 def all_nodes(num_workers, num_servers):
-    """All (role, rank) of a job, in the order of their start."""
+    """Return all (role, rank) of a job, in the order of their start."""
     return [
         ("scheduler", 0),
         *(("server", i) for i in range(num_servers)),
@@ -276,13 +277,14 @@ def all_nodes(num_workers, num_servers):
 
 
 def node_id(role, rank=0):
-    """ps-lite's number for a node: 1 for the scheduler, 8, 10, … for the servers, 9,
-    11, … for the workers."""
+    """Return ps-lite's number for a node: 1 for the scheduler, 8, 10, … for the
+    servers, 9, 11, … for the workers.
+    """
     return {"scheduler": 1, "server": 8 + 2 * rank, "worker": 9 + 2 * rank}[role]
 
 
 def user_variables(env):
-    """`env` as a dict of strings; None gives an empty one.
+    """Return `env` as a dict of strings; None gives an empty one.
 
     Raises `ValueError` for a variable that the launcher sets, or for an invalid name.
     """
@@ -302,7 +304,7 @@ def user_variables(env):
 
 
 def inherited(environ=os.environ):
-    """The variables that a job inherits: all but those of another job.
+    """Return the variables that a job inherits: all but those of another job.
 
     An inherited `DMLC_ROLE` would turn a worker into a server; on `PORT`, which web
     hosts set, a node would listen.
@@ -315,14 +317,14 @@ def inherited(environ=os.environ):
 
 
 def passed_on(environ=os.environ):
-    """The variables that a process on another host inherits from the launcher."""
+    """Return variables that a process on another host inherits from the launcher."""
     return {name: value for name, value in inherited(environ).items()
             if name.startswith(PASSED_ON)}
 
 
 def variables_of(role, rank, nodes, ports, job, given=(), root=LOOPBACK,
                  address=LOOPBACK):
-    """The variables that make a process number `rank` of its `role` in a job.
+    """Return the variables that make a process number `rank` of its `role` in a job.
 
     `nodes`: all (role, rank). `ports`: one for each, ascending; the scheduler's comes
     first. ps-lite numbers the nodes of a role by their ports, so that rank and

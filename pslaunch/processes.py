@@ -22,7 +22,7 @@ DEATH, SUBREAPER = 1, 36  # what prctl calls PR_SET_PDEATHSIG, PR_SET_CHILD_SUBR
 
 
 def table(pids=None):
-    """A dict from process ids, by default all, to (state, id of the parent)."""
+    """Return a dict from process ids, by default all, to (state, id of the parent)."""
     found = {}
     for pid in ids() if pids is None else pids:
         with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
@@ -32,17 +32,17 @@ def table(pids=None):
 
 
 def ids():
-    """The ids of all processes of this system."""
+    """Return the ids of all processes of this system."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def state(pid):
-    """The state of a process as in /proc: 'T' stopped, 'Z' ended, '' if it is gone."""
+    """Return a process's state as in /proc: 'T' stopped, 'Z' ended, '' gone."""
     return table([pid]).get(pid, ("", 0))[0]
 
 
 def descendants(root, rows=None):
-    """Ids of the descendants of `root` that have not ended, nearest first.
+    """Return the ids of the descendants of `root` that have not ended, nearest first.
 
     `rows`: a `table`; by default a new one.
     """
@@ -55,7 +55,8 @@ def descendants(root, rows=None):
 
 
 def halted(root, rows):
-    """The first of `root` and its descendants that a signal has stopped, or None.
+    """Return the first of `root` and its descendants that a signal has stopped, or
+    None.
 
     A process that a debugger has stopped is in another state.
     """
@@ -65,8 +66,9 @@ def halted(root, rows):
 
 
 def environ(pid):
-    """The environment that a process was started with, as a dict of strings; empty if
-    the process has ended or belongs to another user."""
+    """Return the environment that a process was started with, as a dict of strings;
+    empty if the process has ended or belongs to another user.
+    """
     with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
         texts = os.fsdecode(file.read()).split("\0")
         return dict(text.split("=", 1) for text in texts if "=" in text)
@@ -74,14 +76,14 @@ def environ(pid):
 
 
 def node_of(pid):
-    """(role, rank) of a process of a job, from its environment; else None."""
+    """Return (role, rank) of a process of a job, from its environment; else None."""
     env = environ(pid)
     role = env.get("DMLC_ROLE")
     return role and (role, int(env.get(f"DMLC_{role.upper()}_ID", 0)))
 
 
 def members(job, under=None):
-    """Ids of the processes that bear the mark of `job` or descend from `under`."""
+    """Return ids of processes with the mark of `job` or descending from `under`."""
     found = set(descendants(under) if under else ())
     found.update(pid for pid in ids() if environ(pid).get(MARK) == job)
     return found - {os.getpid()}
@@ -120,7 +122,7 @@ def adopt():
 
 
 def adopts():
-    """Whether this process is a subreaper."""
+    """Return whether this process is a subreaper."""
     answer = ctypes.c_int()
     ctypes.CDLL(None).prctl(SUBREAPER + 1, ctypes.byref(answer))
     return bool(answer.value)
@@ -190,7 +192,7 @@ class Refused(Exception):
 
 
 def free_ports(count):
-    """`count` ports in ascending order that are neither in use nor claimed.
+    """Return `count` ports in ascending order that are neither in use nor claimed.
 
     The agent that starts a process claims its ports, perhaps on another host. Raises
     `OSError` if there are not enough.
@@ -224,14 +226,16 @@ def claim_port(port):
 
 
 def is_listening(port):
-    """Whether a process of this host listens on `port`, on any address, or on the
-    socket file that replaces the port with `DMLC_LOCAL=1`."""
+    """Return whether a process of this host listens on `port`, on any address, or on
+    the socket file that replaces the port with `DMLC_LOCAL=1`.
+    """
     return _is_in_use(port) or Path(SOCKETS, str(port)).is_socket()
 
 
 def _is_in_use(port):
-    """Whether `port` cannot be bound. The probe takes microseconds, and does not block
-    a process that sets SO_REUSEADDR, as ps-lite does."""
+    """Return whether `port` cannot be bound. The probe takes microseconds, and does not
+    block a process that sets SO_REUSEADDR, as ps-lite does.
+    """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -249,7 +253,7 @@ def remove_sockets(ports):
 
 
 def own_address(root, interface=None):
-    """The IPv4 address of `interface`, else the one from which `root` is reached."""
+    """Return the IPv4 address of `interface`, else the one that reaches `root`."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             if not interface:

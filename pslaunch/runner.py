@@ -93,8 +93,9 @@ def carry_out(plan, is_done=lambda start, rank: False):
 
 
 def _logs(job, plan):
-    """The path of each node's log, in `log_dir` or in a folder that is removed with
-    `job`. Raises `OSError` if it cannot be created."""
+    """Return the path of each node's log, in `log_dir` or in a folder that is removed
+    with `job`. Raises `OSError` if it cannot be created.
+    """
     folder = plan.settings.log_dir
     if folder is None:
         job.temporary = Folder("d2l_ext-job-")
@@ -136,20 +137,20 @@ def _once(start, until, is_done, job):
 
 
 def is_full(folder):
-    """Whether the disk of `folder` is full."""
+    """Return whether the disk of `folder` is full."""
     found = os.statvfs(folder)
     left = found.f_bavail if os.geteuid() else found.f_bfree
     return bool(found.f_blocks) and left == 0
 
 
 def numbered(plan, start):
-    """`plan` with the number of the start in the environment of every process."""
+    """Return `plan` with the start's number in every process's environment."""
     env = {role: {**own, START: str(start)} for role, own in plan.env.items()}
     return replace(plan, env=env)
 
 
 def again(job, max_restarts, until=None):
-    """Whether `job` should be restarted after the outcome of its last start.
+    """Return whether `job` should be restarted after the outcome of its last start.
 
     False if it succeeded, if it would fail in the same way (exit codes 2, 126 and 127),
     after `max_restarts`, or after `until` on the monotonic clock: the deadline covers

@@ -33,12 +33,12 @@ OPTIONS = {
 
 
 def placed(settings):
-    """[(role, host)] of a job's servers and workers."""
+    """Return [(role, host)] of a job's servers and workers."""
     return place(settings.hosts, settings.num_servers, settings.num_workers)
 
 
 def client(settings, host):
-    """The words of an `ssh` to `host`, without a remote command."""
+    """Return the words of an `ssh` to `host`, without a remote command."""
     words = ["ssh", "-T"]
     for name, value in OPTIONS.items():
         words += ["-o", f"{name}={value}"]
@@ -49,13 +49,13 @@ def client(settings, host):
 
 
 def agent_command(settings, host):
-    """The words that start an agent on `host`, whose shell reads the last one."""
+    """Return words that start an agent on `host`, whose shell reads the last one."""
     become = f"exec {shlex.quote(settings.python)} -E -s -S -c {shlex.quote(BECOME)}"
     return [*client(settings, host), "--", host.name, become]
 
 
 def agent_source():
-    """The text of the agent, with its length in front."""
+    """Return the text of the agent, with its length in front."""
     texts = [(f"pslaunch.{name}",
               Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))
              for name in PARTS]
@@ -137,7 +137,7 @@ class Ssh(crew.Crew):
         self._contact(link.role, left[len(self.clients) % len(left)])
 
     def gathered(self):
-        """Whether all agents have arrived, and all hosts have the folder."""
+        """Return whether all agents have arrived, and all hosts have the folder."""
         settings = self.plan.settings
         if not super().gathered() or not settings.sync_dst_dir:
             return bool(self.placed)
@@ -171,7 +171,7 @@ LEFT_OUT = (".git", ".venv", "__pycache__")
 
 
 def rsync(settings, host):
-    """The words of an rsync to `host`. No shell reads the folder's name."""
+    """Return the words of an rsync to `host`. No shell reads the folder's name."""
     target = f"{host.user}@{host.name}" if host.user else host.name
     shell = shlex.join(client(settings, host))
     return ["rsync", "--archive", "--compress", "--secluded-args",
@@ -200,7 +200,7 @@ KNOWN = {
 
 
 def explain(text, host, settings):
-    """One line that explains the output of a failed ssh to `host`."""
+    """Return one line that explains the output of a failed ssh to `host`."""
     said = " ".join(text.split()) or "the connection ended without a message"
     config = settings.ssh_config
     options = "".join([f" -F {shlex.quote(config)}" if config else "",
@@ -220,6 +220,6 @@ def explain(text, host, settings):
 
 
 def _known_hosts(settings, host):
-    """The file where ssh would store the key of `host`, quoted for a shell."""
+    """Return the file where ssh would store the key of `host`, quoted for a shell."""
     files = configured(settings, host)["userknownhostsfile"]
     return shlex.quote(files.partition(" /")[0])

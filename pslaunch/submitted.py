@@ -81,7 +81,7 @@ class Submitted(crew.Crew):
         return [os.path.dirname(path)] if path else []
 
     def hand_over(self):
-        """The text of that file; without a file, of the command's standard input."""
+        """Return the text of that file, or of the command's standard input."""
         return ""
 
     def ask(self):
@@ -136,7 +136,7 @@ class Submitted(crew.Crew):
             self.asked = time.monotonic()
 
     def last_words(self):
-        """The lines that say why there is no job."""
+        """Return the lines that say why there is no job."""
         return [*self.said, *self.tail.lines(last=True)][-12:]
 
     def _listen(self):
@@ -174,22 +174,22 @@ class Submitted(crew.Crew):
 
 
 def job_name(job):
-    """The job's name at the scheduler, for finding and cancelling it."""
+    """Return the job's name at the scheduler, for finding and cancelling it."""
     return f"d2l_ext-{job}"
 
 
 def num_agents(plan):
-    """The number of agents: one for each server and worker."""
+    """Return the number of agents: one for each server and worker."""
     return plan.settings.num_servers + plan.settings.num_workers
 
 
 def agent_words(plan, variable, *file):
-    """The words that start one agent; see `agent.py`."""
+    """Return the words that start one agent; see `agent.py`."""
     return [plan.settings.python, "-m", "pslaunch.agent", variable, *file]
 
 
 def answer(words):
-    """The standard output of a command."""
+    """Return the standard output of a command."""
     return subprocess.run(words, check=False, text=True, stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=20).stdout
 
@@ -215,7 +215,7 @@ TOO_FEW = ("there are too few slots for the processes: give a hosts file, or "
 
 
 def implementation(mpirun="mpirun"):
-    """The implementation of `mpirun`: 'Open MPI', 'MPICH', …; None without it."""
+    """Return which `mpirun` this is: 'Open MPI', 'MPICH', …; None without it."""
     try:
         done = subprocess.run([mpirun, "--version"], check=False, text=True, timeout=30,
                               capture_output=True, stdin=subprocess.DEVNULL)
@@ -265,7 +265,7 @@ class Mpi(Submitted):
 
     @staticmethod
     def scheduler_address(plan):
-        """127.0.0.1 if all processes are on this host."""
+        """Return 127.0.0.1 if all processes are on this host."""
         settings = plan.settings
         away = (settings.hosts or settings.interface
                 or any("host" in word for word in settings.submit_args)
@@ -328,7 +328,7 @@ class Sge(Submitted):
 
     @staticmethod
     def file(job):
-        """As in `Submitted`. Beside it are the logs of agents without a connection."""
+        """Return the same as `Submitted`. Logs of unconnected agents lie beside it."""
         return os.path.join(os.getcwd(), f".{job_name(job)}", "door")
 
     @classmethod
@@ -373,7 +373,7 @@ CLIENT_TIMEOUT = 2**31 - 1
 
 
 def jar():
-    """The path of the distributed shell. Raises `ValueError` if it is missing."""
+    """Return the distributed shell's path. Raises `ValueError` if it is missing."""
     homes = [os.environ.get("HADOOP_YARN_HOME"), os.environ.get("HADOOP_HOME"),
              Path(shutil.which("yarn")).resolve().parents[1]]
     for home in filter(None, homes):
@@ -408,7 +408,7 @@ class Yarn(Submitted):
 
     @staticmethod
     def file(job):
-        """The script."""
+        """Return the script."""
         return os.path.join(tempfile.gettempdir(), job_name(job), "agent.sh")
 
     @classmethod

@@ -94,13 +94,13 @@ class Start:
         return there.address if there else self.crew.root
 
     def _ring(self):
-        """For workers that form a ring: a token, and where each worker listens."""
+        """Return, for a ring's workers, a token, and where each worker listens."""
         workers = [node for node in self.plan.nodes if node[0] == "worker"]
         places = zip(map(self._address, workers), self.ports[len(self.plan.nodes) :])
         return " ".join([self.token, *(f"{host}:{port}" for host, port in places)])
 
     def describe(self, node):
-        """'worker 1', and its host if it is another one."""
+        """Return 'worker 1', and its host if it is another one."""
         there = self.crew.placed.get(node)
         return "{} {}".format(*node) + (f" on {there.host}" if there else "")
 
@@ -251,7 +251,7 @@ class Watch:
         self._look_for_stopped()
 
     def _is_late(self, node):
-        """Whether a process aborted after all work was done, by a fault of ps-lite."""
+        """Return whether a process aborted after all work, by a fault of ps-lite."""
         code = self.start.ended[node].returncode
         if code != -signal.SIGABRT or not self.start.is_closed:
             return False
@@ -262,14 +262,14 @@ class Watch:
         return True
 
     def _is_deserted(self):
-        """Whether all work is done, and nodes wait for a scheduler that has ended."""
+        """Return whether all work is done, and nodes wait for an ended scheduler."""
         if ("scheduler", 0) not in self.start.ended:
             return False
         workers = [rank for role, rank in self.start.running if role == "worker"]
         return all(map(self.is_done, workers))
 
     def _blame(self, node):
-        """A sort key: lost processes and those ended by a signal come first."""
+        """Return a sort key: lost processes and those ended by a signal come first."""
         process = self.start.ended[node]
         return not process.why, process.returncode > 0
 
@@ -298,7 +298,7 @@ class Watch:
         raise Failed(f"{what}: {names}", code, left[0] if left else None)
 
     def _is_ready_or_over(self):
-        """Whether the store is open, or all workers have ended without opening it."""
+        """Return whether the store is open, or all workers ended without opening it."""
         if self.start.is_ready or not self._workers_run():
             return True
         joined = self.start.crew.joined()
@@ -370,7 +370,8 @@ _BARRIER = re.compile(r"Resend \(retry=10\) .*timestamp=(\d+), .*barrier_group=7
 
 
 def had_closed(role, log, is_done=False):
-    """Whether a process that aborted had closed its store, according to its output.
+    """Return whether a process that aborted had closed its store, according to its
+    output.
 
     With `PS_RESEND=1` a node starts to acknowledge only some time after it can receive.
     The scheduler may therefore count a node twice, open the last barrier of a job too

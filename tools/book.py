@@ -157,7 +157,7 @@ def _try(root, work, path, progress, timeout):
 
 
 def stored_seconds(root):
-    """How long each chapter ran where its outputs were recorded: {path: seconds}."""
+    """Return how long each chapter ran when it was recorded: {path: seconds}."""
     recorded = durations(root)
     return {Path(f"{page}.ipynb"): entry["seconds"] for page, entry in recorded.items()}
 

@@ -41,7 +41,7 @@ class BrowserError(Exception):
 
 
 def find_chromium():
-    """The path of Chromium, or None."""
+    """Return the path of Chromium, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
@@ -97,7 +97,7 @@ class Browser:
         return answer["result"]
 
     def events(self, session):
-        """The events of a page so far: a list that grows."""
+        """Return the events of a page so far: a list that grows."""
         return self._events.setdefault(session, [])
 
     def wait(self, condition, what):
@@ -147,7 +147,8 @@ class Page:
         self._call("Page.addScriptToEvaluateOnNewDocument", source=script)
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression; if it is a promise, its resolved value.
+        """Return the value of a JavaScript expression; if it is a promise, its resolved
+        value.
 
         If the page navigates meanwhile, the new page evaluates the expression.
         """
@@ -207,7 +208,7 @@ class Page:
         self._call("Page.close")
 
     def pdf(self, **options):
-        """The page on paper, as `Page.printToPDF` does it: a stream of bytes."""
+        """Return the page on paper, as `Page.printToPDF` does it: a stream of bytes."""
         stream = self._call("Page.printToPDF", transferMode="ReturnAsStream", **options)
         handle, parts, end = stream["stream"], [], False
         while not end:
@@ -217,11 +218,11 @@ class Page:
         return b"".join(parts)
 
     def requests(self):
-        """Every address that was asked for."""
+        """Return every address that was asked for."""
         return [e["request"]["url"] for e in self._said("Network.requestWillBeSent")]
 
     def complaints(self):
-        """Errors and warnings of the console, uncaught exceptions, failed loads."""
+        """Return the console's errors and warnings, exceptions, failed loads."""
         thrown = [
             _thrown(e["exceptionDetails"])
             for e in self._said("Runtime.exceptionThrown")

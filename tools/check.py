@@ -49,7 +49,7 @@ READERS = {
 
 
 def changed(since="HEAD", root=ROOT):
-    """The files that differ from the commit `since`, and new ones, as strings."""
+    """Return files that differ from the commit `since`, and new ones: strings."""
     asked = (["diff", "--name-only", "--diff-filter=d", since, "--"],
              ["ls-files", "--others", "--exclude-standard"])
     said = [
@@ -61,7 +61,7 @@ def changed(since="HEAD", root=ROOT):
 
 
 def modules(root=ROOT):
-    """Every module and test: {name: file}. A test's name is its file's."""
+    """Return every module and test: {name: file}. A test's name is its file's."""
     found = {}
     for place, begin in PLACES.items():
         for path in sorted((root / place).rglob("*.py")):
@@ -76,7 +76,7 @@ def modules(root=ROOT):
 
 
 def imported(name, path, known):
-    """The modules among `known` that the file imports, now or when they are needed."""
+    """Yield the modules among `known` that the file imports, now or later."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     tree = ast.parse(path.read_text(encoding="utf-8"))
     named = functions.imports(tree, package)
@@ -87,7 +87,7 @@ def imported(name, path, known):
 
 
 def reached(files, root=ROOT):
-    """The files of tests that a change of `files` can reach, by distance: lists."""
+    """Return files of tests a change of `files` can reach, by distance: lists."""
     known = modules(root)
     users = {}
     for name, path in known.items():
@@ -107,14 +107,15 @@ def reached(files, root=ROOT):
 
 
 def stored_at(file, since="HEAD", root=ROOT):
-    """The text of `file` in the commit `since`; None if it was not there."""
+    """Return the text of `file` in the commit `since`; None if it was not there."""
     said = subprocess.run(["git", "show", f"{since}:{file}"], cwd=root,
                           capture_output=True, text=True, check=False)
     return None if said.returncode else said.stdout
 
 
 def code_changed(file, since="HEAD", root=ROOT):
-    """Whether code, tags or outputs of a chapter differ, not only words of its author.
+    """Return whether code, tags or outputs of a chapter differ, not only words of its
+    author.
 
     A comment in a cell and the caption of its figure are such words, as the text is.
     """
@@ -128,7 +129,7 @@ def code_changed(file, since="HEAD", root=ROOT):
 
 
 def only_comments_changed(file, since="HEAD", root=ROOT):
-    """Whether a module says the same to Python; `make test` reads the comments, too."""
+    """Return whether a module is the same to Python; `make test` reads comments."""
     old = stored_at(file, since, root)
     if old is None or not file.endswith(".py"):
         return False
@@ -139,7 +140,7 @@ def only_comments_changed(file, since="HEAD", root=ROOT):
 
 
 def _of_a_run(cell):
-    """What a run of `cell` depends on, and what it stored."""
+    """Return what a run of `cell` depends on, and what it stored."""
     code = "".join(cell["source"])
     with suppress(SyntaxError):  # else nbval tells
         code = ast.dump(made_by.tree(cell))

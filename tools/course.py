@@ -23,7 +23,7 @@ KINDS = ("assignments", "solutions")
 
 
 def exercises_begin(cells):
-    """The index of the cell that opens the exercises."""
+    """Return the index of the cell that opens the exercises."""
     for i, cell in enumerate(cells):
         if {"## Exercises", "## Puzzles"} & {*"".join(cell["source"]).splitlines()}:
             return i
@@ -31,13 +31,13 @@ def exercises_begin(cells):
 
 
 def solves(cell):
-    """Whether a cell after the exercises begin is a solution, which the book folds."""
+    """Return whether a cell after the first exercise is a folded solution."""
     tags = cell["metadata"].get("tags", [])
     return cell["cell_type"] == "code" and "hide-cell" in tags
 
 
 def assignment(notebook, kind="assignments"):
-    """The chapter `notebook`, a dictionary, as an assignment or with its solutions."""
+    """Return chapter `notebook`, a dictionary, as assignment or with solutions."""
     begin = exercises_begin(notebook["cells"])
     cells = []
     for i, cell in enumerate(notebook["cells"]):

@@ -19,14 +19,14 @@ class Expected:
             self.ratios.append(seconds / self.stored[path])
 
     def seconds(self, paths):
-        """How long all of `paths` will take; an unknown one is like the others."""
+        """Return how long all of `paths` will take; an unknown one is average."""
         usual = median(self.stored.values()) if self.stored else 0
         scale = median(self.ratios) if self.ratios else 1
         return scale * sum(self.stored.get(path, usual) for path in paths)
 
 
 def about(seconds):
-    """A duration as one would say it: "about 40 seconds", "about 12 minutes"."""
+    """Return a duration as one would say it: "about 40 seconds", "about 12 minutes"."""
     if seconds < 95:
         return f"about {max(10, round(seconds, -1)):.0f} seconds"
     return f"about {seconds / 60:.0f} minutes"

@@ -22,7 +22,7 @@ DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
 
 def digest(text):
-    """Twelve hexadecimal digits."""
+    """Return the digest of `text`: twelve hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -43,7 +43,7 @@ class Module:
 
 
 def imports(tree, package=""):
-    """{local name: what it stands for} of all imports; those at the top decide."""
+    """Return {local name: what it stands for} of all imports; top ones first."""
     found = {}
     for node in [*ast.walk(tree), *tree.body]:
         if isinstance(node, ast.Import):
@@ -60,7 +60,7 @@ def imports(tree, package=""):
 
 
 def lazy(tree, name):
-    """The names that `lazy.names` exports: {name: the full name behind it}."""
+    """Return the names that `lazy.names` exports: {name: the full name behind it}."""
     found = {}
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "lazy.names":
@@ -76,7 +76,7 @@ def lazy(tree, name):
 
 
 def _units(node):
-    """(name, node) for each part of a statement at the top of a file."""
+    """Yield (name, node) for each part of a statement at the top of a file."""
     if isinstance(node, ast.ClassDef):
         methods = [each for each in node.body if isinstance(each, FUNCTIONS)]
         head = copy.copy(node)
@@ -123,7 +123,7 @@ class Library:
         self.own_digest = lru_cache(maxsize=None)(self._own_digest)
 
     def _module(self, name):
-        """The `Module` of this name; None if there is none."""
+        """Return the `Module` of this name; None if there is none."""
         if name.split(".")[0] not in self.packages:
             return None
         path = self.root / name.replace(".", "/")
@@ -133,7 +133,8 @@ class Library:
         return None
 
     def find(self, dotted):
-        """What a name stands for: ((module, unit), the words left); None if not ours.
+        """Return what a name stands for: ((module, unit), the words left); None if not
+        ours.
 
         The unit is None where the name is that of a module.
         """
@@ -153,20 +154,20 @@ class Library:
         return None
 
     def _form(self, key):
-        """The `Form` of a unit."""
+        """Return the `Form` of a unit."""
         module = self.module(key[0])
         names = {name: f"{module.name}.{name}" for name in module.units if name}
         return Form(module.units[key[1]], names | module.imports, self, module)
 
     def _digest(self, key):
-        """The digest of a unit, with the contents of the units that it names."""
+        """Return the digest of a unit, with the contents of the units that it names."""
         return digest(self.form(key).text(self.own_digest))
 
     def _own_digest(self, key):
         return digest(self.form(key).text(lambda named: ""))
 
     def reached(self, trees):
-        """{module: digest} of all that the code in `trees`, a chapter's, calls."""
+        """Return {module: digest} of all that the chapter's code in `trees` calls."""
         names = {}
         for tree in trees:
             names.update(imports(tree))
@@ -192,7 +193,7 @@ class Library:
         return {name: digest(" ".join(sorted(found[name]))) for name in sorted(found)}
 
     def _around(self, name):
-        """The code that importing a module runs: its own, and that of its packages."""
+        """Return the code that importing a module runs, that of its packages, too."""
         words = name.split(".")
         above = [".".join(words[: i + 1]) for i in range(len(words))]
         return {(each, "") for each in above
@@ -226,7 +227,7 @@ class Form:
             self._write(node)
 
     def text(self, content):
-        """The code as text, with `content(key)` in place of each unit that it names."""
+        """Return the code as text, `content(key)` for each unit that it names."""
         return "".join(part if isinstance(part, str) else content(part)
                        for part in self.parts)
 
@@ -259,7 +260,7 @@ class Form:
         self.parts.append(")")
 
     def _is_import_of_ours(self, node):
-        """Whether `node` imports only our modules: they are found where used."""
+        """Return whether `node` imports only our modules: they are found where used."""
         if isinstance(node, ast.ImportFrom):
             first = (node.module or "").split(".")[0]
             return bool(node.level) or first in self.library.packages
@@ -288,7 +289,7 @@ class Form:
         self.parts += [key if key[1] is not None else "a module", f".{left} "]
 
     def _write_attribute(self, name):
-        """A private method by its content, another private name by a number."""
+        """Write a private method by its content, another private name by a number."""
         if self.module and name[0] == "_" and name[:2] != "__":
             keys = [key for key in self.module.units if key.endswith(f".{name}")]
             self.parts += [(self.module.name, key) for key in keys]
@@ -299,7 +300,7 @@ class Form:
             self.parts.append(f".{name} ")
 
     def _whole(self, name):
-        """The keys of all units of a module that is passed on, or run as a command."""
+        """Return keys of all units of a module that is passed on, or a command."""
         return {(name, unit) for unit in self.library.module(name).units if unit}
 
     def _find_commands(self, text):
@@ -322,7 +323,7 @@ class WithoutTexts(ast.NodeTransformer):
 
 
 def _words(node):
-    """The words of a name with dots: `a.b.c`; None for another expression."""
+    """Return the words of a name with dots: `a.b.c`; None for another expression."""
     if isinstance(node, ast.Name):
         return [node.id]
     if isinstance(node, ast.Attribute):
@@ -338,17 +339,17 @@ def _without_docstring(body):
 
 
 def _defined(node):
-    """The names that a statement at the top of a file defines."""
+    """Return the names that a statement at the top of a file defines."""
     return [name for name, _ in _units(node) if name]
 
 
 def arguments_of(function):
-    """The names of a function's arguments, and of those of functions within it."""
+    """Return the names of a function's arguments, and of inner functions'."""
     return {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
 
 
 def locals_of(function, arguments):
-    """{name: a number} for each variable of a function that is not an argument."""
+    """Return {name: a number} for each of a function's variables but arguments."""
     shared, found = set(arguments), {}
     for node in ast.walk(function):
         if isinstance(node, ast.Global):

@@ -27,7 +27,7 @@ def check(holds, statement):
 
 
 def what_is_said_without(file):
-    """The doctor's report in an environment that lacks CUDA's library `file`."""
+    """Return the doctor's report in an environment that lacks CUDA's library `file`."""
     root = Path(sysconfig.get_paths()["purelib"], "nvidia")
     (path,) = root.glob(f"*/lib/{file}")
     away = path.with_name("away")  # a name with .so in it would be loaded

@@ -20,7 +20,7 @@ BEGIN, END = "<!-- The map: `make map` writes it. -->", "<!-- The map ends. -->"
 
 
 def rows(part, root=ROOT):
-    """The title of a part, and (file, what it holds, [chapters]) for each file."""
+    """Return a part's title, and (file, what it holds, [chapters]) per file."""
     source = (root / "d2l_ext" / part / "__init__.py").read_text(encoding="utf-8")
     title, _, rest = ast.get_docstring(ast.parse(source)).partition("\n")
     table = [line.strip("| ").split(" | ") for line in rest.splitlines() if "|" in line]
@@ -33,7 +33,7 @@ def rows(part, root=ROOT):
 
 
 def titles(root=ROOT):
-    """The chapters by their titles: paths below `root`."""
+    """Return the chapters by their titles: paths below `root`."""
     found = {}
     for path in sorted(root.glob("chapters/*/*.ipynb")):
         first = "".join(json.loads(path.read_text("utf-8"))["cells"][0]["source"])
@@ -43,7 +43,7 @@ def titles(root=ROOT):
 
 
 def written(root=ROOT):
-    """The map as Markdown."""
+    """Return the map as Markdown."""
     pages, lines = titles(root), []
     for part in PARTS:
         title, files = rows(part, root)
@@ -57,7 +57,7 @@ def written(root=ROOT):
 
 
 def put(text, table):
-    """`text` with `table` between the two marks."""
+    """Return `text` with `table` between the two marks."""
     before, _, rest = text.partition(BEGIN)
     return f"{before}{BEGIN}\n\n{table}\n{END}{rest.partition(END)[2]}"
 

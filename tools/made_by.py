@@ -33,7 +33,7 @@ LISTING = re.compile(
 
 
 def library(root):
-    """The code whose functions chapters are bound to."""
+    """Return the code whose functions chapters are bound to."""
     return Library(root, [name for name in SOURCES if name not in LEFT_OUT])
 
 
@@ -50,7 +50,7 @@ def bind(nb, library, seconds):
 
 
 def code(nb, library):
-    """A digest of the cells of `nb`, and of each module of the library they call."""
+    """Return a digest of `nb`'s cells, and of each library module they call."""
     trees, names = [], {}
     for cell in _code_cells(nb):
         trees.append(tree(cell))
@@ -62,17 +62,17 @@ def code(nb, library):
 
 
 def tree(cell):
-    """The cell's syntax tree; magics become calls of `get_ipython()`."""
+    """Return the cell's syntax tree; magics become calls of `get_ipython()`."""
     return ast.parse(TransformerManager().transform_cell("".join(cell["source"])))
 
 
 def outputs(nb):
-    """A digest of the outputs of each code cell of `nb`, by the cell's id."""
+    """Return a digest of the outputs of each code cell of `nb`, by the cell's id."""
     return {cell["id"]: digest(_written(cell["outputs"])) for cell in _code_cells(nb)}
 
 
 def edited(nb):
-    """The code cells of `nb` whose outputs are not those of the run, in words."""
+    """Return the code cells of `nb` with outputs that are not the run's, in words."""
     made = nb["metadata"].get("made_by", {}).get("outputs", {})
     now = outputs(nb)
     return [f"cell [{cell['execution_count']}] {''.join(cell['source'])[:60]!r}"
@@ -81,7 +81,7 @@ def edited(nb):
 
 
 def stale(root, paths):
-    """The pages with outputs of older code: {path: the modules that have changed}."""
+    """Return pages with outputs of older code: {path: the changed modules}."""
     ours, found = library(root), {}
     for path in paths:
         nb = json.loads((Path(root) / path).read_text("utf-8"))
@@ -94,7 +94,7 @@ def stale(root, paths):
 
 
 def report(found):
-    """The lines that count the stale chapters, and name each with its changes."""
+    """Return lines that count the stale chapters, and name each with its changes."""
     several = "s" if len(found) > 1 else ""
     lines = [f"stale: {len(found)} chapter{several} (make rerun STALE=1)"]
     return "\n".join([*lines, *(f"  {path}: {', '.join(names)} changed"
@@ -102,7 +102,7 @@ def report(found):
 
 
 def durations(root):
-    """How long chapters ran: {page: {"seconds", "cores", "date"}}."""
+    """Return how long chapters ran: {page: {"seconds", "cores", "date"}}."""
     found = {}
     for path in sorted(Path(root).glob("chapters/**/*.ipynb")):
         made = json.loads(path.read_text("utf-8"))["metadata"].get("made_by", {})
@@ -117,7 +117,7 @@ def _code_cells(nb):
 
 
 def _written(stored):
-    """Outputs as one string, however their lines are stored."""
+    """Return the outputs as one string, however their lines are stored."""
     def joined(value):
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             value = "".join(value)
@@ -131,7 +131,7 @@ def _written(stored):
 
 
 def _without_names(text):
-    """A listing in which a number stands for each name; another text as it is.
+    """Return a listing in which a number stands for each name; another text as it is.
 
     A comment in it, or another name for a function, is the library's own.
     """

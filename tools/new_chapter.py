@@ -123,7 +123,7 @@ def test_it_is_the_sum(values, total):
 
 
 def notebook(part, name, lesson):
-    """The chapter, without outputs."""
+    """Return the chapter, without outputs."""
     cells = [
         v4.new_markdown_cell(OPENING.format(name=name)),
         _code(IMPORTS, tags=["hide-input"], mystnb=SET_UP),

@@ -164,19 +164,19 @@ def execute(path, folder, log, on_cell=None, timeout=TIMEOUT, variables=None):
 
 
 def _last_words(log):
-    """The last lines that a kernel printed, from its file `log`."""
+    """Return the last lines that a kernel printed, from its file `log`."""
     tail = "\n".join(Path(log).read_text(errors="replace").splitlines()[-15:])
     return f" Its last words:\n{tail}"
 
 
 def _with(variables):
-    """This environment, changed by `variables`."""
+    """Return this environment, changed by `variables`."""
     changed = {**os.environ, **(variables or {})}
     return {name: value for name, value in changed.items() if value is not None}
 
 
 def _marked_line(error):
-    """The line of the cell that raised the error, marked by an arrow; "" for none."""
+    """Return the cell's line that raised the error, with an arrow; "" for none."""
     for line in _COLOURS.sub("", error.traceback).splitlines():
         if line.lstrip().startswith("-") and ">" in line[:12]:
             return f"{line.strip()}\n"
@@ -184,7 +184,7 @@ def _marked_line(error):
 
 
 def _failure(nb, current, said, where=""):
-    """The error of the cell `current`, a list of its index, which is empty for none."""
+    """Return the current cell's error; `current`: its index in a list, or empty."""
     first_line = said.partition("\n")[0]
     if not current:
         return ChapterError(said, first_line)

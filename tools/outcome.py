@@ -45,25 +45,25 @@ class Outcome:
         return bool(self.error) and not self.lacks_cores
 
     def what_to_do(self):
-        """A text on how a reader can solve the problem."""
+        """Return a text on how a reader can solve the problem."""
         for begin, more in SUGGESTED.items():
             if self.error.first_line.startswith(begin):
                 return f"{WHAT_TO_DO} {more}"
         return WHAT_TO_DO
 
     def where(self):
-        """The place of the error: a code cell by its number, or the beginning."""
+        """Return the error's place: a code cell by its number, or the beginning."""
         return f"code cell {self.error.cell}" if self.error.cell else "its beginning"
 
 
 def read_findings(file):
-    """The findings in `file`, which `tell` has written; none if it is not there."""
+    """Return the findings `tell` has written to `file`; none if it is not there."""
     lines = file.read_text("utf-8").splitlines() if file.exists() else []
     return [json.loads(line) for line in lines]
 
 
 def in_words(finding):
-    """A finding that did not hold, as one line."""
+    """Return a finding that did not hold, as one line."""
     return f"{finding['what']} {'; '.join(finding['measured'])}"
 
 
@@ -90,20 +90,20 @@ def say_from_where(nb, outcome=None):
 
 
 def _origin(nb):
-    """Date and processor, if the chapter printed its provenance."""
+    """Return the date and processor, if the chapter printed its provenance."""
     text = json.dumps([cell.get("outputs", ()) for cell in nb.cells])
     found = re.search(r"Run on (.+?) at commit .+?, on (.+?) with \d+ cores", text)
     return f" with the book, on {found[1]} on {found[2]}" if found else " with the book"
 
 
 def _insert_after_question(cell, note):
-    """A chapter begins with its title and its question, a paragraph each."""
+    """Insert `note` after a chapter's question, which follows its title."""
     blocks = cell.source.split("\n\n")
     cell.source = "\n\n".join([*blocks[:2], note, *blocks[2:]])
 
 
 def _failure_note(nb, outcome):
-    """The note at the top; a second one, which it leads to, goes before the cell."""
+    """Return the note at the top; a second one, its target, goes before the cell."""
     error, place = outcome.error, outcome.where()
     if outcome.lacks_cores:
         return (
@@ -139,7 +139,7 @@ def _findings_note(findings):
 
 
 def _verbatim(text):
-    """A block that no character of `text` can end."""
+    """Return a block that no character of `text` can end."""
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", text))])
     return f"{fence}text\n{text}\n{fence}"
 
@@ -152,7 +152,7 @@ def _counted(findings):
 
 
 def summary(outcomes, page):
-    """The last lines of `make book`, about the `outcomes`; `page`: the first page."""
+    """Return `make book`'s last lines, on the `outcomes`; `page`: the first page."""
     failed = [outcome for outcome in outcomes if outcome.failed]
     lacking = [outcome for outcome in outcomes if outcome.lacks_cores]
     differing = [outcome for outcome in outcomes if outcome.findings]

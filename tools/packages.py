@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def packages(root=ROOT):
-    """The names of the packages that are installed, `d2l_ext` first."""
+    """Return the names of the packages that are installed, `d2l_ext` first."""
     # Python 3.9 and 3.10 have no parser for TOML.
     text = (root / "pyproject.toml").read_text("utf-8")
     listed = re.search(r"(?m)^root_packages = \[(.+)\]", text)[1]

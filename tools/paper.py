@@ -74,18 +74,18 @@ class Paper:
         self._cut_dead_links(body)
 
     def html(self, pages=None):
-        """The book as HTML. pages: `{id: page}`, of a print before."""
+        """Return the book as HTML. pages: `{id: page}`, of a print before."""
         for place in self.soup.select("[data-page]"):
             known = (pages or {}).get(place["data-page"], UNKNOWN)
             place.string = str(known)
         return str(self.soup)
 
     def targets(self):
-        """The ids of all targets of references to pages."""
+        """Return the ids of all targets of references to pages."""
         return {place["data-page"] for place in self.soup.select("[data-page]")}
 
     def _chapters(self, article, toc):
-        """All pages but the first, in the order of the contents."""
+        """Return all pages but the first, in the order of the contents."""
         found, number, letter = [], 0, 0
         for part in toc["parts"]:
             for entry in part["chapters"]:
@@ -295,7 +295,7 @@ class Paper:
         soup.head.append(self.tag("style", style + "\n".join(rules)))
 
     def _cut_dead_links(self, body):
-        """In a selection, what leads to a page that is not there is plain text."""
+        """Cut links to pages that are not in a selection: they become plain text."""
         homes = {tag["id"] for tag in body.find_all(id=True)}
         for link in body.find_all("a", href=True):
             if link["href"][0] == "#" and link["href"][1:] not in homes:
@@ -317,7 +317,7 @@ def _heading(section):
 
 
 def _letter(count):
-    """A … Z, AA …"""
+    """Return a … Z, AA …"""
     return ("" if count <= 26 else _letter((count - 1) // 26)) + chr(
         65 + (count - 1) % 26
     )
@@ -359,21 +359,21 @@ def _drop(article):
 
 
 def _words(fold):
-    """The label of a fold; if it has one for open and one for closed, the latter."""
+    """Return the label of a fold: of two, for open and closed, the latter."""
     summary = fold.find("summary")
     said = summary.find(class_="collapsed") or summary
     return " ".join(said.get_text().split())
 
 
 def _answers(fold, section):
-    """Whether `fold` is a hint or a solution of `section` itself."""
+    """Return whether `fold` is a hint or a solution of `section` itself."""
     return fold.find_parent("section") is section and re.match(
         r"Hint$|Show solution", _words(fold)
     )
 
 
 def _whole(fold):
-    """The cell that a fold is of, or the fold."""
+    """Return the cell that a fold is of, or the fold."""
     cell = fold.find_parent("div", class_="cell")
     return cell or fold
 

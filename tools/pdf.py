@@ -36,7 +36,7 @@ NEEDED_CHROMIUM = 131
 
 
 def about(root):
-    """The texts and the drawing of the cover, and the chapters' questions: a dict."""
+    """Return the cover's texts and drawing, and the chapters' questions: a dict."""
     cited = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
     pages = [page for _, pages in first_page.parts(root) for page in pages]
     questions = {}
@@ -57,7 +57,7 @@ def about(root):
 
 
 def drawing():
-    """The drawing of the cover: that of previews, without its words and its ground."""
+    """Return the cover's drawing as in previews, without words and ground."""
     svg = BeautifulSoup(
         (ROOT / "_sphinx/static/card.svg").read_text("utf-8"), "xml"
     ).svg
@@ -69,7 +69,7 @@ def drawing():
 
 
 def _day(root):
-    """The day of the last commit, or SOURCE_DATE_EPOCH's, or today."""
+    """Return the day of the last commit, or SOURCE_DATE_EPOCH's, or today."""
     if epoch := os.environ.get("SOURCE_DATE_EPOCH"):
         day = date.fromtimestamp(int(epoch))
     else:
@@ -82,21 +82,22 @@ def _day(root):
 
 
 def pages_of(pdf):
-    """{id: the page on which it stands}, of all places that a link leads to."""
+    """Return {id: the page on which it stands}, of all places that a link leads to."""
     numbers = {page.objgen: i for i, page in enumerate(pdf.pages, 1)}
     named = pdf.Root.get("/Dests", {})
     return {_name(key): numbers[named[key][0].objgen] for key in named}
 
 
 def _name(key):
-    """A name of PDF, in which # and two digits are a byte of UTF-8, as text."""
+    """Return a name of PDF, in which # and two digits are a byte of UTF-8, as text."""
     byte = re.compile(rb"#([0-9A-Fa-f]{2})")
     raw = byte.sub(lambda m: bytes.fromhex(m[1].decode()), key.encode())
     return raw[1:].decode("utf-8")
 
 
 def empty_pages(pdf):
-    """The numbers of the pages that hold nothing but their head and their number.
+    """Return the numbers of the pages that hold nothing but their head and their
+    number.
 
     What is in the margin is marked as an artifact, and has no number of content.
     """

@@ -80,7 +80,8 @@ def _cells(nb):
 
 
 def keep(nb, stored, patterns):
-    """`nb`, which ran, with the `stored` outputs that say the same; with their times.
+    """Return `nb`, which ran, with the `stored` outputs that say the same; with their
+    times.
 
     An output that was edited by hand since its run is not kept.
     """
@@ -96,7 +97,7 @@ def keep(nb, stored, patterns):
 
 
 def compared(cell, patterns):
-    """What nbval compares of the outputs of `cell`; a listing counts whole."""
+    """Return what nbval compares of the outputs of `cell`; a listing counts whole."""
     if IGNORED in cell.metadata.get("tags", ()):
         return []
 

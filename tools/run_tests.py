@@ -75,13 +75,13 @@ class Remaining:
             terminal.write_line(f"{about(left)} left")
 
     def left(self, now):
-        """Seconds until all tests are done, at the pace so far; `None` if too early."""
+        """Return the seconds left, at the pace so far; `None` if it is too early."""
         share = share_done(self.files, self.done, self.before)
         return (now - self.begin) * (1 - share) / share if share > self.SHARE else None
 
 
 def share_done(files, done, before):
-    """The share of the work that is done.
+    """Return the share of the work that is done.
 
     `files`, `done`: {file: how many tests} in all, and so far. `before`: as above.
     """
@@ -122,7 +122,7 @@ def main(arguments):
 
 
 def _read(arguments):
-    """(the arguments of this program, pytest's options)."""
+    """Return (the arguments of this program, pytest's options)."""
     parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
     parser.add_argument("--side-by-side", default="")
     parser.add_argument("--about", type=float)

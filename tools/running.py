@@ -28,7 +28,7 @@ class Progress:
         self._show(f"cell {number} of {count}, {self.seconds():.1f} s")
 
     def seconds(self):
-        """The seconds since the chapter began."""
+        """Return the seconds since the chapter began."""
         return time.monotonic() - self.begin
 
     def end(self, what=None):
@@ -60,5 +60,5 @@ def run_chapter(root, work, path, progress, timeout, variables):
 
 
 def beside(root, path, kind):
-    """The path of a file of `kind` about the chapter `path`, such as its log."""
+    """Return the path of a file of `kind` about the chapter `path`, such as its log."""
     return root / "_build" / f"{path.stem}.{kind}"

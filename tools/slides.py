@@ -56,7 +56,7 @@ class Slide:
 
 
 def slides_of(page, question):
-    """The slides of a chapter: `page` is its HTML, `question` its opening question."""
+    """Return a chapter's slides: `page` is its HTML, `question` its question."""
     top = page.find("article").find("section")
     for tag in top.select(FOLDS):
         tag.decompose()
@@ -78,7 +78,7 @@ def slides_of(page, question):
 
 
 def part(section):
-    """The slides of a section and of those in it."""
+    """Return the slides of a section and of those in it."""
     heading, made, said = None, [], []
     for node in _nodes(section):
         if re.match("h[1-6]$", node.name):
@@ -102,7 +102,7 @@ def part(section):
 
 
 def shown(heading, said, node):
-    """One slide, or two, for a cell, a picture, a table, a formula or a list."""
+    """Return one slide, or two, for a cell, a picture, a table, a formula or a list."""
     spoken = sentences(said[-1]) if said else []
     predict = [s for s in spoken[1:] if "Predict" in s]
     lead = " ".join(spoken[:1] + predict)
@@ -127,14 +127,14 @@ def shown(heading, said, node):
 
 
 def exercises(section):
-    """The last slide: what each exercise asks for, in its first sentences."""
+    """Return the last slide: what each exercise asks for, in its first sentences."""
     asked = [s.find("p") for s in section.find_all("section", recursive=False)]
     return Slide(section.find("h2"), "", [f"<p>{i}. {' '.join(sentences(p)[:2])}</p>"
                  for i, p in enumerate(asked, 1)])
 
 
 def count(node):
-    """About how many lines of code are as high as `node`."""
+    """Return about how many lines of code are as high as `node`."""
     pictures = OF_PICTURE * len(node.select("figure, .d2l-figure, :not(figure) > img"))
     lines = sum(len(pre.get_text().rstrip().splitlines()) for pre in node.select("pre"))
     rows = 1.5 * len(node.select("tr, li"))
@@ -142,7 +142,7 @@ def count(node):
 
 
 def sentences(paragraph):
-    """The sentences of a paragraph, as HTML; none ends inside an element."""
+    """Return the sentences of a paragraph, as HTML; none ends inside an element."""
     found = [""]
     for piece in END_OF_SENTENCE.split(paragraph.decode_contents().strip()):
         is_open = len(re.findall(r"<\w", found[-1])) > found[-1].count("</")
@@ -158,14 +158,14 @@ def _first_of(paragraph):
 
 
 def _nodes(tag):
-    """The nodes of `tag` that are not empty."""
+    """Yield the nodes of `tag` that are not empty."""
     for node in tag.find_all(True, recursive=False):
         if node.get_text().strip() or node.select_one("img, svg"):
             yield node
 
 
 def written(page, made, title):
-    """The page of slides as HTML, two folders below that of all slides."""
+    """Return the page of slides as HTML, two folders below that of all slides."""
     mathematics = "".join(str(s) for s in page.head.find_all("script")
                           if "mathjax" in str(s).lower())
     text = (OWN / "page.html").read_text("utf-8")
@@ -194,7 +194,7 @@ def furnish(pages, folder):
 
 
 def write(pages, folder, root=ROOT):
-    """Slides of the book rendered in `pages`, in `folder`; return {page: number}."""
+    """Write the slides of the book in `pages` to `folder`; return {page: number}."""
     furnish(pages, folder)
     counts, index = {}, []
     for caption, names in first_page.parts(root):

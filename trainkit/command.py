@@ -81,7 +81,7 @@ def _prepared(args, held):
 
 @contextmanager
 def _answered(answer, *signums):
-    """A context in which these signals call `answer`."""
+    """Let these signals call `answer` inside the `with` block."""
     before = {signum: signal.signal(signum, answer) for signum in signums}
     try:
         yield

@@ -5,7 +5,8 @@ from d2l_ext.data_parallel.minibatch import shard_sizes
 
 
 def train_and_test_batches(job, dataset, rank, num_workers):
-    """Two `Batches`: the training examples of worker `rank`, and the held-out ones.
+    """Return two `Batches`: the training examples of worker `rank`, and the held-out
+    ones.
 
     Raises `ValueError` if the devices cannot split a minibatch.
     """

@@ -57,7 +57,7 @@ class State:
         self.examples += num_examples
 
     def mean_loss(self):
-        """Loss per example in this epoch, 0.0 before the first."""
+        """Return the loss per example in this epoch, 0.0 before the first."""
         return self.loss / max(self.examples, 1)
 
 
@@ -75,7 +75,7 @@ class Stop:
     signum = None
 
     def note(self, signum, _):
-        """The signal handler."""
+        """Handle the signal."""
         self.signum = signum
 
     def check(self):
@@ -216,7 +216,7 @@ class Progress:
         self.drawn = self.length = 0
 
     def step(self, state):
-        """After a step: `state` is a `State`."""
+        """Note the end of a step: `state` is a `State`."""
         where = f"epoch {state.epoch + 1}/{self.num_epochs}"
         loss = f"loss {state.mean_loss():.3f}" if state.examples else ""
         if self.on_terminal:
@@ -258,7 +258,7 @@ class StepProfiler(ExitStack):
 
     @contextmanager
     def step(self):
-        """The context of one training step."""
+        """Enter the context of one training step."""
         if self.wait == 0:
             self.enter_context(self._recorded())
         yield

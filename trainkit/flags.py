@@ -31,7 +31,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser():
-    """The parser of `d2l-ext-train`.
+    """Return the parser of `d2l-ext-train`.
 
     Names and defaults follow `example/image-classification/common/fit.py` of MXNet
     1.9, where it has them. Second names are those of its `example/gluon`.

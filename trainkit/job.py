@@ -10,7 +10,7 @@ from . import ways
 
 
 def from_flags(args):
-    """The job that the flags `args` describe; raises `ValueError` if they conflict."""
+    """Return the job that flags `args` describe; raise `ValueError` on a conflict."""
     places, prefix = _places(args), args.save_prefix
     for way in ways.WAYS:
         way.check(args, places)
@@ -27,7 +27,7 @@ def from_flags(args):
 
 
 def of(args, places):
-    """A named tuple of all flags, with the defaults that depend on others.
+    """Return a named tuple of all flags, with the defaults that depend on others.
 
     `places`: the devices to train on, a field of their own. `devices`: their names.
     """
@@ -39,7 +39,7 @@ def of(args, places):
 
 
 def _places(args):
-    """The devices to train on."""
+    """Return the devices to train on."""
     if args.gpus and args.devices:
         raise ValueError("--gpus and --devices exclude each other: give only one")
     names = args.devices or [f"gpu:{i}" for i in args.gpus or []]

@@ -25,7 +25,7 @@ SIZES = {"width": 128, "heads": 4, "layers": 3}
 
 
 def load_sequences(path=None):
-    """A text from `text.load_text`, as a `Dataset` of sequences of numbers.
+    """Return a text from `text.load_text`, as a `Dataset` of sequences of numbers.
 
     `X`, `y` (n, LENGTH); the last tenth is held out. `classes`: the characters. Raises
     as `load_text`, and `ValueError` for a text that is too short.
@@ -82,7 +82,8 @@ class Decoders(Replicas):
             trainer.set_learning_rate(lr)
 
     def train_batch(self, X, y, step=0, n=None):
-        """One step on `X`, `y` (sequences, LENGTH); the summed loss of each group.
+        """Take one step on `X`, `y` (sequences, LENGTH); return the summed loss of each
+        group.
 
         A sequence's loss is the mean over its characters. Never waits.
         """
@@ -97,7 +98,7 @@ class Decoders(Replicas):
         return losses
 
     def _losses(self, X, y):
-        """Each group's summed loss, and the backward functions of the mean loss."""
+        """Yield each group's summed loss, and backward functions of the mean loss."""
         num_groups = min(len(self.groups), len(y))  # few sequences may be left
         loads = self.work_load_list and self.work_load_list[:num_groups]
         sizes = shard_sizes(len(y), num_groups, loads)
@@ -108,7 +109,7 @@ class Decoders(Replicas):
             yield losses[0].sum() / LENGTH, backward
 
     def evaluate(self, batches, between=lambda: None):
-        """The mean loss of the sequences; `between` is called before each minibatch."""
+        """Return the sequences' mean loss; `between` is called before each batch."""
         loss = total = 0
         for X, y in batches:
             between()
@@ -117,7 +118,7 @@ class Decoders(Replicas):
         return loss / total
 
     def pack(self):
-        """Whole arrays, as on one device, from which any number of devices resumes."""
+        """Return the whole arrays, from which any number of devices resumes."""
         parts = [resume.pack(*pair) for pair in zip(self.slices, self.trainers)]
         arrays = {key: [part[key] for part in parts] for key in parts[0]}
         for key, found in arrays.items():
@@ -141,7 +142,7 @@ class Decoders(Replicas):
             resume.unpack(part, *pair)
 
     def _cut(self, key):
-        """(number of the weight, axis that is split) of an array of a checkpoint."""
+        """Return (number of the weight, split axis) of an array of a checkpoint."""
         found = re.fullmatch(r"(param|state)\.(\d+)(\.\d+)?", key)
         i = int(found[2]) if found else len(self.names)
         name = dict(enumerate(self.names)).get(i, "")
@@ -149,7 +150,7 @@ class Decoders(Replicas):
 
 
 def _slice(name, x, devices):
-    """A parameter: the array `x`, on all `devices`."""
+    """Return a parameter: the array `x`, on all `devices`."""
     adds = "add" if name == "table" else "write"  # the table's gradient has two sources
     p = gluon.Parameter(name, grad_req=adds, shape=x.shape, dtype=x.dtype)
     p.initialize("zeros", ctx=devices)

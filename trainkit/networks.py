@@ -8,7 +8,7 @@ npx.set_np()
 
 
 def lenet():
-    """LeNet of *Dive into Deep Learning*: as in `d2l_ext.lenet`, in Gluon."""
+    """Return LeNet of *Dive into Deep Learning*: as in `d2l_ext.lenet`, in Gluon."""
     net = nn.HybridSequential()
     net.add(
         nn.Conv2D(20, kernel_size=3, activation="relu"),
@@ -22,7 +22,7 @@ def lenet():
 
 
 def mlp():
-    """Three dense layers, 128-64-10: MXNet's `mlp` for image classification."""
+    """Return three dense layers, 128-64-10: MXNet's `mlp` for image classification."""
     net = nn.HybridSequential()
     net.add(
         nn.Dense(128, activation="relu"), nn.Dense(64, activation="relu"), nn.Dense(10)
@@ -31,7 +31,7 @@ def mlp():
 
 
 def vgg11():
-    """VGG-11 of MXNet's model zoo, for images of 32×32 pixels; 28×28 are padded.
+    """Return VGG-11 of MXNet's model zoo, for images of 32×32 pixels; 28×28 are padded.
 
     The zoo's network is made for 224×224 pixels. Its five poolings halve each side,
     so 32×32 pixels end as 1×1 with 512 channels, and smaller images vanish.
@@ -85,7 +85,7 @@ def build(name, image_shape, devices, seed=0):
 
 
 def is_random(net):
-    """Whether `net` draws random numbers in training, that is, has dropout."""
+    """Return whether `net` draws random numbers in training, that is, has dropout."""
     found = []
     net.apply(lambda block: found.append(isinstance(block, nn.Dropout)))
     return any(found)

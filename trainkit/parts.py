@@ -10,7 +10,7 @@ from d2l_ext.clusters.sharded import MANIFEST, ShardedCheckpoints
 
 
 def checkpoints(job, params, kv):
-    """Checkpoints as files or in parts; None without `--save-prefix`.
+    """Return the checkpoints as files or in parts; None without `--save-prefix`.
 
     `params`: the weights. `kv`: the store of a job, or None. Raises `ValueError` if
     there are checkpoints of the other kind.
@@ -30,7 +30,7 @@ def checkpoints(job, params, kv):
 
 
 def num_bytes(params):
-    """Bytes of the weights, without the optimizer's states."""
+    """Return the bytes of the weights, without the optimizer's states."""
     return sum(math.prod(p.shape) * np.dtype(p.dtype).itemsize for p in params)
 
 
@@ -50,7 +50,7 @@ class Parts(Checkpoints):
         self.files = ShardedCheckpoints(prefix, {}, *self.who)
 
     def begin(self, need=0, warn=print):
-        """As in `Checkpoints`, for rank 0, which also removes incomplete checkpoints.
+        """Begin as in `Checkpoints`; rank 0 also removes incomplete checkpoints.
 
         Call it before any worker saves.
         """
@@ -66,7 +66,7 @@ class Parts(Checkpoints):
             super().end()
 
     def paths(self):
-        """The complete folders, oldest first."""
+        """Return the complete folders, oldest first."""
         return [self.files._path(step) for step in self.files.steps()]
 
     def save(self, step, arrays, record):
@@ -97,11 +97,11 @@ class Parts(Checkpoints):
                           " written; earlier checkpoints remain") from None
 
     def whole(self):
-        """As in `Checkpoints`; several workers share the reading."""
+        """Return the same as `Checkpoints`; several workers share the reading."""
         return self.files.whole(warn=lambda _: None)
 
     def load(self, warn=print, steps=None):
-        """As in `Checkpoints`; rank 0 removes later ones."""
+        """Load as in `Checkpoints`; rank 0 removes later ones."""
         usable = self.files.whole(warn) if steps is None else steps
         if not usable and self.paths():
             raise CheckpointError(f"no checkpoint can be used: {self.paths()[-1]} is "

@@ -37,12 +37,12 @@ def prepare(job, held):
 
 
 def learning_rate(job, epoch):
-    """The rate in `epoch`, from 0: `--lr`, reduced after each of `--lr-step-epochs`."""
+    """Return the rate in `epoch`, from 0: `--lr`, reduced by `--lr-step-epochs`."""
     return job.lr * job.lr_factor ** sum(epoch >= e for e in job.lr_step_epochs)
 
 
 def _result(kv, training):
-    """What the last line of a run says. `kv`: the store of a job, or None."""
+    """Return the last line of a run. `kv`: the store of a job, or None."""
     history, settings = training.state.history, training.settings
     seconds = sum(history)
     return {

@@ -52,10 +52,10 @@ class Replicas:
             net.hybridize(False)
 
     def begin(self):
-        """Called before the first step, when the initial weights are set."""
+        """Prepare the first step, when the initial weights are set."""
 
     def train_batch(self, X, y, step=0, n=None):
-        """One step on the minibatch `X`, `y`, split over the devices.
+        """Take one step on the minibatch `X`, `y`, split over the devices.
 
         Gradients are summed over examples and devices, then divided by `n`, by default
         the number of examples. `step`: the number of the step; with the seed it decides
@@ -104,11 +104,11 @@ class Replicas:
             mx.random.seed(seed % 2**31)
 
     def settle(self):
-        """Called after the last step; waits until all work is done."""
+        """Finish after the last step; wait until all work is done."""
         mx.nd.waitall()
 
     def pack(self):
-        """The arrays for a checkpoint of these replicas; see `resume.pack`."""
+        """Return the arrays for a checkpoint of these replicas; see `resume.pack`."""
         return resume.pack(self.params, self.trainer)
 
     def unpack(self, arrays):
@@ -116,7 +116,7 @@ class Replicas:
         resume.unpack(arrays, self.params, self.trainer)
 
     def evaluate(self, batches, between=lambda: None):
-        """The `measure`: the share of examples classified correctly, 0 to 1.
+        """Return the `measure`: the share of examples classified correctly, 0 to 1.
 
         `between` is called before each minibatch.
         """
@@ -177,7 +177,7 @@ class DistReplicas(Replicas):
         self.kv._barrier()
 
     def train_batch(self, X, y, step=0, n=None):
-        """One step, like that of `Replicas`; `X` and `y` may be empty.
+        """Take one step, like that of `Replicas`; `X` and `y` may be empty.
 
         `n`: the number of examples of all workers in this step. The servers of an
         asynchronous store have a divisor of their own.
@@ -195,7 +195,7 @@ class DistReplicas(Replicas):
         return []
 
     def settle(self):
-        """Called after the last step; waits for all workers, pulls final weights."""
+        """Finish after the last step; wait for all workers, pull final weights."""
         mx.nd.waitall()
         if self.on_servers:
             self.kv._barrier()
@@ -258,7 +258,7 @@ class LocalReplicas(Replicas):
                               *self.outer)
 
     def train_batch(self, X, y, step=0, n=None):
-        """One step of this worker, like that of `Replicas`; `y` may be empty."""
+        """Take one step of this worker, like that of `Replicas`; `y` may be empty."""
         losses = super().train_batch(X, y, step) if len(y) else []
         self._then(self.local.step)
         return losses
@@ -269,7 +269,7 @@ class LocalReplicas(Replicas):
             p.set_data(p.data(self.devices[0]))
 
     def settle(self):
-        """Called after the last step: makes all workers equal by an exchange; waits."""
+        """Make all workers equal by an exchange after the last step; wait."""
         if self.local.steps:
             self._then(self.local.exchange)
         mx.nd.waitall()

@@ -27,7 +27,8 @@ MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "allreduce", "s
 
 
 def settings(job, dataset, num_workers=1):
-    """The settings stored in a checkpoint, as a dict; only `MAY_CHANGE` may change.
+    """Return the settings stored in a checkpoint, as a dict; only `MAY_CHANGE` may
+    change.
 
     `job`: its description. `dataset`: a `Dataset`, whose training examples are stored
     as a checksum. `num_workers`: more workers make a larger minibatch.
@@ -71,7 +72,7 @@ def start(training, go_on, kv, held):
 
 
 def _agreed(kv, training):
-    """The steps whose checkpoints all workers have, if their settings agree."""
+    """Return the steps whose checkpoints all workers have, if their settings agree."""
     alike = {name: value for name, value in training.settings.items()
              if name not in MAY_CHANGE}
     alike.update(kv_store=training.settings["kv_store"], num_epochs=training.num_epochs,
@@ -134,7 +135,7 @@ def _compare(path, before, now, note):
 
 
 def _show(value):
-    """A value as one short line: a file may contain anything."""
+    """Return a value as one short line: a file may contain anything."""
     short = isinstance(value, str) and value.isprintable() and len(value) < 100
     return value if short else reprlib.repr(value)
 
@@ -194,7 +195,7 @@ def unpack(arrays, params, trainer):
 
 
 def _updaters(trainer):
-    """The updater on the store, or one per device; none if it is on servers."""
+    """Return the updater on the store, or one per device; none if it is on servers."""
     make_store(trainer)
     if trainer._update_on_kvstore:
         return [u for u in [trainer._kvstore._updater] if u]

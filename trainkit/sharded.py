@@ -32,7 +32,7 @@ class ShardedReplicas(Replicas):
             updater.optimizer.set_learning_rate(lr)
 
     def train_batch(self, X, y, step=0, n=None):
-        """One step, like that of `Replicas`."""
+        """Take one step, like that of `Replicas`."""
         self._draw(self.seed * 1_000_003 + step)
         return self.shards.train_batch(X, y, self.loss, n, self.work_load_list)
 
@@ -41,8 +41,9 @@ class ShardedReplicas(Replicas):
 
 
 def _layers(net, devices):
-    """The blocks of a chain, grouped for `Shards`: a block without parameters joins
-    the group before it, or at the beginning the first group."""
+    """Return the blocks of a chain, grouped for `Shards`: a block without parameters
+    joins the group before it, or at the beginning the first group.
+    """
     layers = [([], [])]
     for block in _chain(net):
         own = list(block.collect_params().values())

@@ -72,7 +72,7 @@ class OneProcess:
                    "which come with scikit-learn, not in files")
 
     def load(self, job):
-        """Images: a `Dataset`."""
+        """Return the images: a `Dataset`."""
         from d2l_ext.data import load_arrays
 
         return first(load_arrays(job.dataset, job.data_dir), job.num_examples)
@@ -81,7 +81,7 @@ class OneProcess:
         """Return None: there are no other workers."""
 
     def build(self, job, dataset, kv):
-        """A replica of the network on each device."""
+        """Return a replica of the network on each device."""
         from .replicas import Replicas
 
         options = accumulation(job)
@@ -107,7 +107,7 @@ class Sharded(OneProcess):
             "another number of devices, and with another WHAT")
 
     def chosen(self, job):
-        """Whether `--shard` is not `none`."""
+        """Return whether `--shard` is not `none`."""
         return job.shard != "none"
 
     def check(self, job, places):
@@ -123,7 +123,7 @@ class Sharded(OneProcess):
                    "process; the servers of a job each hold a part anyway")
 
     def build(self, job, dataset, kv):
-        """One network, divided over the devices."""
+        """Return one network, divided over the devices."""
         from .sharded import ShardedReplicas
 
         return ShardedReplicas(job.shard, new_network(job, dataset), job.places,
@@ -143,7 +143,7 @@ class Text(OneProcess):
             "(--work-load-list then has a share for each); default 1")
 
     def chosen(self, job):
-        """Whether `--network` is `transformer`."""
+        """Return whether `--network` is `transformer`."""
         return job.network == "transformer"
 
     def check(self, job, places):
@@ -167,13 +167,13 @@ class Text(OneProcess):
                              "divided into groups of that size")
 
     def load(self, job):
-        """A text, as a `Dataset` of sequences."""
+        """Return a text, as a `Dataset` of sequences."""
         from .language import load_sequences
 
         return first(load_sequences(job.dataset), job.num_examples)
 
     def build(self, job, dataset, kv):
-        """A decoder on each group."""
+        """Return a decoder on each group."""
         from .language import Decoders
 
         return Decoders(len(dataset.classes), job.tensor, job.places, *optimizer(job),
@@ -207,7 +207,7 @@ class LocalSteps(OneOfSeveral):
             help="Nesterov momentum of the exchange; default 0")
 
     def chosen(self, job):
-        """Whether `--local-steps` is given."""
+        """Return whether `--local-steps` is given."""
         return bool(job.local_steps)
 
     def check(self, job, places):
@@ -222,7 +222,7 @@ class LocalSteps(OneOfSeveral):
             raise ValueError("--outer-lr and --outer-mom need --local-steps")
 
     def build(self, job, dataset, kv):
-        """A worker with an optimizer of its own."""
+        """Return a worker with an optimizer of its own."""
         from .replicas import LocalReplicas
 
         outer = job.local_steps, job.outer_lr or 1.0, job.outer_mom or 0.0
@@ -239,7 +239,7 @@ class Workers(OneOfSeveral):
         """Add no flags: `--kv-store` selects this way."""
 
     def chosen(self, job):
-        """Whether the store needs a job."""
+        """Return whether the store needs a job."""
         return job.kv_store in JOB_KV_STORES
 
     def check(self, job, places):
@@ -262,7 +262,7 @@ class Workers(OneOfSeveral):
             raise ValueError(f"{store(job)} needs servers: pslaunch -s 1 or more")
 
     def build(self, job, dataset, kv):
-        """One worker's replicas."""
+        """Return one worker's replicas."""
         from .replicas import DistReplicas, RingReplicas
 
         kind = RingReplicas if job.kv_store == "ring" else DistReplicas
@@ -275,7 +275,7 @@ WAYS = (Text(), Sharded(), LocalSteps(), Workers(), OneProcess())
 
 
 def chosen_way(job):
-    """The way that the flags select."""
+    """Return the way that the flags select."""
     return next(way for way in WAYS if way.chosen(job))
 
 
@@ -283,14 +283,15 @@ def chosen_way(job):
 
 
 def allreduces():
-    """The allreduces among devices: a dict from a name to the function."""
+    """Return the allreduces among devices: a dict from a name to the function."""
     from d2l_ext.data_parallel.allreduce.algorithm import algorithms
 
     return {name: a.reduce for name, a in algorithms().items() if a.reduce}
 
 
 def first(dataset, num_examples):
-    """`dataset` with the first `num_examples` for training; with all if it is None.
+    """Return `dataset` with the first `num_examples` for training; with all if it is
+    None.
 
     Raises `ValueError` if there are fewer.
     """
@@ -301,7 +302,7 @@ def first(dataset, num_examples):
 
 
 def new_network(job, dataset):
-    """The Gluon network of `--network`, initialized on all devices."""
+    """Return the Gluon network of `--network`, initialized on all devices."""
     from . import networks
 
     return networks.build(job.network, dataset.train_X.shape[1:], job.places,
@@ -309,7 +310,7 @@ def new_network(job, dataset):
 
 
 def optimizer(job):
-    """(name, parameters) of the optimizer."""
+    """Return (name, parameters) of the optimizer."""
     params = {"learning_rate": job.lr, "wd": job.wd}
     if OPTIMIZERS[job.optimizer]:
         params["momentum"] = job.mom
@@ -317,28 +318,28 @@ def optimizer(job):
 
 
 def gluon_store(job):
-    """The store of a Gluon `Trainer`; None for an allreduce of this library."""
+    """Return the store of a Gluon `Trainer`; None for an allreduce of this library."""
     return None if job.kv_store == "none" else job.kv_store
 
 
 def common(job):
-    """Arguments of all replicas."""
+    """Return the arguments of all replicas."""
     return {"work_load_list": job.work_load_list, "seed": job.seed,
             "allreduce": allreduces()[job.allreduce or "naive"]}
 
 
 def accumulation(job):
-    """Arguments of the replicas that can take a minibatch in pieces."""
+    """Return the arguments of the replicas that can take a minibatch in pieces."""
     return {**common(job), "accumulate": job.accumulate, "recompute": job.recompute}
 
 
 def store(job):
-    """`--kv-store` as it was given."""
+    """Return `--kv-store` as it was given."""
     return f"--kv-store {job.kv_store}"
 
 
 def other_steps(job):
-    """Flags that change a step: a dict from each flag to whether it is given."""
+    """Return the flags that change a step: {flag: whether it is given}."""
     return {"--accumulate": job.accumulate > 1, "--recompute": job.recompute,
             "--gc-type": job.gc_type != "none",
             store(job): job.kv_store in JOB_KV_STORES}

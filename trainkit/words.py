@@ -13,7 +13,7 @@ def _fail(text, expected):
 
 
 def number(kind, is_right, expected):
-    """A parser of numbers of type `kind` for which `is_right` holds."""
+    """Return a parser of numbers of type `kind` for which `is_right` holds."""
 
     def check(text):
         try:
@@ -37,24 +37,24 @@ share = number(float, lambda x: 0 < x <= 1, "a positive number of at most 1")
 
 
 def non_empty(text):
-    """A non-empty string; an unset shell variable gives an empty one."""
+    """Return a non-empty string; an unset shell variable gives an empty one."""
     return text or _fail(text, "a name: this one is empty")
 
 
 def words(text):
-    """A list of words, separated by commas."""
+    """Return a list of words, separated by commas."""
     return [word.strip() for word in text.split(",")]
 
 
 def numbers(text):
-    """A list of whole numbers, separated by commas."""
+    """Return a list of whole numbers, separated by commas."""
     if not all(word.isdecimal() for word in words(text)):
         _fail(text, "numbers with commas between them, as in 0,2")
     return [int(word) for word in words(text)]
 
 
 def ascending(text):
-    """A list of ascending whole numbers from 1, separated by commas."""
+    """Return a list of ascending whole numbers from 1, separated by commas."""
     found = numbers(text)
     if sorted({*found, 0}) != [0, *found]:
         _fail(text, "ascending whole numbers of at least 1, as in 30,60")
@@ -62,13 +62,13 @@ def ascending(text):
 
 
 def work_loads(text):
-    """A list of relative speeds: positive numbers, separated by commas."""
+    """Return a list of relative speeds: positive numbers, separated by commas."""
     values = [positive(word) for word in words(text)]
     return [int(value) if value == int(value) else value for value in values]
 
 
 def one_of(choices):
-    """A parser of one of `choices`, which suggests one for a misspelled word."""
+    """Return a parser of one of `choices`, which suggests one for a misspelled word."""
 
     def check(text):
         if text not in choices:

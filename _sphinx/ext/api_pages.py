@@ -53,14 +53,15 @@ SHORT = 60
 
 
 def path_of(module):
-    """The file of a module, below the root of the book."""
+    """Return the file of a module, below the root of the book."""
     path = ROOT / module.replace(".", "/")
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 @cache
 def public(module):
-    """What a module defines for others: {name: (its value, whether words describe it)}.
+    """Return what a module defines for others: {name: (its value, whether words
+    describe it)}.
 
     Outside of the library, constants of which nothing is said are nobody else's.
     """
@@ -83,13 +84,13 @@ def public(module):
 
 @cache
 def titles():
-    """title -> path of its notebook."""
+    """Return {title: path of its notebook}."""
     return house.titles(ROOT)
 
 
 @cache
 def pages():
-    """page -> its sentence, and (module, what it holds, [chapters]) of each file."""
+    """Return {page: its sentence, and (module, contents, [chapters]) per file}."""
     found = {}
     for part in (".", *house.PARTS):
         package = "d2l_ext" if part == "." else f"d2l_ext.{part}"
@@ -104,13 +105,13 @@ def pages():
 
 
 def documented():
-    """The modules that have a place on some page."""
+    """Return the modules that have a place on some page."""
     return {module for _, files in pages().values() for module, *_ in files}
 
 
 @cache
 def shown():
-    """Full name -> the chapters, as pages, that show its source."""
+    """Return {full name: the chapters, as pages, that show its source}."""
     found = {}
     for path in sorted(ROOT.glob("chapters/*/*.ipynb")):
         page = path.relative_to(ROOT).with_suffix("").as_posix()
@@ -124,7 +125,7 @@ def shown():
 
 
 def entries_of(html):
-    """(name, full name) of each entry to what `bookkit.show` has printed in `html`."""
+    """Yield (name, full name) of entries that `bookkit.show` printed in `html`."""
     for names, files in SHOWN.findall(html):
         modules = [f[:-3].replace("/", ".") for f in CODE.findall(files)]
         for name in CODE.findall(names):
@@ -134,7 +135,7 @@ def entries_of(html):
 
 
 def markdown(package):
-    """The page of `package`: its files, and for each what autodoc is asked for."""
+    """Return the page of `package`: its files, and what autodoc shows of each."""
     sentence, files = pages()[package]
     chapters = titles()
     lines = [sentence, "", f"`import {package}`", ""]
@@ -162,7 +163,7 @@ def _describe_constants(module):
 
 
 def contents():
-    """The first page: every page, what it is about, and how many names it has."""
+    """Return the first page: every page, its subject, and its number of names."""
     lines = ["| page | what it holds | names |", "|---|---|---|"]
     for page, (sentence, files) in pages().items():
         count = sum(len(public(module)) for module, *_ in files)
@@ -183,13 +184,14 @@ def fill(app, docname, source):
 
 
 def has_entries(app):
-    """Whether a link to an entry leads anywhere."""
+    """Return whether a link to an entry leads anywhere."""
     return app.builder.name == "html" and not app.config.reference_later
 
 
 def keep(app, what, name, obj, skip, options):
-    """A method stands on the page even if it says nothing of itself; the fields of a
-    named tuple, which say their number, do not."""
+    """Keep a method even if it says nothing of itself; drop the fields of a named
+    tuple, which say their number.
+    """
     if type(obj).__name__ == "_tuplegetter":
         return True
     is_method = inspect.isroutine(obj) or isinstance(obj, property)
@@ -197,7 +199,7 @@ def keep(app, what, name, obj, skip, options):
 
 
 def sign(app, what, name, obj, options, signature, returned):
-    """Defaults of a dataclass are values: of this machine, or none at all."""
+    """Sign: defaults of a dataclass are values: of this machine, or none at all."""
     if signature:
         signature = signature.replace(repr(sys.executable), "sys.executable")
         signature = signature.replace("<factory>", "…")
@@ -208,7 +210,7 @@ def sign(app, what, name, obj, options, signature, returned):
 
 
 def restructured(text, link, chapter):
-    """The docstring `text` in reStructuredText.
+    """Return the docstring `text` in reStructuredText.
 
     `link`, `chapter`: what a word of code leads to, a title in emphasis; or None.
     """
@@ -251,7 +253,7 @@ def _paragraph(block, link, chapter):
 
 
 def page_of(title):
-    """The page of the chapter with this title, or this first half of it; or None."""
+    """Return the page of the chapter with this title, or its first half; or None."""
     for whole, path in titles().items():
         if title in (whole, whole.partition(":")[0]):
             return path[: -len(".ipynb")]
@@ -259,7 +261,7 @@ def page_of(title):
 
 
 def linker(module, name, obj):
-    """A function: what words of code in the docstring of `name` lead to, or None."""
+    """Return a function from code in the docstring of `name` to its link, or None."""
     try:
         own = {name.rpartition(".")[2], *inspect.signature(obj).parameters}
     except (TypeError, ValueError):
@@ -281,7 +283,7 @@ def linker(module, name, obj):
 
 
 def rewrite(app, what, name, obj, options, lines):
-    """autodoc's docstring, in place; a short constant's value; who shows the source."""
+    """Rewrite autodoc's docstring in place; add a constant's value, and its pages."""
     module = name
     while not path_of(module).is_file():
         module = module.rpartition(".")[0]
@@ -319,7 +321,7 @@ class LinkSources(SphinxTransform):
 
 
 def file_link(env, name):
-    """The name of a library's file, which leads to its entries where there are any."""
+    """Return a library's file by name, with a link to its entries if it has any."""
     module = name[: -len(".py")].replace("/", ".")
     if not has_entries(env.app) or not public(module):
         return nodes.literal("", name)

@@ -36,14 +36,15 @@ from bookkit.provenance import counted
 
 
 def load(env, name):
-    """The `Record` of the result `name`; the page is read again when it changes."""
+    """Return the `Record` of result `name`; the page is read again if it changes."""
     folder = os.path.join(env.srcdir, "benchmarks", "results")
     env.note_dependency(os.path.join(folder, f"{name}.json"))
     return stored.read(name, folder)
 
 
 def look_up(value, path):
-    """The entry of nested dicts and lists at a dotted `path`; None when it is null.
+    """Return the entry of nested dicts and lists at a dotted `path`; None when it is
+    null.
 
     Raises `KeyError` with the names that there are when one is not known.
     """
@@ -63,7 +64,7 @@ SIGNS = {">=": "≥", "<=": "≤"}
 
 
 def text_of(value, digits):
-    """A value for the reader: figures rounded, yes and no, a dash for nothing."""
+    """Return a value for readers: figures rounded, yes and no, a dash for nothing."""
     if value is None:
         return "—"
     if isinstance(value, bool):
@@ -75,7 +76,7 @@ def text_of(value, digits):
 
 
 def provenance(result):
-    """One line: processor, cores, versions, date, commit."""
+    """Return one line: processor, cores, versions, date, commit."""
     machine, day = result.machine, datetime.fromisoformat(result.date).date()
     # Results without versions come from an environment that the lock made.
     versions = ", ".join(" ".join(pair) for pair in result.versions.items())
@@ -131,7 +132,7 @@ class ResultsTable(SphinxDirective):
         return [*table, nodes.paragraph("", provenance(result), classes=["provenance"])]
 
     def charts(self, entries, headings):
-        """The rows as bars, in HTML."""
+        """Return the rows as bars, in HTML."""
         column, digits = self.options["chart"], self.options.get("digits", 2)
         labels = self.options.get("label", "name").split(", ")
         ends = [c for c in self.options.get("range", "").split(", ") if c]
@@ -164,7 +165,7 @@ def raw(html):
 
 
 def chart(rows, heading, digits=2):
-    """Rows of `(label, figure, least, most)`, or without a range, as bars in HTML.
+    """Draw rows of `(label, figure, least, most)`, or without a range, as bars in HTML.
 
     All begin at 0 and share one scale; figures below 0 go to the left of it.
     """
@@ -196,7 +197,7 @@ def chart(rows, heading, digits=2):
 
 
 def numbered(entries):
-    """The entries with their number as `row`, and with that of the row in `against`."""
+    """Return the entries with their `row` number, and that of the one `against`."""
     rows = {e["id"]: number for number, e in enumerate(entries, 1) if "id" in e}
     return [{"name": name_of(entry), "job": job_of(entry), **entry, "row": number,
              "against": rows.get(entry.get("against"))}
@@ -229,7 +230,7 @@ CASES = {
 
 
 def name_of(entry):
-    """A name for a row that has none: what it does, and what is special about it."""
+    """Return a name for a row without one: what it does, and its particulars."""
     kind, *numbers = str(entry.get("id", "")).split(", ")
     if kind in CASES:
         words, units = CASES[kind]
@@ -244,7 +245,7 @@ def special_of(entry):
 
 
 def job_of(entry):
-    """The store of a row, how many took part, and what is special about it."""
+    """Return the store of a row, how many took part, and what is special about it."""
     words = [entry.get("kind") or "without a store"]
     for key, unit, usual in (("workers", "worker", 0), ("servers", "server", 1),
                              ("devices", "device", 1)):
@@ -254,13 +255,13 @@ def job_of(entry):
 
 
 def is_figure(entry, column):
-    """Whether there is a number in this column of an entry."""
+    """Return whether there is a number in this column of an entry."""
     value = None if "missing" in entry else look_up(entry, column)
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def row_of(texts, right):
-    """A row of a table; `right`: for each of its cells, whether it is aligned right."""
+    """Return a row of a table; `right`: which of its cells are aligned right."""
     kinds = [["figure-right"] if is_right else [] for is_right in right]
     return nodes.row("", *[nodes.entry("", nodes.paragraph("", t), classes=kind)
                            for t, kind in zip(texts, kinds)])

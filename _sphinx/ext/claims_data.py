@@ -64,10 +64,10 @@ def _claim(fields):
 
 
 def in_parts(claims, letters):
-    """The claims whose id begins with one of `letters`; all of them without."""
+    """Return the claims whose id begins with one of `letters`; all of them without."""
     return [c for c in claims if not letters or c.id[0] in letters]
 
 
 def count(claims):
-    """How many claims have each verdict: a dict in the order of `VERDICTS`."""
+    """Return how many claims have each verdict: a dict in the order of `VERDICTS`."""
     return {v: sum(c.verdict == v for c in claims) for v in VERDICTS}

@@ -32,7 +32,7 @@ TAG = re.compile(r"tag_claim-(\w+)$")
 
 
 def link_to(label, text, docname):
-    """A link to a label anywhere in the book. `docname` is the linking page."""
+    """Return a link to a label anywhere in the book. `docname` is the linking page."""
     words = nodes.inline(text, text, classes=["std", "std-ref"])
     return xref(docname, "std:ref", label.lower(), words)
 
@@ -83,7 +83,7 @@ class LedgerDirective(SphinxDirective):
         return claims_data.load(path)
 
     def markdown(self, text):
-        """`text` as inline nodes: code, emphasis and links work."""
+        """Return `text` as inline nodes: code, emphasis and links work."""
         parsed, messages = self.state.inline_text(text, self.lineno)
         return parsed + messages
 
@@ -181,7 +181,7 @@ def row_of(*cells):
 
 
 def verdict_node(verdict, text):
-    """A verdict as shape and words; the style sheet adds a colour."""
+    """Return a verdict as shape and words; the style sheet adds a colour."""
     mark = nodes.inline("", claims_data.MARKERS[verdict], classes=["verdict-mark"])
     return nodes.inline(
         "", "", mark, nodes.Text(f" {text}"), classes=["verdict", f"is-{verdict}"]

@@ -34,7 +34,7 @@ IMAGE = re.compile(
 
 
 def dark(svg):
-    """The drawing `svg`, a text, as it is shown on a dark page."""
+    """Return the drawing `svg`, a text, as it is shown on a dark page."""
 
     def on_dark(tag):
         text = tag[0]
@@ -50,7 +50,8 @@ def dark(svg):
 
 
 def both(body, drawings):
-    """The HTML `body` with each drawing twice, one for light pages, one for dark.
+    """Return the HTML `body` with each drawing twice, one for light pages, one for
+    dark.
 
     `drawings`: name -> SVG. On a phone, most have a form of their own.
     """

@@ -128,7 +128,7 @@ def words(text):
 
 
 def counted(texts, stem):
-    """page -> text: for each stem, {page's number: share of the most, in percent}."""
+    """Return {page: text}: per stem, {page's number: percent of the most}."""
     tallies = [Counter(map(stem, words(text))) for text in texts.values()]
     found = {}
     for i, tally in enumerate(tallies):

@@ -39,7 +39,7 @@ def cells(notebook):
 
 
 def opening(notebook):
-    """(title, question) of a chapter: its heading, and what the first lines ask."""
+    """Return (title, question) of a chapter, from its heading and first lines."""
     first = "".join(cells(notebook)[0]["source"])
     title, paragraph = first.split("\n\n")[:2]
     short = len(paragraph) <= SHORT and SHORT_ONE.match(paragraph)
@@ -51,7 +51,8 @@ def opening(notebook):
 
 
 def first_picture(notebook):
-    """(name, None) of a chapter's first picture if it is a drawing, else (name, PNG).
+    """Return (name, None) of a chapter's first picture if it is a drawing, else (name,
+    PNG).
 
     Both names are those of a file among the pages' images.
     """
@@ -66,14 +67,14 @@ def first_picture(notebook):
 
 
 def parts(root):
-    """[(part, [page])] of `_toc.yml`, without the reference."""
+    """Return [(part, [page])] of `_toc.yml`, without the reference."""
     toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     found = [(p["caption"], [c["file"] for c in p["chapters"]]) for p in toc["parts"]]
     return [(part, pages) for part, pages in found if pages[0].startswith("chapters/")]
 
 
 def lessons(root):
-    """title -> the files of the library that the chapter develops or reads."""
+    """Return {title: the files of the library that the chapter develops or reads}."""
     found = {}
     for part in house.PARTS:
         for name, _, chapters in house.rows(part, root)[1]:
@@ -156,7 +157,7 @@ class Playable(SphinxDirective):
 
 
 def write_small_plots(app, error):
-    """The plots on the first page's cards, at a quarter of their size."""
+    """Write the plots on the first page's cards, at a quarter of their size."""
     if error or app.builder.format != "html":
         return
     root, images = Path(app.srcdir), Path(app.outdir) / "_images"

@@ -26,7 +26,7 @@ WORDS = {"all_reduce": "allreduce", "reduce_scatter": "reduce-scatter",
 
 
 def origin(framework, kept, why_stale):
-    """When a program ran, and how far from the chapter's its arrays are."""
+    """Return when a program ran, and how far from the chapter's its arrays are."""
     day = f"{date.fromisoformat(kept['date']):%d %B %Y}".lstrip("0")
     what = f"{peers.FRAMEWORKS[framework]} {kept['version']}, {day}"
     if "difference" in kept:
@@ -38,7 +38,7 @@ def origin(framework, kept, why_stale):
 
 
 def traffic(kept, reasons, of_chapter):
-    """What was sent, in sentences."""
+    """Return what was sent, in sentences."""
     each = {kind: n if isinstance(n, list) else [None, n]
             for kind, n in kept["sent"].items()}
     said = [f"{WORDS[kind]}{f' × {calls}' if (calls or 1) > 1 else ''}, "
@@ -77,7 +77,7 @@ class Frameworks(SphinxDirective):
                                classes=["framework", f"framework-{framework}"])
 
     def words(self, path):
-        """The text that stands where a framework has no counterpart."""
+        """Return the text that stands where a framework has no counterpart."""
         self.env.note_dependency(str(path))
         if not path.is_file():
             raise self.error(f"there is neither {path.stem}.py nor {path.name}")

@@ -48,7 +48,7 @@ BLOCK = re.compile(r"(?ms)^```\{glossary\}\n(.*?)\n```")
 
 
 def _parsed(text):
-    """(names, first sentence) of each entry of a glossary page, as they are written."""
+    """Yield (names, first sentence), as written, of a glossary page's entries."""
     names = []
     for line in "\n\n".join(BLOCK.findall(text)).splitlines():
         if line and not line.startswith(" "):
@@ -59,12 +59,12 @@ def _parsed(text):
 
 
 def entries(text):
-    """The entries of a glossary page: a list of lists of names that stand for one."""
+    """Return a glossary page's entries: lists of names that stand for one."""
     return [names for names, _ in _parsed(text)]
 
 
 def definitions(text):
-    """name -> the first sentence of its entry, in plain words."""
+    """Return {name: the first sentence of its entry, in plain words}."""
     source = re.compile(r" ?\{cite\}`[^`]*`")
     marks = re.compile(r"\{\w+\}`([^`<]+?)(?: <[^>]*>)?`|[`*]")
     return {name: marks.sub(r"\1", source.sub("", first))
@@ -72,7 +72,8 @@ def definitions(text):
 
 
 def pattern(names):
-    """Finds any of `names` in running text, the longest first, also in the plural.
+    """Return a pattern that finds any of `names` in running text, the longest first,
+    also in the plural.
 
     A name that begins with a capital is a proper name, and is found as it is written.
     """
@@ -97,7 +98,8 @@ class Terms:
         self.linked = set()
 
     def first_use(self, text, bold):
-        """The next term in `text` that was not linked yet: (match, name), or None.
+        """Return the next term in `text` that was not linked yet: (match, name), or
+        None.
 
         `bold`: the words of which `text` is the rest, if they are in bold, else "".
         """
@@ -169,7 +171,7 @@ def node_classes(node):
 
 
 def define(app, doctree, page):
-    """Each link says its term's definition: a browser shows it where one points."""
+    """Define each link's term in its title: a browser shows it where one points."""
     for words in doctree.findall(nodes.inline):
         if "definition" in words and isinstance(words.parent, nodes.reference):
             words.parent["reftitle"] = words["definition"]

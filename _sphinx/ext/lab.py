@@ -21,7 +21,7 @@ chapters = cache(pack.chapters)  # by the sources, which no build changes
 
 
 def tasks(chapter):
-    """{number: what the editor begins with} of a chapter's exercises."""
+    """Return {number: what the editor begins with} of a chapter's exercises."""
     from exercisekit import questions
 
     return {number: pack.stub(question)

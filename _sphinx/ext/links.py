@@ -4,7 +4,7 @@ from sphinx import addnodes
 
 
 def xref(docname, kind, target, words, **more):
-    """A link on the page `docname`, shown as the node `words`.
+    """Return a link on the page `docname`, shown as the node `words`.
 
     `kind`: domain and role, such as `std:ref`. A target that is nowhere is a warning.
     """

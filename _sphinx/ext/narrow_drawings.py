@@ -19,7 +19,7 @@ COLUMN, WORD = 342, 10
 
 
 def rows_of(svg):
-    """The rows of a drawing, each a list of ranges (begin, end), or None."""
+    """Return the rows of a drawing, each a list of ranges (begin, end), or None."""
     found = ROWS.search(svg)
     return found and [
         [tuple(map(float, part.split("-"))) for part in row.split()]
@@ -28,7 +28,7 @@ def rows_of(svg):
 
 
 def narrow(svg):
-    """The drawing `svg`, a text, with its rows below one another; None without rows."""
+    """Return drawing `svg`, a text, with its rows stacked; None without rows."""
     rows = rows_of(svg)
     if not rows:
         return None
@@ -56,7 +56,7 @@ def narrow(svg):
 
 
 def for_phones(drawings, name):
-    """The form of a drawing for phones; None if it has one form for all.
+    """Return the form of a drawing for phones; None if it has one form for all.
 
     `drawings`: name -> SVG.
     """
@@ -64,5 +64,5 @@ def for_phones(drawings, name):
 
 
 def smallest(svg, width):
-    """Pixels of the smallest word of a drawing that is `width` pixels wide."""
+    """Return the pixels of the smallest word of a drawing `width` pixels wide."""
     return min(map(float, SIZE.findall(svg))) * width / float(HEAD.search(svg)[2])

@@ -48,7 +48,7 @@ GENERATED = {
 
 
 def first_words(doctree):
-    """The text of a page's first paragraphs, as much as a description holds."""
+    """Return the text of a page's first paragraphs, as much as a description holds."""
     words = ""
     for paragraph in doctree.findall(nodes.paragraph):
         if isinstance(paragraph.parent, nodes.section):
@@ -59,7 +59,7 @@ def first_words(doctree):
 
 
 def shortened(words):
-    """`words` up to the last sentence that fits, or else the last word."""
+    """Return `words` up to the last sentence that fits, or else the last word."""
     if len(words) <= LONGEST:
         return words
     part = words[: LONGEST - 1]
@@ -68,7 +68,7 @@ def shortened(words):
 
 
 def metatags(title, book, description, address, base):
-    """The tags as HTML. `address` is the page's, below `base`, which may be empty."""
+    """Return the tags as HTML. `address`: the page's, below `base`, maybe empty."""
     named = {"description": description}
     properties = {
         "og:type": "article",
@@ -96,7 +96,7 @@ def metatags(title, book, description, address, base):
 
 
 def with_prose(body):
-    """`body`, where each output that is no table has the class `prose`: it may wrap."""
+    """Return `body`, with the class `prose`, which wraps, for outputs but tables."""
 
     def marked(found):
         text = re.sub("<[^>]*>", "", TEXT.search(body, found.end())[1])
@@ -107,7 +107,7 @@ def with_prose(body):
 
 
 def with_badges(body):
-    """`body`, where a badge above a printed result says when it was recorded."""
+    """Return `body`, where a badge above a printed result says when it was recorded."""
 
     def badged(found):
         said = dict.fromkeys(RECORDED.findall(found[0]))

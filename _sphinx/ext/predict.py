@@ -26,7 +26,7 @@ MOST = 4
 
 
 def question(cell):
-    """What the page asks, the answer and the choices, if any; of a tagged cell.
+    """Return what the page asks, the answer and the choices, if any; of a tagged cell.
 
     Raises `ValueError` where the stored output does not hold the answer.
     """
@@ -72,7 +72,7 @@ def printed(cell):
 
 
 def questions(path, fail):
-    """Those of a notebook, in the order of its tagged cells.
+    """Return those of a notebook, in the order of its tagged cells.
 
     `fail` is told which cell has none, and why; `None` stands in its place.
     """

@@ -48,12 +48,12 @@ class Digits:
         self.data = load_arrays("digits")
 
     def start(self, rung, seed):
-        """The step of `rung`, with new weights."""
+        """Return the step of `rung`, with new weights."""
         return rung.step(lenet.init_params(seed=seed), rung.batch,
                          try_all_devices(rung.devices))
 
     def spans(self, batch, seed):
-        """Minibatches (X, y): one epoch after another, without what is left over."""
+        """Yield minibatches (X, y): one epoch after another, without left-overs."""
         order = numpy.random.RandomState(seed)
         for _ in range(self.epochs):
             yield self._epoch(order.permutation(len(self.data.train_y)), batch)
@@ -181,7 +181,7 @@ def bind(plan, net, backend=None):
 
 
 def lenet_of_fewer_operators(X, params):
-    """`lenet.lenet`, with ReLU and pooling as one operator."""
+    """Return `lenet.lenet`, with ReLU and pooling as one operator."""
     W1, b1, W2, b2, W3, b3, W4, b4 = params
     h = npx.convolution(X, W1, b1, kernel=(3, 3), num_filter=20)
     h = relu_pool()(h.as_nd_ndarray()).as_np_ndarray()
@@ -192,7 +192,7 @@ def lenet_of_fewer_operators(X, params):
 
 @cache
 def relu_pool():
-    """MXNet's operator of `relu_pool.cc`; raises where it cannot be compiled."""
+    """Return MXNet's operator of `relu_pool.cc`; raise where it cannot be compiled."""
     mxnet, source = Path(mx.__file__).parent, Path(__file__).with_name("relu_pool.cc")
     with tempfile.TemporaryDirectory() as folder:
         library = f"{folder}/librelu_pool.so"
@@ -305,7 +305,8 @@ TEXT = (
 
 
 def measured(rounds=3):
-    """Seconds until a network has learned its task, on each rung of the ladder.
+    """Measure the seconds until a network has learned its task, on each rung of the
+    ladder.
 
     In each round all rungs train from the weights of one seed, in turns. The clock
     runs while they bind and train, and rests while held-out examples are tried. Each
@@ -327,12 +328,12 @@ def measured(rounds=3):
 
 
 def generators():
-    """How many generators of random numbers all CPU contexts share."""
+    """Return how many generators of random numbers all CPU contexts share."""
     return int(os.environ.get("MXNET_CPU_PARALLEL_RAND_COPY", "1"))
 
 
 def ladder(rungs, problem, operators, limits, rounds):
-    """A row for each of `rungs`, all measured in turns."""
+    """Return a row for each of `rungs`, all measured in turns."""
     missing = {rung.id: why_not(rung, problem) for rung in rungs}
     runs = {id: [] for id, why in missing.items() if not why}
     for seed in range(rounds):
@@ -348,7 +349,7 @@ def ladder(rungs, problem, operators, limits, rounds):
 
 
 def why_not(rung, problem):
-    """What MXNet says if it cannot take this rung's step, else "". Warms up."""
+    """Return what MXNet says if it cannot take this rung's step, else "". Warms up."""
     try:
         climb(rung, problem, seed=0, most=1)
     except (mx.MXNetError, OSError, subprocess.CalledProcessError) as error:
@@ -387,7 +388,8 @@ def climb(rung, problem, seed, most=None):
 
 
 def joules(folder="/sys/class/powercap"):
-    """What the processors have used, by their own counters (RAPL); None without them.
+    """Return what the processors have used, by their own counters (RAPL); None without
+    them.
 
     The counters start again from zero now and then; a run across that moment shows
     less than it used.
@@ -400,7 +402,7 @@ def joules(folder="/sys/class/powercap"):
 
 
 def row(rung, runs, operators, limits):
-    """What is stored of a rung."""
+    """Return what is stored of a rung."""
     own, under = runs[rung.id], runs.get(rung.under)
     step_ms = 1e3 * median(run["seconds"] / run["steps"] for run in own)
     least = 1e3 * least_seconds(rung.batch / rung.devices, *limits, operators)
@@ -422,7 +424,7 @@ def row(rung, runs, operators, limits):
 
 
 def device_limits():
-    """Flops and bytes a second of one device, as in *What limits a step*."""
+    """Return the flops and bytes a second of one device, as in *What limits a step*."""
     device = try_all_devices(1)[0]
     square, block = np.ones((1024, 1024), ctx=device), np.ones(2**24, ctx=device)
     there = np.ones(2**24, ctx=device)
@@ -431,7 +433,7 @@ def device_limits():
 
 
 def quickest(work, tries=7):
-    """The shortest time of `work()`; the first one does not count."""
+    """Return the shortest time of `work()`; the first one does not count."""
     took = []
     for _ in range(tries + 1):
         begin = time.perf_counter()
@@ -450,7 +452,7 @@ OPERATORS = (
 
 
 def least_seconds(examples, peak, bandwidth, operators=OPERATORS):
-    """The roof of a step: each operator at its bound; backward is two forwards.
+    """Return the roof of a step: each operator at its bound; backward is two forwards.
 
     `operators`: flops and bytes of each operator of the forward pass for an example.
     """
@@ -459,7 +461,7 @@ def least_seconds(examples, peak, bandwidth, operators=OPERATORS):
 
 @contextmanager
 def bound_to_cores(devices):
-    """Each device's worker thread, whose ids it gives, on a core of its own. Linux."""
+    """Keep each device's worker thread on its own core; give thread ids. Linux."""
     cores = sorted(os.sched_getaffinity(0))
     threads = [worker(device) for device in devices]
     for thread, core in zip(threads, cores):
@@ -472,7 +474,7 @@ def bound_to_cores(devices):
 
 
 def worker(device):
-    """The id of the thread that computes for `device`: the one that was busiest."""
+    """Return the id of the thread that computes for `device`, the busiest one."""
     x, before = np.ones((1024, 1024), ctx=device), ticks()
     for _ in range(5):
         np.dot(x, x)
@@ -482,7 +484,7 @@ def worker(device):
 
 
 def ticks():
-    """Of each thread, the processor time that it has used, in clock ticks."""
+    """Return, for each thread, the processor time that it has used, in clock ticks."""
     found = {}
     for file in Path("/proc/self/task").glob("*/stat"):
         fields = file.read_text().rpartition(")")[2].split()
@@ -491,7 +493,7 @@ def ticks():
 
 
 def name_here():
-    """The name of this machine's result, made of its processor and its cores."""
+    """Return the name of this machine's result, made of its processor and its cores."""
     from bookkit.provenance import provenance
 
     here = provenance()

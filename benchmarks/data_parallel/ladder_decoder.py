@@ -33,12 +33,12 @@ class Text:
         self.decoder = transformer.Decoder(vocab, width=64, heads=4, layers=2)
 
     def start(self, rung, seed):
-        """The step of `rung`, with new weights."""
+        """Return the step of `rung`, with new weights."""
         return rung.step(transformer.init_params(self.decoder, seed), rung.batch,
                          try_all_devices(rung.devices), self.decoder)
 
     def spans(self, batch, seed):
-        """Minibatches (X, y), both (T, batch), in spans of `SPAN` positions."""
+        """Yield minibatches (X, y), both (T, batch), in spans of `SPAN` positions."""
         starts = numpy.random.RandomState(seed)
         for _ in range(LOOKS):
             yield (self._windows(starts, batch) for _ in range(SPAN // (batch * T)))
@@ -50,7 +50,7 @@ class Text:
                 np.array(windows[1:], dtype="int32"))
 
     def solved(self, params):
-        """Whether the first 16,384 characters of the held-out text lose no more."""
+        """Return whether the held-out text's first 16,384 characters lose no more."""
         losses, own = [], dict(zip(self.decoder.shapes(), params))
         for X, y in text.batches(self.held_out[:16_448], 32, T):
             X, y = (np.array(a, dtype="int32") for a in (X, y))
@@ -58,7 +58,7 @@ class Text:
         return bool(numpy.mean(losses) <= self.target)
 
     def operators(self):
-        """Flops and bytes of each operator of the forward pass, for a row of `T`."""
+        """Return each forward operator's flops and bytes, for a row of `T`."""
         w, vocab, heads = self.decoder.width, self.decoder.vocab, self.decoder.heads
         norm, add = (0, 2 * w), (0, 3 * w)
         shares = heads * T  # of all earlier positions, in each head
@@ -89,7 +89,7 @@ class Given:
 
 
 def loss(X, y, params, given, attend=None, norm=None):
-    """The loss of each position, with the attention and the norm of a rung."""
+    """Return the loss of each position, with the attention and the norm of a rung."""
     attend, norm, decoder = attend or fused, norm or layer_norm, given.decoder
     x = given.waves
     h = npx.embedding(X.reshape(-1), params["table"], *params["table"].shape)
@@ -111,7 +111,7 @@ def plain(x, heads, given):
 
 
 def fused(x, heads, given):
-    """Attention by two operators of MXNet that copy less."""
+    """Compute attention by two operators of MXNet that copy less."""
     x = x.as_nd_ndarray()
     scores = nd.contrib.interleaved_matmul_selfatt_qk(x, heads=heads).as_np_ndarray()
     shares = npx.softmax(scores + given.mask, axis=-1).as_nd_ndarray()
@@ -124,7 +124,7 @@ def layer_norm(x, gain, shift, given):
 
 
 def norm_by_products(x, gain, shift, given):
-    """The norm by three products, whose backward passes are products, too."""
+    """Return the norm by three products, whose backward passes are products, too."""
     centred = layers.linear(x, given.centre)
     variance = layers.linear(np.square(centred), given.mean)
     return npx.fully_connected(centred / np.sqrt(variance + 1e-5), np.diag(gain), shift,
@@ -185,7 +185,7 @@ class Replica:
         self.replay = self._bound(autograd.get_symbol(losses), inputs)
 
     def _bound(self, graph, inputs):
-        """The graph, bound to the arrays; its variables are numbered as marked."""
+        """Return the graph, bound to arrays; its variables are numbered as marked."""
         names = sorted(graph.list_arguments(), key=lambda name: int(name[3:]))
         bound = dict(zip(names, inputs + self.flat.params))
         grads = {name: p.grad for name, p in list(bound.items())[len(inputs):]}
@@ -193,7 +193,7 @@ class Replica:
         return graph.bind(self.X.ctx, bound, grads, wanted)
 
     def update(self, lr, n):
-        """A step of Adam: one operator for all parameters."""
+        """Take a step of Adam: one operator for all parameters."""
         t = next(self.updates)
         lr = lr * (1 - 0.999**t) ** 0.5 / (1 - 0.9**t)
         arrays = [a.as_nd_ndarray() for a in (

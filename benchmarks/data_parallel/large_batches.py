@@ -24,7 +24,7 @@ TARGET, ENOUGH = 0.3, 24 * 1536
 
 
 def dense(X, params):
-    """Three dense layers with relu between them."""
+    """Compute three dense layers with relu between them."""
     h = X.reshape(len(X), -1)
     for W, b in zip(params[:-2:2], params[1:-2:2]):
         h = npx.relu(np.dot(h, W) + b)
@@ -32,7 +32,7 @@ def dense(X, params):
 
 
 def init_params(seed, scale=1.0):
-    """He's initial weights, the first layer's divided by `scale`; zero biases."""
+    """Return He's initial weights, the first layer's over `scale`; zero biases."""
     rng, params = numpy.random.RandomState(seed), []
     for m, n in zip(WIDTHS, WIDTHS[1:]):
         W = rng.randn(m, n) * (2 / m) ** 0.5 / (scale if not params else 1)
@@ -45,27 +45,28 @@ def rates(first, number=6):
 
 
 def small():
-    """The best rate of a small batch."""
+    """Return the best rate of a small batch."""
     return rows([("sgd", 0, False, rate) for rate in rates(0.003125)], SMALL)
 
 
 def small_falling():
-    """The best rate of a small batch, when it falls."""
+    """Return the best rate of a small batch, when it falls."""
     return rows([("sgd", 0, True, rate) for rate in rates(0.003125)], SMALL)
 
 
 def large():
-    """The best rate of a large batch, by rule and warm-up."""
+    """Return the best rate of a large batch, by rule and warm-up."""
     return rows(each(0.025), LARGE)
 
 
 def rescaled():
-    """The same function of the pixels: these times 16, the first weights a 16th."""
+    """Return the same function: the pixels times 16, the first weights over 16."""
     return rows(each(0.0004), LARGE, scale=16.0)
 
 
 def each(sgd):
-    """Rule, warm-up's share of the steps, if it falls then, rate: six rates for each.
+    """Return six rates for each rule, each share of the steps for warm-up, and each
+    decay.
 
     `sgd`: SGD's lowest rate. That of LARS and LAMB is the same for both networks.
     """
@@ -76,7 +77,7 @@ def each(sgd):
 
 
 def rows(settings, batch, scale=1.0):
-    """Accuracy after `EPOCHS`, on held-out digits, for each setting and seed."""
+    """Return the accuracy after `EPOCHS`, on held-out digits, by setting and seed."""
     npx.set_np()
     data = sets.load_arrays("digits")
     return [
@@ -102,7 +103,8 @@ def accuracy(data, rule, way, rate, batch, seed, scale):
 
 
 def steps():
-    """For each size of a batch: the steps to `TARGET` at each rate, median of seeds.
+    """Return, for each size of a batch, the steps to `TARGET` at each rate, median of
+    seeds.
 
     None if most seeds have not reached it after `ENOUGH` examples.
     """

@@ -31,7 +31,8 @@ GIVE_BACK = {runtime.KEEP_MEMORY: "0"}
 
 def measured(batch_size=256, rounds=15, steps=15, peers=True, peer_python=None,
              only=(), give_back=False):
-    """LeNet's training step on one, two and four CPU devices, and in other libraries.
+    """Measure LeNet's training step on one, two and four CPU devices, and in other
+    libraries.
 
     The arguments are the options of the command. Raises `measure.Disagreement` when
     the rows do not train the same network.
@@ -78,7 +79,7 @@ def check(batch_size, only, peers, peer_python, **_):
 
 
 def write_problem(path, batch_size):
-    """One minibatch and the initial weights, for all rows the same."""
+    """Write one minibatch and the initial weights, the same for all rows."""
     from d2l_ext.data_parallel import lenet
 
     rng = numpy.random.RandomState(0)

@@ -22,7 +22,7 @@ LINES = {"reads": "losses.append(float(loss))", "keeps": "losses.append(loss)"}
 
 
 def measured():
-    """One device, and two devices with either of `LINES`, in turns.
+    """Measure one device, and two devices with either of `LINES`, in turns.
 
     Returns the `ms` of a step (a median), the `times` that two devices are as fast as
     one, in words too (`says`), and the `spans` of one step, the quickest of six:

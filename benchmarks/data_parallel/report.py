@@ -11,7 +11,7 @@ MOST_FAULTS = 50
 
 
 def row_entries(run):
-    """One entry per row of `rows.ROWS`, measured or missing with its reason.
+    """Return one entry per row of `rows.ROWS`, measured or missing with its reason.
 
     `run`: a `run.Run` that has measured.
     """
@@ -39,7 +39,7 @@ def row_entries(run):
 
 
 def bars(turns, faults):
-    """What was aimed at, what was reached: a list of `dict`.
+    """Return what was aimed at, what was reached: a list of `dict`.
 
     `turns`, `faults`: of a `run.Run` that has measured. A bar whose rows were not all
     measured has `value` and `reached` None.
@@ -77,7 +77,7 @@ def bars(turns, faults):
 
 
 def fastest(figures, ids):
-    """The id among `ids` with the smallest median in `figures`; None without any."""
+    """Return the id among `ids` with the smallest median in `figures`, or None."""
     measured = [id for id in ids if id in figures]
     return min(measured, key=lambda id: spread(figures[id])["median"], default=None)
 

@@ -51,7 +51,7 @@ TORCH = tuple(row.id for row in ROWS if row.id.startswith(("torch-2", "ddp-2")))
 
 
 def is_peer(entry):
-    """Whether an entry of the result is another library's."""
+    """Return whether an entry of the result is another library's."""
     return entry["id"].split("-")[0] in _PEERS
 
 
@@ -79,7 +79,7 @@ def chosen(only, peers, peer_python):
 
 
 def command(row, python, peer_python, problem):
-    """The command line that starts the worker of `row`."""
+    """Return the command line that starts the worker of `row`."""
     interpreter = peer_python if row.peer else python
     module = f"benchmarks.data_parallel.{row.script}"
     return [str(interpreter), "-m", module, row.id, str(problem)]

@@ -32,7 +32,7 @@ class Run:
             worker.close()
 
     def each(self, action):
-        """`action(worker)` by row id, one after another; failed rows leave."""
+        """Return `action(worker)` by row id, one after another; failed rows leave."""
         answers = {}
         for id, worker in list(self.workers.items()):
             try:

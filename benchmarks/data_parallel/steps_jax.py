@@ -27,7 +27,7 @@ from benchmarks.worker import serve
 
 
 def lenet(params, X):
-    """Scores of ten classes, (n, 10), for `X`, (n, 28, 28, 1)."""
+    """Return the scores of ten classes, (n, 10), for `X`, (n, 28, 28, 1)."""
     W1, b1, W2, b2, W3, b3, W4, b4 = params
     h = _pool(jax.nn.relu(_convolve(X, W1) + b1))
     h = _pool(jax.nn.relu(_convolve(h, W2) + b2))
@@ -47,7 +47,7 @@ def _pool(h):
 
 
 def mean_loss(params, X, y):
-    """Cross-entropy of the softmax, mean over the full minibatch."""
+    """Return the cross-entropy of the softmax, mean over the full minibatch."""
     scores = jax.nn.log_softmax(lenet(params, X))
     return -jnp.mean(jnp.take_along_axis(scores, y[:, None], 1))
 

@@ -116,7 +116,7 @@ class Gluon:
 
 
 def make(row, problem):
-    """The job of the row `KIND-K`, and `gluon-K-KVSTORE`, with `problem`."""
+    """Return the job of the row `KIND-K`, and `gluon-K-KVSTORE`, with `problem`."""
     kind, k, *kvstore = row.split("-")
     job = {"scratch": Scratch, "flat": Flat, "replay": Replay, "gluon": Gluon}[kind]
     return job(problem, int(k), *kvstore)

@@ -80,7 +80,7 @@ class Distributed(Plain):
             other.stdin.flush()
 
     def follow(self):
-        """The life of a rank other than 0."""
+        """Serve as a rank other than 0 until the end."""
         for line in sys.stdin:
             for _ in range(int(line)):
                 self.step()
@@ -92,7 +92,7 @@ class Distributed(Plain):
 
 
 def torch_lenet(problem):
-    """The network of `d2l_ext.lenet` as modules, with the weights of `problem`."""
+    """Return `d2l_ext.lenet`'s network as modules, with the weights of `problem`."""
     net = nn.Sequential(
         nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2),
         nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2, 2),

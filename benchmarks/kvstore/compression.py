@@ -48,7 +48,7 @@ LINKS = [
 
 
 def predicted_seconds(link, compressed):
-    """Seconds that the bytes of a step need on `link`; None without a limit."""
+    """Return the seconds a step's bytes need on `link`; None without a limit."""
     if link.mbit is None:
         return None
     pull = sum(4 * size for size in SIZES)
@@ -74,7 +74,7 @@ def run(command):
 
 
 def step_times(kv, sizes, steps, threshold, uplink):
-    """Seconds of `steps` steps, plain and then compressed; runs in each worker."""
+    """Return the seconds of `steps` steps, plain, then compressed; in each worker."""
     import subprocess
     from pathlib import Path
     from time import perf_counter
@@ -123,7 +123,7 @@ def measure(link, steps):
 
 
 def entry(link, steps):
-    """What was measured on a link, for the result; or why it was not."""
+    """Return what was measured on a link, for the result; or why it was not."""
     about = asdict(link)
     try:
         seconds = measure(link, steps)
@@ -140,7 +140,7 @@ def entry(link, steps):
 
 
 def measured(steps=6):
-    """A push and a pull of 4 MB, plain and compressed, on fast and on slow links."""
+    """Push and pull 4 MB, plain and compressed, on fast and on slow links."""
     with machine.watched() as quiet:
         rows = [entry(link, steps) for link in LINKS]
     return {

@@ -81,7 +81,7 @@ ROWS = list(_rows())
 
 
 def seconds_of(row, steps, peer_python):
-    """Seconds of each step of the slowest worker, after the warm-up."""
+    """Return the seconds of each step of the slowest worker, after the warm-up."""
     steps += WARM_UP
     if row.kind == "gloo":
         command = [peer_python, HERE / "gloo_step.py", row.workers, steps,
@@ -104,7 +104,7 @@ def seconds_of(row, steps, peer_python):
 
 
 def turns(rows, rounds, steps, peer_python):
-    """`{id: [ms of each round]}`, and `{id: reason}` of rows that were not measured."""
+    """Return `{id: [ms of each round]}`, and `{id: reason}` of rows left out."""
     ms, missing = {row.id: [] for row in rows}, {}
     for turn in range(rounds):
         for row in rows:
@@ -122,7 +122,7 @@ def turns(rows, rounds, steps, peer_python):
 
 
 def entries(rows, ms, missing):
-    """The rows of the result; `ratio`: how many times as long as `against`."""
+    """Return the rows of the result; `ratio`: how many times as long as `against`."""
     found = []
     for row in rows:
         about = {"id": row.id, "what": row.what, "kind": row.kind,
@@ -141,7 +141,7 @@ def entries(rows, ms, missing):
 
 
 def chosen(only=("",), peers=True):
-    """The rows whose id begins with one of `only`; without `peers`, none of gloo."""
+    """Return rows whose id begins with one of `only`; gloo's only with `peers`."""
     rows = [row for row in ROWS if row.id.startswith(tuple(only))]
     if not rows:
         raise ValueError(f"no row begins so; there are {', '.join(r.id for r in ROWS)}")
@@ -149,7 +149,7 @@ def chosen(only=("",), peers=True):
 
 
 def measured(rounds=3, steps=12, peers=True, peer_python=None, only=("",)):
-    """Steps over a distributed kvstore: types, workers, servers, settings; and gloo."""
+    """Measure steps over a distributed kvstore, by type and setting; and gloo."""
     rows = chosen(only, peers)
     if peer_python is None and others.DEFAULT.exists():
         peer_python = others.DEFAULT

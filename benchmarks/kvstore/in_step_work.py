@@ -11,7 +11,7 @@ from d2l_ext.kvstore import dist_train
 
 
 def exchange(kv, sizes, steps, num_devices, on_store):
-    """Seconds of each of `steps` steps: push gradients, pull the result.
+    """Return the seconds of each of `steps` steps: push gradients, pull the result.
 
     `sizes`: elements of the arrays, float32. `on_store`: the store updates.
     """
@@ -34,7 +34,8 @@ def exchange(kv, sizes, steps, num_devices, on_store):
 
 
 def train(kv, num_images, steps, on_store):
-    """Seconds of each of `steps` steps of LeNet on this worker's share of a minibatch.
+    """Return the seconds of each of `steps` steps of LeNet on this worker's share of a
+    minibatch.
 
     `kv`: None for one machine without a store. `num_images`: of all workers.
     """

@@ -21,7 +21,8 @@ ELEMENTS, ARRAYS, STEPS, WARM_UP = 5_000_000, 5, 14, 4
 
 
 def exchanges(kv, elements, arrays, steps):
-    """Seconds of each step, by way, and the bytes that this process sent in a step.
+    """Return the seconds of each step, by way, and the bytes that this process sent in
+    a step.
 
     All ways take their turn in each step, in the processes of one job.
     """
@@ -53,7 +54,7 @@ def exchanges(kv, elements, arrays, steps):
 
 
 def by_gloo(workers):
-    """Seconds of each step of PyTorch's gloo, of the slower process."""
+    """Return the seconds of each step of PyTorch's gloo, of the slower process."""
     command = [peers.DEFAULT, HERE / "gloo_step.py", workers, STEPS, ELEMENTS]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True,
                           timeout=600, check=True)
@@ -61,7 +62,7 @@ def by_gloo(workers):
 
 
 def measure(rounds=2):
-    """ms of a step, the median over rounds, by workers, servers and way."""
+    """Return the ms of a step, the median over rounds, by workers, servers and way."""
     found = {}
     for _ in range(rounds):
         for workers, servers in ((2, 1), (2, 2), (3, 1)):

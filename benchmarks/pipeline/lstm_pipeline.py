@@ -37,7 +37,7 @@ ROWS = [
 
 
 def bind_all(T, H):
-    """Pipelines by row id, and a minibatch (X, y): `T` time steps, `H` units."""
+    """Return pipelines by row id, and a minibatch (X, y): `T` time steps, `H` units."""
     symbol = lstm.lstm_unroll(LAYERS, T, H, H, VOCABULARY)
     shapes = lstm.input_shapes(LAYERS, T, BATCH_SIZE, H)
     params = lstm.init_params(symbol, shapes)
@@ -64,7 +64,7 @@ def check_bits(bound, X, y):
 
 
 def step(net, X, y):
-    """Seconds of a forward and a backward pass, and the page faults in it."""
+    """Return a forward and a backward pass's seconds, and the page faults in it."""
     mx.nd.waitall()
     faults, start = _faults(), perf_counter()
     net.forward_backward(X, y)
@@ -77,7 +77,7 @@ def _faults():
 
 
 def entries(turns, seq_len):
-    """The rows of the result. `turns`: {row id: list of (seconds, faults)}."""
+    """Yield the rows of the result. `turns`: {row id: list of (seconds, faults)}."""
     ms = {row: [1e3 * seconds for seconds, _ in turns[row]] for row in turns}
     for row, name, parts in ROWS:
         speed_up = measure.spread(measure.paired_ratios(ms["one"], ms[row]))
@@ -97,7 +97,7 @@ def _rounded(spread, digits):
 
 
 def measured(seq_len=35, hidden=512, rounds=15):
-    """A step of four equal LSTM layers, on one device and as a pipeline on two."""
+    """Time four equal LSTM layers, on one device and as a pipeline on two."""
     with machine.watched() as quiet:
         bound, X, y = bind_all(seq_len, hidden)
         check_bits(bound, X, y)

@@ -26,12 +26,12 @@ DERIVED = ("pipeline", "layerwise")
 
 
 def crowd(tasks, cores):
-    """How many times as long `tasks` at once take as one: tasks/cores, from 1 on."""
+    """Return how much longer `tasks` at once take than one: tasks/cores, at least 1."""
     return max(1.0, tasks / cores)
 
 
 def reduce_row(way, k, nbytes, cores):
-    """(1, rounds, bytes): a start, and α and β of an allreduce on `k` devices.
+    """Return (1, rounds, bytes): a start, and α and β of an allreduce on `k` devices.
 
     For each round, how many devices send at once: there they crowd. Naive, it is one;
     in the ring all; in the tree as many as send to another, k = 8: 4, 2, 1, 1, 2, 4.
@@ -46,7 +46,7 @@ def reduce_row(way, k, nbytes, cores):
 
 
 def store_row(k, nbytes):
-    """(1, N, k·N): push and pull of `k` devices over `local` or `device`.
+    """Return (1, N, k·N): push and pull of `k` devices over `local` or `device`.
 
     The store is one reader of all and one writer to all, so it is a server.
     """
@@ -54,7 +54,7 @@ def store_row(k, nbytes):
 
 
 def dist_row(workers, arrays, nbytes):
-    """(1, messages, N, n·N): push and pull over `dist_sync`, worker and server.
+    """Return (1, messages, N, n·N): push and pull over `dist_sync`, worker and server.
 
     The servers do not occur: on one machine they have the same cores. A second one
     is work for the same cores, no help, as long as they are busy.
@@ -63,7 +63,8 @@ def dist_row(workers, arrays, nbytes):
 
 
 def step_row(k, gradient, cores):
-    """(computing, 1): a data-parallel step, `gradient` seconds for a device's share.
+    """Return (computing, 1): a data-parallel step, `gradient` seconds for a device's
+    share.
 
     The share without Python's start. The second constant is what no device computes
     meanwhile: Python splits, asks for the first work, and updates at the end. It is
@@ -73,22 +74,22 @@ def step_row(k, gradient, cores):
 
 
 def stage_row(blocks, rows, chunks):
-    """(m, m·b, m·b·r): a stage of b dense blocks, m micro-batches of r rows."""
+    """Return (m, m·b, m·b·r): a stage of b dense blocks, m micro-batches of r rows."""
     return chunks, chunks * blocks, chunks * blocks * rows
 
 
 def block_row(rows, hidden):
-    """(1, hidden, rows·hidden): a dense block forward and backward."""
+    """Return (1, hidden, rows·hidden): a dense block forward and backward."""
     return 1, hidden, rows * hidden
 
 
 def times(row, constants):
-    """Seconds: Σ rowᵢ·constantᵢ."""
+    """Return seconds: Σ rowᵢ·constantᵢ."""
     return sum(x * c for x, c in zip(row, constants))
 
 
 def pipeline_seconds(blocks, rows, chunks, constants):
-    """A step of a pipeline: what stages take alone, put into the formula."""
+    """Return a step of a pipeline: what stages take alone, put into the formula."""
     each = [times(stage_row(b, rows, 1), constants) for b in blocks]
     forward, backward = [t / 3 for t in each], [2 * t / 3 for t in each]
     return model.pipeline_seconds(forward, backward, chunks)
@@ -115,7 +116,7 @@ class Machine:
     residuals: dict = field(default_factory=dict)
 
     def seconds(self, case):
-        """The predicted time. Raises `ValueError` for a kind that was not fitted."""
+        """Return the predicted time. Raises `ValueError` for an unfitted kind."""
         kind, *numbers = case
         if kind == "gradient":
             return interpolate(numbers[0], self.gradient)
@@ -126,7 +127,7 @@ class Machine:
         return times(self.row(case), self._of(kind))
 
     def row(self, case):
-        """How often each constant occurs in a case that is not derived."""
+        """Return how often each constant occurs in a case that is not derived."""
         kind, *numbers = case
         if kind in ("naive", "tree", "ring"):
             return reduce_row(kind, *numbers, self.cores)
@@ -149,7 +150,7 @@ class Machine:
         return part * crowd(k, self.cores) + 2 * self.seconds(sums)
 
     def _dist_lenet(self, workers, servers, batch):
-        """(computing, exchanging): how much slower is each, in processes of its own?"""
+        """Return (computing, exchanging): how much slower each is in processes."""
         share = interpolate(batch / workers, self.gradient)
         moved = ("dist", workers, servers, LENET_ARRAYS, LENET_BYTES)
         return share * crowd(workers, self.cores), self.seconds(moved)
@@ -162,7 +163,7 @@ class Machine:
 
 
 def calibrate(measured, cores):
-    """Fit the constants of every kind of case in `measured`: returns a `Machine`.
+    """Fit the constants of every kind of case in `measured`; return a `Machine`.
 
     `measured`: a dict from case to seconds. Of ("gradient", images) no line is made:
     the times are kept, and interpolated. Every other kind needs as many cases as it
@@ -187,7 +188,7 @@ def calibrate(measured, cores):
 
 
 def interpolate(x, table):
-    """The value at `x` on the straight lines between the points of `table`.
+    """Return the value at `x` on the straight lines between the points of `table`.
 
     `table`: a dict of two points at least. Beyond its ends, the last line goes on.
     """

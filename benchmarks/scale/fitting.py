@@ -22,7 +22,7 @@ MEDIAN, WORST = 0.10, 0.25
 
 
 def entries(passes, cores):
-    """A row per case: measured, predicted, how far apart; and the constants.
+    """Return a row per case: measured, predicted, how far apart; and the constants.
 
     `passes`: a list of dicts from case to seconds. Constants and measured times are
     those of the medians over the passes.
@@ -47,7 +47,7 @@ def entries(passes, cores):
 
 
 def name(case):
-    """A case in words that fit a table: 'ring, 4, 5 MB'."""
+    """Return a case in words that fit a table: 'ring, 4, 5 MB'."""
     def word(x):
         if isinstance(x, int) and x >= 10**5:
             return f"{x / 10**6:g} MB"
@@ -57,7 +57,7 @@ def name(case):
 
 
 def bars(rows):
-    """What was aimed at, and what came out of the unseen cases; and the noise."""
+    """Return the aims, and what came out of the unseen cases; and the noise."""
     unseen = [abs(row["error"]) for row in rows if row["use"] == "unseen"]
     noise = [row["noise"] for row in rows if row["noise"] is not None]
     found = [
@@ -70,7 +70,7 @@ def bars(rows):
 
 
 def measured(passes=3, rounds=7, steps=12, only=("",)):
-    """Steps that a cost model was fitted to, and steps that it predicts."""
+    """Measure steps that a cost model is fitted to, and steps that it predicts."""
     chosen = [case for case in study.FITTED + study.UNSEEN
               if case[0].startswith(tuple(only))]
     if not any(case in study.UNSEEN for case in chosen):

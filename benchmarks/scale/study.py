@@ -47,7 +47,7 @@ UNSEEN = [
 
 
 def action(case):
-    """The step of a case that needs no job: a function without arguments."""
+    """Return the step of a case that needs no job: a function without arguments."""
     kind, *numbers = case
     if kind in workloads.REDUCE:
         return workloads.reduce(kind, *numbers)
@@ -65,7 +65,7 @@ def action(case):
 
 
 def measure(chosen, rounds=7, steps=12, passes=1):
-    """Median seconds of the cases in the list `chosen`: a dict.
+    """Return the median seconds of the cases in the list `chosen`: a dict.
 
     `rounds`: turns of a case in this process, and three times as many where a case
     takes milliseconds. Cases of one family take turns with each other, so that they
@@ -87,7 +87,7 @@ def measure(chosen, rounds=7, steps=12, passes=1):
 
 
 def _groups(chosen):
-    """Lists of cases that are measured together."""
+    """Return lists of cases that are measured together."""
     families = {"step": "gradient", "pipeline": "stage", "layerwise": "block",
                 "device": "local"}
     groups = {}
@@ -119,7 +119,7 @@ def _job(group, steps):
 
 
 def _work(kv, exchanges, batches, steps, compressed):
-    """Runs in each worker: a list of seconds for each case.
+    """Run in each worker: return a list of seconds for each case.
 
     `exchanges`: pairs of (arrays, bytes in all) to push and pull. `batches`: images
     of all workers together, for steps of LeNet.

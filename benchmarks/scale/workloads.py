@@ -28,7 +28,7 @@ REDUCE = {"naive": allreduce, "tree": allreduce_tree, "ring": allreduce_ring}
 
 
 def turns(actions, rounds, warm_up=1):
-    """Seconds of every action, `rounds` times: a dict from name to list.
+    """Return the seconds of every action, `rounds` times: a dict from name to list.
 
     `actions`: a dict. In each round every action has its turn: `warm_up` times without
     a clock, then once with. So a change of the machine's speed affects all alike,
@@ -66,7 +66,7 @@ def add(nbytes, k=1):
 
 
 def reduce(algorithm, k, nbytes):
-    """An allreduce of `nbytes` per device."""
+    """Return an allreduce of `nbytes` per device."""
     data = [_array(nbytes, d) for d in try_all_devices(k)]
     return lambda: REDUCE[algorithm](data)
 
@@ -89,14 +89,14 @@ def store(kind, k, nbytes, compressed=False):
 
 
 def gradient(images, k=1):
-    """LeNet's gradient for `images` images on each of `k` devices, and no exchange."""
+    """Time LeNet's gradient for `images` images on each of `k`, without exchange."""
     replicas, devices = _replicas(k)
     X_shards, y_shards = zip(*[_images(images, d) for d in devices])
     return lambda: forward_backward(X_shards, y_shards, replicas)
 
 
 def data_parallel(algorithm, k, batch, lr=0.01):
-    """The step of `data_parallel.train_batch` with another allreduce."""
+    """Return the step of `data_parallel.train_batch` with another allreduce."""
     replicas, devices = _replicas(k)
     X, y = _images(batch, devices[0])
 
@@ -111,7 +111,8 @@ def data_parallel(algorithm, k, batch, lr=0.01):
 
 
 def pipeline(make, blocks, rows, chunks, width):
-    """A minibatch by micro-batches: stage i has `blocks[i]` dense blocks of `width`.
+    """Return a minibatch by micro-batches: stage i has `blocks[i]` dense blocks of
+    `width`.
 
     `make`: `schedule.gpipe` or `one_f_one_b`. `rows`: examples of a micro-batch.
     """
@@ -127,7 +128,7 @@ def pipeline(make, blocks, rows, chunks, width):
 
 
 def layerwise(k, rows, width, hidden):
-    """A dense block, forward and backward, its `hidden` units divided over `k`."""
+    """Time a dense block, forward and backward, its `hidden` units over `k`."""
     shapes = [(width, hidden), (hidden,), (hidden, width), (width,)]
     params = [np.random.normal(scale=0.05, size=shape) for shape in shapes]
     devices = try_all_devices(k)
@@ -162,13 +163,13 @@ def _squares(outputs, y):
 
 
 def compress(kv):
-    """Two-bit gradients from here on, on all workers."""
+    """Compress gradients to two bits from here on, on all workers."""
     kv.set_gradient_compression({"type": "2bit", "threshold": 0.5})
     kv._barrier()
 
 
 def exchange(kv, case, arrays, nbytes, steps):
-    """Seconds of each push and pull of `nbytes` in `arrays` arrays.
+    """Return the seconds of each push and pull of `nbytes` in `arrays` arrays.
 
     `case`: a number of its own for each call: it makes the keys.
     """
@@ -187,7 +188,7 @@ def exchange(kv, case, arrays, nbytes, steps):
 
 
 def train(kv, batches, steps):
-    """Seconds of each step of LeNet, for each of `batches`; this worker has a share."""
+    """Return the seconds of LeNet's steps, for each of `batches`; a worker's share."""
     devices = try_all_devices(1)
     replicas = [get_params(model.init_params(), devices[0])]
     dist_train.share(kv, replicas)

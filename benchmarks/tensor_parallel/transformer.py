@@ -33,7 +33,7 @@ def learning(most=STEPS):
 
 
 def the_text():
-    """The book's text as numbers: nine tenths to learn from, one tenth held out."""
+    """Return the book's text as numbers: nine tenths to train, one held out."""
     whole = text.load_text()
     characters = text.Vocab(whole)
     ids = characters.encode(whole)
@@ -42,7 +42,7 @@ def the_text():
 
 
 def bigrams(ids, held_out, vocab):
-    """What a table of pairs, each counted once more, loses on the held-out text."""
+    """Return the held-out loss of a table of pairs, each counted once more."""
     counts = numpy.ones((vocab, vocab))
     numpy.add.at(counts, (ids[:-1], ids[1:]), 1)
     shares = counts / counts.sum(1, keepdims=True)
@@ -75,7 +75,7 @@ def train(ids, held_out, vocab, k, most):
 
 
 def evaluate(held_out, parts, decoder):
-    """The loss per character of the held-out text."""
+    """Return the loss per character of the held-out text."""
     found = [float(transformer.loss(X, y, parts, decoder)[0][0].mean())
              for X, y in text.batches(held_out, BATCH, T)]
     return float(numpy.mean(found))

@@ -11,7 +11,7 @@ WIDTH = 22
 
 
 def lines(report):
-    """The report as lines of text."""
+    """Yield the report as lines of text."""
     for title, findings in report.sections.items():
         yield title
         for finding in findings:

@@ -20,7 +20,7 @@ SERVERS = "/usr/sbin:/usr/local/sbin"  # where sshd is, often outside of the PAT
 
 
 def tools(which=shutil.which, why_no_box=None):
-    """The findings. `why_no_box()`: why a box is impossible here, or None."""
+    """Return the findings. `why_no_box()`: why a box is impossible here, or None."""
     client, server = which("ssh"), which("sshd") or which("sshd", path=SERVERS)
     parts = [n for n, path in (("client", client), ("server", server)) if path]
     schedulers = [name for name, command in SCHEDULERS.items() if which(command)]
@@ -60,7 +60,7 @@ def _box(reason):
 
 
 def ports(resolve=socket.gethostbyname, listener=socket.socket):
-    """The findings about loopback ports and this host's own name."""
+    """Return the findings about loopback ports and this host's own name."""
     return [_ports(listener), _name(resolve)]
 
 

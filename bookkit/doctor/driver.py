@@ -50,7 +50,7 @@ class _Memory(ctypes.Structure):
 
 
 def read(load=ctypes.CDLL):
-    """NVML's `Answers`; if NVML answered, `more` is a `More`."""
+    """Return NVML's `Answers`; if NVML answered, `more` is a `More`."""
     return gpus.read(load, _more)
 
 

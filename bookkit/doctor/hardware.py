@@ -16,7 +16,7 @@ NVIDIA, DISPLAYS = "0x10de", ("0x0300", "0x0302")  # as PCI numbers them
 
 
 def machine(environ=os.environ, count=None, shared="/dev/shm"):
-    """The findings about cores, thread settings and shared memory."""
+    """Return the findings about cores, thread settings and shared memory."""
     count = count or cores()
     found = [_cores(count)]
     for name, value in SETTINGS.items():
@@ -49,7 +49,7 @@ def _shared_memory(path):
 
 
 def plugged_in(system="/sys"):
-    """The number of NVIDIA graphics cards, with or without a driver."""
+    """Return the number of NVIDIA graphics cards, with or without a driver."""
     found = 0
     for device in Path(system, "bus/pci/devices").glob("*"):
         try:
@@ -62,7 +62,7 @@ def plugged_in(system="/sys"):
 
 
 def cards(answers, plugged_in=0, visible=None):
-    """The findings about the driver and the GPUs, from NVML's `answers`.
+    """Return the findings about the driver and the GPUs, from NVML's `answers`.
 
     `plugged_in`: the result of that function. `visible`: the reader's own
     CUDA_VISIBLE_DEVICES, None if it is not set.
@@ -118,7 +118,7 @@ def _gpu(index, gpu, memory, mig, driver):
 
 
 def _links(links):
-    """One finding for all pairs of GPUs with the same connection."""
+    """Return one finding for all pairs of GPUs with the same connection."""
     alike = {}
     for link in links:
         pair = f"{link.first}–{link.second}"

@@ -31,7 +31,7 @@ class Report:
     verdict: Readiness
 
     def as_dict(self):
-        """The same as plain lists and dicts, for JSON."""
+        """Return the same as plain lists and dicts, for JSON."""
         return {
             "runs": self.verdict.runs,
             "verdict": self.verdict.text,

@@ -45,7 +45,7 @@ SYSTEM = {"libgomp.so.1": "libgomp1", "libquadmath.so.0": "libquadmath0"}
 
 
 def installed(package):
-    """The version of `package` in this environment, or None."""
+    """Return the version of `package` in this environment, or None."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -53,7 +53,8 @@ def installed(package):
 
 
 def python(version_of=installed, version=None):
-    """The findings about Python, `version` by default the one that runs, and packages.
+    """Return the findings about Python, `version` by default the one that runs, and
+    packages.
 
     `version_of(package)`: None for a missing package.
     """
@@ -103,7 +104,7 @@ def probe():
 
 
 def mxnet(answer, version_of=installed):
-    """The findings about MXNet's build, from the `answer` of `probe`."""
+    """Return the findings about MXNet's build, from the `answer` of `probe`."""
     builds = [name for name in BUILDS if version_of(name)]
     if answer.get("missing"):
         return [Finding("MXNet", "not installed", BAD, MAKE)]
@@ -139,7 +140,7 @@ def _does_not_load(message):
 
 
 def cuda_libraries(site=None):
-    """The finding about CUDA's libraries in the site-packages folder `site`.
+    """Return the finding about CUDA's libraries in the site-packages folder `site`.
 
     The CPU build needs none of them: then there is no finding.
     """

@@ -32,7 +32,7 @@ CODE = frame.listing(
 
 
 def figure(devices=6, name="allreduce-ways"):
-    """The figure for a notebook: four panels, and a slider for the rounds.
+    """Return the figure for a notebook: four panels, and a slider for the rounds.
 
     `devices`: k, 2 to 16. `name`: its id in the page. Raises `ValueError` for what the
     figure cannot show. Developed in the chapter *Halving and doubling*.
@@ -42,7 +42,7 @@ def figure(devices=6, name="allreduce-ways"):
 
 
 def data():
-    """The page's data, for JSON: `nbytes` of the array, `code`, and `ways`.
+    """Return the page's data, for JSON: `nbytes` of the array, `code`, and `ways`.
 
     `ways`: k -> way -> `of`, the number of chunks of an array, and `rounds`: lists of
     messages [from, to, first chunk, number of chunks].

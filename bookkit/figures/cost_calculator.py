@@ -113,7 +113,8 @@ DEVICES = [2**n for n in range(13)]
 def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
            packing=1e-9, per_host=8, inner=FAST, tensor=1, pipeline=1,
            chunks=8, name="cost-calculator"):
-    """The figure for a notebook: numbers to choose, a step's time and its efficiency.
+    """Return the figure for a notebook: numbers to choose, a step's time and its
+    efficiency.
 
     `model`: one of `MODELS`. `device`: a `step.Device`, whose speed gives the
     time per example; `link`: a `Link`. `batch`: examples per device. `way`: one of

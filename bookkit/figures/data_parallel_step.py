@@ -31,7 +31,7 @@ CONTROLS = (
 
 
 def figure(devices=2, batch=256, name="data-parallel-step"):
-    """The figure for a notebook: devices side by side, a slider over the step.
+    """Return the figure for a notebook: devices side by side, a slider over the step.
 
     `devices`: k, 1 to 4. `batch`: examples of a minibatch, n, a multiple of 4 up to
     256. The clock begins at the end of the step. `name`: its id in the page; a page
@@ -47,7 +47,7 @@ def figure(devices=2, batch=256, name="data-parallel-step"):
 
 
 def data():
-    """The page's data, for JSON.
+    """Return the page's data, for JSON.
 
     `code`: a `frame.listing`. `params`: bytes of all parameters, and of all gradients.
     `example`: bytes of an example. `shards`: "k,n" -> examples of each device. `sent`

@@ -21,7 +21,8 @@ CONTROLS = (
 
 
 def figure(mesh="2 × 2 × 2", device=5, name="device-mesh"):
-    """The figure for a notebook: a mesh of eight devices, and a slider that turns it.
+    """Return the figure for a notebook: a mesh of eight devices, and a slider that
+    turns it.
 
     `mesh`: one of `MESHES`. `device`: 0 to 7, whose groups are highlighted. Bytes are
     those of a step of `DECODER`, texts of `SHAPE`, in `CHUNKS` micro-batches. `name`:
@@ -33,7 +34,7 @@ def figure(mesh="2 × 2 × 2", device=5, name="device-mesh"):
 
 
 def data():
-    """The page's data, for JSON: `axes`, and by mesh its `sizes` and `sent`.
+    """Return the page's data, for JSON: `axes`, and by mesh its `sizes` and `sent`.
 
     `sent`: for each axis, the bytes that each device sends.
     """

@@ -136,7 +136,7 @@ class FitsScript(frame.Script):
 
 
 def source():
-    """The script without the page's part: shapes, shared functions, and its own."""
+    """Return the script without the page's part: shapes, functions shared and own."""
     calculator = frame._read("cost_calculator.js")
     shared = [re.search(rf"(?ms)^function {name}\(.*?^}}\n", calculator)[0]
               for name in SHARED]
@@ -144,7 +144,7 @@ def source():
 
 
 def chosen(**other):
-    """The initial choice with `other` values, and its model's and machine's numbers."""
+    """Return the first choice with `other` values, and its model's and machine's."""
     choice = {**FIRST, **other}
     presets = {**MODELS.get(other.get("model"), {}),
                **MACHINES.get(other.get("machine"), {})}
@@ -152,7 +152,8 @@ def chosen(**other):
 
 
 def figure(name="fits", **other):
-    """The tool for a page: the answer, the choices, the drawing, published results.
+    """Return the tool for a page: the answer, the choices, the drawing, published
+    results.
 
     `name`: its id in the page. `other`: values of `CONTROLS`, by role, that replace the
     initial ones. Raises `ValueError` for a value that a control cannot have. On the
@@ -189,7 +190,7 @@ live("fits");
 
 
 def published():
-    """Two tables: published times and memory of a step, beside the tool's."""
+    """Return two tables: published times and memory of a step, beside the tool's."""
     script, steps = FitsScript(), []
     for choice, published_speed, published_mfu in MEASURED:
         d = script.ask(chosen(**choice), "d")
@@ -213,7 +214,7 @@ def published():
 
 
 def states_in_paper(script, stage):
-    """GB of weights, gradients and states in the example of ZeRO's paper."""
+    """Return GB of weights, gradients and states in the example of ZeRO's paper."""
     choice = chosen(model=OWN, parameters=7.5e9, devices=64, zero=stage)
     return sum(n for _, n in script.ask(choice, "d.memory_of.slice(0, 3)")) / 1e9
 
@@ -229,7 +230,7 @@ def _table(caption, heads, rows):
 
 
 def data():
-    """The page's data, for JSON: presets, limits of the numbers, and constants."""
+    """Return the page's data, for JSON: presets, limits of numbers, constants."""
     return {"models": MODELS, "machines": MACHINES, "numbers": NUMBERS, "zero": STAGES,
             "limits": {f.role: [f.low, f.high, f.whole] for f in FIELDS},
             "backward": BACKWARD, "colours": tuple(zip(SERIES_COLOURS, SERIES_ON_DARK))}

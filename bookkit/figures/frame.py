@@ -127,14 +127,15 @@ class Script:
         self._run(f"const stored = {self.stored};", "its data")
 
     def view(self, choice):
-        """The page's contents: a dict of `now`, `last`, `box`, `summary` and so on.
+        """Return the page's contents: a dict of `now`, `last`, `box`, `summary` and so
+        on.
 
         `choice`: role -> value. It may leave out the clock, which is then at its end.
         """
         return self.ask(choice, f"view(d{_clock(choice)})")
 
     def ask(self, choice, what):
-        """The value of `what`, an expression, where `d` is the state of the choice."""
+        """Return the value of expression `what`; `d` is the state of the choice."""
         others = {role: value for role, value in choice.items() if role != "clock"}
         state = f"chosen(stored, {json.dumps(others)}, {self.name})"
         return json.loads(self._run(f"((d) => JSON.stringify({what}))({state})", what))
@@ -148,7 +149,8 @@ class Script:
 
 
 def figure(kind, name, label, controls, choice, data):
-    """The figure for a notebook: an `IPython.display.HTML`, the same in every run.
+    """Return the figure for a notebook: an `IPython.display.HTML`, the same in every
+    run.
 
     Arguments as in `page`.
     """
@@ -158,7 +160,7 @@ def figure(kind, name, label, controls, choice, data):
 
 
 def page(kind, name, label, controls, choice, data):
-    """The HTML of a figure.
+    """Return the HTML of a figure.
 
     `kind`: names the figure's script, `KIND.js` in this folder. `name`: its id in the
     page; two figures on a page need two names. `label`: the purpose of the controls.
@@ -195,7 +197,7 @@ live("{kind}");
 
 
 def listing(*functions, excerpt=False, since="", **marks):
-    """Lines of the library, for a figure that marks the lines that a step runs.
+    """Return lines of the library, for a figure that marks the lines that a step runs.
 
         listing(reduce_scatter, add="partial[i] += chunks[i][c]")
 
@@ -254,7 +256,7 @@ def _clock(choice):
 
 
 def _tip(name):
-    """The tip of an arrow."""
+    """Return the tip of an arrow."""
     return (
         f'<marker id="{name}-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" stroke="none"/>'
@@ -267,6 +269,6 @@ def _read(file):
 
 
 def _stored(data):
-    """The data and the language's colours. No `<` can end the script's element."""
+    """Return the data and the language's colours. No `<` can end the script."""
     held = {"colours": palette.DEVICE_COLOURS, "inks": palette.INKS, "data": data}
     return json.dumps(held, separators=(",", ":")).replace("<", "\\u003c")

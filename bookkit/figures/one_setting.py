@@ -8,7 +8,7 @@ CONTROLS = (frame.Clock("ms", unit="millisecond"),)
 
 
 def figure(name="one-setting"):
-    """The figure for a page: both timelines as recorded, on one clock.
+    """Return the figure for a page: both timelines as recorded, on one clock.
 
     `name`: its id in the page. It shows the stored result `one_setting`.
     On the first page; the cause is found in the chapter *Why is there no speed-up?*
@@ -17,5 +17,5 @@ def figure(name="one-setting"):
 
 
 def data():
-    """The stored result `one_setting`."""
+    """Return the stored result `one_setting`."""
     return stored.read("one_setting").data

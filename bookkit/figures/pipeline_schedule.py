@@ -23,7 +23,7 @@ from . import frame
 
 
 def _slots(schedule, **lengths):
-    """Slots by `op_clock`. Work of a device's second stage is numbered 0′, 1′, …"""
+    """Return the slots by `op_clock`. A device's second stage counts 0′, 1′, …"""
     times, p = op_clock(schedule, **lengths), len(schedule)
     return [Slot(d, op.kind, f"{op.chunk}" + "′" * (op.stage // p), start, end)
             for op, (d, start, end) in times.items()]
@@ -51,7 +51,8 @@ CONTROLS = (
 
 
 def figure(schedule="GPipe", stages=4, chunks=8, name="schedule"):
-    """The figure for a notebook: controls, a drawing, and its explanation in words.
+    """Return the figure for a notebook: controls, a drawing, and its explanation in
+    words.
 
     `schedule`: one of `SCHEDULES`. `stages`: 1 to 8. `chunks`: the number of
     micro-batches, 1 to 16; if interleaved, rounded down to a multiple of `stages`, at
@@ -81,7 +82,8 @@ def plot(slots, ax):
 
 
 def data():
-    """All schedules that can be chosen, for JSON: the lane `FFF.B` is written `F3.B`.
+    """Return all schedules that can be chosen, for JSON: the lane `FFF.B` is written
+    `F3.B`.
 
     `code`: the lines that run them; and title -> "stages,chunks" -> `lanes`, as by
     `lanes_of`, and `order`: for each letter whose numbers do not ascend from 0, those
@@ -105,7 +107,7 @@ def _packed(slots):
 
 
 def lanes_of(slots):
-    """A string per device, a letter per slot: F forward, B backward, . nothing."""
+    """Return a string per device, a letter per slot: F forward, B backward, . idle."""
     length = max(slot.end for slot in slots)
     lanes = [["."] * length for _ in {slot.stage for slot in slots}]
     for slot in slots:

@@ -7,7 +7,7 @@ CONTROL, (PUSH, PULL) = "#555555", SERIES_COLOURS[::2][:2]
 
 
 def phases(logs):
-    """The messages of a job, grouped by their purpose: a dict from name to list.
+    """Return the messages of a job, grouped by their purpose: a dict from name to list.
 
     `logs`: the `ps_log.messages` of every process. Only the last step is included. A
     phase begins when the one before ends, for the node that waits for it; within a
@@ -40,7 +40,7 @@ def _sorted(messages):
 
 
 def _one_each(messages, choose):
-    """The first (`min`) or last (`max`) message between each two nodes."""
+    """Return the first (`min`) or last (`max`) message between each two nodes."""
     by_ends = {}
     for m in messages:
         by_ends.setdefault((m.sender, m.receiver), []).append(m)
@@ -49,7 +49,7 @@ def _one_each(messages, choose):
 
 
 def name(node_id):
-    """`'scheduler'`, `'server 0'`, `'worker 1'`: a node's role and rank."""
+    """Return `'scheduler'`, `'server 0'`, `'worker 1'`: a node's role and rank."""
     who = role(node_id)
     return who if node_id == SCHEDULER else f"{who} {rank(node_id)}"
 

@@ -67,7 +67,8 @@ def run(workers, servers, keys, mode="dist_sync", slow=1):
 
 
 def values_bytes(servers):
-    """Bytes of a message with values, for each key a list by server; 0: holds none.
+    """Return the bytes of a message with values, for each key a list by server; 0:
+    holds none.
 
     The key's 8, the length's 4, and 4 for each float32 that the server holds.
     """
@@ -141,5 +142,5 @@ class _Job:
 
 
 def _landed(tick, now):
-    """Whether a message that left at `tick` has arrived."""
+    """Return whether a message that left at `tick` has arrived."""
     return tick is not None and tick + FLIGHT <= now

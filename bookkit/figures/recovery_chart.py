@@ -11,7 +11,7 @@ NEW, AGAIN = "0.3", DEVICE_COLOURS[4]
 
 
 def draw(story, num_workers=2):
-    """A panel per worker: steps over seconds, losses, restarts, repeated steps.
+    """Return a panel per worker: steps over seconds, losses, restarts, repeated steps.
 
     `story`: a `story.Story`. Returns the figure. Developed in the chapter *Faults and
     recovery*.

@@ -25,7 +25,7 @@ CONTROLS = (
 
 
 def figure(devices=4, size=840, name="ring-allreduce"):
-    """The figure for a notebook: chunks on devices, and a slider for the rounds.
+    """Return the figure for a notebook: chunks on devices, and a slider for the rounds.
 
     `devices`: k, 2 to 8. `size`: numbers in the array, 840, 1000 or 10, each of 4
     bytes. The clock begins where the reduce-scatter ends, after k − 1 rounds. `name`:
@@ -41,7 +41,7 @@ def figure(devices=4, size=840, name="ring-allreduce"):
 
 
 def data():
-    """The page's data, for JSON: `code`, a `frame.listing`, and
+    """Return the page's data, for JSON: `code`, a `frame.listing`, and
 
     `rings`: k -> `allreduce.ring(k)`. `chunks`: "k,size" -> bytes of each chunk.
     `sent` and `naive`: "k,size" -> bytes that each device sends in all, in a ring and

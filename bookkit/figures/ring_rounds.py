@@ -21,7 +21,7 @@ CONTROLS = (
 
 
 def figure(order="contiguous", devices=4, name="ring-rounds"):
-    """The figure for a notebook: chunks on devices, their time, and the scores.
+    """Return the figure for a notebook: chunks on devices, their time, and the scores.
 
     `order`: `'contiguous'` or `'zigzag'`. `devices`: k, 2 to 8. `name`: its id in the
     page. Raises `ValueError` for values that it cannot show. Developed in the chapter
@@ -32,7 +32,7 @@ def figure(order="contiguous", devices=4, name="ring-rounds"):
 
 
 def data():
-    """The page's data, for JSON: `code`; order -> k -> `at` and `pairs`.
+    """Return the page's data, for JSON: `code`; order -> k -> `at` and `pairs`.
 
     For each round and device: the owner of its keys and values, and its number of
     pairs.

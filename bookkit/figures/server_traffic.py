@@ -25,7 +25,8 @@ CODE = digits + ascii_letters
 
 def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
            name="server-traffic"):
-    """The figure for a notebook: controls, a drawing, and its explanation in words.
+    """Return the figure for a notebook: controls, a drawing, and its explanation in
+    words.
 
     `mode`: `'dist_sync'` or `'dist_async'`. `workers`: 1 to 4, `servers`: 1 to 3,
     `keys`: 1 to 3. `slow`: how many times as long the last worker computes, 1 to 3.
@@ -43,7 +44,7 @@ def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
 
 
 def data():
-    """All runs that can be chosen, for JSON.
+    """Return all runs that can be chosen, for JSON.
 
     `runs`: "mode,workers,servers,keys,slow" -> a `run_as_text`, with `fields` and
     `code`. `values`: for each number of servers, `ps_run.values_bytes` of it.
@@ -66,7 +67,7 @@ def data():
 
 
 def run_as_text(run):
-    """A run in characters: the beginnings of each worker, `|`, one for each field."""
+    """Return a run in characters: each worker's starts, `|`, one for each field."""
     begins = " ".join("".join(map(_letter, ticks)) for ticks in run.begins)
     exchanges = "".join(
         _letter(getattr(e, field)) for e in run.exchanges for field in FIELDS

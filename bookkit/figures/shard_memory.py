@@ -36,7 +36,8 @@ CONTROLS = (
 
 def figure(network="six layers of 128 × 128", devices=4, optimizer="Adam",
            numbers="mixed precision", name="shard-memory"):
-    """The figure for a notebook: a bar per device, and a clock over ZeRO's stages.
+    """Return the figure for a notebook: a bar per device, and a clock over ZeRO's
+    stages.
 
     `network`, `optimizer`, `numbers`: one of `NETWORKS`, `OPTIMIZERS`, `NUMBERS`.
     `devices`: k, 1 to 64. `name`: its id in the page. Raises `ValueError` for what the
@@ -49,7 +50,7 @@ def figure(network="six layers of 128 × 128", devices=4, optimizer="Adam",
 
 
 def data():
-    """The page's data, for JSON: `stages`; `networks`, name -> sizes of layers;
+    """Return the page's data, for JSON: `stages`; `networks`, name -> sizes of layers;
     `numbers`, name -> bytes; `states`: "optimizer,numbers" -> bytes per parameter;
     `colours`: pairs of weights, gradients and states.
     """

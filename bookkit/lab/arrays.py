@@ -54,7 +54,7 @@ class _Numbers(list):
 
 
 def _made(values, shape, kind, cls=None):
-    """An array with memory of its own; `values`: a list of numbers of type `kind`."""
+    """Return an array with its own memory; `values`: numbers of type `kind`."""
     found = object.__new__(cls or ndarray)
     found._flat, found._first = _Numbers(values, kind.itemsize), 0
     found.shape_, found._steps = tuple(shape), indexing.c_steps(tuple(shape))
@@ -456,7 +456,7 @@ def _tuple_text(shape):
 
 
 def _fitting(value, shape, kind):
-    """`value`, broadcast to `shape`: a list of numbers of type `kind`."""
+    """Return `value`, broadcast to `shape`: a list of numbers of type `kind`."""
     if isinstance(value, (int, float)):
         return kind.cast([value]) * math.prod(shape)
     value = asarray(value)
@@ -561,7 +561,7 @@ def _kind(a, b, alone_a, alone_b, act):
 
 
 def _both(a, b):
-    """The shape of the result, and the values of `a` and `b`, broadcast to it."""
+    """Return the result's shape, and the values of `a` and `b`, broadcast to it."""
     if not isinstance(a, ndarray):
         return b.shape_, (again(a), b._values())
     if not isinstance(b, ndarray):
@@ -706,7 +706,7 @@ def _mapped(act, x, kind):
 
 
 def _single(act, low=-inf, beyond=nan, kind=None):
-    """`act` for arrays; outside its domain the result is `beyond`, at zero `low`."""
+    """Return `act` for arrays; outside its domain `beyond`, at zero `low`."""
 
     def safe(v):
         try:
@@ -758,7 +758,7 @@ sign = _keeping(lambda v: v if v != v else (v > 0) - (v < 0))
 
 
 def array(data, dtype=None, copy=True, ndmin=0):
-    """A new array from numbers, lists of numbers, or arrays."""
+    """Return a new array from numbers, lists of numbers, or arrays."""
     if isinstance(data, ndarray):
         found = data.astype(dtype) if dtype else data.copy()
     else:
@@ -769,7 +769,7 @@ def array(data, dtype=None, copy=True, ndmin=0):
 
 
 def _read(data):
-    """(values, shape, type of numbers) of nested lists."""
+    """Return (values, shape, type of numbers) of nested lists."""
     if isinstance(data, ndarray):
         return data._values(), data.shape_, data.dtype
     if isinstance(data, (int, float)):

@@ -15,7 +15,7 @@ TAG = "lab"
 
 
 def editors(path):
-    """The initial texts of a notebook's editors, in the order of its tagged cells."""
+    """Return the initial texts of a notebook's editors, in their cells' order."""
     cells = nbformat.read(path, as_version=4).cells
     cells = [cell for cell in cells if cell.cell_type == "code"]
     sources = [_plain(cell.source) for cell in cells]
@@ -24,7 +24,7 @@ def editors(path):
 
 
 def alone(sources):
-    """The last of `sources`, after the statements of the others that it needs."""
+    """Return the last of `sources`, after the others' statements that it needs."""
     *earlier, cell = sources
     statements = [(s, source) for source in earlier for s in ast.parse(source).body]
     taken, before = {}, None
@@ -46,12 +46,12 @@ def alone(sources):
 
 
 def _plain(source):
-    """The cell without magics and shell commands."""
+    """Return the cell without magics and shell commands."""
     return "\n".join(x for x in source.splitlines() if not x.startswith(("%", "!")))
 
 
 def _parted(texts):
-    """The texts, grouped: definitions, and the lines between: a list of strings."""
+    """Return the texts, grouped: definitions, and lines between: a list."""
     return ["\n\n\n".join(group) if defines else "\n".join(group)
             for defines, group in groupby(texts, key=_defines)]
 
@@ -61,7 +61,7 @@ def _defines(text):
 
 
 def _needs(tree):
-    """Names that must be defined before the statements of `tree` run."""
+    """Return the names that must be defined before the statements of `tree` run."""
     needed, bound, late = set(), set(), set()
     for statement in _in_order(tree.body):
         used, later = _uses(statement)
@@ -72,7 +72,7 @@ def _needs(tree):
 
 
 def _in_order(statements):
-    """The parts of loops and other blocks, in the order in which they run."""
+    """Yield the parts of loops and other blocks, in the order in which they run."""
     for s in statements:
         if not isinstance(s, (ast.For, ast.While, ast.If, ast.With, ast.Try)):
             yield s
@@ -90,7 +90,7 @@ def _in_order(statements):
 
 
 def _uses(statement):
-    """Global names that a statement reads at once, and in functions that it defines."""
+    """Return the global names a statement reads at once, and in its functions."""
     table = symtable.symtable(ast.unparse(statement), "cell", "exec")
     at_once = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
     inner, waiting = set(), [*table.get_children()]
@@ -108,7 +108,7 @@ def _binds(statement):
 
 
 def _text(statement, source, names):
-    """The source of a statement; of an import, only with the wanted names."""
+    """Return the source of a statement; of an import, only with the wanted names."""
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         kept = [n for n in statement.names
                 if (n.asname or n.name.split(".")[0]) in names]

@@ -35,7 +35,7 @@ class RandomState:
         return factor * y
 
     def _below(self, most):
-        """A whole number from 0 to `most`."""
+        """Return a whole number from 0 to `most`."""
         if not most:
             return 0
         mask = (1 << most.bit_length()) - 1

@@ -69,7 +69,7 @@ def run_and_judge(chapter, number, code):
 
 
 def _run(code):
-    """The names that the code defines, or None after printing the error it raises."""
+    """Return the names the code defines, or None after printing its error."""
     lines = code.splitlines(keepends=True)
     linecache.cache[TEXT] = (len(code), None, lines, TEXT)
     names = {"__name__": "__main__"}
@@ -100,7 +100,7 @@ def _tell(error):
 
 
 def _answer(names, wanted, is_function):
-    """The object that `names` has as `wanted`; else the last function of the code."""
+    """Return the object `names` has as `wanted`; else the code's last function."""
     if wanted in names:
         return names[wanted]
     own = [v for v in names.values() if callable(v) and getattr(
@@ -142,7 +142,7 @@ class ExchangeLog:
         return noting
 
     def shown(self):
-        """The rounds of the case with the most devices that the page has room for."""
+        """Return the rounds of the case with the most devices that fits the page."""
         runs = [[r for r in rounds if r] for _, rounds in self._runs.values()]
         runs = [rounds for rounds in runs if rounds and len(rounds) <= ROUNDS
                 and _devices(rounds) <= DEVICES]

@@ -61,7 +61,7 @@ def lay(pages, root=ROOT):
 
 
 def script(brought):
-    """The engine as a script: its parts, compressed, in base64."""
+    """Return the engine as a script: its parts, compressed, in base64."""
     parts = {name: (brought / file).read_bytes() for name, file in PARTS.items()}
     parts["stdlib"] = compiled(brought / PARTS["stdlib"])
     parts = {name: base64.b64encode(gzip.compress(part, 9, mtime=0)).decode("ascii")
@@ -75,7 +75,8 @@ def script(brought):
 
 
 def compiled(library):
-    """The library as bytecode, which Node and Pyodide make; the library if they cannot.
+    """Return the library as bytecode, which Node and Pyodide make; the library if they
+    cannot.
 
     A page's Python would otherwise compile its imports at each start, which takes two
     thirds of the time from the first Run to its verdict.

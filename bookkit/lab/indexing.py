@@ -5,7 +5,7 @@ from math import prod
 
 
 def element_offsets(first, shape, steps):
-    """The places of all numbers, in C order."""
+    """Return the places of all numbers, in C order."""
     found = [first]
     for n, step in zip(shape, steps):
         found = [p + i * step for p in found for i in range(n)]
@@ -13,7 +13,7 @@ def element_offsets(first, shape, steps):
 
 
 def c_steps(shape):
-    """The strides, in numbers, of a contiguous array in C order."""
+    """Return the strides, in numbers, of a contiguous array in C order."""
     return tuple(accumulate(reversed((*shape[1:], 1)), lambda a, b: a * b))[::-1][
         : len(shape)] if shape else ()
 
@@ -24,7 +24,7 @@ def is_basic(key):
 
 
 def whole(key, ndim):
-    """The index as a list with an entry for each axis, and None for each new one."""
+    """Return the index with an entry for each axis, None for each new one: a list."""
     keys = [*key] if isinstance(key, tuple) else [key]
     keys = [k.__index__() if hasattr(k, "__index__") and not (
         is_basic(k) or hasattr(k, "shape") or isinstance(k, bool)) else k for k in keys]
@@ -46,7 +46,7 @@ def _is_mask(k):
 
 
 def basic(keys, first, shape, steps):
-    """(first, shape, steps) of a view."""
+    """Return (first, shape, steps) of a view."""
     new_shape, new_steps, axis = [], [], 0
     for key in keys:
         if key is None:
@@ -71,7 +71,7 @@ def in_bounds(i, n, axis):
 
 
 def advanced(keys, first, shape, steps, as_array, broadcast):
-    """(places, shape) of an index that contains arrays."""
+    """Return (places, shape) of an index that contains arrays."""
     keys = [part for key in keys for part in _unmasked(key, as_array)]
     at = [i for i, key in enumerate(keys) if not isinstance(key, slice)
           and key is not None]

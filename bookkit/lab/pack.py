@@ -32,7 +32,7 @@ EMPTY = {"d2l_ext/__init__.py": '"""In a page no engine is to be prepared."""',
 
 
 def files(root=ROOT):
-    """{path: source} of all that the tasks of `chapters` need, and the desk."""
+    """Return {path: source} of all that the tasks of `chapters` need, and the desk."""
     wanted = {f"bookkit/lab/{name}.py" for name in HERE}
     wanted |= {"exercisekit/answers.py", "exercisekit/counts.py"}
     for path in chapters(root).values():
@@ -51,14 +51,14 @@ def files(root=ROOT):
 
 
 def cells_of(root=ROOT):
-    """{chapter: the initial texts of its cells' editors}, for chapters with editors."""
+    """Return {chapter: its editors' initial texts}, for chapters with editors."""
     found = {path.stem: cells.editors(path)
              for path in sorted(Path(root, "chapters").glob("*/*.ipynb"))}
     return {chapter: codes for chapter, codes in found.items() if codes}
 
 
 def chapters(root=ROOT):
-    """{chapter: its file}, of those whose tasks run in a page."""
+    """Return {chapter: its file}, of those whose tasks run in a page."""
     found = {}
     folder = Path(root) / "exercisekit"
     for file in sorted([*folder.glob("*/*.py"), *folder.glob("*/*/__init__.py")]):
@@ -70,7 +70,7 @@ def chapters(root=ROOT):
 
 
 def needed(path, root=ROOT):
-    """`path` and all files that it imports at its top; none if a page lacks one."""
+    """Return `path` and all files it imports at its top; none if a page lacks one."""
     found, waiting = set(), [path]
     while waiting:
         found.add(file := waiting.pop())
@@ -84,14 +84,14 @@ def needed(path, root=ROOT):
 
 
 def imports(file, root=ROOT):
-    """The full names of the modules that a file of the book imports at its top."""
+    """Return the full names of the modules that a book's file imports at its top."""
     module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
     return imported((Path(root) / file).read_text("utf-8"), package)
 
 
 def imported(code, package=""):
-    """The full names of the modules that `code`, of `package`, imports at its top."""
+    """Yield full names of the modules that `code`, of `package`, imports at its top."""
     for node in ast.parse(code).body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -104,7 +104,7 @@ def imported(code, package=""):
 
 
 def needed_by(code, root=ROOT):
-    """The book's files that `code` imports; None if a page lacks one of its imports."""
+    """Return the book's files `code` imports; None if a page lacks an import."""
     found = set()
     for name in imported(code):
         at = _file(name, root)
@@ -123,7 +123,7 @@ def _file(name, root):
 
 
 def stub(question):
-    """The initial text of the editor: the head of the requested function."""
+    """Return the initial text of the editor: the head of the requested function."""
     if not hasattr(question, "judge"):
         return f"# {question.asked}\nanswer = None\n"
     right = question.right
@@ -133,7 +133,7 @@ def stub(question):
 
 
 def zipped(root=ROOT):
-    """The files as a zip archive, in base64."""
+    """Return the files as a zip archive, in base64."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for path, text in files(root).items():

@@ -60,7 +60,7 @@ class dtype:
         return SCALARS[self.name]
 
     def cast(self, values):
-        """The values as numbers of this type, a list of Python's."""
+        """Return the values as numbers of this type, a list of Python's."""
         if self.name == "float64":
             return [*map(float, values)]
         if self.kind == "b":
@@ -84,7 +84,7 @@ def _half(value):
 
 
 def promoted(a, b):
-    """The type of the result of an operation on two types."""
+    """Return the type of the result of an operation on two types."""
     if a is b:
         return a
     if a.kind != "f" and b.kind == "f":
@@ -97,7 +97,7 @@ def promoted(a, b):
 
 
 def dtype_of(value):
-    """The type of a single number."""
+    """Return the type of a single number."""
     if hasattr(value, "dtype"):
         return value.dtype
     return dtype("bool" if isinstance(value, bool) else
@@ -105,7 +105,7 @@ def dtype_of(value):
 
 
 def divided(a, b):
-    """a / b by the rules of IEEE 754, without an error."""
+    """Return a / b by the rules of IEEE 754, without an error."""
     try:
         return a / b
     except ZeroDivisionError:

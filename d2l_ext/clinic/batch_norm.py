@@ -61,7 +61,7 @@ def sync_batch_norm(Xs, gammas, betas, running=None, momentum=0.9, eps=1e-5):
 
 
 def backward(dYs, kept, reduce=allreduce):
-    """The gradients `(dXs, dgammas, dbetas)` of `sync_batch_norm`.
+    """Return the gradients `(dXs, dgammas, dbetas)` of `sync_batch_norm`.
 
     `dYs`: the gradients with respect to its outputs. `kept`: from `sync_batch_norm`.
     The gradients of gamma and beta are sums over all devices, the same on each.
@@ -82,7 +82,7 @@ def backward(dYs, kept, reduce=allreduce):
 
 
 def moments(X):
-    """One shard's numbers per channel (1,), means (C,) and squared deviations (C,)."""
+    """Return a shard's numbers per channel (1,), means and squared deviations (C,)."""
     rows = np.full(1, X.size / X.shape[1], dtype=X.dtype, ctx=X.ctx)
     mean = X.mean(axis=_others(X))
     deviations = np.square(X - _wide(mean, X)).sum(axis=_others(X))
@@ -90,7 +90,7 @@ def moments(X):
 
 
 def combined(shards):
-    """Mean, variance and numbers of all `shards`, the same on every device.
+    """Return the mean, variance and numbers of all `shards`, the same on every device.
 
     `shards`: the results of `moments`, one per device. Each device sends its three
     arrays to all others, which add them in the same order.
@@ -108,12 +108,12 @@ def combined(shards):
 
 
 def _others(X):
-    """All axes but that of the channels."""
+    """Return all axes but that of the channels."""
     return (0, *range(2, X.ndim))
 
 
 def _wide(x, like):
-    """`x` (C,) in a shape that can be added to `like` (n, C, …)."""
+    """Return `x` (C,) in a shape that can be added to `like` (n, C, …)."""
     return x.reshape(1, -1, *[1] * (like.ndim - 2))
 
 

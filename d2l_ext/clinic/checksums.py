@@ -15,7 +15,7 @@ MODULUS = 2**64
 
 
 def checksum(arrays):
-    """The checksum of each array: a list of whole numbers below 2⁶⁴.
+    """Return the checksum of each array: a list of whole numbers below 2⁶⁴.
 
         sums = [checksum(params) for params in replicas]
         odd_ones(sums)  # {} while all replicas agree
@@ -32,7 +32,7 @@ def checksum(arrays):
 
 
 def odd_ones(sums):
-    """Which arrays of which replicas differ: {replica: [numbers of its arrays]}.
+    """Return which arrays of which replicas differ: {replica: [numbers of its arrays]}.
 
     `sums`: the result of `checksum` for each replica. The value that most replicas have
     counts as right; without a majority, as between two replicas, all are named.

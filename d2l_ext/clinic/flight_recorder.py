@@ -82,7 +82,8 @@ class FlightRecorder:
             self._sign("its end")
 
     def verdict(self, patience=ARRIVAL):
-        """What happened, according to the files of all ranks: a `Verdict`, or None.
+        """Return what happened, according to the files of all ranks: a `Verdict`, or
+        None.
 
         Waits at most `patience` seconds until all ranks have made the newest call,
         because some may be about to make another one. A late rank arrives then, too,
@@ -177,7 +178,7 @@ def attach(comm, folder, timeout=30.0):
 
 
 def _recorded(recorder, method, name, describe):
-    """The `method` of a ring or store, with a line before and a mark after it."""
+    """Return `method` of a ring or store, with a line before and a mark after it."""
     def call(*args, **options):
         if recorder.depth:  # inside of another call
             return method(*args, **options)
@@ -234,7 +235,7 @@ def _size(value):
 
 
 def call_site(frame):
-    """Where a call was made: 'train.py:12 in step', outside of this library."""
+    """Return where a call was made: 'train.py:12 in step', outside of this library."""
     while frame.f_back and any(map(frame.f_code.co_filename.__contains__, OURS)):
         frame = frame.f_back
     file = frame.f_code.co_filename
@@ -247,7 +248,8 @@ def _line(text):
 
 
 def read(folder):
-    """The records of all ranks in `folder`: a list of `Call`, and each rank's `Life`.
+    """Return the records of all ranks in `folder`: a list of `Call`, and each rank's
+    `Life`.
 
     Raises `FileNotFoundError` if there are none.
     """

@@ -17,7 +17,8 @@ from ..data_parallel.allreduce import allreduce
 
 
 def global_norm(parts, copies=1, reduce=allreduce):
-    """The Euclidean norm of a gradient in `parts`: one float64 array (1,) per device.
+    """Return the Euclidean norm of a gradient in `parts`: one float64 array (1,) per
+    device.
 
         norms = global_norm([[dW1, db1], [dW2, db2]])  # two stages of a pipeline
 
@@ -60,12 +61,12 @@ def clip(parts, norms, limit):
 
 
 def _square_sum(x):
-    """The sum of the squares of `x`, added in float64: an array (1,)."""
+    """Return the sum of the squares of `x`, added in float64: an array (1,)."""
     return np.sum(np.square(x.reshape(-1)), dtype="float64", keepdims=True)
 
 
 def _copies(parts, copies):
-    """A list of counts per device, one for each array."""
+    """Return a list of counts per device, one for each array."""
     if not parts:
         raise ValueError("there are no parts: give a list of arrays per device")
     if isinstance(copies, int):

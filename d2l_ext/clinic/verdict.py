@@ -82,7 +82,7 @@ class Verdict:
 
 
 def what_happened(calls, num_ranks, lives=None):
-    """The first call in which ranks are missing, differ or are silent.
+    """Return the first call in which ranks are missing, differ or are silent.
 
     `calls`: the `Call`s of all ranks, in any order. `lives`: the `Life` of each rank,
     a dict, if known. Returns a `Verdict`, or None if all ranks have made the same
@@ -105,7 +105,7 @@ def what_happened(calls, num_ranks, lives=None):
 
 
 def _meetings(calls, lives):
-    """The calls that belong together, a dict by rank each, in order of time.
+    """Return the calls that belong together, a dict by rank each, in order of time.
 
     A rank keeps only its last calls. Nothing is known of those before, so the other
     ranks' parts of them are left out.
@@ -129,7 +129,7 @@ def _meetings(calls, lives):
 
 
 def _of_absent(absent, calls, lives):
-    """The verdict, if ranks are missing in several calls of a store.
+    """Return the verdict, if ranks are missing in several calls of a store.
 
     The ranks may wait for each other: some are missing in one key, some in another. The
     verdict is on the call in which the fewest ranks are missing; of two such calls, on
@@ -201,7 +201,7 @@ def _different(made, calls):
 
 
 def _usual(calls, call):
-    """(meeting, what) of the call that followed the one before `call` earlier."""
+    """Return (meeting, what) of the call that followed the one before `call`."""
     def key(made):
         return made.meeting, made.what, made.where
 
@@ -214,7 +214,8 @@ def _usual(calls, call):
 
 
 def _slip(own, other):
-    """A line on an earlier call that one of two ranks made and the other did not.
+    """Return a line on an earlier call that one of two ranks made and the other did
+    not.
 
     If both make the same calls again and again, a call that is left out is noticed only
     at the end. The source lines of the calls show it earlier.
@@ -240,7 +241,7 @@ def _slip(own, other):
 
 
 def _silent(meetings, lives):
-    """The verdict, if ranks in a call that has not ended have no new heartbeat."""
+    """Return the verdict if ranks in an unfinished call have no new heartbeat."""
     newest = max((life.time for life in lives.values()), default=0)
     silent = [rank for rank, life in sorted(lives.items())
               if newest - life.time > SILENCE]

@@ -77,12 +77,12 @@ def exchange(kv, text):
 
 
 def wire(environ=os.environ):
-    """The values of `WIRE` in this process."""
+    """Return the values of `WIRE` in this process."""
     return {name: environ.get(name) or default for name, default in WIRE.items()}
 
 
 def differences(names, alike):
-    """A line for each key whose values differ among the dicts `alike`: a list.
+    """Return a line for each key whose values differ among the dicts `alike`: a list.
 
     `names`: of their owners. Missing values count as None.
     """
@@ -96,7 +96,8 @@ def differences(names, alike):
 
 
 def common_steps(names, checkpoints):
-    """The steps, ascending, whose checkpoints are whole and the same on all workers.
+    """Return the steps, ascending, whose checkpoints are whole and the same on all
+    workers.
 
     `checkpoints`: per worker, a dict from the step, as text, to the checksum. Raises
     `ValueError` when some have any, and no step is common to all.
@@ -113,5 +114,5 @@ def common_steps(names, checkpoints):
 
 
 def checkpoint_steps(checkpoints):
-    """Steps and checksums of this worker's whole checkpoints, for `agree`: a dict."""
+    """Return steps and checksums of this worker's whole checkpoints: a dict."""
     return {str(step): digest[:16] for step, digest in checkpoints.whole().items()}

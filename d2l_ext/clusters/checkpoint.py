@@ -68,7 +68,7 @@ def read(path, most=None):
 
 
 def verified(path, most=None):
-    """The SHA-256 and the rest of a file, if they match. Raises as `read` does."""
+    """Return the SHA-256 and rest of a file, if they match. Raises as `read` does."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
@@ -108,7 +108,7 @@ def _unpack(payload):
 
 
 def _array(name, of, payload, at):
-    """A copy of the bytes from `at` on, if there are enough for `of`."""
+    """Return a copy of the bytes from `at` on, if there are enough for `of`."""
     try:
         kind, shape = of
         if not re.fullmatch(r"[<>|][biufc]\d\d?", kind):
@@ -138,7 +138,7 @@ def sync_folder(folder):
 
 
 def step_of(path):
-    """The step in the name of a checkpoint."""
+    """Return the step in the name of a checkpoint."""
     return int(path.stem[-8:])
 
 
@@ -190,7 +190,7 @@ class Checkpoints:
         self._lock.release()
 
     def paths(self):
-        """The paths of the existing files, oldest first."""
+        """Return the paths of the existing files, oldest first."""
         return sorted(self._found(r"{}-\d{{8}}\.ckpt"))
 
     def _found(self, pattern):
@@ -226,7 +226,7 @@ class Checkpoints:
         """Do nothing: `save` returns when the file is on the disk."""
 
     def whole(self):
-        """The intact checkpoints: a dict from step to SHA-256."""
+        """Return the intact checkpoints: a dict from step to SHA-256."""
         found = {}
         for path in self.paths():
             with suppress(CheckpointError, OSError):

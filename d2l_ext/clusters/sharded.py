@@ -52,7 +52,7 @@ class ShardedCheckpoints:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def own(self, name):
-        """The elements of the flattened array `name` on this worker: a slice."""
+        """Return the elements of the flattened array `name` on this worker: a slice."""
         return slice(*cuts(self.sizes[name], self.n)[self.rank :][:2])
 
     def save(self, step, chunks, record=None):
@@ -92,11 +92,11 @@ class ShardedCheckpoints:
             self._remove(old for old in self._folders() if old < oldest)
 
     def steps(self):
-        """The steps that have a manifest, ascending."""
+        """Return the steps that have a manifest, ascending."""
         return [n for n in self._folders() if (self._path(n) / MANIFEST).exists()]
 
     def whole(self, warn=print):
-        """The intact checkpoints: a dict from step to a SHA-256.
+        """Return the intact checkpoints: a dict from step to a SHA-256.
 
         The workers share the reading of the shards, so a checkpoint is whole if all
         of them say so: see `agreement.agree`. `warn`: called with each problem.
@@ -162,7 +162,7 @@ class ShardedCheckpoints:
 
 
 def _digest(path):
-    """The SHA-256 that the file states."""
+    """Return the SHA-256 that the file states."""
     with open(path, "rb") as file:
         return file.read(len(MAGIC) + 64)[len(MAGIC) :].decode(errors="replace")
 

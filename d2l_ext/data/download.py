@@ -56,7 +56,7 @@ def fetch(files, mirrors, folder, timeout=TIMEOUT):
 
 
 def _missing(files, folder):
-    """The `files` that `folder` lacks. Raises `ValueError` for one that differs."""
+    """Return the `files` that `folder` lacks. Raises `ValueError` if one differs."""
     missing = []
     for file in files:
         path = folder / file.name
@@ -72,7 +72,7 @@ def _missing(files, folder):
 
 
 def _difference(path, file):
-    """How `path` differs from `file`, or None; it is read only if its size matches."""
+    """Return how `path` differs from `file`, or None; read only if the size matches."""
     size = path.stat().st_size
     if not path.is_file():
         return "it is not a regular file"
@@ -107,7 +107,7 @@ def _download(url, file, folder, timeout):
 
 
 def _chunks(url, timeout):
-    """The bytes of `url`. Only network errors become a `_MirrorError`."""
+    """Yield the bytes of `url`. Only network errors become a `_MirrorError`."""
     try:
         with urlopen(url, timeout=timeout) as response:
             while chunk := response.read(CHUNK):
@@ -131,5 +131,5 @@ def _tell(file, host, received, new):
 
 
 def progress_bar(share, width=30):
-    """A bar of `width` characters in brackets, and a percentage; `share`: 0 to 1."""
+    """Return a bar of `width` characters and a percentage; `share`: 0 to 1."""
     return f"[{('#' * round(share * width)).ljust(width, '.')}] {share:4.0%}"

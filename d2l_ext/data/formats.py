@@ -137,7 +137,7 @@ def _unpacked(path):
 
 
 def _read_idx(path, *of_each):
-    """The array in an IDX file, of shape (n, *of_each)."""
+    """Return the array in an IDX file, of shape (n, *of_each)."""
     with _unpacked(path) as file:
         shape = _declared(path, file.read(8 + 4 * len(of_each)), of_each)
         # Reading one byte past the data makes gzip verify its checksum.
@@ -152,7 +152,7 @@ def _read_idx(path, *of_each):
 
 
 def _declared(path, header, of_each):
-    """The shape that the header of an IDX file declares, if it is (n, *of_each).
+    """Return the shape that the header of an IDX file declares, if it is (n, *of_each).
 
     Its magic number is 0x08, for unsigned bytes, and the number of dimensions.
     """
@@ -183,7 +183,7 @@ def _declared(path, header, of_each):
 
 
 def _find_cifar(folder):
-    """The place where `CIFAR_FILES` were found, and their bytes by name."""
+    """Return the place where `CIFAR_FILES` were found, and their bytes by name."""
     for place in (folder, folder / CIFAR_FOLDER):
         paths = {n: place / n for n in CIFAR_FILES if (place / n).is_file()}
         if paths:
@@ -220,7 +220,7 @@ def _check_records(place, sizes):
 
 
 def _members(path):
-    """The bytes of `CIFAR_FILES` in the archive `path`, by name.
+    """Return the bytes of `CIFAR_FILES` in the archive `path`, by name.
 
     Reads each member by its plain header; `tarfile` would also obey extended headers,
     which such short names do not need.

@@ -214,7 +214,7 @@ def _digits():
 
 
 def _official_folder(name):
-    """The default folder, once its missing files have been downloaded."""
+    """Return the default folder, once its missing files have been downloaded."""
     row, folder = SETS[name], _default_folder(name)
     official = map(download.OfficialFile, row.names, row.sizes, row.sha256)
     try:

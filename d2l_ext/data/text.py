@@ -68,14 +68,14 @@ class Vocab:
         return len(self.characters)
 
     def encode(self, text):
-        """Numbers of the characters of `text`: int32, (len(text),).
+        """Return the numbers of the characters of `text`: int32, (len(text),).
 
         Raises `KeyError` for a character that the vocabulary lacks.
         """
         return numpy.array([self._ids[c] for c in text], dtype="int32")
 
     def decode(self, ids):
-        """The text whose characters have the numbers `ids`."""
+        """Return the text whose characters have the numbers `ids`."""
         return "".join(self.characters[int(i)] for i in ids)
 
 

@@ -6,7 +6,7 @@ from .traffic import Traffic
 
 
 def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
-    """The `Traffic` of an allreduce of `nbytes` per device on `k` devices.
+    """Return the `Traffic` of an allreduce of `nbytes` per device on `k` devices.
 
     `algorithm`: one of `names()`. `itemsize`: bytes of an element, default float32.
     `chunks`: c, for those of `names(chunked=True)`. Bytes in each direction,
@@ -39,7 +39,8 @@ def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
 
 
 def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
-    """Seconds of an allreduce in the α–β model: the sum over rounds of α + n·β.
+    """Return the seconds of an allreduce in the α–β model: the sum over rounds of α +
+    n·β.
 
     `algorithm`, `k`, `nbytes`, `chunks`: as in `expected`. `alpha`: latency of a
     message, in seconds. `beta`: seconds per byte. Additions are free in this model.
@@ -58,7 +59,7 @@ def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
 
 
 def names(chunked=False):
-    """The names for `expected` and `seconds`: a tuple, in alphabetical order.
+    """Return the names for `expected` and `seconds`: a tuple, in alphabetical order.
 
     `chunked`: those that cut an array into a given number of chunks, instead of those
     that send whole arrays or one chunk per device.

@@ -44,7 +44,7 @@ def diagnose(step, devices, steps=5):
 
 def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
           environ=os.environ):
-    """The `Diagnosis` of a `Timeline` of `steps` steps of `seconds` each.
+    """Return the `Diagnosis` of a `Timeline` of `steps` steps of `seconds` each.
 
     `waits`: one tuple per blocking call of these steps (its line, its seconds, whether
     the step continued afterwards). `recorded`: the milliseconds that the timeline
@@ -78,13 +78,13 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
 
 
 def _share_of_overlap(own, lanes):
-    """The overlap of the lanes as a share of the overlap possible, 0 to 1."""
+    """Return the overlap of the lanes as a share of the overlap possible, 0 to 1."""
     possible = min(sum(lanes) / 2, sum(lanes) - max(lanes))
     return own.overlap() / possible if possible else 0.0
 
 
 def _pauses_are_long(own, recorded, idle, steps, asking):
-    """Whether one long pause per step makes up most of the idle time."""
+    """Return whether one long pause per step makes up most of the idle time."""
     pauses = sorted(_gaps(own, recorded))[-steps:]  # the longest one of each step
     # Python enqueues 20 operators in this time, or all if there are fewer.
     brief = asking * 1e3 * min(1, 20 * steps / max(len(own.events), 1))
@@ -92,7 +92,7 @@ def _pauses_are_long(own, recorded, idle, steps, asking):
 
 
 def _cause_when_busy(lanes, overlap, waited, asking):
-    """The cause, given a step's shares in blocking calls and in Python's thread."""
+    """Return the cause, given a step's shares in blocking calls and in Python."""
     least, most = min(lanes), max(lanes)
     if least < most / 10:
         return "slowest device"
@@ -104,7 +104,7 @@ def _cause_when_busy(lanes, overlap, waited, asking):
 
 
 def missing_settings(devices, environ=os.environ):
-    """The missing settings for CPU contexts in parallel: `'NAME=value …'` or `''`."""
+    """Return missing settings for parallel CPU contexts: `'NAME=value …'` or `''`."""
     missing = []
     if environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine":
         missing.append("MXNET_ENGINE_TYPE=ThreadedEnginePerDevice")
@@ -216,7 +216,7 @@ def _waits(step):
 
 
 def _gaps(trace, recorded):
-    """The lengths, in milliseconds, of the gaps in which all devices were idle."""
+    """Return the lengths, in milliseconds, of gaps in which all devices were idle."""
     edges = [0.0, *(t for span in timeline.union(trace.events) for t in span), recorded]
     return [stop - start for start, stop in zip(edges[::2], edges[1::2])]
 
@@ -233,7 +233,7 @@ def _noted(function, waits):
 
 
 def _line():
-    """The source line of the innermost frame outside MXNet and this module."""
+    """Return the source line of the innermost frame outside MXNet and this module."""
     frame = sys._getframe(1)
     ours = (__name__, "mxnet", "contextlib")
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(ours):

@@ -59,7 +59,7 @@ def attach_gradients(params):
 
 
 def one_dtype(params):
-    """The common dtype of `params`; `ValueError` if they differ or there are none."""
+    """Return the common dtype of `params`; `ValueError` if there is none."""
     dtypes = sorted({str(p.dtype) for p in params})
     if len(dtypes) != 1:
         raise ValueError(f"parameters of {dtypes} cannot share an array: cast them")
@@ -67,7 +67,7 @@ def one_dtype(params):
 
 
 def views_of(array, shapes):
-    """Consecutive parts of `array` in the `shapes`, sharing its memory."""
+    """Return consecutive parts of `array` in the `shapes`, sharing its memory."""
     views, start = [], 0
     for shape in shapes:
         stop = start + prod(shape)
@@ -77,7 +77,8 @@ def views_of(array, shapes):
 
 
 def train_batch(X, y, replicas, devices, lr):
-    """The step of `data_parallel.train_batch`, with one allreduce for all gradients.
+    """Take the step of `data_parallel.train_batch`, with one allreduce for all
+    gradients.
 
     `replicas[c]`: the `FlatReplica` on `devices[c]`, changed in place.
     Developed in the chapter *Allreduce*.
@@ -109,13 +110,13 @@ class RecordedStep:
 
 
 def record_steps(params, X, y, devices):
-    """A `RecordedStep` per device, from `params`, for minibatches like `X`, `y`."""
+    """Return a `RecordedStep` per device, for `params` and minibatches like `X`."""
     shards = zip(devices, *split_batch(X, y, devices))
     return [RecordedStep(get_flat_params(params, d), *shard) for d, *shard in shards]
 
 
 def replay_batch(X, y, recorded, lr):
-    """The step of `train_batch`, replayed by `recorded`, one `RecordedStep` per device.
+    """Replay the step of `train_batch`, `recorded` as one `RecordedStep` per device.
 
     Raises `ValueError` for a minibatch of a different size.
     Developed in the chapter *Why is there no speed-up?*

@@ -127,13 +127,14 @@ def _squared(x):
 
 
 def trust(w, v, decay=0.0):
-    """‖w‖ / (‖v‖ + decay·‖w‖), or 1 if w or v is zero. Never waits."""
+    """Return ‖w‖ / (‖v‖ + decay·‖w‖), or 1 if w or v is zero. Never waits."""
     w, v = np.sqrt(_squared(w)), np.sqrt(_squared(v))
     return np.where(w * v > 0, w / (v + decay * w), np.ones_like(w))
 
 
 def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
-    """A data-parallel step of the `Replica`s, one on each of `devices`, at rate `lr`.
+    """Return a data-parallel step of the `Replica`s, one on each of `devices`, at rate
+    `lr`.
 
     `net(X, params)`: the scores, default LeNet. Returns squared lengths of mean
     gradients: a list of the devices' own, and the minibatch's. Developed in the chapter
@@ -149,7 +150,8 @@ def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
 
 
 def warmed_up(rate, step, steps, last=None):
-    """The rate of step number `step`, from 0: it grows linearly to `rate` in `steps`.
+    """Return the rate of step number `step`, from 0: it grows linearly to `rate` in
+    `steps`.
 
     With `last`, the number of all steps, it then falls linearly to 0 after the last.
     Raises `ValueError` for numbers of steps that are negative or not whole, and for a

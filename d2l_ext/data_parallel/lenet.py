@@ -31,7 +31,7 @@ def init_params(scale=0.08, seed=0):
 
 
 def lenet(X, params):
-    """Scores of ten classes, (n, 10), for images `X`, (n, 1, 28, 28).
+    """Return the scores of ten classes, (n, 10), for images `X`, (n, 1, 28, 28).
 
     `params`: the eight arrays of `SHAPES`, on the device of `X`.
     The network of *Dive into Deep Learning*, "Training on Multiple GPUs".
@@ -51,7 +51,8 @@ def _pool(h):
 
 
 def gradients(X, y, params, net=lenet):
-    """Gradients of the summed loss of `net` at `params`; call `attach_grad` first.
+    """Return the gradients of the summed loss of `net` at `params`; call `attach_grad`
+    first.
 
     Returns the list of gradient arrays, on the device of the parameters.
     """

@@ -2,7 +2,7 @@
 
 
 def shard_sizes(num_examples, num_devices, work_load_list=None):
-    """The number of examples for each device: a list of `num_devices` ints.
+    """Return the number of examples for each device: a list of `num_devices` ints.
 
     Even by default; the remainder of `num_examples` goes to the first devices.
     `work_load_list`: relative speeds, one positive number per device. `[3, 1]` gives

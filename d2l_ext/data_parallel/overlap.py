@@ -36,7 +36,7 @@ _numbers, _pending = itertools.count(1), {}
 
 
 def fill_buckets(sizes, limit):
-    """Which parameters share a bucket: a list of lists of their numbers.
+    """Return which parameters share a bucket: a list of lists of their numbers.
 
     `sizes`: of all parameters, from the first layer on, in the unit of `limit`. The
     first bucket holds the last parameters, as many as fit in `limit`. A parameter
@@ -66,7 +66,7 @@ def attach_buckets(params, limit):
 
 
 def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
-    """The step of `data_parallel.train_batch`, with one allreduce per bucket.
+    """Take the step of `data_parallel.train_batch`, with one allreduce per bucket.
 
     `replicas[c]`: the buckets on `devices[c]`, whose parameters are changed in place.
     `net(X, params)`: the scores, default LeNet. Nothing waits.

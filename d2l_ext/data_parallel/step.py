@@ -25,7 +25,7 @@ def get_params(params, device):
 
 
 def train_batch(X, y, device_params, devices, lr, work_load_list=None):
-    """One step of minibatch SGD on several devices.
+    """Take one step of minibatch SGD on several devices.
 
     `X` (n, 1, 28, 28) and `y` (n,): the full minibatch. `device_params[c]`: the
     replica on `devices[c]`, changed in place. `lr`: learning rate, for the *mean*

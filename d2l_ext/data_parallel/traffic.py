@@ -48,7 +48,7 @@ def rounds(schedule):
 
 
 def at_once(exchange, groups):
-    """The list of `exchange(group)` for all groups; parallel rounds count once."""
+    """Return `exchange(group)` for all groups: a list; parallel rounds count once."""
     begun, results = [(moved, moved.steps) for _, moved in _open], []
     for group in groups:
         for moved, steps in begun:
@@ -125,7 +125,8 @@ def _add(index, moved, x, device):
 
 
 def cuts(size, k):
-    """The cuts of `size` elements into `k` chunks whose sizes differ by at most one.
+    """Return the cuts of `size` elements into `k` chunks whose sizes differ by at most
+    one.
 
     Returns k + 1 positions: chunk c is `[cuts[c]:cuts[c + 1]]`.
     """
@@ -133,6 +134,6 @@ def cuts(size, k):
 
 
 def spans(size, k):
-    """The chunks of `cuts` as k pairs (start, stop)."""
+    """Return the chunks of `cuts` as k pairs (start, stop)."""
     edges = cuts(size, k)
     return list(zip(edges, edges[1:]))

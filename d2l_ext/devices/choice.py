@@ -39,7 +39,7 @@ def try_all_devices(k=2, force=None):
 
 
 def choose_kind(found, needed, forced=""):
-    """`'gpu'` or `'cpu'`, for `needed` devices where there are `found` GPUs.
+    """Return `'gpu'` or `'cpu'`, for `needed` devices where there are `found` GPUs.
 
     `forced`: one of `FORCED`, or empty. The rule and errors: as in `try_all_devices`.
     """
@@ -80,7 +80,7 @@ def parse_device(text):
 
 
 def describe(devices):
-    """One line that names `devices` and says why they were chosen."""
+    """Return one line that names `devices` and says why they were chosen."""
     names = ", ".join(str(d) for d in devices)
     noun = "device" if len(devices) == 1 else "devices"
     return f"{len(devices)} {noun}: {names} (profile: {_reason(devices)})"

@@ -54,7 +54,7 @@ def driver_problem(text):
 
 
 def dotted(numbers):
-    """`(450, 80, 2)` as `'450.80.02'`, `(8, 6)` as `'8.6'`: as NVIDIA writes them."""
+    """Return `(450, 80, 2)` as `'450.80.02'`, `(8, 6)` as `'8.6'`, as NVIDIA does."""
     first, *rest = numbers
     return ".".join([str(first), *(f"{n:02}" if first > 99 else str(n) for n in rest)])
 
@@ -76,12 +76,12 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 @functools.cache
 def by_driver():
-    """The driver's `Answers` about the GPUs, queried once."""
+    """Return the driver's `Answers` about the GPUs, queried once."""
     return read()
 
 
 def reasons():
-    """One line for each GPU here that MXNet cannot use: its name, and why not."""
+    """Return a line for each GPU here that MXNet cannot use: its name, and why not."""
     return unusable(by_driver())
 
 
@@ -224,7 +224,7 @@ def _text(library, function, *arguments):
 
 
 def query(library, function, *arguments, answers=1, kind=ctypes.c_int):
-    """The numbers that one of NVML's functions returns; raises `NvmlError`."""
+    """Return the numbers from a function of NVML; raise `NvmlError` if it fails."""
     found = [kind() for _ in range(answers)]
     call_nvml(library, function, *arguments, *map(ctypes.byref, found))
     return [number.value for number in found]

@@ -63,7 +63,7 @@ def _probe(devices):
 
 
 def _slots(devices):
-    """The profiler's names -> devices' names: CPUs borrow its last two slots."""
+    """Return the profiler's names -> devices' names: CPUs borrow its last two slots."""
     lent = ["cpu pinned/", "cpu shared/"]
     slots = {name: name for name in (f"{d.device_type}/{d.device_id}" for d in devices)}
     borrowed = borrowed_slots(devices).items()
@@ -71,7 +71,7 @@ def _slots(devices):
 
 
 def _read(path, slots):
-    """The rise of each counter above its start: the maximum, the last, all values."""
+    """Return each counter's rise above its start: maximum, last, all values."""
     values = {name: [] for name in slots.values()}
     counts = [e for e in raw_events(path) if e["ph"] == "C"]
     for e in sorted(counts, key=lambda e: e["ts"]):

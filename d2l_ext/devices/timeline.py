@@ -30,22 +30,22 @@ class Timeline:
         return sorted({e.device for e in self.events})
 
     def busy(self, device=None):
-        """Milliseconds in which `device` (default: any device) was busy."""
+        """Return the milliseconds in which `device` (default: any device) was busy."""
         spans = [e for e in self.events if device in (None, e.device)]
         return sum(end - start for start, end in union(spans))
 
     def overlap(self):
-        """Milliseconds in which at least two devices were busy at the same time."""
+        """Return the milliseconds in which two or more devices were busy at once."""
         return _at_least_two([union(self.of(d)) for d in self.devices])
 
     def span(self):
-        """Milliseconds from the first start to the last end; 0.0 without events."""
+        """Return the milliseconds from first start to last end; 0.0 without events."""
         if not self.events:
             return 0.0
         return max(e.end for e in self.events) - min(e.start for e in self.events)
 
     def of(self, device):
-        """The events of one device."""
+        """Return the events of one device."""
         return [e for e in self.events if e.device == device]
 
     def __str__(self):
@@ -197,7 +197,8 @@ class TooFewCores(ValueError):
 
 
 def borrowed_slots(devices):
-    """Names for the profiler's slots that CPU contexts beyond the cores borrow: a dict.
+    """Return names for the profiler's slots that CPU contexts beyond the cores borrow:
+    a dict.
 
     Raises `TooFewCores` for a context whose recording would crash the process.
     """
@@ -211,12 +212,12 @@ def borrowed_slots(devices):
 
 
 def last_cpu():
-    """The highest number of a CPU context that MXNet's profiler has a slot for."""
+    """Return the highest number of a CPU context with a slot in MXNet's profiler."""
     return cores() + 1
 
 
 def raw_events(path):
-    """The events in `path`, from `mxnet.profiler.dump`; stores the slots' names."""
+    """Return the events in `path`, from `profiler.dump`; store the slots' names."""
     with open(path) as f:
         text = f.read().strip()
     # Dumps are unfinished: the first has a head but no end, later ones have neither.
@@ -254,7 +255,7 @@ def parse(raw, names):
 
 
 def kinds(ran):
-    """The kind of work of each operator: a list of keys of `KIND_HATCHES`.
+    """Return the kind of work of each operator: a list of keys of `KIND_HATCHES`.
 
         kinds([("cpu/0", "ImperativeBulk"), ("cpu/0", "ones_like"),
                ("cpu/0", "ImperativeBulk")])
@@ -330,7 +331,7 @@ def marked_backward():
 
 
 def _marked(heads, head_grads):
-    """The heads of a backward pass and their gradients, as lists; runs their marks."""
+    """Return a backward pass's heads and their gradients, lists; run their marks."""
     if isinstance(heads, mx.nd.NDArray):
         heads, head_grads = [heads], [head_grads]
     return heads, [*map(_mark, heads, head_grads or [None] * len(heads))]
@@ -360,7 +361,7 @@ def union(events):
 
 
 def _at_least_two(lanes):
-    """Length of the time in which two or more lanes of disjoint spans are busy."""
+    """Return the time in which two or more lanes of disjoint spans are busy."""
     total, depth, last = 0.0, 0, 0.0
     edges = [edge for lane in lanes for s, e in lane for edge in ((s, 1), (e, -1))]
     for time, change in sorted(edges):

@@ -68,7 +68,7 @@ def quantize(total, threshold):
 
 
 def dequantize(codes, threshold):
-    """The values that `codes` stand for: −threshold, 0 or threshold, float32."""
+    """Return the values that `codes` stand for: −threshold, 0 or threshold, float32."""
     return numpy.array([0, 0, -threshold, threshold], dtype="float32")[codes]
 
 
@@ -88,7 +88,7 @@ def pack(codes):
 
 
 def unpack(message, size):
-    """The first `size` codes of a packed message, `uint8`: the inverse of `pack`."""
+    """Return the first `size` codes of a packed message, `uint8`; undoes `pack`."""
     codes = message[:, None] >> SHIFTS & 0b11  # (bytes, 4)
     return codes.ravel()[:size]
 
@@ -109,7 +109,7 @@ def decompress(message, shape, threshold=0.5):
 
 
 def packed_size(size):
-    """Bytes of a message of `size` values: four per 16 values, rounded up."""
+    """Return a message's bytes for `size` values: four per 16 values, rounded up."""
     return -(-size // CODES_PER_WORD) * 4
 
 
@@ -133,7 +133,7 @@ class Snapshot:
             self._regions = [_read(memory, *span) for span in spans]
 
     def holds(self, array):
-        """Whether the snapshot contains the bytes of a NumPy array, contiguously."""
+        """Return whether the snapshot contains a NumPy array's bytes, contiguously."""
         wanted = array.tobytes()
         return any(wanted in region for region in self._regions)
 

@@ -51,7 +51,8 @@ def gradients(X, y, device_params, devices, net=lenet):
 
 
 def train_batch(kv, X, y, n, device_params, devices, lr, net=lenet):
-    """One synchronous step: the store sums, every worker updates its replicas in place.
+    """Take one synchronous step: the store sums, every worker updates its replicas in
+    place.
 
     `kv`: of type `dist_sync`, without an optimizer. `n`: examples of all workers
     in this step; `lr`: learning rate, for the mean gradient over them. The others
@@ -67,7 +68,7 @@ def train_batch(kv, X, y, n, device_params, devices, lr, net=lenet):
 
 
 def train_batch_on_store(kv, X, y, device_params, devices, net=lenet):
-    """One step with an optimizer on the store: push gradients, pull weights.
+    """Take one step with an optimizer on the store: push gradients, pull weights.
 
     `kv`: any type with `dist`, after `kv.set_optimizer`; the optimizer's
     `rescale_grad` divides by the examples of a step. The others as in `gradients`.

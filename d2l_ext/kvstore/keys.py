@@ -56,7 +56,8 @@ def _recorded(method, name, calls):
 
 
 def server_of(key, num_servers):
-    """The rank of the server that holds a whole array: key · 9973 mod `num_servers`.
+    """Return the rank of the server that holds a whole array: key · 9973 mod
+    `num_servers`.
 
     `key`: an integer. MXNet numbers keys that are names 0, 1, … in the order in which
     they are initialized. For 2, 3, 4, 6, 9 and 12 servers this is key mod
@@ -71,7 +72,7 @@ def server_of(key, num_servers):
 
 
 def shards(key, size, num_servers, bound=None):
-    """The number of an array's `size` elements on each server: a list, by rank.
+    """Return the number of an array's `size` elements on each server: a list, by rank.
 
     Below `bound` elements (default: the variable's value here, or 1,000,000) all are
     on the server of the key. From `bound` on the array is cut into a shard for each
@@ -96,6 +97,6 @@ def shards(key, size, num_servers, bound=None):
 
 
 def load(sizes, num_servers, bound=None):
-    """The elements on each server of arrays with keys 0, 1, … and these `sizes`."""
+    """Return the elements on each server of arrays 0, 1, … of these `sizes`."""
     rows = [shards(key, size, num_servers, bound) for key, size in enumerate(sizes)]
     return [sum(row[rank] for row in rows) for rank in range(num_servers)]

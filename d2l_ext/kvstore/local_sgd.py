@@ -69,7 +69,8 @@ class LocalSGD:
 
 
 def outer_step(start, drift, velocity, lr=1.0, mom=0.0):
-    """Nesterov's step from `start` along `drift`, a mean over workers; all in place.
+    """Take Nesterov's step from `start` along `drift`, a mean over workers; all in
+    place.
 
     Three arrays of one shape; `velocity` begins with zeros. Developed in the chapter
     *Exchanging less often*.
@@ -80,7 +81,8 @@ def outer_step(start, drift, velocity, lr=1.0, mom=0.0):
 
 
 def sum_over(kv):
-    """A `total` for `LocalSGD` over `kv`, of type `dist_sync`, without an optimizer.
+    """Return a `total` for `LocalSGD` over `kv`, of type `dist_sync`, without an
+    optimizer.
 
     Array i is summed under key i, which `dist_train.share` has initialized.
     """

@@ -82,17 +82,18 @@ class Message:
 
 
 def role(node_id):
-    """`'scheduler'`, `'server'` or `'worker'`: the role of the node with this id."""
+    """Return `'scheduler'`, `'server'` or `'worker'`, the role of this node id."""
     return "scheduler" if node_id == SCHEDULER else ("server", "worker")[node_id % 2]
 
 
 def rank(node_id):
-    """The rank of a server or worker: 0 for the ids 8 and 9, 1 for 10 and 11, …"""
+    """Return the rank of a server or worker: 0 for ids 8 and 9, 1 for 10 and 11, …"""
     return node_id // 2 - 4
 
 
 def events(text):
-    """The `Event`s in `text`, a log with `PS_VERBOSE` 1 or 2, in the log's order.
+    """Return the `Event`s in `text`, a log with `PS_VERBOSE` 1 or 2, in the log's
+    order.
 
     Developed in the chapter *Roles, keys and shards*.
     """
@@ -100,7 +101,7 @@ def events(text):
 
 
 def messages(text):
-    """The `Message`s in `text`, a log with `PS_VERBOSE=2`, in the log's order.
+    """Return the `Message`s in `text`, a log with `PS_VERBOSE=2`, in the log's order.
 
     ps-lite writes `?` for a node without a number, and for the log's own node in the
     messages that it sends. Here both have the number that the scheduler assigned.

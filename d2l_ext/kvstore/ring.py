@@ -95,7 +95,8 @@ class Ring(Links):
         self.flow(what, word, [word[1:]], into, 1)
 
     def zeros(self, shape, dtype="float32"):
-        """An array of zeros. On a `shared` ring, all ranks must call this and share it.
+        """Return an array of zeros. On a `shared` ring, all ranks must call this and
+        share it.
 
         Calls on it, or on equal slices of it, then use memory instead of sockets. It
         has no name in /dev/shm, so it is freed when the last process ends, however
@@ -124,7 +125,8 @@ class Ring(Links):
         return own.view(dtype).reshape(shape)
 
     def _around(self, what, x, rounds):
-        """In round r rank i sends chunk i − r + 1 to the next and receives chunk i − r.
+        """Return, for round r, the chunks that rank i sends, i − r + 1, and receives, i
+        − r.
 
         Chunks that arrive in the first n − 1 rounds are added, later ones are copied.
         """
@@ -172,7 +174,7 @@ def _row(x):
 
 
 def _open(pid, fd, inode, nbytes):
-    """The bytes of another process's file."""
+    """Return the bytes of another process's file."""
     with open(f"/proc/{pid}/fd/{fd}", "r+b") as theirs:
         if os.fstat(theirs.fileno()).st_ino != inode:
             raise OSError("that file descriptor belongs to another file here")

@@ -163,7 +163,7 @@ class Links:
                 self._listen(unsent)
 
     def _listen(self, unsent):
-        """The next rank sends only the cause of a failure; no bytes mean it left."""
+        """Listen to the next rank: it sends why it failed; no bytes mean it left."""
         word = b""
         with suppress(OSError):
             word = self.after.recv(1000)
@@ -172,7 +172,7 @@ class Links:
             self._fail(word.decode() or f"{self._name(1)} has left the ring")
 
     def _lost(self, step):
-        """A connection has ended. The next rank may know why; else it has left."""
+        """Say why a connection has ended: the next rank may know; else it has left."""
         poll = select.poll()
         poll.register(self.after, select.POLLIN)
         if poll.poll(1e3 * WORD):
@@ -242,7 +242,7 @@ def _dial(address, key, rank, who, until):
 
 
 def _knows(link, key, steps, patience=PATIENCE):
-    """Whether the other end knows the key; proves to it that this one does."""
+    """Return whether the other end knows the key; prove to it that this one does."""
     link.settimeout(None)  # the kernel's time-out: Python's does not reach `proof`
     limit = struct.pack("ll", int(patience), int(patience % 1 * 1e6))
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)

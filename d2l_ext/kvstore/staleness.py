@@ -51,7 +51,7 @@ class Tickets:
 
 
 def staleness(tickets):
-    """The number of updates by others between a worker's pull and its next push.
+    """Return the number of updates by others between a worker's pull and its next push.
 
     `tickets`: the numbers that each worker drew, one list per worker. Returns a list
     per worker, shorter by one: the first ticket's staleness is unknown. Other keys of

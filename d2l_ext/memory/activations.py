@@ -23,7 +23,8 @@ from ..data_parallel.minibatch import split_batch
 
 
 def nbytes(layers, X):
-    """Bytes of each layer's output for the minibatch `X`: a list of whole numbers.
+    """Return the bytes of each layer's output for the minibatch `X`: a list of whole
+    numbers.
 
     `layers`: functions, one after the other, such as the blocks of a Gluon network.
     Only the first example of `X` (n, …) is computed: all others have its shapes.
@@ -138,7 +139,7 @@ def backward(parts, shards, loss, before=lambda number: None):
 
 
 def _inputs(parts, Xs, before):
-    """The inputs of each part, one per device, computed without recording."""
+    """Return the inputs of each part, one per device, computed without recording."""
     inputs = [Xs]
     with autograd.train_mode():
         for number, layers in enumerate(parts[:-1]):

@@ -12,7 +12,7 @@ from ..checks import whole_number
 
 
 def all_finite(gradients):
-    """Whether all numbers in the arrays are finite, on whatever devices. Waits.
+    """Return whether all numbers in the arrays are finite, on whatever devices. Waits.
 
     `gradients`: a list of lists, one per device.
     """

@@ -95,7 +95,7 @@ class Shards:
             updater.states_synced[l] = True
 
     def train_batch(self, X, y, loss, n=None, work_load_list=None):
-        """One step on the minibatch `X`, `y`, split as by `split_batch`.
+        """Take one step on the minibatch `X`, `y`, split as by `split_batch`.
 
         `loss(out, y)`: one value per example. Gradients are summed over examples and
         devices, then divided by `n`, by default the number of examples. Returns the
@@ -113,7 +113,7 @@ class Shards:
         return losses
 
     def forward(self, hs, tape=None):
-        """The outputs for the inputs `hs`, one on each device, layer by layer.
+        """Return the outputs for the inputs `hs`, one on each device, layer by layer.
 
         Appends (inputs, outputs), which `backward` needs, to the list `tape`, if given.
         """
@@ -187,7 +187,7 @@ class Shards:
                 allgather(own, [cut(w, len(own)) for w in self.weights[l]])
 
     def _params(self, l, marked=False):
-        """The parameters of layer `l` on each device, in their shapes."""
+        """Return the parameters of layer `l` on each device, in their shapes."""
         found = [views(w, self.shapes[l]) for w in self._whole(self.weights, l, 3)]
         if marked:
             for params, g in zip(found, self._whole(self.gradients, l, 2)):
@@ -195,20 +195,20 @@ class Shards:
         return found
 
     def _whole(self, arrays, l, divided_from):
-        """Layer `l` of `arrays`, or its buffers where only chunks are kept."""
+        """Return layer `l` of `arrays`, or its buffers where only chunks are kept."""
         if self.stage < divided_from:
             return arrays[l]
         return [x[: self.sizes[l]] for x in self.buffers[divided_from][l % self.slots]]
 
     def _own(self, arrays, l, divided_from):
-        """The part of layer `l` of `arrays` that each device owns."""
+        """Return the part of layer `l` of `arrays` that each device owns."""
         if self.stage == 0 or self.stage >= divided_from:
             return arrays[l]
         k = len(self.devices)
         return [cut(x, k)[(i + 1) % k] for i, x in enumerate(arrays[l])]
 
     def _make_buffers(self, *kinds):
-        """Buffers as large as the largest layer, of the kinds that this stage needs."""
+        """Return buffers as large as the largest layer, of the kinds needed."""
         largest = max(self.sizes)
         return {
             kind: [[np.empty(largest, dtype=self.dtype, ctx=d) for d in self.devices]
@@ -234,7 +234,8 @@ class Shards:
             )
 
     def pack(self):
-        """Weights, states and counts of updates: a dict of NumPy arrays. Waits.
+        """Return the weights, states and counts of updates: a dict of NumPy arrays.
+        Waits.
 
         The same for every stage and number of devices: `param.0`, `state.0.0`, ….
         """
@@ -264,7 +265,7 @@ class Shards:
             updater.optimizer.begin_num_update = updater.optimizer.num_update = count
 
     def _kept(self):
-        """Weights and states: names, shapes, the array on each device, if divided."""
+        """Yield weights and states: names, shapes, each device's array if divided."""
         numbers = iter(range(sum(map(len, self.shapes))))
         for l, shapes in enumerate(self.shapes):
             own = [next(numbers) for _ in shapes]
@@ -276,7 +277,7 @@ class Shards:
 
 
 def checked_array(arrays, name, like):
-    """The array `name`; `ValueError` unless it has the shape and dtype of `like`."""
+    """Return array `name`; `ValueError` unless its shape and dtype are `like`'s."""
     found, wanted = arrays.get(name), (like.shape, numpy.dtype(like.dtype))
     if found is None or (found.shape, found.dtype) != wanted:
         here = f"{wanted[1]} {wanted[0]}"
@@ -286,7 +287,7 @@ def checked_array(arrays, name, like):
 
 
 def counts_in(arrays, number):
-    """The updates of each of `number` parameters; errors as in `checked_array`."""
+    """Return the updates of `number` parameters; errors as in `checked_array`."""
     counts = checked_array(arrays, "counts", numpy.zeros(number, int)).tolist()
     if min(counts) < 0:
         raise ValueError(f"counts of updates must be at least 0, not {min(counts)}")
@@ -294,7 +295,8 @@ def counts_in(arrays, number):
 
 
 def _parts(whole, k, divided):
-    """The part of the NumPy array `whole` that each of k devices keeps: a chunk or all.
+    """Return the part of the NumPy array `whole` that each of k devices keeps: a chunk
+    or all.
 
     Device i keeps chunk i + 1, the one that the ring completes there.
     """
@@ -303,7 +305,7 @@ def _parts(whole, k, divided):
 
 
 def states(num_parameters, optimizer="sgd", half=False):
-    """Bytes that persist between steps, by kind: a dict of whole numbers.
+    """Return the bytes that persist between steps, by kind: a dict of whole numbers.
 
         sum(states(1_000_000, "adam").values())  # 16,000,000
 
@@ -326,7 +328,8 @@ def states(num_parameters, optimizer="sgd", half=False):
 
 
 def bytes_held(sizes, k, shard, itemsize=4, state=8):
-    """Bytes of weights, gradients and states per device, between two steps: a list.
+    """Return the bytes of weights, gradients and states per device, between two steps:
+    a list.
 
     `sizes`: the number of parameters of each layer. `shard`: one of `STAGES`.
     `itemsize`: bytes of a weight, and of a gradient. `state`: bytes that the optimizer
@@ -351,7 +354,8 @@ def bytes_held(sizes, k, shard, itemsize=4, state=8):
 
 
 def bytes_sent(sizes, k, shard, itemsize=4):
-    """Bytes that each of k devices sends in a step: a list. Arguments: as `bytes_held`.
+    """Return the bytes that each of k devices sends in a step: a list. Arguments: as
+    `bytes_held`.
 
     Every stage needs a reduce-scatter of the gradients and an allgather of the weights:
     2(k − 1)/k of the weights, as in plain data parallelism. Divided weights need one
@@ -365,21 +369,21 @@ def bytes_sent(sizes, k, shard, itemsize=4):
 
 
 def state_bytes(optimizer, options=None, dtype="float32"):
-    """Bytes of the state that `optimizer` creates for each parameter of `dtype`."""
+    """Return the bytes of `optimizer`'s state for each parameter of `dtype`."""
     made = mx.optimizer.create(optimizer, **(options or {}))
     state = made.create_state_multi_precision(0, mx.nd.zeros(1, dtype=dtype))
     return sum(numpy.dtype(x.dtype).itemsize for x in arrays_in(state))
 
 
 def _shares(sizes, k, offset):
-    """For each device i, the total size of the layers' chunks i + offset."""
+    """Return, for each device i, the total size of the layers' chunks i + offset."""
     chunks = [sum(b - a for a, b in of_all)
               for of_all in zip(*(spans(size, k) for size in sizes))]
     return [chunks[(i + offset) % k] for i in range(k)]
 
 
 def arrays_in(state):
-    """The arrays in nested tuples, in order; None stands for none."""
+    """Return the arrays in nested tuples, in order; None stands for none."""
     if state is None:
         return []
     if isinstance(state, (tuple, list)):

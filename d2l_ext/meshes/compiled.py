@@ -10,7 +10,7 @@ from ..tensor_parallel.experts import all_to_all
 
 
 def einsum(terms, out, *xs):
-    """The sum of products of one or two arrays `xs`, as in `numpy.einsum`.
+    """Return the sum of products of one or two arrays `xs`, as in `numpy.einsum`.
 
     `terms`: the letters of each array. `out`: those of the result.
     """
@@ -37,7 +37,7 @@ def einsum(terms, out, *xs):
 
 
 def run_on_device(op, first, *xs):
-    """The result of `op` on one device's parts `xs`. `first`: its table's first row."""
+    """Return `op` of one device's parts `xs`. `first`: its table's first row."""
     if op.kind == "einsum":
         return einsum(op.terms, op.out, *xs)
     if op.kind == "embedding":
@@ -56,14 +56,14 @@ def run_on_device(op, first, *xs):
 
 
 def _spread(x, term, out):
-    """`x` with an axis for each letter of `out`: of length 1 where it has none."""
+    """Return `x` with an axis per letter of `out`, of length 1 where it has none."""
     x = np.transpose(x, [term.index(a) for a in out if a in term])
     sizes = iter(x.shape)
     return x.reshape(*(next(sizes) if a in term else 1 for a in out))
 
 
 def back(op, first, xs, gradient, needed):
-    """The gradients of an operation's inputs that are `needed`: a list."""
+    """Return the gradients of an operation's inputs that are `needed`: a list."""
     if op.kind == "loss":
         return [xs[0] * np.expand_dims(gradient, -1), None]
     if op.kind != "einsum":
@@ -140,19 +140,19 @@ class Compiled:
             whole[self._part(value, at)], dtype=whole.dtype, ctx=device))
 
     def _each(self, value, make):
-        """`make(device, coordinates)` where `value` lies; None on other devices."""
+        """Return `make(device, coordinates)` where `value` lies; None elsewhere."""
         return [make(device, at)
                 if all(at[along] == i for along, i in value.layout.at) else None
                 for device, at in zip(self.mesh.devices, self.at)]
 
     def _part(self, value, at):
-        """The slices of a whole array that the device at these coordinates has."""
+        """Return the slices of a whole array on the device at these coordinates."""
         local = value.layout.share(value.shape, self.plan.sizes)
         return tuple(slice(at[along] * n, at[along] * n + n) if along else slice(None)
                      for n, along in zip(local, value.layout.cut))
 
     def join(self, value):
-        """The whole NumPy array of a `Value`, with the sums that are owed. Waits."""
+        """Return the whole NumPy array of a `Value`, with sums that are owed. Waits."""
         found = self.arrays[value]
         whole, layout = numpy.zeros(value.shape, _first(found).dtype), value.layout
         repeated = {*self.plan.sizes} - {*layout.cut, *dict(layout.at)} - layout.owed
@@ -191,7 +191,7 @@ class Compiled:
         self._run(self.plan.backward)
 
     def gradients(self):
-        """The gradients of all weights, joined: NumPy arrays by name. Waits."""
+        """Return the gradients of all weights, joined: NumPy arrays by name. Waits."""
         return {name: self.join(v) for name, v in self.plan.gradients.items()}
 
     def _run(self, steps):
@@ -216,7 +216,7 @@ class Compiled:
         self.arrays[moved] = arrays
 
     def _send(self, along, start, stop, arrays):
-        """From each device at `start` to its partner at `stop`."""
+        """Send from each device at `start` to its partner at `stop`."""
         found, devices = [None] * len(arrays), self.mesh.devices
         for group in self.mesh.groups(along):
             x, to = arrays[devices.index(group[start])], group[stop]
@@ -225,7 +225,7 @@ class Compiled:
         return found
 
     def _groups(self, along, function, *columns):
-        """`function` of the arrays of each group along a mesh axis, by device."""
+        """Apply `function` to each group along a mesh axis; return {device: array}."""
         devices, found = self.mesh.devices, [None] * len(self.at)
         groups = [[devices.index(d) for d in g] for g in self.mesh.groups(along)]
         groups = [own for own in groups if columns[0][own[0]] is not None]
@@ -242,7 +242,7 @@ class Compiled:
             None if own[0] is None else sum(own[1:], own[0]) for own in columns]
 
     def _firsts(self, step):
-        """The first row of each device's part of a table that is cut."""
+        """Return the first row of each device's part of a table that is cut."""
         op = step.op
         letter = {"embedding": op.terms[-1][:1], "loss": op.terms[0][-1:]}.get(op.kind)
         along = step.cut.get(letter)

@@ -127,7 +127,7 @@ class Plan:
         self._pin(name, use)
 
     def _wanted(self, name, shape):
-        """The layouts of `name` at rest and in use, or None."""
+        """Return the layouts of `name` at rest and in use, or None."""
         texts = self.where.get(name, "").split("->")
         found = [parse(text, shape, self.sizes, name) if text.strip() else None
                  for text in texts]
@@ -142,7 +142,7 @@ class Plan:
             self.values[name] = [self.fetch(name, layout)]
 
     def fetch(self, name, layout):
-        """The array `name` as a `Value` of this `layout`; adds the moves it needs."""
+        """Return the array `name` as a `Value` of this `layout`; add needed moves."""
         near = min(self.values[name], key=lambda v: self._price(v, layout))
         for move in moves(near.layout, layout):
             near = self._move(near, move)
@@ -187,7 +187,7 @@ class Plan:
         return lengths
 
     def _choose(self, op, lengths, shape, wanted):
-        """The letters to cut, the layouts of the inputs, and that of the output.
+        """Return the letters to cut, the layouts of the inputs, and that of the output.
 
         Prefers the most divided work, then the fewest elements sent; a sum that is
         owed counts as if it were done at once.
@@ -216,7 +216,7 @@ class Plan:
         return best[1]
 
     def _places(self, op):
-        """Where `op` runs: in a pipeline, at the last place of an input."""
+        """Return where `op` runs: in a pipeline, at the last place of an input."""
         places = {}
         for name in op.inputs:
             for along, i in self.values[name][0].layout.at:
@@ -224,12 +224,12 @@ class Plan:
         return places
 
     def _elements_in(self, op, layouts):
-        """Elements that a device sends to bring the inputs to these `layouts`."""
+        """Return the elements a device sends to bring the inputs to these `layouts`."""
         return sum(min(self._price(v, lies) for v in self.values[name])
                    for name, lies in zip(op.inputs, layouts))
 
     def _options(self, op, along, wanted):
-        """The letters that `along` may cut; None; and "+", to let a sum stay owed."""
+        """Return the letters `along` may cut; None; and "+", to let a sum stay owed."""
         held = [(term, v.layout) for name, term in zip(op.inputs, op.terms)
                 for v in self.values[name]] + ([(op.out, wanted)] if wanted else [])
         letters = {term[lies.place(along)] for term, lies in held if along in lies.cut}
@@ -266,7 +266,7 @@ class Plan:
                                  "it out of the weights")
 
     def _settle(self, value, keep=frozenset()):
-        """The sum of the gradients of `value`; sums not in `keep` are done. Or None."""
+        """Return the sum of `value`'s gradients, done if not in `keep`; or None."""
         by_debt = {}
         for found in self.found.pop(value, []):
             by_debt.setdefault(found.layout.owed, []).append(found)
@@ -290,7 +290,7 @@ class Plan:
         return total
 
     def _through(self, step):
-        """Back through an operation: gradients of the inputs that need one.
+        """Go back through an operation: gradients of the inputs that need one.
 
         Where its letters are cut, an input without the letter is used differently on
         each device; so its gradient is a sum that is owed.
@@ -315,7 +315,7 @@ class Plan:
                 self.found.setdefault(value, []).append(found)
 
     def _held(self, value):
-        """`value` as forward left it, or gathered again."""
+        """Return `value` as forward left it, or gathered again."""
         rest = self.inputs.get(value.name)
         if self.again and value.name in self.weights and value is not rest:
             for move in moves(rest.layout, value.layout):
@@ -324,7 +324,7 @@ class Plan:
         return value
 
     def _against(self, step):
-        """Back through a move: the dual of its kind."""
+        """Go back through a move: the dual of its kind."""
         value = step.outputs[0]
         gradient = (self._settle(value, keep=frozenset(self.sizes))
                     if value.name in self.needed else None)
@@ -341,7 +341,8 @@ class Plan:
     # ---- What is sent ----
 
     def messages(self, *steps):
-        """Rows (kind, mesh axis, array, elements that a device sends, which devices).
+        """Return rows (kind, mesh axis, array, elements that a device sends, which
+        devices).
 
         The devices are given by `Layout.at`, which is empty for all.
         """
@@ -364,15 +365,15 @@ class Plan:
         return rows
 
     def counts(self):
-        """The number of collectives: a `Counter` by (kind, mesh axis)."""
+        """Return the number of collectives: a `Counter` by (kind, mesh axis)."""
         return Counter(row[:2] for row in self.messages())
 
     def sent(self, itemsize=4):
-        """Bytes per step of the device that sends the most, by mesh axis: a dict."""
+        """Return the bytes per step of the busiest sender, by mesh axis: a dict."""
         return {along: max(of) for along, of in self.by_device(itemsize).items()}
 
     def by_device(self, itemsize=4):
-        """Bytes that each device sends in a step: {mesh axis: a list}.
+        """Return the bytes that each device sends in a step: {mesh axis: a list}.
 
         `itemsize`: bytes of a number, default 4. Tokens and targets always have 4.
         """

@@ -20,7 +20,8 @@ AXES = ("pipeline", "data", "tensor")
 
 
 def stages_of(decoder, stages):
-    """The divided layers of each pipeline stage, as even as possible: lists of names.
+    """Return the divided layers of each pipeline stage, as even as possible: lists of
+    names.
 
     The first stage has the embedding too, the last the scores, `'end'`. Raises
     `ValueError` for a stage without layers.
@@ -37,7 +38,7 @@ def stages_of(decoder, stages):
 
 
 def names_of(decoder, halves):
-    """Names of the parameters of a stage with these divided layers, `halves`."""
+    """Return the parameters' names in a stage with these divided layers, `halves`."""
     with_ends = {"table": "0.attend", "scores": "end"}
     owners = {n: with_ends.get(n, n.rpartition(".")[0]) for n in decoder.shapes()}
     return [name for name, owner in owners.items() if owner in halves]
@@ -88,7 +89,7 @@ class MeshDecoder(InTurn):
         return self.mesh.at(pipeline=s, data=r, tensor=i)
 
     def step(self, tokens, targets, chunks=1):
-        """One step on the minibatch `tokens`, `targets`: whole numbers (T, batch).
+        """Take one step on the minibatch `tokens`, `targets`: whole numbers (T, batch).
 
         `batch`: a multiple of replicas times `chunks`, the micro-batches of a pipeline,
         which runs 1F1B; `ValueError` for others. Gradients are those of the mean loss
@@ -150,7 +151,7 @@ class MeshDecoder(InTurn):
         ]
 
     def pack(self):
-        """The joined parameters: NumPy arrays by name. Waits."""
+        """Return the joined parameters: NumPy arrays by name. Waits."""
         whole = {}
         for s in range(self.p):
             whole.update(transformer.join(self.parts[s, 0]))
@@ -158,7 +159,8 @@ class MeshDecoder(InTurn):
 
 
 def expected(decoder, sizes, shape, chunks=1, itemsize=4):
-    """Bytes that each device of a mesh sends per step, in closed form: {axis: [bytes]}.
+    """Return the bytes that each device of a mesh sends per step, in closed form:
+    {axis: [bytes]}.
 
     `sizes`: the mesh's lengths by axis, in its order. `shape`: that of the tokens,
     (T, batch). The rest as in `MeshDecoder`. With micro-batches of n tokens, m of them,
@@ -194,7 +196,7 @@ def expected(decoder, sizes, shape, chunks=1, itemsize=4):
 
 
 def sequential_messages(decoder, sizes, chunks=1):
-    """The messages that the busiest device sends in sequence per step, by axis.
+    """Return the messages that the busiest device sends in sequence per step, by axis.
 
     Arguments as in `expected`. A sum over t takes 2(t − 1), whether of activations or
     of gradients, the loss t − 1, and a micro-batch one message to each neighbour.
@@ -208,6 +210,6 @@ def sequential_messages(decoder, sizes, chunks=1):
 
 
 def _exchanges(stages):
-    """Sums per micro-batch in each stage: each layer's two, and those of the ends."""
+    """Return the sums per micro-batch in each stage, of its layers and its ends."""
     return [2 * len(halves) - ("end" in halves) + (halves[0] == "0.attend")
             for halves in stages]

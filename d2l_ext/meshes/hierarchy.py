@@ -20,7 +20,8 @@ from ..data_parallel import costs, traffic
 
 @traffic.checked
 def allreduce_hierarchy(data, hosts):
-    """The same as `allreduce_ring`, in three steps: inside, between, inside the hosts.
+    """Allreduce as `allreduce_ring` does, in three steps: inside, between, inside the
+    hosts.
 
     `data` and errors: as in `allreduce`, the devices of a host one after another.
     `hosts`: their number; `ValueError` if they cannot have equal numbers of devices.
@@ -43,7 +44,7 @@ def allreduce_hierarchy(data, hosts):
 
 
 def schedule(hosts, devices, size):
-    """The messages of all rounds, rows of (from, to, amount), for the simulator.
+    """Return the messages of all rounds, rows of (from, to, amount), for the simulator.
 
     `hosts` h of `devices` d each; `size` N of an array, in numbers or bytes. Where d
     and h divide it, a device sends 2(d − 1)/d·N inside its host, in 2(d − 1) rounds,
@@ -59,7 +60,7 @@ def schedule(hosts, devices, size):
 
 
 def flat(order, size):
-    """The messages of one ring through the devices in this `order`."""
+    """Return the messages of one ring through the devices in this `order`."""
     edges = traffic.cuts(size, len(order))
     return [[(order[i - 1], order[i], edges[c + 1] - edges[c])
              for i, c in enumerate(row)] for row in ring.ring(len(order))]
@@ -70,7 +71,7 @@ def _merge(rings):
 
 
 def seconds(hosts, devices, nbytes, inner, outer):
-    """Seconds of `allreduce_hierarchy` in the α–β model; additions are free.
+    """Return the seconds of `allreduce_hierarchy` in the α–β model; additions are free.
 
         2(d − 1)·(α + N/d·β) inside, and 2(h − 1)·(α + N/(d·h)·β) between the hosts
 

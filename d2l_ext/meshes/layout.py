@@ -34,11 +34,11 @@ class Layout:
         return " ".join([*words, *(f"@{axis}={i}" for axis, i in sorted(self.at))])
 
     def place(self, along):
-        """The array's axis that the mesh axis `along` cuts, or None."""
+        """Return the array's axis that the mesh axis `along` cuts, or None."""
         return self.cut.index(along) if along in self.cut else None
 
     def after(self, move):
-        """The layout when a `move`, (kind, along, from, to), is done."""
+        """Return the layout when a `move`, (kind, along, from, to), is done."""
         kind, along, start, stop = move
         if kind in ("keep", "send"):
             at = self.at - {(along, start)} | {(along, stop)}
@@ -52,12 +52,12 @@ class Layout:
         return Layout(tuple(cut), self.owed - done, self.at)
 
     def share(self, shape, sizes):
-        """The shape of each device's part of an array of `shape`."""
+        """Return the shape of each device's part of an array of `shape`."""
         return tuple(n // sizes.get(axis, 1) for n, axis in zip(shape, self.cut))
 
 
 def parse(text, shape, sizes, name):
-    """The `Layout` that `text` describes, for the array `name` of `shape`.
+    """Return the `Layout` that `text` describes, for the array `name` of `shape`.
 
     `sizes`: the mesh's lengths by axis. Raises `ValueError`, with the name, for an
     unknown mesh axis, one that is used twice, a wrong number of axes, and an axis that
@@ -94,7 +94,8 @@ def check_divisible(layout, shape, sizes, name):
 
 
 def moves(start, stop):
-    """The moves from layout `start` to `stop`: a list of (kind, along, from, to).
+    """Return the moves from layout `start` to `stop`: a list of (kind, along, from,
+    to).
 
         moves(Layout(("t", None)), Layout((None, "t")))  # [("all-to-all", "t", 0, 1)]
 
@@ -127,7 +128,7 @@ def moves(start, stop):
 
 
 def possible(start, stop):
-    """Whether moves lead from `start` to `stop`: no sum begins, nothing is copied."""
+    """Return whether moves lead from `start` to `stop`: no new sum, no copy."""
     here, there = dict(start.at), dict(stop.at)
     new = {*there} - {*here}
     return not (stop.owed - start.owed or {*here} - {*there}
@@ -148,13 +149,13 @@ def _wanted(start, stop):
 
 
 def elements(kind, k, local):
-    """Elements that each of k devices sends in a move of parts of `local` elements."""
+    """Return the elements each of k devices sends to move parts of `local` elements."""
     return {"slice": 0, "keep": 0, "send": local, "allgather": (k - 1) * local,
             "allreduce": 2 * (k - 1) * local // k}.get(kind, (k - 1) * local // k)
 
 
 def price(start, stop, shape, sizes):
-    """Elements that a device sends on the way from one layout to another."""
+    """Return the elements that a device sends on the way from one layout to another."""
     total = 0
     for move in moves(start, stop):
         total += elements(move[0], sizes[move[1]], prod(start.share(shape, sizes)))
@@ -163,7 +164,8 @@ def price(start, stop, shape, sizes):
 
 
 def dual(move, owed):
-    """The moves of the gradient in backward, for a `move` in forward: a list, in order.
+    """Return the moves of the gradient in backward, for a `move` in forward: a list, in
+    order.
 
     `owed`: the mesh axes along which the gradient arrives as summands, because the
     devices did different work with equal values.

@@ -42,7 +42,7 @@ class Mesh:
         self._box = numpy.arange(len(devices)).reshape(*sizes.values())
 
     def groups(self, axis):
-        """The groups along `axis`: lists of devices by coordinate.
+        """Return the groups along `axis`: lists of devices by coordinate.
 
         Raises `ValueError` for an unknown axis.
         """
@@ -52,16 +52,16 @@ class Mesh:
                 for line in lines.reshape(-1, self.sizes[axis])]
 
     def where(self, device):
-        """The coordinates of `device`: a dict by axis."""
+        """Return the coordinates of `device`: a dict by axis."""
         place = numpy.unravel_index(self.devices.index(device), self._box.shape)
         return dict(zip(self.sizes, map(int, place)))
 
     def at(self, **place):
-        """The device at the coordinates `place`, one per axis."""
+        """Return the device at the coordinates `place`, one per axis."""
         return self.devices[self._box[tuple(place[axis] for axis in self.sizes)]]
 
     def axis(self, one, other):
-        """The axis along which two devices are in a group.
+        """Return the axis along which two devices are in a group.
 
         Raises `ValueError` for devices that share no group.
         """
@@ -72,7 +72,7 @@ class Mesh:
         return apart[0]
 
     def by_axis(self, moved):
-        """The bytes that `traffic.count` counted on these devices: {axis: [bytes]}."""
+        """Return the bytes that `traffic.count` counted, by axis: {axis: [bytes]}."""
         sent = {axis: [0] * len(self.devices) for axis in self.sizes}
         for (i, j), nbytes in moved.pairs.items():
             sent[self.axis(self.devices[i], self.devices[j])][i] += nbytes

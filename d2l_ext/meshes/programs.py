@@ -39,7 +39,7 @@ END = """
 
 
 def decoder(of):
-    """The program of a `transformer.Decoder`, from the tokens to each one's loss."""
+    """Return the program of a `transformer.Decoder`, from tokens to their losses."""
     text, x = BEGIN, "x"
     for i in range(of.layers):
         text += BLOCK.format(i=i, x=x, scale=(of.width // of.heads) ** -0.5)
@@ -48,7 +48,7 @@ def decoder(of):
 
 
 def shapes(of, batch, T):
-    """Shapes of the program's inputs by name, and the names of the weights.
+    """Return the shapes of the program's inputs by name, and the names of the weights.
 
     `batch` texts of `T` tokens: the shapes of `arrays`, without any arrays.
     """
@@ -69,7 +69,7 @@ def shapes(of, batch, T):
 
 
 def arrays(of, params, tokens, targets):
-    """The program's inputs: NumPy arrays by name, and the names of the weights.
+    """Return the program's inputs: NumPy arrays by name, and the names of the weights.
 
     `params`: from `transformer.init_params`. `tokens`, `targets`: (T, batch).
     """
@@ -113,13 +113,13 @@ def renamed_gradients(of, found):
 
 
 def _named(of, **where):
-    """Layouts by name, of the arrays of every block."""
+    """Return the layouts by name, of the arrays of every block."""
     return {f"{i}.{name}": lies
             for i in range(of.layers) for name, lies in where.items()}
 
 
 def tensor(of, along="tensor"):
-    """Megatron's layouts: heads, hidden units and tokens of the vocabulary cut."""
+    """Return Megatron's layouts: heads, hidden units and the vocabulary cut."""
     rows = f"{along} ."
     ends = {"table": rows} if of.tied else {"table": rows, "w": rows}
     heads = f"{along} . ."
@@ -128,12 +128,12 @@ def tensor(of, along="tensor"):
 
 
 def data(along="data"):
-    """Layouts of data parallelism: the texts are cut."""
+    """Return the layouts of data parallelism: the texts are cut."""
     return {"tokens": f"{along} .", "targets": f"{along} ."}
 
 
 def sequence(of, along="tensor"):
-    """Layouts of tensor parallelism with positions cut between the divided layers."""
+    """Return tensor parallelism's layouts, with positions cut between its layers."""
     cut = f". {along} ."
     gathered = f"{cut} -> . . ."
     return {**tensor(of, along), "x": cut, "h": gathered,
@@ -141,7 +141,7 @@ def sequence(of, along="tensor"):
 
 
 def zero3(shapes, weights, along="data"):
-    """Layouts of ZeRO 3: texts cut, and every weight cut at rest and whole in use."""
+    """Return the layouts of ZeRO 3: texts cut; weights cut at rest, whole in use."""
     def lies(n):
         rest = " ." * (n - 1)
         return f"{along}{rest} -> .{rest}"
@@ -150,6 +150,6 @@ def zero3(shapes, weights, along="data"):
 
 
 def ulysses(of, along="seq"):
-    """Layouts of all-to-all attention: positions cut, but heads inside attention."""
+    """Return the layouts of all-to-all attention: positions cut, heads inside it."""
     return {"tokens": f". {along}", "targets": f". {along}", "x": f". {along} .",
             **_named(of, dots=f". {along} . .", mix=f". {along} . .")}

@@ -30,7 +30,8 @@ def sentences(text):
 
 
 def choose_lengths(lengths, number):
-    """Up to `number` bucket lengths, ascending, with similar shares of the sequences.
+    """Return up to `number` bucket lengths, ascending, with similar shares of the
+    sequences.
 
     `lengths`: of the sequences. The last bucket has the length of the longest.
     """
@@ -78,7 +79,7 @@ class BucketIter(DataIter):
         self._order = list(self._rng.permutation(len(self._batches)))
 
     def next(self):
-        """The next batch, a `DataBatch`; `StopIteration` after the last one."""
+        """Return the next batch, a `DataBatch`; `StopIteration` after the last one."""
         if not self._order:
             raise StopIteration
         return self._batches[self._order.pop()]
@@ -107,7 +108,7 @@ class BucketIter(DataIter):
 
 
 def widen(batch, T):
-    """The data and labels of `batch`, padded to T time steps: (X, y), (T, N) each."""
+    """Return data and labels of `batch`, padded to T time steps: (X, y), (T, N)."""
     X, y = batch.data[0].asnumpy(), batch.label[0].asnumpy()
     more = [(0, T - len(X)), (0, 0)]
     return numpy.pad(X, more), numpy.pad(y, more, constant_values=PAD)

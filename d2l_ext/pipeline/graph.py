@@ -117,7 +117,7 @@ class Pipeline:
         return self.executor.outputs
 
     def gradients(self):
-        """The gradient of every parameter: a dict from name to array."""
+        """Return the gradient of every parameter: a dict from name to array."""
         return {n: self.executor.grad_dict[n] for n in self.params}
 
     def update(self, lr, count=1):
@@ -132,7 +132,8 @@ class Pipeline:
 
 
 def crossings(symbol, group2ctx, shapes):
-    """The values that a training step copies between devices: a list of `Crossing`.
+    """Return the values that a training step copies between devices: a list of
+    `Crossing`.
 
     `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. One entry per pair
     of devices, in the order of its first copy. `forward`: bytes of the values that
@@ -158,7 +159,7 @@ def crossings(symbol, group2ctx, shapes):
 
 
 def param_bytes(symbol, group2ctx, shapes):
-    """Bytes of the parameters on each device: {context: bytes}.
+    """Return the bytes of the parameters on each device: {context: bytes}.
 
     `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. Gradients take the
     same number again.
@@ -190,11 +191,11 @@ class Graph:
             self.has_gradient.append(has or self.is_parameter(node))
 
     def is_parameter(self, node):
-        """Whether a node is a variable and not an input."""
+        """Return whether a node is a variable and not an input."""
         return node["op"] == "null" and node["name"] not in self._inputs
 
     def members(self, group):
-        """The nodes of a group, by number. Raises `ValueError` if there are none."""
+        """Return a group's nodes, by number. Raises `ValueError` if there are none."""
         found = {i: x for i, x in enumerate(self.nodes) if group_of(x) == group}
         if not found:
             names = sorted({group_of(node) for node in self.nodes} - {None})
@@ -203,12 +204,13 @@ class Graph:
 
 
 def float32_bytes(shape):
-    """Bytes of a float32 array."""
+    """Return the bytes of a float32 array."""
     return 4 * prod(shape)
 
 
 def groups(symbol):
-    """Names of the `ctx_group`s of `symbol`, in the order in which data reaches them.
+    """Return the names of the `ctx_group`s of `symbol`, in the order in which data
+    reaches them.
 
     Raises `ValueError` for a node that is in no group.
     """
@@ -224,7 +226,7 @@ def groups(symbol):
 
 
 def group_of(node):
-    """The `ctx_group` of a node of a symbol's JSON, or None."""
+    """Return the `ctx_group` of a node of a symbol's JSON, or None."""
     return node.get("attrs", {}).get("__ctx_group__")
 
 

@@ -14,7 +14,8 @@ from .partition import Layer
 
 
 def measure(symbol, shapes, values, devices, rounds=5):
-    """The cost of every group of `symbol`, in order: a list of `partition.Layer`.
+    """Return the cost of every group of `symbol`, in order: a list of
+    `partition.Layer`.
 
         measure(symbol, shapes, {"data": X, "softmax_label": y}, devices)
 
@@ -49,7 +50,8 @@ def measure(symbol, shapes, values, devices, rounds=5):
 
 
 def held_bytes(symbol, group, shapes):
-    """Bytes that a group holds in float32: `parameter_bytes` and `activation_bytes`.
+    """Return the bytes that a group holds in float32: `parameter_bytes` and
+    `activation_bytes`.
 
     Activations, the results of its operators, are an upper bound, because MXNet reuses
     some of their memory. Gradients are not included. `shapes`: as in `measure`.
@@ -64,13 +66,13 @@ def held_bytes(symbol, group, shapes):
 
 
 def is_whole(symbol, group):
-    """Whether a group of `lstm.lstm_unroll` works on all time steps at once."""
+    """Return whether a group of `lstm.lstm_unroll` works on all time steps at once."""
     concatenated = len(symbol.list_outputs()) == 1
     return group == "embed" or (group == "decode" and concatenated)
 
 
 def subgraph(symbol, group, shapes):
-    """The part of `symbol` in `group`: a symbol, and its inputs' shapes.
+    """Return the part of `symbol` in `group`: a symbol, and its inputs' shapes.
 
     A value that the group reads from another becomes a variable, `NAME_0` for the first
     result of node NAME. A value that another group reads, or a result of the whole
@@ -81,7 +83,7 @@ def subgraph(symbol, group, shapes):
     kept, place, inputs = [], {}, {}
 
     def variable(source, output):
-        """The position of a variable for another group's value."""
+        """Return the position of a variable for another group's value."""
         name = f"{whole.nodes[source]['name']}_{output}"
         if name not in place:
             inputs[name] = whole.shapes[source][output]
@@ -112,7 +114,7 @@ def _symbol(whole, nodes, heads):
 
 
 def _leaving(whole, group):
-    """Results of `group` that others read or the symbol returns: (node, output)s."""
+    """Return the results of `group` that are read outside it: (node, output)s."""
     read = list(whole.json["heads"])
     for node in whole.nodes:
         if group_of(node) != group:
@@ -122,7 +124,7 @@ def _leaving(whole, group):
 
 
 def _bind(symbol, group, shapes, values, device):
-    """An executor of a group alone, and head gradients for its backward pass."""
+    """Return an executor of a group alone, and head gradients for its backward pass."""
     part, inputs = subgraph(symbol, group, shapes)
     # The network's inputs need no gradient; values from other groups do.
     needs = {n: "null" if n in shapes else "write" for n in part.list_arguments()}
@@ -133,7 +135,8 @@ def _bind(symbol, group, shapes, values, device):
 
 
 def _time(run, other):
-    """Milliseconds of a forward and a backward pass, and of sending the results.
+    """Return the milliseconds of a forward and a backward pass, and of sending the
+    results.
 
     The engine is idle before and after each.
     """

@@ -13,7 +13,7 @@ GATES = ("input", "forget", "candidate", "output")
 
 
 def lstm_cell(x, h, c, weights, num_hidden, name, fused=True):
-    """One time step of an LSTM layer, in symbols: returns the new (h, c).
+    """Take one time step of an LSTM layer, in symbols; return the new (h, c).
 
     `x` (N, D): input. `h`, `c` (N, H): hidden state and cell state of the step
     before. `weights`: a `Weights` of symbols, of 4H rows. `num_hidden`: H. `name`:
@@ -37,7 +37,7 @@ def lstm_cell(x, h, c, weights, num_hidden, name, fused=True):
 
 
 def groups(num_layers):
-    """The groups of `lstm_unroll`, in the order in which data pass through them."""
+    """Return the groups of `lstm_unroll`, in the order in which data reach them."""
     return ["embed", *[f"layer{i}" for i in range(num_layers)], "decode"]
 
 
@@ -45,7 +45,8 @@ def lstm_unroll(
     num_layers, seq_len, num_embed, num_hidden, vocab_size, *,
     concat_decode=True, fused=True, ignore_label=None,
 ):
-    """Language model of `num_layers` LSTM layers, unrolled for `seq_len` steps.
+    """Return the language model of `num_layers` LSTM layers, unrolled for `seq_len`
+    steps.
 
     Inputs: `data` and `softmax_label`, (T, N), time first, and the initial states of
     each layer i, `l{i}_init_h` and `l{i}_init_c`, (N, H). Every node carries its group,
@@ -143,7 +144,7 @@ def _decode(steps, vocab_size, ignore_label, together):
 
 
 def input_shapes(num_layers, seq_len, batch_size, num_hidden):
-    """Shapes of the inputs of `lstm_unroll`, for `pipeline.bind`."""
+    """Return the shapes of the inputs of `lstm_unroll`, for `pipeline.bind`."""
     states = [f"l{i}_init_{s}" for i in range(num_layers) for s in "hc"]
     steps = (seq_len, batch_size)
     return {"data": steps, "softmax_label": steps,
@@ -151,7 +152,7 @@ def input_shapes(num_layers, seq_len, batch_size, num_hidden):
 
 
 def init_params(symbol, shapes, scale=0.1, seed=0):
-    """Random parameters for `symbol`, uniform from −scale to scale, on `cpu(0)`.
+    """Return random parameters for `symbol`, uniform from −scale to scale, on `cpu(0)`.
 
     `shapes`: of the inputs. Returns a dict from name to array.
     """
@@ -165,7 +166,7 @@ def init_params(symbol, shapes, scale=0.1, seed=0):
 
 
 def perplexity(outputs, y):
-    """exp of the mean cross-entropy. Waits for the engine.
+    """Return exp of the mean cross-entropy. Waits for the engine.
 
     `outputs`: list of probabilities, as `lstm_unroll` gives them. `y` (T, N): labels.
     """
@@ -176,7 +177,8 @@ def perplexity(outputs, y):
 
 
 def count_products(symbol, num_hidden):
-    """Matrix products of `num_hidden` rows in the graph: {group of a layer: number}.
+    """Return the matrix products of `num_hidden` rows in the graph: {group of a layer:
+    number}.
 
     A fused product of 4H rows counts as four. Read from the graph's JSON.
     """

@@ -80,7 +80,8 @@ class Stage(InTurn):
 
 
 def gradients(stages, schedule, X, y, loss):
-    """Gradients of the summed `loss` on the minibatch `X`, `y`, by micro-batches.
+    """Return the gradients of the summed `loss` on the minibatch `X`, `y`, by
+    micro-batches.
 
         losses = gradients(stages, one_f_one_b(len(stages), 4), X, y, loss)
 
@@ -161,7 +162,7 @@ class SplitStage(Stage):
         autograd.mark_variables([X], [self._nowhere])
 
     def forward(self, i, X, loss=None, y=None):
-        """As in `Stage`, but with each layer recorded separately."""
+        """Compute as in `Stage`, but with each layer recorded separately."""
         self._wait_in_line(X)
         with_loss = [(lambda out, _: loss(out, y), [])] if loss else []
         self._held[i] = held = []
@@ -176,7 +177,8 @@ class SplitStage(Stage):
         return X
 
     def backward(self, i, d_out):
-        """The gradient of the stage's input; keeps the arrays for the weights' part.
+        """Return the gradient of the stage's input; keep the arrays for the weights'
+        part.
 
         In the first stage, the gradient of the first layer's output.
         """
@@ -198,13 +200,14 @@ class SplitStage(Stage):
 
 
 def _gradients(outs, variables, d_outs):
-    """Gradients of only `variables`, from those of `outs`; may be called again."""
+    """Return the gradients of only `variables`, given `outs`'; may be called again."""
     found = autograd.grad(outs, variables, d_outs, retain_graph=True)
     return [gradient.as_np_ndarray() for gradient in found]
 
 
 def dense(X, params):
-    """Equal dense blocks, relu(X Wᵀ + b), one per pair W (d, d), b (d,) in `params`.
+    """Return equal dense blocks, relu(X Wᵀ + b), one per pair W (d, d), b (d,) in
+    `params`.
 
     `X` (n, d); returns (n, d).
     """
@@ -215,7 +218,8 @@ def dense(X, params):
 
 
 def init_dense(blocks, width, seed=0, dtype="float32"):
-    """Parameters of `blocks` dense blocks of `width` units: W, b, W, b, … on cpu(0).
+    """Return the parameters of `blocks` dense blocks of `width` units: W, b, W, b, … on
+    cpu(0).
 
     Weights from N(0, 2 / width), biases 0.
     """
@@ -242,7 +246,7 @@ def dense_stages(params, devices):
 
 
 def cut_examples(X, y, chunks):
-    """`X` and `y`, each cut evenly into `chunks` micro-batches: two lists.
+    """Return `X` and `y`, each cut evenly into `chunks` micro-batches: two lists.
 
     Raises `ValueError` for different lengths, or fewer examples than micro-batches.
     """
@@ -256,5 +260,5 @@ def cut_examples(X, y, chunks):
 
 
 def first_element(x):
-    """The first element of `x`, a view: to the engine it is the whole array."""
+    """Return the first element of `x`, a view: to the engine it is the whole array."""
     return x.reshape_view(-1)[:1]

@@ -15,7 +15,8 @@ from ..checks import whole_number
 
 
 def balance(times, k, memory=None, limits=None, crossing=None, names=None):
-    """The contiguous placement of layers on `k` devices with the smallest bottleneck.
+    """Return the contiguous placement of layers on `k` devices with the smallest
+    bottleneck.
 
         balance([1, 2, 2, 3], k=2)                  # (0, 0, 0, 1)
 
@@ -38,7 +39,7 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
     memory, limits = _checked_memory(memory, limits, n, k)
 
     def excess(device, start, stop):
-        """Bytes over the limit on a device that holds layers `start` to `stop` - 1."""
+        """Return the bytes over the limit with layers `start` to `stop` - 1."""
         return sum(memory[start:stop]) - limits[device] if start < stop else 0
 
     def time(device, start, stop):
@@ -80,7 +81,7 @@ def _smallest_maximum(n, k, cost):
 
 
 def all_placements(n, k, contiguous=True):
-    """Every placement of `n` layers on `k` devices: a sorted list of tuples.
+    """Return every placement of `n` layers on `k` devices: a sorted list of tuples.
 
     `contiguous`: only those in which device numbers never decrease. Otherwise all kⁿ,
     less those that differ only by renaming devices: a device is used only after all
@@ -96,7 +97,8 @@ def all_placements(n, k, contiguous=True):
 
 
 def device_times(placement, times, k=None, crossing=None):
-    """The busy time of each device in one step under a placement: a list of k numbers.
+    """Return the busy time of each device in one step under a placement: a list of k
+    numbers.
 
     `times`: each layer's time, or a row with its time on each device if they differ.
     `crossing`: for each layer, the time that its output costs *each* of two devices
@@ -152,7 +154,8 @@ class Layer:
 
 
 def predict(placement, layers, seq_len):
-    """Milliseconds of a training step: when the last `Span` of `simulate` ends.
+    """Return the milliseconds of a training step: when the last `Span` of `simulate`
+    ends.
 
         predict((0, 0, 1, 1), layers, seq_len=35)
 
@@ -162,7 +165,7 @@ def predict(placement, layers, seq_len):
 
 
 def best_placement(placements, layers, seq_len):
-    """The one of `placements` with the smallest `predict`; of equals, the first."""
+    """Return the first of `placements` with the smallest `predict`."""
     return min(placements, key=lambda placement: predict(placement, layers, seq_len))
 
 
@@ -204,7 +207,8 @@ def simulate(placement, layers, seq_len):
 
 
 def cells(layers, seq_len):
-    """The work of a step, in the order of MXNet's graph: a list of (kind, layer, t).
+    """Return the work of a step, in the order of MXNet's graph: a list of (kind, layer,
+    t).
 
     Layer after layer of the first time step, then of the next; then all of it back:
 
@@ -223,7 +227,7 @@ def cells(layers, seq_len):
 
 
 def _at_the_ends(crossing, start, stop):
-    """The cost of a run's cuts; the network's two ends are free."""
+    """Return the cost of a run's cuts; the network's two ends are free."""
     before = crossing[start - 1] if 0 < start < stop else 0
     after = crossing[stop - 1] if start < stop < len(crossing) else 0
     return before + after
@@ -241,7 +245,7 @@ def _checked_memory(memory, limits, n, k):
 
 
 def _does_not_fit(nearest, memory, limits, names):
-    """The message when every placement is over a limit."""
+    """Return the message when every placement is over a limit."""
     largest = max(range(len(memory)), key=memory.__getitem__)
     over = memory[largest] - max(limits)
     if over > 0:
@@ -260,7 +264,7 @@ def _does_not_fit(nearest, memory, limits, names):
 
 
 def _checked(times, k, crossing):
-    """`times` as rows with a column per device, `crossing` as a list; or an error."""
+    """Return `times` with a column per device, `crossing` as a list; or an error."""
     whole_number("k", k)
     table = [list(t) if hasattr(t, "__iter__") else [t] * k for t in times]
     if not table:

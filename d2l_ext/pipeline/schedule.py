@@ -20,7 +20,8 @@ Slot = namedtuple("Slot", "stage kind chunk start end")
 
 
 def gpipe(stages, chunks):
-    """Every stage: all micro-batches forward, then all of them backward.
+    """Return GPipe's lists: in every stage all micro-batches forward, then all
+    backward.
 
     `stages` p, `chunks` m: whole numbers from 1. F2 is the forward work on micro-batch
     2, B2 the backward work. With p = 3 and m = 4:
@@ -41,7 +42,8 @@ def gpipe(stages, chunks):
 
 
 def one_f_one_b(stages, chunks):
-    """Every stage: forward until the first gradient arrives, then both alternately.
+    """Return 1F1B's lists: forward until the first gradient arrives, then both
+    alternately.
 
     It takes as many slots as `gpipe`, but stage s holds the activations of at most
     p − s micro-batches, where `gpipe` holds m. With p = 3 and m = 4:
@@ -66,7 +68,8 @@ def one_f_one_b(stages, chunks):
 
 
 def interleaved(devices, chunks, parts):
-    """1F1B with `parts` v stages per device: device d has stages d, d + p, d + 2p, …
+    """Return 1F1B with `parts` v stages per device: device d has stages d, d + p, d +
+    2p, …
 
     `devices` p; `chunks` m, a multiple of p: micro-batches go in groups of p through a
     device's first stage, then through its next. A stage is 1/v of the work, so the
@@ -100,7 +103,8 @@ def interleaved(devices, chunks, parts):
 
 
 def zero_bubble(devices, chunks, ahead=1):
-    """1F1B with backward in two parts: the weights' part is delayed to fill the bubble.
+    """Return 1F1B with backward in two parts: the weights' part is delayed to fill the
+    bubble.
 
     `ahead=1` (ZB-H1): device d of p goes forward p − d times first, as in 1F1B, and its
     weights follow d micro-batches behind. With three kinds of work of one length, and
@@ -134,7 +138,7 @@ def zero_bubble(devices, chunks, ahead=1):
 
 
 def clock(schedule, forward=1, backward=1, message=0):
-    """The start and end of each `Op`, if every device works as early as it can.
+    """Return the start and end of each `Op`, if every device works as early as it can.
 
     `forward`, `backward`: the length of such work in slots, or a list with one length
     per stage; a part of backward takes half of it. `message`: the time from one device
@@ -154,7 +158,7 @@ def clock(schedule, forward=1, backward=1, message=0):
 
 
 def op_clock(schedule, forward=1, inputs=1, weights=1):
-    """`clock` as a dict: {op: (device, start, end)}, in the order of the starts.
+    """Return `clock` as a dict: {op: (device, start, end)}, in the order of the starts.
 
     `forward`, `inputs`, `weights`: the times of such work per stage; `'backward'`
     takes the sum of its two parts.
@@ -186,7 +190,7 @@ def _when(schedule, length, message=0):
 
 
 def _needs(stage, kind, chunk, stages):
-    """The work that must end before this one: a list of (stage, kind, chunk)."""
+    """Return the work that must end before this one: a list of (stage, kind, chunk)."""
     if kind == "forward":
         return [(stage - 1, kind, chunk)] if stage else []
     if kind == "weights":
@@ -204,20 +208,20 @@ def _waiting(todo):
 
 
 def bubble(slots):
-    """The share of time in which the stages wait, 0 to 1: 1 − busy / (p · span)."""
+    """Return the share of time the stages wait, 0 to 1: 1 − busy / (p · span)."""
     span = max(slot.end for slot in slots) - min(slot.start for slot in slots)
     busy = sum(slot.end - slot.start for slot in slots)
     return 1 - busy / (span * len({slot.stage for slot in slots}))
 
 
 def bubble_formula(stages, chunks):
-    """The bubble of `gpipe` and of `one_f_one_b`: (p − 1) / (m + p − 1)."""
+    """Return the bubble of `gpipe` and of `one_f_one_b`: (p − 1) / (m + p − 1)."""
     _check(stages=stages, chunks=chunks)
     return (stages - 1) / (chunks + stages - 1)
 
 
 def waiting(times):
-    """Slots that each device waits between the first `Op` of all and the last one."""
+    """Return each device's idle slots between the first and the last `Op` of all."""
     span = max(end for _, _, end in times.values())
     busy = [0] * (1 + max(device for device, _, _ in times.values()))
     for device, start, end in times.values():
@@ -226,7 +230,8 @@ def waiting(times):
 
 
 def peak_held(schedule):
-    """The peak of each device's activations, in micro-batches of one stage: a list.
+    """Return the peak of each device's activations, in micro-batches of one stage: a
+    list.
 
     It applies to stages without recomputation.
     """

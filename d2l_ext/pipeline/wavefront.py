@@ -13,7 +13,7 @@ IN_LAYER = re.compile(r"l(\d+)_t(\d+)_[ih]2h\w*?(_backward)?")
 
 
 def schedule(k, num_steps):
-    """The plan: a list of (device, step) per slot, for `k` devices in a row.
+    """Return the plan: a list of (device, step) per slot, for `k` devices in a row.
 
     A device takes a step when the device before it has passed it on.
 
@@ -32,7 +32,8 @@ def schedule(k, num_steps):
 
 
 def bound(k, num_steps):
-    """Speed-up that `k` equal devices can reach: k·T of work in T + k − 1 slots.
+    """Return the speed-up that `k` equal devices can reach: k·T of work in T + k − 1
+    slots.
 
     2 devices    2·T/(T + 1)       1 without time steps to overlap, 2 for many
     """
@@ -40,7 +41,8 @@ def bound(k, num_steps):
 
 
 def products(pipeline):
-    """Names of the matrix products of each device, in the order in which they run.
+    """Return the names of the matrix products of each device, in the order in which
+    they run.
 
     An executor gives all products of a device one scratch buffer, so they run in the
     order of the graph. Returns {device: list of names}, named as in a `Timeline`.
@@ -54,7 +56,7 @@ def products(pipeline):
 
 
 def recorded_cells(trace, pipeline):
-    """The work of the layers in a recorded training step: a list of `Cell`.
+    """Return the work of the layers in a recorded training step: a list of `Cell`.
 
     `trace`: a `Timeline` of one `forward_backward` of `pipeline`. The n-th product on a
     device is the n-th of `products`. Raises `ValueError` if their numbers differ.

@@ -11,12 +11,13 @@ from ..checks import at_least_zero
 
 
 def cluster_mtbf(device_mtbf, devices):
-    """Mean seconds between failures of any of `devices`, which fail independently."""
+    """Return the mean seconds between failures of any of `devices`, independent."""
     return device_mtbf / devices
 
 
 def young(write, mtbf):
-    """The checkpoint interval, in seconds of work, that loses the least time: √(2·C·M).
+    """Return the checkpoint interval, in seconds of work, that loses the least time:
+    √(2·C·M).
 
     `write` C: seconds to write a checkpoint. `mtbf` M: mean time between failures.
     A failure loses half an interval of work on average, a checkpoint C.
@@ -28,7 +29,8 @@ def young(write, mtbf):
 
 
 def daly(write, mtbf):
-    """The interval of `young` to a higher order, for an M not much longer than C.
+    """Return the interval of `young` to a higher order, for an M not much longer than
+    C.
 
     √(2CM)·(1 + √(C/2M)/3 + (C/2M)/9) − C for C < 2M, else M.
     Source: Daly, "A Higher Order Estimate of the Optimum Checkpoint Interval for
@@ -42,7 +44,8 @@ def daly(write, mtbf):
 
 
 def expected_seconds(work, interval, write, restart, mtbf):
-    """Expected seconds for `work` seconds of computing, with random failures.
+    """Return the expected seconds for `work` seconds of computing, with random
+    failures.
 
     M·e^(R/M)·(e^((τ + C)/M) − 1)·work/τ, where τ is the `interval`. Failures follow a
     Poisson process, even during a `write` and a `restart` (R), and a checkpoint is

@@ -21,7 +21,8 @@ class Fit:
 
 
 def least_squares(rows, seconds):
-    """The constants c ≥ 0 with the smallest sum of squared relative errors: a `Fit`.
+    """Return the constants c ≥ 0 with the smallest sum of squared relative errors: a
+    `Fit`.
 
         least_squares([(1, nbytes) for nbytes in sizes], seconds)  # α and β
 
@@ -42,7 +43,7 @@ def least_squares(rows, seconds):
 
 
 def link(sizes, seconds):
-    """The `Link` of messages of `sizes` bytes that took `seconds`, and its `Fit`."""
+    """Return the `Link` of messages of `sizes` bytes in `seconds`, and its `Fit`."""
     found = least_squares([(1, size) for size in sizes], seconds)
     return Link(*found.constants), found
 

@@ -28,7 +28,7 @@ ROUNDS = {"allreduce": lambda k: 2 * (k - 1), "send": lambda k: 1}
 
 
 def candidates(of, batch, T, k):
-    """All plans of the decoder `of` on `k` devices, a dict of `Plan`s by name.
+    """Return all plans of the decoder `of` on `k` devices, a dict of `Plan`s by name.
 
     `batch` texts of `T` tokens. A plan's name lists its ways and their lengths, "data
     (2) × tensor (4)". Plans that the compiler refuses are left out, such as those with
@@ -55,7 +55,8 @@ def candidates(of, batch, T, k):
 
 
 def layouts(of, shapes, weights, sizes, ways):
-    """The layouts on a mesh with one of the ways along each axis: strings by name.
+    """Return the layouts on a mesh with one of the ways along each axis: strings by
+    name.
 
     Raises `ValueError` if two ways cut the same axis of an array, and for more stages
     than blocks.
@@ -82,7 +83,7 @@ def layouts(of, shapes, weights, sizes, ways):
 
 
 def _together(name, texts):
-    """One layout of several that cut different axes of an array."""
+    """Return one layout of several that cut different axes of an array."""
     both = [[part.split() for part in text.split("->")] for text in texts]
     found = []
     for phase in range(max(map(len, both))):  # at rest, in use
@@ -97,7 +98,7 @@ def _together(name, texts):
 
 
 def _shard(text, shape, k):
-    """A weight cut along `data` at rest too, on its first free axis that k divides."""
+    """Return a weight cut along `data` at rest too, on its first axis it can cut."""
     use = text.split() or ["."] * len(shape)
     free = [i for i, n in enumerate(shape) if use[i] == "." and not n % k]
     rest = [*use]
@@ -119,7 +120,7 @@ def _at_stage(name, where, shape, of, stages):
 
 
 def memory(plan, itemsize=4, states=0, gradients=True):
-    """The peak bytes of the fullest device: its arrays when backward begins.
+    """Return the peak bytes of the fullest device: its arrays when backward begins.
 
     Counts the inputs and all that backward needs; also room for the gradients, unless
     `gradients` is false. `itemsize`: bytes of a number. `states`: the numbers that an
@@ -143,12 +144,12 @@ def memory(plan, itemsize=4, states=0, gradients=True):
 
 
 def local_size(value, plan):
-    """The numbers of a `Value` that one device has."""
+    """Return the numbers of a `Value` that one device has."""
     return prod(value.layout.share(value.shape, plan.sizes))
 
 
 def devices(value, plan):
-    """The coordinates of the devices that have a part of a `Value`."""
+    """Return the coordinates of the devices that have a part of a `Value`."""
     places = product(*map(range, plan.sizes.values()))
     fixed = dict(value.layout.at)
     axes = list(plan.sizes)
@@ -177,14 +178,14 @@ class Machine:
     cores: int = None
 
     def seconds(self, plan, itemsize=4):
-        """Seconds of a step, forward and backward, without overlap."""
+        """Return the seconds of a step, forward and backward, without overlap."""
         constants = self.flop, self.byte, self.call, self.alpha, self.beta
         return sum(map(numpy.multiply, step_counts(plan, self.cores, itemsize),
                        constants))
 
 
 def step_counts(plan, cores=None, itemsize=4):
-    """The counts of a step, one for each constant of a `Machine`: a tuple.
+    """Return the counts of a step, one for each constant of a `Machine`: a tuple.
 
     They count operations of products, bytes read and written, calls, messages and
     bytes sent. Steps follow one another; devices work at the same time, as far as
@@ -202,7 +203,7 @@ def step_counts(plan, cores=None, itemsize=4):
 
 
 def _of_step(step, plan, itemsize):
-    """The five numbers of one device in a step."""
+    """Return the five numbers of one device in a step."""
     if step.kind == "move":
         rows = plan.messages(step)
         rounds = sum(ROUNDS.get(kind, lambda k: k - 1)(plan.sizes[along])
@@ -238,14 +239,15 @@ PROBES = {
 
 
 def probes():
-    """The plans of `PROBES` on two devices, by name: they tell a `Machine`'s constants
-    apart."""
+    """Return the plans of `PROBES` on two devices, by name: they tell a `Machine`'s
+    constants apart.
+    """
     return {name: Plan(program(text), shapes, {"t": 2}, where, [*shapes])
             for name, (text, shapes, where) in PROBES.items()}
 
 
 def fit_machine(plans, seconds, cores):
-    """A `Machine` of `cores` from measured plans, and the errors that remain.
+    """Return a `Machine` of `cores` from measured plans, and the errors that remain.
 
     `plans`, `seconds`: by name; at least five, the `probes` among them. Errors as in
     `scale.fit`: 0.1 is ten percent too long.
@@ -256,7 +258,7 @@ def fit_machine(plans, seconds, cores):
 
 
 def fastest(plans, machine, limit=float("inf"), **memory_of):
-    """The name of the fastest plan among those that fit in `limit`.
+    """Return the name of the fastest plan among those that fit in `limit`.
 
     `plans`: by name. `limit`: bytes of a device. `memory_of`: as in `memory`. Raises
     `ValueError`, with the smallest plan, if none fits.

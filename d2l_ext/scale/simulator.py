@@ -70,7 +70,8 @@ class Queue:
 
 
 def allreduce(way, ready, nbytes, link, **chunks):
-    """The time at which each device has the sum, if gradient i is ready at `ready[i]`.
+    """Return the time at which each device has the sum, if gradient i is ready at
+    `ready[i]`.
 
     `way`: one of `costs.names()`, or `'network'`, with `chunks`, default 1, where
     switches add. `ready`: seconds, one per device. A message takes α + n·β at either
@@ -92,7 +93,8 @@ def allreduce(way, ready, nbytes, link, **chunks):
 
 
 def steps(way, compute, nbytes, link):
-    """The end of each step, a NumPy array: devices compute, then exchange, and so on.
+    """Return the end of each step, a NumPy array: devices compute, then exchange, and
+    so on.
 
     `compute`: seconds, one row per step with one entry per device. Devices wait only
     for messages: a device continues as soon as it has its own sum.
@@ -105,7 +107,7 @@ def steps(way, compute, nbytes, link):
 
 
 def messages(schedule, route, ready):
-    """The time of each device's last message, if messages queue for links.
+    """Return the time of each device's last message, if messages queue for links.
 
         messages(hierarchy.schedule(2, 4, nbytes), route, [0.0] * 8)
 
@@ -140,7 +142,8 @@ def messages(schedule, route, ready):
 
 
 def pipeline(forward, backward, chunks, message=0.0):
-    """Seconds of a GPipe step, simulated; valid also where the formula is not.
+    """Return the seconds of a GPipe step, simulated; valid also where the formula is
+    not.
 
     `message`: seconds from one stage to the next, either way; stages do not wait while
     sending. The rest and errors as in `step.pipeline_seconds`.
@@ -163,7 +166,8 @@ class Run(NamedTuple):
 
 def serve(compute, nbytes, link, servers=1, asynchronous=False, barrier=False,
           pushed=1.0):
-    """Workers that compute, push `nbytes` spread over all servers, and pull the same.
+    """Simulate workers that compute, push `nbytes` spread over all servers, and pull
+    the same.
 
     `compute`: seconds, one row per step with one entry per worker, with any jitter and
     stragglers. `link`: of each worker and each server, in either direction.
@@ -238,7 +242,7 @@ class _Served:
 
 
 def tickets(updates):
-    """The numbers of each worker's updates, from 1, for `kvstore.staleness`.
+    """Return the numbers of each worker's updates, from 1, for `kvstore.staleness`.
 
     `updates`: as in a `Run`; each worker occurs. Returns one list per worker.
     """
@@ -262,7 +266,7 @@ def _walk(schedule, ready, nbytes, link):
 
 
 def _ring(ready, nbytes, link):
-    """2(k − 1) rounds of tᵢ = max(tᵢ, tᵢ₋₁) + c, without a loop over rounds.
+    """Simulate 2(k − 1) rounds of tᵢ = max(tᵢ, tᵢ₋₁) + c, without a loop over rounds.
 
     After r rounds tᵢ is the maximum over device i and the r before it, plus r·c. Each
     step doubles the window of the maximum: 2, 4, 8 … devices.

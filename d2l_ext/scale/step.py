@@ -36,7 +36,7 @@ class Link:
         at_least_zero("beta", self.beta)
 
     def seconds(self, nbytes, messages=1):
-        """Seconds of `messages` in sequence, with `nbytes` in total."""
+        """Return the seconds of `messages` in sequence, with `nbytes` in total."""
         return messages * self.alpha + nbytes * self.beta
 
     @property
@@ -46,7 +46,7 @@ class Link:
 
 
 def network(gbit_per_second, latency=50e-6):
-    """The `Link` of a network: 1, 10 or 100 Gbit/s; `latency` in seconds, 50 µs.
+    """Return the `Link` of a network: 1, 10 or 100 Gbit/s; `latency` in seconds, 50 µs.
 
     Raises `ValueError` for a bandwidth that is not above 0.
     """
@@ -87,7 +87,7 @@ class Device:
     overhead: float = 0.0
 
     def seconds(self, model, examples):
-        """Seconds to compute a step of `model` for `examples` examples."""
+        """Return the seconds to compute a step of `model` for `examples` examples."""
         return self.overhead + model.flops * examples / self.flops
 
 
@@ -127,7 +127,8 @@ class StepPlan:
 
 
 def seconds(model, batch, devices, device, link, plan=StepPlan()):
-    """Seconds of a step of `batch` examples in total, divided over `devices` devices.
+    """Return the seconds of a step of `batch` examples in total, divided over `devices`
+    devices.
 
         seconds(VGG11, 1024, 8, Device(flops=5e12), network(10))
 
@@ -141,7 +142,7 @@ def seconds(model, batch, devices, device, link, plan=StepPlan()):
 
 
 def parts(model, batch, devices, device, link, plan=StepPlan()):
-    """The parts of a step's seconds: overhead, computing, waiting for gradients.
+    """Return the parts of a step's seconds: overhead, computing, waiting for gradients.
 
     With overlap, gradients travel during the backward pass, two thirds of the
     computing. All `a` arrays count as equally large, and the last is never hidden:
@@ -157,7 +158,7 @@ def parts(model, batch, devices, device, link, plan=StepPlan()):
 
 
 def communication(model, devices, link, plan):
-    """Seconds of the exchange of `model`'s gradients, with packing if compressed."""
+    """Return the seconds to exchange `model`'s gradients, packed if compressed."""
     pushed = TWO_BIT if plan.compressed else 1.0
     packing = plan.packing * model.nbytes if plan.compressed else 0.0
     arrays = 1 if plan.flat else model.arrays
@@ -181,7 +182,7 @@ def _in_hosts(devices, nbytes, link, plan, arrays):
 
 
 def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0):
-    """Seconds of one exchange of `nbytes` per device on `devices` devices.
+    """Return the seconds of one exchange of `nbytes` per device on `devices` devices.
 
     `way`: one of `WAYS`. `link`: the `Link` of every device and every server.
     `arrays`: the number of arrays, each with its own messages. For `'servers'`: the
@@ -212,7 +213,8 @@ def exchange_seconds(way, devices, nbytes, link, servers=1, arrays=1, pushed=1.0
 
 
 def pipeline_seconds(forward, backward, chunks):
-    """Seconds of a GPipe step of `chunks` micro-batches with instant messages.
+    """Return the seconds of a GPipe step of `chunks` micro-batches with instant
+    messages.
 
     `forward`, `backward`: seconds of each stage for one micro-batch, two lists.
 
@@ -230,7 +232,7 @@ def pipeline_seconds(forward, backward, chunks):
 
 
 def mesh_seconds(computing, sizes, chunks, sent, rounds, links):
-    """Seconds of a step on a mesh with the axes pipeline, data and tensor.
+    """Return the seconds of a step on a mesh with the axes pipeline, data and tensor.
 
     `computing`: seconds that a device computes. `sizes`: the lengths p, d, t by axis.
     `chunks`: m micro-batches. `sent`, `rounds`: bytes of the busiest device and its
@@ -251,19 +253,20 @@ def mesh_seconds(computing, sizes, chunks, sent, rounds, links):
 
 
 def strong(model, batch, devices, device, link, plan=StepPlan()):
-    """Efficiency T(1) / (k·T(k)) with the same `batch` for all; T per example."""
+    """Return the efficiency T(1) / (k·T(k)), same `batch` for all; T per example."""
     one = seconds(model, batch, 1, device, link, plan)
     return one / (devices * seconds(model, batch, devices, device, link, plan))
 
 
 def weak(model, batch, devices, device, link, plan=StepPlan()):
-    """Efficiency as in `strong`, with `batch` examples *per* device."""
+    """Return the efficiency as in `strong`, with `batch` examples *per* device."""
     one = seconds(model, batch, 1, device, link, plan)
     return one / seconds(model, batch * devices, devices, device, link, plan)
 
 
 def compression_pays_below(packing, carried=1.0):
-    """Bandwidth in Gbit/s below which two-bit compression makes a step shorter.
+    """Return the bandwidth in Gbit/s below which two-bit compression makes a step
+    shorter.
 
     `packing`: seconds per byte of the gradients, at sender and receiver together.
     `carried`: how often N crosses the busiest link on the way to the servers,
@@ -276,7 +279,8 @@ def compression_pays_below(packing, carried=1.0):
 
 
 def steps_to_loss(batch, critical, least):
-    """Steps to a given loss with batches of `batch` examples: S = S_min·(1 + B_crit/B).
+    """Return the steps to a given loss with batches of `batch` examples: S = S_min·(1 +
+    B_crit/B).
 
     `critical` B_crit: the critical batch size, at which a run takes twice the fewest
     steps and twice the fewest examples. `least` S_min: the steps of a huge batch.
@@ -303,18 +307,18 @@ def check_stages(forward, backward):
 
 
 def convolution_layer(channels, filters, kernel, side):
-    """(parameters, multiplications) of a square convolution with `side`² outputs."""
+    """Return (parameters, multiplications) of a convolution with `side`² outputs."""
     weights = channels * filters * kernel**2
     return weights + filters, weights * side**2
 
 
 def dense_layer(inputs, outputs):
-    """(parameters, multiplications) of a dense layer."""
+    """Return (parameters, multiplications) of a dense layer."""
     return inputs * outputs + outputs, inputs * outputs
 
 
 def lstm_layer(inputs, hidden, steps):
-    """(parameters, multiplications) of a layer over `steps` time steps.
+    """Return (parameters, multiplications) of a layer over `steps` time steps.
 
     Four gates, each from the input and from the layer's own output; with two biases
     per gate, as in MXNet's cell.
@@ -324,7 +328,8 @@ def lstm_layer(inputs, hidden, steps):
 
 
 def model_of(name, layers, free=0, arrays=None):
-    """A `Model` of `layers`, pairs as above; `free`: parameters without a product.
+    """Return a `Model` of `layers`, pairs as above; `free`: parameters without a
+    product.
 
     `arrays`: the number of parameter arrays; default two per layer.
 

@@ -70,7 +70,7 @@ def join_block(parts):
 
 
 def bytes_per_device(params, k):
-    """Bytes of a block's parameters on each of k devices, from their shapes: a list."""
+    """Return the bytes of a block's parameters on each of k devices: a list."""
     W1, _, _, b2 = params
     per_hidden = W1.shape[0] + 1 + b2.shape[0]  # a column, its bias, a row
     itemsize = numpy.dtype(W1.dtype).itemsize
@@ -79,7 +79,7 @@ def bytes_per_device(params, k):
 
 
 def forward(Xs, parts, reduce=allreduce):
-    """The block's output on every device. One allreduce, of n × out numbers.
+    """Return the block's output on every device. One allreduce, of n × out numbers.
 
     `Xs`: the whole input (n, in) on every device. `parts`: from `split_block`.
     `reduce`: an allreduce, default the naive one. Returns `(Ys, hidden)`: the output
@@ -94,7 +94,7 @@ def forward(Xs, parts, reduce=allreduce):
 
 
 def backward(dYs, Xs, hidden, parts, reduce=allreduce):
-    """The block's gradients. One allreduce, of n × in numbers.
+    """Return the block's gradients. One allreduce, of n × in numbers.
 
     `dYs`: the loss's gradient with respect to the output (n, out), the same on every
     device.
@@ -115,7 +115,7 @@ def backward(dYs, Xs, hidden, parts, reduce=allreduce):
 
 
 def _dot(a, b, **transposed):
-    """A matrix product with a transposed factor, without storing the transpose."""
+    """Return a product with a transposed factor, without storing the transpose."""
     arrays = a.as_nd_ndarray(), b.as_nd_ndarray()
     return nd.dot(*arrays, **transposed).as_np_ndarray()
 

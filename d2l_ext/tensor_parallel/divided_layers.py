@@ -31,7 +31,7 @@ from .dense import replicate, row_split
 
 
 def attention(h, qkv, out, batch, heads):
-    """The summand of attention's output from these heads: (n, width).
+    """Return the summand of attention's output from these heads: (n, width).
 
     `h` (n, width): n = T · `batch` rows, position by position. `qkv`
     (3 · heads · d, width): for each head its queries, keys and values. `out`
@@ -46,7 +46,8 @@ def attention(h, qkv, out, batch, heads):
 
 
 def plain(x, heads):
-    """The values that each head attends to, for all positions: (T, batch, heads · d).
+    """Return the values that each head attends to, for all positions: (T, batch, heads
+    · d).
 
     `x` (T, batch, 3 · heads · d): queries, keys and values, head after head.
     """
@@ -60,7 +61,7 @@ def plain(x, heads):
 
 
 def fused(x, heads):
-    """`plain` by two operators of MXNet that copy less; on CPUs only float32."""
+    """Compute `plain` by two operators of MXNet that copy less; CPUs: only float32."""
     x = x.as_nd_ndarray()
     scores = nd.contrib.interleaved_matmul_selfatt_qk(x, heads=heads).as_np_ndarray()
     shares = causal_softmax(scores).as_nd_ndarray()
@@ -69,14 +70,15 @@ def fused(x, heads):
 
 
 def causal_softmax(scores):
-    """The softmax of `scores` (…, T, T) along the keys: 0 where the key is later."""
+    """Return the softmax of `scores` (…, T, T) over keys: 0 where the key is later."""
     mask = later(scores.shape, scores.dtype, scores.ctx).detach()  # new per graph
     return npx.softmax(scores + mask, axis=-1)
 
 
 @lru_cache(maxsize=8)
 def later(shape, dtype, device):
-    """The summand that masks scores of `shape` (…, T, T): -1e9 where the key is later.
+    """Return the summand that masks scores of `shape` (…, T, T): -1e9 where the key is
+    later.
 
     It has the whole shape, because MXNet's backward pass through a broadcast sum takes
     ten times as long on CPUs. One is cached per shape and device.
@@ -86,7 +88,8 @@ def later(shape, dtype, device):
 
 
 def mlp(h, up, down):
-    """The MLP half of a block, (n, width): weights `up` (hidden, width) and `down`.
+    """Return the MLP half of a block, (n, width): weights `up` (hidden, width) and
+    `down`.
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
     """
@@ -94,12 +97,12 @@ def mlp(h, up, down):
 
 
 def linear(x, W):
-    """`x` (n, in) times the transposed `W` (out, in), by oneDNN: np.dot is slower."""
+    """Return `x` (n, in) times transposed `W` (out, in), by oneDNN: np.dot is slow."""
     return npx.fully_connected(x, W, num_hidden=W.shape[0], no_bias=True)
 
 
 def embed(tokens, table, first):
-    """The rows of `tokens` in this part of the table; zeros for other tokens.
+    """Return the rows of `tokens` in this part of the table; zeros for other tokens.
 
     `tokens` (n,), whole numbers. `table` (vocabᵢ, width): the rows from `first` on. The
     sum over the devices is the embedding (n, width). Source: Shoeybi et al.,
@@ -114,7 +117,7 @@ def embed(tokens, table, first):
 
 
 def cross_entropy(scores, targets, firsts, count=None):
-    """The loss of each position and the gradient of the scores, over shards.
+    """Return the loss of each position and the gradient of the scores, over shards.
 
     `scores`: (n, vocabᵢ) on device i, of the tokens from `firsts[i]` on. `targets`:
     (n,) on each device. `count`: the divisor of the summed loss, default n.
@@ -141,7 +144,7 @@ def cross_entropy(scores, targets, firsts, count=None):
 
 
 def log_sum_exp(z, axis):
-    """log Σ exp z along an axis, without overflow."""
+    """Return log Σ exp z along an axis, without overflow."""
     most = z.max(axis, keepdims=True)
     return np.log(np.exp(z - most).sum(axis)) + np.squeeze(most, axis)
 
@@ -172,7 +175,7 @@ def allgather(parts):
 
 
 def _chunks(X, edges):
-    """Shares of the rows. The ring leaves chunk i + 1 on device i: this is share i."""
+    """Return the shares of the rows: share i is what the ring leaves, chunk i + 1."""
     shares = [X[a:b] for a, b in zip(edges, edges[1:])]
     return shares[-1:] + shares[:-1]
 

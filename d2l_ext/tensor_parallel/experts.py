@@ -31,7 +31,8 @@ Saved = namedtuple("Saved", "Xs Ps routings gates inputs hidden outputs")
 
 
 def top_experts(P, top=1):
-    """The `top` most probable experts of each token, the best first: (n, top), NumPy.
+    """Return the `top` most probable experts of each token, the best first: (n, top),
+    NumPy.
 
     `P`: probabilities (n, E), NumPy. Ties go to the lower number. Raises `ValueError`
     for a `top` below 1 or above E.
@@ -42,7 +43,7 @@ def top_experts(P, top=1):
 
 
 def capacity(n, num_experts, factor=None, top=1):
-    """The row limit of an expert, for n tokens: factor · top · n/E, rounded up.
+    """Return the row limit of an expert, for n tokens: factor · top · n/E, rounded up.
 
     `factor`: 1.0 suffices if all experts are chosen equally often. Default `None`:
     no limit. Raises `ValueError` for a factor that is not above 0.
@@ -126,7 +127,7 @@ def split_experts(experts, devices):
 
 
 def forward(Xs, routers, experts, top=1, factor=None):
-    """The layer's outputs on each device: `(Ys, saved)`. Two all-to-alls.
+    """Return the layer's outputs on each device: `(Ys, saved)`. Two all-to-alls.
 
     `Xs`, `routers`: as above. `experts`: from `split_experts`. `top`: experts per
     token. `factor`: of each device's `capacity`. A dropped choice contributes nothing.
@@ -153,7 +154,8 @@ def forward(Xs, routers, experts, top=1, factor=None):
 
 
 def backward(dYs, saved, routers, experts, balance=0.0):
-    """The layer's gradients: `(dXs, dWs, gradients)`. Two all-to-alls, one allreduce.
+    """Return the layer's gradients: `(dXs, dWs, gradients)`. Two all-to-alls, one
+    allreduce.
 
     `dYs`: the loss's gradient with respect to the outputs. `balance`: the factor with
     which the sum of the devices' `balance_loss` joins the loss. The others: as in
@@ -186,7 +188,8 @@ def combine(rows, routing):
 
 
 def balance_loss(P, routing):
-    """E times the sum over experts of *share of the choices* · *mean probability*.
+    """Return e times the sum over experts of *share of the choices* · *mean
+    probability*.
 
     Source: Fedus et al. (2022), equation 4. Developed in the chapter *Experts*.
     """

@@ -36,7 +36,8 @@ def zigzag(k):
 
 
 def work(order, causal):
-    """The number of computed pairs of chunks: a row per round, a column per device.
+    """Return the number of computed pairs of chunks: a row per round, a column per
+    device.
 
     With `causal` attention a pair is skipped if all its keys come after its queries.
     """
@@ -67,7 +68,7 @@ def join(parts):
 
 
 def forward(Qs, Ks, Vs, causal=False):
-    """Attention of all queries to all keys: softmax(Q Kᵀ / √width) V.
+    """Return the attention of all queries to all keys: softmax(Q Kᵀ / √width) V.
 
         Os, lse = forward(Qs, Ks, Vs, causal=True)
 
@@ -93,7 +94,7 @@ def forward(Qs, Ks, Vs, causal=False):
 
 
 def attend(state, q, k, v, diagonal=False):
-    """The state (maximum, sum, output) of the queries `q`, updated by `k` and `v`."""
+    """Return the queries' state (maximum, sum, output), updated by `k` and `v`."""
     m, s, o = state
     x = attention_scores(q, k, diagonal)  # (heads, queries, keys): of two chunks
     new = np.maximum(m, x.max(axis=2, keepdims=True))
@@ -102,7 +103,7 @@ def attend(state, q, k, v, diagonal=False):
 
 
 def attention_scores(q, k, diagonal=False):
-    """q kᵀ / √width; on the `diagonal`, −∞ where the key comes after the query."""
+    """Return q kᵀ / √width; on the `diagonal`, −∞ where the key is the later one."""
     x = npx.batch_dot(q / q.shape[2] ** 0.5, k, transpose_b=True)
     if diagonal:
         later = np.full(x.shape[1:], np.inf, dtype=x.dtype, ctx=x.ctx)
@@ -111,7 +112,8 @@ def attention_scores(q, k, diagonal=False):
 
 
 def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
-    """Gradients of queries, keys and values: `(dQs, dKs, dVs)`, in the same form.
+    """Return the gradients of queries, keys and values: `(dQs, dKs, dVs)`, in the same
+    form.
 
     `dOs`: the loss's gradient with respect to the output. The others: arguments and
     results of `forward`.
@@ -158,7 +160,7 @@ def pass_on(messages, free):
 
 
 def places(messages):
-    """Buffers to receive one message on each device."""
+    """Return buffers to receive one message on each device."""
     # Not `np.empty_like`: MXNet leaves that to NumPy, and waits for the values of x.
     return [
         [[np.empty(x.shape, dtype=x.dtype, ctx=x.ctx) for x in pair]
@@ -168,7 +170,7 @@ def places(messages):
 
 
 def bytes_sent(k, nbytes):
-    """Bytes that each of k devices sends: a pair, forward and backward.
+    """Return the bytes that each of k devices sends: a pair, forward and backward.
 
     `nbytes`: of one array (heads, T, width), all devices together. Keys and values move
     k − 1 times forward and again backward, their gradients k times.
@@ -186,7 +188,7 @@ def _pairs(queries, keys, causal):
 
 
 def _size(T, order, devices):
-    """Positions of a chunk."""
+    """Return the positions of a chunk."""
     chunks = sorted(c for own in order for c in own)
     even = [len(own) for own in order] == [len(order[0])] * len(devices)
     if not even or chunks != list(range(len(chunks))):

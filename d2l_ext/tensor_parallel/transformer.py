@@ -34,12 +34,12 @@ class Decoder:
     dropout: float = 0.0
 
     def halves(self):
-        """Names of the divided layers: two per block, and the scores, `'end'`."""
+        """Return the divided layers' names: two per block, and the scores, `'end'`."""
         kinds = ("attend", "mlp")
         return [*(f"{i}.{kind}" for i in range(self.layers) for kind in kinds), "end"]
 
     def shapes(self):
-        """Shapes of the parameters by name, those of weights (out, in)."""
+        """Return the shapes of the parameters by name, those of weights (out, in)."""
         d, shapes = self.width, {"table": (self.vocab, self.width)}
         weights = {"attend": {"qkv": (3 * d, d), "out": (d, d)},
                    "mlp": {"up": (4 * d, d), "down": (d, 4 * d)},
@@ -72,14 +72,14 @@ def init_params(decoder, seed=0, dtype="float32"):
 
 
 def positions(T, batch, width):
-    """Sines and cosines that encode the positions, (T · batch, width), NumPy."""
+    """Return the sines and cosines of the positions, (T · batch, width), NumPy."""
     angles = numpy.arange(T)[:, None] / 10_000 ** (numpy.arange(0, width, 2) / width)
     waves = numpy.stack([numpy.sin(angles), numpy.cos(angles)], 2).reshape(T, -1)
     return 0.02 * numpy.repeat(waves[:, :width], batch, axis=0)
 
 
 def scores(params, tokens, decoder, masks=None):
-    """The decoder on one device, undivided: the scores (T · batch, vocab).
+    """Return the decoder on one device, undivided: the scores (T · batch, vocab).
 
     `params`: arrays by name on the device of `tokens` (T, batch). `masks`: as
     `dropout_masks` returns them, default none. Works inside and outside `record`.
@@ -98,14 +98,15 @@ def scores(params, tokens, decoder, masks=None):
 
 
 def between(params, half, mask, x, y):
-    """Dropout, the residual sum, and the next half's norm: row by row, (n, width)."""
+    """Apply dropout, residual sum, and the next half's norm: row by row, (n, width)."""
     x = x + (y if mask is None else y * mask)
     gain, shift = params[f"{half}.gain"], params[f"{half}.shift"]
     return x, npx.layer_norm(x, gain, shift, axis=-1)
 
 
 def inside(params, half, h, batch, heads):
-    """A divided layer: the summand of (n, width) from this device, or its scores.
+    """Return a divided layer: the summand of (n, width) from this device, or its
+    scores.
 
     `heads`: their number on this device.
     """
@@ -150,7 +151,7 @@ def join(parts):
 
 
 def slices(name, whole, k, heads):
-    """The parts of a parameter on k devices: views, or k times the whole."""
+    """Return the parts of a parameter on k devices: views, or k times the whole."""
     kind = name.split(".")[-1]
     if kind not in CUT:
         return [whole] * k
@@ -161,7 +162,8 @@ def slices(name, whole, k, heads):
 
 
 def dropout_masks(decoder, n, seed):
-    """Masks of dropout for each place between layers: NumPy (n, width), or None.
+    """Return the masks of dropout for each place between layers: NumPy (n, width), or
+    None.
 
     `seed`: a whole number or a list of them, such as `[seed, step]`. Drawn for the
     whole minibatch, so that the result does not depend on the number of devices.
@@ -227,7 +229,7 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
 
 
 def embedding(tokens, parts, decoder, way=TENSOR):
-    """`given` for `through`: the positions, the embedding's summands, `back`."""
+    """Return `given` for `through`: the positions, the embedding's summands, `back`."""
     tables, firsts = [p["table"] for p in parts], cuts(decoder.vocab, len(parts))
     ids = _numbers(tokens, tables)
     (ys,), back = record_each(
@@ -252,7 +254,7 @@ class Half:
         self.way, self.left = way, left
 
     def forward(self, xs, ys):
-        """The residual sums with `ys` added, if given, and this layer's summands."""
+        """Return residual sums with `ys` added, if given, and this layer's summands."""
         given = (xs,) if ys is None else (xs, self.way.collect(ys))
         (xs, hs), self.back_between = record_each(len(xs), self._between, *given)
         (ys,), self.back_inside = record_each(
@@ -303,13 +305,13 @@ def through(halves, given, parts, decoder, batch, way=TENSOR, masks=None):
 
 
 def loss_and_gradient(scores, targets, decoder, count=None):
-    """The loss of each token, and the gradient of the `scores`: a list each."""
+    """Return the loss of each token, and the gradient of the `scores`: a list each."""
     firsts = cuts(decoder.vocab, len(scores))
     return layers.cross_entropy(scores, _numbers(targets, scores), firsts, count)
 
 
 def _numbers(tokens, arrays):
-    """`tokens`, flattened, on the device of each of `arrays`."""
+    """Return `tokens`, flattened, on the device of each of `arrays`."""
     return replicate(tokens.reshape(-1).astype("int32"), [x.ctx for x in arrays])
 
 

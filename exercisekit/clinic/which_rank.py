@@ -6,7 +6,7 @@ from ..question import Question, Task, compared
 
 
 def what_happened(calls):
-    """The number of the first wrong call, and the ranks that are missing or odd."""
+    """Return the number of the first wrong call, and the missing or odd ranks."""
     for i in range(max(map(len, calls), default=0)):
         made = [own[i] if i < len(own) else None for own in calls]
         usual = Counter(op for op in made if op is not None).most_common(1)[0][0]
@@ -40,7 +40,7 @@ def _rank_0_is_right(calls):
 
 
 def missing_pushes(calls):
-    """For each key, the ranks that have pushed it less often than another rank."""
+    """Return, for each key, the ranks that pushed it less often than another rank."""
     counts = [Counter(own) for own in calls]
     most = {key: max(each[key] for each in counts) for each in counts for key in each}
     found = {key: [rank for rank, each in enumerate(counts) if each[key] < most[key]]
@@ -71,7 +71,7 @@ def _all_keys(calls):
 
 
 def left_out(mine, theirs):
-    """The number of the only call of `theirs` that `mine` lacks; None if unclear."""
+    """Return the number of `theirs`' only call that `mine` lacks; None if unclear."""
     fits = [i + 1 for i in range(len(theirs)) if theirs[:i] + theirs[i + 1 :] == mine]
     return fits[0] if len(fits) == 1 else None
 

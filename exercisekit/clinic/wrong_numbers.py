@@ -6,7 +6,7 @@ from ..question import Question, Task, by_cases
 
 
 def norm_once(parts):
-    """The norm of the whole gradient: each piece counts, a copy only once."""
+    """Return the norm of the whole gradient: each piece counts, a copy only once."""
     squares, seen = 0.0, set()
     for own in parts:
         for name, g in own.items():
@@ -29,7 +29,7 @@ def _no_root(parts):
 
 
 def merge(a, b):
-    """(rows, mean, variance) of both, with the spread of the two means."""
+    """Return (rows, mean, variance) of both, with the spread of the two means."""
     (n, mean, var), (m, other, spread) = a, b
     rows, apart = n + m, other - mean
     between = n * m * apart**2 / rows
@@ -37,7 +37,7 @@ def merge(a, b):
 
 
 def _merged(mean=True, between=1.0, divide=0):
-    """A merge with one part as a learner might write it."""
+    """Return a merge with one part as a learner might write it."""
 
     def function(a, b):
         (n, x, v), (m, y, w) = a, b
@@ -50,7 +50,7 @@ def _merged(mean=True, between=1.0, divide=0):
 
 
 def _parts(k, seed):
-    """A gradient over k devices: W1 in pieces of unequal sizes, and two copies."""
+    """Return a gradient over k devices: W1 in unequal pieces, and two copies."""
     rng = numpy.random.RandomState(seed)
     b1, b2 = rng.randint(1, 5, 3) * 1.0, rng.randint(1, 5, 2) * 1.0
     parts = [{"b1": b1.copy(), f"W1/{i}": rng.randint(1, 5, (2, i + 1)) * 1.0}

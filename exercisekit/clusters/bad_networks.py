@@ -41,7 +41,7 @@ def _judge_server(kind, messages, right):
 
 
 def seconds(sizes, mbit, workers, servers, ratio, pulls):
-    """The seconds that the busier link takes: a server's or a worker's."""
+    """Return the seconds that the busier link takes: a server's or a worker's."""
     moved = 4 * sum(sizes) * (ratio + pulls)
     return 8 * moved * max(workers / servers, 1) / (mbit * 1e6)
 

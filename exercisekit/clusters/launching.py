@@ -12,7 +12,7 @@ from ..question import Task, compared, shown
 
 
 def place(hosts, roles):
-    """Pairs (role, host): round i places a role on each host with more than i slots."""
+    """Return pairs (role, host): round i uses each host with more than i slots."""
     rounds = range(max(slots for _, slots in hosts))
     places = [name for i in rounds for name, slots in hosts if i < slots]
     if len(roles) > len(places):
@@ -78,7 +78,7 @@ def _zero_at_the_deadline(commands, deadline):
 
 
 def _children():
-    """The children of this process, including ended ones: {id: state}."""
+    """Return the children of this process, including ended ones: {id: state}."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

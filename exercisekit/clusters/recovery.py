@@ -7,7 +7,7 @@ from ..question import Question, Task, compared
 
 
 def newest(seen):
-    """The newest step among the pairs (step, checksum) that all workers have."""
+    """Return the newest step among the pairs (step, checksum) that all workers have."""
     common = set(seen[0].items())
     for own in seen[1:]:
         common &= set(own.items())

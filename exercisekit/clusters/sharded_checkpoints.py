@@ -11,7 +11,7 @@ from ..question import Question, Task, compared, shown
 
 
 def sources(size, m, rank, n):
-    """The pieces in which a worker's own elements and a shard overlap."""
+    """Return the pieces in which a worker's own elements and a shard overlap."""
     found, begin, end = [], rank * size // n, (rank + 1) * size // n
     for shard in range(m):
         first, last = shard * size // m, (shard + 1) * size // m

@@ -7,7 +7,7 @@ from ..question import Question, Task, compared
 
 
 def slowest(sizes, speeds):
-    """Seconds of a step, which ends when the last device has finished."""
+    """Return the seconds of a step, which ends when the last device has finished."""
     return max(size / speed for size, speed in zip(sizes, speeds))
 
 

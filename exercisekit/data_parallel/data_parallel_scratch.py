@@ -4,12 +4,12 @@ from ..question import Question, Task, by_cases, compared
 
 
 def whole_mean(means, sizes):
-    """The mean over all examples, from the means of shards of these sizes."""
+    """Return the mean over all examples, from the means of shards of these sizes."""
     return sum(size * mean for mean, size in zip(means, sizes)) / sum(sizes)
 
 
 def shares(n, speeds):
-    """Examples for each device, in proportion to its speed, and at least one."""
+    """Return each device's examples, in proportion to its speed, at least one."""
     sizes = [max(1, n * speed // sum(speeds)) for speed in speeds]
     for i in range(n - sum(sizes)):  # what was lost by rounding down
         sizes[i] += 1

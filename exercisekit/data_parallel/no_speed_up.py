@@ -101,7 +101,7 @@ PATIENCE, QUIET = 5, 0.2
 
 
 def _soon(true, seconds):
-    """Whether `true()` becomes true within `seconds`."""
+    """Return whether `true()` becomes true within `seconds`."""
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
         time.sleep(0.005)
@@ -109,7 +109,7 @@ def _soon(true, seconds):
 
 
 def _ahead_of_one(threads, depth):
-    """The fault in the calls of `load` after one result, or ""; `threads`: theirs."""
+    """Return the fault in `load`'s calls after one result, or ""; `threads`: theirs."""
     own = threads.count(threading.current_thread())
     if own:
         return "load was called in the loop's own thread."
@@ -123,7 +123,8 @@ def _ahead_of_one(threads, depth):
 
 
 def _try_ahead(function, depth, failed):
-    """The fault of a prefetcher, or "", for eight results and then an error of `load`.
+    """Return the fault of a prefetcher, or "", for eight results and then an error of
+    `load`.
 
     The judge checks the loading thread and the number of calls: at most `depth` results
     wait in a queue, one is in use, and one is being loaded. `failed`: a list that gets

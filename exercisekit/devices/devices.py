@@ -52,7 +52,7 @@ def return_what_wait_returns(launch, devices):
 
 
 def copied(uses, home, copy):
-    """The array on each device of `uses`, copied to each of them once."""
+    """Return the array on each device of `uses`, copied to each of them once."""
     arrays = {0: home}
     for i in uses:
         if i not in arrays:

@@ -9,7 +9,7 @@ SENT = "{} byte{s} sent"
 
 
 def cheapest(n, features, hidden, outputs):
-    """The way that sends the fewest numbers; each way sends them in both directions."""
+    """Return the way that sends the fewest numbers, counting both directions."""
     numbers = {
         "pipeline": n * hidden,
         "tensor": n * outputs,
@@ -19,7 +19,7 @@ def cheapest(n, features, hidden, outputs):
 
 
 def by_rows(X, W1, send):
-    """The ReLU of a layer that is cut by rows: add the two parts first."""
+    """Return the ReLU of a layer that is cut by rows: add the two parts first."""
     half = X.shape[1] // 2
     on_device_0 = X[:, :half] @ W1[:half]
     on_device_1 = X[:, half:] @ W1[half:]

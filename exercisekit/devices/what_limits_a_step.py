@@ -6,12 +6,12 @@ from ..question import Question, Task, by_cases, compared
 
 
 def least_seconds(operators, peak, bandwidth):
-    """The sum of the operators' larger bounds: by flops or by bytes."""
+    """Return the sum of the operators' larger bounds: by flops or by bytes."""
     return sum(max(flops / peak, nbytes / bandwidth) for flops, nbytes in operators)
 
 
 def latency(sizes, times):
-    """α of the line with the smallest relative errors: (α + n β) / t should be 1."""
+    """Return α of the line with the smallest relative errors: (α + n β) / t near 1."""
     n, t = numpy.array(sizes, dtype=float), numpy.array(times)
     rows = numpy.stack([1 / t, n / t], axis=1)
     alpha, _ = numpy.linalg.lstsq(rows, numpy.ones(len(t)), rcond=None)[0]

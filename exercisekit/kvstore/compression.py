@@ -19,7 +19,7 @@ def _codes(numbers, t):
 
 
 def unpacked(message, size, t):
-    """The numbers for the four codes of each byte, highest bits first."""
+    """Return the numbers for the four codes of each byte, highest bits first."""
     codes = [byte >> shift & 0b11 for byte in message for shift in (6, 4, 2, 0)]
     return _values(codes[:size], t)
 
@@ -29,7 +29,7 @@ def _message(codes):
 
 
 def safe_sender(t):
-    """A sender whose residual never gets a number that is not finite."""
+    """Return a sender whose residual never gets a number that is not finite."""
     residual = 0
 
     def compress(gradient):
@@ -68,7 +68,7 @@ def _signs_exchanged(message, size, t):
 
 
 def _sender(t, cleaned):
-    """A sender that adds `cleaned(gradient)` to its residual."""
+    """Return a sender that adds `cleaned(gradient)` to its residual."""
     residual = 0
 
     def compress(gradient):

@@ -6,7 +6,7 @@ from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def shares(numbers, num_workers, b):
-    """Contiguous parts whose lengths differ by at most one, cut into minibatches."""
+    """Return contiguous parts, at most one longer than another, as minibatches."""
     size, more = divmod(len(numbers), num_workers)
     ends = [size * rank + min(rank, more) for rank in range(num_workers + 1)]
     parts = [numbers[start:end] for start, end in zip(ends, ends[1:])]
@@ -48,7 +48,7 @@ def _judge_shares(function, numbers, num_workers, b):
 
 
 def sums(pushes, num_workers):
-    """The sum of each step for which every worker has pushed."""
+    """Return the sum of each step for which every worker has pushed."""
     pushed = [[] for _ in range(num_workers)]
     for worker, number in pushes:
         pushed[worker].append(number)

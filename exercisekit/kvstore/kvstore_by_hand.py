@@ -6,7 +6,7 @@ from ..question import Note, Question, Task, by_cases, shown
 
 
 def mean_updater():
-    """An updater that keeps a running mean per key."""
+    """Return an updater that keeps a running mean per key."""
     counts = {}
 
     def update(key, pushed, stored):
@@ -34,7 +34,7 @@ def _judge_mean(function, pushes):
 
 
 def worth_sending(gradient):
-    """The indices of the rows that are not all zero, and these rows themselves."""
+    """Return the indices of the rows that are not all zero, and these rows."""
     rows = (gradient != 0).any(axis=1).nonzero()[0]
     return rows, gradient[rows]
 

@@ -6,12 +6,12 @@ from ..question import Note, Question, Task, by_cases
 
 
 def may_begin(steps, worker, bound):
-    """Whether the worker is at most `bound` ahead of the slowest after its step."""
+    """Return whether the worker is at most `bound` steps ahead of the slowest."""
     return steps[worker] + 1 - min(steps) <= bound
 
 
 def _race(function, ticks, bound):
-    """The steps of each worker after 40 ticks, and the largest lead."""
+    """Return the steps of each worker after 40 ticks, and the largest lead."""
     k = len(ticks)
     steps, ends, lead = [0] * k, [None] * k, 0
     for tick in range(41):

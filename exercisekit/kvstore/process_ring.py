@@ -7,7 +7,7 @@ from ..ranks import Ranks
 
 
 def messages(pieces):
-    """The complete messages in the pieces: each follows eight bytes of its length."""
+    """Return the pieces' complete messages: each follows its length, eight bytes."""
     data, found = b"".join(pieces), []
     while len(data) >= 8:
         end = 8 + int.from_bytes(data[:8], "big")
@@ -76,7 +76,7 @@ def _ends(ranks, ends):
 
 
 def sum_of_living(rank, n, number, give, take):
-    """The sum of numbers that go around the ring of the living until they are back."""
+    """Return the sum of numbers that go once around the ring of the living."""
     ahead = [(rank + i) % n for i in range(1, n + 1)]  # the rank itself is the last
     behind = [(rank - i) % n for i in range(1, n + 1)]
     total, message = number, (rank, number)

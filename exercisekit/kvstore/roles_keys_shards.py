@@ -6,7 +6,7 @@ from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def sent(size, num_servers):
-    """The bytes of a push to each server that holds a shard, and of a pull from it."""
+    """Return the bytes to each server with a shard in a push, and from it in a pull."""
     held = [n for n in keys.shards(0, size, num_servers, 1_000_000) if n]
     pushes = [8 + 4 * n + 4 for n in held]
     pulls = [8] * len(held)
@@ -14,7 +14,7 @@ def sent(size, num_servers):
 
 
 def place(sizes, num_servers):
-    """The largest array first, each to the server with the fewest elements so far."""
+    """Place the largest array first, each where the fewest elements are so far."""
     held, servers = [0] * num_servers, [None] * len(sizes)
     for key in sorted(range(len(sizes)), key=lambda key: -sizes[key]):
         servers[key] = held.index(min(held))

@@ -7,7 +7,7 @@ from ..question import Question, Task, by_cases, compared, shown
 
 
 def fewest(step, exchange, share):
-    """The smallest H with which exchanges take at most `share` of the time."""
+    """Return the smallest H with which exchanges take at most `share` of the time."""
     H = 1
     while exchange > share * (H * step + exchange):
         H += 1
@@ -15,7 +15,7 @@ def fewest(step, exchange, share):
 
 
 def due(step, local_steps, parts):
-    """The parts due after `step`: each every `local_steps` steps, from its first."""
+    """Return the parts due after `step`: each every `local_steps`, from its first."""
     first = [part * local_steps // parts for part in range(parts)]
     return [part for part in range(parts) if step % local_steps == first[part]]
 

@@ -7,7 +7,7 @@ from ..question import Question, Task, by_cases, shown
 
 
 def whole(parts, mean_gradient):
-    """The gradient of the mean over all words, from the gradients of pieces' means."""
+    """Return the gradient of the mean over all words, from those of pieces' means."""
     total = count = 0
     for piece in parts:
         total = total + len(piece) * mean_gradient(piece)

@@ -67,7 +67,7 @@ def _run_sharded_step(function, counts, k, size):
 
 
 def plan(L):
-    """A plan whose last two layers stay whole from forward to backward."""
+    """Return a plan whose last two layers stay whole from forward to backward."""
     steps = []
     for l in range(L):
         steps += [("gather", l), ("forward", l)]

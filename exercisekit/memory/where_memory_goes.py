@@ -4,7 +4,7 @@ from ..question import Note, Question, Task, by_cases, compared
 
 
 def held(sizes, every):
-    """The most bytes of activations that a recomputed step keeps at a time."""
+    """Return the most bytes of activations that a recomputed step keeps at a time."""
     inputs = most = 0
     for start in range(0, len(sizes), every):
         if start > 0:
@@ -15,7 +15,7 @@ def held(sizes, every):
 
 
 def _held(sizes, every, inputs, outputs=sum):
-    """The largest segment, with the inputs that a learner's formula might count."""
+    """Return the largest segment, with inputs that a learner's formula might count."""
     starts = range(0, len(sizes), every)
     return max(
         sum(inputs(sizes, start, s) for s in starts)
@@ -65,7 +65,7 @@ class _Layer:
 
 
 def backward(layers, x, dy, every):
-    """The gradient of the first input, with segments of `every` layers."""
+    """Return the gradient of the first input, with segments of `every` layers."""
     kept = []
     for i, layer in enumerate(layers):
         if i % every == 0:

@@ -8,7 +8,7 @@ from ..question import Question, Task, by_cases
 
 
 def line_groups(lengths, axis):
-    """Groups of partners, the product of the inner axes' lengths apart."""
+    """Return the groups of partners, the product of the inner axes' lengths apart."""
     apart = int(numpy.prod(lengths[axis + 1 :]))
     count = int(numpy.prod(lengths))
     firsts = [d for d in range(count) if d // apart % lengths[axis] == 0]

@@ -4,7 +4,7 @@ from ..question import Question, Task, compared
 
 
 def output(spec, cut):
-    """The layout of a product's output, as text."""
+    """Return the layout of a product's output, as text."""
     out = spec.partition("->")[2]
     owed = sorted(axis for letter, axis in cut.items() if letter not in out)
     return " ".join([*(cut.get(a, ".") for a in out), *(f"+{axis}" for axis in owed)])
@@ -27,7 +27,7 @@ def _unsorted(spec, cut):
 
 
 def dual(kind, owed):
-    """The move of the gradient in the backward pass, or None."""
+    """Return the move of the gradient in the backward pass, or None."""
     if kind == "allgather":
         return "reduce-scatter" if owed else "slice"
     if kind == "allreduce":
@@ -36,7 +36,7 @@ def dual(kind, owed):
 
 
 def _dual(**instead):
-    """The table with some entries as a learner might fill them in."""
+    """Return the table with some entries as a learner might fill them in."""
 
     def made(kind, owed):
         found = instead.get(kind.replace("-", "_"), dual)

@@ -4,7 +4,7 @@ from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def ring_order(hosts):
-    """The devices in an order in which those of each host are consecutive."""
+    """Return the devices in an order in which those of each host are consecutive."""
     return sorted(range(len(hosts)), key=lambda device: hosts[device])
 
 
@@ -33,7 +33,7 @@ def _judge_ring_order(function, hosts):
 
 
 def faster(hosts, devices, cards, inner, outer):
-    """'ring' or 'hierarchy', by the bytes over `cards` cards of each host."""
+    """Return 'ring' or 'hierarchy', by the bytes over `cards` cards of each host."""
     k = hosts * devices
     ring = 2 * (k - 1) / k * outer
     inside = 2 * (devices - 1) / devices * inner
@@ -50,7 +50,7 @@ def _halves_between(hosts, devices, cards, inner, outer):
 
 
 def levels(nbytes, groups):
-    """Seconds with any number of levels, each on the chunk of the one before."""
+    """Return the seconds with any number of levels, each on the last one's chunk."""
     total = 0
     for k, alpha, beta in groups:
         total += 2 * (k - 1) * (alpha + nbytes / k * beta)

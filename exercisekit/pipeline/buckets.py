@@ -11,7 +11,7 @@ from ..question import Question, Task, by_cases
 
 
 def time_first(rows, T):
-    """Data and labels, (T, N) each, of sentences that are lists of numbers."""
+    """Return data and labels, (T, N) each, of sentences, lists of numbers."""
     X, y = numpy.zeros((len(rows), T)), numpy.full((len(rows), T), -1.0)
     for n, row in enumerate(rows):
         X[n, : len(row) - 1], y[n, : len(row) - 1] = row[:-1], row[1:]
@@ -44,7 +44,7 @@ def _empty(lengths, sizes):
 
 
 def best_buckets(lengths, number):
-    """Up to `number` buckets with the least padding."""
+    """Return up to `number` buckets with the least padding."""
     others = sorted(set(lengths) - {max(lengths)})
     choices = combinations(others, min(number - 1, len(others)))
     sizes = ([*choice, max(lengths)] for choice in choices)

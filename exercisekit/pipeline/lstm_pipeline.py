@@ -7,12 +7,12 @@ from ..question import Question, Task, compared
 
 
 def copies(placement, T):
-    """Messages: one in each direction, per step and change of device."""
+    """Return the messages: one in each direction, per step and change of device."""
     return 2 * T * sum(a != b for a, b in zip(placement, placement[1:]))
 
 
 def gates(x, h, Wx, Wh, product):
-    """The sums for the four gates of an LSTM, by eight products."""
+    """Return the sums for the four gates of an LSTM, by eight products."""
     pairs = zip(numpy.split(Wx, 4), numpy.split(Wh, 4))
     return numpy.stack([product(x, wx.T) + product(h, wh.T) for wx, wh in pairs])
 

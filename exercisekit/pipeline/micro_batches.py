@@ -11,7 +11,7 @@ KINDS = {"F": "forward", "B": "backward"}
 
 
 def first_first(p, m):
-    """GPipe's schedule, but going backward with the first micro-batch first."""
+    """Return GPipe's schedule, but going backward with the first micro-batch first."""
     order = [("F", i) for i in range(m)] + [("B", i) for i in range(m)]
     return [order] * p
 
@@ -21,7 +21,7 @@ def _last_first(p, m):
 
 
 def limited(p, m, most):
-    """A schedule: a stage goes backward if it can, else forward if it has room."""
+    """Schedule each stage backward if it can, else forward if it has room."""
     orders = [[] for _ in range(p)]
     forward, backward = [0] * p, [0] * p  # micro-batches that each stage is done with
     while min(backward) < m:
@@ -70,7 +70,7 @@ def _is_work(work):
 
 
 def _run(orders, p, m):
-    """(fault or "", slots, work, micro-batches held) of a schedule."""
+    """Return (fault or "", slots, work, micro-batches held) of a schedule."""
     orders = [list(order) for order in orders]
     if not all(map(_is_work, chain(*orders))):
         return "each stage needs a list of pairs such as ('F', 0).", 0, 0, 0

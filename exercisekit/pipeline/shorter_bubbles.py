@@ -13,7 +13,7 @@ from .micro_batches import limited
 
 
 def parts(x, W, d_out):
-    """Backward work of a layer `x @ W.T` in two parts."""
+    """Return the backward work of a layer `x @ W.T` in two parts."""
     return lambda: d_out @ W, lambda: d_out.T @ x
 
 
@@ -84,7 +84,7 @@ def _judge_parts(function, n, d_in, d_out):
 
 
 def filled(p, m, most):
-    """A schedule: an input part, else a forward if there is room, else weights."""
+    """Schedule an input part, else a forward if there is room, else weights."""
     orders, done = [[] for _ in range(p)], set()
     while len(done) < 3 * p * m:
         now = []
@@ -112,7 +112,7 @@ def _one_after_the_other(p, m, most):
 
 
 def _weights_last(p, m, most):
-    """1F1B's order of forwards and input parts, then all weights parts."""
+    """Return 1F1B's order of forwards and input parts, then all weights parts."""
     kinds = {"F": "forward", "B": "input"}
     return [
         [Op(s, kinds[kind], i) for kind, i in order]

@@ -8,7 +8,7 @@ from ..question import Question, Task, by_cases, compared
 
 
 def even_cut(times, k):
-    """Of all cuts into k runs, empty ones too, one with the smallest bottleneck."""
+    """Return, of all cuts into k runs, even empty, one with the smallest bottleneck."""
     found, n = [], len(times)
     for cuts in combinations_with_replacement(range(n + 1), k - 1):
         ends = [0, *cuts, n]
@@ -45,7 +45,7 @@ def _judge_even_cut(function, times, k):
 
 
 def stepwise_slots(placement, work, T):
-    """Slots of a forward pass, time step by time step in all layers."""
+    """Return the slots of a forward pass, time step by time step in all layers."""
     free = [0] * (1 + max(placement))
     for _ in range(T):
         ready = 0

@@ -8,13 +8,13 @@ from ..question import Question, Task, compared
 
 
 def halving(k, nbytes, cores):
-    """(1, rounds, bytes): messages of N/2, N/4, … bytes, of halves, then sums."""
+    """Return (1, rounds, bytes): messages of N/2, N/4, … bytes, then sums."""
     messages = [nbytes / 2**i for i in range(1, k.bit_length())]
     return 1, 2 * len(messages), 2 * sum(messages) * max(1, k / cores)
 
 
 def _changed(change):
-    """`halving` with rounds and bytes that a learner might find."""
+    """Return `halving` with rounds and bytes that a learner might find."""
 
     def made(k, nbytes, cores):
         once, rounds, sent = halving(k, nbytes, cores)
@@ -24,7 +24,7 @@ def _changed(change):
 
 
 def left_out(rows, seconds):
-    """The error of each measurement, predicted by a fit to all others."""
+    """Return the error of each measurement, predicted by a fit to all others."""
     errors = []
     for i, (row, t) in enumerate(zip(rows, seconds)):
         others = [*rows[:i], *rows[i + 1 :]], [*seconds[:i], *seconds[i + 1 :]]
@@ -37,7 +37,7 @@ def _residuals(rows, seconds):
 
 
 def _error(of):
-    """`left_out` with another definition of an error, from predicted and measured."""
+    """Return `left_out` with another definition of an error."""
     return lambda rows, seconds: [
         of(t * (error + 1), t) for error, t in zip(left_out(rows, seconds), seconds)]
 

@@ -6,17 +6,17 @@ from ..question import Question, Task, compared
 
 
 def weight(own, everyones):
-    """The factor by which a process of DDP must multiply its mean loss."""
+    """Return the factor by which a process of DDP must multiply its mean loss."""
     return own * len(everyones) / sum(everyones)
 
 
 def to_book(arrays):
-    """Dense weights, PyTorch's (out, in), as (in, out); all others as they are."""
+    """Return dense weights, PyTorch's (out, in), as (in, out); others as they are."""
     return [a.T if a.ndim == 2 else a for a in arrays]
 
 
 def like(*shape):
-    """An array of this shape, in which no two numbers are the same."""
+    """Return an array of this shape, in which no two numbers are the same."""
     return numpy.arange(numpy.prod(shape)).reshape(shape)
 
 

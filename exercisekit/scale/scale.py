@@ -6,7 +6,7 @@ from ..question import Question, Task, by_cases, compared
 
 
 def last_arrival(made, message):
-    """The time at which the last array has arrived; the link sends them in turn."""
+    """Return when the last array has arrived; the link sends them in turn."""
     now = 0
     for ready in made:
         now = max(now, ready) + message
@@ -26,7 +26,7 @@ def _all_after_backward(made, message):
 
 
 def best_interval(write, mtbf):
-    """Seconds of work between checkpoints, searched for the shortest total time."""
+    """Return the seconds of work between checkpoints with the shortest total time."""
     young = failures.young(write, mtbf)
     return min((young * i / 100 for i in range(1, 301)),
                key=lambda t: failures.expected_seconds(1, t, write, 0, mtbf))

@@ -4,7 +4,7 @@ from ..question import Question, Task, compared
 
 
 def swap(ready, message):
-    """The times at which devices have the sum; partners wait for each other."""
+    """Return the times at which devices have the sum; partners wait for each other."""
     strides = [2**i for i in range(len(ready).bit_length() - 1)]
     for stride in strides + strides[::-1]:
         ready = [max(t, ready[i ^ stride]) + message for i, t in enumerate(ready)]
@@ -12,7 +12,7 @@ def swap(ready, message):
 
 
 def _rounds(strides, later=max):
-    """`swap` with other strides, and another start time of partners."""
+    """Return `swap` with other strides, and another start time of partners."""
 
     def swapped(ready, message):
         for stride in strides([2**i for i in range(len(ready).bit_length() - 1)]):
@@ -27,12 +27,12 @@ def _there_and_back(strides):
 
 
 def backup(compute, spare):
-    """Seconds of all steps, if each drops its last `spare` gradients."""
+    """Return the seconds of all steps, if each drops its last `spare` gradients."""
     return float(sum(sorted(row)[len(row) - 1 - spare] for row in compute))
 
 
 def _picks(one):
-    """`backup` that waits for another gradient as the last one of each step."""
+    """Return `backup` that waits for another gradient as the last one of each step."""
     return lambda compute, spare: float(sum(one(row, spare) for row in compute))
 
 

@@ -4,7 +4,7 @@ from ..question import Question, Task, compared
 
 
 def useful(plans):
-    """The plans that no other beats in both time and memory, fastest first."""
+    """Return the plans that no other beats in both time and memory, fastest first."""
     found, least = [], float("inf")
     for name, (_, nbytes) in sorted(plans.items(), key=lambda item: item[1]):
         if nbytes < least:
@@ -26,7 +26,7 @@ def _the_fastest_only(plans):
 
 
 def shares(params, k, stage):
-    """Bytes per device for weights, gradients and states in float32."""
+    """Return the bytes per device for weights, gradients and states in float32."""
     cut = [0, 2, 3, 4][stage]
     return 4 * params * (4 - cut) + 4 * params * cut // k
 

@@ -4,7 +4,7 @@ from ..question import Question, Task, compared
 
 
 def dropped(choices, E, most):
-    """The choices (token, 0 or 1) that come when their expert is full."""
+    """Return the choices (token, 0 or 1) that come when their expert is full."""
     places, late = [most] * E, []
     for choice in (0, 1):
         for token, chosen in enumerate(choices):
@@ -36,7 +36,7 @@ def _first_choices_only(choices, E, most):
 
 
 def send_counts(wants, E):
-    """The rows that device i sends to device j: a table, with zeros for what stays."""
+    """Return the rows device i sends to device j: a table, zeros for what stays."""
     k = len(wants)
     home = [j for j in range(k) for _ in range(j * E // k, (j + 1) * E // k)]
     counts = [[0] * k for _ in range(k)]

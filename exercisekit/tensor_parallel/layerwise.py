@@ -9,7 +9,7 @@ SUMMED = "{} byte{s} summed"
 
 
 def collective(counts, name, made):
-    """A collective that calls `made` with all arrays, and counts the bytes of one."""
+    """Return a collective that calls `made` with all arrays, and counts one's bytes."""
 
     def called(arrays):
         arrays = list(arrays)
@@ -21,12 +21,12 @@ def collective(counts, name, made):
 
 
 def forward_sum(X, W1s, W2s, b2, allreduce):
-    """The output of two layers whose parts are summed once, and b2 added once."""
+    """Return two layers' output: parts summed once, and b2 added once."""
     return allreduce([X @ W1 @ W2 for W1, W2 in zip(W1s, W2s)]) + b2
 
 
 def input_gradient(dY, hidden, W1s, W2s, allreduce):
-    """The sum of the contributions of each device's hidden values."""
+    """Return the sum of the contributions of each device's hidden values."""
     contributions = []
     for H, W1, W2 in zip(hidden, W1s, W2s):
         dH = dY @ W2.T * (H > 0)
@@ -35,7 +35,7 @@ def input_gradient(dY, hidden, W1s, W2s, allreduce):
 
 
 def _block(n, width, hidden):
-    """X, its W1 by columns and W2 by rows, and b2: small whole numbers."""
+    """Return x, its W1 by columns and W2 by rows, and b2: small whole numbers."""
     rng, cuts = numpy.random.RandomState(7), numpy.cumsum(hidden)
     shapes = (n, width), (width, cuts[-1]), (cuts[-1], width), (width,)
     X, W1, W2, b2 = (rng.randint(-3, 5, shape) * 1.0 for shape in shapes)

@@ -6,7 +6,7 @@ from ..question import Question, Task, by_cases, compared
 
 
 def combine(one, two):
-    """The state of queries that have met the keys of both states."""
+    """Return the state of queries that have met the keys of both states."""
     (m1, s1, o1), (m2, s2, o2) = one, two
     m = numpy.maximum(m1, m2)
     old1, old2 = numpy.exp(m1 - m), numpy.exp(m2 - m)
@@ -14,7 +14,7 @@ def combine(one, two):
 
 
 def _state(shape, seed):
-    """Maximum, sum and output of scores (heads, queries, keys) with some values."""
+    """Return the maximum, sum and output of some (heads, queries, keys) scores."""
     rng = numpy.random.RandomState(seed)
     x, v = rng.randn(*shape), rng.randn(shape[0], shape[2], 3)
     m = x.max(axis=2, keepdims=True)
@@ -23,7 +23,7 @@ def _state(shape, seed):
 
 
 def _numbers(*state):
-    """A state of one query of one head."""
+    """Return a state of one query of one head."""
     return tuple(numpy.full((1, 1, 1), number) for number in state)
 
 
@@ -47,7 +47,7 @@ def _outputs_as_they_are(one, two):
 
 
 def fold(k):
-    """An order of 2k chunks: an early one and a late one for each of k devices."""
+    """Return an order of 2k chunks: an early and a late one for each of k devices."""
     return [[i, 2 * k - 1 - i] for i in range(k)]
 
 
@@ -77,7 +77,7 @@ def _judge_fold(function, k):
 
 
 def needed(a, b, size, window):
-    """Whether a query of chunk a uses a key of chunk b, within the window."""
+    """Return whether a query of chunk a uses a key of chunk b, within the window."""
     if b >= a:
         return a == b
     nearest = (a - b - 1) * size + 1  # from the first query back to the last key

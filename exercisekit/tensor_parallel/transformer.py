@@ -10,7 +10,7 @@ GATHERED = "{} byte{s} gathered"
 
 
 def shares(W, heads, k):
-    """Each device's heads of stacked queries, keys and values, in the same order."""
+    """Return each device's heads of stacked queries, keys and values, in order."""
     queries, keys, values = (numpy.split(kind, k) for kind in numpy.split(W, 3))
     return [numpy.vstack(own) for own in zip(queries, keys, values)]
 
@@ -52,7 +52,7 @@ def log_sum_exp(z):
 
 
 def loss(scores, targets, firsts, allgather):
-    """The loss of each position, from two numbers of each device."""
+    """Return the loss of each position, from two numbers of each device."""
     rows, mine = numpy.arange(len(targets)), []
     for z, first in zip(scores, firsts):
         column = targets - first

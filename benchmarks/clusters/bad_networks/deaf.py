@@ -16,18 +16,18 @@ LIBC = ctypes.CDLL(None)
 
 
 def draw(node, second):
-    """The number from 0 to 99 that node `node` draws in this second of the epoch."""
+    """Return the number, 0 to 99, that node `node` draws in this second of time."""
     seed = ctypes.c_uint(second + node)
     return LIBC.rand_r(ctypes.byref(seed)) % 100
 
 
 def deaf(node, begin, seconds, percent):
-    """Whether the node is deaf: a list of bools, one per second from `begin` on."""
+    """Return whether the node is deaf, per second from `begin` on: a list of bools."""
     return [draw(node, int(begin) + i) < percent for i in range(seconds)]
 
 
 def longest(pattern):
-    """The largest number of deaf seconds in a row."""
+    """Return the largest number of deaf seconds in a row."""
     best = run = 0
     for silent in pattern:
         run = run + 1 if silent else 0
@@ -36,7 +36,8 @@ def longest(pattern):
 
 
 def one_second(node, after=6, within=6):
-    """A coming second and a percentage, so that `node` is deaf then, and only then.
+    """Return a coming second and a percentage, so that `node` is deaf then, and only
+    then.
 
     The second is one of `within` seconds that begin `after` seconds from now; until
     two seconds later there is no other. Returns (second, percent): with that
@@ -55,5 +56,5 @@ def one_second(node, after=6, within=6):
 
 
 def drawing(node, begin, seconds, percent):
-    """A line of text: `#` for a second in which the node is deaf, `.` for others."""
+    """Return a line of text: `#` for a second of deafness, `.` for others."""
     return "".join("#" if x else "." for x in deaf(node, begin, seconds, percent))

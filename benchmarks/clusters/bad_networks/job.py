@@ -38,7 +38,7 @@ NAMES = {
 
 @contextmanager
 def hosts(count, algorithm="cubic", **options):
-    """A box of `count` hosts, all with one congestion control.
+    """Run a box of `count` hosts, all with one congestion control.
 
     `algorithm`: of TCP, as Linux names it; the systems of readers differ in their
     default. `options`: of `netbox.Cluster`. Yields the cluster.
@@ -98,16 +98,16 @@ class Outcome:
         return self
 
     def began(self):
-        """Whether the workers met, and work began."""
+        """Return whether the workers met, and work began."""
         return MET in self.logs["scheduler-0"]
 
     def said(self):
-        """How many messages ps-lite dropped, sent again, and received twice."""
+        """Return how many messages ps-lite dropped, sent again, and received twice."""
         text = "\n".join(self.logs.values())
         return {what: text.count(words) for what, words in SAID.items()}
 
     def aborted(self):
-        """The nodes that gave up after ten retries."""
+        """Return the nodes that gave up after ten retries."""
         words = re.compile(r"Check failed: \S*num_retry")
         return [name for name, text in self.logs.items() if words.search(text)]
 
@@ -248,8 +248,9 @@ def _end(running):
 
 
 def tcp(host):
-    """Counters of TCP since `host`, a `netbox.Host`, was switched on: segments sent,
-    sent again, and why; a dict of numbers."""
+    """Return the counters of TCP since `host`, a `netbox.Host`, was switched on:
+    segments sent, sent again, and why; a dict of numbers.
+    """
     found = {}
     for table in ("snmp", "netstat"):
         lines = Path(f"/proc/{host.machine.pid}/net/{table}").read_text().splitlines()
@@ -262,7 +263,7 @@ def tcp(host):
 
 
 def grown(before, after):
-    """The growth of the counters of several hosts, summed over hosts: a dict."""
+    """Return the growth of the counters of several hosts, summed over hosts: a dict."""
     pairs = [(new, old) for new, old in zip(after, before)]
     return {name: sum(new[name] - old[name] for new, old in pairs)
             for name in pairs[0][0]}

@@ -30,7 +30,7 @@ TWO_SERVERS = [
 
 
 def row_of(outcome):
-    """What all trials tell of a job of `work.train`."""
+    """Return what all trials tell of a job of `work.train`."""
     results = outcome.results or []
     steps = list(zip(*(r["seconds"] for r in results)))[1:]
     return {
@@ -47,7 +47,7 @@ def row_of(outcome):
 
 
 def loss(timeout=None, losses=LOSSES, steps=6, algorithm="cubic", options=()):
-    """LeNet on three hosts that lose packets: a row for each probability.
+    """Run LeNet on three hosts that lose packets; return a row for each probability.
 
     `timeout`: `PS_RESEND_TIMEOUT` in ms; None for a job without `PS_RESEND`.
     `options`: of all routes, see `job.prepare`.
@@ -65,7 +65,7 @@ def loss(timeout=None, losses=LOSSES, steps=6, algorithm="cubic", options=()):
 
 
 def one_slow_worker(fast=100, slow=10, size=100_000, seconds=10):
-    """The steps of each worker in some seconds, if the link of one worker is slow."""
+    """Return each worker's steps in some seconds, if one worker's link is slow."""
     rows = []
     for kv_type in ("dist_sync", "dist_async"):
         with job.hosts(3) as cluster:
@@ -78,7 +78,7 @@ def one_slow_worker(fast=100, slow=10, size=100_000, seconds=10):
 
 
 def exchanges(mbit, sizes, steps, ways):
-    """Exchanges on links of `mbit` Mbit/s, in `ways` with equally many servers."""
+    """Run exchanges on links of `mbit` Mbit/s, in `ways` with equally many servers."""
     rows = []
     with job.hosts(ways[0][1] + 2) as cluster:
         job.limit(cluster, mbit)
@@ -93,7 +93,7 @@ def exchanges(mbit, sizes, steps, ways):
 
 
 def batches(mbit, examples=256, sizes=(32, 64, 128)):
-    """LeNet on links of `mbit` Mbit/s: seconds for `examples` examples per worker."""
+    """Run LeNet on links of `mbit` Mbit/s: seconds for `examples` per worker."""
     rows = []
     with job.hosts(3) as cluster:
         job.limit(cluster, mbit)
@@ -106,7 +106,7 @@ def batches(mbit, examples=256, sizes=(32, 64, 128)):
 
 
 def exchange_seconds(found):
-    """Seconds of an exchange, in an `Outcome`: the median, without the first."""
+    """Return an exchange's seconds, in an `Outcome`: the median, without the first."""
     found.check()
     return median(map(max, list(zip(*found.results))[1:]))
 
@@ -120,7 +120,7 @@ TOLD = [
 
 
 def interfaces(told=TOLD, size=500_000):
-    """Which interface the bytes take: told by one variable, the other, or none."""
+    """Return which interface the bytes take: set by one variable, the other, none."""
     with job.hosts(3, second_interface=True) as cluster:
         return [_interface(cluster, size, *how) for how in told]
 
@@ -131,7 +131,7 @@ def _interface(cluster, size, name, node_host, env):
 
 
 def live():
-    """One of each, for a chapter: the second interface, losses, and a slow link."""
+    """Run one trial each: the second interface, losses, and a slow link."""
     rows, eth1 = {}, {"DMLC_INTERFACE": "eth1"}
     with job.hosts(3, second_interface=True) as cluster:
         good = job.run(cluster, work.train, 4, node_host=False, env=eth1)
@@ -144,7 +144,7 @@ def live():
 
 
 def deaf_server(after=9):
-    """Two jobs whose server is deaf in the second in which both workers push.
+    """Run two jobs whose server is deaf in the second in which both workers push.
 
     `after`: seconds from now until then, about; the jobs start meanwhile. One resends,
     the other does not. Returns a dict for each, `without` and `with`: the `cause` of
@@ -178,13 +178,13 @@ def _heard(ran):
 
 
 def slow_link():
-    """The slow link of `live` alone, once more."""
+    """Return the slow link of `live` alone, once more."""
     with job.hosts(3) as cluster:
         return _exchange(cluster, 100)
 
 
 def _exchange(cluster, mbit):
-    """Seconds in which 4 MB are pushed and pulled on links of `mbit` Mbit/s."""
+    """Return the seconds to push and pull 4 MB on links of `mbit` Mbit/s."""
     job.limit(cluster, mbit)
     sizes = [250_000] * 4
     found = job.run(cluster, work.exchange, sizes, 3)
@@ -196,32 +196,32 @@ def _exchange(cluster, mbit):
 
 
 def loss_plain():
-    """Packets are lost, and TCP alone repairs it."""
+    """Lose packets, and let TCP alone repair it."""
     return loss()
 
 
 def loss_plain_10():
-    """The same, with ten of a hundred lost."""
+    """Return the same, with ten of a hundred lost."""
     return loss(losses=[0.10])
 
 
 def loss_resend():
-    """Packets are lost, with `PS_RESEND` on top of TCP."""
+    """Lose packets, with `PS_RESEND` on top of TCP."""
     return loss(DEFAULT)
 
 
 def loss_resend_10():
-    """The same, with ten of a hundred lost."""
+    """Return the same, with ten of a hundred lost."""
     return loss(DEFAULT, losses=[0.10])
 
 
 def loss_patient():
-    """Packets are lost, with `PS_RESEND` and a time-out longer than any message."""
+    """Lose packets, with `PS_RESEND` and a time-out longer than any message."""
     return loss(PATIENT, losses=[0.05, 0.10])
 
 
 def loss_why():
-    """Five in a hundred packets lost: other algorithms of TCP, and a shorter timer."""
+    """Lose five in a hundred packets: other algorithms of TCP, and a shorter timer."""
     kinds = [("cubic", ()), ("cubic", ("rto_min", "10ms")), ("bbr", ())]
     return [{"algorithm": name, "options": " ".join(options),
              **loss(None, [0.05], 6, name, options)[0]}
@@ -229,7 +229,7 @@ def loss_why():
 
 
 def impatient():
-    """4 MB in one message over 100 Mbit/s; the time-out is short, and nothing lost."""
+    """Send 4 MB in one message over 100 Mbit/s; time-out short, nothing lost."""
     rows = []
     with job.hosts(3) as cluster:
         job.limit(cluster, 100)
@@ -244,25 +244,25 @@ def impatient():
 
 
 def slow_100():
-    """4 MB for each of two workers over 100 Mbit/s."""
+    """Send 4 MB for each of two workers over 100 Mbit/s."""
     return exchanges(100, [250_000] * 4, 4, ONE_SERVER)
 
 
 def slow_100_two():
-    """The same with two servers."""
+    """Return the same with two servers."""
     return exchanges(100, [250_000] * 4, 4, TWO_SERVERS)
 
 
 def slow_10():
-    """1 MB for each of two workers over 10 Mbit/s."""
+    """Send 1 MB for each of two workers over 10 Mbit/s."""
     return exchanges(10, [62_500] * 4, 3, ONE_SERVER)
 
 
 def slow_10_two():
-    """The same with two servers."""
+    """Return the same with two servers."""
     return exchanges(10, [62_500] * 4, 3, TWO_SERVERS)
 
 
 def batches_10():
-    """The same examples in larger minibatches, over 10 Mbit/s."""
+    """Return the same examples in larger minibatches, over 10 Mbit/s."""
     return batches(10)

@@ -8,12 +8,13 @@ FRAME, PAYLOAD = 1514, 1448
 
 
 def wire_bytes(nbytes):
-    """Bytes on the wire of `nbytes` in full packets, with all headers."""
+    """Return the bytes on the wire of `nbytes` in full packets, with all headers."""
     return nbytes * FRAME / PAYLOAD
 
 
 def predicted(sizes, mbit, workers=2, servers=1, compress=False):
-    """Seconds of `work.exchange`, by hand: all bytes through a server's link.
+    """Return the seconds of `work.exchange`, by hand: all bytes through a server's
+    link.
 
     Up, then down: the request for a pull waits behind the pushes of its worker.
     """

@@ -13,7 +13,7 @@ from d2l_ext.kvstore import dist_train
 
 
 def train(kv, steps, batch_size=32, lr=0.1, pause=0.0):
-    """`steps` steps of LeNet on this worker's share of the digits.
+    """Take `steps` steps of LeNet on this worker's share of the digits.
 
     `pause`: seconds of rest after each step.
 
@@ -37,7 +37,7 @@ def train(kv, steps, batch_size=32, lr=0.1, pause=0.0):
 
 
 def exchange(kv, sizes, steps, compress=False):
-    """`steps` times: push arrays of these `sizes`, and pull them; nothing is computed.
+    """Push arrays of these `sizes` and pull them, `steps` times; nothing is computed.
 
     A barrier comes before each, which is not measured. Returns the seconds of each.
     """

@@ -39,7 +39,7 @@ while True:
 
 
 def interrupted_under_launch_py():
-    """`interrupted`, under MXNet's own launcher."""
+    """Run `interrupted` under MXNet's own launcher."""
     return interrupted(stock=True)
 
 
@@ -77,7 +77,7 @@ def interrupted(stock=False, hosts=2, seconds=15):
 
 
 def roles(cluster):
-    """Which roles run on the head and on each host: sorted names, by host."""
+    """Return which roles run on the head and on each host: sorted names, by host."""
     found = {}
     for host in (cluster.head, *cluster.hosts):
         names = [_role(pid) for pid in host.processes()]
@@ -86,7 +86,7 @@ def roles(cluster):
 
 
 def _role(pid):
-    """The `DMLC_ROLE` of a Python process; None of others."""
+    """Return the `DMLC_ROLE` of a Python process; None of others."""
     with suppress(OSError):  # it has ended
         if "python" in Path(f"/proc/{pid}/comm").read_text():
             return processes.environ(pid).get("DMLC_ROLE")

@@ -31,25 +31,26 @@ python -m d2l_ext.train {VGG_STEP}
 
 
 def why_not():
-    """None if these jobs can run here, else a sentence with the reason."""
+    """Return None if these jobs can run here, else a sentence with the reason."""
     if not machine.find("rsync"):
         return "Each host's copy of the folder needs rsync: install Debian's rsync."
     return machine.why_not()
 
 
 def lenet():
-    """LeNet on digits; the result of `launched`."""
+    """Run LeNet on digits; return the result of `launched`."""
     return launched(LENET, {"notes.txt": "Any file will do."}, hosts=5)
 
 
 def vgg():
-    """VGG-11 on images in the format of CIFAR-10; the result of `launched`."""
+    """Run VGG-11 on images in CIFAR-10's format; return the result of `launched`."""
     return launched(VGG, cifar_files())
 
 
 def cifar_files(images=4):
-    """Six files in the format of CIFAR-10, with `images` images each: random pixels,
-    with labels in turn. A dict from path to bytes."""
+    """Return the six files in the format of CIFAR-10, with `images` images each: random
+    pixels, with labels in turn. A dict from path to bytes.
+    """
     rng, files = numpy.random.default_rng(0), {}
     for name in formats.CIFAR_FILES:
         records = rng.integers(0, 256, (images, formats.RECORD), dtype="uint8")
@@ -104,7 +105,7 @@ def _working_directory(cluster, files):
 
 
 def environ():
-    """This process' environment, in which `import d2l_ext` finds this library."""
+    """Return this process's environment, with this library as `d2l_ext`."""
     root = str(Path(__file__).resolve().parents[3])
     return {**os.environ, "PYTHONPATH": root}
 

@@ -29,8 +29,10 @@ print(f"rank {kv.rank} on {socket.gethostname()} pulls {int(total.asnumpy()[0])}
 
 
 def table():
-    """One row for each of ssh, mpi, slurm and sge; two workers and a server on two
-    hosts. Those that are not installed have a reason instead of a result."""
+    """Run one job under each of ssh, mpi, slurm and sge, two workers and a server on
+    two hosts; return a row for each. A launcher that is not installed has a reason
+    instead of a result.
+    """
     return [_row("ssh", _nothing), _row("mpi", _as_root, no_mpi),
             _row("slurm", slurm_daemons.running, slurm_daemons.why_not),
             _row("sge", sge_daemons.running, sge_daemons.why_not)]

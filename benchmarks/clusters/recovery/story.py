@@ -42,22 +42,22 @@ class Story:
     seconds: float = 0.0
 
     def reached(self, start, step, rank=0):
-        """Whether this worker has done a step, in this start."""
+        """Return whether this worker has done a step, in this start."""
         return any(s == start and r == rank and n >= step
                    for _, s, r, n in reversed(self.steps))
 
     def last_step(self, start, rank=0):
-        """The last step of a worker in a start, 0 without any."""
+        """Return the last step of a worker in a start, 0 without any."""
         own = [n for _, s, r, n in self.steps if (s, r) == (start, rank)]
         return max(own, default=0)
 
     def done_again(self):
-        """Per start, how many steps of worker 0 were done before, and are again."""
+        """Return, per start, how many steps of worker 0 are done a second time."""
         return {start: max(max(map(self.last_step, range(1, start))) - step, 0)
                 for start, step in self.went_on.items() if start > 1}
 
     def first_steps(self):
-        """When worker 0 did its first step, per start that came so far."""
+        """Return when worker 0 did its first step, per start that came so far."""
         found = {}
         for at, start, rank, _ in self.steps:
             if rank == 0:
@@ -77,7 +77,7 @@ class Local:
         return self.launcher
 
     def there(self):
-        """The running processes: a dict from names, as 'worker 0', to process ids."""
+        """Return the running processes: {name, as 'worker 0': process id}."""
         nearest_last = reversed(processes.descendants(self.launcher.pid))
         return {name: pid for pid in nearest_last for name in [_name(pid)] if name}
 
@@ -105,7 +105,7 @@ class Hosts:
         return self.cluster.head.popen([*LAUNCH, *where, *words], **options)
 
     def there(self):
-        """The hosts that are on: a dict from names."""
+        """Return the hosts that are on: a dict from names."""
         return {host.name: host for host in self.cluster.hosts if host not in self.off}
 
     def lose(self, name):
@@ -121,7 +121,7 @@ class Hosts:
 
 
 def _name(pid):
-    """The role and rank of a job's process, as 'worker 0'; None for any other."""
+    """Return a job's process's role and rank, as 'worker 0'; None for any other."""
     node = processes.node_of(pid)
     return node and "{} {}".format(*node)
 

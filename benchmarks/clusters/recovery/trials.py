@@ -19,25 +19,25 @@ FLAGS = ["-n", "2", "-s", "2", "--deadline", 600, "--max-restarts", 3]
 
 
 def job(place, folder, lose=(), repair=None, epochs=12):
-    """A small training of two workers, and its `Story`; the last state in `folder`."""
+    """Run a small training of two workers; return its `Story`; state in `folder`."""
     own = ["--num-epochs", epochs, "--save-prefix", Path(folder) / "p"]
     return run(place, [*FLAGS, *TRAIN, *own], lose, repair)
 
 
 def state(folder):
-    """The arrays of the last checkpoint: weights, momentum, counts. None without."""
+    """Return the last checkpoint's arrays: weights, momentum, counts; or None."""
     loaded = Checkpoints(Path(folder) / "p").load()
     return loaded and loaded[1]
 
 
 def same(these, those):
-    """Whether two states are equal, bit by bit."""
+    """Return whether two states are equal, bit by bit."""
     return bool(these and those) and these.keys() == those.keys() and all(
         numpy.array_equal(these[name], those[name]) for name in these)
 
 
 def disturbed(place, folder, seconds, whole, draw):
-    """A job that loses something within `seconds`; its outcome, as a dict.
+    """Return a job that loses something within `seconds`; its outcome, as a dict.
 
     `whole`: the state of the job that nothing happened to. `draw`: a `random.Random`;
     it decides what is lost, when, and whether and when it is repaired.

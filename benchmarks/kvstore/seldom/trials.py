@@ -10,7 +10,8 @@ from . import worker
 
 
 def run(cluster, exchanges, local_steps, *options):
-    """One job of two workers and a server; a row of what it took and reached.
+    """Run one job of two workers and a server; return a row of what it took and
+    reached.
 
     `local_steps`: of both workers, or of each in a list; 0 for gradients in each step.
     `options`: more of `worker.train`. `values`: bytes that the worker pushes which does
@@ -32,7 +33,7 @@ def run(cluster, exchanges, local_steps, *options):
 
 
 def ways(mbit, jobs):
-    """A row per job, on links of `mbit` Mbit/s; `jobs`: tuples of `run`'s arguments."""
+    """Return a row per job, on links of `mbit` Mbit/s; `jobs`: `run`'s arguments."""
     with job.hosts(3) as cluster:
         job.limit(cluster, mbit)
         return [run(cluster, *one) for one in jobs]
@@ -42,16 +43,16 @@ def ways(mbit, jobs):
 
 
 def links_100():
-    """100 Mbit/s: gradients in each of 128 steps, and more and more local steps."""
+    """Run links of 100 Mbit/s: gradients in 128 steps, then more local steps."""
     return ways(100, [(128, 0), (32, 4), (12, 16), (4, 64), (12, 16, 0.7, 0.9)])
 
 
 def links_10():
-    """The same on 10 Mbit/s, with fewer steps."""
+    """Return the same on 10 Mbit/s, with fewer steps."""
     return ways(10, [(48, 0), (4, 16), (3, 16, 0.7, 0.9)])
 
 
 def slow_worker():
-    """Worker 1 rests 20 ms after each step: as many steps for both, and a quarter."""
+    """Let worker 1 rest 20 ms a step: as many steps for both, and a quarter."""
     more = 1.0, 0.0, 0.1, [0, 0.02]
     return ways(100, [(64, 0, *more), (8, 16, *more), (8, [16, 4], *more)])

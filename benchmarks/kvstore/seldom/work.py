@@ -13,7 +13,7 @@ HIDDEN = 64
 
 
 def init_params():
-    """Parameters of two dense layers, 784 to 64 to 10: 50,890 numbers, on `cpu(0)`."""
+    """Return two dense layers' parameters, 784 to 64 to 10, on `cpu(0)`."""
     mx.random.seed(0)
     shapes = (784, HIDDEN), (HIDDEN,), (HIDDEN, 10), (10,)
     return [np.random.normal(scale=0.05, size=s) if len(s) > 1 else np.zeros(s)
@@ -21,14 +21,14 @@ def init_params():
 
 
 def net(X, params):
-    """Scores of ten classes, (n, 10), for images of 784 pixels."""
+    """Return the scores of ten classes, (n, 10), for images of 784 pixels."""
     W1, b1, W2, b2 = params
     h = npx.relu(np.dot(X.reshape(len(X), -1), W1) + b1)  # (n, 64)
     return np.dot(h, W2) + b2
 
 
 def shares(num_workers, batch_size=32, by_class=False):
-    """The training digits' `Batches` of each worker, a list.
+    """Return the training digits' `Batches` of each worker, a list.
 
     `by_class`: whether each worker has digits of its own, 0 to 4 and 5 to 9 for two.
     """
@@ -50,13 +50,13 @@ def forever(batches):
 
 
 def step(X, y, params, lr):
-    """A step of this worker alone."""
+    """Take a step of this worker alone."""
     dist_train.gradients(X, y, [params], [params[0].ctx], net)
     d2l.sgd(params, lr, len(y))
 
 
 def mean_loss(params, device):
-    """The mean loss over all training digits."""
+    """Return the mean loss over all training digits."""
     data = load_arrays("digits")
     X, y = np.array(data.train_X, ctx=device), np.array(data.train_y, ctx=device)
     return float(lenet.loss(net(X, params), y).mean())

@@ -16,13 +16,14 @@ NAMES = {"all-reduce": "allreduce", "all-gather": "allgather"}
 
 
 def ours(text, shapes, sizes, where, weights):
-    """The number of collectives that the book's compiler inserts, by kind."""
+    """Return the number of collectives that the book's compiler inserts, by kind."""
     plan = Plan(program(text), shapes, sizes, where, weights)
     return dict(Counter(kind for kind, *_ in plan.messages()))
 
 
 def measure():
-    """What the book's compiler and JAX insert for thirty layouts on eight devices.
+    """Compare what the book's compiler and JAX insert for thirty layouts on eight
+    devices.
 
     Rows by name: counts by kind of both, and the number of arrays that JAX's
     allreduces sum, because XLA sums several in one.
@@ -39,7 +40,7 @@ def measure():
 
 
 def agree(row):
-    """Whether both insert the same collectives, array by array.
+    """Return whether both insert the same collectives, array by array.
 
     XLA's partitioner writes a sum that is owed and then cut as an allreduce and a
     slice. On GPUs a later pass makes a reduce-scatter of the two, on CPUs none does.

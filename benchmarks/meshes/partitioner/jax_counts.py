@@ -34,7 +34,7 @@ def sharding(mesh, text):
 
 
 def compiled(text, shapes, sizes, where, weights):
-    """The text of the compiled program."""
+    """Return the text of the compiled program."""
     devices = numpy.array(jax.devices()).reshape(*sizes.values())
     mesh = Mesh(devices, tuple(sizes))  # axes that the compiler may use as it likes
     lies = {name: [sharding(mesh, part) for part in said.split("->")]

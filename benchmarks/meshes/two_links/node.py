@@ -18,7 +18,7 @@ PORT = 9300
 
 
 def rings(rank, hosts, devices, addresses, token):
-    """The rings of a device: through all, inside of its host, between the hosts.
+    """Return the rings of a device: through all, inside of its host, between the hosts.
 
     `addresses`: of each device, on the inner and on the outer network. A device listens
     where the one before it in the ring can reach it on the network that both are on.
@@ -49,7 +49,7 @@ def hierarchy(array, of):
 
 
 def measure(of, rank, size, repeats):
-    """Both ways by turns, the first time to warm up; see `trials.run`."""
+    """Run both ways by turns, the first time to warm up; see `trials.run`."""
     found = {way.__name__: {"seconds": []} for way in (flat, hierarchy)}
     for _ in range(1 + repeats):
         for way in (flat, hierarchy):
@@ -69,7 +69,7 @@ def measure(of, rank, size, repeats):
 
 
 def _cards():
-    """Bytes that each interface of this host has sent."""
+    """Return the bytes that each interface of this host has sent."""
     with open("/proc/net/dev") as file:
         rows = [line.partition(":") for line in file if ":" in line]
     return {name.strip(): int(numbers.split()[8]) for name, _, numbers in rows}

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def in_a_box(hosts=2, devices=4, size=500_000, outer=20, ratio=10, repeats=3):
-    """Both ways on `hosts` of `devices` each, every device with two cards of its own.
+    """Run both ways on `hosts` of `devices` each, every device with two cards of its
+    own.
 
     A device is a host of the box: its eth0 is on the inner network, of `ratio` times
     `outer` Mbit/s, its eth1 on the outer one. `size`: numbers in float32. Returns what
@@ -33,7 +34,7 @@ def in_a_box(hosts=2, devices=4, size=500_000, outer=20, ratio=10, repeats=3):
 
 
 def run(hosts, devices, addresses, size, repeats, starts):
-    """A job of a process for each device; a row for each way.
+    """Return a job of a process for each device; a row for each way.
 
     `starts`: for each device the function that starts its process, as `Popen`. In a
     row: `seconds`, the median over `repeats` of the time until all had the sum; `sums`,

@@ -27,12 +27,13 @@ for name in ("torch", "jax"):
 
 
 def python():
-    """The interpreter that should have PyTorch and JAX: a path, as text."""
+    """Return the interpreter that should have PyTorch and JAX: a path, as text."""
     return os.environ.get(PEER_PYTHON) or str(DEFAULT)
 
 
 def why_not():
-    """None when PyTorch and JAX are there; else a sentence that says how to get them.
+    """Return None when PyTorch and JAX are there; else a sentence that says how to get
+    them.
 
     Imports neither, so it takes a moment only.
     """
@@ -44,7 +45,7 @@ def why_not():
 
 
 def versions():
-    """The versions of PyTorch and JAX in the peers' interpreter, as far as there."""
+    """Return the versions of PyTorch and JAX in the peers' interpreter, if there."""
     try:
         run = subprocess.run([python(), "-I", "-c", LOOK], capture_output=True,
                              text=True, timeout=DEADLINE, check=True)
@@ -54,7 +55,7 @@ def versions():
 
 
 def step(framework, name, problem):
-    """The weights after one step of `name` in `framework`, such as `"torch"`.
+    """Return the weights after one step of `name` in `framework`, such as `"torch"`.
 
     `problem`: from `problems`. Returns a list of NumPy arrays, `p0`, `p1`, … in the
     book's layout. Raises `RuntimeError` with the last lines of what went wrong.
@@ -69,7 +70,8 @@ def step(framework, name, problem):
 
 
 def digest(framework):
-    """SHA-256 of the program that takes the steps of `framework`, in hexadecimal.
+    """Return the SHA-256 of the program that takes the steps of `framework`, in
+    hexadecimal.
 
     Without its comments, which are no part of what runs. Stored beside its results, it
     tells whether they are of this program: most machines cannot run it.
@@ -97,7 +99,8 @@ def _run(command, folder):
 
 
 def largest_difference(weights, others):
-    """The largest difference of an element, relative to its array's largest value.
+    """Return the largest difference of an element, relative to its array's largest
+    value.
 
     `weights`, `others`: lists of arrays of the same shapes. Raises `ValueError` when
     they are not, because NumPy would broadcast.

@@ -12,7 +12,8 @@ BATCH, WIDTH = 64, 48
 
 
 def lenet(seed=0):
-    """LeNet, images `X` (64, 1, 28, 28), classes `y` (64,): for data parallelism.
+    """Return LeNet, images `X` (64, 1, 28, 28), classes `y` (64,): for data
+    parallelism.
 
     Random pixels: a step has the same arithmetic whatever is on the picture.
     """
@@ -23,19 +24,19 @@ def lenet(seed=0):
 
 
 def blocks(seed=0):
-    """Four dense blocks of 48 units, ReLU after each: for a pipeline of two stages."""
+    """Return four dense blocks of 48 units with ReLU, for a two-stage pipeline."""
     rng = numpy.random.default_rng(seed)
     X = rng.normal(size=(BATCH, WIDTH))
     return _problem(X, _params(rng, [(WIDTH, WIDTH), (WIDTH,)] * 4), X[:, ::-1])
 
 
 def sharded(seed=0):
-    """`blocks`, at a rate for Adam: for devices that divide its states."""
+    """Return `blocks`, at a rate for Adam: for devices that divide its states."""
     return {**blocks(seed), "lr": numpy.float32(0.001)}
 
 
 def block(seed=0):
-    """Dense (48, 192), ReLU, dense (192, 48): for splitting inside a layer."""
+    """Return dense (48, 192), ReLU, dense (192, 48): for splitting in a layer."""
     rng, wide = numpy.random.default_rng(seed), 4 * WIDTH
     X = rng.normal(size=(BATCH, WIDTH))
     shapes = [(WIDTH, wide), (wide,), (wide, WIDTH), (WIDTH,)]
@@ -43,7 +44,8 @@ def block(seed=0):
 
 
 def heads(seed=0):
-    """A block of a decoder, `X` (16, 4, 48), four `heads`: for dividing it over them.
+    """Return a block of a decoder, `X` (16, 4, 48), four `heads`: for dividing it over
+    them.
 
     Positions, sequences, values of each. The parameters: gain, shift, the weights of
     queries, keys and values (head after head), of the output; gain, shift, and the MLP.
@@ -59,12 +61,12 @@ def heads(seed=0):
 
 
 def count(problem):
-    """How many parameters a problem has."""
+    """Return how many parameters a problem has."""
     return sum(name.startswith("p") for name in problem)
 
 
 def _params(rng, shapes):
-    """Weights from N(0, 2 / inputs), biases that differ from zero."""
+    """Yield weights from N(0, 2 / inputs), biases that differ from zero."""
     for shape in shapes:
         inputs = shape[0] if len(shape) == 2 else max(1, int(numpy.prod(shape[1:])))
         yield rng.normal(0, (2 / inputs) ** 0.5 if len(shape) > 1 else 0.1, shape)

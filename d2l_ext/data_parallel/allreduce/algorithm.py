@@ -55,7 +55,7 @@ class Algorithm:
     chunked: bool = False
 
     def rounds(self, k, chunks=1):
-        """The number of rounds, and of arrays sent one after another in them."""
+        """Return the number of rounds, and of arrays sent one after another in them."""
         if k == 1:
             return 0, 0
         if self.cost:
@@ -65,7 +65,7 @@ class Algorithm:
         return len(longest), sum(longest) / pieces
 
     def messages(self, k, size):
-        """The messages of all rounds: a list of (from, to, number of elements)."""
+        """Return the messages of all rounds: a list of (from, to, elements)."""
         if self.sent:
             return self.sent(k, size)
         schedule = self.schedule(k)
@@ -75,13 +75,13 @@ class Algorithm:
 
 
 def reverse(rounds):
-    """The same messages from the last round to the first, each one sent back."""
+    """Return the same messages from the last round to the first, each one sent back."""
     return [[(j, i, *chunks) for i, j, *chunks in row] for row in reversed(rounds)]
 
 
 @cache
 def algorithms():
-    """All algorithms of this folder: a dict from a name to its `Algorithm`, sorted."""
+    """Return the algorithms of this folder: a sorted dict {name: `Algorithm`}."""
     files = iter_modules(import_module(__package__).__path__)
     modules = [import_module(f"{__package__}.{file.name}") for file in files]
     found = [module.ALGORITHM for module in modules if hasattr(module, "ALGORITHM")]

@@ -6,7 +6,7 @@ from .algorithm import Algorithm, Schedule, reverse
 
 @checked
 def allreduce_tree(data):
-    """The same as `allreduce`, in 2⌈log₂ k⌉ rounds instead of 2(k − 1).
+    """Allreduce as `allreduce` does, in 2⌈log₂ k⌉ rounds instead of 2(k − 1).
 
     Device 0 is still the busiest: it sends and receives ⌈log₂ k⌉ whole arrays.
     `data` and errors: as in `allreduce`. Source: Thakur, Rabenseifner and Gropp (2005).
@@ -21,7 +21,7 @@ def allreduce_tree(data):
 
 
 def tree(k):
-    """The messages on the way to device 0: a list of (child, parent) per round.
+    """Return the messages on the way to device 0: a list of (child, parent) per round.
 
     k = 6     0   1   2   3   4   5
     round 1   0 ← 1   2 ← 3   4 ← 5
@@ -35,7 +35,7 @@ def tree(k):
 
 
 def whole_arrays(k):
-    """The messages of `tree`, and the same ones back, as a `Schedule`."""
+    """Return the messages of `tree`, and the same ones back, as a `Schedule`."""
     add = [[(child, parent, 0, 1) for child, parent in pairs] for pairs in tree(k)]
     return Schedule(1, add, reverse(add))
 

@@ -12,7 +12,7 @@ from .ring_of_chunks import cut
 
 @checked
 def allreduce_double_tree(data, chunks=1):
-    """The same as `allreduce`; a device sends at most two arrays, for any k.
+    """Allreduce as `allreduce` does; a device sends at most two arrays, for any k.
 
         allreduce_double_tree(data, chunks=8)
 
@@ -35,7 +35,7 @@ def allreduce_double_tree(data, chunks=1):
 
 
 def schedule(k, chunks):
-    """The messages of each round on the way up: (tree, chunk, child, parent).
+    """Return the messages of each round on the way up: (tree, chunk, child, parent).
 
     No device sends or receives two of them in one round: its edges take turns, in even
     and odd rounds. A chunk moves up when all devices below have sent it.
@@ -53,7 +53,8 @@ def schedule(k, chunks):
 
 
 def turns(pair):
-    """The turn, 0 or 1, of each edge (tree, child): edges that share an end differ.
+    """Return the turn, 0 or 1, of each edge (tree, child): edges that share an end
+    differ.
 
     A device sends on at most two edges and receives on at most two. So conflicting
     edges form paths and even cycles, along which the turns alternate.
@@ -73,7 +74,8 @@ def turns(pair):
 
 
 def trees(k):
-    """The double binary tree: two trees, each a dict from a device to its parent.
+    """Return the double binary tree: two trees, each a dict from a device to its
+    parent.
 
     k = 7           3                       2
                 1       5       and     0       4
@@ -98,19 +100,19 @@ def trees(k):
 
 
 def whole_halves(k):
-    """The messages of `schedule` with halves in one chunk, as a `Schedule`."""
+    """Return the messages of `schedule` with halves in one chunk, as a `Schedule`."""
     add = [[(i, j, tree, 1) for tree, _, i, j in row] for row in schedule(k, 1)]
     return Schedule(2, add, reverse(add))
 
 
 def cost(k, chunks):
-    """4(chunks + ⌊log₂ k⌋ − 1) rounds of a chunk of a half; k = 2: 2·chunks rounds."""
+    """Return 4(chunks + ⌊log₂ k⌋ − 1) rounds of half a chunk; k = 2: 2·chunks."""
     count = 2 * chunks if k == 2 else 4 * (chunks + k.bit_length() - 2)
     return count, count / (2 * chunks)
 
 
 def sent(k, size):
-    """Each edge of each tree carries its half up, and the sum down."""
+    """Return what is sent: each edge of each tree has its half up and the sum down."""
     halves = zip(trees(k), spans(size, 2))
     up = [(*edge, b - a) for tree, (a, b) in halves for edge in tree.items()]
     return up + [(j, i, elements) for i, j, elements in up]

@@ -13,7 +13,7 @@ from .ring_of_chunks import cut
 
 @checked
 def allreduce_halving(data, pieces=1):
-    """The same as `allreduce`, with the ring's bytes in 2·log₂ k rounds.
+    """Allreduce as `allreduce` does, with the ring's bytes in 2·log₂ k rounds.
 
         allreduce_halving(data, pieces=32)
 
@@ -46,7 +46,7 @@ def fold(data):
 
 
 def partners(p):
-    """The partner of each of p devices in the halving, round by round.
+    """Return the partner of each of p devices in the halving, round by round.
 
     p = 8       0   1   2   3   4   5   6   7    device
     round 1     4   5   6   7   0   1   2   3    a half of the array
@@ -57,7 +57,7 @@ def partners(p):
 
 
 def position(i, d, edges):
-    """The position of the d chunks of device i within the 2d chunks around them."""
+    """Return where the d chunks of device i lie within the 2d chunks around them."""
     first, own = edges[i // (2 * d) * 2 * d], i // d * d
     return slice(edges[own] - first, edges[own + d] - first)
 
@@ -102,7 +102,7 @@ def double(sums, data):
 
 
 def messages(k):
-    """The fold, the swaps of `partners`, and both of them back, as a `Schedule`.
+    """Return the fold, the swaps of `partners`, and both of them back, as a `Schedule`.
 
     With a partner at distance d, a device keeps the d chunks that its own is among.
     """
@@ -116,7 +116,7 @@ def messages(k):
 
 
 def cost(k, chunks):
-    """2·log₂ p rounds with 2(p − 1)/p of the array, and two whole arrays if k > p."""
+    """Return 2·log₂ p rounds, 2(p − 1)/p of the array; if k > p, two arrays more."""
     down, up = k.bit_length() - 1, (k - 1).bit_length()  # the logarithm, rounded
     return 2 * up, 2 * (1 - 1 / 2**down) + 2 * (up > down)
 

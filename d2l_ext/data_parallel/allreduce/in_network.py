@@ -8,12 +8,12 @@ from .algorithm import Algorithm
 
 
 def cost(k, chunks):
-    """`chunks` + 1 rounds: one chunk goes up while the last comes down."""
+    """Return `chunks` + 1 rounds, as one chunk goes up while the last comes down."""
     return chunks + 1, (chunks + 1) / chunks
 
 
 def sent(k, size):
-    """Each device's array, to the switch and back."""
+    """Return what is sent: each device's array, to the switch and back."""
     return [(i, i, size) for i in range(k) if k > 1]
 
 

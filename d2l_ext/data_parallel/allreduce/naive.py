@@ -22,7 +22,7 @@ def allreduce(data):
 
 
 def star(k):
-    """One array per round to device 0, then one per round from it, as a `Schedule`."""
+    """Return a `Schedule`: an array per round to device 0, then one from it."""
     add = [[(i, 0, 0, 1)] for i in range(1, k)]
     return Schedule(1, add, reverse(add)[::-1])
 

@@ -6,7 +6,7 @@ from .algorithm import Algorithm, Schedule
 
 @checked
 def allreduce_ring(data):
-    """The same as `allreduce`; each device sends 2(k − 1)/k of an array.
+    """Allreduce as `allreduce` does; each device sends 2(k − 1)/k of an array.
 
     For k − 1 rounds each device sends a chunk to the next, and adds the one that
     arrives; for k − 1 more the chunks of the sum are passed around.
@@ -19,7 +19,8 @@ def allreduce_ring(data):
 
 
 def ring(k):
-    """The chunk that arrives at each device: a row per round, a column per device.
+    """Return the chunk that arrives at each device: a row per round, a column per
+    device.
 
     k = 4       0   1   2   3    device
     round 1     3   0   1   2    add
@@ -81,18 +82,18 @@ def write(arrays, places, chunks):
 
 
 def messages(k):
-    """The messages of `ring` as a `Schedule`: each device sends to the next."""
+    """Return the messages of `ring` as a `Schedule`: each device sends to the next."""
     rows = [[((i - 1) % k, i, c, 1) for i, c in enumerate(row)] for row in ring(k)]
     return Schedule(k, rows[: k - 1], rows[k - 1 :])
 
 
 def cost(k, chunks):
-    """2(k − 1) rounds, each with a k-th of the array."""
+    """Return the cost: 2(k − 1) rounds, each with a k-th of the array."""
     return 2 * (k - 1), 2 * (k - 1) / k
 
 
 def sent(k, size):
-    """The elements that each device sends to the next, in all rounds together.
+    """Return the elements that each device sends to the next, in all rounds together.
 
     Device i sends all chunks but i + 1 while adding, all but i + 2 afterwards.
     """

@@ -15,7 +15,7 @@ ALSO = {
 
 
 def _question(number):
-    """A question for the cause and line of a case; half an answer earns a hint."""
+    """Ask for the cause and line of a case; half an answer earns a hint."""
     cause, line, _ = CASES[number]
     others = [n for n in range(len(program_lines()) + 1) if n != line]
     elsewhere = "The fault is in another line." if line else "Is any line wrong?"

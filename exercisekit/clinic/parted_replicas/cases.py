@@ -37,12 +37,12 @@ HEAD = (" step   rows of device 0 | 1          lr    loss    norm   twin        
 
 
 def program_lines():
-    """The program's lines, from its `def`."""
+    """Return the program's lines, from its `def`."""
     return inspect.getsource(program.train).splitlines()
 
 
 def listing(case=None):
-    """The numbered program; with a case, the faulty line above the right one."""
+    """Return the numbered program; with a case, the faulty line above the right one."""
     lines = program_lines()
     if case is None:
         return "\n".join(f"{n:2} {line}" for n, line in enumerate(lines, 1))
@@ -54,7 +54,7 @@ def listing(case=None):
 
 @cache
 def run(case=None):
-    """The log of a run: a list of lines. `case`: a number of `CASES`, or None."""
+    """Return the log of a run: a list of lines. `case`: a number of `CASES` or None."""
     from d2l_ext.data import load_arrays
     from d2l_ext.devices import try_all_devices
 
@@ -70,7 +70,7 @@ def run(case=None):
 
 
 def _function(case):
-    """`train`, with the faulty line of the case."""
+    """Return `train`, with the faulty line of the case."""
     lines = program_lines()
     if case and CASES[case][1]:
         _, line, wrong = CASES[case]
@@ -101,7 +101,7 @@ class Log:
         )
 
     def twin(self, rows, weights, found):
-        """Length relative to one device's gradient, and the angle to it in degrees."""
+        """Return the length over one device's gradient's, and the angle in degrees."""
         from d2l_ext.devices import try_all_devices
 
         (device,) = try_all_devices(1)

@@ -7,7 +7,7 @@ LIMIT = 0.8
 
 
 def initial(seed):
-    """The weights of 196 inputs, 16 hidden units and ten classes."""
+    """Return the weights of 196 inputs, 16 hidden units and ten classes."""
     rng = numpy.random.RandomState(seed)
     return [rng.randn(196, 16) / 14, numpy.zeros(16), rng.randn(16, 10) / 4,
             numpy.zeros(10)]
@@ -18,7 +18,7 @@ def copied(arrays):
 
 
 def summed(weights, X, y, device):
-    """The loss summed over the rows of X, and its gradients, computed on `device`."""
+    """Return the loss summed over X's rows, and its gradients, from `device`."""
     from mxnet import autograd, np, npx
 
     params = [np.array(w, dtype="float64", ctx=device) for w in weights]
@@ -46,7 +46,7 @@ def norm_of(arrays):
 
 
 def global_norm(gradients, copies):
-    """The norm over all devices, if each number exists `copies` times."""
+    """Return the norm over all devices, if each number exists `copies` times."""
     return float(numpy.sqrt(sum(norm_of(own) ** 2 for own in gradients) / copies))
 
 

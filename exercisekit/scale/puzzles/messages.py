@@ -15,7 +15,7 @@ class Wire:
         self.rounds, self.sent = 0, {}
 
     def exchange(self, messages):
-        """`messages` is `{(from, to): array}`; a device sends at most one, and
+        """Deliver `messages`, `{(from, to): array}`; a device sends at most one, and
         receives at most one.
         """
         for end in zip(*messages):
@@ -29,11 +29,12 @@ class Wire:
         return {pair: x.copy() for pair, x in messages.items()}
 
     def busiest(self):
-        """The bytes sent by the device that sends the most."""
+        """Return the bytes sent by the device that sends the most."""
         return max(self._by_device(end=0).values(), default=0)
 
     def busiest_between(self, host):
-        """The bytes in one direction on the busiest link of a device to other hosts.
+        """Return the bytes in one direction on the busiest link of a device to other
+        hosts.
 
         `host(i)` is device i's host.
         """
@@ -48,7 +49,7 @@ class Wire:
 
 
 def _unlike(found, right):
-    """The first difference between the devices' arrays and the right ones, or ""."""
+    """Return the first difference from the right arrays on any device, or ""."""
     for i, (x, y) in enumerate(zip(found, right)):
         if numpy.shape(x) != numpy.shape(y):
             if numpy.size(x) != len(y):
@@ -154,7 +155,7 @@ def _measure_spread(function):
 
 
 def split_loss(parts, y, gather):
-    """The device with a row's right word adds up its loss, and sends nothing for it."""
+    """Add up a row's loss on the device with its right word; send nothing for it."""
     width, devices, rows = parts[0].shape[1], range(len(parts)), range(len(y))
     owner = y // width
     sums = []  # per device and row: the log of its own sum of exponentials
@@ -243,7 +244,7 @@ def _measure_split_loss(function):
 
 
 def six(data, exchange):
-    """A ring in each half, one swap between the halves, and the rings again."""
+    """Run a ring in each half, one swap between the halves, and the rings again."""
     n = len(data[0]) // 3
     part = [slice(i * n, (i + 1) * n) for i in range(3)]
 

@@ -20,7 +20,7 @@ def place(sizes, servers):
 
 
 def loads(sizes, way, servers):
-    """The megabytes on each server if key i is on server `way[i]`."""
+    """Return the megabytes on each server if key i is on server `way[i]`."""
     return [sum(s for s, at in zip(sizes, way) if at == i) for i in range(servers)]
 
 
@@ -65,7 +65,7 @@ def hide(backward, gradients, latency):
 
 
 def exposed(buckets, backward, gradients, latency):
-    """Ticks for which the link is busy after backward, bucket after bucket."""
+    """Return the ticks in which the link is busy after backward, by buckets."""
     made = numpy.cumsum(backward[::-1])[::-1]  # when each layer's gradient is ready
     free = 0
     for bucket in buckets:
@@ -103,7 +103,7 @@ STAGES, BATCHES, HELD = 3, 4, 2
 
 
 def schedule():
-    """A schedule found by a search of all schedules, tick by tick."""
+    """Return a schedule found by a search of all schedules, tick by tick."""
     return [
         row.split() for row in (
             "F0 F1 B0 W0 B1 F2 W1 F3 B2 W2 B3 W3",
@@ -114,7 +114,8 @@ def schedule():
 
 
 def ticks(plan):
-    """(ticks, peak number held by each device) if each device works in list order.
+    """Return (ticks, peak number held by each device) if each device works in list
+    order.
 
     An entry takes a tick. F waits for the previous device's F, B for its own F and the
     next device's B, W for its own B. Raises `ValueError` if all devices wait forever.
@@ -177,7 +178,7 @@ CAP = 16
 
 
 def fit(layers, cap):
-    """For each possible stage, the best choice of what to compute again."""
+    """Return, for each possible stage, the best choice of what to compute again."""
 
     @functools.lru_cache(None)
     def best(first, last, held):
@@ -199,7 +200,8 @@ def fit(layers, cap):
 
 
 def stage(layers, inside, again, held):
-    """(ticks, gigabytes) of a stage with the layers `inside`; some compute `again`.
+    """Return (ticks, gigabytes) of a stage with the layers `inside`; some compute
+    `again`.
 
     Backward takes twice as long as forward. The activations of `held` micro-batches
     are retained; of layers that compute again, those of one micro-batch of the largest.

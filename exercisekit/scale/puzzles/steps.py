@@ -223,7 +223,7 @@ def _one_by_one(probe, n):
 
 
 def _halves(probe, among):
-    """One slow device among these."""
+    """Return one slow device among these."""
     while len(among) > 1:
         half = among[: len(among) // 2]
         among = half if probe(half) else among[len(half) :]
