@@ -4,6 +4,7 @@ import d2l_ext  # noqa: F401, I001
 
 import pytest
 from mxnet import cpu, np, npx
+from recorded_devices import devices_to_record
 
 from d2l_ext.devices import storage, timeline
 from d2l_ext.devices import try_all_devices
@@ -18,7 +19,7 @@ def name(device):
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_each_device_holds_the_bytes_of_its_arrays(k):
-    devices = try_all_devices(k)
+    devices = devices_to_record(k)
     with storage.record(devices) as memory:
         arrays = [np.ones((1000, i + 1), ctx=d) for i, d in enumerate(devices)]
     assert memory.held == {name(x.ctx): x.size * 4 for x in arrays}

@@ -7,6 +7,7 @@ import pytest
 from held_devices import TWO, held, order_on
 from mxnet import autograd, gluon, np, npx
 import mxnet as mx
+from recorded_devices import devices_to_record
 from trained import assert_bit_equal
 
 from d2l_ext.data_parallel import allreduce, traffic
@@ -108,9 +109,9 @@ def test_every_stage_trains_as_plain_data_parallelism(k, optimizer):
 
 @pytest.mark.parametrize("shard", STAGES)
 def test_what_is_held_and_sent_is_the_formula(shard):
-    widths, k = [64] * 5, 4
-    devices = try_all_devices(k)
+    widths, devices = [64] * 5, devices_to_record(4)
     X, y = minibatch(widths)
+    k = len(devices)
     with storage.record(devices) as memory:
         shards = Shards(network(widths), devices, shard, "adam")
         for _ in range(2):
@@ -121,11 +122,11 @@ def test_what_is_held_and_sent_is_the_formula(shard):
     held = bytes_held(shards.sizes, k, shard)
     for found, expected in zip(memory.held.values(), held):
         assert expected <= found <= 1.05 * expected
-    of_one = {"none": 16, "states": 8 + 8 / 4, "gradients": 4 + 12 / 4,
-              "parameters": 16 / 4}[shard]
+    of_one = {"none": 16, "states": 8 + 8 / k, "gradients": 4 + 12 / k,
+              "parameters": 16 / k}[shard]
     assert held == [of_one * sum(shards.sizes)] * k
     times = 3 if shard == "parameters" else 2
-    assert moved.sent == [times * 3 / 4 * 4 * sum(shards.sizes)] * k
+    assert moved.sent == [times * (k - 1) / k * 4 * sum(shards.sizes)] * k
 
 
 @pytest.mark.parametrize("shard", STAGES)
@@ -197,22 +198,23 @@ def test_a_checkpoint_of_other_shapes_is_refused_with_the_shapes():
 
 
 def test_what_does_not_fit_the_limit_is_refused_before_it_is_made():
-    layers, devices = network([64] * 9), try_all_devices(4)
+    layers, devices = network([64] * 9), devices_to_record(4)
     size = sum(p.size for _, params in layers for p in params)
+    limit = {4: 8, 2: 12}[len(devices)] * size
     # More devices would not help whole replicas.
     wrong = pytest.raises(
         MemoryError,
-        match=f"{16 * size:,} .* limit is {8 * size:,}: divide more than 'none'$",
+        match=f"{16 * size:,} .* limit is {limit:,}: divide more than 'none'$",
     )
     with storage.record(devices) as memory, wrong:
-        Shards(layers, devices, "none", limit=8 * size)
+        Shards(layers, devices, "none", limit=limit)
     # The optimizer was asked for a state of a number, and the engine has its own.
     assert max(memory.peak.values()) < size
     with storage.record(devices) as memory:
-        shards = Shards(layers, devices, "parameters", limit=8 * size)
+        shards = Shards(layers, devices, "parameters", limit=limit)
         shards.train_batch(*minibatch([64] * 9, 4), squares)
         npx.waitall()
-    assert max(memory.peak.values()) <= 8 * size + 8 * 4 * 64 * 4
+    assert max(memory.peak.values()) <= limit + 8 * 4 * 64 * 4
 
 
 @pytest.mark.parametrize("what, message", [
