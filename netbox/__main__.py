@@ -53,7 +53,7 @@ def parser():
     one.add_argument("host")
     one.add_argument("--rate", help="as in 100mbit")
     one.add_argument("--delay", help="as in 20ms")
-    one.add_argument("--loss", type=float, default=0.0, help="probability, as in 0.05")
+    one.add_argument("--loss", type=float, default=0.0, help="probability, like 0.05")
     one.add_argument("--interface", default="eth0", choices=("eth0", "eth1"))
     add("down", "end the box, and everything in it")
     return flags

@@ -52,7 +52,7 @@ class Namespaces:
 
     @classmethod
     def of_pid(cls, name, pid, user):
-        """Return a machine held by another process. `user`: in a user namespace?"""
+        """Return a machine held by another process; `user`: in a user namespace."""
         machine = cls.__new__(cls)
         machine.name, machine.pid, machine.user, machine.holder = name, pid, user, None
         return machine

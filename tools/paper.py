@@ -373,7 +373,7 @@ def _answers(fold, section):
 
 
 def _whole(fold):
-    """Return the cell that a fold is of, or the fold."""
+    """Return the cell whose fold this is, or the fold itself."""
     cell = fold.find_parent("div", class_="cell")
     return cell or fold
 

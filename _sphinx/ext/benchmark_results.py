@@ -245,7 +245,7 @@ def special_of(entry):
 
 
 def job_of(entry):
-    """Return the store of a row, how many took part, and what is special about it."""
+    """Return a row's store, its number of workers, and what is special about it."""
     words = [entry.get("kind") or "without a store"]
     for key, unit, usual in (("workers", "worker", 0), ("servers", "server", 1),
                              ("devices", "device", 1)):

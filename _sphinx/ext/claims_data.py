@@ -28,7 +28,7 @@ def load(path):
 
     Raises `ValueError`, with the claim's id and the key, when a claim lacks
     `id`, `statement`, `source` or `verdict`, or has a key that is not known; and with
-    the line, when a key stands twice in one mapping, of which YAML keeps only the last.
+    the line, when a key occurs twice in one mapping, of which YAML keeps only the last.
     """
     with open(path, encoding="utf-8") as stream:
         data = yaml.load(stream, _OnceLoader)
@@ -37,7 +37,7 @@ def load(path):
 
 
 class _OnceLoader(yaml.SafeLoader):
-    """YAML's safe loader, for which a key that stands twice is an error."""
+    """YAML's safe loader, for which a key that occurs twice is an error."""
 
     def construct_mapping(self, node, deep=False):
         found = super().construct_mapping(node, deep)
@@ -45,7 +45,7 @@ class _OnceLoader(yaml.SafeLoader):
         for key, _ in node.value:
             if key.value in seen:
                 line = key.start_mark.line + 1
-                raise ValueError(f"claims.yml, line {line}: {key.value} stands twice")
+                raise ValueError(f"claims.yml, line {line}: {key.value} occurs twice")
             seen.add(key.value)
         return found
 

@@ -32,13 +32,13 @@ def question(cell):
     """
     asked = cell.metadata.get("predict", {})
     if not asked.get("ask", "").endswith("?"):
-        raise ValueError("its metadata `predict` need `ask`, a question")
+        raise ValueError("its metadata `predict` lacks `ask`, a question")
     choices = asked.get("choices", {})
     if not isinstance(choices, dict):
         choices = {name: name for name in choices}
     kind = next((k for k in ("find", "largest", "smallest") if k in asked), None)
     if kind is None:
-        raise ValueError("its metadata `predict` need `find`, `largest` or `smallest`")
+        raise ValueError("its metadata `predict` lacks `find`, `largest` or `smallest`")
     found = list(dict.fromkeys(re.findall(asked[kind], printed(cell), re.MULTILINE)))
     if kind != "find":
         numbers = {name: number(text) for name, text in found

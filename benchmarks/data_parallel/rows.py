@@ -66,7 +66,7 @@ def chosen(only, peers, peer_python):
     for start in only:
         if not any(row.id.startswith(start) for row in ROWS):
             known = ", ".join(row.id for row in ROWS)
-            raise ValueError(f"--only {start}: no row begins so. Rows: {known}")
+            raise ValueError(f"--only {start}: no id begins with it. Rows: {known}")
     missing = {}
     for row in ROWS:
         if only and not row.id.startswith(tuple(only)):

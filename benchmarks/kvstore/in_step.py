@@ -144,7 +144,8 @@ def chosen(only=("",), peers=True):
     """Return rows whose id begins with one of `only`; gloo's only with `peers`."""
     rows = [row for row in ROWS if row.id.startswith(tuple(only))]
     if not rows:
-        raise ValueError(f"no row begins so; there are {', '.join(r.id for r in ROWS)}")
+        raise ValueError(
+            f"no id begins with one of these; rows: {', '.join(r.id for r in ROWS)}")
     return [row for row in rows if peers or row.kind != "gloo"]
 
 

@@ -18,11 +18,11 @@ BATCH, T, RATE, STEPS = 32, 64, 2e-3, 210
 
 
 def learning(most=STEPS):
-    """Train so many steps on one device, then on two; the loss on held-out text.
+    """Train at most `most` steps on one device, then on two.
 
     Returns the `bigrams`' loss there, nats per character, and for each number of
     devices the losses of the first ten steps, the steps done, the seconds, and the
-    held-out loss at the end. The clock has training alone.
+    held-out loss at the end. The clock counts only training.
     """
     npx.set_np()
     ids, held_out, vocab = the_text()

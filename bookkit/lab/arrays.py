@@ -775,7 +775,7 @@ def _read(data):
     if isinstance(data, (int, float)):
         return [data], (), dtype_of(data)
     if not hasattr(data, "__len__") or isinstance(data, (str, bytes, dict, set)):
-        raise TypeError(f"an array of {type(data).__name__} is beyond this page")
+        raise TypeError(f"this page's NumPy has no arrays of {type(data).__name__}")
     if all_(type(v) is float for v in data):
         return [*data], (len(data),), dtype("float64")
     parts = [*map(_read, data)]

@@ -244,7 +244,7 @@ class _Served:
 def tickets(updates):
     """Return the numbers of each worker's updates, from 1, for `kvstore.staleness`.
 
-    `updates`: as in a `Run`; each worker occurs. Returns one list per worker.
+    `updates`: as in a `Run`, at least one of each worker. Returns one list per worker.
     """
     drawn = [[] for _ in range(max(updates) + 1)]
     for number, worker in enumerate(updates, start=1):

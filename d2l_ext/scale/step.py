@@ -46,7 +46,7 @@ class Link:
 
 
 def network(gbit_per_second, latency=50e-6):
-    """Return the `Link` of a network: 1, 10 or 100 Gbit/s; `latency` in seconds, 50 µs.
+    """Return the `Link` of a network with this bandwidth; `latency` in seconds.
 
     Raises `ValueError` for a bandwidth that is not above 0.
     """

@@ -105,8 +105,7 @@ def between(params, half, mask, x, y):
 
 
 def inside(params, half, h, batch, heads):
-    """Return a divided layer: the summand of (n, width) from this device, or its
-    scores.
+    """Return what a divided layer computes here: a summand (n, width), or scores.
 
     `heads`: their number on this device.
     """

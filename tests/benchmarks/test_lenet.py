@@ -31,7 +31,7 @@ def test_a_peer_that_is_not_measured_has_a_reason(peers, python, reason):
 
 
 def test_an_unknown_row_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="no row begins so.*scratch-1, scratch-2"):
+    with pytest.raises(ValueError, match="no id begins with it.*scratch-1, scratch-2"):
         rows.chosen(["caffe"], True, None)
 
 

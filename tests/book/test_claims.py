@@ -27,5 +27,5 @@ def test_a_source_that_stands_twice_is_refused(tmp_path):
     path = tmp_path / "claims.yml"
     source = "  Ring: {title: x, what: y, url: z}\n"
     path.write_text(f"sources:\n{source}{source}claims: []\n")
-    with pytest.raises(ValueError, match="line 3: Ring stands twice"):
+    with pytest.raises(ValueError, match="line 3: Ring occurs twice"):
         claims_data.load(path)
