@@ -43,8 +43,8 @@ def test_the_answer_is_taken_out_of_the_stored_output(asked, answer, choices):
     ({"find": r"fastest: (\w+)", "choices": ["ring"]}, "1 choices: 2 to 4 are due"),
     ({"largest": r"^(\w+): +([\d.,]+)", "choices": ["ring", "star"]},
      "nothing for largest"),
-    ({"ask": "Guess"}, "need `ask`, a question"),
-    ({}, "need `find`, `largest` or `smallest`"),
+    ({"ask": "Guess"}, "lacks `ask`, a question"),
+    ({}, "lacks `find`, `largest` or `smallest`"),
 ])
 def test_without_one_answer_in_the_output_the_build_is_warned_and_names_the_cell(
     tmp_path, asked, said
