@@ -49,11 +49,11 @@ class Crew:
 
     @staticmethod
     def scheduler_address(plan):
-        """The one address on which the scheduler and the door listen."""
+        """Return the one address on which the scheduler and the door listen."""
 
     @classmethod
     def describe(cls, plan):
-        """What the launcher would start or submit, for `--dry-run`: a list of lines."""
+        """Return the lines of `--dry-run`: what would be started or submitted."""
 
     @staticmethod
     def cancel(plan, job):
@@ -84,7 +84,7 @@ class Crew:
         raise Failed(f"{channel.host} cannot be used: {self.reason(channel)}", LOST)
 
     def reason(self, channel):
-        """Why a channel ended, in one line."""
+        """Return why a channel ended, in one line."""
 
     # ---- Common to all launchers ----
 

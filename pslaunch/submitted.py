@@ -73,7 +73,7 @@ class Submitted(crew.Crew):
 
     @staticmethod
     def file(job):
-        """The path of a private file for the invitation, in a folder of its own."""
+        """Return a private file for the invitation, in a folder of its own: a path."""
 
     @classmethod
     def files(cls, job):
@@ -261,7 +261,7 @@ class Mpi(Submitted):
         slots = sum(host.slots or wanted for host in given)
         if given and slots < wanted:
             raise ValueError(f"{wanted} servers and workers, but {slots} slots in the "
-                             "hosts file: give more slots, or none")
+                             "hosts file: give more slots, or leave them out")
 
     @staticmethod
     def scheduler_address(plan):

@@ -206,7 +206,7 @@ def main():
     """Write the PDF; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
-    parser.add_argument("chapters", nargs="*", help="print these alone")
+    parser.add_argument("chapters", nargs="*", help="print only these")
     asked = parser.parse_args()
     root = asked.root.resolve()
     program = find_chromium()

@@ -1,4 +1,4 @@
-"""Does a decoder over its heads learn, and as on one device: stored for its chapter.
+"""Whether a decoder over its heads learns as on one device: stored for its chapter.
 
     make result NAME=transformer
 """
