@@ -8,7 +8,7 @@ from ..question import Question, Task, compared
 
 
 def halving(k, nbytes, cores):
-    """Return (1, rounds, bytes): messages of N/2, N/4, … bytes, then sums."""
+    """Return (1, rounds, bytes): messages of N/2, N/4, …, and the same again."""
     messages = [nbytes / 2**i for i in range(1, k.bit_length())]
     return 1, 2 * len(messages), 2 * sum(messages) * max(1, k / cores)
 
