@@ -1,7 +1,7 @@
-"""Which rank is missing in which call, from the recorded calls of all ranks.
+"""Which rank is missing from which call, from the recorded calls of all ranks.
 
     rank 0   allreduce 1   allreduce 2   barrier 3       waits
-    rank 1   allreduce 1   allreduce 2                   is missing in call 3
+    rank 1   allreduce 1   allreduce 2                   is missing from call 3
     rank 2   allreduce 1   allreduce 2   barrier 3       waits
 
 Ranks meet by number: the third call of one is the third of all. On a store they meet
@@ -66,7 +66,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`ranks` that are missing in a call, make a different one, or are silent in it.
+    """`ranks` that are missing from a call, make a different one, or are silent in it.
 
     `kind`: "missing", "different" or "silent". `call`: the `Call` that another rank
     made there. `text`: the verdict in words.
@@ -129,11 +129,11 @@ def _meetings(calls, lives):
 
 
 def _of_absent(absent, calls, lives):
-    """Return the verdict, if ranks are missing in several calls of a store.
+    """Return the verdict, if ranks are missing from several calls of a store.
 
-    The ranks may wait for each other: some are missing in one key, some in another. The
-    verdict is on the call in which the fewest ranks are missing; of two such calls, on
-    the one that followed the same call earlier.
+    The ranks may wait for each other: some are missing from one key, some from another.
+    The verdict is on the call from which the fewest ranks are missing; of two such
+    calls, on the one that followed the same call earlier.
     """
     def order(item):
         made, missing = item
@@ -161,7 +161,7 @@ def _first(made):
 
 def _missing(made, missing, calls, lives):
     call = _first(made)
-    lines = [f"{_ranks(missing)} missing in {call.name}, in which {_ranks(made)} "
+    lines = [f"{_ranks(missing)} missing from {call.name}, in which {_ranks(made)} "
              + f"waiting: {call}"]
     for rank in missing:
         own = [c for c in calls if c.rank == rank]

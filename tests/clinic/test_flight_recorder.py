@@ -60,8 +60,8 @@ def test_the_error_of_a_ring_ends_with_the_verdict(tmp_path):
     assert errors[2] is None
     for error in errors[:2]:
         verdict = str(error).partition("\n")[2]
-        assert verdict.startswith("rank 2 is missing in call 2, in which ranks 0 and 1 "
-                                  "are waiting: allreduce of 32 bytes")
+        assert verdict.startswith("rank 2 is missing from call 2, in which ranks 0 and "
+                                  "1 are waiting: allreduce of 32 bytes")
         assert "rank 2 made call 1 last, barrier at test_flight_recorder.py" in verdict
 
 
@@ -72,7 +72,7 @@ def test_a_rank_that_comes_after_the_time_out_was_missing(tmp_path):
         r.barrier()
 
     errors = recorded(3, work, tmp_path)
-    assert any("rank 1 is missing in call 1" in str(error) for error in errors)
+    assert any("rank 1 is missing from call 1" in str(error) for error in errors)
 
 
 def test_an_error_that_is_nobody_elses_fault_stays_as_it_is(tmp_path):
@@ -116,7 +116,8 @@ def test_the_command_says_what_happened(tmp_path, capsys):
     recorded(2, lambda r: r.rank or r.barrier(), tmp_path, deadline=0.3)
     flight_recorder.main(tmp_path)
     said = capsys.readouterr().out
-    assert said.startswith("All ranks have made the same calls.\nrank 1 is missing in ")
+    assert said.startswith("All ranks have made the same calls.\n"
+                           "rank 1 is missing from ")
 
 
 class Store:

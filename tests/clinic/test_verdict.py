@@ -1,4 +1,4 @@
-"""From the calls of all ranks follows which rank is missing in which call."""
+"""From the calls of all ranks follows which rank is missing from which call."""
 
 import time
 
