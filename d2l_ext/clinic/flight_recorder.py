@@ -57,7 +57,7 @@ class FlightRecorder:
         with open(path, "w+b") as file:
             file.truncate(WIDTH * (LINES + 1))
             self.lines = mmap.mmap(file.fileno(), WIDTH * (LINES + 1))
-        self.over = threading.Event()
+        self.over, self.signing = threading.Event(), threading.Lock()
         self._sign()
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -77,9 +77,10 @@ class FlightRecorder:
 
     def close(self):
         """Record that this rank makes no more calls. Its file remains."""
-        if not self.over.is_set():
-            self.over.set()
-            self._sign("its end")
+        with self.signing:
+            if not self.over.is_set():
+                self.over.set()
+                self._sign("its end")
 
     def verdict(self, patience=ARRIVAL):
         """Return what happened, according to the files of all ranks: a `Verdict`, or
@@ -122,10 +123,16 @@ class FlightRecorder:
         text = f"{self.rank}\t{self.num_ranks}\t{time.time():.6f}\t{oldest}\t{place}"
         self.lines[:WIDTH] = _line(text)
 
+    def _beat(self):
+        """Write a heartbeat, unless this rank has ended meanwhile."""
+        with self.signing:
+            if not self.over.is_set():
+                self._sign()
+
     def _watch(self):
         """Write heartbeats; report a call in which this rank waits too long."""
         while not self.over.wait(BEAT):
-            self._sign()
+            self._beat()
             if self.timeout and time.time() - self.last > self.timeout:
                 found = self.verdict(patience=0)
                 if found and not self.alarms and self._waits_in(found):

@@ -41,6 +41,13 @@ def test_each_call_is_kept_with_its_size_and_line(tmp_path, shared):
     assert what_happened(calls, 2, lives) is None
 
 
+def test_a_heartbeat_that_comes_after_the_end_leaves_the_end(tmp_path):
+    recorder = flight_recorder.FlightRecorder(0, 1, tmp_path)
+    recorder.close()
+    recorder._beat()
+    assert read(tmp_path)[1][0].where == "its end"
+
+
 def test_a_ring_gives_the_same_sums_and_returns_what_it_returned(tmp_path):
     def work(r):
         x = numpy.full(6, r.rank + 1.0)

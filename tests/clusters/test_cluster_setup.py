@@ -63,7 +63,7 @@ def on_head(cluster, own, scripts):
            "DATA": f"{cluster.head.private}/data", "SSH_ASKPASS": str(ask),
            "SSH_ASKPASS_REQUIRE": "force"}
     text = "\n".join(scripts).replace("~/.ssh", own)
-    done = cluster.head.run(["bash", "-c", start + text], env=env, timeout=60,
+    done = cluster.head.run(["bash", "-c", start + text], env=env, timeout=300,
                             stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
     return done.stdout

@@ -96,7 +96,7 @@ print(json.dumps({{k: v for k, v in os.environ.items() if v[::-1] == "terce5"}})
         wait_for(lambda: {("worker", "h2"), ("worker", "h3")} < set(nodes(cluster)))
         lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
         (tmp_path / "go").touch()
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     given = {line.split(" | ")[0].strip(): json.loads(line.split(" | ")[1])
              for line in out.splitlines()}
@@ -144,7 +144,7 @@ def test_a_function_is_called_on_other_hosts_and_its_bytes_take_the_chosen_inter
 ):
     (tmp_path / "calls.py").write_text(CALLS)
     before = {name: cluster.hosts[0].bytes(name) for name in ("eth0", "eth1")}
-    done = cluster.head.run([PYTHON, tmp_path / "calls.py"], timeout=80)
+    done = cluster.head.run([PYTHON, tmp_path / "calls.py"], timeout=300)
     assert done.stdout == "0 [[0, 'h3', [6.0, 6.0]], [1, 'h2', [6.0, 6.0]]]\n", (
         done.stderr)
     sent = {name: cluster.hosts[0].bytes(name)[0] - before[name][0] for name in before}

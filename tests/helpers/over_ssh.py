@@ -17,7 +17,7 @@ WORDS = [PYTHON, str(JOBS / "words.py")]
 
 def command(cluster, *argv, hosts=None, workers=2, servers=1):
     """The command line of a launcher, for `Host.run`."""
-    counts = ["-n", str(workers), "-s", str(servers), "--deadline", "60"]
+    counts = ["-n", str(workers), "-s", str(servers), "--deadline", "300"]
     hosts = ["-H", str(hosts or cluster.hosts_file)]
     return [PYTHON, "-m", "pslaunch", *counts, *hosts, *map(str, argv)]
 
@@ -25,7 +25,7 @@ def command(cluster, *argv, hosts=None, workers=2, servers=1):
 def launch(cluster, *argv, cwd=None, **options):
     """Run a launcher on the head to its end; what became of it."""
     words = command(cluster, *argv, **options)
-    return cluster.head.run(words, timeout=80, cwd=cwd)
+    return cluster.head.run(words, timeout=320, cwd=cwd)
 
 
 def words_of(done):
