@@ -11,7 +11,8 @@ import d2l_ext  # noqa: F401  (the settings stand before anything loads MXNet)
 from d2l_ext import runtime
 
 SET = {**runtime.SETTINGS, **runtime.QUIET}
-CLEAN = {k: v for k, v in os.environ.items() if k not in SET}
+OWN = {*SET, *(name for _, name, _ in runtime.KEPT)}
+CLEAN = {k: v for k, v in os.environ.items() if k not in OWN}
 
 
 def run(code, **environ):
