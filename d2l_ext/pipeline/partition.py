@@ -253,14 +253,15 @@ def _does_not_fit(nearest, memory, limits, names):
             f"layer {names[largest]} needs {memory[largest]:,} bytes, {over:,} more "
             "than any device has: split the layer itself, or use a smaller batch"
         )
-    held = device_times(nearest, memory, len(limits))
-    device = max(range(len(limits)), key=lambda d: held[d] - limits[d])
-    layers = ", ".join(name for name, d in zip(names, nearest) if d == device)
-    return (
-        f"no contiguous placement respects the limits. In the nearest, device {device} "
-        f"has {layers}: {held[device]:,} bytes, {held[device] - limits[device]:,} over "
-        f"its limit of {limits[device]:,}. Use more devices or a smaller batch"
-    )
+    over = []
+    for device, held in enumerate(device_times(nearest, memory, len(limits))):
+        limit = limits[device]
+        if held > limit:
+            layers = ", ".join(name for name, d in zip(names, nearest) if d == device)
+            over.append(f"device {device} has {layers}: {held:,} bytes, "
+                        f"{held - limit:,} over its limit of {limit:,}")
+    return ("no contiguous placement respects the limits. In the nearest, "
+            f"{'; '.join(over)}. Use more devices or a smaller batch")
 
 
 def _checked(times, k, crossing):

@@ -8,7 +8,7 @@ from ..question import Question, Task, by_cases, compared
 
 
 def even_cut(times, k):
-    """Return, of all cuts into k runs, even empty, one with the smallest bottleneck."""
+    """Return a cut into k runs, some perhaps empty, with the smallest bottleneck."""
     found, n = [], len(times)
     for cuts in combinations_with_replacement(range(n + 1), k - 1):
         ends = [0, *cuts, n]

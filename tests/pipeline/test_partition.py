@@ -99,9 +99,12 @@ def test_layers_too_large_alone_or_together_are_named_with_the_bytes_missing():
     with pytest.raises(ValueError, match="layer decode needs 1,500 bytes, 500 more"):
         balance([1, 1], 2, memory=[10, 1500], limits=[1000, 900],
                 names=["embed", "decode"])
-    message = "device 0 has a, b: 1,200 bytes, 200 over its limit of 1,000"
+    message = "device 0 has a, b: 1,200 bytes, 200 over its limit of 1,000. Use more"
     with pytest.raises(ValueError, match=message):
         balance([1] * 3, 2, memory=[600] * 3, limits=[1000, 600], names="abc")
+    message = "device 0 has a, b: 8 bytes, 1 over.*; device 1 has c, d: 8 bytes, 1 over"
+    with pytest.raises(ValueError, match=message):
+        balance([1] * 4, 2, memory=[4] * 4, limits=[7, 7], names="abcd")
 
 
 def test_the_placements_are_all_there_and_once():
