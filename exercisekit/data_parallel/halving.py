@@ -141,8 +141,8 @@ QUESTIONS = {
         folded,
         [
             (tree,
-             "That is a tree, in which a device with two children sends three whole "
-             + "arrays. Halve the arrays."),
+             "That is a tree: on six devices, device 0 sends three whole arrays. "
+             + "Halve the arrays."),
             (_leaves_out_the_others,
              "The devices beyond the power of two take no part, so their numbers are "
              + "missing."),
