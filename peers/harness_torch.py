@@ -65,7 +65,7 @@ def share(kind, payload, k):
 
 
 def group_of(args):
-    """Return how many processes the group among `args` has, and the own rank in it."""
+    """Return how many processes the group among `args` has, and this one's rank."""
     for value in args:
         group = None
         if isinstance(value, torch.ScriptObject):

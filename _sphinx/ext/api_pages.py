@@ -199,7 +199,7 @@ def keep(app, what, name, obj, skip, options):
 
 
 def sign(app, what, name, obj, options, signature, returned):
-    """Sign: defaults of a dataclass are values: of this machine, or none at all."""
+    """Write a signature without this machine's path, and with … for a factory."""
     if signature:
         signature = signature.replace(repr(sys.executable), "sys.executable")
         signature = signature.replace("<factory>", "…")

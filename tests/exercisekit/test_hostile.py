@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import time
+from resource import RUSAGE_CHILDREN, getrusage
 
 import numpy
 import pytest
@@ -99,7 +100,9 @@ def test_an_answer_that_harms_is_named_and_the_next_one_counts(
     monkeypatch.setattr(trial, "SECONDS", 0.3)
     monkeypatch.setattr(trial, "PATIENCE", 1000)  # however slow the machine is
     monkeypatch.setattr(trial, "IN_C", 10)
+    before = sum(getrusage(RUSAGE_CHILDREN)[:2])
     assert says(TASK, function).startswith(f"not yet. {words}")
+    assert sum(getrusage(RUSAGE_CHILDREN)[:2]) - before < 30  # seconds of computing
     assert KEPT == "as it was"
     assert says(TASK, lambda n: n + n) == "right."
 

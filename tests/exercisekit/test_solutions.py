@@ -6,6 +6,7 @@ import builtins
 import pytest
 from notebook_cells import chapters, code_cells, read, tree
 
+from bookkit import stored
 from exercisekit import questions, solution, solutions
 from exercisekit.question import Task
 
@@ -33,11 +34,7 @@ def test_what_is_shown_needs_nothing_but_imports_of_the_chapter(key):
 
 def code(listing):
     """What a listing does, without its comments and docstrings."""
-    tree = ast.parse(listing.split("```python\n")[1].split("```")[0])
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body[0] = ast.Pass()
-    return ast.dump(tree)
+    return stored._code(ast.parse(listing.split("```python\n")[1].split("```")[0]))
 
 
 def shown_on_pages():
