@@ -29,7 +29,8 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
     limit; both or neither. `names`: of the layers, for messages, default numbers.
 
     Raises `ValueError` for mismatched lengths or entries that are not numbers, and when
-    no placement respects the limits: it then names the device and the missing bytes.
+    no placement respects the limits: it then names a layer that no device can hold, or
+    each device that is over its limit in the nearest placement, with the bytes.
 
     The bottleneck counts work; see `predict` for waiting. Source: dynamic programming
     for the linear partition problem. Developed in the chapter *Where to cut*.

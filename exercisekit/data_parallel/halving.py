@@ -141,7 +141,7 @@ QUESTIONS = {
         folded,
         [
             (tree,
-             "That is a tree: on six devices, device 0 sends three whole arrays. "
+             "That is a tree: on six devices, one device sends three whole arrays. "
              + "Halve the arrays."),
             (_leaves_out_the_others,
              "The devices beyond the power of two take no part, so their numbers are "
