@@ -135,8 +135,8 @@ QUESTIONS = {
              "Send copies: without them a device receives an array that its partner "
              + "has already changed in this round."),
             (_makes_new_arrays,
-             "That makes a new array and leaves the device's own unchanged. Add in "
-             + "place, with `+=`."),
+             "The device's own array is as it was. Add what arrives into it, in place: "
+             + "`data[j] += x`. `data[j] + x` alone makes a new array."),
             (tree,
              "That is a tree, up and down again. Both partners of a pair can send in "
              + "the same round."),
