@@ -216,8 +216,9 @@ def cells(layers, seq_len):
         forward     0 1 2 3   0 1 2 3   0 1 2 3      t = 0, 1, 2
         backward    3 2 1 0   3 2 1 0   3 2 1 0      t = 2, 1, 0
 
-    A whole layer has one cell, t = 0, after all cells of the layer below. A device
-    keeps this order, because its operators share one temporary buffer of the executor.
+    A whole layer has one cell, t = 0, after all cells of the layer below. The matrix
+    products of a device keep this order, because they share one temporary buffer of the
+    executor.
     """
     forward = []
     for whole, group in groupby(range(len(layers)), key=lambda i: layers[i].whole):
@@ -299,4 +300,6 @@ def _check_numbers(what, values, infinite=False):
     """Raise `ValueError` for a negative number, for NaN, and for an infinite one."""
     for i, value in enumerate(values):
         if not (0 <= value < float("inf") or infinite and value == float("inf")):
-            raise ValueError(f"{what} {i} is {value}: give a number of at least 0")
+            finite = "" if infinite else "finite "
+            raise ValueError(f"{what} {i} is {value}: give a {finite}number of at "
+                             "least 0")

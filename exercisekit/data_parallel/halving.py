@@ -126,8 +126,9 @@ QUESTIONS = {
              "With many devices and small arrays, the ring's rounds cost more than "
              + "its bytes save."),
             (_one_chunk,
-             "With one chunk, each link of the double tree waits for half an array. "
-             + "Try more chunks."),
+             "The double tree is faster here with the right number of chunks. With "
+             + "one, each link waits for half an array, and each further chunk costs "
+             + "rounds. Try each power of two."),
         ],
         judge=compared(best, [
             (5, 4096, 1e-6, 1e-9), (4, 4e6, 1e-5, 1e-9),

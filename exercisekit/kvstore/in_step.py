@@ -39,7 +39,8 @@ def _judge_shares(function, numbers, num_workers, b):
         return f"{shown(steps)} has a share of more than {b} examples."
     if sorted(chain(*parts)) != numbers:
         return f"{shown(steps)} does not contain each example exactly once."
-    if any(part != [*range(part[0], part[-1] + 1)] for part in parts if part):
+    if any(sorted(part) != [*range(min(part), max(part) + 1)]
+           for part in parts if part):
         return f"{shown(steps)} gives a worker a part that is not contiguous."
     if len(steps) > enough:
         return f"{shown(steps)} has {len(steps)} steps instead of {enough}."
