@@ -209,9 +209,9 @@ def test_a_command_is_looked_for_on_the_path_of_the_workers(tmp_path):
 def test_a_file_that_is_no_program_fails_with_its_reason(tmp_path):
     (tmp_path / "junk").write_bytes(b"\x00junk")
     (tmp_path / "junk").chmod(0o755)
-    job = launch.run([tmp_path / "junk"])
+    job, usual = launch.run([tmp_path / "junk"]), launch.run(["true"])
     assert job.returncode == 126 and "Exec format error" in job.cause
-    assert job.seconds < 4  # nobody waits for it
+    assert job.seconds < usual.seconds + 4  # nobody waits 5 s for it
 
 
 def test_logs_stay_in_the_folder_that_was_named(tmp_path):
