@@ -120,7 +120,7 @@ def _at_stage(name, where, shape, of, stages):
 
 
 def memory(plan, itemsize=4, states=0, gradients=True):
-    """Return the peak bytes of the fullest device: its arrays when backward begins.
+    """Return the bytes of the fullest device: its arrays when backward begins.
 
     Counts the inputs and all that backward needs; also room for the gradients, unless
     `gradients` is false. `itemsize`: bytes of a number. `states`: the numbers that an
