@@ -300,6 +300,5 @@ def _check_numbers(what, values, infinite=False):
     """Raise `ValueError` for a negative number, for NaN, and for an infinite one."""
     for i, value in enumerate(values):
         if not (0 <= value < float("inf") or infinite and value == float("inf")):
-            finite = "" if infinite else "finite "
-            raise ValueError(f"{what} {i} is {value}: give a {finite}number of at "
-                             "least 0")
+            raise ValueError(f"{what} {i} is {value}: give a "
+                             f"{'' if infinite else 'finite '}number of at least 0")
