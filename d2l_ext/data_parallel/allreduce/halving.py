@@ -1,8 +1,9 @@
-"""Allreduce by halving and doubling: the ring's bytes in fewer rounds.
+"""Allreduce by halving and doubling, in a logarithmic number of rounds.
 
 In the first round a device swaps halves of the array with a partner, then quarters,
 then eighths: each sends the part that the other keeps. The same rounds in reverse order
-return the sum.
+return the sum. If the number of devices is a power of two, each of them sends as many
+bytes as in the ring.
 """
 
 from ...checks import whole_number
@@ -13,13 +14,14 @@ from .ring_of_chunks import cut
 
 @checked
 def allreduce_halving(data, pieces=1):
-    """Allreduce as `allreduce` does, with the ring's bytes in 2·log₂ k rounds.
+    """Allreduce as `allreduce` does, in 2·log₂ k rounds if k is a power of two.
 
         allreduce_halving(data, pieces=32)
 
-    With p the largest power of two up to k, each further device sends its whole array
-    to one of the first p, which sends the sum back: two more rounds, in which the first
-    p send and receive one more array.
+    For such a k, each device sends as many bytes as in the ring. For any other k, with
+    p the largest power of two below k, each device beyond the first p sends its whole
+    array to one of them, which sends the sum back: two more rounds, in which k − p of
+    the first p receive and send one more array.
     `pieces`: the number of pieces of the array, default 1, which are summed one after
     another, each in its own rounds. A piece that fits in a cache is read from memory
     once.
