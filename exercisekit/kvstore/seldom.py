@@ -74,7 +74,7 @@ QUESTIONS = {
         fewest,
         [
             (_share_of_steps,
-             "The time between two exchanges includes the exchange itself."),
+             "The time from one exchange to the next is H steps and one exchange."),
             (_rounded_down, "Rounding down gives one step too few."),
             (_not_whole, "Return a whole number of steps, at least one."),
         ],
