@@ -144,7 +144,8 @@ QUESTIONS = {
         "the size that a step must exceed",
         2**-11,
         [
-            (2**-10, "That is eps, the distance just above 1. More than half of it is enough."),
+            (2**-10,
+             "That is eps, the distance just above 1. More than half of it is enough."),
             (2**-12, "That is the limit for steps down, below 1."),
             (2**-13, "A step of this size is rounded away."),
         ],
