@@ -51,7 +51,8 @@ QUESTIONS = {
         192,
         [
             (48, "Each number has 4 bytes."),
-            (96, "A multiplication and an addition are two flops."),
+            (96, "In single precision, each number has 4 bytes."),
+            (384, "A multiplication and an addition are two flops."),
             (128, "Two matrices are read, and one is written."),
         ],
     ),
