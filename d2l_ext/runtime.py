@@ -1,7 +1,8 @@
 """What `import d2l_ext` changes in its process: settings, memory, how a worker ends.
 
-MXNet reads these variables once: `OMP_NUM_THREADS` when its shared library is loaded,
-`MXNET_CPU_TEMP_COPY` at the first operator with scratch memory.
+MXNet reads `OMP_NUM_THREADS` only when its shared library is loaded, and
+`MXNET_CPU_TEMP_COPY` only when a Python thread first needs scratch memory or random
+numbers.
 """
 
 import ctypes
