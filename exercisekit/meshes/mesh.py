@@ -113,7 +113,7 @@ QUESTIONS = {
     1: Question(
         "the coordinates of device 13: stage, replica, share",
         [1, 2, 1],
-        [([1, 1, 2], "That is the place with the two inner axes exchanged.")],
+        [([1, 1, 2], "That has the two inner coordinates exchanged.")],
     ),
     2: Question(
         "the number of tokens",

@@ -108,8 +108,8 @@ QUESTIONS = {
         shares,
         [
             (_equal_parts,
-             "These are equal parts of the stack: the first has only queries. Where "
-             + "are its heads' keys and values?"),
+             "These are equal parts of the stack: the first has no values. Where are "
+             + "those of its heads?"),
             (_head_by_head,
              "That is head by head. The task asks for all queries, then all keys."),
             (_columns,
