@@ -16,5 +16,5 @@ def page(request):
     kind, program = BROWSERS[request.param]
     if not os.environ.get("D2L_EXT_HTML") or not program:
         pytest.skip(f"no pages or no {request.param}: `make html` builds them")
-    with kind(program, deadline=90) as browser:
+    with kind(program, deadline=300) as browser:
         yield browser.page()

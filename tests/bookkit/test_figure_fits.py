@@ -142,7 +142,7 @@ def test_node_gives_the_same_numbers():
     const stored = {SCRIPT.stored}, choices = {json.dumps(GRID)};
     console.log(JSON.stringify(choices.map((c) => chosen(stored, c, "fig"))));"""
     run = subprocess.run(["node", "-"], input=asked, capture_output=True, text=True,
-                         timeout=60, check=True)
+                         timeout=300, check=True)
     for choice, d in zip(GRID, json.loads(run.stdout), strict=True):
         assert close(results(d), expected(choice)), choice
 
@@ -280,7 +280,7 @@ def test_in_a_browser_the_buttons_are_there_and_say_what_they_did(tmp_path):
     file = tmp_path / "fits.html"
     file.write_text('<!doctype html><meta charset="utf-8"><article class="bd-article">'
                     + fits.figure(name="fig").data, encoding="utf-8")
-    with Browser(program, deadline=100) as browser:
+    with Browser(program, deadline=300) as browser:
         page = browser.page()
         page.open(file.as_uri() + "#fig:model=own%20numbers&width=1024&devices=64")
         found = page.evaluate(f"""(async () => {{{READER}

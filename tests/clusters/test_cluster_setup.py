@@ -142,7 +142,7 @@ def test_behind_the_firewall_a_job_runs_and_other_ports_are_closed(said, own, cl
     assert "BatchMode" not in config  # the launcher adds that itself
     add = f"eval $(ssh-agent -s) > /dev/null; ssh-add -q {own}/id_cluster; "
     launch = (f"{sys.executable} -m pslaunch -n 2 -s 1 -H {cluster.hosts_file} "
-              f"--ssh-config {own}/config --deadline 40 {sys.executable}")
+              f"--ssh-config {own}/config --deadline 300 {sys.executable}")
     out = on_head(cluster, own, [f'{add} cd {ROOT}; {launch} -c "{JOB}"'])
     assert out.count("| 2\n") == 2, out
     try_it = "import socket; socket.create_connection(('h3', {}), 2).close()"

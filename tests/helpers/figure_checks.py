@@ -96,7 +96,7 @@ def browse(html, steps, folder, width=None):
     file.write_text(
         f'<!doctype html><meta charset="utf-8"><body>{html}', encoding="utf-8"
     )
-    with Browser(program, deadline=100) as browser:
+    with Browser(program, deadline=300) as browser:
         page = browser.page()
         if width:
             page.resize(width)

@@ -38,7 +38,7 @@ def find_firefox():
 class Firefox:
     """A running Firefox, with a profile of its own. `close` ends both."""
 
-    def __init__(self, program, deadline=90):
+    def __init__(self, program, deadline=300):
         self._home = Folder("d2l_ext-firefox-")
         home = Path(self._home.name)
         lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});\n"

@@ -79,7 +79,7 @@ def running(cluster, slots=3):
            "SGE_CELL": "default", "SGE_ND": "1", "SGE_QMASTER_PORT": "6444",
            "SGE_EXECD_PORT": "6445"}
     def tell(*command):
-        told = cluster.head.run([str(word) for word in command], env=env, timeout=30)
+        told = cluster.head.run([str(word) for word in command], env=env, timeout=300)
         assert told.returncode == 0, (command, told.stdout, told.stderr)
         return told.stdout
 
@@ -125,5 +125,5 @@ def _configure(cluster, folder, env, tell, slots):
 
 def jobs(cluster, env):
     """Names of the jobs in the queue, as far as it prints them."""
-    told = cluster.head.run(["qstat"], env=env, timeout=20)
+    told = cluster.head.run(["qstat"], env=env, timeout=300)
     return [line.split()[2] for line in told.stdout.splitlines()[2:]]

@@ -78,7 +78,7 @@ def running(cluster, slots=3):
 def _wait_until_idle(cluster, env, folder):
     end = time.monotonic() + 30
     while time.monotonic() < end:
-        told = cluster.head.run(["sinfo", "-h", "-o", "%T %D"], env=env, timeout=20)
+        told = cluster.head.run(["sinfo", "-h", "-o", "%T %D"], env=env, timeout=300)
         if told.stdout.strip() == f"idle {len(cluster.hosts)}":
             return
         time.sleep(0.1)
@@ -89,5 +89,5 @@ def _wait_until_idle(cluster, env, folder):
 
 def jobs(cluster, env):
     """Names of the jobs in the queue."""
-    told = cluster.head.run(["squeue", "-h", "-o", "%j"], env=env, timeout=20)
+    told = cluster.head.run(["squeue", "-h", "-o", "%j"], env=env, timeout=300)
     return told.stdout.split()

@@ -30,12 +30,12 @@ class Submitting:
 
     def words(self, *flags):
         return [sys.executable, "-m", "pslaunch", "--launcher", self.name,
-                "--deadline", "60", *self.flags, *flags]
+                "--deadline", "300", *self.flags, *flags]
 
     def run(self, *flags):
         """Run a job on the head, to its end."""
         return self.cluster.head.run(self.words(*flags), env=self.env, cwd=ROOT,
-                                     timeout=90)
+                                     timeout=300)
 
     def popen(self, *flags):
         """Start a launcher on the head."""

@@ -42,6 +42,6 @@ def local_weights(folder):
     """The weights that two workers on this machine train, made once."""
     if not _LOCAL:
         command = [*TRAIN, "--save-prefix", str(folder / "local")]
-        launch.run(command, num_workers=2, num_servers=1, deadline=90, check=True)
+        launch.run(command, num_workers=2, num_servers=1, deadline=300, check=True)
         _LOCAL.append(weights(folder / "local"))
     return _LOCAL[0]

@@ -43,7 +43,7 @@ def test_hostile_arguments_arrive_unchanged(tmp_path, monkeypatch):
 def test_the_command_lines_words_after_the_first_belong_to_the_command():
     argv = ["-n", "1", "-s", "1", "--json", *WORDS, "-n", "7", "--env", "--", *NASTY]
     done = subprocess.run([*CLI, *argv], check=False, capture_output=True, text=True,
-                          timeout=60)
+                          timeout=300)
     assert done.returncode == 0, done.stderr
     of_worker, of_job = done.stdout.splitlines()
     assert re.match(r"worker-0    \| {", of_worker)
@@ -57,7 +57,7 @@ def test_a_worker_leads_a_process_group_and_reads_nothing_of_its_launchers():
     work = "import os, sys; print(os.getpgrp() == os.getpid(), [sys.stdin.read()])"
     argv = ["-n", "1", "-s", "1", PYTHON, "-c", work]
     done = subprocess.run([*CLI, *argv], check=True, capture_output=True, text=True,
-                          timeout=60, input="for the launcher")
+                          timeout=300, input="for the launcher")
     assert done.stdout == "worker-0    | True ['']\n"
 
 

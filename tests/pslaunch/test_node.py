@@ -22,7 +22,7 @@ BOUND = 20
 def test_a_frozen_process_ends_the_job_and_is_named(role, rank, nothing_left, tmp_path):  # noqa: F811
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(launch.run, [PYTHON, str(JOBS / "steps.py")], env=BEATS,
-                          deadline=80, log_dir=tmp_path)
+                          deadline=300, log_dir=tmp_path)
         log = tmp_path / "worker-1.log"
         wait_for(lambda: log.exists() and b"step 5" in log.read_bytes())
         os.kill(nodes_of(nothing_left)[role, rank], signal.SIGSTOP)

@@ -36,7 +36,7 @@ def facts(folder, changed):
     environ["PYTHONPATH"] = str(Path(d2l_ext.__file__).parents[1])
     done = subprocess.run([PYTHON, str(JOBS / "variables.py")], check=True, cwd=folder,
                           env={**environ, **changed}, capture_output=True, text=True,
-                          timeout=60)
+                          timeout=300)
     return {**json.loads(done.stdout), "says": done.stderr,
             "profile": (folder / "profile.json").exists()}
 

@@ -100,7 +100,7 @@ def pages(printed):
 def run(root, *words):
     return subprocess.run(
         [sys.executable, ROOT / "tools/pdf.py", "--root", root, *words],
-        check=False, capture_output=True, text=True, timeout=120,
+        check=False, capture_output=True, text=True, timeout=600,
     )
 
 
