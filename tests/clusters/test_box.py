@@ -31,7 +31,8 @@ with box.Cluster(hosts=1) as made:
 
 def test_hosts_know_each_other_by_name_and_have_names_of_their_own(cluster):
     for host in cluster.hosts:
-        done = cluster.head.run(["ssh", host.name, "hostname; hostname -i"], timeout=300)
+        words = ["ssh", host.name, "hostname; hostname -i"]
+        done = cluster.head.run(words, timeout=300)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == f"{host.name}\n{host.address}\n"
 
