@@ -81,7 +81,7 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 	@said=$$($(VENV)/bin/lint-imports --no-cache) || { echo "$$said"; exit 1; }
 	@$(RUN_TESTS) --about=5 --side-by-side="$(TESTS_BESIDE)" -pno:nbval tests
 	@$(RUN_TESTS) --about=4 --side-by-side="$(SIDE_BY_SIDE)" chapters \
-	    --nbval --nbval-current-env --nbval-cell-timeout=300 \
+	    --nbval --nbval-current-env --nbval-cell-timeout=1200 \
 	    --nbval-sanitize-with=tests/book/nbval_sanitize.cfg
 
 check: venv  ## at every change: style, imports, and the tests that it can reach

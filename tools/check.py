@@ -31,7 +31,7 @@ PLACES = {
 }
 SIDE_BY_SIDE = ("-q", "-x", "-n", "3", "--dist", "loadfile")
 NBVAL = (
-    "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300",
+    "--nbval", "--nbval-current-env", "--nbval-cell-timeout=1200",
     "--nbval-sanitize-with=tests/book/nbval_sanitize.cfg",
 )
 #: Tests that read files instead of importing them, by what they read.
