@@ -6,7 +6,7 @@ from ..question import Note, Question, Task, by_cases, compared, shown
 
 
 def sent(size, num_servers):
-    """Return the bytes to each server with a shard in a push, and from it in a pull."""
+    """Return the bytes sent to each server with a shard: in a push, then in a pull."""
     held = [n for n in keys.shards(0, size, num_servers, 1_000_000) if n]
     pushes = [8 + 4 * n + 4 for n in held]
     pulls = [8] * len(held)
