@@ -43,10 +43,9 @@ def traffic(kept, reasons, of_chapter):
             for kind, n in kept["sent"].items()}
     # A collective is one call of all devices, a message one of its sender: the calls
     # that one device counted are not all messages.
-    counted = {kind: f" × {calls}" if (calls or 1) > 1 and kind != "send" else ""
-               for kind, (calls, _) in each.items()}
-    said = [f"{WORDS[kind]}{counted[kind]}, {amount:,} bytes"
-            for kind, (_, amount) in each.items() if amount]
+    said = [f"{WORDS[kind]}"
+            f"{f' × {calls}' if (calls or 1) > 1 and kind != 'send' else ''}, "
+            f"{amount:,} bytes" for kind, (calls, amount) in each.items() if amount]
     same = "" if "difference" not in kept or reasons.keys() - {"float64"} else (
         ", as in the chapter")
     first = f"Sent by all devices together{same}: {'; '.join(said)}." if said else (

@@ -130,7 +130,7 @@ def test_an_unknown_host_is_refused_with_the_way_to_accept_it(cluster, tmp_path)
     # That way, with the answer 'yes' that it asks for, works.
     for name in ("h1", "h2", "h3"):
         accept = [*way.replace("=ask", "=accept-new").split(), name, "true"]
-        assert cluster.head.run(accept, timeout=300).returncode == 0
+        assert cluster.head.run(accept, timeout=20).returncode == 0
     assert launch(cluster, "--ssh-config", config, "true").returncode == 0
 
 

@@ -90,7 +90,7 @@ def test_a_killed_worker_ends_the_job_and_its_place_in_the_queue(up, launcher):
                  if "steps.py" in command(pid)
                  and processes.node_of(pid) == ("worker", 1))
     os.kill(victim, signal.SIGKILL)
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGKILL, out
     assert "worker 1" in out and "was ended by SIGKILL" in out
     job.check_nothing_left()
@@ -110,7 +110,7 @@ def test_a_launcher_that_is_ended_leaves_nothing(up, launcher, signum):
         job.kill()
     else:
         process.send_signal(signum)
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode != 0, out
     job.check_nothing_left()
 
@@ -146,7 +146,7 @@ def test_without_hosts_all_is_on_this_machine_and_listens_for_it_alone(here):
 
 def test_more_processes_than_slots_are_refused_and_do_not_hang(here):
     workers = os.cpu_count()
-    job = launch.run(WORDS, workers, 1, launcher="mpi", deadline=300)
+    job = launch.run(WORDS, workers, 1, launcher="mpi", deadline=30)
     assert job.returncode == 1
     assert f"ended with code 1 when 0 of {workers + 1} agents have arrived" in job.cause
     assert "--submit-args=--oversubscribe" in job.cause
@@ -179,7 +179,7 @@ def test_a_job_leaves_the_queue_when_its_launcher_is_killed(up, launcher):
     with job.popen("-n", "6", "-s", "6", "true") as process:
         wait_for(job.jobs)
         job.kill()
-        process.communicate(timeout=300)
+        process.communicate(timeout=20)
     job.check_nothing_left()
 
 

@@ -184,7 +184,7 @@ def test_who_is_late_ends_the_call_of_all_others(shared):
         x = r.zeros(1000)
         r.barrier()
         if r.rank == 0:
-            assert all(given_up.acquire(timeout=300) for _ in range(2))
+            assert all(given_up.acquire(timeout=60) for _ in range(2))
         try:
             r.allreduce(x)
         finally:

@@ -132,7 +132,7 @@ def test_an_agent_without_a_launcher_ends_at_once_and_keeps_the_secret(
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
             if answers:
                 server.accept()[0].close()
-            said = process.communicate(timeout=300)[1]
+            said = process.communicate(timeout=30)[1]
     assert process.returncode == 1
     assert re.search(f"cannot reach the launcher: {why}", said) and "abab" not in said
 
@@ -265,7 +265,7 @@ def test_an_agent_does_what_its_launcher_says(obeying, tmp_path):
     wait_for(lambda: found.extend(link.pump()) or link.ended)
     assert ({"is": "ended", "number": 0, "code": 0}, b"") in found
     assert (tmp_path / "made").exists()
-    assert process.communicate(timeout=300)[1] == ""
+    assert process.communicate(timeout=20)[1] == ""
 
 
 @pytest.mark.parametrize("spoil, why", [
@@ -280,5 +280,5 @@ def test_an_agent_does_nothing_of_what_others_say(obeying, tmp_path, spoil, why)
     os.write(link.write, spoil(order, link.seal(order)))
     with socket.socket(fileno=os.dup(link.write)) as line:
         line.shutdown(socket.SHUT_WR)
-    assert why in process.communicate(timeout=300)[1]
+    assert why in process.communicate(timeout=20)[1]
     assert not (tmp_path / "made").exists()

@@ -35,7 +35,7 @@ def test_a_worker_that_prints_without_pause_keeps_nobody_from_ending_the_job(
             wait_for(lambda: ("worker", 0) in nodes_of(nothing_left))
             wait_for(lambda: folder_of_logs() > 1 << 20)
             process.send_signal(signum)
-        err = process.communicate(timeout=300)[1]
+        err = process.communicate(timeout=60)[1]
     assert process.returncode == code
     assert err.count("prints more than can be shown or kept") <= 1
 

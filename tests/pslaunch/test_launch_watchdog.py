@@ -57,7 +57,7 @@ def start(nothing_left):  # noqa: F811
 
 def outcome(launcher):
     """(exit code, the last line in JSON, standard error) of one that ends."""
-    out, err = launcher.communicate(timeout=300)
+    out, err = launcher.communicate(timeout=60)
     return launcher.returncode, json.loads(out.splitlines()[-1]), err
 
 

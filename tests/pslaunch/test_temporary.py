@@ -43,7 +43,7 @@ def ended(code, signum=None):
         if signum:
             assert all(map(os.path.isdir, names))
             process.send_signal(signum)
-        process.communicate(timeout=300)
+        process.communicate(timeout=20)
     return names
 
 
@@ -94,5 +94,5 @@ def test_what_cannot_be_removed_ends_the_sweeper_in_the_end(tmp_path):
     (tmp_path / "rm").symlink_to("/bin/false")
     words = ["/bin/sh", "-c", SWEEP.replace("=600", "=3"), tmp_path]
     env = {"PATH": f"{tmp_path}:{os.defpath}"}
-    subprocess.run(words, check=False, input=b"", env=env, timeout=300)
+    subprocess.run(words, check=False, input=b"", env=env, timeout=20)
     assert (tmp_path / "rm").exists()
