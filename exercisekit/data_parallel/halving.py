@@ -109,7 +109,7 @@ QUESTIONS = {
         partners,
         [
             (_nearest_first,
-             "That is the order of doubling. Halving begins with the farthest "
+             "That is the order of doubling. Here, halving begins with the farthest "
              + "partner."),
             (_one_way,
              "A swap goes both ways: the device to which you send has to send to you."),

@@ -60,7 +60,8 @@ QUESTIONS = {
             (_changed(lambda k, cores, rounds, sent: (2 * (k - 1), sent)),
              "A ring needs that many rounds. How many times can an array be halved?"),
             (_changed(lambda k, cores, rounds, sent: (rounds, sent / 2)),
-             "Two halves send bytes: first the parts to add, then the sums."),
+             "Both halves of the rounds send bytes: first the parts to add, then "
+             + "the sums."),
             (lambda k, nbytes, cores: halving(k, nbytes, cores=k),
              "All devices send in each round; with fewer cores they take turns."),
         ],
