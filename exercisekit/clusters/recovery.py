@@ -69,11 +69,19 @@ def _left(folder, when, kept):
     said = []
     paths = sorted(folder.iterdir(), key=lambda path: (len(path.name), path.name))
     for path in paths:
-        whole = path.read_bytes() == b"".join(_pieces(int(path.name.split(".")[0])))
-        said.append(path.name + " (incomplete)" * (not whole))
+        said.append(path.name + " (incomplete)" * (not _is_whole(path)))
     right = [f"{step}.ckpt" for step in kept]
     there = ", ".join(said) or "no files"
     return "" if said == right else f"After {when}, the folder has: {there}."
+
+
+def _is_whole(path):
+    """Return whether a file has all pieces: of the step in its name, if it has one."""
+    content = path.read_bytes() if path.is_file() else b""
+    step = path.name.strip(".").split(".")[0]
+    if step.isdecimal():
+        return content == b"".join(_pieces(int(step)))
+    return content.endswith(b"whole")
 
 
 def _newest_stay(folder, keep=2):
