@@ -328,7 +328,7 @@ QUESTIONS = {
         "Six devices", "a function `six(data, exchange)`",
         six, _measure_six, ("Rounds", 10, 6, 5, 5), [
             (_ring_of_six, "The ring sends few bytes, but in many rounds."),
-            (tree, "The tree has few rounds, but sends whole arrays."),
+            (tree, "Few rounds, but of whole arrays: send parts of them."),
             (folded, "Folding two devices sends whole arrays."),
         ],
     ),

@@ -304,7 +304,7 @@ QUESTIONS = {
     9: Puzzle.of(
         "Two stragglers", "a function `two_slow(probe, n)`",
         two_slow, _measure_two_slow, ("Probes at worst", 9, 7, 6, 6), [
-            (_one_by_one, "A group tells more than one device at a time."),
+            (_one_by_one, "A probe of a group can rule out several devices."),
             (_halves_twice,
              "Does a second search use all that the first found out about both?"),
             (_halves_once, "The second slow device need not be the next one."),
