@@ -128,7 +128,8 @@ def _judge_supervise(function):
         elif left:
             yield f"{when}, a process has ended, and its parent has not waited for it."
         elif took > long:
-            yield f"{when}, it waits for a process instead of ending it."
+            yield (f"{when}, it returns only after {took:.1f} s: it waits for a "
+                   "process that it should end, or too long between two looks.")
 
 
 QUESTIONS = {
