@@ -78,6 +78,8 @@ def _agreed(kv, training):
     alike.update(kv_store=training.settings["kv_store"], num_epochs=training.num_epochs,
                  save_prefix=bool(training.checkpoints),
                  save_shards=isinstance(training.checkpoints, Parts))
+    if alike["save_shards"]:  # else only one worker saves
+        alike.update(save_every=training.save_every)
     whole = training.checkpoints and agreement.checkpoint_steps(training.checkpoints)
     return agreement.agree(kv, alike, whole)
 

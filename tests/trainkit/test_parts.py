@@ -112,3 +112,15 @@ def test_a_prefix_of_the_other_kind_is_refused(run, refused, tmp_path):
     flags = (*SMALL, "--num-epochs", 1, "--save-prefix", tmp_path / "p")
     assert run(*flags)[0] == 0
     refused(*flags, "--save-shards", "--resume", why="is from a run without --save-sh")
+
+
+def test_workers_that_would_save_parts_of_different_steps_do_not_begin(
+    nothing_left, tmp_path  # noqa: F811
+):
+    own = "exec \"$@\" --save-every $((2 + DMLC_WORKER_ID))"
+    command = ["bash", "-c", own, "worker", *RING, "--save-prefix", str(tmp_path / "p")]
+    job = launch.run([*command, "--save-shards"], num_workers=2, deadline=600)
+    assert job.returncode != 0
+    said = job.output("worker", 0)
+    assert "save_every is 2 on worker 0" in said and "3 on worker 1" in said, said
+    assert launch.run(command, num_workers=2, deadline=600).returncode == 0
