@@ -5,7 +5,7 @@ import itertools
 
 import numpy
 
-from ...question import shown
+from ...question import of_case, shown
 from .puzzle import Puzzle
 
 #: Megabytes of each key.
@@ -132,8 +132,8 @@ def ticks(plan):
                 ready.append((s, kind, m))
         if not ready:
             following = ", ".join(row[0] for row in left if row)
-            raise ValueError(f"every device waits forever after {now} ticks, before "
-                             f"{following}")
+            after = of_case("after {} ticks", (now,))
+            raise ValueError(f"every device waits forever {after}, before {following}")
         for s, kind, m in ready:
             done.add((s, kind, m))
             left[s].pop(0)
@@ -256,7 +256,7 @@ QUESTIONS = {
             (_up_to(7),
              "Compare the first bucket with the last: should their sizes be alike?"),
             (lambda *given: [[7, 6, 5, 4, 3, 2], [1, 0]],
-             "When does the first message start, and what does the link do then?"),
+             "When does the first message start? What does the link do until then?"),
             (lambda *given: [[0, 1, 2], [3, 4, 5], [6, 7]],
              "Backward starts at the last layer, so this first bucket waits for all."),
             (lambda *given: hide(*given)[:-1], "The other layers have gradients, too."),

@@ -6,7 +6,7 @@ import itertools
 
 import numpy
 
-from ...question import shown
+from ...question import of_case, shown
 from .puzzle import Puzzle
 
 
@@ -108,7 +108,7 @@ def _measure_mend(function):
             w = w - 0.1 * v
         if len(found) != len(ends) or not numpy.allclose(found, w):
             right = False
-            yield (f"{len(ends)} shards, 3 steps: the copies are "
+            yield (f"{of_case('{} shards', (len(ends),))}, 3 steps: the copies are "
                    f"{shown([numpy.round(c, 3).tolist() for c in found])}; one device "
                    f"alone gets {shown(w.round(3).tolist())}.")
     if right:
@@ -130,7 +130,7 @@ class Tape:
     def forward(self):
         """Compute the next activation from the current one."""
         if self.at >= self.left:
-            raise ValueError(f"layer {self.at + 1} has already gone backward")
+            raise ValueError(f"layer {self.at + 1} is not among the layers left")
         self.at, self.steps = self.at + 1, self.steps + 1
 
     def keep(self):
@@ -202,7 +202,8 @@ def _from_kept(*kept):
 def _measure_undo(function):
     tape = Tape(12, 2)
     function(tape, 12, 2)
-    yield f"{tape.left} layers had no backward." if tape.left else tape.steps
+    missing = of_case("{} layers had no backward.", (tape.left,))
+    yield missing if tape.left else tape.steps
 
 
 def two_slow(probe, n):
