@@ -21,7 +21,7 @@ def _question(number):
     elsewhere = "The fault is in another line." if line else "Is any line wrong?"
     wrong = [((cause, n), ALSO.get((number, n), f"The cause is right. {elsewhere}"))
              for n in others]
-    it_is = ("The line is right. What does it do now?" if line
+    it_is = ("You have found the line. What does it do now?" if line
              else "Right, no line is wrong. What else changes a number?")
     wrong += [((name, line), it_is) for name in CAUSES if name != cause]
     return Question("a pair, the cause and the line", (cause, line),
