@@ -216,7 +216,7 @@ QUESTIONS = {
              "Without a limit the thread loads everything there is, and memory fills "
              + "up."),
             (_not_ahead,
-             "Each result is loaded when it is needed, while the devices wait."),
+             "While this thread loads, it enqueues no work for the devices."),
             (_without_errors,
              "The thread ends with the error, and the loop never learns of it: put "
              + "the error into the queue."),
