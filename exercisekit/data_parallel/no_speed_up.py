@@ -190,7 +190,7 @@ QUESTIONS = {
              "`float` waits for each loss, as `asnumpy` does. Add the arrays, and "
              + "convert once."),
             (_an_array, "That is still an array. Convert it to a Python number, once."),
-            (_into_the_first, "`+=` writes into the first of the losses."),
+            (_into_the_first, "`+=` writes into one of the losses."),
         ],
         judge=counted(mean_loss, _run_mean_loss, "{} losses", [(1,), (2,), (7,)],
                       about=[WAITS], tolerance=1e-6),
