@@ -26,6 +26,10 @@ class Work:
         self.log.append(("finished", self.device))
 
 
+def name_of(result):
+    return f"the result of {result.device}" if isinstance(result, Work) else result
+
+
 def run_on_all(function, counts, devices):
     log = []
     results = list(function(lambda device: Work(device, log), devices))
@@ -35,7 +39,7 @@ def run_on_all(function, counts, devices):
     return {
         "the list of launches": sorted(d for what, d in log if what == "launched"),
         "the list of waits": sorted({d for what, d in log if what == "finished"}),
-        "the returned list": [getattr(result, "device", result) for result in results],
+        "the returned list": [name_of(result) for result in results],
     }
 
 
@@ -49,6 +53,11 @@ def wait_after_each(launch, devices):
 
 def return_what_wait_returns(launch, devices):
     return [result.wait() for result in [launch(device) for device in devices]]
+
+
+def return_the_devices(launch, devices):
+    on_all(launch, devices)
+    return list(devices)
 
 
 def copied(uses, home, copy):
@@ -82,6 +91,8 @@ QUESTIONS = {
              "It does not wait: when it returns, the work is not finished."),
             (return_what_wait_returns,
              "`wait` returns nothing: the list has to hold the results themselves."),
+            (return_the_devices,
+             "The list has to hold what `launch` returns, not the devices."),
         ],
         judge=counted(on_all, run_on_all, "Devices {}",
                       [([0],), ([0, 1],), ([2, 0, 1],)], about=[EARLY]),
