@@ -123,8 +123,8 @@ QUESTIONS = {
         best,
         [
             (_ring,
-             "With many devices and small arrays, the ring's rounds cost more than "
-             + "its bytes save."),
+             "On four devices, halving sends as many bytes as the ring, in fewer "
+             + "rounds."),
             (_one_chunk,
              "The double tree is faster here with the right number of chunks. With "
              + "one, each link waits for half an array, and each further chunk costs "
