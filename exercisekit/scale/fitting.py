@@ -58,7 +58,7 @@ QUESTIONS = {
         halving,
         [
             (_changed(lambda k, cores, rounds, sent: (2 * (k - 1), sent)),
-             "A ring needs that many rounds. How many times can an array be halved?"),
+             "A ring needs that many rounds. How many times is the array halved?"),
             (_changed(lambda k, cores, rounds, sent: (rounds, sent / 2)),
              "Both halves of the rounds send bytes: first the parts to add, then "
              + "the sums."),
