@@ -306,7 +306,7 @@ QUESTIONS = {
         "Two hosts", "a function `spread(data, exchange)`",
         spread, _measure_spread,
         ("Bytes on the busiest slow link", 512, 128, 128, 128), [
-            (_by_a_tree, "A single slow link carries the whole array."),
+            (_by_a_tree, "A slow link carries the whole array."),
             (_to_each, "The array goes to the other host once per device."),
             (_without_rings, "Each device needs all four quarters, in `data` itself."),
         ],
@@ -327,7 +327,7 @@ QUESTIONS = {
     12: Puzzle.of(
         "Six devices", "a function `six(data, exchange)`",
         six, _measure_six, ("Rounds", 10, 6, 5, 5), [
-            (_ring_of_six, "The ring sends few bytes, but in many rounds."),
+            (_ring_of_six, "This sends few bytes, but in many rounds."),
             (tree, "Few rounds, but of whole arrays: send parts of them."),
             (folded, "Folding two devices sends whole arrays."),
         ],
