@@ -139,8 +139,7 @@ QUESTIONS = {
         "a function `save(folder, step, pieces)`",
         save,
         [
-            (_in_place,
-             "A file written in place has its name before it is complete."),
+            (_in_place, "The file gets its name before it is complete."),
             (_leaves_its_part,
              "The unfinished file stays: remove it, also after an error."),
             (_removes_first, "It removes an old file before the new one is complete."),
