@@ -33,7 +33,7 @@ examples:
 a hosts file:
   h1                  # a name, or an IPv4 address
   10.0.0.12:2222      # and the port of its sshd
-  alice@h3 slots=4    # another user; at most 4 processes (mpi, sge)
+  alice@h3 slots=4    # another user; at most 4 processes (mpi)
 """
 
 

@@ -66,10 +66,8 @@ def _judge_save(function):
 
 
 def _left(folder, when, kept):
-    said = []
     paths = sorted(folder.iterdir(), key=lambda path: (len(path.name), path.name))
-    for path in paths:
-        said.append(path.name + " (incomplete)" * (not _is_whole(path)))
+    said = [path.name + " (incomplete)" * (not _is_whole(path)) for path in paths]
     right = [f"{step}.ckpt" for step in kept]
     there = ", ".join(said) or "no files"
     return "" if said == right else f"After {when}, the folder has: {there}."

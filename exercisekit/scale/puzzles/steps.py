@@ -202,8 +202,8 @@ def _from_kept(*kept):
 def _measure_undo(function):
     tape = Tape(12, 2)
     function(tape, 12, 2)
-    missing = of_case("{} layers had no backward.", (tape.left,))
-    yield missing if tape.left else tape.steps
+    yield (of_case("{} layers had no backward.", (tape.left,)) if tape.left
+           else tape.steps)
 
 
 def two_slow(probe, n):
