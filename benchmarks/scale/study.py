@@ -13,7 +13,7 @@ SIZES = (MB, 3 * MB, 6 * MB)
 #: Steps of a case in a job that are not counted.
 WARM_UP = 2
 
-#: These give the constants: at most three devices and two workers.
+#: These give the constants: at most three devices or workers.
 FITTED = [
     *[(way, k, n) for way in workloads.REDUCE for k in (2, 3) for n in SIZES],
     *[(kind, k, n) for kind in ("local", "device") for k in (2, 3) for n in SIZES],
