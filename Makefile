@@ -144,7 +144,7 @@ doctor:  ## say whether the book can run here, on what, and why not on more
 	else python=$$(NEED_VENV=no tools/find_python.sh); fi && \
 	$$python -m bookkit.doctor $(ARGS)
 
-check-gpu-set:  ## install the GPU set beside this, check that it loads (3.7 GB)
+check-gpu-set:  ## install the GPU set beside this, check that it loads (2.4 GB to download)
 	@tools/check_gpu_set.sh
 
 venv:  ## make the environment, if it is not there; the others do this themselves

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the GPU set into a passing environment and checks that it loads and works,
-# on a machine without a GPU: 3.7 GB from the package index, some minutes.
+# on a machine without a GPU: 2.4 GB from the package index, some minutes.
 #
 #   TMPDIR=…   where (default: /tmp); it needs 5 GB
 #   KEEP=1     leave the environment there, and say where
