@@ -134,6 +134,73 @@ function covers(shape, point) {
   return shape.isPointInFill(point.matrixTransform(shape.getScreenCTM().inverse()));
 }
 
+// On a phone, words of a figure are large enough to read; a drawing, which may stand in
+// another form there, is whole, and whatever scrolls says so.
+function smallDrawings() {
+  const width = document.documentElement.clientWidth;
+  const shown = [...document.querySelectorAll("main img, .d2l-figure svg")].filter((e) =>
+    !e.closest("[aria-hidden=true]") && e.checkVisibility() &&
+    e.getBoundingClientRect().width && (e.localName === "svg" || isDrawing(e)));
+  return shown.flatMap((e) => {
+    const box = e.closest(".scroll"), { left, right } = e.getBoundingClientRect();
+    const what = e.localName === "svg" ? name(e) : e.currentSrc;
+    const isSilent = box && box.scrollWidth > box.clientWidth && !saysHowToScroll(box);
+    const problems = isSilent ? [`${what} scrolls, and does not say so`] : [];
+    if (e.localName === "img" && (left < 0 || right > width))
+      problems.push(`${what} is not whole`);
+    const scale = e.viewBox ? (right - left) / e.viewBox.baseVal.width : 0;
+    const sizes = [...e.querySelectorAll("text")].filter((t) => t.textContent.trim())
+      .map((t) => scale * parseFloat(getComputedStyle(t).fontSize));
+    if (sizes.some((size) => size < 9))
+      problems.push(`${what} has words of ${Math.min(...sizes).toFixed(1)} pixels`);
+    return problems;
+  });
+}
+
+// [the path of its file, the width at which it is shown] of each that is to be read.
+function drawingsInFiles() {
+  return [...document.querySelectorAll("main img")].filter((e) => isDrawing(e) && e.alt &&
+    e.checkVisibility() && e.getBoundingClientRect().width).map((e) =>
+    [new URL(e.currentSrc).pathname, e.getBoundingClientRect().width]);
+}
+
+function isDrawing(image) {
+  return /\/_images\/.*\.svg$/.test(image.currentSrc);
+}
+
+function saysHowToScroll(box) {
+  return getComputedStyle(box, "::before").content.includes("swipe");
+}
+
+// A plot of a cell keeps the width that its words need, and scrolls in a box.
+function smallPlots() {
+  return [...document.querySelectorAll(".cell_output img")]
+    .filter((e) => e.checkVisibility() && e.naturalWidth > 800).flatMap((e) => {
+      const { width } = e.getBoundingClientRect(), box = e.parentElement;
+      return width >= 600 && box.clientWidth < innerWidth && saysHowToScroll(box) ? []
+        : [`a plot is ${width} wide in a box of ${box.clientWidth}: ` +
+           getComputedStyle(box, "::before").content];
+    });
+}
+
+// A chapter opens with a picture, not with its set-up: the picture on the first screen
+// and a half, the first section on the first screen.
+function opening(screen = 900) {
+  const top = (what) => document.querySelector(what)?.getBoundingClientRect().top + scrollY;
+  const section = top("article section section > h2");
+  const picture = top("main :is(figure, .d2l-figure, article img)");
+  return [...(section <= screen ? [] : [`the first section begins at ${section}`]),
+    ...(picture <= 1.5 * screen ? [] : [`the first picture begins at ${picture}`])];
+}
+
+// The menu shows where the reader is.
+function menu() {
+  const here = document.querySelector(".bd-sidebar-primary li.current.active > a");
+  const { top, bottom } = here?.getBoundingClientRect() ?? {};
+  return top >= 0 && bottom <= innerHeight ? []
+    : [`the page stands from ${top} to ${bottom} in the menu`];
+}
+
 function name(svg) {
   return svg.closest("[id]")?.id || svg.getAttribute("aria-label") || "a drawing";
 }

@@ -6,13 +6,18 @@ all is well. `visit` brings a page through all of them.
 
 import base64
 import json
+import sys
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import url2pathname
 
 import matplotlib
 import pytest
 
 from browser import Browser, find_chromium
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "_sphinx/ext"))
+import narrow_drawings
 
 #: A page of a test: `head` and `body` are HTML.
 PAGE = """<!DOCTYPE html><html lang="en"><head><title>A page</title>{head}</head>
@@ -63,33 +68,68 @@ def set_in_fonts_of_ours(page):
 
 
 def visit(page, url, name):
-    """Open the page `name` at `url`; check it at both widths, in light and dark.
+    """Open the page `name` at `url` as a phone and as a desktop does, and check it.
 
     Returns a dictionary: what was checked -> messages.
     """
+    return {**on_a_phone(page, url, name), **on_a_desktop(page, url, name)}
+
+
+def on_a_phone(page, url, name):
+    open_with_checks(page, url, NARROW)
+    found = {"drawings on a phone": page.evaluate("smallDrawings()"),
+             "drawings on a phone, their words": small_words(page)}
     page.prefer("dark")
-    page.resize(NARROW)
-    page.open(url)
-    page.evaluate(SCRIPT)
-    page.evaluate(AXE + "; 0")
-    found = {f"layout at {NARROW}": page.evaluate("layout()")}
+    found[f"layout at {NARROW}"] = page.evaluate("layout()")
     found["contrast, dark"] = page.evaluate("paleWords()")
+    found["drawings on a phone"] += page.evaluate("smallDrawings()")
+    found["plots on a phone"] = page.evaluate("smallPlots()")
+    page.evaluate(AXE + "; 0")
     page.evaluate("thinOut()")
     found["accessibility"] = unlisted(name, page.evaluate("faults()"), LISTED)
+    return {**found, **asked_and_said(page, "on a phone")}
+
+
+def on_a_desktop(page, url, name):
+    open_with_checks(page, url, WIDE)
+    found = {}
+    if name.startswith("chapters/"):
+        found["opening"] = page.evaluate("opening()")
+        found["menu"] = page.evaluate("menu()")
     # Outputs that wait for a guess.
     page.evaluate("document.querySelectorAll('.predict legend ~ :last-child')"
                   ".forEach((button) => button.click())")
-    page.prefer("light")
-    page.resize(WIDE)
     found[f"layout at {WIDE}"] = page.evaluate("layout()")
     found["contrast, light"] = page.evaluate("paleWords()")
     found["figures"] = page.evaluate("operateFigures()")
     page.evaluate("widen()")
     in_wide = page.evaluate("operateFigures()")
     found["figures in wide letters"] = [t for t in in_wide if t.endswith("is outside")]
-    found["requests"] = [u for u in page.requests() if is_outside(u)]
-    found["console"] = page.complaints()
-    return found
+    return {**found, **asked_and_said(page, "on a desktop")}
+
+
+def open_with_checks(page, url, width):
+    page.prefer("light")
+    page.resize(width)
+    page.open(url)
+    page.evaluate(SCRIPT)
+
+
+def asked_and_said(page, where):
+    return {f"requests {where}": [u for u in page.requests() if is_outside(u)],
+            f"console {where}": page.complaints()}
+
+
+def small_words(page):
+    """Drawings in files, as wide as they are shown, with words that are too small."""
+    shown = page.evaluate("drawingsInFiles()")
+    sizes = {path: narrow_drawings.smallest(
+        Path(url2pathname(path)).read_text("utf-8"), width) for path, width in shown}
+    return [
+        f"{path} has words of {size:.1f} pixels"
+        for path, size in sizes.items()
+        if size < narrow_drawings.WORD
+    ]
 
 
 def is_outside(url):
