@@ -208,8 +208,8 @@ function start() {
       worker.postMessage(parts);
     });
     URL.revokeObjectURL(url);
-    // On a slow machine as long as Python needs to start.
-    const took = Math.round((performance.now() - begin) / 1000);
+    // On a slow machine three times what Python needed to start: it may be busier now.
+    const took = Math.round(3 * (performance.now() - begin) / 1000);
     LAB.limit = Math.min(30, Math.max(LAB.seconds, took));
   })();
   return {
