@@ -116,6 +116,20 @@ find_benchmarks() {
     pwd >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/checkout.pth"
 }
 
+# MXNet's GPU build looks for CUDA's libraries beside itself. There every process finds
+# them: a server, the scheduler and the doctor's probe import no d2l_ext.
+link_cuda() {
+    local site file
+    site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    for file in "$site"/nvidia/*/lib/*.so*; do
+        case $file in
+        *'*'*) ;;      # the CPU set has none
+        *nvblas*) ;;   # once loaded, it takes over other libraries' matrix products
+        *) ln -sf "../${file#"$site"/}" "$site/mxnet/" ;;
+        esac
+    done
+}
+
 check_import() {
     local message
     if message=$("$venv/bin/python" -c "import d2l_ext, mxnet" 2>&1); then
@@ -146,6 +160,7 @@ if ! is_current; then
     clear_place
     if [ -n "$uv" ]; then install_with_uv; else install_with_pip; fi
     find_benchmarks
+    link_cuda
     {
         echo "$device"
         echo "${PYTHON:-}"

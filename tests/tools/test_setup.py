@@ -172,6 +172,7 @@ case "$*" in
 "-m venv"*) mkdir -p "$3/bin"; cp {self} "$3/bin/python" ;;
 *locks/uv.txt) [ ! -e {root}/fail-pip ] || exit 1; cp {own_uv} "${{0%/*}}/uv" ;;
 *"pip install"*) [ ! -e {root}/fail-pip ] || exit 1; echo "$@" >>{root}/installed ;;
+*"import sysconfig"*) echo {root}/site ;;
 *"import d2l_ext"*) [ ! -e {root}/message ] || {{ cat {root}/message >&2; exit 1; }} ;;
 --version) echo "Python 3.11.9" ;;
 esac"""
@@ -185,7 +186,9 @@ esac"""
         shutil.copytree(source / "requirements/locks", root / "requirements/locks")
         for file in TOOLS.glob("*.sh"):
             shutil.copy(file, root / "tools")
-        (machine.path / "cp").symlink_to(shutil.which("cp"))
+        (root / "site/mxnet").mkdir(parents=True)
+        for name in ("cp", "ln"):
+            (machine.path / name).symlink_to(shutil.which(name))
         python = machine.path / "python3.11"
         machine.add("own-uv", f"""
 [ ! -e {root}/fail-uv ] || {{ echo 'no index' >&2; exit 1; }}
@@ -226,6 +229,16 @@ def test_the_environment_gets_the_chosen_set_and_the_library(checkout):
     lock = "--require-hashes -r requirements/locks/cpu.txt"
     assert packages == f"own uv, index https://mirror, pip install --quiet {lock}"
     assert library.endswith("--no-deps --no-build-isolation -e .")
+
+
+def test_cudas_libraries_stand_beside_mxnets_where_every_process_finds_them(checkout):
+    site = checkout.root / "site"
+    (site / "nvidia/cublas/lib").mkdir(parents=True)
+    for name in ("libcublas.so.11", "libnvblas.so.11"):
+        (site / "nvidia/cublas/lib" / name).write_text(name)
+    assert checkout.make(DEVICE="gpu").returncode == 0
+    (file,) = (site / "mxnet").iterdir()
+    assert file.read_text() == file.name == "libcublas.so.11"
 
 
 def test_where_the_uv_that_pip_brings_cannot_do_it_pip_does_it_and_says_why(checkout):
