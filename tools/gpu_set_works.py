@@ -55,9 +55,9 @@ def main():
     history = train(2, 64, 0.2, devices=devices, num_epochs=1)
     check(0 < history.accuracy[-1] <= 1, "LeNet trains an epoch on two CPU contexts")
 
-    job = ["-m", "pslaunch", "-n", "1", "-s", "1", sys.executable, "-m", "d2l_ext.train",
-           "--kv-store", "dist_sync", "--num-epochs", "1"]
-    ran = subprocess.run([sys.executable, *job], check=False)
+    train_one = [sys.executable, "-m", "d2l_ext.train", "--num-epochs", "1"]
+    job = ["pslaunch", "-n", "1", "-s", "1", *train_one, "--kv-store", "dist_sync"]
+    ran = subprocess.run([sys.executable, "-m", *job], check=False)
     check(ran.returncode == 0, "a worker trains an epoch with a server's help")
 
     ran = subprocess.run([sys.executable, "-m", "bookkit.doctor"], check=False)
