@@ -157,7 +157,8 @@ QUESTIONS = {
             (22, "One more: each turn of the alternation begins with a forward."),
             (15, "Two for each device after it, the first round of its second stage, "
              + "and one more."),
-            (16, "That is enough by the clock. The usual schedule hides messages, too."),
+            (16, "That is enough by the clock. The usual schedule hides messages, "
+             + "too."),
         ],
     ),
     2: Task(
