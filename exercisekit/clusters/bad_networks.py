@@ -75,7 +75,7 @@ QUESTIONS = {
         Server,
         [
             (_Adding, "A copy of a message is added again."),
-            (_ByNumber, "Two workers both have a message 0."),
+            (_ByNumber, "Every worker has a message 0."),
             (_LastOnly, "A copy may come later than the next message: remember all."),
         ],
         judge=by_cases(_judge_server, "After {0}", [

@@ -84,7 +84,7 @@ QUESTIONS = {
         best_interval,
         [
             (failures.young,
-             "Young's interval is too long where writing takes long."),
+             "Young's interval is too long where writing takes a long time."),
             (lambda write, mtbf: mtbf / 2,
              "That loses a quarter of the work between failures: save far more often."),
             (lambda write, mtbf: (write * mtbf) ** 0.5,

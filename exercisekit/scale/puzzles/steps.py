@@ -286,7 +286,7 @@ QUESTIONS = {
             (_line_5("other += data[0]"),
              "That adds each device's own gradient once more."),
             (_line_5("other[:] = data[0] / len(data)"),
-             "Line 12 has already divided by the number of all examples."),
+             "Line 12 has already divided by the total number of examples."),
             (lambda lines: [*lines[:17], "    return [copies[0]] * len(copies)"],
              "That hides the error: the other gradients come from copies that differ."),
         ],
