@@ -85,6 +85,8 @@ def _driver(answers, plugged_in):
     if not answers.driver:
         count = f"{plugged_in} NVIDIA card{'s' * (plugged_in > 1)} plugged in"
         advice = "install NVIDIA's driver; for a container: --gpus all"
+        if "kernel module" in answers.problem:  # the driver is there
+            advice = "reboot, or look at the output of dmesg"
         return Finding("driver", f"{answers.problem}; {count}", NOTE, advice)
     old = gpus.driver_problem(answers.driver)
     oldest = gpus.dotted(gpus.OLDEST_DRIVER)

@@ -220,8 +220,8 @@ def _of_step(step, plan, itemsize):
     return 2 * prod(letters.values()) * products, touched, products, 0, 0
 
 
-#: Programs in each of which one of the constants takes most of the time: the text, the
-#: shapes of its inputs, and the layouts on two devices.
+#: Programs that tell the constants apart: the text, the shapes of its inputs, and the
+#: layouts on two devices.
 PROBES = {
     "a product": ("y = einsum nd,df->nf x w", {"x": (512, 256), "w": (256, 512)},
                   {"x": "t ."}),

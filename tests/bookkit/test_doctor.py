@@ -163,6 +163,8 @@ def test_a_card_without_a_driver_is_seen_on_the_bus(tmp_path):
     assert hardware.plugged_in(tmp_path) == 1
     (found,) = hardware.cards(gpus.read(played.no_library), plugged_in=1)
     assert found.state == NOTE and "--gpus all" in found.advice
+    (there,) = hardware.cards(ask(Machine(init=9)), plugged_in=1)
+    assert there.advice == "reboot, or look at the output of dmesg"
 
 
 @pytest.mark.parametrize(("settings", "said"), [
