@@ -155,7 +155,7 @@ def _measure_spread(function):
 
 
 def split_loss(parts, y, gather):
-    """Add up a row's loss on the device that holds its label; send nothing for it."""
+    """Add up each loss on the device that has the correct word; send nothing for it."""
     width, devices, rows = parts[0].shape[1], range(len(parts)), range(len(y))
     owner = y // width
     sums = []  # per device and row: the log of its own sum of exponentials
