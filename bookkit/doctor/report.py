@@ -52,9 +52,9 @@ def examine(read=driver.read, probe=software.probe):
     `read`: the function that queries NVML; `probe`: the one for MXNet's library.
     """
     answers, probed = read(), probe()
-    # If no GPU fits, the library itself hides all of them from CUDA.
-    fit = gpus.usable(answers)
-    visible = os.environ.get(gpus.VISIBLE) if fit else None
+    visible = os.environ.get(gpus.VISIBLE)
+    if visible == ",".join(gpu.uuid for gpu in gpus.usable(answers)):
+        visible = None  # the library itself hides the GPUs that MXNet cannot use
     sections = {
         "Python": software.python(),
         "MXNet": software.mxnet(probed),

@@ -189,6 +189,15 @@ def test_a_choice_of_the_readers_own_is_a_note():
     assert "CUDA_VISIBLE_DEVICES=1 hides" in found[-1].text
 
 
+@pytest.mark.parametrize(("visible", "is_said"), [("1", True), (A10.uuid, False)])
+def test_what_the_library_hides_by_itself_is_no_choice_of_the_readers(
+    monkeypatch, visible, is_said
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    found = report(Machine([A10, B200]), of_gpu_build(1)).sections["GPUs"]
+    assert any("hides" in finding.text for finding in found) == is_said
+
+
 # The verdict
 
 #: A machine, what MXNet's library says of itself, words of the verdict, what is next.
