@@ -63,7 +63,8 @@ def _waits_for_the_layer_below_alone(placement, work, T):
 
 
 def _whole_decoder(placement, work, T):
-    return stepwise_slots(placement, [*work[:-1], 0], T) + T * work[-1]
+    below = stepwise_slots(placement[:-1], work[:-1], T) if work[1:] else 0
+    return below + T * work[-1]
 
 
 QUESTIONS = {
@@ -111,7 +112,7 @@ QUESTIONS = {
             (_waits_for_its_device_alone,
              "A layer waits for the layer below, in the same time step."),
             (_waits_for_the_layer_below_alone,
-             "A device runs one layer at a time: has it ended the last time step?"),
+             "A device runs one layer at a time: is it free when a layer starts?"),
         ],
         judge=compared(stepwise_slots, [
             ((0,), [2], 2), ((0, 1), [1, 1], 3), ((0, 1), [1, 2], 3),
