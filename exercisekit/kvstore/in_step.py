@@ -34,7 +34,7 @@ def _judge_shares(function, numbers, num_workers, b):
     parts = [[*chain(*own)] for own in zip(*steps)]
     enough = len(shares(numbers, num_workers, b))
     if any(len(step) != num_workers for step in steps):
-        return f"a step of {shown(steps)} does not have a share for each worker."
+        return f"a step of {shown(steps)} does not have one share per worker."
     if any(len(own) > b for step in steps for own in step):
         return f"{shown(steps)} has a share of more than {b} examples."
     if sorted(chain(*parts)) != numbers:
