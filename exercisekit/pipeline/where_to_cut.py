@@ -97,7 +97,7 @@ QUESTIONS = {
             (lambda times, k: [i % k for i in range(len(times))],
              "Consecutive layers stay together: do not alternate."),
             (_goes_on_at_the_mean,
-             "Moving on when a device has its mean share can leave much to the last."),
+             "Moving on only when a device has its mean share can give it far more."),
         ],
         judge=by_cases(_judge_even_cut, "even_cut({}, {})", [
             ([7], 1), ([1, 2], 2), ([7, 1], 4), ([3, 1, 1, 1], 2), ([1, 1, 1, 9], 3),
