@@ -112,15 +112,12 @@ install_with_pip() {
 }
 
 # Chapters measure with what is in benchmarks, which belongs to no wheel.
-find_benchmarks() {
-    pwd >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/checkout.pth"
-}
+find_benchmarks() { pwd >"$site/checkout.pth"; }
 
 # MXNet's GPU build looks for CUDA's libraries beside itself. There every process finds
 # them: a server, the scheduler and the doctor's probe import no d2l_ext.
 link_cuda() {
-    local site file
-    site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    local file
     for file in "$site"/nvidia/*/lib/*.so*; do
         case $file in
         *'*'*) ;;      # the CPU set has none
@@ -159,6 +156,7 @@ if ! is_current; then
     requirements=requirements/locks/$device.txt
     clear_place
     if [ -n "$uv" ]; then install_with_uv; else install_with_pip; fi
+    site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     find_benchmarks
     link_cuda
     {

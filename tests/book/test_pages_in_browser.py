@@ -263,8 +263,10 @@ def test_words_are_as_wide_as_the_font_says_on_every_machine(page):
 @built
 def test_every_drawing_stands_on_a_page():
     pages = "".join((PAGES / name).read_text("utf-8") for name in NAMES)
-    assert set(re.findall(r'_images/([\w.]+)\.svg"', pages)) >= {
-        path.stem for path in DRAWINGS}
+    used = set(re.findall(r'_images/([\w.]+)\.svg"', pages))
+    drawn = {path.stem for path in DRAWINGS}
+    assert used >= drawn
+    assert {name.split(".")[0] for name in used} == {n.split(".")[0] for n in drawn}
 
 
 @built

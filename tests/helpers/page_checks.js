@@ -134,14 +134,19 @@ function covers(shape, point) {
   return shape.isPointInFill(point.matrixTransform(shape.getScreenCTM().inverse()));
 }
 
+// Drawings and figures that are to be read, as they are shown.
+function readable() {
+  return [...document.querySelectorAll("main img, .d2l-figure svg")].filter((e) =>
+    !e.closest("[aria-hidden=true]") && e.checkVisibility() &&
+    e.getBoundingClientRect().width && (e.localName === "svg" ||
+    /\/_images\/.*\.svg$/.test(e.currentSrc)));
+}
+
 // On a phone, words of a figure are large enough to read; a drawing, which may stand in
 // another form there, is whole, and whatever scrolls says so.
 function smallDrawings() {
   const width = document.documentElement.clientWidth;
-  const shown = [...document.querySelectorAll("main img, .d2l-figure svg")].filter((e) =>
-    !e.closest("[aria-hidden=true]") && e.checkVisibility() &&
-    e.getBoundingClientRect().width && (e.localName === "svg" || isDrawing(e)));
-  return shown.flatMap((e) => {
+  return readable().flatMap((e) => {
     const box = e.closest(".scroll"), { left, right } = e.getBoundingClientRect();
     const what = e.localName === "svg" ? name(e) : e.currentSrc;
     const isSilent = box && box.scrollWidth > box.clientWidth && !saysHowToScroll(box);
@@ -157,15 +162,10 @@ function smallDrawings() {
   });
 }
 
-// [the path of its file, the width at which it is shown] of each that is to be read.
+// [the path of its file, the width at which it is shown] of each drawing.
 function drawingsInFiles() {
-  return [...document.querySelectorAll("main img")].filter((e) => isDrawing(e) && e.alt &&
-    e.checkVisibility() && e.getBoundingClientRect().width).map((e) =>
+  return readable().filter((e) => e.localName === "img").map((e) =>
     [new URL(e.currentSrc).pathname, e.getBoundingClientRect().width]);
-}
-
-function isDrawing(image) {
-  return /\/_images\/.*\.svg$/.test(image.currentSrc);
 }
 
 function saysHowToScroll(box) {

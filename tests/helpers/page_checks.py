@@ -72,13 +72,18 @@ def visit(page, url, name):
 
     Returns a dictionary: what was checked -> messages.
     """
-    return {**on_a_phone(page, url, name), **on_a_desktop(page, url, name)}
+    found, small = on_a_phone(page, url, name)
+    more, large = on_a_desktop(page, url, name)
+    names = {path.replace(".narrow.", ".") for path in small}
+    return {**found, **more, "drawings at one width": sorted(names ^ {*large})}
 
 
 def on_a_phone(page, url, name):
+    """Return what was found, and {file of a drawing: its width}."""
     open_with_checks(page, url, NARROW)
+    widths = dict(page.evaluate("drawingsInFiles()"))
     found = {"drawings on a phone": page.evaluate("smallDrawings()"),
-             "drawings on a phone, their words": small_words(page)}
+             "drawings on a phone, their words": small_words(widths)}
     page.prefer("dark")
     found[f"layout at {NARROW}"] = page.evaluate("layout()")
     found["contrast, dark"] = page.evaluate("paleWords()")
@@ -87,12 +92,13 @@ def on_a_phone(page, url, name):
     page.evaluate(AXE + "; 0")
     page.evaluate("thinOut()")
     found["accessibility"] = unlisted(name, page.evaluate("faults()"), LISTED)
-    return {**found, **asked_and_said(page, "on a phone")}
+    return {**found, **asked_and_said(page, "on a phone")}, widths
 
 
 def on_a_desktop(page, url, name):
+    """Return what was found, and {file of a drawing: its width}."""
     open_with_checks(page, url, WIDE)
-    found = {}
+    found, widths = {}, dict(page.evaluate("drawingsInFiles()"))
     if name.startswith("chapters/"):
         found["opening"] = page.evaluate("opening()")
         found["menu"] = page.evaluate("menu()")
@@ -105,7 +111,7 @@ def on_a_desktop(page, url, name):
     page.evaluate("widen()")
     in_wide = page.evaluate("operateFigures()")
     found["figures in wide letters"] = [t for t in in_wide if t.endswith("is outside")]
-    return {**found, **asked_and_said(page, "on a desktop")}
+    return {**found, **asked_and_said(page, "on a desktop")}, widths
 
 
 def open_with_checks(page, url, width):
@@ -120,11 +126,10 @@ def asked_and_said(page, where):
             f"console {where}": page.complaints()}
 
 
-def small_words(page):
-    """Drawings in files, as wide as they are shown, with words that are too small."""
-    shown = page.evaluate("drawingsInFiles()")
+def small_words(widths):
+    """Drawings, as wide as they are shown, with words that are too small."""
     sizes = {path: narrow_drawings.smallest(
-        Path(url2pathname(path)).read_text("utf-8"), width) for path, width in shown}
+        Path(url2pathname(path)).read_text("utf-8"), w) for path, w in widths.items()}
     return [
         f"{path} has words of {size:.1f} pixels"
         for path, size in sizes.items()

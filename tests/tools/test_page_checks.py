@@ -45,6 +45,9 @@ FAULTY = {
              'height="9" alt="Wide."></div>')),
     "drawings on a phone, their words": (
         "", '<img src="_images/wide.svg" width="190" height="9" alt="Wide.">'),
+    "drawings at one width": (
+        "<style>@media (width < 600px) { img { display: none } }</style>",
+        '<img src="_images/wide.svg" width="380" height="18" alt="Wide.">'),
     "plots on a phone": (
         "", ('<div class="cell_output"><img src="_images/plot.svg" '
              'style="width: 350px"></div>')),
