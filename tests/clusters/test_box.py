@@ -144,18 +144,17 @@ def test_packets_are_lost_on_their_way_to_and_from_a_lossy_host_and_nowhere_else
     assert share_lost(one, two.address, two) == share_lost(two, one.address, one) == 0
 
 
-def test_tcp_sends_again_what_a_link_loses_and_is_slower(cluster):
+def test_tcp_sends_again_what_a_link_loses(cluster):
     """Packet by packet. Bytes are counted by interface."""
     host, size = cluster.hosts[1], 500_000
-    quick = seconds_to_send(cluster, host, host.address, size)
     before = {name: host.bytes(name) for name in ("eth0", "eth1")}
     again = job.tcp(cluster.head)["sent again"]
     host.shape(loss=0.08)
-    slow = seconds_to_send(cluster, host, host.address, size)
+    seconds_to_send(cluster, host, host.address, size)
     rules = host.machine.tool(["iptables-save", "-c"])
     host.shape()
     again = job.tcp(cluster.head)["sent again"] - again
-    assert again > 0.04 * size / 1448 and slow > quick
+    assert again > 0.04 * size / 1448
     (dropped,) = re.findall(r"\[(\d+):(\d+)\].* -j DROP", rules)
     assert 0 < int(dropped[1]) <= 1500 * int(dropped[0])
     sent, received = (host.bytes("eth0")[i] - before["eth0"][i] for i in (0, 1))
