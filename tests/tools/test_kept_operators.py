@@ -1,0 +1,102 @@
+"""The operators that MXNet takes from a file are those that it compiles."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).parents[2] / "tools"
+IMPORT = """
+import sys
+sys.path.insert(0, {tools!r})
+import kept_operators
+kept_operators.FILE = {file!r}
+"""
+#: All that MXNet compiled: names, bytecode, constants, documentation. An address is
+#: told from other numbers by its size; two are compared with those that MXNet gives.
+DESCRIBE = """
+import ctypes, hashlib, json
+import d2l_ext, mxnet
+from mxnet.base import _LIB, OpHandle
+
+found, relu = {}, OpHandle()
+def shown(code):
+    return [code.co_name, code.co_varnames, code.co_code.hex(), *(
+        "an address" if type(c) is int and c > 1 << 32 else repr(c)
+        for c in code.co_consts)]
+for name, module in sorted(sys.modules.items()):
+    if name.startswith("mxnet"):
+        for key, value in vars(module).items():
+            code = getattr(value, "__code__", None)
+            if code and code.co_filename == "<string>":
+                found[f"{name}.{key}"] = [
+                    *shown(code), value.__doc__, value.__module__,
+                    repr(value.__defaults__)]
+_LIB.NNGetOpHandle(b"relu", ctypes.byref(relu))
+print(json.dumps({
+    "functions": len(found),
+    "same": hashlib.sha256(json.dumps(found).encode()).hexdigest(),
+    "addresses": [relu.value in f.__code__.co_consts
+                  for f in (mxnet.nd.relu, mxnet.sym.relu)],
+    "left": len(kept_operators.OPERATORS.kept),
+    "compiled": compiled}))
+"""
+#: Counts what is compiled all the same.
+COUNT = """
+compiled = 0
+def count(*given):
+    global compiled
+    compiled += 1
+    return compile(*given)
+kept_operators.compile = count
+"""
+
+
+def run(code, file):
+    code = IMPORT.format(tools=str(TOOLS), file=str(file)) + code
+    return subprocess.run([sys.executable, "-c", code], check=True,
+                          capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    file = tmp_path_factory.mktemp("kept") / "operators.bin"
+    run("kept_operators.keep()", file)
+    return file
+
+
+@pytest.fixture(scope="module")
+def as_ever(file):
+    return json.loads(run(COUNT + DESCRIBE, file.with_name("none")))
+
+
+def test_the_functions_from_the_file_are_those_that_mxnet_compiles(file, as_ever):
+    kept = json.loads(run(COUNT + DESCRIBE, file))
+    assert as_ever["functions"] > 2000
+    assert kept["same"] == as_ever["same"]
+    assert kept["addresses"] == as_ever["addresses"] == [True, True]
+
+
+def test_nothing_is_compiled_with_the_file_and_nothing_of_it_stays_in_memory(file):
+    kept = json.loads(run(COUNT + DESCRIBE, file))
+    assert (kept["compiled"], kept["left"]) == (0, 0)
+
+
+def test_a_file_that_was_cut_off_is_none(file, as_ever):
+    cut = file.with_name("cut")
+    cut.write_bytes(file.read_bytes()[:-1000])
+    assert json.loads(run(COUNT + DESCRIBE, cut)) == as_ever
+
+
+def test_an_operator_that_the_file_lacks_is_compiled(file, as_ever):
+    import marshal
+
+    kept = marshal.loads(file.read_bytes())
+    text = next(text for text in kept if text.strip().startswith("def relu("))
+    codes = kept.pop(text)
+    less = file.with_name("less")
+    less.write_bytes(marshal.dumps(kept))
+    found = json.loads(run(COUNT + DESCRIBE, less))
+    assert found == {**as_ever, "compiled": len(codes)}

@@ -1,0 +1,110 @@
+"""MXNet is imported in less time: what each process compiles is kept in a file.
+
+`import mxnet` writes the text of a Python function for each of some 2,500 operators,
+and compiles it: half of the import's time, in each process of each job. `make venv`
+copies this module into the environment, whose Python loads it at its start, and has it
+write the file:
+
+    python -c "import kept_operators; kept_operators.keep()"
+
+Code is taken from the file for the very text that it was compiled from. One part of a
+text differs from process to process, the operator's address; it is put into the code.
+For any other text, and without the file, MXNet compiles as ever.
+"""
+
+import os
+import sys
+
+#: The modules of MXNet that compile, and where a text of theirs has the address.
+MODULES = "mxnet.ndarray.register", "mxnet.symbol.register"
+CALLS = r"(?<=_imperative_invoke\()\d+|(?<=_symbol_creator\()\d+"
+#: Stands for the address in a text that is kept.
+ADDRESS = 0x0ADD_2E55_0ADD_2E55
+#: Bytecode differs between versions of Python.
+FILE = f"{os.path.splitext(__file__)[0]}.{sys.implementation.cache_tag}.bin"
+
+
+class Operators:
+    """Finds `MODULES` as Python does, and executes what they compile."""
+
+    def __init__(self):
+        self.kept = None  # {text: its codes, one for each time that it is executed}
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in MODULES:
+            return None
+        from importlib.machinery import PathFinder
+
+        spec = PathFinder.find_spec(name, path, target)
+        if spec:
+            run = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: run(self.given(module))
+        return spec
+
+    def given(self, module):
+        """Return `module`, with an `exec` that compiles nothing twice."""
+        import re
+
+        address = re.compile(CALLS)
+
+        def execute(text, space=None, names=None):
+            found = address.search(text)
+            if found:
+                same = f"{text[: found.start()]}{ADDRESS}{text[found.end() :]}"
+                text = _with_address(self.code(same), int(found[0]))
+            space = module.__dict__ if space is None else space
+            exec(text, space, names)  # noqa: S102  (MXNet's own)
+
+        module.exec = execute
+        return module
+
+    def code(self, text):
+        if self.kept is None:
+            self.kept = _read()
+        if text not in self.kept:
+            return compile(text, "<string>", "exec")
+        code = self.kept[text].pop()
+        if not self.kept[text]:  # else it would stay in the memory of every process
+            del self.kept[text]
+        return code
+
+
+def _with_address(code, address):
+    def put(constant):
+        if hasattr(constant, "co_consts"):  # the function within
+            return _with_address(constant, address)
+        return address if constant == ADDRESS else constant
+
+    return code.replace(co_consts=tuple(map(put, code.co_consts)))
+
+
+def _read():
+    import marshal
+
+    try:
+        with open(FILE, "rb") as file:
+            return marshal.loads(file.read())
+    except (OSError, EOFError, TypeError, ValueError):  # none, or cut off
+        return {}
+
+
+def keep():
+    """Import MXNet, and write the file."""
+    import marshal
+
+    kept = {}
+
+    def code(text):
+        kept.setdefault(text, []).append(compile(text, "<string>", "exec"))
+        return kept[text][-1]
+
+    OPERATORS.code = code
+    import mxnet  # noqa: F401
+
+    with open(f"{FILE}.new", "wb") as file:
+        marshal.dump(kept, file)
+    os.replace(f"{FILE}.new", FILE)
+
+
+OPERATORS = Operators()
+sys.meta_path.insert(0, OPERATORS)
