@@ -1,10 +1,12 @@
-"""Lazy imports: a package's names are loaded on first access.
+"""Lazy imports: a package's names, or a module, are loaded on first access.
 
 So `import d2l_ext` needs neither NumPy nor MXNet: the doctor uses it to find the usable
-GPUs before anything is installed.
+GPUs before anything is installed. And a worker of a job does not wait for `d2l`, which
+imports Matplotlib and pandas.
 """
 
 from importlib import import_module
+from types import ModuleType
 
 
 def names(package, **files):
@@ -23,3 +25,13 @@ def names(package, **files):
         return getattr(import_module(f"{package}.{where[name]}"), name)
 
     return get
+
+
+def module(name):
+    """Return the module `name`, which is imported on the first access to it."""
+
+    class Later(ModuleType):
+        def __getattr__(self, attribute):
+            return getattr(import_module(name), attribute)
+
+    return Later(name)

@@ -3,13 +3,15 @@
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from d2l import mxnet as d2l
 from mxnet import autograd, npx
 
+from .. import lazy
 from ..devices import try_all_devices
 from . import lenet as model
 from .allreduce import allreduce
 from .minibatch import split_batch
+
+d2l = lazy.module("d2l.mxnet")
 
 
 def get_params(params, device):

@@ -1,12 +1,14 @@
 """Data-parallel training by several workers over a distributed kvstore."""
 
-from d2l import mxnet as d2l
 from mxnet import npx
 
+from .. import lazy
 from ..data.sets import minibatches  # noqa: F401  (of this lesson)
 from ..data_parallel.lenet import lenet
 from ..data_parallel.minibatch import split_batch
 from ..data_parallel.step import forward_backward
+
+d2l = lazy.module("d2l.mxnet")
 
 
 def share(kv, device_params):

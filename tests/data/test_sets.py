@@ -3,8 +3,6 @@
 import d2l_ext  # noqa: F401, I001
 import hashlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import mxnet as mx
@@ -70,14 +68,6 @@ def test_the_digits_have_the_promised_form(digits):
         assert X.min() == 0 and X.max() == 1
         assert set(y) == set(range(10))
     assert digits.classes == tuple("0123456789")
-
-
-def test_the_trainer_reads_the_digits_without_importing_scikit_learn():
-    """Which takes each of its processes as long as MXNet."""
-    code = "import sys, trainkit; trainkit.load_mxnet(); import trainkit.command"
-    code += "; from d2l_ext.data import sets; sets._digits()"
-    code += "; assert 'mxnet' in sys.modules and 'sklearn' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_digits_are_those_of_scikit_learn_each_once_scaled_bilinearly(digits):
