@@ -6,6 +6,7 @@ process, the others can read the line. A thread writes heartbeats, with the line
 program that is being executed.
 """
 
+import gc
 import mmap
 import os
 import sys
@@ -114,7 +115,7 @@ class FlightRecorder:
         return len(made) == self.num_ranks
 
     def _sign(self, place=None):
-        frame = sys._current_frames().get(self.thread)
+        frame = _frame_of(self.thread)
         place = place or (call_site(frame) if frame else "?")
         oldest = 0.0
         if self.made > LINES:
@@ -146,6 +147,25 @@ class FlightRecorder:
         return any((call.rank, call.name) == (self.rank, found.call.name)
                    and call.state != "failed"
                    and time.time() - call.time > self.timeout for call in calls)
+
+
+_LOOKING = threading.Lock()
+
+
+def _frame_of(thread):
+    """Return what `thread` executes now, by its identifier; None if it has ended.
+
+    Up to Python 3.11 a garbage collection within `sys._current_frames` can wait for
+    other threads forever, and they for it (issue 106883 of CPython).
+    """
+    with _LOOKING:  # so that no other recorder enables the collector meanwhile
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return sys._current_frames().get(thread)
+        finally:
+            if collects:
+                gc.enable()
 
 
 def attach(comm, folder, timeout=30.0):

@@ -1,5 +1,7 @@
 """Recorders on rings of threads: what is kept, what is reported, what it changes."""
 
+import subprocess
+import sys
 import time
 
 import numpy
@@ -46,6 +48,34 @@ def test_a_heartbeat_that_comes_after_the_end_leaves_the_end(tmp_path):
     recorder.close()
     recorder._beat()
     assert read(tmp_path)[1][0].where == "its end"
+
+
+#: Threads that look where they are, while the collector frees records of earlier
+#: recorders; with each it lets other threads run.
+BUSY = """
+import gc, mmap, threading, time
+import d2l_ext
+from d2l_ext.clinic.flight_recorder import _frame_of
+
+def look():
+    while time.monotonic() < end:
+        for _ in range(3):
+            earlier = [mmap.mmap(-1, 4096)]
+            earlier.append(earlier)
+        _frame_of(threading.get_ident())
+
+gc.set_threshold(5)
+end = time.monotonic() + 3
+looking = [threading.Thread(target=look) for _ in range(3)]
+for thread in looking:
+    thread.start()
+for thread in looking:
+    thread.join()
+"""
+
+
+def test_recorders_of_one_process_do_not_wait_for_each_other_forever():
+    subprocess.run([sys.executable, "-c", BUSY], check=True, timeout=120)
 
 
 def test_a_ring_gives_the_same_sums_and_returns_what_it_returned(tmp_path):
