@@ -52,7 +52,7 @@ engine: venv  ## bring Python for the editors in the pages (npm, 14 MB)
 html: venv  ## render the stored outputs, execute nothing; check the pages, in a browser
 	@$(RUN) -m bookkit.lab.engine
 	@$(RUN) tools/book.py render
-	@D2L_EXT_HTML=_build/html $(RUN) -m pytest tests/book/test_html.py tests/book/test_api_pages.py \
+	@D2L_EXT_HTML=_build/html $(RUN) -m pytest -n 2 tests/book/test_html.py tests/book/test_api_pages.py \
 	    tests/book/test_frameworks.py \
 	    tests/tools/test_slides.py
 	@D2L_EXT_HTML=_build/html $(RUN_TESTS) --about=2 --side-by-side="-n 2" \
