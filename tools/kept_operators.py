@@ -12,6 +12,7 @@ text differs from process to process, the operator's address; it is put into the
 For any other text, and without the file, MXNet compiles as ever.
 """
 
+import marshal
 import os
 import sys
 
@@ -79,8 +80,6 @@ def _with_address(code, address):
 
 
 def _read():
-    import marshal
-
     try:
         with open(FILE, "rb") as file:
             return marshal.loads(file.read())
@@ -90,8 +89,6 @@ def _read():
 
 def keep():
     """Import MXNet, and write the file."""
-    import marshal
-
     kept = {}
 
     def code(text):

@@ -135,8 +135,8 @@ keep_operators() {
 
 check_import() {
     local message
-    if message=$("$venv/bin/python" -c "import d2l_ext, kept_operators as operators
-operators.keep()" 2>&1); then
+    if message=$("$venv/bin/python" -c \
+        "import d2l_ext, kept_operators; kept_operators.keep()" 2>&1); then
         touch "$venv/.imported"
         return
     fi

@@ -1,6 +1,7 @@
 """The operators that MXNet takes from a file are those that it compiles."""
 
 import json
+import marshal
 import subprocess
 import sys
 from pathlib import Path
@@ -72,15 +73,18 @@ def as_ever(file):
     return json.loads(run(COUNT + DESCRIBE, file.with_name("none")))
 
 
-def test_the_functions_from_the_file_are_those_that_mxnet_compiles(file, as_ever):
-    kept = json.loads(run(COUNT + DESCRIBE, file))
+@pytest.fixture(scope="module")
+def kept(file):
+    return json.loads(run(COUNT + DESCRIBE, file))
+
+
+def test_the_functions_from_the_file_are_those_that_mxnet_compiles(kept, as_ever):
     assert as_ever["functions"] > 2000
     assert kept["same"] == as_ever["same"]
     assert kept["addresses"] == as_ever["addresses"] == [True, True]
 
 
-def test_nothing_is_compiled_with_the_file_and_nothing_of_it_stays_in_memory(file):
-    kept = json.loads(run(COUNT + DESCRIBE, file))
+def test_nothing_is_compiled_with_the_file_and_nothing_of_it_stays_in_memory(kept):
     assert (kept["compiled"], kept["left"]) == (0, 0)
 
 
@@ -91,8 +95,6 @@ def test_a_file_that_was_cut_off_is_none(file, as_ever):
 
 
 def test_an_operator_that_the_file_lacks_is_compiled(file, as_ever):
-    import marshal
-
     kept = marshal.loads(file.read_bytes())
     text = next(text for text in kept if text.strip().startswith("def relu("))
     codes = kept.pop(text)
