@@ -51,7 +51,7 @@ def bars(turns, faults):
     wanted = (
         ("the best step from scratch: its one device's time over two devices'", ">=",
          1.85, alone.get(scratch), scratch),
-        ("Gluon hybridised: one device's time over two devices'", ">=", 1.88,
+        ("Gluon hybridized: one device's time over two devices'", ">=", 1.88,
          "gluon-1", gluon),
         ("our best step on two devices, over PyTorch's fastest on two cores", "<=",
          0.95, best, fastest(figures, TORCH)),

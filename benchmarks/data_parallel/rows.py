@@ -8,6 +8,9 @@ from collections import namedtuple
 Row = namedtuple("Row", "id name baseline devices threads cores script peer")
 
 
+#: What PyTorch's steps are also measured with: {end of the row's id: in words}.
+OPTIONS = {"-last": "channels last", "-compile": "compiled",
+           "-compile-last": "compiled, channels last"}
 _PEERS = {"torch": "steps_torch", "ddp": "steps_torch", "jax": "steps_jax"}
 
 
@@ -20,25 +23,25 @@ def _row(id, name, baseline, devices, threads, cores):
 ROWS = (
     _row("scratch-1", "MXNet from scratch, 1 device", "scratch-1", 1, 1, 2),
     _row("scratch-2", "MXNet from scratch, 2 devices", "scratch-1", 2, 2, 2),
-    _row("flat-2", "… 2 devices, one allreduce", "scratch-1", 2, 2, 2),
+    _row("flat-1", "… 1 device, one array of gradients", "flat-1", 1, 1, 2),
+    _row("flat-2", "… 2 devices, one allreduce", "flat-1", 2, 2, 2),
     _row("replay-1", "… recorded and replayed, 1 device", "replay-1", 1, 1, 2),
     _row("replay-2", "… recorded and replayed, 2 devices", "replay-1", 2, 2, 2),
     _row("scratch-4", "MXNet from scratch, 4 devices", "scratch-1", 4, 4, 4),
     # One device needs no kvstore: a Trainer makes none, whichever is asked for.
-    _row("gluon-1", "Gluon hybridised, 1 device", "gluon-1", 1, 1, 2),
+    _row("gluon-1", "Gluon hybridized, 1 device", "gluon-1", 1, 1, 2),
     _row("gluon-2-local", "Gluon, 2 devices, kvstore local", "gluon-1", 2, 2, 2),
     _row("gluon-2-device", "Gluon, 2 devices, kvstore device", "gluon-1",
          2, 2, 2),
     _row("torch-1", "PyTorch, 1 process, 1 thread", "torch-1", 1, 1, 2),
+    *[_row(f"torch-1{option}", f"… 1 thread, {name}", f"torch-1{option}", 1, 1, 2)
+      for option, name in OPTIONS.items()],
     _row("torch-2", "PyTorch, 1 process, 2 threads", "torch-1", 1, 2, 2),
-    _row("torch-2-last", "… 2 threads, channels last", "torch-1", 1, 2, 2),
-    _row("torch-2-compile", "… 2 threads, compiled", "torch-1", 1, 2, 2),
-    _row("torch-2-compile-last", "… 2 threads, compiled, channels last", "torch-1",
-         1, 2, 2),
+    *[_row(f"torch-2{option}", f"… 2 threads, {name}", f"torch-1{option}", 1, 2, 2)
+      for option, name in OPTIONS.items()],
     _row("ddp-2", "PyTorch DDP, 2 processes, gloo", "torch-1", 2, 2, 2),
-    _row("ddp-2-last", "… channels last", "torch-1", 2, 2, 2),
-    _row("ddp-2-compile", "… compiled", "torch-1", 2, 2, 2),
-    _row("ddp-2-compile-last", "… compiled, channels last", "torch-1", 2, 2, 2),
+    *[_row(f"ddp-2{option}", f"… {name}", f"torch-1{option}", 2, 2, 2)
+      for option, name in OPTIONS.items()],
     _row("jax-1-core", "JAX, 1 host device, 1 core", "jax-1-core", 1, 1, 1),
     _row("jax-1", "JAX, 1 host device, 2 cores", "jax-1-core", 1, 2, 2),
     _row("jax-2", "JAX, 2 host devices", "jax-1-core", 2, 2, 2),

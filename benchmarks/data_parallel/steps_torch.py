@@ -16,6 +16,7 @@ import tempfile
 import numpy
 import torch
 from torch import nn
+from torch._dynamo.utils import counters
 from torch.nn import functional as F
 
 from benchmarks.worker import serve
@@ -39,13 +40,24 @@ class Plain:
             memory_format=order)
         self.y = self.all_y[rank * size : (rank + 1) * size].contiguous()
         self.sgd = torch.optim.SGD(self.net.parameters(), lr=float(problem["lr"]))
+        last = self.net[3].weight.is_contiguous(memory_format=torch.channels_last)
         self.about = {"torch": torch.__version__, "numpy": numpy.__version__,
-                      "python": sys.version.split()[0], "threads": threads}
-        self.model = self._compiled(self.net, options)
+                      "python": sys.version.split()[0], "threads": threads,
+                      "channels": "last" if last else "first"}
+        self.model = self.net
 
-    @staticmethod
-    def _compiled(model, options):
-        return torch.compile(model) if "compile" in options else model
+    def compile(self, options):
+        """Compile the model if that is asked for. Raises `RuntimeError` if nothing was.
+        """
+        if "compile" in options:
+            self.model = torch.compile(self.model)
+            with torch.no_grad():
+                self.model(self.X)
+            graphs = counters["stats"]["unique_graphs"]
+            if not graphs:
+                raise RuntimeError("torch.compile compiled nothing")
+            self.about["graphs"] = graphs
+        return self
 
     def step(self):
         self.sgd.zero_grad(set_to_none=True)
@@ -61,7 +73,7 @@ class Distributed(Plain):
     """One of `ranks` processes. Rank 0 starts the others and tells them to step."""
 
     def __init__(self, problem, argv, options, rank, ranks, meeting):
-        super().__init__(problem, 1, (), rank, ranks)
+        super().__init__(problem, 1, options, rank, ranks)
         self.others = [
             subprocess.Popen([*argv, str(other), meeting], stdin=subprocess.PIPE)
             for other in range(1, ranks if rank == 0 else 0)
@@ -70,8 +82,8 @@ class Distributed(Plain):
         torch.distributed.init_process_group(
             "gloo", init_method=f"file://{meeting}", rank=rank, world_size=ranks
         )
-        self.model = self._compiled(nn.parallel.DistributedDataParallel(
-            self.net, gradient_as_bucket_view=True), options)
+        self.model = nn.parallel.DistributedDataParallel(
+            self.net, gradient_as_bucket_view=True)
         self.about.update(processes=ranks, backend="gloo")
 
     def expect(self, count):
@@ -91,9 +103,16 @@ class Distributed(Plain):
             other.wait()
 
 
+class Lenet(nn.Sequential):
+    """Has a `forward` of its own: in DDP, `torch.compile` leaves PyTorch's as it is."""
+
+    def forward(self, X):
+        return super().forward(X)
+
+
 def torch_lenet(problem):
     """Return `d2l_ext.lenet`'s network as modules, with the weights of `problem`."""
-    net = nn.Sequential(
+    net = Lenet(
         nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2),
         nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2, 2),
         nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10),
@@ -108,15 +127,15 @@ def torch_lenet(problem):
 def main(row, path, rank="0", meeting=None):
     problem, (kind, count, *options) = numpy.load(path), row.split("-")
     if kind == "torch":
-        return serve(Plain(problem, int(count), options))
+        return serve(Plain(problem, int(count), options).compile(options))
     argv = [sys.executable, "-m", "benchmarks.data_parallel.steps_torch", row, path]
     if meeting:
-        return Distributed(
-            problem, argv, options, int(rank), int(count), meeting).follow()
+        job = Distributed(problem, argv, options, int(rank), int(count), meeting)
+        return job.compile(options).follow()
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
         job = Distributed(problem, argv, options, 0, int(count), meeting)
-        serve(job)
+        serve(job.compile(options))
         job.close()
 
 

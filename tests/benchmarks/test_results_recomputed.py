@@ -76,6 +76,13 @@ def test_data_parallel_its_medians_and_speed_ups():
         assert bar == {**again, "value": pytest.approx(again["value"], abs=2e-4)}
 
 
+def test_the_options_in_a_name_reached_the_process_in_pytorch():
+    for id, row in rows("data_parallel").items():
+        if id.startswith(("torch", "ddp")):
+            assert ("graphs" in row["about"]) == ("compile" in id)
+            assert row["about"]["channels"] == ("last" if "last" in id else "first")
+
+
 def test_pipeline_its_medians_and_speed_ups():
     found = rows("pipeline")
     bound = recorded("pipeline", "bar")["bound"]
