@@ -49,7 +49,7 @@ class Row:
 
 
 def _rows():
-    yield Row("lenet-one-machine", "lenet", "", 0)
+    yield Row("lenet-one-machine", "lenet", "", 0, 0)
     for n in (1, 2):
         yield Row(f"lenet-sync-{n}", "lenet", workers=n, against="lenet-one-machine")
     for kind, on_store in (("dist_sync", True), ("dist_sync_device", False),
@@ -61,11 +61,13 @@ def _rows():
         for n in (2, 1, 3):
             yield Row(f"{size}-sync-{n}", name, workers=n, against=base)
         yield Row(f"{size}-sync-2-on-store", name, on_store=True, against=base)
-        yield Row(f"{size}-async-2", name, "dist_async", on_store=True, against=base)
+        yield Row(f"{size}-async-2", name, "dist_async", on_store=True,
+                  against=f"{base}-on-store")
         yield Row(f"{size}-2-servers", name, servers=2, against=base)
         yield Row(f"{size}-gloo-2", name, "gloo", servers=0, against=base)
     whole = {"MXNET_KVSTORE_BIGARRAY_BOUND": "100000000"}
-    yield Row("20-2-servers-uncut", "20 MB", servers=2, env=whole, against="20-sync-2")
+    yield Row("20-2-servers-uncut", "20 MB", servers=2, env=whole,
+              against="20-2-servers")
     local = {"DMLC_LOCAL": "1"}
     yield Row("20-unix-sockets", "20 MB", env=local, against="20-sync-2")
     for kind in ("dist_sync", "dist_sync_device"):

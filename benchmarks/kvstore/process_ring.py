@@ -1,4 +1,4 @@
-"""One exchange of gradients, three ways: over a store, around a ring, by gloo.
+"""One exchange of gradients, four ways: over a store, around a ring, by gloo.
 
     make result NAME=process_ring
 """
