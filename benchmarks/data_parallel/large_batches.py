@@ -106,7 +106,8 @@ def steps():
     """Return, for each size of a batch, the steps to `TARGET` at each rate, median of
     seeds.
 
-    None if most seeds have not reached it after `ENOUGH` examples.
+    None if most seeds have not reached it after `ENOUGH` examples, or after 200 steps
+    if that is less.
     """
     npx.set_np()
     data = sets.load_arrays("digits")

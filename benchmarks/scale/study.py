@@ -29,7 +29,7 @@ FITTED = [
       for n, batch in ((1, 96), (2, 96), (2, 384), (3, 192))],
 ]
 
-#: These were never looked at when the constants were made.
+#: No constant is fitted to these.
 UNSEEN = [
     *[(way, 4, 5 * MB) for way in workloads.REDUCE],
     ("naive", 2, 5 * MB), ("ring", 2, 5 * MB),
