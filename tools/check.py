@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import functions
@@ -86,13 +87,19 @@ def imported(name, path, known):
         yield from {dotted, dotted.rpartition(".")[0]} & known.keys()
 
 
-def reached(files, root=ROOT):
-    """Return files of tests a change of `files` can reach, by distance: lists."""
-    known = modules(root)
-    users = {}
+@cache
+def graph(root=ROOT):
+    """Return `modules`, and those that import each of them: {name: names}."""
+    known, users = modules(root), {}
     for name, path in known.items():
         for module in imported(name, path, known):
             users.setdefault(module, set()).add(name)
+    return known, users
+
+
+def reached(files, root=ROOT):
+    """Return files of tests a change of `files` can reach, by distance: lists."""
+    known, users = graph(root)
     touched = {name for name, path in known.items()
                if path.relative_to(root).as_posix() in files}
     seen, levels = set(), []

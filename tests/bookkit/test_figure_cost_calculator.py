@@ -1,6 +1,7 @@
 """The cost calculator computes in its script what `d2l_ext.scale.step` does here."""
 
 import dataclasses
+from functools import cache
 from math import exp, floor, gcd, log
 from random import Random
 
@@ -18,6 +19,7 @@ from bookkit.figures.cost_calculator import (
     data,
     figure,
 )
+from d2l_ext.data_parallel.allreduce.algorithm import Algorithm
 from d2l_ext.meshes import decoder
 from d2l_ext.scale import step
 from d2l_ext.scale.step import VGG11, Model, network
@@ -44,6 +46,13 @@ def settings(n):
 
 
 GRID = settings(240)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def each_schedule_is_walked_once():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Algorithm, "rounds", cache(Algorithm.rounds))
+        yield
 
 
 def from_the_model(choice, devices, way):
