@@ -128,7 +128,8 @@ def _bind(symbol, group, shapes, values, device):
     part, inputs = subgraph(symbol, group, shapes)
     # The network's inputs need no gradient; values from other groups do.
     needs = {n: "null" if n in shapes else "write" for n in part.list_arguments()}
-    executor = part.simple_bind(device, grad_req=needs, **inputs)
+    with mx.test_utils.environment("MXNET_EXEC_BULK_EXEC_TRAIN", "0"):  # as in a step
+        executor = part.simple_bind(device, grad_req=needs, **inputs)
     for name, array in executor.arg_dict.items():
         array[:] = values.get(name, mx.nd.random.uniform(-0.1, 0.1, array.shape))
     return executor, [mx.nd.ones_like(output) for output in executor.outputs]
