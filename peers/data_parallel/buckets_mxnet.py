@@ -33,7 +33,7 @@ own = [(X[i * 32 : i * 32 + 32].copyto(d), y[i * 32 : i * 32 + 32].copyto(d))
        for i, d in enumerate(devices)]
 
 # %% Two layers in a bucket, one sum for each
-replicas = [overlap.attach_buckets(copy, limit=20_000) for copy in copies]
+replicas = [overlap.attach_buckets(copy, limit=19_000) for copy in copies]
 for copy, (X, y) in zip(copies, own):
     with autograd.record():
         loss = ((dense(X, copy) - y) ** 2).sum() / 2

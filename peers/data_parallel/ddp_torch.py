@@ -4,7 +4,8 @@
     torchrun --nproc-per-node 2 ddp_torch.py
 
 Differs, broadcast: DDP first gives every process the weights of process 0.
-Differs, all_gather: DDP first sees that all processes have as many parameters.
+Differs, all_gather: DDP first checks that all processes have the same number of
+parameters.
 """
 
 # %% LeNet, 64 images, two processes

@@ -3,7 +3,7 @@
     pip install torch
     torchrun --nproc-per-node 2 unequal_torch.py
 
-Differs, all_reduce: the number of all examples is summed, too: 8 bytes.
+Differs, all_reduce: the number of all examples is summed, too: 16 bytes.
 """
 
 # %% Dense (48, 48), 64 examples: 48 for one device, 16 for the other

@@ -7,7 +7,8 @@ Differs, all_reduce: DDP sums whole gradients, although a process needs only its
 Differs, reduce_scatter: there is none, because DDP sums whole gradients.
 Differs, broadcast: DDP sends all parameters at its start; after each step, each process
 sends those that it has updated, whole arrays.
-Differs, all_gather: DDP first sees that all processes have as many parameters.
+Differs, all_gather: DDP first checks that all processes have the same number of
+parameters.
 """
 
 # %% Four dense layers of 48 units, 64 examples, two devices
