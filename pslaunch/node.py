@@ -58,7 +58,7 @@ def watch_heartbeats(library, handle, environ=os.environ):
     returns the count only in the scheduler's process, which runs no user code. So the
     scheduler ends itself here, and then the launcher ends the job. The launcher notices
     killed and stopped processes without heartbeats (`supervise.py`); heartbeats also
-    reveal a process that hangs, and a stopped one sooner.
+    reveal a process that a debugger holds, and a stopped one sooner.
 
     Does nothing unless both variables are set. `library`: `libmxnet.so`. `handle`: the
     scheduler's store. Raises `ValueError` if the timeout is not longer than the
