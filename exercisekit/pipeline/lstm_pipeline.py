@@ -12,7 +12,7 @@ def copies(placement, T):
 
 
 def gates(x, h, Wx, Wh, product):
-    """Return the sums for the four gates of an LSTM, by eight products."""
+    """Return the sums for an LSTM's gates and candidate, by eight products."""
     pairs = zip(numpy.split(Wx, 4), numpy.split(Wh, 4))
     return numpy.stack([product(x, wx.T) + product(h, wh.T) for wx, wh in pairs])
 
