@@ -57,7 +57,8 @@ def _judge_rows(function, gradient):
                 f"numbers: {wrong}.")
     if len(values) and values.nbytes > least:
         return f"the rows have {values.nbytes} bytes, but {least} are enough."
-    return Note(f"{len(rows)} of {len(kept)} rows are sent: {values.nbytes} bytes.")
+    return Note(f"{len(rows)} of {len(kept)} rows are sent: {values.nbytes} bytes of "
+                "numbers.")
 
 
 def _sum_updater():
