@@ -83,8 +83,8 @@ def bytes_sent(kind, payload, args):
     if kind == "all_to_all":
         return sent_to_others(payload, args, k, me)
     if kind == "broadcast":
-        return payload * (k - 1) if me == args[3] else 0
-    if kind in ("gather", "scatter"):  # all but the root's own part, and only the root
+        return payload * (k - 1) if me == args[2] else 0
+    if kind in ("gather", "scatter"):  # all but the root's own part
         return payload * (k - 1) // k
     return share(kind, payload, k)
 

@@ -3,10 +3,10 @@
     pip install torch
     torchrun --nproc-per-node 2 sharded_checkpoint_torch.py
 
-Differs, all_gather: the processes exchange the lengths of these messages.
 Differs, gather: the processes tell process 0 what they will write, and that they did.
+Differs, all_gather: first they exchange the lengths of these messages.
 Differs, scatter: process 0 answers who writes what.
-Differs, broadcast: process 0 says when the checkpoint is whole.
+Differs, broadcast: process 0 sends a length, and says when the checkpoint is whole.
 """
 
 # %% A matrix of 8 × 4, half of it on each device

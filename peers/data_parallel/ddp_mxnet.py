@@ -36,6 +36,7 @@ trainer.step(len(X))
 
 # %% What came out
 nbytes = sum(4 * p.size for p in params)
+# Computed, not counted.
 sent = {"all_reduce": sum(costs.expected("naive", len(devices), nbytes).sent)}
 result = [p.data(devices[1]) for p in net.collect_params().values()]
 result = [p.T if p.ndim == 2 else p for p in result]

@@ -3,7 +3,7 @@
     pip install torch
     torchrun --nproc-per-node 2 ddp_torch.py
 
-Differs, broadcast: DDP first gives every process the weights of process 0.
+Differs, broadcast: DDP first sends the shapes and weights of process 0.
 Differs, all_gather: DDP first checks that all processes have the same number of
 parameters.
 """

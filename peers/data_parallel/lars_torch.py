@@ -1,4 +1,4 @@
-"""LARS in PyTorch, which has none: an optimizer of its own.
+"""LARS in PyTorch, which has none: written here as a subclass of SGD.
 
     pip install torch
     torchrun --nproc-per-node 2 lars_torch.py

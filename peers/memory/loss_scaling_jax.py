@@ -27,7 +27,7 @@ X = jnp.concatenate([numbers(8, size=0.01), numbers(8, size=1e-8)])
 scale, good = jnp.array(2.0**24), 0
 
 
-# %% A scale that finds itself
+# %% A scale that adjusts itself
 @jax.jit
 def step(weights, scale, good):
     def scaled(weights):

@@ -24,7 +24,7 @@ weights = np.zeros(16)
 X = np.concatenate([numbers(8, size=0.01), numbers(8, size=1e-8)])
 weights.attach_grad()
 
-# %% A scale that finds itself
+# %% A scale that adjusts itself
 scaler, scales = LossScaler(scale=2.0**24, every=2), []
 for _ in range(6):
     scales.append(scaler.scale)

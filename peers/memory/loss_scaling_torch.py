@@ -25,7 +25,7 @@ def numbers(*shape, size=0.25):
 weights = torch.zeros(16, requires_grad=True)
 X = torch.cat([numbers(8, size=0.01), numbers(8, size=1e-8)])
 
-# %% A scale that finds itself
+# %% A scale that adjusts itself
 scaler = torch.amp.GradScaler("cpu", init_scale=2.0**24, growth_interval=2)
 sgd, scales = torch.optim.SGD([weights], lr=0.1), []
 for _ in range(6):

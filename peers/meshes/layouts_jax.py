@@ -38,7 +38,7 @@ down = jax.device_put(numbers(64, 16), ROWS)
 def mlp(x, up, down):
     u = jax.sharding.reshard(x, P(None, None)) @ up
     a = jax.nn.gelu(u, approximate=False)
-    y = jnp.dot(a, down, out_sharding=ROWS)  # a sum is owed: say where it shall lie
+    y = jnp.dot(a, down, out_sharding=ROWS)  # a sum is owed: say where it is to lie
     print("u:", jax.typeof(u), " y:", jax.typeof(y))
     return x + y
 

@@ -34,7 +34,7 @@ def exchange(parts):
     return arriving
 
 
-def by_heads(x):  # (8, 8, 16) to (2, 32, 16): heads, positions, width
+def by_heads(x):  # (8 positions, 8 heads, 16) to (2 heads, 32 positions, 16)
     parts = exchange(x.unflatten(1, (k, 2)).movedim(1, 0))
     return parts.flatten(0, 1).movedim(1, 0)
 

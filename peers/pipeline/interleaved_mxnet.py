@@ -40,4 +40,4 @@ after = [p - 0.1 * g / len(X) for s in stages for p, g in zip(s.params, s.grads)
 # %% What came out
 print("stages on", [str(stage.device) for stage in stages])
 result = [p.T if p.ndim == 2 else p for p in after]
-sent = {"send": 2 * 3 * 4 * X.size}  # activations, and their gradients
+sent = {"send": 2 * 3 * 4 * X.size}  # computed: activations, their gradients

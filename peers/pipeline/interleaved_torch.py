@@ -38,7 +38,7 @@ def half_squares(out, y):
     return ((out - y) ** 2).sum() / 2 / len(out)
 
 # %% Four micro-batches through four stages, two on each device
-parts = [net[rank], net[rank + 2]]  # every second layer is a stage here
+parts = [net[rank], net[rank + 2]]  # every second layer, each as a stage
 stages = [PipelineStage(own, rank + 2 * i, 4, torch.device("cpu"))
           for i, own in enumerate(parts)]
 schedule = ScheduleInterleaved1F1B(stages, 4, loss_fn=half_squares)

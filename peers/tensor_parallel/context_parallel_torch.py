@@ -34,7 +34,7 @@ def numbers(*shape, size=0.25):
 
 mesh = init_device_mesh("cpu", (4,))
 Q, K, V = (numbers(1, 2, 32, 8, size=1) for _ in "QKV")
-_attention._cp_options.enable_load_balance = False  # zigzag order, which needs the ring
+_attention._cp_options.enable_load_balance = False  # zigzag needs GPU kernels
 
 # %% Positions are cut; the attention is one for a single device
 with (

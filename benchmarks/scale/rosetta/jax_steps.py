@@ -72,7 +72,7 @@ def update(loss, params, X, y, lr):
 
 
 def pipeline(problem):
-    """Pipeline parallelism: two stages, each jitted on the device of its arrays."""
+    """Pipeline parallelism: two stages, each run on the device of its arrays."""
     X, y, params, lr = _prepare(problem)
     devices, half = jax.devices(), len(params) // 2
     stages = [jax.device_put(part, d) for part, d in
