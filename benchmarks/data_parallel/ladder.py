@@ -269,7 +269,7 @@ DIGITS = (
     Rung("keeps", "the loop does not read the loss", PerArray, "reads"),
     Rung("channels-last", "channels as the last axis", ChannelsLast, "keeps"),
     Rung("one-array", "all parameters in one array", OneArray, "keeps"),
-    Rung("hybridised", "Gluon's hybridised block instead", Gluon, "keeps"),
+    Rung("hybridised", "Gluon's hybridized block instead", Gluon, "keeps"),
     Rung("replayed", "recorded once, replayed", Replayed, "one-array"),
     Rung("one-update", "the update as one operator", OneUpdate, "replayed"),
     Rung("joined", "convolution and ReLU joined by a backend", Joined, "replayed"),

@@ -5,7 +5,7 @@
 
 Differs, all_reduce: DDP sums whole gradients, although a process needs only its part.
 Differs, reduce_scatter: there is none, because DDP sums whole gradients.
-Differs, broadcast: DDP first sends all parameters, and 232 bytes on shapes and buckets;
+Differs, broadcast: DDP first sends all parameters, and 232 bytes of shapes and buckets;
 after each step, each process sends those that it has updated, whole arrays.
 Differs, all_gather: DDP first checks that all processes have the same number of
 parameters.
