@@ -163,16 +163,20 @@ class Tail:
 def shorten(path):
     """Truncate a log that is longer than `LONGEST`; return whether it was.
 
-    The end of the log is kept in a file beside it. Output that arrives meanwhile is
-    lost.
+    The end of the log is kept in a file beside it, with what arrives while that is
+    written: a process on a busy machine may print its last lines then. Only output that
+    arrives between two calls, the second read and the truncation, is lost.
     """
     with suppress(FileNotFoundError):
         if os.stat(path).st_size > LONGEST:
             with open(path, "r+b") as file:
                 file.seek(-KEPT, os.SEEK_END)
                 _, _, kept = file.read(KEPT).partition(b"\n")
-                earlier(path).write_bytes(kept)
-                file.truncate(0)  # its process appends
+                with earlier(path).open("wb") as end:
+                    end.write(kept)
+                    meanwhile = file.read(os.stat(path).st_size - file.tell())
+                    file.truncate(0)  # its process appends
+                    end.write(meanwhile)
             return True
     return False
 

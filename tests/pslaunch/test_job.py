@@ -40,6 +40,22 @@ def test_a_worker_that_prints_without_pause_keeps_nobody_from_ending_the_job(
     assert err.count("prints more than can be shown or kept") <= 1
 
 
+def test_a_line_that_comes_while_a_log_is_truncated_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "LONGEST", 1 << 10)
+    monkeypatch.setattr(jobs, "KEPT", 1 << 6)
+    log, earlier = tmp_path / "log", jobs.earlier
+    log.write_text("a line\n" * 200)
+
+    def late(path):
+        with path.open("a") as file:
+            file.write("the last\n")
+        return earlier(path)
+
+    monkeypatch.setattr(jobs, "earlier", late)
+    assert jobs.shorten(log) and log.read_text() == ""
+    assert earlier(log).read_text() == "a line\n" * 9 + "the last\n"
+
+
 def test_its_temporary_log_does_not_fill_the_disk(monkeypatch):
     monkeypatch.setattr(jobs, "LONGEST", 1 << 20)
     monkeypatch.setattr(jobs, "KEPT", 1 << 16)
