@@ -44,12 +44,14 @@ class Plain:
         self.about = {"torch": torch.__version__, "numpy": numpy.__version__,
                       "python": sys.version.split()[0], "threads": threads,
                       "channels": "last" if last else "first"}
-        self.model = self.net
+        self.model, self.options = self.net, options
 
-    def compile(self, options):
-        """Compile the model if that is asked for. Raises `RuntimeError` if nothing was.
+    def compiled(self):
+        """Return this job, compiled if that is asked for.
+
+        Raises `RuntimeError` if `torch.compile` compiled nothing.
         """
-        if "compile" in options:
+        if "compile" in self.options:
             self.model = torch.compile(self.model)
             F.cross_entropy(self.model(self.X), self.y).backward()
             graphs = counters["stats"]["unique_graphs"]
@@ -126,15 +128,15 @@ def torch_lenet(problem):
 def main(row, path, rank="0", meeting=None):
     problem, (kind, count, *options) = numpy.load(path), row.split("-")
     if kind == "torch":
-        return serve(Plain(problem, int(count), options).compile(options))
+        return serve(Plain(problem, int(count), options).compiled())
     argv = [sys.executable, "-m", "benchmarks.data_parallel.steps_torch", row, path]
     if meeting:
         job = Distributed(problem, argv, options, int(rank), int(count), meeting)
-        return job.compile(options).follow()
+        return job.compiled().follow()
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
         job = Distributed(problem, argv, options, 0, int(count), meeting)
-        serve(job.compile(options))
+        serve(job.compiled())
         job.close()
 
 
