@@ -89,7 +89,7 @@ def test_the_second_device_is_the_second_core_in_the_recorded_steps_of_lenet():
     for one, two in (("scratch-1", "scratch-2"), ("flat-1", "flat-2"),
                      ("replay-1", "replay-2"), ("gluon-1", "gluon-2-device")):
         assert rows[two]["baseline"] == one and 1.4 < gain[two] < 2.05
-    assert gain["scratch-2"] < gain["replay-2"] and gain["replay-2"] > 1.7
+    assert max(gain["scratch-2"], gain["flat-2"], 1.7) < gain["replay-2"]
     assert rows["flat-2"]["step_ms"]["median"] < rows["scratch-2"]["step_ms"]["median"]
 
 
