@@ -9,9 +9,8 @@
 """
 
 import argparse
-import ast
 import hashlib
-import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -21,7 +20,6 @@ import time
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from types import ModuleType
 
 #: The folder of results: in the library's checkout, or, if the library is installed,
 #: in the checkout whose chapter runs.
@@ -41,8 +39,9 @@ class Record:
     MODULE:FUNCTION, that was called with `args` and `options`. `date`: its end, in UTC.
     `machine`: `processor`, `cores` and `system`. `versions`: of Python and packages,
     except those in requirements/locks/cpu.txt. `seconds`: the duration; None if
-    unknown. `data`: the result. `code`: a digest of the function; `digest`: one of the
-    result, which an edit by hand invalidates.
+    unknown. `data`: the result. `code`: a digest of the function and of all in its
+    package that it calls; `digest`: one of the result, which an edit by hand
+    invalidates.
     """
 
     what: str
@@ -130,7 +129,7 @@ def measure_and_store(name, measure, *args, folder=None, **options):
         versions={"MXNet": here["mxnet"], "Python": here["python"]},
         seconds=round(time.monotonic() - begin, 1),
         data=data,
-        code=code_digest(measure),
+        code=code_digest(home),
     )
     write(name, kept, folder)
     return read(name, folder)
@@ -171,54 +170,24 @@ def stale(folder=None):
     """Return the names of results whose function has since changed or been removed."""
     found = {name: read(name, folder) for name in names(folder)}
     return [name for name, record in found.items()
-            if code_digest(_find(record.measure)) != record.code]
+            if code_digest(record.measure) != record.code]
 
 
-def code_digest(function):
-    """Return a digest of `function` and the parts of its package it uses; "" for None.
+def code_digest(home):
+    """Return a digest of the function `home`, MODULE:FUNCTION, and of what it calls.
 
-    Comments, docstrings and formatting do not count.
+    That is what it reaches in its own package, the programs that it starts among them,
+    as `functions.Library.behind` finds it. "" if there is no such function.
     """
-    if function is None:
+    from .functions import Library
+
+    module = home.partition(":")[0]
+    package = module.split(".")[0]
+    place = importlib.util.find_spec(package)
+    if place is None:
         return ""
-    begin, seen, left = function.__module__.split(".")[0], {}, [function]
-    while left:
-        used = left.pop()
-        key = f"{used.__module__}.{used.__qualname__}"
-        if key in seen:
-            continue
-        tree = ast.parse(inspect.cleandoc(f"\n{inspect.getsource(used)}"))
-        seen[key] = _code(tree)
-        scope, words = vars(sys.modules[used.__module__]), _words(tree)
-        modules = [value for word, value in scope.items()
-                   if word in words and isinstance(value, ModuleType)
-                   and value.__name__.split(".")[0] == begin]
-        for space in [scope, *map(vars, modules)]:
-            for word in words & space.keys():
-                value = space[word]
-                if isinstance(value, (int, float, str, tuple)):
-                    seen[f"{space['__name__']}.{word}"] = repr(value)
-                elif (inspect.isfunction(value) or inspect.isclass(value)) and (
-                    value.__module__.split(".")[0] == begin
-                ):
-                    left.append(value)
-    return _digest(json.dumps(seen, sort_keys=True))
-
-
-def _words(tree):
-    """Return every name and attribute in the code."""
-    return {getattr(node, "id", getattr(node, "attr", None)) for node in ast.walk(tree)}
-
-
-def _code(tree):
-    """Return the code as text, without comments and docstrings."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and (
-            isinstance(getattr(body[0].value, "value", None), str)
-        ):
-            body[0] = ast.Pass()
-    return ast.dump(tree)
+    files = place.submodule_search_locations or [place.origin]
+    return Library(Path(files[0]).parent, [package]).behind(home)
 
 
 def _digest(text):

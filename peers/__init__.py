@@ -26,12 +26,11 @@ that have changed since their results were stored.
 """
 
 import ast
-import hashlib
 import json
 import re
-import tokenize
-from io import StringIO
 from pathlib import Path
+
+from bookkit import functions
 
 ROOT = Path(__file__).resolve().parent
 #: In the order of the tabs.
@@ -81,11 +80,9 @@ def differs(name, framework, root=ROOT):
 
 
 def digest(name, framework, root=ROOT):
-    """Return a digest of a program without its comments."""
-    text = program(name, framework, root).read_text("utf-8")
-    words = [token.string for token in tokenize.generate_tokens(StringIO(text).readline)
-             if token.type not in (tokenize.COMMENT, tokenize.NL)]
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+    """Return a digest of a program's code, and of the kinds in which it differs."""
+    code = functions.of_text(program(name, framework, root).read_text("utf-8"))
+    return functions.digest(" ".join([code, *sorted(differs(name, framework, root))]))
 
 
 def stored(name, root=ROOT):

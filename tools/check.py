@@ -18,10 +18,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import functions
 import made_by
 import notebooks
-from bookkit import stored
+from bookkit import functions, stored
 from packages import SOURCES
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -12,9 +12,9 @@ from pkgutil import resolve_name
 import nbformat
 
 import made_by
+from bookkit.functions import imports
 from bookkit.show import show, show_from
 from exercisekit import questions, solutions
-from functions import imports
 from notebooks import chapters, code_cells
 from packages import SOURCES
 from sources import RenderError, copy_sources

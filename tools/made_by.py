@@ -18,7 +18,7 @@ from pathlib import Path
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from functions import Form, Library, digest, imports
+from bookkit.functions import Form, Library, digest, imports
 from packages import SOURCES
 
 #: What a chapter's own cells are called among the modules.

@@ -1,4 +1,4 @@
-"""The rows of the table: what is measured, and by which script."""
+"""The rows of the table: what is measured, and by which program."""
 
 from collections import namedtuple
 
@@ -11,12 +11,14 @@ Row = namedtuple("Row", "id name baseline devices threads cores script peer")
 #: What PyTorch's steps are also measured with: {end of the row's id: in words}.
 OPTIONS = {"-last": "channels last", "-compile": "compiled",
            "-compile-last": "compiled, channels last"}
-_PEERS = {"torch": "steps_torch", "ddp": "steps_torch", "jax": "steps_jax"}
+_PEERS = {"torch": "benchmarks.data_parallel.steps_torch",
+          "ddp": "benchmarks.data_parallel.steps_torch",
+          "jax": "benchmarks.data_parallel.steps_jax"}
 
 
 def _row(id, name, baseline, devices, threads, cores):
     kind = id.split("-")[0]
-    script = _PEERS.get(kind, "steps_mxnet")
+    script = _PEERS.get(kind, "benchmarks.data_parallel.steps_mxnet")
     return Row(id, name, baseline, devices, threads, cores, script, kind in _PEERS)
 
 
@@ -84,5 +86,4 @@ def chosen(only, peers, peer_python):
 def command(row, python, peer_python, problem):
     """Return the command line that starts the worker of `row`."""
     interpreter = peer_python if row.peer else python
-    module = f"benchmarks.data_parallel.{row.script}"
-    return [str(interpreter), "-m", module, row.id, str(problem)]
+    return [str(interpreter), "-m", row.script, row.id, str(problem)]

@@ -6,7 +6,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from notebook_cells import ROOT, chapters, read
 
-from functions import Library
+from bookkit.functions import Library
 from made_by import bind, code, edited, library
 
 

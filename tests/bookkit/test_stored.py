@@ -134,34 +134,48 @@ TRIAL = """
 SIZE = 4  # a comment
 def job(n):
     "How long."
-    return n + helper(n)
+    start("trial_of_a_test.work")
+    return n + helper(n) + sum(each(n) for each in PARTS)
 def helper(n):
     return SIZE
+def part(n):
+    return 2
 def other(n):
     return 0
+def start(program):
+    pass
+PARTS = [part]
 """
 
 
 @pytest.mark.parametrize("old, new, differs", [
     ("return SIZE", "return SIZE + 1", True),  # a function that it calls
+    ("return 2", "return 3", True),  # a function in a list
+    ("print(3)", "print(4)", True),  # a program that it starts
     ("SIZE = 4", "SIZE = 5", True),
     ("return 0", "return 1", False),  # of another function
+    ("helper", "assistant", False),
     ("a comment", "another", False),
     ("How long.", "How long it takes.", False),
 ])
 def test_a_result_is_stale_when_what_measured_it_has_changed(
     tmp_path, monkeypatch, old, new, differs
 ):
-    monkeypatch.syspath_prepend(tmp_path)
-    digests = []
-    for name, text in (("one", TRIAL), ("two", TRIAL.replace(old, new))):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "trial_of_a_test.py").write_text(text)
-        monkeypatch.syspath_prepend(tmp_path / name)
-        monkeypatch.delitem(sys.modules, "trial_of_a_test", raising=False)
-        module = importlib.import_module("trial_of_a_test")
-        digests.append(stored.code_digest(module.job))
-        kept = stored.measure_and_store("x", module.job, 1, folder=tmp_path / name)
-        assert kept.code == digests[-1] and stored.stale(tmp_path / name) == []
+    for place, change in (("one", ("", "")), ("two", (old, new))):
+        package = tmp_path / place / "trial_of_a_test"
+        package.mkdir(parents=True)
+        files = {"__init__": "", "trial": TRIAL, "work": "print(3)"}
+        for name, text in files.items():
+            (package / f"{name}.py").write_text(text.replace(*change))
+        monkeypatch.syspath_prepend(tmp_path / place)
+        for name in ("trial_of_a_test", "trial_of_a_test.trial"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        job = importlib.import_module("trial_of_a_test.trial").job
+        stored.measure_and_store("x", job, 1, folder=tmp_path / place)
+        assert stored.stale(tmp_path / place) == []
     assert stored.stale(tmp_path / "one") == (["x"] if differs else [])
-    monkeypatch.delitem(sys.modules, "trial_of_a_test")
+
+
+def test_a_result_is_stale_when_what_measured_it_is_no_longer_there():
+    assert stored.code_digest("benchmarks.kvstore.compression:no_such") == ""
+    assert stored.code_digest("no_such_package.module:function") == ""

@@ -6,7 +6,7 @@ import builtins
 import pytest
 from notebook_cells import chapters, code_cells, read, tree
 
-from bookkit import stored
+from bookkit import functions
 from exercisekit import questions, solution, solutions
 from exercisekit.question import Task
 
@@ -34,7 +34,7 @@ def test_what_is_shown_needs_nothing_but_imports_of_the_chapter(key):
 
 def code(listing):
     """What a listing does, without its comments and docstrings."""
-    return stored._code(ast.parse(listing.split("```python\n")[1].split("```")[0]))
+    return functions.of_text(listing.split("```python\n")[1].split("```")[0])
 
 
 def shown_on_pages():

@@ -1,13 +1,12 @@
 """A step in another framework, in an interpreter that has it."""
 
-import hashlib
 import os
 import subprocess
-import tokenize
 from pathlib import Path
 
 import numpy
 
+from bookkit import functions
 from pslaunch.temporary import Folder
 
 HERE = Path(__file__).resolve().parent
@@ -70,16 +69,12 @@ def step(framework, name, problem):
 
 
 def digest(framework):
-    """Return the SHA-256 of the program that takes the steps of `framework`, in
-    hexadecimal.
+    """Return a digest of the program that takes the steps of `framework`.
 
-    Without its comments, which are no part of what runs. Stored beside its results, it
-    tells whether they are of this program: most machines cannot run it.
+    Stored beside its results, it tells whether they are of this program: most machines
+    cannot run it.
     """
-    with _program(framework).open("rb") as file:
-        words = [token.string for token in tokenize.tokenize(file.readline)
-                 if token.type not in (tokenize.COMMENT, tokenize.NL)]
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()
+    return functions.of_text(_program(framework).read_text("utf-8"))
 
 
 def _program(framework):

@@ -26,6 +26,13 @@ def digest(text):
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def of_text(text):
+    """Return a digest of the code of a program or listing, a text that stands alone."""
+    tree = ast.parse(text)
+    tree.body = _without_docstring(tree.body)
+    return digest(Form([tree], {}, Library(".", ())).text(str))
+
+
 class Module:
     """A file of the library: what it defines, and what its names stand for."""
 
@@ -167,7 +174,25 @@ class Library:
         return digest(self.form(key).text(lambda named: ""))
 
     def reached(self, trees):
-        """Return {module: digest} of all that the chapter's code in `trees` calls."""
+        """Return {module: digest} of all that the code in `trees` calls."""
+        found = {}
+        for key in self._reached(trees):
+            found.setdefault(key[0], []).append(self.digest(key))
+        return {name: digest(" ".join(sorted(found[name]))) for name in sorted(found)}
+
+    def behind(self, home):
+        """Return a digest of the function `home`, MODULE:FUNCTION, and of all that it
+        calls or starts; "" if there is no such function.
+
+        The names of its modules do not count.
+        """
+        module, _, name = home.partition(":")
+        if not self.module(module) or name not in self.module(module).units:
+            return ""
+        called = ast.parse(f"from {module} import {name}\n{name}()")
+        return digest(" ".join(sorted(map(self.digest, self._reached([called])))))
+
+    def _reached(self, trees):
         names = {}
         for tree in trees:
             names.update(imports(tree))
@@ -187,10 +212,7 @@ class Library:
                         for each in self._methods(*key, attributes)}
             waiting -= seen
             forms = []
-        found = {}
-        for key in seen:
-            found.setdefault(key[0], []).append(self.digest(key))
-        return {name: digest(" ".join(sorted(found[name]))) for name in sorted(found)}
+        return seen
 
     def _around(self, name):
         """Return the code that importing a module runs, that of its packages, too."""
@@ -301,15 +323,19 @@ class Form:
 
     def _whole(self, name):
         """Return keys of all units of a module that is passed on, or a command."""
-        return {(name, unit) for unit in self.library.module(name).units if unit}
+        named = {(name, unit) for unit in self.library.module(name).units if unit}
+        return named | self.library._around(name)
 
     def _find_commands(self, text):
-        library = self.library
+        library, names = self.library, []
         asked = library.command if self.module else library.command_line
         for match in asked.finditer(text):
             name = next(filter(None, match.groups()))
-            for each in filter(library.module, (name, f"{name}.__main__")):
-                self.found |= self._whole(each)
+            names += [name, f"{name}.__main__"]
+        if self.module and text.endswith(".py"):  # a program in the same folder
+            names.append(f"{self.module.name.rpartition('.')[0]}.{text[:-3]}")
+        for each in filter(library.module, names):
+            self.found |= self._whole(each)
 
 
 class WithoutTexts(ast.NodeTransformer):
