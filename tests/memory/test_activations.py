@@ -9,7 +9,6 @@ from pathlib import Path
 import mxnet as mx
 import numpy
 import pytest
-from held_devices import TWO, held
 from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
 
@@ -182,11 +181,30 @@ def test_accumulated_gradients_are_those_of_the_whole_batch(dtype, most):
             assert abs(p.grad.asnumpy() - g).max() < most * abs(g).max()
 
 
-def test_accumulation_is_asked_for_while_the_device_stands_still():
-    X, w = (random(6, 3).as_in_ctx(TWO[0]) for _ in "Xw")
-    parts = pieces(X, X, 3)
-    with held(*TWO):
-        accumulate(parts, [w], lambda X, y: ((X * w[:2]) - y) ** 2)
+def test_accumulation_waits_for_every_piece_but_the_last():
+    X, w, b = random(6, 3), random(2, 3), random(2, 3)
+    with blocking_calls() as waits:
+        accumulate(pieces(X, X, 3), [w, b], lambda X, y: (X * w + b - y) ** 2)
+    assert [wait.line for wait in waits] == ["grad.wait_to_read()"] * 2 * 2
+
+
+def test_eight_pieces_need_an_eighth_of_the_activations():
+    device, layers = try_all_devices(1)[0], [random(64, 64) for _ in range(8)]
+    X = random(1024, 64)
+
+    def loss(X, y):
+        for weight in layers:
+            X = np.tanh(np.dot(X, weight))
+        return (X - y) ** 2
+
+    def peak(number):
+        parts = pieces(X, X, number)
+        npx.waitall()
+        with storage.record([device]) as memory:
+            accumulate(parts, layers, loss)
+        return memory.peak["cpu/0"] - 8 * layers[0].size * 4  # without the gradients
+
+    assert peak(8) * 8 == pytest.approx(peak(1), rel=0.05)
 
 
 def test_accumulation_refuses_what_it_cannot_cut_or_divide():
