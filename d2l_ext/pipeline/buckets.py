@@ -114,13 +114,10 @@ def widen(batch, T):
     return numpy.pad(X, more), numpy.pad(y, more, constant_values=PAD)
 
 
-def padding(batches, T=None):
-    """Share of padding in `batches`, 0 to 1.
-
-    `T`: as if every batch had this many time steps, default its own number.
-    """
+def padding(batches):
+    """Return the share of padding in `batches`, 0 to 1."""
     batches = list(batches)
-    places = sum((T or b.bucket_key) * b.data[0].shape[1] for b in batches)
+    places = sum(b.bucket_key * b.data[0].shape[1] for b in batches)
     return 1 - sum(b.count for b in batches) / places
 
 

@@ -154,7 +154,6 @@ def test_padding_is_counted():
     rows = [[1] * 3, [1] * 3, [1] * 7, [1] * 6]  # 2, 2, 6 and 5 time steps
     batches = list(BucketIter(rows, [2, 6], batch_size=2))
     assert padding(batches) == pytest.approx(1 - 15 / 16)
-    assert padding(batches, 6) == pytest.approx(1 - 15 / 24)
 
 
 @given(st.lists(st.integers(1, 99), min_size=1), st.integers(1, 9))
