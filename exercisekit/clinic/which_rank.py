@@ -102,6 +102,7 @@ _CASES = [
     ([["sum", "give", "wait"], ["sum", "wait"], ["sum", "give", "wait"]],),
     ([["give", "sum"], ["sum", "give"], ["sum", "give"], ["sum", "give"]],),
     ([["sum", "wait"], ["sum"], ["sum"], ["sum"]],),
+    ([["sum", "wait"], ["sum", "give"], ["sum"], ["sum", "wait"]],),
     ([[], [], []],),
 ]
 _PUSHES = [

@@ -122,8 +122,8 @@ def _judge_errors(kind):
             return "nothing"
         return "OSError"
 
-    for calls in ("save", "wait", "wait"), ("save", "save"):
-        saver, right = kind(fail), ["nothing", "OSError", "nothing"][: len(calls)]
+    for calls in ("save", "wait", "wait"), ("save", "save", "wait"):
+        saver, right = kind(fail), ["nothing", "OSError", "nothing"]
         given = {"wait": (saver.wait,), "save": (saver.save, numpy.zeros(2))}
         found = [tried(*given[call]) for call in calls]
         if found != right:

@@ -9,7 +9,7 @@ SENT = "{} byte{s} sent"
 
 
 def cheapest(n, features, hidden, outputs):
-    """Return the way that sends the fewest numbers, counting both directions."""
+    """Return the way that sends the fewest numbers per direction."""
     numbers = {
         "pipeline": n * hidden,
         "tensor": n * outputs,

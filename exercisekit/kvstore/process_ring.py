@@ -21,9 +21,10 @@ def messages(pieces):
 def _judge_messages(function):
     for sent, cut, rest in (([], 9, b""), ([b"ab"], 99, b""), ([b"ab", b"c"], 10, b""),
                             ([b"ab", b"c"], 1, b""), ([b"ab", b""], 7, b""),
-                            ([b"", b"x" * 300], 7, b""), ([b"abc"], 5, b"half")):
+                            ([b"", b"x" * 300], 7, b""), ([b"abc"], 5, b"\0\0\0"),
+                            ([b"abc"], 5, struct.pack("!Q", 5) + b"half")):
         stream = b"".join(struct.pack("!Q", len(text)) + text for text in sent)
-        stream += struct.pack("!Q", 5) + rest if rest else b""
+        stream += rest
         pieces = [stream[i : i + cut] for i in range(0, len(stream), cut)]
         found = [*map(bytes, function(list(pieces)))]
         if found != sent:

@@ -46,7 +46,7 @@ def _judge_best_interval(function, write, mtbf):
 
 QUESTIONS = {
     1: Question(
-        "the factor of the best interval",
+        "the factor of Young's interval",
         10**0.5,
         [
             (10, "The interval grows with the square root of the time to write."),
