@@ -86,11 +86,11 @@ function device(d, i, now) {
   return coming + name + ROWS.map((_, r) => boxOf(d, i, r, now)).join("");
 }
 
-// What row `r` of device `i` holds; a faint ground as long as it is not there. A single
-// device waits for no sum: it is its own gradient.
+// What row `r` of device `i` holds; a faint ground as long as it is not there. Device 0
+// has the sum half an allreduce before the others, and a single device's is its gradient.
 function boxOf(d, i, r, now) {
   const box = [left(d, i), top(d, r), wide(d), 26], kind = ROWS[r][2];
-  const act = r === 4 && d.k === 1 ? 4 : ROWS[r][1];
+  const act = r === 4 && i === 0 ? (d.k === 1 ? 4 : 5) : ROWS[r][1];
   if (now < act) return ground(...box);
   return work(d, i, kind, box, label(d, i, r), now === act ? "now" : "done");
 }

@@ -1,6 +1,6 @@
 """Does it fit, and how fast? Memory and time of a step of a model on a mesh.
 
-The script computes what `memory.bytes_held`, `bytes_sent` and `scale.mesh_seconds` do;
+The script computes what `memory.bytes_held`, `bytes_sent` and `step.mesh_seconds` do;
 a test compares the two on random settings. It shares functions with
 `cost_calculator.js`, and has a frame of its own, in which the answer comes first.
 """
