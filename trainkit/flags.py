@@ -130,7 +130,7 @@ def _add_output(group):
     add("--save-shards", action="store_true",
         help="save folders P-00000123.shards, in parts that are written in parallel "
         "while training continues: one per worker, or per device of a single process. "
-        "Any number of either can resume from them")
+        "Any number of either can resume from them, with the same minibatch in all")
     add("--resume", action="store_true",
         help="resume from the last whole checkpoint of --save-prefix")
     add("--disp-batches", type=count, default=0, metavar="N",

@@ -63,7 +63,7 @@ NETWORKS = {"lenet": lenet, "mlp": mlp, "vgg11": vgg11}
 
 
 def build(name, image_shape, devices, seed=0):
-    """Build one of `NETWORKS`, initialized on all `devices` and hybridised.
+    """Build one of `NETWORKS`, initialized on all `devices` and hybridized.
 
     `image_shape`: (channels, height, width). `seed`: for the initial weights, which are
     the same on every device and for every list of devices.

@@ -32,7 +32,7 @@ def write(path, arrays, record):
     """Write `arrays`, a dict of NumPy arrays, and `record`, of JSON types, to `path`.
 
     The file is renamed once all of it is on the disk: an interruption at any moment
-    leaves the old state of the folder or the new one.
+    leaves the old file or the new one.
     Layout: a magic line, the SHA-256 of the rest, a line of JSON with the record and
     each array's type and shape, and their bytes.
 

@@ -125,7 +125,7 @@ ADVICE = {
     "waiting for data": "Once in every step, no device has work for long. Is it the "
     "data loader, or other code of yours? Prepare the next minibatch in a thread.",
     "Python overhead": "The devices wait for Python to enqueue operators. Use "
-    "larger minibatches, hybridise the network, or use fewer and larger operators.",
+    "larger minibatches, hybridize the network, or use fewer and larger operators.",
     "blocking call": "Python waits for one device before it enqueues operators on the "
     "other, longest in `{}`. Keep the array, and read it after the step.",
     "shared resource": "Python enqueues in time, yet the devices take turns. Does one "

@@ -4,7 +4,7 @@
     torchrun --nproc-per-node 4 halving_torch.py
 """
 
-# %% Four devices, which hold 1 to 8, 10 to 80, 100 to 800 …
+# %% Four processes, which hold 1 to 8, 10 to 80, 100 to 800 …
 import torch
 import torch.distributed as dist
 
