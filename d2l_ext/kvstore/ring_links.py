@@ -22,8 +22,8 @@ import numpy
 PIECE = 2**19
 #: Bytes of the header of each call, a text that describes it.
 HEAD = 64
-#: Seconds for a new connection to prove its token, and for a neighbour to say why.
-PATIENCE, WORD = 1.0, 0.5
+#: Seconds for a new connection to prove its token.
+PATIENCE = 1.0
 
 
 class RingError(RuntimeError):
@@ -43,6 +43,7 @@ class Links:
 
     def __init__(self, rank, num_workers, sockets, deadline):
         self.rank, self.num_workers, self.deadline = rank, num_workers, deadline
+        self.patience = max(0.5, deadline / 8)  # seconds for a neighbour to say why
         self.before, self.after = sockets or (None, None)
         self.sent = self.received = self.calls = 0
         self.cause, self.left = "", False
@@ -145,7 +146,7 @@ class Links:
         """Wait for a socket; a rank that misses a header times out first."""
         poll, left = select.poll(), until - time.monotonic()
         if self.begun:
-            left += WORD
+            left += self.patience
         if left <= 0:
             late = f"{self._name(-1)} has not even sent its header"
             if self.begun:
@@ -175,7 +176,7 @@ class Links:
         """Say why a connection has ended: the next rank may know; else it has left."""
         poll = select.poll()
         poll.register(self.after, select.POLLIN)
-        if poll.poll(1e3 * WORD):
+        if poll.poll(1e3 * self.patience):
             self._listen(True)
         self._fail(f"{self._name(step)} has left the ring")
 

@@ -163,11 +163,14 @@ def causes(errors):
     return [str(error) for error in errors]
 
 
-def test_who_leaves_is_named_by_all_the_others():
+@pytest.mark.parametrize("late", [0, 1.5])
+def test_who_leaves_is_named_by_all_the_others(late):
+    """Rank 0 knows it first, and may come late to say so."""
     def work(r):
         for turn in range(5):
             if (r.rank, turn) == (1, 3):
                 return "left"
+            time.sleep(late * ((r.rank, turn) == (0, 3)))
             r.allreduce(numpy.ones(100_000))
 
     first, left, *others = on_ring(4, work)
