@@ -40,6 +40,7 @@ class Module:
         self.name = name
         tree = ast.parse(path.read_text("utf-8"))
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        self.package = package
         #: {local name: what it stands for, with dots}
         self.imports = imports(tree, package) | lazy(tree, name)
         #: {name: nodes}, of a method "Class.method", of what else importing does "".
@@ -333,7 +334,7 @@ class Form:
             name = next(filter(None, match.groups()))
             names += [name, f"{name}.__main__"]
         if self.module and text.endswith(".py"):  # a program in the same folder
-            names.append(f"{self.module.name.rpartition('.')[0]}.{text[:-3]}")
+            names.append(f"{self.module.package}.{text[:-3]}")
         for each in filter(library.module, names):
             self.found |= self._whole(each)
 

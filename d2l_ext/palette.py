@@ -4,7 +4,7 @@ A device has a colour, and a kind of work has a hatch. Neither relies on colour 
 devices are also named, and kinds differ without any colour.
 """
 
-#: The colour of device i: Okabe and Ito's, safe for colour-blind readers, and their
+#: The colour of device i: Okabe and Ito's, safe for colour-blind readers, and a
 #: grey. The first four stand out from a white and from a black page.
 DEVICE_COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7",

@@ -109,7 +109,8 @@ def step_times(kv, sizes, steps, threshold, uplink):
 
 def measure(link, steps):
     """Run the job, on `link`; seconds of each step of the slower worker, by way."""
-    words = [sys.executable, "-m", __spec__.name, "--inside", link.id, str(steps)]
+    words = [sys.executable, "-m", "benchmarks.kvstore.compression", "--inside",
+             link.id, str(steps)]
     if link.mbit is not None:
         user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
         words = ["unshare", "--net", *user, *words]

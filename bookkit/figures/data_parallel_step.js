@@ -87,7 +87,7 @@ function device(d, i, now) {
 }
 
 // What row `r` of device `i` holds; a faint ground as long as it is not there. Device 0
-// has the sum half an allreduce before the others, and a single device's is its gradient.
+// has the sum half an allreduce before the others; a single device's is its gradient.
 function boxOf(d, i, r, now) {
   const box = [left(d, i), top(d, r), wide(d), 26], kind = ROWS[r][2];
   const act = r === 4 && i === 0 ? (d.k === 1 ? 4 : 5) : ROWS[r][1];

@@ -1,7 +1,7 @@
 """Activations: the arrays that a step keeps per example from forward to backward.
 
 **Accumulation** keeps the activations of one piece of the batch at a time, if the next
-one begins only when the last is done: the gradients of the pieces are summed, and
+one begins only when the one before is done: the gradients of the pieces are summed, and
 divided once, at the end, by the number of all losses. Dividing each piece by its own
 number gives a different result as soon as the pieces differ in length.
 
@@ -62,15 +62,15 @@ def accumulate(parts, params, loss):
     gradients. `loss(X, y)`: an array of losses, one per unit that the mean counts, such
     as a word.
 
-    Returns the mean loss, an array of one number. Waits for each piece but the last.
-    Raises `ValueError` when there is no loss to divide by.
+    Returns the mean loss, an array of one number. Waits for each piece but the last, so
+    devices that are given to it one after the other take turns. Raises `ValueError` when there is no loss to divide by.
     """
     grads = [np.zeros_like(p) for p in params]
     autograd.mark_variables(params, grads, "add")
     total = count = 0
     for X, y in parts:
         for grad in grads if count else ():
-            # Without a wait, MXNet would run all forwards first, as in `backward`.
+            # Without a wait, MXNet would run later forwards early, as in `backward`.
             grad.wait_to_read()
         with autograd.record():
             values = loss(X, y)

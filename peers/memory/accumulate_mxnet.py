@@ -5,7 +5,7 @@ import math
 import random
 
 import d2l_ext  # first: it prepares MXNet's engine
-from mxnet import np, npx
+from mxnet import autograd, np, npx
 
 from d2l_ext.data_parallel import traffic
 from d2l_ext.data_parallel.allreduce import allreduce
@@ -33,16 +33,22 @@ own = [(X[i * 32 : i * 32 + 32].copyto(d), y[i * 32 : i * 32 + 32].copyto(d))
        for i, d in enumerate(devices)]
 
 # %% Four pieces on each device, one sum at the end
-for params, (X, y) in zip(replicas, own):
-    def loss(X, y, params=params):
-        return ((dense(X, params) - y) ** 2).sum(axis=1) / 2
+def loss(X, y, params):
+    return ((dense(X, params) - y) ** 2).sum() / 2
 
-    activations.accumulate(activations.pieces(X, y, 4), params, loss)
+
+for p in (p for params in replicas for p in params):
+    p.attach_grad(grad_req="add")
+for shards in zip(*(activations.pieces(X, y, 4) for X, y in own)):
+    with autograd.record():
+        losses = [loss(X, y, params) for params, (X, y) in zip(replicas, shards)]
+    autograd.backward(losses)
+    npx.waitall()  # one piece per device at a time
 with traffic.count(devices) as moved:
     for same in zip(*replicas):
-        allreduce([p.grad for p in same])  # of two means
+        allreduce([p.grad for p in same])
 for p in (p for params in replicas for p in params):
-    p -= 0.1 * p.grad / len(devices)
+    p -= 0.1 * p.grad / 64
 
 # %% What came out
 print("largest bias:", round(float(max(abs(p).max() for p in replicas[0][1::2])), 4))
