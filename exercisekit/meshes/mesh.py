@@ -81,14 +81,16 @@ def _only_the_first_gets_it(x, dy, w, groups):
             summed([a.T @ b for a, b in zip(x, dy)], "data"))
 
 
-def _judge_sums(function, data, tensor):
+def _judge_sums(function, data, tensor, inner):
     rng, k = numpy.random.RandomState(3), data * tensor
-    mesh = {"data": line_groups((data, tensor), 0),
-            "tensor": line_groups((data, tensor), 1)}
+    at = [divmod(i, tensor) if inner == "tensor" else divmod(i, data)[::-1]
+          for i in range(k)]  # replica and share of each device
+    mesh = {axis: [[i for i in range(k) if at[i][1 - a] == n]
+                   for n in range((tensor, data)[a])]
+            for a, axis in enumerate(("data", "tensor"))}
     X, W, D = (rng.randint(1, 9, size).astype(float) for size in
                ((2 * data, 2 * tensor), (2 * tensor, 2), (2 * data, 2)))
-    rows = [slice(i // tensor * 2, i // tensor * 2 + 2) for i in range(k)]
-    columns = [slice(i % tensor * 2, i % tensor * 2 + 2) for i in range(k)]
+    rows, columns = ([slice(n[a] * 2, n[a] * 2 + 2) for n in at] for a in (0, 1))
     given = ([X[r, c].copy() for r, c in zip(rows, columns)],
              [D[r].copy() for r in rows], [W[c].copy() for c in columns])
     kept = copy.deepcopy(given)
@@ -132,8 +134,8 @@ QUESTIONS = {
              "Partners have consecutive numbers only on the innermost axis."),
         ],
         judge=by_cases(_judge_groups, "line_groups({}, {})", [
-            ((3,), 0), ((2, 3), 0), ((2, 3), 1), ((2, 3, 4), 0), ((2, 3, 4), 1),
-            ((2, 3, 4), 2),
+            ([3], 0), ([2, 3], 0), ([2, 3], 1), ([2, 3, 4], 0), ([2, 3, 4], 1),
+            ([2, 3, 4], 2), ([2, 1, 3], 1), ([2, 2, 3, 2], 1),
         ]),
     ),
     4: Task(
@@ -148,8 +150,9 @@ QUESTIONS = {
             (_only_the_first_gets_it,
              "Only the first device of each group gets the sum. All of them need it."),
         ],
-        judge=by_cases(_judge_sums, "{} × {} replicas and shares", [
-            (1, 1), (1, 2), (2, 1), (2, 3),
+        judge=by_cases(_judge_sums, "{} replicas with {} shares each, {} innermost", [
+            (1, 1, "tensor"), (1, 2, "tensor"), (2, 1, "tensor"), (2, 3, "tensor"),
+            (2, 3, "data"),
         ]),
     ),
 }

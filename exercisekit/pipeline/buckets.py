@@ -7,7 +7,7 @@ import numpy
 from d2l_ext.pipeline import buckets
 
 from ..counts import counted
-from ..question import Question, Task, by_cases
+from ..question import Question, Task, as_python, by_cases
 
 
 def time_first(rows, T):
@@ -34,7 +34,8 @@ def _labels_of_zero(rows, T):
 
 def _run_time_first(function, counts, rows, T):
     data, labels = function(*counts.keep(rows, T))
-    arrays = {"data": numpy.asarray(data), "labels": numpy.asarray(labels)}
+    arrays = {"data": numpy.asarray(as_python(data)),
+              "labels": numpy.asarray(as_python(labels))}
     shapes = {f"the shape of {what}": array.shape for what, array in arrays.items()}
     return {**shapes, **arrays}
 
@@ -83,7 +84,7 @@ QUESTIONS = {
         ],
         judge=counted(time_first, _run_time_first, "time_first({}, {})", [
             ([[1, 2]], 1), ([[1, 2]], 2), ([[1, 2, 3, 4], [5, 6, 7]], 5),
-            ([[3], [1, 2, 4]], 2),
+            ([[3], [1, 2, 4]], 2), ([[0, 1, 0, 2]], 4),
         ]),
     ),
     3: Task(
@@ -100,6 +101,7 @@ QUESTIONS = {
         judge=by_cases(_judge_best_buckets, "best_buckets({}, {})", [
             ([5], 1), ([5], 4), ([3, 4, 8], 2), ([1, 1, 1, 1, 4, 5, 9], 2),
             ([1, 1, 1, 2, 9, 9, 10, 20], 3), ([4, 4, 1, 8, 8, 2, 7], 3),
+            ([5, 7, 6, 5, 9, 1], 3),
         ]),
     ),
     4: Question(

@@ -133,7 +133,7 @@ QUESTIONS = {
              "Backward work needs the results of forward work, so it comes later."),
         ],
         judge=by_cases(_judge_first_first, "p = {}, m = {}", [
-            (1, 1), (1, 2), (2, 2), (3, 4), (4, 8),
+            (1, 1), (1, 2), (2, 2), (3, 4), (4, 8), (4, 3),
         ]),
     ),
     4: Task(
@@ -149,6 +149,7 @@ QUESTIONS = {
         ],
         judge=by_cases(_judge_limited, "p = {}, m = {}, most = {}", [
             (1, 1, 1), (2, 2, 2), (2, 6, 4), (3, 4, 3), (4, 8, 2), (4, 8, 3), (4, 8, 1),
+            (4, 3, 4),
         ]),
     ),
     5: Question(

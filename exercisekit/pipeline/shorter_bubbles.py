@@ -8,7 +8,7 @@ import numpy
 
 from d2l_ext.pipeline.schedule import Op, interleaved, op_clock, peak_held
 
-from ..question import Question, Task, by_cases
+from ..question import Question, Task, as_python, by_cases
 from .micro_batches import limited
 
 
@@ -58,7 +58,8 @@ def _judge_parts(function, n, d_in, d_out):
         return "it should return two functions without arguments."
     said = []
     for what, mine, gradient in zip("xW", found, (right[0](), right[1]())):
-        its, gradient_of = numpy.asarray(mine()), f"the gradient of {what}"
+        its = numpy.asarray(as_python(mine()))
+        gradient_of = f"the gradient of {what}"
         if its.shape != gradient.shape:
             shapes = f"{its.shape}, and not {gradient.shape}"
             said += [f"{gradient_of} has the shape {shapes}"]
@@ -199,6 +200,7 @@ QUESTIONS = {
         ],
         judge=by_cases(_judge_filled, "p = {}, m = {}, most = {}", [
             (1, 2, 1), (2, 2, 1), (2, 3, 2), (2, 6, 4), (3, 4, 3), (4, 8, 2),
+            (4, 2, 4),
         ]),
     ),
 }

@@ -100,7 +100,8 @@ QUESTIONS = {
              "Moving on only when a device has its mean share can give it far more."),
         ],
         judge=by_cases(_judge_even_cut, "even_cut({}, {})", [
-            ([7], 1), ([1, 2], 2), ([7, 1], 4), ([3, 1, 1, 1], 2), ([1, 1, 1, 9], 3),
+            ([7], 1), ([1, 2], 2), ([7, 1], 4), ([3, 1, 1, 1], 2),
+            ([1.5, 1.0, 0.5, 1.5], 2), ([1, 1, 1, 9], 3), ([2, 3, 5, 7, 4], 3),
             ([4, 1, 1, 5, 2, 2], 3), ([2, 3, 3, 3, 3, 2], 4),
         ]),
     ),
@@ -115,7 +116,8 @@ QUESTIONS = {
              "A device runs one layer at a time: is it free when a layer starts?"),
         ],
         judge=compared(stepwise_slots, [
-            ((0,), [2], 2), ((0, 1), [1, 1], 3), ((0, 1), [1, 2], 3),
+            ((0,), [2], 2), ((1, 1), [1, 2], 2), ((0, 1), [1, 1], 3),
+            ((0, 1), [1, 2], 3),
             *((placement, [1, 2, 3], 4) for placement in (
                 (0, 0, 0), (0, 1, 1), (0, 0, 1), (0, 1, 0), (0, 1, 2)
             )),

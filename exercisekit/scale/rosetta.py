@@ -43,7 +43,7 @@ QUESTIONS = {
         ],
         judge=compared(to_book, [
             ([like(3, 2)],), ([like(2, 2)],), ([like(3)],), ([like(1, 2, 3, 4)],),
-            ([like(3, 2), like(3)],),
+            ([like(3), like(3, 2)],),
         ]),
     ),
     3: Task(
@@ -59,7 +59,7 @@ QUESTIONS = {
         ],
         judge=compared(weight, [
             (own, shares)
-            for shares in ([7], [32, 32], [48, 16], [10, 20, 30])
+            for shares in ([7], [32, 32], [48, 16], [10, 20, 60])
             for own in shares
         ]),
     ),

@@ -132,7 +132,8 @@ QUESTIONS = {
         ],
         judge=counted(loss, _run_loss,
                       "{} positions, {} words, scores times {}", [
-            (1, [2], 1), (2, [3, 3], 1), (3, [1, 4, 1], 1), (2, [3, 3], 1000),
+            (1, [2], 1), (2, [3, 3], 1), (3, [1, 4, 1], 1),
+            (6, [1, 1], 10_000), (2, [3, 3], 1000),
         ], about=[GATHERED]),
     ),
     4: Question(
