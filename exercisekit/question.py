@@ -116,22 +116,29 @@ def compared(right, cases, tolerance=0.0):
 def raises(error, function=None):
     """Return the end of a sentence, such as "raises KeyError: 3.".
 
-    An error that a judge raises on finding None in the function's result leads to the
-    question whether a `return` is missing.
+    It is "leads to …" if a judge raises the error on the function's result, with the
+    question whether a `return` is missing if it finds None.
     """
     said = f"{type(error).__name__}: {str(error).rstrip('.')}."
-    if "NoneType" in said and not _passed_through(error, function):
-        return f"leads to {said} Is a `return` missing?"
-    return f"raises {said}"
+    if _passed_through(error, function):
+        return f"raises {said}"
+    return f"leads to {said}{' Is a `return` missing?' * ('NoneType' in said)}"
 
 
 def _passed_through(error, function):
-    """Return whether `function`, or its inner code, raised `error`; true if unknown."""
-    codes = [getattr(function, "__code__", None)]
-    for code in filter(None, codes):
+    """Return whether `function`, or its inner code, raised `error`; true if unknown.
+
+    Of a class, the methods count.
+    """
+    is_class = inspect.isclass(function)
+    parts = inspect.getmembers(function) if is_class else [("", function)]
+    codes = [part.__code__ for _, part in parts if hasattr(part, "__code__")]
+    for code in codes:
         codes += [each for each in code.co_consts if inspect.iscode(each)]
-    frames = traceback.walk_tb(error.__traceback__)
-    return codes == [None] or any(frame.f_code in codes for frame, _ in frames)
+    entered = {frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)}
+    # A call such as "f() takes 1 positional argument but 2 were given" enters nothing.
+    return not codes or any(
+        code in entered or f"{code.co_name}() " in str(error) for code in codes)
 
 
 def shown(value):

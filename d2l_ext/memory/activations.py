@@ -63,7 +63,8 @@ def accumulate(parts, params, loss):
     as a word.
 
     Returns the mean loss, an array of one number. Waits for each piece but the last, so
-    devices that are given to it one after the other take turns. Raises `ValueError` when there is no loss to divide by.
+    devices that are given to it one after the other take turns. Raises `ValueError`
+    when there is no loss to divide by.
     """
     grads = [np.zeros_like(p) for p in params]
     autograd.mark_variables(params, grads, "add")

@@ -2,7 +2,7 @@
 
 import numpy
 
-from ..question import Question, Task, by_cases
+from ..question import Question, Task, as_python, by_cases
 
 
 def norm_once(parts):
@@ -50,19 +50,24 @@ def _merged(mean=True, between=1.0, divide=0):
 
 
 def _parts(k, seed):
-    """Return a gradient over k devices: W1 in unequal pieces, and two copies."""
+    """Return a gradient over k devices: W1 in unequal pieces, and three copies."""
     rng = numpy.random.RandomState(seed)
-    b1, b2 = rng.randint(1, 5, 3) * 1.0, rng.randint(1, 5, 2) * 1.0
+    b1, b2, W2 = (rng.randint(1, 5, size) * 1.0 for size in (3, 2, (2, 2)))
     parts = [{"b1": b1.copy(), f"W1/{i}": rng.randint(1, 5, (2, i + 1)) * 1.0}
              for i in range(k)]
     for own in parts[: max(1, k - 1)]:
         own["b2"] = b2.copy()
+    for own in parts[min(1, k - 1) :]:
+        own["W2"] = W2.copy()
     return parts
 
 
 def _judge_norm(function, k, seed):
     parts = _parts(k, seed)
-    expected, found = norm_once(parts), float(function(parts))
+    expected, kept = norm_once(parts), as_python(parts)
+    found = float(function(parts))
+    if as_python(parts) != kept:
+        return "it changes its argument."
     if abs(found - expected) <= 1e-9 * expected:
         return ""
     return f"it returns {found:.6g}, but the norm on one device is {expected:.6g}."
@@ -72,7 +77,12 @@ def _judge_merge(function, n, m, channels):
     rng = numpy.random.RandomState(n + m)
     rows = rng.randn(n + m, channels) + numpy.arange(n + m)[:, None]
     shards = [(len(s), s.mean(0), s.var(0)) for s in (rows[:n], rows[n:])]
+    if channels == 1:
+        shards = [(n, mean.item(), var.item()) for n, mean, var in shards]
+    kept = as_python(shards)
     found = function(*shards)
+    if as_python(shards) != kept:
+        return "it changes its arguments."
     if len(found) != 3:
         return f"it returns {len(found)} values: return rows, mean and variance."
     expected = len(rows), rows.mean(0), rows.var(0)

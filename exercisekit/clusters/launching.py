@@ -33,6 +33,7 @@ _judge_placed = compared(place, [
     ([("a", 1)], ["worker"]), ([("a", 5), ("b", 5)], _ROLES),
     ([("a", 1), ("b", 3)], _ROLES), ([("a", 0), ("b", 3)], _ROLES),
     ([("a", 2), ("b", 1)], _ROLES), ([("a", 3), ("b", 1), ("c", 3)], _ROLES * 2),
+    ([("a", 1), ("b", 1), ("c", 4)], _ROLES * 2),
 ])
 
 
@@ -114,6 +115,7 @@ def _judge_supervise(function):
     for when, commands, deadline, right in [
         ("When all succeed", [["true"], ["true"]], 60, 0),
         ("After a failure", [fails], 60, 7),
+        ("After a signal", [["true"], ["sh", "-c", "sleep 0.1; kill -9 $$"]], 60, -9),
         ("After the deadline", [["true"], runs], 0.03, 124),
         ("After a failure while another process runs", [runs, fails, ["true"]], 60, 7),
     ]:

@@ -45,24 +45,30 @@ def save(folder, step, pieces):
         part.replace(folder / f"{step}.ckpt")
     finally:
         part.unlink(missing_ok=True)
-    for old in sorted(folder.iterdir(), key=lambda path: int(path.stem))[:-2]:
+    for old in sorted(folder.glob("*.ckpt"), key=lambda path: int(path.stem))[:-2]:
         old.unlink()
 
 
 def _judge_save(function):
-    for steps in (1,), (3, 9, 10), (98, 99, 100, 101):
+    for old, steps in (
+        ([], [1]), ([0, 1, 2], [3, 9, 10]), ([0, 1, 2], [98, 99, 100, 101])
+    ):
         with TemporaryDirectory() as name:
             folder = Path(name)
+            for step in old:
+                (folder / f"{step}.ckpt").write_bytes(b"".join(_pieces(step)))
             for step in steps:
                 function(folder, step, _pieces(step))
-            kept = list(steps[-2:])
-            yield _left(folder, f"saving {', '.join(map(str, steps))}", kept)
-            try:
-                function(folder, 200, _pieces(200, full=True))
-                yield "The disk was full, but no error reaches the caller."
-            except OSError:
-                pass
-            yield _left(folder, f"a full disk at step 200, with {kept} saved", kept)
+            kept, before = steps[-2:], f", with {old} there before" if old else ""
+            yield _left(folder, f"saving {', '.join(map(str, steps))}{before}", kept)
+            for step in 200, steps[-1]:
+                try:
+                    function(folder, step, _pieces(step, full=True))
+                    yield "The disk was full, but no error reaches the caller."
+                except OSError:
+                    pass
+                when = f"a full disk at step {step}, with {kept} saved"
+                yield _left(folder, when, kept)
 
 
 def _left(folder, when, kept):

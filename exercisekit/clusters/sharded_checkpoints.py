@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event
+from unittest import mock
 
 import numpy
 
@@ -81,7 +82,11 @@ def _judge_saver(kind):
 def _judge_order(kind):
     """Yield the faults in the order of two saves and their writes."""
     caller, begun, returned, second = threading.current_thread(), [], Event(), Event()
-    waited, written, said = Event(), [], []
+    waited, written, said, run = Event(), [], [], threading.Thread.run
+
+    def later(thread):
+        returned.wait(LONG)
+        run(thread)
 
     def write(state):
         begun.append(state)
@@ -95,10 +100,11 @@ def _judge_order(kind):
             said.append("A second save returned before the first was written.")
         written.append(state.tolist())
 
-    saver, state = kind(write), numpy.zeros(2)
-    saver.save(state)
-    state += 1
-    returned.set()
+    with mock.patch.object(threading.Thread, "run", later):
+        saver, state = kind(write), numpy.zeros(2)
+        saver.save(state)
+        state += 1
+        returned.set()
     saver.save(state)
     second.set()
     saver.wait()
@@ -113,24 +119,32 @@ def _judge_order(kind):
 def _judge_errors(kind):
     """Yield a fault unless the next call raises the error of `write`, once."""
 
-    def fail(state):
-        raise OSError("disk full")
+    def write(state):
+        written.append(state)
+        if len(written) == 1:
+            raise error("disk full")
 
     def tried(call, *given):
-        with suppress(OSError):
+        with suppress(error):
             call(*given)
             return "nothing"
-        return "OSError"
+        return error.__name__
 
-    for calls in ("save", "wait", "wait"), ("save", "save", "wait"):
-        saver, right = kind(fail), ["nothing", "OSError", "nothing"]
+    for error, writes, *calls in (
+        (OSError, 1, "save", "wait", "wait"), (OSError, 1, "save", "save", "wait"),
+        (ValueError, 2, "wait", "save", "wait", "save", "wait"),
+    ):
+        saver, written, right = kind(write), [], ["nothing"] * len(calls)
+        right[calls.index("save") + 1] = error.__name__
         given = {"wait": (saver.wait,), "save": (saver.save, numpy.zeros(2))}
         found = [tried(*given[call]) for call in calls]
+        when, called = f"when write raises {error.__name__} once", ", ".join(calls)
         if found != right:
             raised, not_ = ", ".join(found), ", ".join(right)
-            called = ", ".join(calls)
-            yield (f"when write raises OSError, the calls {called} raise {raised} "
-                   f"instead of {not_}.")
+            yield f"{when}, the calls {called} raise {raised} instead of {not_}."
+        elif len(written) != writes:
+            yield (f"{when}, the number of calls of write after {called} is "
+                   f"{len(written)} instead of {writes}.")
 
 
 QUESTIONS = {
@@ -155,8 +169,8 @@ QUESTIONS = {
              "If you divide first, no worker has the remainder: multiply first."),
         ],
         judge=compared(sources, [
-            (4, 1, 0, 1), (4, 1, 1, 2), (12, 4, 0, 2), (12, 2, 1, 3), (7, 2, 1, 2),
-            (11, 3, 2, 4), (2, 3, 0, 3),
+            (4, 1, 0, 1), (4, 1, 1, 2), (12, 4, 0, 2), (12, 4, 0, 1), (12, 2, 1, 3),
+            (7, 2, 1, 2), (11, 3, 2, 4), (2, 3, 0, 3),
         ]),
     ),
     3: Task(

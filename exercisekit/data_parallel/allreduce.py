@@ -16,7 +16,7 @@ def broadcast(values, exchange):
 
 
 def _run_broadcast(function, counts, k):
-    values = [7] + [None] * (k - 1)
+    values = [0] + [None] * (k - 1)  # 0 is a value, too
     function(values, counts.exchange)
     return values
 
@@ -125,7 +125,7 @@ QUESTIONS = {
              "`exchange` only delivers. Store what arrives in `values`."),
         ],
         judge=counted(broadcast, _run_broadcast, "{} devices",
-                      [(1,), (2,), (3,), (5,), (8,)], about=[ROUNDS]),
+                      [(1,), (2,), (3,), (6,), (8,)], about=[ROUNDS]),
     ),
     4: Task(
         "a function `swap_whole(data, exchange)`",

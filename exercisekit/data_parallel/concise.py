@@ -25,15 +25,16 @@ class Store:
 
 
 def _run_store(make, counts, lr, batch):
-    (weights,) = counts.keep(numpy.array([1.0, 2.0]))
+    weights = numpy.array([1.0, 2.0])
     store = make(weights, lr, batch)
     gradients = counts.keep(numpy.array([4.0, 0.0]), numpy.array([4.0, 8.0]))
     store.push(list(gradients))
     first = store.pull()
     after_one = numpy.array(first)
     first += 100  # the reader's own
-    store.push([numpy.array([1.0, 2.0])] * 3)
-    return {"the first pull": after_one, "the second pull": store.pull()}
+    store.push([numpy.array([1.0, 2.0]) for _ in range(3)])
+    pulls = {"the first pull": after_one, "the second pull": store.pull()}
+    return {"the array that it is given": weights, **pulls}
 
 
 class SumInsteadOfMean(Store):

@@ -1,5 +1,7 @@
 """Exercises of the chapter *Data parallelism from scratch*."""
 
+import numpy
+
 from ..question import Question, Task, by_cases, compared
 
 
@@ -20,6 +22,8 @@ def shares(n, speeds):
 
 def _judge_shares(function, n, speeds):
     found = list(function(n, speeds))
+    if any(b % 1 for b in found):
+        return f"{found} has numbers that are not whole."
     if sum(found) != n:
         return f"{found} adds up to {sum(found)} examples instead of {n}."
     if min(found) < 1:
@@ -59,6 +63,7 @@ QUESTIONS = {
         judge=compared(whole_mean, [
             ([5.0], [2]), ([1.0, 5.0], [3, 1]), ([2.0, 4.0], [2, 2]),
             ([1.0, 2.0, 4.0], [1, 5, 0]),
+            ([numpy.array([1.0, 2.0]), numpy.array([5.0, 0.0])], [3, 1]),
         ], tolerance=1e-9),
     ),
     4: Task(
@@ -73,8 +78,8 @@ QUESTIONS = {
              "Numbers that are rounded one by one need not add up to n."),
         ],
         judge=by_cases(_judge_shares, "{} examples, speeds {}", [
-            (5, [1]), (5, [1, 1]), (8, [99, 1]), (11, [1] * 4), (100, [4, 2, 1]),
-            (256, [3, 1]),
+            (5, [1]), (5, [1, 1]), (8, [99, 1]), (9, [10, 80, 1]), (10, [1] * 4),
+            (11, [1] * 4), (100, [4, 2, 1]), (256, [3, 1]),
         ]),
     ),
 }

@@ -32,7 +32,8 @@ def name_of(result):
 
 def run_on_all(function, counts, devices):
     log = []
-    results = list(function(lambda device: Work(device, log), devices))
+    found = function(lambda device: Work(device, log), devices)
+    log, results = [*log], list(found)  # a generator runs only now: too late
     launches = [i for i, (what, _) in enumerate(log) if what == "launched"]
     early = log[: max(launches, default=0)]
     counts.add(EARLY, sum(what == "finished" for what, _ in early))

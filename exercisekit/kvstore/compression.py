@@ -6,7 +6,7 @@ import numpy
 
 from d2l_ext.kvstore import compression
 
-from ..question import Question, Task, by_cases, compared
+from ..question import Question, Task, by_cases, compared, shown
 
 
 def _values(codes, t):
@@ -42,13 +42,16 @@ def safe_sender(t):
     return compress
 
 
-def _judge_safe(function, gradients):
-    compress, expected = function(0.5), safe_sender(0.5)
+def _judge_safe(function, t, gradients):
+    compress, expected = function(t), safe_sender(t)
     for n, gradient in enumerate(map(numpy.array, gradients), 1):
         given = gradient.copy()
-        found = [int(code) for code in compress(given)[0]]
-        if found != (right := expected(gradient)[0]):
+        (codes, residual), (right, left) = compress(given), expected(gradient)
+        if (found := [int(code) for code in codes]) != right:
             return f"for gradient {n} the codes are {found} instead of {right}."
+        if not numpy.allclose(numpy.asarray(residual, float), left):
+            return (f"for gradient {n} the residual is {shown(residual)} instead of "
+                    f"{shown(left)}.")
         if not numpy.array_equal(given, gradient, equal_nan=True):
             return f"it changes gradient {n} itself."
     return ""
@@ -147,11 +150,13 @@ QUESTIONS = {
              "`nan_to_num` makes infinity a huge number, which stays in the residual."),
             (_forgets, "Keep the rounding error for the next gradient."),
         ],
-        judge=by_cases(_judge_safe, "Gradients {}", [
-            ([[0.5, -0.5]],), ([[0.3, -0.3], [0.3, -0.3]],),
-            ([[nan, 0.3], [0.4, 0.4], [0.7, -1.0]],),
-            ([[0.4, 0.3], [nan, 0.3], [0.2, -0.2]],),
-            ([[inf, 0.3], [-1.0, 0.3], [-1.0, 0.3]],),
+        judge=by_cases(_judge_safe, "t = {}, gradients {}", [
+            (0.5, [[0.5, -0.5]]), (0.5, [[0.3, -0.3], [0.3, -0.3]]),
+            (0.25, [[0.3, -0.3], [0.3, -0.3]]),
+            (0.5, [[nan, 0.3], [0.4, 0.4], [0.7, -1.0]]),
+            (0.5, [[0.4, 0.3], [nan, 0.3], [0.2, -0.2]]),
+            (0.5, [[inf, 0.3], [-1.0, 0.3], [-1.0, 0.3]]),
+            (0.5, [[-inf, 0.3], [1.0, 0.3], [1.0, 0.3]]),
         ]),
     ),
 }

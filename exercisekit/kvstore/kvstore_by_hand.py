@@ -17,19 +17,21 @@ def mean_updater():
 
 
 def _judge_mean(function, pushes):
-    update, held = function(), {"a": numpy.zeros(2), "b": numpy.zeros(2)}
+    update, held = function(), {"a": numpy.full(2, 7.0), "b": numpy.full(2, 7.0)}
     if not callable(update):
         return "it does not return a function."
+    pushed = numpy.zeros(2)  # one array for all pushes
     for key, value in pushes:
-        pushed = numpy.full(2, float(value))
+        pushed[:] = value, -value
         update(key, pushed, held[key])
-        if (pushed != value).any():
+        if (pushed != (value, -value)).any():
             return "it changes the pushed array."
     for key, array in held.items():
         values = [value for to, value in pushes if to == key]
         mean = sum(values) / max(len(values), 1)
-        if numpy.any(abs(array - mean) > 1e-6):
-            return f"{key!r} is {array[0]:g} instead of {mean:g}."
+        right = [mean, -mean] if values else [7.0, 7.0]
+        if not numpy.allclose(array, right):
+            return f"{key!r} is {shown(array)} instead of {shown(right)}."
     return ""
 
 
@@ -44,6 +46,8 @@ def _judge_rows(function, gradient):
     rows, values = map(numpy.asarray, function(given))
     if (given != kept).any():
         return "it changes its argument."
+    if rows.ndim != 1:
+        return f"the indices have the shape {rows.shape}: return one number per row."
     if len(rows) != len(values):
         return f"it returns {len(rows)} indices, but {len(values)} rows."
     rebuilt, least = numpy.zeros_like(kept), kept[kept.any(axis=1)].nbytes
@@ -56,7 +60,8 @@ def _judge_rows(function, gradient):
         return (f"rebuilt from rows {shown(rows.tolist())}, the gradient has wrong "
                 f"numbers: {wrong}.")
     if len(values) and values.nbytes > least:
-        return f"the rows have {values.nbytes} bytes, but {least} are enough."
+        return (f"the rows are {values.dtype} and have {values.nbytes} bytes, but "
+                f"{least} are enough.")
     return Note(f"{len(rows)} of {len(kept)} rows are sent: {values.nbytes} bytes of "
                 "numbers.")
 
@@ -112,7 +117,7 @@ QUESTIONS = {
             (_new_array,
              "`stored = …` makes a new array. Change the store's own array in place."),
         ],
-        judge=by_cases(_judge_mean, "Pushes of {}", [
+        judge=by_cases(_judge_mean, "From [7, 7], pushes of [x, -x] for {}", [
             ([("a", 2)],), ([("a", 2), ("a", 4)],), ([("a", 2), ("a", 4), ("a", 9)],),
             ([("a", 6)],), ([("a", 2), ("b", 6)],), ([("a", 2), ("b", 6), ("a", 4)],),
             ([("a", 2), ("b", 6), ("a", 4), ("b", 8)],),

@@ -122,7 +122,7 @@ QUESTIONS = {
             ([1.2, 4.8, 19.2], "They compute at the same time: do not add times."),
             ([3, 3, 3], "Sometimes all workers are fast. How often?"),
         ],
-        tolerance=0.01,
+        tolerance=0.02,
     ),
     4: Task(
         "a function `largest_rate(delay)`",

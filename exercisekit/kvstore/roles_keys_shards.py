@@ -93,8 +93,8 @@ QUESTIONS = {
             (_cut_above, "An array of exactly the bound is cut."),
         ],
         judge=compared(sent, [
-            (11, 1), (11, 2), (999_999, 2), (1_000_000, 2), (1_000_001, 5),
-            (3_000_000, 3),
+            (11, 1), (11, 2), (999_999, 2), (1_000_000, 2), (1_000_001, 2),
+            (1_000_001, 5), (3_000_000, 3),
         ]),
     ),
     4: Task(
@@ -108,7 +108,8 @@ QUESTIONS = {
              "The list is in the order of placing. Return it in the arrays' order."),
         ],
         judge=by_cases(_judge_place, "Arrays of {} on {} servers", [
-            ([5], 1), ([5, 1], 3), ([1, 2, 9], 2), ([7, 6, 5, 4, 3, 2], 3),
+            ([5], 1), ([5, 1], 3), ([4, 4, 4], 3), ([1, 2, 9], 2),
+            ([7, 6, 5, 4, 3, 2], 3),
             ([180, 20, 25_000, 50, 102_400, 128, 1_280, 10], 2),  # LeNet's
         ]),
     ),

@@ -54,10 +54,7 @@ def _knows_no_nan(masters, gradients, scale):
 
 
 def _still_scaled(masters, gradients, scale):
-    next_scale = step(masters, gradients, scale)
-    for master in masters:
-        master *= scale
-    return next_scale
+    return scale * step(masters, gradients, 1.0)
 
 
 def _same_scale(masters, gradients, scale):
@@ -66,7 +63,8 @@ def _same_scale(masters, gradients, scale):
 
 
 def _judge_step(function, given, scale):
-    masters, right = numpy.zeros((2, *numpy.shape(given)), "float32")
+    start = 0.25 / scale**2  # not 0: a master that is overwritten shows
+    masters, right = numpy.full((2, *numpy.shape(given)), start, "float32")
     gradients = numpy.array(given, "float16")
     next_scale = step([*right], [*gradients], scale)
     found = function([*masters], [*gradients], scale)
@@ -114,7 +112,7 @@ QUESTIONS = {
             ([[8.0]], 8.0), ([[8.0, 4.0], [16.0, 0.5]], 8.0),
             ([[1.0], [numpy.inf]], 8.0), ([[4e4], [4e4]], 8.0),
             ([[1e-4], [1e-4]], 2.0**15), ([[-numpy.inf, 1.0], [1.0, 1.0]], 4.0),
-            ([[1.0], [2.0], [numpy.nan]], 2.0),
+            ([[1.0], [2.0], [numpy.nan]], 1.0),
         ]),
     ),
     4: Question(

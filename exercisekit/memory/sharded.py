@@ -60,7 +60,7 @@ def _run_sharded_step(function, counts, k, size):
         counts.add(GATHERED, whole.size * (k > 1))
         return whole
 
-    function(weights, [*counts.keep(*gradients)], states, update, gather)
+    function([*weights], [*counts.keep(*gradients)], states, update, gather)
     ended = {f"the weight array of device {i}": w for i, w in enumerate(weights)}
     sums = {f"the state of chunk {i}": state["sum"] for i, state in enumerate(states)}
     return {**ended, **sums}

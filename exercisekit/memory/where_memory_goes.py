@@ -51,16 +51,17 @@ class _Array:
 
 
 class _Layer:
-    runs = 0
+    """Layer `n`, which adds its runs to `log`."""
 
-    def __init__(self, n):
-        self.n = n
+    def __init__(self, n, log):
+        self.n, self.log = n, log
 
     def forward(self, x):
-        _Layer.runs += 1
+        self.log.append(("forward", self.n))
         return _Array(x.value + 1)
 
     def backward(self, x, dy):
+        self.log.append(("backward", self.n))
         return _Array(dy.value * (x.value + 2) + self.n)
 
 
@@ -118,21 +119,39 @@ def _goes_forward_inside(layers, x, dy, every):
     return dy
 
 
+def _in_another_segment(log, n, every):
+    """Return the fault of a run forward that the next backward does not need, or ""."""
+    lowest = n
+    for what, l in log:
+        if what == "backward":
+            lowest = l
+        elif lowest < n and l // every != (lowest - 1) // every:
+            return (f"before the backward of layer {lowest - 1}, it runs forward layer "
+                    f"{l}, which is in another segment.")
+    return ""
+
+
 def _judge_backward(function, n, every, most_arrays=10, most_runs=32):
-    layers, right = [_Layer(i) for i in range(n)], 1
+    log, right = [], 1
+    layers = [_Layer(i, log) for i in range(n)]
     for i in reversed(range(n)):
         right = right * (i + 2) + i
-    _Layer.runs, _Array.most, _Array.alive = 0, 0, 0
-    found = function(layers, _Array(0), _Array(1), every)
+    given, _Array.most, _Array.alive = [*layers], 0, 0
+    found = function(given, _Array(0), _Array(1), every)
+    runs = sum(what == "forward" for what, _ in log)
     found = getattr(found, "value", found)
     if found != right:
         return f"the gradient is {found} instead of {right}."
     if _Array.most > most_arrays:
         return f"it keeps {_Array.most} arrays; {most_arrays} are enough."
-    if _Layer.runs > most_runs:
-        return f"it runs forward {_Layer.runs} times; {most_runs} are enough."
+    if runs > most_runs:
+        return f"it runs forward {runs} times; {most_runs} are enough."
+    if given != layers:
+        return "it changes its arguments."
+    if elsewhere := _in_another_segment(log, n, every):
+        return elsewhere
     return Note(f"{n} layers, segments of {every}: {_Array.most} arrays at a time "
-                f"({most_arrays} are enough), {_Layer.runs} runs forward "
+                f"({most_arrays} are enough), {runs} runs forward "
                 f"({most_runs} are enough).")
 
 
@@ -173,7 +192,7 @@ QUESTIONS = {
              "Inside a segment, too, the last layer goes backward first."),
         ],
         judge=by_cases(_judge_backward, "len(layers) = {}, every = {}", [
-            (1, 1), (2, 1), (2, 2), (6, 3), (16, 4),
+            (1, 1), (2, 1), (2, 2), (6, 3), (8, 2), (16, 4),
         ]),
     ),
     4: Question(
