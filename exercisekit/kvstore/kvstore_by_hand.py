@@ -20,9 +20,8 @@ def _judge_mean(function, pushes):
     update, held = function(), {"a": numpy.full(2, 7.0), "b": numpy.full(2, 7.0)}
     if not callable(update):
         return "it does not return a function."
-    pushed = numpy.zeros(2)  # one array for all pushes
     for key, value in pushes:
-        pushed[:] = value, -value
+        pushed = numpy.array([value, -value], float)
         update(key, pushed, held[key])
         if (pushed != (value, -value)).any():
             return "it changes the pushed array."
