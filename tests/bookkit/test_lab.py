@@ -190,7 +190,7 @@ def test_the_messages_of_the_readers_code_are_told_round_by_round():
             "        values[j] = exchange({(0, j): values[0]})[0, j]\n")
     found = desk(code)
     assert found["runs"] == [[[0, j, 1]] for j in range(1, 8)]  # not the reference's
-    assert found["said"].startswith("not yet. 5 devices: 4 rounds (3 are enough)")
+    assert found["said"].startswith("not yet. 6 devices: 5 rounds (3 are enough)")
 
 
 @pytest.mark.parametrize("code, printed, said", [
