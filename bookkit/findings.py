@@ -14,6 +14,8 @@ import time
 RECORDING = "D2L_EXT_RECORDING"
 #: The variable with a file that gets a line of JSON for each finding that fails.
 COLLECTED_IN = "D2L_EXT_FINDINGS"
+#: After so many seconds no further try begins: the reader of a slow machine waits.
+PATIENCE = 60
 
 
 def tell(what, holds, measure, first=None, figure=None, tries=5):
@@ -25,9 +27,10 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
     whether the finding holds for a measurement. `measure`: a function without arguments
     that returns a measurement. `first`: a measurement made before. While the finding
     does not hold, it is measured again, up to `tries` times in all and with growing
-    pauses, because other programs may have used the processors. `figure`: a function
-    that returns a short text for a measurement; by default, for a timeline, the share
-    of time in which its devices worked at once, otherwise `str`.
+    pauses, because other programs may have used the processors; but no try begins
+    later than a minute after the call. `figure`: a function that returns a short text
+    for a measurement; by default, for a timeline, the share of time in which its
+    devices worked at once, otherwise `str`.
 
     If it never holds, a line reports the figures of all tries and the share of the
     processors that other programs used; it is also added to the file that
@@ -40,11 +43,13 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
     clock, before = time.monotonic(), taken_by_others()
     found = measure() if first is None else first
     figures = [figure(found)]
-    while not holds(found) and len(figures) < tries:
+    while not (held := holds(found)) and len(figures) < tries and (
+        time.monotonic() - clock < PATIENCE
+    ):
         time.sleep(0.25 * len(figures))
         found = measure()
         figures.append(figure(found))
-    if holds(found):
+    if held:
         tried = f" (in try {len(figures)})" if len(figures) > 1 else ""
         print(f"{what} {figures[-1]}{tried}")
         return found
@@ -52,8 +57,8 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
     busy /= (time.monotonic() - clock) * os.cpu_count()
     said = ("Not as on the machine that recorded this page: "
             f"{what} {'; '.join(map(str, figures))} "
-            f"(measured {len(figures)} times, while other programs took {busy:.0%} of "
-            "the processors' time)")
+            f"(measured {'once' if len(figures) == 1 else f'{len(figures)} times'}, "
+            f"while other programs took {busy:.0%} of the processors' time)")
     if os.environ.get(RECORDING) == "1":
         raise AssertionError(said)
     print(said)

@@ -39,10 +39,10 @@ class Module:
     def __init__(self, name, path):
         self.name = name
         tree = ast.parse(path.read_text("utf-8"))
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        self.package = package
+        is_package = path.name == "__init__.py"
+        self.package = name if is_package else name.rpartition(".")[0]
         #: {local name: what it stands for, with dots}
-        self.imports = imports(tree, package) | lazy(tree, name)
+        self.imports = imports(tree, self.package) | lazy(tree, name)
         #: {name: nodes}, of a method "Class.method", of what else importing does "".
         self.units = {"": []}
         for node in tree.body:

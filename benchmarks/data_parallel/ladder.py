@@ -217,7 +217,7 @@ class ChannelsLast(PerArray):
 
 
 class Gluon(PerArray):
-    """Network and loss as one hybridised block, with a `Trainer`."""
+    """Network and loss as one hybridized block, with a `Trainer`."""
 
     def __init__(self, params, batch, devices):
         self.devices, self.net = devices, gluon_lenet(params, devices)

@@ -84,7 +84,7 @@ class WithLoss(gluon.HybridBlock):
 
 
 class Gluon:
-    """The same network as hybridised blocks, with a `Trainer`."""
+    """The same network as hybridized blocks, with a `Trainer`."""
 
     def __init__(self, problem, k, kvstore="device"):
         self.devices = try_all_devices(k)
@@ -109,7 +109,7 @@ class Gluon:
         npx.waitall()
 
     def loss(self):
-        # Not through the hybridised block, whose shapes are fixed to a shard's.
+        # Not through the hybridized block, whose shapes are fixed to a shard's.
         params = [p.data(self.devices[0]) for p in self.net.collect_params().values()]
         params = [p.T if p.ndim == 2 else p for p in params]
         return float(lenet.loss(lenet.lenet(self.X, params), self.y).mean())

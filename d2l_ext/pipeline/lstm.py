@@ -17,7 +17,7 @@ def lstm_cell(x, h, c, weights, num_hidden, name, fused=True):
 
     `x` (N, D): input. `h`, `c` (N, H): hidden state and cell state of the step
     before. `weights`: a `Weights` of symbols, of 4H rows. `num_hidden`: H. `name`:
-    prefix of the nodes' names. With 𝒊, 𝒇, 𝒈, 𝒐 for the gates:
+    prefix of the nodes' names. With 𝒊, 𝒇, 𝒐 for the gates and 𝒈 for the candidate:
 
         𝒊 = σ(Wᵢ x + Uᵢ h + bᵢ)      𝒇 = σ(W_f x + U_f h + b_f)
         𝒈 = tanh(W_g x + U_g h + b_g)  𝒐 = σ(Wₒ x + Uₒ h + bₒ)

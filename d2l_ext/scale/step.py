@@ -241,9 +241,10 @@ def mesh_seconds(computing, sizes, chunks, sent, rounds, links):
         (m + p − 1)/m·(computing + tensor) + 2(p − 1)·border + data
 
     Sums over the tensor axis come between the products, so the bubble contains them,
-    too; of the pipeline's messages only the first and the last are not hidden: one
-    border each way. Gradients are summed at the end. Raises `ValueError` for `chunks`
-    below 1. Developed in the chapter *Data × tensor × pipeline*.
+    too; of the pipeline's messages only those of the first micro-batch forward and of
+    the last one backward are not hidden: p − 1 borders each way. Gradients are summed
+    at the end. Raises `ValueError` for `chunks` below 1. Developed in the chapter
+    *Data × tensor × pipeline*.
     """
     whole_number("chunks", chunks)
     seconds = {a: links[a].seconds(sent[a], rounds[a]) for a in sizes}

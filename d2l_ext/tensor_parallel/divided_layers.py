@@ -122,9 +122,9 @@ def cross_entropy(scores, targets, firsts, count=None):
     `scores`: (n, vocabᵢ) on device i, of the tokens from `firsts[i]` on. `targets`:
     (n,) on each device. `count`: the divisor of the summed loss, default n.
 
-    Each device sends the logarithm of its summed exponentials and its targets' scores:
-    2n numbers, whatever the size of the vocabulary. Returns (losses (n,), gradients), a
-    list each.
+    Each device gives the logarithm of its summed exponentials and its targets' scores,
+    2n numbers, whatever the size of the vocabulary; over the ring of k devices it sends
+    2n(k - 1). Returns (losses (n,), gradients), a list each.
     """
     marks = [
         npx.one_hot(target - first, z.shape[1], dtype=z.dtype)  # or zeros

@@ -110,12 +110,13 @@ def _cleared():
 
 def _judge_supervise(function):
     fails = ["sh", "-c", "exit 7"]
-    long = 0.5 + 20 * _timed(supervise, [fails], 60)[1]
+    dies_later = [["true"], ["sh", "-c", "sleep 0.1; kill -9 $$"]]
+    long = 0.5 + 10 * _timed(supervise, dies_later, 60)[1]  # the longest of them
     runs = ["sleep", f"{2 * long}"]
     for when, commands, deadline, right in [
         ("When all succeed", [["true"], ["true"]], 60, 0),
         ("After a failure", [fails], 60, 7),
-        ("After a signal", [["true"], ["sh", "-c", "sleep 0.1; kill -9 $$"]], 60, -9),
+        ("After a signal", dies_later, 60, -9),
         ("After the deadline", [["true"], runs], 0.03, 124),
         ("After a failure while another process runs", [runs, fails, ["true"]], 60, 7),
     ]:

@@ -21,15 +21,17 @@ def due(step, local_steps, parts):
 
 
 def _judge_due(function, local_steps, parts):
-    first, then = (
-        [list(function(step, local_steps, parts)) for step in steps]
-        for steps in (range(local_steps), range(local_steps, 2 * local_steps))
+    first, *later = (
+        [list(function(n * local_steps + i, local_steps, parts))
+         for i in range(local_steps)]
+        for n in (0, 1, 2, 3, 1000)
     )
     most = -(-parts // local_steps)
     if sorted(chain(*first)) != [*range(parts)]:
         return f"{shown(first)} does not have each part due exactly once."
-    if then != first:
-        return f"the parts due are {shown(first)}, but later they are {shown(then)}."
+    for again in later:
+        if again != first:
+            return f"the parts due are {shown(first)}, but later {shown(again)}."
     if max(map(len, first)) > most:
         return f"the parts due are {shown(first)}; at most {most} per step are needed."
     return ""

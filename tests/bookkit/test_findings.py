@@ -1,6 +1,5 @@
 """A finding is measured again, printed, and stops an author only."""
 
-import itertools
 import json
 import os
 import subprocess
@@ -16,15 +15,19 @@ BURN = "import time\nwhile time.process_time() < 0.6: pass\nprint(flush=True)\ni
 
 @pytest.fixture()
 def others(monkeypatch):
-    """A machine on which others take this share of the time; nobody waits."""
-    share, clock, read = {"busy": 0.0}, itertools.count(), itertools.count()
-    monkeypatch.setattr(findings.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(findings.time, "monotonic", lambda: next(clock))
+    """Two cores, of which others take this share; the clock is `seconds`."""
+    here = {"busy": 0.0, "seconds": 0.0}
+    monkeypatch.setattr(findings.time, "sleep", lambda pause: passes(here, pause))
+    monkeypatch.setattr(findings.time, "monotonic", lambda: here["seconds"])
     monkeypatch.setattr(findings.os, "cpu_count", lambda: 2)
     monkeypatch.setattr(
-        findings, "taken_by_others", lambda: next(read) * 2 * share["busy"]
+        findings, "taken_by_others", lambda: 2 * here["busy"] * here["seconds"]
     )
-    return share
+    return here
+
+
+def passes(here, seconds):
+    here["seconds"] += seconds
 
 
 def measurements(*values):
@@ -59,6 +62,22 @@ def test_a_reader_is_told_what_was_found_and_goes_on(
     )
     noted = json.loads((tmp_path / "found").read_text())
     assert noted == {"what": "large:", "measured": ["1", "2", "3"], "busy": busy}
+
+
+@pytest.mark.parametrize("each, said", [(100, "1 (measured once,"),
+                                        (25, "1; 2; 3 (measured 3 times,")])
+def test_a_slow_machine_is_not_asked_again_after_a_minute(
+    others, capsys, monkeypatch, each, said
+):
+    monkeypatch.delenv(findings.RECORDING, raising=False)
+    values = measurements(1, 2, 3, 4, 9)
+
+    def measure():
+        passes(others, each)
+        return values()
+
+    findings.tell("large:", large, measure)
+    assert f"large: {said}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("busy", [0.0, 0.46])

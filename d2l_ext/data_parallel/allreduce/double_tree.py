@@ -82,7 +82,7 @@ def trees(k):
               0   2   4   6           6   1   3   5
 
     In the first tree the odd devices have children. The second is the first with each
-    device moved one place on, so the even ones have them. Places are numbered 1 … k
+    device moved one place on, so only even ones have them. Places are numbered 1 … k
     from left to right; a place's lowest set bit is its height. The parent of a place is
     its neighbour one level higher or, where that is beyond k, the place without its
     lowest set bit.
