@@ -119,14 +119,14 @@ class Batches:
     one and may be set. `num_parts`, `part_index`: the number of workers, and this
     one's index; default one worker. The parts of an epoch have no example in common,
     are complete, and differ in size by at most one. Worker i takes each `num_parts`-th
-    example of the epoch's order, so that the k-th minibatches of all workers together
-    are a single worker's k-th minibatch at `num_parts` times the `batch_size`.
+    example of the epoch's order, so that the minibatches of all workers in one step
+    together are a single worker's in that step at `num_parts` times the `batch_size`.
 
     `len()` is the number of this part's minibatches, `own` the number of its examples,
     and `num_steps` the number of minibatches of the largest part: every worker's steps.
     Raises `ValueError` for unequal lengths of `X` and `y`, a `batch_size` or
-    `num_parts` below 1 or fractional, a `part_index` out of range, and a part without
-    examples.
+    `num_parts` below 1 or fractional, a `seed` below 0 or fractional, a `part_index`
+    out of range, and a part without examples.
     """
 
     def __init__(self, X, y, batch_size, shuffle=False, seed=0, num_parts=1,
@@ -138,6 +138,7 @@ class Batches:
             )
         whole_number("batch_size", batch_size)
         whole_number("num_parts", num_parts)
+        whole_number("seed", seed, least=0)
         if not isinstance(part_index, Integral) or not 0 <= part_index < num_parts:
             raise ValueError(
                 f"part_index={part_index!r}: {num_parts} parts are numbered from 0 "
@@ -180,11 +181,11 @@ class Batches:
 def minibatches(batches):
     """Yield an epoch's `(X, y, n)` of this worker, the same number on all workers.
 
-    `batches`: a `Batches` of this worker's part. `n`: the examples in the k-th
-    minibatches of *all* workers, by which the sum of their gradients is divided.
+    `batches`: a `Batches` of this worker's part. `n`: the examples in the minibatches
+    of *all* workers in this step, by which the sum of their gradients is divided.
     Parts may differ by one example, so a worker can run out of minibatches one
-    step before another. It then gets `X` and `y` without examples, and pushes
-    zeros: a synchronous store waits for every worker.
+    step before another. It then gets `X` and `y` without examples, NumPy arrays, and
+    pushes zeros: a synchronous store waits for every worker.
 
     Developed in the chapter *In step*.
     """

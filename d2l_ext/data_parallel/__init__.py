@@ -8,7 +8,7 @@
 | `allreduce/naive` | the sum on every device: device 0 gathers, sums, and sends the sum back | Data parallelism from scratch, Allreduce: naive, tree, ring |
 | `allreduce/binomial_tree` | the same with whole arrays, in a logarithmic number of rounds | Allreduce: naive, tree, ring |
 | `allreduce/ring_of_chunks` | the same with chunks around a ring: reduce-scatter, then allgather | Allreduce: naive, tree, ring |
-| `allreduce/halving` | a logarithmic number of rounds; if the number of devices is a power of two, each sends the same number of bytes as in the ring | Halving and doubling: allreduce on many devices |
+| `allreduce/halving` | a logarithmic number of rounds; if the number of devices is a power of two that divides the elements, each sends the same number of bytes as in the ring | Halving and doubling: allreduce on many devices |
 | `allreduce/double_tree` | two trees, with half of the array in each | Halving and doubling: allreduce on many devices |
 | `allreduce/in_network` | sums in switches: in the tables only | Halving and doubling: allreduce on many devices |
 | `allreduce/algorithm` | what the tables, the simulator and the trainer know about each | the trainer's command |

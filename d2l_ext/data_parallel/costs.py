@@ -22,11 +22,14 @@ def expected(algorithm, k, nbytes, itemsize=4, chunks=1):
                      at most 2·N; two devices: N                 rounds; k = 2: 2·c
         network      N, summed by the switches                   c + 1 rounds
 
-    In an uneven ring, each device leaves out two of the k chunks, whose sizes differ.
-    Raises `ValueError` for an unknown algorithm, k < 1, or bytes that are not a whole
-    number of elements.
+    k = 1: nothing is sent. In an uneven ring, each device leaves out two of the k
+    chunks, whose sizes differ. In double trees, an odd number of elements adds one to
+    the 2·N, and for some k, such as 8, two of the rounds carry nothing.
+    Raises `ValueError` for an unknown algorithm, for `k`, `itemsize` or `chunks` below
+    1, or for bytes that are not a whole number of elements.
     """
-    found = _known(algorithm, k)
+    found = _known(algorithm, k, chunks)
+    whole_number("itemsize", itemsize)
     size, rest = divmod(nbytes, itemsize)
     if rest or size < 0:
         raise ValueError(f"{nbytes} bytes are not a whole number of "
@@ -52,9 +55,9 @@ def seconds(algorithm, k, nbytes, alpha, beta, chunks=1):
         double tree  4(c + ⌊log₂ k⌋ − 1)·(α + N/2c·β); k = 2: 2·c·(α + N/2c·β)
         network      (c + 1)·(α + N/c·β)    one chunk goes up while the last comes down
 
-    Raises as in `expected`.
+    k = 1: 0. Raises `ValueError` for an unknown algorithm, or `k` or `chunks` below 1.
     """
-    count, arrays = _known(algorithm, k).rounds(k, chunks)
+    count, arrays = _known(algorithm, k, chunks).rounds(k, chunks)
     return count * alpha + arrays * nbytes * beta
 
 
@@ -67,7 +70,8 @@ def names(chunked=False):
     return tuple(a.name for a in algorithms().values() if a.chunked == chunked)
 
 
-def _known(algorithm, k):
+def _known(algorithm, k, chunks):
     known_name("algorithm", algorithm, algorithms())
     whole_number("k", k)
+    whole_number("chunks", chunks)
     return algorithms()[algorithm]

@@ -48,8 +48,8 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
 
     `waits`: one tuple per blocking call of these steps (its line, its seconds, whether
     the step continued afterwards). `recorded`: the milliseconds that the timeline
-    covers, default `trace.span()`. `asking`: the CPU seconds per step of Python's own
-    thread. `environ`: the settings in force.
+    covers, default the span of the events on `devices`. `asking`: the CPU seconds per
+    step of Python's own thread. `environ`: the settings in force.
     """
     names = sorted({f"{d.device_type}/{d.device_id}" for d in devices})
     own = timeline.Timeline()
@@ -78,9 +78,9 @@ def judge(trace, devices, steps, seconds, waits=(), recorded=None, asking=0.0,
 
 
 def _share_of_overlap(own, lanes):
-    """Return the overlap of the lanes as a share of the overlap possible, 0 to 1."""
-    possible = min(sum(lanes) / 2, sum(lanes) - max(lanes))
-    return own.overlap() / possible if possible else 0.0
+    """Return the time that overlap saves, as a share of the most possible, 0 to 1."""
+    saved, possible = sum(lanes) - own.busy(), sum(lanes) - max(lanes)
+    return max(0.0, round(saved / possible, 9)) if possible else 0.0
 
 
 def _pauses_are_long(own, recorded, idle, steps, asking):
@@ -110,14 +110,15 @@ def missing_settings(devices, environ=os.environ):
         missing.append("MXNET_ENGINE_TYPE=ThreadedEnginePerDevice")
     if all(d.device_type == "cpu" for d in devices):
         threads = max(_cores() // len(devices), 1)
-        if int(environ.get("OMP_NUM_THREADS", _cores())) > threads:
+        in_force = environ.get("OMP_NUM_THREADS", str(_cores()))
+        if int(in_force.split(",")[0]) > threads:
             missing.append(f"OMP_NUM_THREADS={threads}")
         if int(environ.get("MXNET_CPU_TEMP_COPY", 4)) < 64:
             missing.append("MXNET_CPU_TEMP_COPY=256")
     return " ".join(missing)
 
 
-#: The causes, in the order in which `diagnose` checks them, and what to do.
+#: The causes, roughly in the order in which `diagnose` checks them, and what to do.
 ADVICE = {
     "same device twice": "Name different devices: `try_all_devices(k)`. Without GPUs, "
     "`d2l.try_gpu(0)` and `d2l.try_gpu(1)` are both cpu(0).",
@@ -146,7 +147,7 @@ class Diagnosis:
     advice: str
     seconds: float  # per step, without the profiler
     busy: dict  # device name: share of the time in which it worked
-    overlap: float  # time side by side, as a share of what the lanes would allow
+    overlap: float  # time saved side by side, as a share of what the lanes would allow
     idle: float  # share of the time in which no device worked
     longest_wait: float  # seconds in one blocking call of Python
     asking: float = 0.0  # seconds per step in which Python's own thread computes
@@ -167,7 +168,7 @@ class Diagnosis:
 #: `time.perf_counter`.
 Wait = namedtuple("Wait", "line start end")
 
-#: Every wait in MXNet's Python happens in one of these functions of its library.
+#: The functions of MXNet's library that wait for a value, for an array, or for all.
 FUNCTIONS = (
     "MXNDArraySyncCopyToCPU",  # asnumpy, float, bool, print
     "MXNDArraySyncCopyFromCPU",  # x[:] = a NumPy array
@@ -179,8 +180,10 @@ FUNCTIONS = (
 
 @contextmanager
 def blocking_calls():
-    """Record every blocking call inside the `with` block; yields a list of `Wait`.
+    """Record blocking calls inside the `with` block; yields a list of `Wait`.
 
+    Waits for a value, for an array, or for all. Not recorded: operators whose output
+    shape depends on values (`x[mask]`, `nonzero`, `unique`), and saving.
     `wait.line` is the source line outside of MXNet, or its file and number. A call
     whose result is ready is recorded as well: look at its duration. Developed in the
     chapter *Why is there no speed-up?*

@@ -118,13 +118,14 @@ def record_steps(params, X, y, devices):
 def replay_batch(X, y, recorded, lr):
     """Replay the step of `train_batch`, `recorded` as one `RecordedStep` per device.
 
-    Raises `ValueError` for a minibatch of a different size.
+    Raises `ValueError` for a minibatch of a different size, or too few or many labels.
     Developed in the chapter *Why is there no speed-up?*
     """
     sizes = [len(step.y) for step in recorded]
-    if len(X) != sum(sizes):
+    if not len(X) == len(y) == sum(sizes):
         raise ValueError(
-            f"{len(X)} examples do not fit steps recorded for {sizes}: record new steps"
+            f"{len(X)} examples with {len(y)} labels do not fit steps recorded for "
+            f"{sizes}: record new steps"
         )
     for i, step in enumerate(recorded):
         start, stop = sum(sizes[:i]), sum(sizes[: i + 1])

@@ -133,7 +133,7 @@ def trust(w, v, decay=0.0):
 
 
 def train_batch(X, y, replicas, devices, lr, net=lenet.lenet):
-    """Return a data-parallel step of the `Replica`s, one on each of `devices`, at rate
+    """Take a data-parallel step of the `Replica`s, one on each of `devices`, at rate
     `lr`.
 
     `net(X, params)`: the scores, default LeNet. Returns squared lengths of mean

@@ -1,5 +1,7 @@
 """A minibatch divided among devices."""
 
+from math import isfinite
+
 
 def shard_sizes(num_examples, num_devices, work_load_list=None):
     """Return the number of examples for each device: a list of `num_devices` ints.
@@ -10,7 +12,8 @@ def shard_sizes(num_examples, num_devices, work_load_list=None):
     fewer examples than devices, and for unusable loads.
     """
     loads = list(work_load_list or [1] * num_devices)
-    if len(loads) != num_devices or min(loads, default=0) <= 0:
+    if (len(loads) != num_devices or min(loads, default=0) <= 0
+            or not isfinite(sum(loads))):
         raise ValueError(
             f"work_load_list={loads} does not fit {num_devices} devices: give one "
             "positive number per device"

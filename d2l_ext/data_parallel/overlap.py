@@ -87,7 +87,8 @@ class SlowLink:
         with SlowLink(1.25e9, beside=devices).between():  # ten gigabits per second
             allreduce(gradients)
 
-    Messages take latency + bytes/bandwidth each, one after another, as on a wire.
+    Messages take latency + bytes/bandwidth each, one after another, as on a wire, if
+    the engine has one worker per CPU context (`MXNET_CPU_WORKER_NTHREADS`, default 1).
     `device`: the context whose worker simulates the link, the first CPU context after
     those of `beside`; `timeline.record` needs it. `wait`: default `time.sleep`.
     Raises `ValueError` for a bandwidth that is not positive, or a latency below zero.
@@ -108,8 +109,14 @@ class SlowLink:
         """Copy the array `x` into `to`, both in this machine's memory; return `to`.
 
         Never waits: the engine starts the message when `x` has been written, and a
-        reader of `to` waits until it has arrived.
+        reader of `to` waits until it has arrived. Raises `ValueError` if the arrays
+        differ in shape or dtype.
         """
+        if (x.shape, x.dtype) != (to.shape, to.dtype):
+            raise ValueError(
+                f"an array {x.shape} of {x.dtype} cannot overwrite one {to.shape} of "
+                f"{to.dtype}: give arrays of one shape and dtype"
+            )
 
         def deliver():
             num_bytes = x.size * x.dtype.itemsize

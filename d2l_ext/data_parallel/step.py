@@ -75,12 +75,13 @@ def train(num_gpus, batch_size, lr, *, num_epochs=10, data=None, params=None,
           devices=None, work_load_list=None):
     """Train LeNet on `num_gpus` devices and return a `History`.
 
-    `batch_size`: examples per step, over all devices. `lr`: learning rate.
-    `num_epochs`: default 10. `data`: `(train_iter, test_iter)`, default
+    `batch_size`: examples per step, over all devices; ignored if `data` is given. `lr`:
+    learning rate. `num_epochs`: default 10. `data`: `(train_iter, test_iter)`, default
     `data.load_data(batch_size)`. `params`: initial values, default
     `lenet.init_params()`; they are copied. `devices`: default
     `try_all_devices(num_gpus)`. `work_load_list`: as in `split_batch`. The seconds are
-    those of the steps. Raises `ValueError` if there are not `num_gpus` `devices`.
+    those of the steps and of loading their minibatches. Raises `ValueError` if there
+    are not `num_gpus` `devices`.
 
     Follows `train` of *Dive into Deep Learning*, "Training on Multiple GPUs".
     """

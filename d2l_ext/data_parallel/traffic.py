@@ -24,7 +24,8 @@ class Traffic:
 def send(x, to):
     """Copy the array `x` to another device and return the copy. Never waits.
 
-    `to`: a context, for an array of its own there, or an array to overwrite.
+    `to`: a context, for an array of its own there, or an array of the same shape and
+    dtype to overwrite.
     """
     device = getattr(to, "ctx", to)
     for index, moved in _open:
@@ -49,11 +50,15 @@ def rounds(schedule):
 
 def at_once(exchange, groups):
     """Return `exchange(group)` for all groups: a list; parallel rounds count once."""
-    begun, results = [(moved, moved.steps) for _, moved in _open], []
+    counts, results = [moved for _, moved in _open], []
+    begun = most = [moved.steps for moved in counts]
     for group in groups:
-        for moved, steps in begun:
+        for moved, steps in zip(counts, begun):
             moved.steps = steps
         results.append(exchange(group))
+        most = [max(steps, moved.steps) for moved, steps in zip(counts, most)]
+    for moved, steps in zip(counts, most):
+        moved.steps = steps
     return results
 
 
@@ -61,7 +66,7 @@ def checked(allreduce):
     """Decorate an allreduce with the checks that `allreduce` describes."""
 
     @wraps(allreduce)
-    def with_checks(data, **options):
+    def with_checks(data, *more, **options):
         data = list(data)
         if not data:
             raise ValueError("the list is empty: allreduce needs an array per device")
@@ -69,7 +74,7 @@ def checked(allreduce):
             _check(i, x, data)
         if not data[0].shape:
             data = [x.reshape_view(1) for x in data]  # x[:] needs an axis
-        return allreduce(data, **options)
+        return allreduce(data, *more, **options)
 
     return with_checks
 

@@ -41,17 +41,19 @@ def try_all_devices(k=2, force=None):
 def choose_kind(found, needed, forced=""):
     """Return `'gpu'` or `'cpu'`, for `needed` devices where there are `found` GPUs.
 
-    `forced`: one of `FORCED`, or empty. The rule and errors: as in `try_all_devices`.
+    `forced`: one of `FORCED`, or empty. The rule and errors: as in `try_all_devices`,
+    but `needed` is not checked.
     """
+    name = VARIABLE if forced == os.environ.get(VARIABLE) else "force"
     if forced not in ("", *FORCED):
         wanted = ", ".join(FORCED)
-        raise ValueError(f"{VARIABLE}={forced!r}: write {wanted}, or unset it")
+        raise ValueError(f"{name}={forced!r}: write {wanted}, or unset it")
     least = {"gpu": needed, "one-gpu": 1}.get(forced, 0)
     if found < least:
         noun = "GPU is" if least == 1 else "GPUs are"
         raise RuntimeError(
-            f"{VARIABLE}={forced}, but {least} {noun} needed and MXNet sees {found}. "
-            f"Unset {VARIABLE} to use CPU contexts."
+            f"{name}={forced!r}, but {least} {noun} needed and MXNet sees {found}. "
+            "Without it, CPU contexts are used."
         )
     counted = min(found, {"cpu": 0, "one-gpu": 1}.get(forced, found))
     return "gpu" if needed <= counted else "cpu"
@@ -62,14 +64,14 @@ def parse_device(text):
 
     Raises `ValueError` for anything else, including a GPU that MXNet cannot use.
     """
-    kind, _, number = str(text).strip().partition(":")
     # MXNet's engine keeps a list that is as long as the largest device number.
-    if kind not in ("cpu", "gpu") or not re.fullmatch("[0-9]{0,4}", number):
+    found = re.fullmatch("(cpu|gpu)(?::([0-9]{1,4}))?", str(text).strip())
+    if not found:
         raise ValueError(
             f"unknown device {text!r}: write cpu:0, cpu:1, … or gpu:0, gpu:1, …, up to "
             "9999"
         )
-    i = int(number or 0)
+    kind, i = found[1], int(found[2] or 0)
     if kind == "gpu" and i >= mx.context.num_gpus():
         why = "".join(f" {reason}." for reason in gpus.reasons())
         raise ValueError(

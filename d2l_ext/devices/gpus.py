@@ -177,7 +177,7 @@ class NvmlError(Exception):
 
 
 def read(load=ctypes.CDLL, more=lambda library, handles: None):
-    """Query NVML and return its `Answers`. Never raises: `problem` names a failure.
+    """Query NVML and return its `Answers`, whose `problem` names a failure of NVML's.
 
     `load`: loads NVML's library; tests replace it. `more`: a function of that library
     and the GPUs' handles, for queries that this library does not need.

@@ -4,6 +4,7 @@ import gc
 from contextlib import contextmanager
 
 from mxnet import np, npx
+from mxnet.runtime import Features
 
 from ..runtime import cores
 from .timeline import borrowed_slots, profiled, raw_events
@@ -17,7 +18,8 @@ class Memory:
 
     `peak`: the maximum, and `held`: the bytes at the end; `{'cpu/0': bytes, …}`.
     `over_time`: every change in between, `{'cpu/0': [(milliseconds, bytes), …]}`.
-    The scratch space of an operator counts only toward the peak.
+    The scratch space of operators counts, too, and stays allocated; that of all CPU
+    contexts counts for cpu/0.
     """
 
     def __init__(self):
@@ -63,8 +65,9 @@ def _probe(devices):
 
 
 def _slots(devices):
-    """Return the profiler's names -> devices' names: CPUs borrow its last two slots."""
-    lent = ["cpu pinned/", "cpu shared/"]
+    """Return the profiler's names -> devices' names: CPUs borrow two other slots."""
+    for_gpus = Features().is_enabled("CUDA")
+    lent = ["gpu/0", "gpu/1"] if for_gpus else ["cpu pinned/", "cpu shared/"]
     slots = {name: name for name in (f"{d.device_type}/{d.device_id}" for d in devices)}
     borrowed = borrowed_slots(devices).items()
     return {**slots, **{lent[i - cores()]: name for i, name in borrowed}}

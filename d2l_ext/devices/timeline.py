@@ -14,7 +14,7 @@ from mxnet import npx
 from ..palette import DEVICE_COLOURS, KIND_HATCHES, bar  # noqa: F401
 from ..runtime import cores
 
-#: One operator on one device. Times in milliseconds from the start of the record.
+#: One operator on one device. Times in milliseconds from the start of the first one.
 Event = namedtuple("Event", "device name kind start end")
 
 
@@ -66,9 +66,10 @@ def record(devices=()):
     One record at a time: MXNet has one profiler per process.
 
     `devices`: the contexts that the block uses; required if there are more CPU
-    contexts than cores. MXNet's profiler has one slot per core and two more, `cpu
-    pinned` and `cpu shared`, which CPU contexts with higher numbers borrow. A context
-    beyond these would write outside the table and crash the process.
+    contexts than cores. MXNet's profiler has one slot per core, then others, of which
+    CPU contexts with higher numbers borrow two: `cpu pinned` and `cpu shared`, in the
+    GPU build `gpu/0` and `gpu/1`. In the CPU build, a context beyond these fails
+    a check of MXNet's and ends the process.
 
     Raises `ValueError` when `devices` holds such a context.
     Source: `mxnet.profiler`. Developed in the chapter *Devices*.

@@ -366,6 +366,7 @@ def test_n_workers_of_batch_b_see_what_one_of_batch_n_b_sees(shuffle):
     ({"batch_size": -4}, "batch_size must be .* not -4"),
     ({"batch_size": 2.5}, "batch_size must be .* not 2.5"),
     ({"num_parts": 0}, "num_parts must be .* not 0"),
+    ({"seed": -1}, "seed must be a whole number of at least 0, not -1"),
     ({"num_parts": 2, "part_index": 2}, "part_index=2: 2 parts .* from 0 to 1"),
     ({"num_parts": 2, "part_index": -1}, "part_index=-1: 2 parts"),
     ({"num_parts": 2, "part_index": 0.5}, "part_index=0.5: 2 parts"),

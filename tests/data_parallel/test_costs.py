@@ -137,7 +137,10 @@ def test_in_the_model_the_tree_wins_small_arrays_and_the_ring_large_ones():
     (costs.expected, ("ring", 0, 8), "k must be a whole number of at least 1, not 0"),
     (costs.expected, ("ring", 2, 7), "7 bytes are not a whole number of elements of 4"),
     (costs.expected, ("ring", 2, -8), "-8 bytes are not a whole number"),
+    (costs.expected, ("ring", 2, 8, 0), "itemsize must be .* of at least 1, not 0"),
+    (costs.expected, ("network", 4, 8, 4, -7), "chunks must be .* 1, not -7"),
     (costs.seconds, ("pigeons", 2, 8, 1, 1), "unknown algorithm"),
+    (costs.seconds, ("network", 4, 8, 1, 1, 0), "chunks must be .* 1, not 0"),
     (costs.seconds, ("tree", 0, 8, 1, 1), "k must be a whole number of .* 1, not 0"),
 ])
 def test_what_cannot_be_is_refused(ask, arguments, message):

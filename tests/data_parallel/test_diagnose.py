@@ -42,6 +42,15 @@ def test_two_devices_side_by_side_are_healthy():
     assert (verdict.overlap, verdict.idle, verdict.longest_wait) == (1.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("k", [2, 5, 8])
+def test_the_overlap_of_any_number_of_devices_is_from_0_to_1(k):
+    devices = [cpu(i) for i in range(k)]
+    together = judge(*[[(0, 100)]] * k, devices=devices)
+    assert (together.overlap, together.cause) == (1.0, "healthy")
+    in_turn = judge(*([(0.1 * i, 0.1 * i + 0.1)] for i in range(k)), devices=devices)
+    assert f"{in_turn.overlap:.0%}" == "0%"
+
+
 TURNS = [(0, 50)], [(50, 100)]
 
 
@@ -165,6 +174,8 @@ def test_a_step_that_does_nothing_gets_a_verdict():
 @pytest.mark.parametrize("change, missing", [
     ({}, ""),
     ({"OMP_NUM_THREADS": "2"}, "OMP_NUM_THREADS=1"),
+    ({"OMP_NUM_THREADS": "2,1"}, "OMP_NUM_THREADS=1"),
+    ({"OMP_NUM_THREADS": "1,2"}, ""),  # 2 is for threads that threads start
     ({"MXNET_CPU_TEMP_COPY": "4"}, "MXNET_CPU_TEMP_COPY=256"),
     ({"MXNET_ENGINE_TYPE": "NaiveEngine"},
      "MXNET_ENGINE_TYPE=ThreadedEnginePerDevice"),

@@ -136,6 +136,8 @@ def test_a_recorded_step_keeps_its_first_minibatch_and_refuses_another_size():
     plans = flat.record_steps(lenet.init_params(), X, y, try_all_devices(2))
     flat.replay_batch(*minibatch(1), plans, LR)
     assert (X.asnumpy() == minibatch(0)[0].asnumpy()).all()
-    told = r"24 examples do not fit steps recorded for \[13, 12\]: record new"
-    with pytest.raises(ValueError, match=told):
+    told = r"{} examples with {} labels do not fit steps recorded for \[13, 12\]: rec"
+    with pytest.raises(ValueError, match=told.format(24, 24)):
         flat.replay_batch(*minibatch(0, 24), plans, LR)
+    with pytest.raises(ValueError, match=told.format(25, 40)):
+        flat.replay_batch(X, minibatch(0, 40)[1], plans, LR)

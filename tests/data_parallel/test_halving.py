@@ -49,7 +49,7 @@ def on_devices(parts):
 def test_the_sum_is_the_same_on_all_and_takes_the_bytes_of_the_formula(way, parts, cut):
     k, itemsize, data = len(parts), parts[0].dtype.itemsize, on_devices(parts)
     with traffic.count(try_all_devices(k)) as moved:
-        WAYS[way](data, **{CUT[way]: cut})
+        WAYS[way](data, cut)
     wide = numpy.array(parts, dtype="longdouble")
     bound = k * numpy.finfo(parts[0].dtype).eps * abs(wide).sum(0)
     assert (abs(data[0].asnumpy() - wide.sum(0)) <= bound).all()

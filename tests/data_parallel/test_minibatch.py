@@ -69,7 +69,9 @@ def test_more_devices_than_examples_are_refused():
         split_batch(np.zeros((3, 5)), np.zeros(3), try_all_devices(4))
 
 
-@pytest.mark.parametrize("loads", [[1], [1, 2, 3], [1, 0], [1, -1]])
+@pytest.mark.parametrize("loads", [
+    [1], [1, 2, 3], [1, 0], [1, -1], [1, float("inf")], [1, float("nan")],
+])
 def test_unusable_loads_are_refused(loads):
     with pytest.raises(ValueError, match="one positive number per device"):
         shard_sizes(8, 2, loads)

@@ -106,6 +106,15 @@ def test_a_message_is_asked_for_while_its_sender_and_the_link_stand_still():
     assert (y.asnumpy() == 3).all()
 
 
+@pytest.mark.parametrize("shape, dtype", [(4, "float64"), (3, "float32")])
+def test_an_array_that_a_message_does_not_fit_is_left_alone(shape, dtype, devices):
+    x, to = np.ones(4, ctx=devices[0]), np.zeros(shape, dtype=dtype, ctx=devices[1])
+    link = overlap.SlowLink(1e9, beside=devices)
+    with pytest.raises(ValueError, match=rf"\(4,\) of .*{dtype}.*one shape and dtype"):
+        link.send(x, to)
+    assert (to.asnumpy() == 0).all()
+
+
 @pytest.mark.parametrize("bandwidth, latency", [(0, 0), (-1, 0), (1, -1)])
 def test_a_link_that_never_delivers_is_refused(bandwidth, latency):
     with pytest.raises(ValueError, match="never delivers: choose"):

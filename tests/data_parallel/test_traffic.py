@@ -49,6 +49,16 @@ def test_rounds_are_counted_and_passed_through():
     assert moved.steps == 3
 
 
+@pytest.mark.parametrize("sizes", [(4, 2), (2, 4)])
+def test_rounds_at_once_are_those_of_the_group_with_the_most(sizes):
+    with traffic.count(try_all_devices(1)) as moved:
+        list(traffic.rounds("a"))
+        groups = [range(size) for size in sizes]
+        found = traffic.at_once(lambda group: list(traffic.rounds(group)), groups)
+    assert found == [[*group] for group in groups]
+    assert moved.steps == 1 + 4
+
+
 def test_nothing_is_counted_before_and_after_the_block_which_an_error_ends_too():
     here, there = try_all_devices(2)
     traffic.send(np.ones(10, ctx=here), there)

@@ -41,6 +41,15 @@ def test_forcing_gpus_that_are_not_there_is_refused(monkeypatch):
         devices.try_all_devices(2)
 
 
+def test_what_forced_the_choice_is_named(monkeypatch):
+    with_gpus(monkeypatch, 1)
+    with pytest.raises(RuntimeError, match="^force='gpu', but 2 GPUs are needed"):
+        devices.try_all_devices(2, force="gpu")
+    monkeypatch.setenv(devices.VARIABLE, "gpus")
+    with pytest.raises(ValueError, match="^D2L_EXT_DEVICES='gpus': write cpu"):
+        devices.try_all_devices(2)
+
+
 @pytest.mark.parametrize("k", [0, -1, 1.5, "2"])
 def test_a_number_of_devices_below_one_is_refused(k):
     with pytest.raises(ValueError, match="whole number of at least 1"):
@@ -52,7 +61,7 @@ def test_a_device_is_parsed_from_its_name():
     assert devices.parse_device("cpu:3") == mx.cpu(3)
 
 
-@pytest.mark.parametrize("text", ["tpu:0", "cpu:x", "cpu:-1", "", "gpu:"])
+@pytest.mark.parametrize("text", ["tpu:0", "cpu:x", "cpu:-1", "", "cpu:", "gpu:"])
 def test_an_unknown_device_is_refused_by_name(text, monkeypatch):
     with_gpus(monkeypatch, 0)
     with pytest.raises(ValueError, match="device|no gpu"):

@@ -125,6 +125,22 @@ def test_other_pythons_are_refused_with_the_reason(version):
         runtime.check_python(version)
 
 
+CLOSED = """
+import atexit, os, sys
+os.environ["DMLC_ROLE"] = "worker"
+from d2l_ext import runtime
+atexit.register(print, "it ends normally, and would wait", file=sys.stderr)
+sys.stdout.close()
+raise KeyError("on purpose")
+"""
+
+
+def test_a_worker_whose_output_is_closed_still_ends_at_once():
+    ran = run(CLOSED)
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[-1] == "KeyError: 'on purpose'"
+
+
 def test_without_cuda_wheels_nothing_is_preloaded(tmp_path):
     assert runtime.preload_cuda(tmp_path) == []
 

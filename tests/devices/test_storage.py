@@ -1,6 +1,8 @@
 """The storage profiler's counters give the bytes that each device's arrays take."""
 
 import d2l_ext  # noqa: F401, I001
+import json
+from types import SimpleNamespace
 
 import pytest
 from mxnet import cpu, np, npx
@@ -65,6 +67,25 @@ def test_a_timeline_before_and_after_holds_operators_only():
             x = np.ones(10, ctx=device)
         assert memory.held == {name(device): x.size * 4}
         del x
+
+
+@pytest.mark.parametrize("cuda, first, second", [
+    (False, "cpu pinned/", "cpu shared/"), (True, "gpu/0", "gpu/1"),
+])
+def test_contexts_beyond_the_cores_borrow_the_slots_after_them_in_either_build(
+    cuda, first, second, tmp_path, monkeypatch
+):
+    build = SimpleNamespace(is_enabled=lambda name: cuda and name == "CUDA")
+    monkeypatch.setattr(storage, "Features", lambda: build)
+    lent = [cpu(last_cpu() - 1), cpu(last_cpu())]
+    counts = [{"ph": "C", "ts": ts, "args": {f"Memory: {slot}": value}}
+              for slot, held in ((first, 700), (second, 60))
+              for ts, value in enumerate((4, 1004, 4 + held, 8 + held))]
+    dump = tmp_path / "dump"
+    dump.write_text(json.dumps({"traceEvents": counts})[:-2])
+    peak, held, _ = storage._read(dump, storage._slots(lent))
+    assert peak == {name(device): 1000 for device in lent}
+    assert held == {name(lent[0]): 700, name(lent[1]): 60}
 
 
 def test_a_context_without_a_slot_is_refused():

@@ -8,7 +8,7 @@ from .algorithm import Algorithm, Schedule, reverse
 def allreduce_tree(data):
     """Allreduce as `allreduce` does, in 2⌈log₂ k⌉ rounds instead of 2(k − 1).
 
-    Device 0 is still the busiest: it sends and receives ⌈log₂ k⌉ whole arrays.
+    No device is busier than device 0, which sends and receives ⌈log₂ k⌉ whole arrays.
     `data` and errors: as in `allreduce`. Source: Thakur, Rabenseifner and Gropp (2005).
     Developed in the chapter *Allreduce*.
     """

@@ -12,12 +12,14 @@ from .ring_of_chunks import cut
 
 @checked
 def allreduce_double_tree(data, chunks=1):
-    """Allreduce as `allreduce` does; a device sends at most two arrays, for any k.
+    """Allreduce as `allreduce` does; a device sends at most two arrays, for any k, if
+    their size is even.
 
         allreduce_double_tree(data, chunks=8)
 
     `chunks`: the number of chunks of each half, default 1, which follow one another up
-    the trees and then down (pipelined): 4(chunks + ⌊log₂ k⌋ − 1) rounds, for k > 2.
+    the trees and then down (pipelined): 4(chunks + ⌊log₂ k⌋ − 1) rounds, for k > 2, two
+    of them without a message for some k, such as 8.
     `data` and errors: as in `allreduce`; `ValueError` for fewer than one chunk.
     Source: Sanders, Speck and Träff (2009); NCCL has had such trees since 2.4.
     Developed in the chapter *Halving and doubling*.
@@ -53,8 +55,8 @@ def schedule(k, chunks):
 
 
 def turns(pair):
-    """Return the turn, 0 or 1, of each edge (tree, child): edges that share an end
-    differ.
+    """Return the turn, 0 or 1, of each edge (tree, child): edges with the same sender
+    or the same receiver differ.
 
     A device sends on at most two edges and receives on at most two. So conflicting
     edges form paths and even cycles, along which the turns alternate.
@@ -106,7 +108,7 @@ def whole_halves(k):
 
 
 def cost(k, chunks):
-    """Return 4(chunks + ⌊log₂ k⌋ − 1) rounds of half a chunk; k = 2: 2·chunks."""
+    """Return 4(chunks + ⌊log₂ k⌋ − 1) rounds of a chunk of a half; k = 2: 2·chunks."""
     count = 2 * chunks if k == 2 else 4 * (chunks + k.bit_length() - 2)
     return count, count / (2 * chunks)
 

@@ -2,8 +2,8 @@
 
 In the first round a device swaps halves of the array with a partner, then quarters,
 then eighths: each sends the part that the other keeps. The same rounds in reverse order
-return the sum. If the number of devices is a power of two, each of them sends as many
-bytes as in the ring.
+return the sum. If the number of devices is a power of two and divides the elements,
+each of them sends as many bytes as in the ring.
 """
 
 from ...checks import whole_number
@@ -18,10 +18,10 @@ def allreduce_halving(data, pieces=1):
 
         allreduce_halving(data, pieces=32)
 
-    For such a k, each device sends as many bytes as in the ring. For any other k, with
-    p the largest power of two below k, each device beyond the first p sends its whole
-    array to one of them, which sends the sum back: two more rounds, in which k − p of
-    the first p receive and send one more array.
+    For such a k, each device sends as many bytes as in the ring, if k divides the
+    elements. For any other k, with p the largest power of two below k, each device
+    beyond the first p sends its whole array to one of them, which sends the sum back:
+    two more rounds, in which k − p of the first p receive and send one more array.
     `pieces`: the number of pieces of the array, default 1, which are summed one after
     another, each in its own rounds. A piece that fits in a cache is read from memory
     once.
@@ -118,7 +118,9 @@ def messages(k):
 
 
 def cost(k, chunks):
-    """Return 2·log₂ p rounds, 2(p − 1)/p of the array; if k > p, two arrays more."""
+    """Return 2·log₂ p rounds, 2(p − 1)/p of the array; if k > p, two rounds and two
+    arrays more.
+    """
     down, up = k.bit_length() - 1, (k - 1).bit_length()  # the logarithm, rounded
     return 2 * up, 2 * (1 - 1 / 2**down) + 2 * (up > down)
 

@@ -6,7 +6,8 @@ from .algorithm import Algorithm, Schedule
 
 @checked
 def allreduce_ring(data):
-    """Allreduce as `allreduce` does; each device sends 2(k − 1)/k of an array.
+    """Allreduce as `allreduce` does; each device sends 2(k − 1)/k of an array, if k
+    divides its elements.
 
     For k − 1 rounds each device sends a chunk to the next, and adds the one that
     arrives; for k − 1 more the chunks of the sum are passed around.
