@@ -31,8 +31,8 @@ def nbytes(layers, X):
 
     Backward needs each of these arrays once, as this layer's output or as the next
     layer's input, so they stay from forward to backward. The input of a ReLU inside a
-    layer does not stay; that of a tanh does, and these numbers leave it out. Raises
-    `ValueError` without examples.
+    layer does not stay; that of `Activation`'s tanh does, and these numbers leave it
+    out. Raises `ValueError` without examples.
 
     Developed in the chapter *Where the memory goes*.
     """
@@ -47,9 +47,14 @@ def nbytes(layers, X):
 def pieces(X, y, number):
     """Cut a minibatch into `number` pieces, as even as possible: a list of (X, y).
 
-    Raises `ValueError` when there are fewer examples than pieces, or for lengths that
-    differ.
+    Raises `ValueError` when there are fewer examples than pieces, for lengths that
+    differ, and for a `number` below 1.
     """
+    whole_number("number of pieces", number)
+    if len(X) < number:
+        raise ValueError(
+            f"{len(X)} examples cannot be cut into {number} pieces: use 1 to {len(X)}"
+        )
     return list(zip(*split_batch(X, y, [X.ctx] * number)))
 
 
@@ -69,20 +74,22 @@ def accumulate(parts, params, loss):
     grads = [np.zeros_like(p) for p in params]
     autograd.mark_variables(params, grads, "add")
     total = count = 0
-    for X, y in parts:
-        for grad in grads if count else ():
-            # Without a wait, MXNet would run later forwards early, as in `backward`.
-            grad.wait_to_read()
-        with autograd.record():
-            values = loss(X, y)
-            summed = values.sum()
-        summed.backward()
-        total, count = total + summed.detach(), count + values.size
+    try:
+        for X, y in parts:
+            for grad in grads if count else ():
+                # Without a wait, MXNet would run later forwards early: see `backward`.
+                grad.wait_to_read()
+            with autograd.record():
+                values = loss(X, y)
+                summed = values.sum()
+            summed.backward()
+            total, count = total + summed.detach(), count + values.size
+    finally:  # also after an error, or later backward passes would add as well
+        autograd.mark_variables(params, grads, "write")
     if not count:
         raise ValueError("no losses in any piece: give at least one example")
     for grad in grads:
         grad /= count
-    autograd.mark_variables(params, grads, "write")
     return total / count
 
 

@@ -6,6 +6,8 @@ large as possible without a gradient beyond 65,504, which becomes infinite: then
 step is skipped, and S is halved.
 """
 
+from itertools import groupby
+
 from mxnet import nd
 
 from ..checks import whole_number
@@ -14,12 +16,16 @@ from ..checks import whole_number
 def all_finite(gradients):
     """Return whether all numbers in the arrays are finite, on whatever devices. Waits.
 
-    `gradients`: a list of lists, one per device.
+    `gradients`: a list of lists, one per device, of floating-point arrays. A float64
+    counts as infinite where it is beyond float32.
     """
-    found = [
-        nd.multi_all_finite(*[g.as_nd_ndarray() for g in grads], num_arrays=len(grads))
-        for grads in gradients
-    ]
+    found = []
+    for grads in gradients:
+        for _, group in groupby(grads, key=lambda g: g.dtype):
+            same = [g.as_nd_ndarray() for g in group]
+            for i in range(0, len(same), 200):  # MXNet crashes on more arrays than that
+                some = same[i : i + 200]
+                found.append(nd.multi_all_finite(*some, num_arrays=len(some)))
     return all(float(x.asscalar()) for x in found)
 
 

@@ -48,16 +48,18 @@ class Shards:
     bytes of weights, gradients, states and buffers of a step on a device, without
     activations; default no limit.
 
-    Raises `ValueError` for unknown names, a layer with fewer parameters than devices,
-    parameters of several dtypes; `MemoryError`, before anything is allocated, if
-    `limit` is too low. Sources: Rajbhandari et al., "ZeRO" (2020); Zhao et al.,
-    "PyTorch FSDP" (2023). Developed in the chapter *Sharded data parallelism*.
+    Raises `ValueError` for unknown names, an `ahead` below 0, a layer with fewer
+    parameters than devices, parameters of several dtypes; `MemoryError`, before
+    anything is allocated, if `limit` is too low. Sources: Rajbhandari et al., "ZeRO"
+    (2020); Zhao et al., "PyTorch FSDP" (2023). Developed in the chapter *Sharded data
+    parallelism*.
     """
 
     def __init__(self, layers, devices, shard="parameters", optimizer="adam",
                  optimizer_params=None, ahead=1, limit=None):
         known_name("shard", shard, STAGES)
         known_name("optimizer", optimizer, ELEMENTWISE)
+        whole_number("ahead", ahead, least=0)
         self.devices, self.stage, self.slots = devices, STAGES.index(shard), 1 + ahead
         self.forwards = [forward for forward, _ in layers]
         self.shapes = [[p.shape for p in params] for _, params in layers]
@@ -341,9 +343,10 @@ def bytes_held(sizes, k, shard, itemsize=4, state=8):
         gradients    itemsize·P + (itemsize + state)·P/k
         parameters   (2·itemsize + state)·P/k
 
-    Source: Rajbhandari et al. (2020). Developed in the chapter *Sharded data
-    parallelism*.
+    Raises `ValueError` for any other `shard`. Source: Rajbhandari et al. (2020).
+    Developed in the chapter *Sharded data parallelism*.
     """
+    known_name("shard", shard, STAGES)
     stage = STAGES.index(shard)
     divided_from = ((itemsize, 3), (itemsize, 2), (state, 1))
     return [
@@ -354,13 +357,15 @@ def bytes_held(sizes, k, shard, itemsize=4, state=8):
 
 
 def bytes_sent(sizes, k, shard, itemsize=4):
-    """Return the bytes that each of k devices sends in a step: a list. Arguments: as
-    `bytes_held`.
+    """Return the bytes that each of k devices sends in a step: a list. Arguments and
+    errors: as in `bytes_held`.
 
-    Every stage needs a reduce-scatter of the gradients and an allgather of the weights:
-    2(k − 1)/k of the weights, as in plain data parallelism. Divided weights need one
-    more allgather, in backward: 3(k − 1)/k.
+    Every stage needs a reduce-scatter of the gradients and an allgather, of the weights
+    or, in stage `'none'`, of the gradients' sums: 2(k − 1)/k of the weights, as in
+    plain data parallelism. Divided weights need one more allgather, in backward:
+    3(k − 1)/k.
     """
+    known_name("shard", shard, STAGES)
     gathers = 2 if STAGES.index(shard) == 3 else 1
     return [
         itemsize * (sum(sizes) - summed + gathers * (sum(sizes) - last))

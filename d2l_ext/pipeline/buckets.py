@@ -14,7 +14,7 @@ PAD = -1
 
 
 def sentences(text):
-    """Cut a text at its line ends and full stops: a list of non-empty strings.
+    """Cut a text at line ends and at full stops before a space: a list of strings.
 
     Sentences of a single character are skipped: they have no next character to
     predict. Raises `ValueError` for a text without a longer sentence.
@@ -33,7 +33,8 @@ def choose_lengths(lengths, number):
     """Return up to `number` bucket lengths, ascending, with similar shares of the
     sequences.
 
-    `lengths`: of the sequences. The last bucket has the length of the longest.
+    `number`: from 1. `lengths`: of the sequences, at least one; for `BucketIter` in
+    time steps, one less than the characters. The last bucket has the longest length.
     """
     ordered = sorted(lengths)
     last = [(i + 1) * len(ordered) // number - 1 for i in range(number)]
@@ -51,9 +52,10 @@ class BucketIter(DataIter):
 
     A batch has `bucket_key` T, `data[0]` and `label[0]` (T, N), float32, and `count`,
     the number of labels that are characters. `provide_data` and `provide_label` of the
-    iterator are the largest bucket's, as Module expects. Raises `ValueError` for
-    sequences that fit no bucket. Follows `bucket_io` of MXNet's LSTM examples.
-    Developed in *Buckets*.
+    iterator are the largest bucket's, as Module expects. Raises `ValueError` without
+    sequences, for one that is below two characters or fits no bucket, and for a bucket
+    or `batch_size` below 1. Follows `bucket_io` of MXNet's LSTM examples. Developed in
+    *Buckets*.
     """
 
     def __init__(self, sequences, lengths, batch_size, states=None):

@@ -22,7 +22,7 @@ def split(names, cuts):
     if any(start >= stop for start, stop in zip(edges, edges[1:])):
         raise ValueError(
             f"cuts {list(cuts)} leave a part of the {len(names)} groups empty: they "
-            f"must ascend, from 1 to {len(names) - 1}"
+            f"must ascend, above 0 and below {len(names)}"
         )
     return [names[start:stop] for start, stop in zip(edges, edges[1:])]
 
@@ -59,7 +59,8 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None):
     of a different length, whose parameters, gradients and memory this one shares.
     Inputs get no gradient.
 
-    Raises `ValueError` for a group without a device, and for `params` that lack a name.
+    Raises `ValueError` for a node in no group, a group without a device, a GPU that is
+    not there, and `params` that lack a name.
     Source: `group2ctx` of MXNet's `Symbol.simple_bind`. Developed in the chapter
     *The LSTM as a pipeline*.
     """

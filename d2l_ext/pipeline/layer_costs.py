@@ -54,7 +54,8 @@ def held_bytes(symbol, group, shapes):
     `activation_bytes`.
 
     Activations, the results of its operators, are an upper bound, because MXNet reuses
-    some of their memory. Gradients are not included. `shapes`: as in `measure`.
+    some of their memory. Gradients are not included. `shapes`: as in `measure`. Raises
+    `ValueError` for a group that `symbol` does not have.
     """
     graph, parameters, activations = Graph(symbol, shapes), 0, 0
     for i, node in graph.members(group).items():
@@ -76,8 +77,9 @@ def subgraph(symbol, group, shapes):
 
     A value that the group reads from another becomes a variable, `NAME_0` for the first
     result of node NAME. A value that another group reads, or a result of the whole
-    symbol, becomes an output. `shapes`: of the inputs of `symbol`, by name. Source: the
-    JSON that `Symbol.tojson` writes. Developed in *Where to cut*.
+    symbol, becomes an output. `shapes`: of the inputs of `symbol`, by name. Raises
+    `ValueError` for a group that `symbol` does not have. Source: the JSON that
+    `Symbol.tojson` writes. Developed in *Where to cut*.
     """
     whole = Graph(symbol, shapes)
     kept, place, inputs = [], {}, {}

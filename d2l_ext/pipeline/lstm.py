@@ -168,11 +168,12 @@ def init_params(symbol, shapes, scale=0.1, seed=0):
 def perplexity(outputs, y):
     """Return exp of the mean cross-entropy. Waits for the engine.
 
-    `outputs`: list of probabilities, as `lstm_unroll` gives them. `y` (T, N): labels.
+    `outputs`: list of probabilities, as `lstm_unroll` gives them. `y` (T, N): labels;
+    those below 0, such as padding's, do not count.
     """
     p = numpy.concatenate([output.asnumpy() for output in outputs])  # (T·N, V)
     labels = numpy.asarray(y).reshape(-1).astype(int)
-    right = p[numpy.arange(len(labels)), labels]
+    right = p[numpy.arange(len(labels)), labels][labels >= 0]
     return float(numpy.exp(-numpy.log(numpy.maximum(right, 1e-30)).mean()))
 
 

@@ -20,7 +20,7 @@ class InTurn:
         for X in read:
             if X.ctx in self._turns:
                 first = first_element(X)
-                first *= self._turns[X.ctx]
+                first *= self._turns[X.ctx].astype(X.dtype, copy=False)
 
     def _let_next(self, *results):
         for X in results:
@@ -101,6 +101,10 @@ def gradients(stages, schedule, X, y, loss):
     if last + 1 != len(stages):
         raise ValueError(f"the schedule is for {last + 1} stages, not {len(stages)}: "
                          f"make one for {len(stages)}")
+    in_two = any(x.kind == "input" for x in slots)
+    if in_two and not all(isinstance(stage, SplitStage) for stage in stages):
+        raise ValueError("the schedule has backward work in two parts: make each of "
+                         "the stages a SplitStage")
     turns = {}
     for stage in stages:
         stage.begin(turns)

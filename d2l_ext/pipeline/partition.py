@@ -28,9 +28,10 @@ def balance(times, k, memory=None, limits=None, crossing=None, names=None):
     `memory`: bytes of each layer, `limits`: bytes of each device, `math.inf` for no
     limit; both or neither. `names`: of the layers, for messages, default numbers.
 
-    Raises `ValueError` for mismatched lengths or entries that are not numbers, and when
-    no placement respects the limits: it then names a layer that no device can hold, or
-    each device that is over its limit in the nearest placement, with the bytes.
+    Raises `ValueError` for mismatched lengths (except of `names`), for entries that are
+    negative, NaN or (except in `limits`) infinite, and when no placement respects the
+    limits: it then names a layer that no device can hold, or each device that is over
+    its limit in the nearest placement, with the bytes.
 
     The bottleneck counts work; see `predict` for waiting. Source: dynamic programming
     for the linear partition problem. Developed in the chapter *Where to cut*.

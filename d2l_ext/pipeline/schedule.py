@@ -76,8 +76,8 @@ def interleaved(devices, chunks, parts):
     bubble of 1F1B takes 1/v of its time: (p − 1) / (v·m + p − 1). There are
     (v·p − 1) / (p − 1) times as many messages. From v = 2 on, device d goes forward
     2(p − 1 − d) + (v − 1)·p times before the alternation begins, and holds the
-    activations of one more forward. p − 1 − d, as in 1F1B, would deadlock; p − 1 − d +
-    (v − 1)·p is enough if messages take no time.
+    activations of one more forward; both at most v·m. p − 1 − d, as in 1F1B, would
+    deadlock; p − 1 − d + (v − 1)·p is enough if messages take no time.
 
     Raises `ValueError` for counts below 1, and when p does not divide m.
     Source: Narayanan et al. (2021). Developed in the chapter *Shorter bubbles*.
@@ -144,8 +144,9 @@ def clock(schedule, forward=1, backward=1, message=0):
     per stage; a part of backward takes half of it. `message`: the time from one device
     to the next, either way; devices do not wait while sending.
 
-    Returns a list of `Slot`s in the order of their starts, so that each comes after
-    everything it depends on. Raises `ValueError` for a schedule that deadlocks.
+    Returns a list of `Slot`s in the order of their starts, so that, if no length is 0,
+    each comes after everything it depends on. Raises `ValueError` for a schedule that
+    deadlocks.
     """
 
     def length(op):
@@ -160,8 +161,8 @@ def clock(schedule, forward=1, backward=1, message=0):
 def op_clock(schedule, forward=1, inputs=1, weights=1):
     """Return `clock` as a dict: {op: (device, start, end)}, in the order of the starts.
 
-    `forward`, `inputs`, `weights`: the times of such work per stage; `'backward'`
-    takes the sum of its two parts.
+    `forward`, `inputs`, `weights`: the length of such work, the same in every stage;
+    `'backward'` takes the sum of its two parts.
     """
     length = {"forward": forward, "input": inputs, "weights": weights,
               "backward": inputs + weights}
@@ -208,7 +209,10 @@ def _waiting(todo):
 
 
 def bubble(slots):
-    """Return the share of time the stages wait, 0 to 1: 1 − busy / (p · span)."""
+    """Return the share of time the stages wait, 0 to 1: 1 − busy / (p · span).
+
+    With one stage per device; for `interleaved` use `waiting(op_clock(…))`.
+    """
     span = max(slot.end for slot in slots) - min(slot.start for slot in slots)
     busy = sum(slot.end - slot.start for slot in slots)
     return 1 - busy / (span * len({slot.stage for slot in slots}))

@@ -45,8 +45,8 @@ def top_experts(P, top=1):
 def capacity(n, num_experts, factor=None, top=1):
     """Return the row limit of an expert, for n tokens: factor · top · n/E, rounded up.
 
-    `factor`: 1.0 suffices if all experts are chosen equally often. Default `None`:
-    no limit. Raises `ValueError` for a factor that is not above 0.
+    `factor`: finite; 1.0 suffices if all experts are chosen equally often. Default
+    `None`: no limit. Raises `ValueError` for a factor that is not above 0.
     """
     if factor is None:
         return n * top
@@ -188,7 +188,7 @@ def combine(rows, routing):
 
 
 def balance_loss(P, routing):
-    """Return e times the sum over experts of *share of the choices* · *mean
+    """Return E times the sum over experts of *share of the choices* · *mean
     probability*.
 
     Source: Fedus et al. (2022), equation 4. Developed in the chapter *Experts*.

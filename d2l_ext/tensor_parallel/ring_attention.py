@@ -3,8 +3,8 @@
 A sequence of T positions is cut into equal chunks, and an `order` assigns them: a list
 of chunk numbers per device. A device's part of an array is a dict, {chunk number:
 array (heads, positions, width)}. Keys and values move to the next device k − 1 times.
-Then all queries have met all keys, and no device has ever held scores of more than
-one chunk of queries against one chunk of keys.
+Then all queries have met all keys, and no array has ever held scores of more than one
+chunk of queries against one chunk of keys.
 
     round 0       0 1 2 3    whose keys and values are at devices 0, 1, 2, 3
     round 1       3 0 1 2
@@ -119,7 +119,7 @@ def backward(dOs, Qs, Ks, Vs, Os, lse, causal=False):
     results of `forward`.
     The probabilities are recomputed, chunk by chunk. The gradients of keys and values
     travel with them, accumulate on the way, and move once more to return to their
-    device. Each device sends (4k − 2)/k of an array.
+    device. Each device sends (4k − 2)/k of an array, for k ≥ 2.
     """
     weights = [{c: (dO[c] * O[c]).sum(axis=2, keepdims=True) for c in dO}
                for dO, O in zip(dOs, Os)]
@@ -173,7 +173,7 @@ def bytes_sent(k, nbytes):
     """Return the bytes that each of k devices sends: a pair, forward and backward.
 
     `nbytes`: of one array (heads, T, width), all devices together. Keys and values move
-    k − 1 times forward and again backward, their gradients k times.
+    k − 1 times forward and again backward, their gradients k times, for k ≥ 2.
     """
     chunk = nbytes // k
     return 2 * (k - 1) * chunk, (2 * (k - 1) + 2 * k * (k > 1)) * chunk
@@ -190,8 +190,8 @@ def _pairs(queries, keys, causal):
 def _size(T, order, devices):
     """Return the positions of a chunk."""
     chunks = sorted(c for own in order for c in own)
-    even = [len(own) for own in order] == [len(order[0])] * len(devices)
-    if not even or chunks != list(range(len(chunks))):
+    even = len(order) == len(devices) and len({len(own) for own in order}) == 1
+    if not (even and chunks) or chunks != list(range(len(chunks))):
         raise ValueError(
             f"the order {order} must have each chunk once, from 0, and lists of one "
             f"length for {len(devices)} devices"

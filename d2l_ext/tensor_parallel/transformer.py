@@ -1,10 +1,13 @@
 """A Transformer over its heads: a decoder whose layers are divided over devices.
 
 Divided layers alternate with the operations between them: dropout, the residual sum
-and a norm. Two collectives lead in and out (`Way`), and nothing else is ever sent:
+and a norm. Two collectives lead in and out (`Way`):
 
     tokens → embed ─collect→ between ─spread→ attention ─collect→ between ─spread→ mlp
              ─collect→ between ─spread→ … ─collect→ between ─spread→ scores → loss
+
+Nothing else is sent, apart from two numbers per position for the loss and, in
+`SEQUENCE`, the norms' gradients.
 """
 
 from dataclasses import dataclass
@@ -24,7 +27,7 @@ CUT = {"qkv": 0, "out": 1, "up": 0, "down": 1, "table": 0, "scores": 0}
 
 @dataclass(frozen=True)
 class Decoder:
-    """The sizes of a decoder. `dropout`: the share of values that become zero."""
+    """The sizes of a decoder. `dropout`: the share of values set to zero, below 1."""
 
     vocab: int
     width: int = 128
@@ -53,7 +56,8 @@ class Decoder:
 def init_params(decoder, seed=0, dtype="float32"):
     """Return NumPy arrays by name: weights from N(0, 1/in), smaller at blocks' ends.
 
-    Raises `ValueError` if `heads` does not divide `width`.
+    Table and scores: from N(0, 0.02²). Raises `ValueError` if `heads` does not divide
+    `width`.
     """
     if decoder.width % decoder.heads:
         raise ValueError(
@@ -72,7 +76,7 @@ def init_params(decoder, seed=0, dtype="float32"):
 
 
 def positions(T, batch, width):
-    """Return the sines and cosines of the positions, (T · batch, width), NumPy."""
+    """Return 0.02 · the sines and cosines of positions: (T · batch, width), NumPy."""
     angles = numpy.arange(T)[:, None] / 10_000 ** (numpy.arange(0, width, 2) / width)
     waves = numpy.stack([numpy.sin(angles), numpy.cos(angles)], 2).reshape(T, -1)
     return 0.02 * numpy.repeat(waves[:, :width], batch, axis=0)
@@ -81,8 +85,9 @@ def positions(T, batch, width):
 def scores(params, tokens, decoder, masks=None):
     """Return the decoder on one device, undivided: the scores (T · batch, vocab).
 
-    `params`: arrays by name on the device of `tokens` (T, batch). `masks`: as
-    `dropout_masks` returns them, default none. Works inside and outside `record`.
+    `params`: arrays by name on the device of `tokens` (T, batch). `masks`: those of
+    `dropout_masks`, as arrays on that device, default none. Works inside and outside
+    `record`.
 
     Source: Radford et al. (2019), with norms before attention and MLP. Developed in the
     chapter *A Transformer over its heads*.
@@ -122,7 +127,7 @@ def split(params, devices, decoder):
 
     Attention is cut at the borders of heads, the MLP anywhere, the table between
     tokens; shares differ by at most one. Every device holds all norms. Gradients are
-    attached. Raises `ValueError` for more devices than heads.
+    attached. Raises `ValueError` for more devices than heads or tokens, and for none.
     """
     k, parts = len(devices), [{} for _ in devices]
     if not 1 <= k <= min(decoder.heads, decoder.vocab):
@@ -208,7 +213,8 @@ def loss(tokens, targets, parts, decoder, way=TENSOR, masks=None, count=None):
     summed loss, default T · batch.
 
     Returns `(losses, backward)`: the losses (T · batch,) on every device; `backward()`
-    leaves the gradients in the `grad` of each array in `parts`. Never waits.
+    leaves the gradients in the `grad` of each array in `parts`. Never waits. Raises
+    `ValueError` for `SEQUENCE` on more devices than the T · batch rows.
     Source: Shoeybi et al. (2019); `SEQUENCE`: Korthikanti et al. (2022). Developed in
     the chapter *A Transformer over its heads*.
     """

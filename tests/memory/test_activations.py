@@ -207,10 +207,24 @@ def test_eight_pieces_need_an_eighth_of_the_activations():
     assert peak(8) * 8 == pytest.approx(peak(1), rel=0.05)
 
 
+@pytest.mark.parametrize("good, error", [(0, ValueError), (1, ZeroDivisionError)])
+def test_after_an_error_in_accumulation_backward_overwrites_again(good, error):
+    w, X = np.ones(3), np.ones((2, 3))
+    with pytest.raises(error):
+        accumulate([(X, 1), (X, 0)][: 2 * good], [w], lambda X, y: X * w * (1 // y))
+    for _ in range(2):
+        with autograd.record():
+            loss = (2 * w).sum()
+        loss.backward()
+    assert w.grad.tolist() == [2, 2, 2]
+
+
 def test_accumulation_refuses_what_it_cannot_cut_or_divide():
     X = random(3, 2)
-    with pytest.raises(ValueError, match="3 examples cannot be split over 4"):
+    with pytest.raises(ValueError, match="3 examples cannot be cut into 4 pieces: use"):
         pieces(X, X, 4)
+    with pytest.raises(ValueError, match="number of pieces must be .* not 0"):
+        pieces(X, X, 0)
     with pytest.raises(ValueError, match="X has 3 examples and y has 2"):
         pieces(X, X[:2], 1)
     with pytest.raises(ValueError, match="no losses"):

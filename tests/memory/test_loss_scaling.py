@@ -6,7 +6,7 @@ import pytest
 from mxnet import np, npx
 
 from d2l_ext.devices import try_all_devices
-from d2l_ext.memory.loss_scaling import LossScaler
+from d2l_ext.memory.loss_scaling import LossScaler, all_finite
 
 npx.set_np()
 
@@ -27,6 +27,18 @@ def test_an_overflow_on_any_device_leaves_out_that_step_on_all(where):
         assert weights[0].tolist() == weights[1].tolist()
     assert [w for w, _ in seen] == [-1, -2, -2, -3, -4, -5, -6, -7]
     assert [s for _, s in seen] == [8, 8, 4, 4, 4, 8, 8, 8] and scaler.skipped == 1
+
+
+@pytest.mark.parametrize("where, value, finite", [
+    (0, 1, True), (0, numpy.inf, False), (401, -numpy.inf, False), (9, numpy.nan, False)
+])
+def test_all_gradients_are_looked_at_however_many_and_of_whatever_dtype(
+    where, value, finite
+):
+    """MXNet's operator takes arrays of one dtype, and crashes on more than 200."""
+    grads = [np.ones(2, dtype="float16"), *(np.ones(2) for _ in range(401))]
+    grads[where][1] = value
+    assert all_finite([[], grads]) is finite
 
 
 def test_a_scale_of_1_cannot_fall_and_wrong_settings_are_refused():

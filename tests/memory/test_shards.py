@@ -220,6 +220,7 @@ def test_what_does_not_fit_the_limit_is_refused_before_it_is_made():
 @pytest.mark.parametrize("what, message", [
     ({"shard": "stats"}, "unknown shard 'stats': choose.*Did you mean 'states'"),
     ({"optimizer": "lamb"}, "unknown optimizer 'lamb'"),
+    ({"ahead": -1}, "ahead must be a whole number of at least 0, not -1"),
     ({"layers": network((2, 1, 1))}, "layer 1 has 2 parameters, which 3 devices"),
     ({"layers": network((4, 4)) + network((4, 4), "float64")}, "cast them"),
 ])
@@ -227,6 +228,12 @@ def test_what_cannot_be_shared_is_refused(what, message):
     given = {"layers": network((4, 4)), **what}
     with pytest.raises(ValueError, match=message):
         Shards(devices=try_all_devices(3), **given)
+
+
+@pytest.mark.parametrize("count", [bytes_held, bytes_sent])
+def test_bytes_of_an_unknown_shard_are_refused(count):
+    with pytest.raises(ValueError, match="unknown shard 'weights': choose from none, "):
+        count([4], 2, "weights")
 
 
 @pytest.mark.parametrize("shard", STAGES)

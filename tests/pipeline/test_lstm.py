@@ -169,3 +169,8 @@ def test_perplexity_looks_at_the_right_label():
     sure = mx.nd.array([[1, 0, 0], [0, 0, 1]])
     assert lstm.perplexity([sure], [[0], [2]]) == pytest.approx(1)
     assert lstm.perplexity([sure], [[1], [2]]) > 1e6
+
+
+def test_labels_below_0_do_not_count_in_the_perplexity():
+    p = mx.nd.array([[0.5, 0.25, 0.25], [0.2, 0.2, 0.6], [0.25, 0.5, 0.25]])
+    assert lstm.perplexity([p], [[0], [-1], [2]]) == pytest.approx(8**0.5)

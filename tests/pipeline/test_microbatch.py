@@ -104,6 +104,22 @@ def test_each_stage_works_on_its_device_and_leaves_the_given_arrays_alone(order)
         assert (a.asnumpy() == b).all()
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_the_first_stage_may_read_whole_numbers(dtype):
+    table, w = np.arange(12).reshape(4, 3).astype("float32"), np.array([1.0, 2, 3])
+    first, second = try_all_devices(2)
+
+    def embed(X, params):
+        return npx.embedding(X, *params, input_dim=4, output_dim=3)
+
+    stages = [Stage(embed, [table], first), Stage(lambda X, p: X * p[0], [w], second)]
+    tokens = np.array([1, 3, 3, 0, 1, 3], dtype=dtype)
+    gradients(stages, one_f_one_b(2, 3), tokens, tokens, lambda outputs, y: outputs)
+    assert stages[0].grads[0].tolist() == [[1, 2, 3], [2, 4, 6], [0, 0, 0], [3, 6, 9]]
+    assert stages[1].grads[0].tolist() == table[tokens].sum(0).tolist()
+    assert tokens.tolist() == [1, 3, 3, 0, 1, 3]
+
+
 def test_five_blocks_on_two_devices_are_cut_after_the_second():
     stages = dense_stages(init_dense(5, 2), try_all_devices(2))
     assert [len(stage.params) for stage in stages] == [4, 6]
@@ -193,6 +209,7 @@ def test_gpipe_holds_every_micro_batch_and_one_f_one_b_two_and_one():
     (gpipe(2, 8), 5, 5, "8 micro-batches of 5 examples: use at most 5"),
     (gpipe(3, 2), 6, 6, "the schedule is for 3 stages, not 2"),
     (gpipe(2, 2), 6, 4, "X has 6 examples, y has 4"),
+    (zero_bubble(2, 2), 4, 4, "two parts: make each of the stages a SplitStage"),
     ([order[::-1] for order in gpipe(2, 2)], 4, 4, "the schedule is stuck"),
 ])
 def test_what_does_not_fit_is_refused_before_anything_runs(

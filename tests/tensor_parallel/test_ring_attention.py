@@ -131,6 +131,8 @@ def test_zigzag_is_the_same_work_for_all_and_half_of_it(k):
     (3, ring.zigzag(2), "3 positions .* 4 equal chunks: pad to 4"),
     (8, ring.contiguous(4), "lists of one length for 2 devices"),
     (8, [[0], [1, 2]], "lists of one length for 2 devices"),
+    (8, [], "lists of one length for 2 devices"),
+    (8, [[], []], "each chunk once"),
     (8, [[0], [2]], r"the order \[\[0\], \[2\]\] must have each chunk once"),
 ])
 def test_what_cannot_be_cut_is_refused(n, order, message):
