@@ -1,7 +1,7 @@
 """The small library of the book *Many Devices, One Model*.
 
 Import it before mxnet and d2l: it sets what MXNet's engine reads at its start. Each
-part of the book has a folder here. Beside the folders:
+part of the book, from Devices to Scale, has a folder here. Beside the folders:
 
 | file | what it holds | chapter |
 |---|---|---|

@@ -1,7 +1,7 @@
 """Shared argument checks, with their error messages."""
 
 from difflib import get_close_matches
-from numbers import Integral
+from numbers import Integral, Real
 
 
 def whole_number(what, value, least=1):
@@ -15,7 +15,7 @@ def whole_number(what, value, least=1):
 
 def at_least_zero(name, value):
     """Raise `ValueError` unless `value` is a number of at least 0."""
-    if not value >= 0:  # also for NaN
+    if not (isinstance(value, Real) and value >= 0):  # also for NaN
         raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
 
 

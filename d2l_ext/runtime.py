@@ -114,7 +114,7 @@ def preload_cuda(site=None):
     `site`: the site-packages folder, default this environment's. NVBLAS is left
     out: once loaded, it takes over other libraries' matrix products.
 
-    Returns the file names that were loaded: none with the CPU build.
+    Returns the file names that were loaded: none without these wheels.
     """
     root = Path(site or sysconfig.get_paths()["purelib"]) / "nvidia"
     found = [p for p in root.glob("*/lib/*.so*") if "nvblas" not in p.name]
@@ -153,7 +153,7 @@ def leave(code, environ=os.environ):
     """In a worker, end the process at once with `code`; elsewhere do nothing."""
     if environ.get("DMLC_ROLE") == "worker":
         for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, OSError):  # closed, or full
+            with suppress(AttributeError, OSError, ValueError):  # none, full, closed
                 stream.flush()
         os._exit(code)
 
@@ -168,9 +168,10 @@ _ENGINES = ("NaiveEngine", "ThreadedEngine", "ThreadedEnginePerDevice")
 
 
 def check_variables(environ=os.environ):
-    """Raise `ValueError` for a variable whose value would break MXNet or a job.
+    """Raise `ValueError` for a variable whose value can break MXNet or a job.
 
-    MXNet itself fails on import: with a traceback, an abort, or an endless wait.
+    MXNet itself fails on import or in its first operation: with a traceback, an abort,
+    or an endless wait. Numbers such as 04, which MXNet accepts, are refused, too.
     """
     rules = {
         "OMP_NUM_THREADS": (_COUNTS.fullmatch, "a whole number from 1"),
@@ -215,9 +216,10 @@ def _rules_of_a_job(environ):
 
 
 def refuse_a_role_in_a_notebook(environ=os.environ, modules=sys.modules):
-    """Raise `RuntimeError` in a kernel that importing MXNet would turn into a server.
+    """Raise `RuntimeError` in a notebook's kernel that has a role in a job.
 
-    As a server or scheduler it would never answer again."""
+    As a server or scheduler it would never answer again.
+    """
     role = environ.get("DMLC_ROLE")
     if role and "ipykernel" in modules:
         raise RuntimeError(
@@ -231,8 +233,8 @@ def tell_of_a_role(environ=os.environ, seconds=10.0):
     """Report, on standard error, a role that `pslaunch` did not give this process.
 
     A scheduler or a server trains nothing, and a worker or a server waits forever if no
-    scheduler answers. Returns the thread that reports this every `seconds` seconds, or
-    None if there is nothing to wait for.
+    scheduler answers. Returns the thread that reports this every `seconds` to
+    2·`seconds` seconds, or None if there is nothing to wait for.
     """
     role, where = environ.get("DMLC_ROLE"), [environ.get(name) for name in ROOT]
     if not role or "D2L_EXT_JOB" in environ:

@@ -32,7 +32,7 @@ def einsum(terms, out, *xs):
     found = npx.batch_dot(matrix(xs[0], a, batch, rows, summed),
                           matrix(xs[1], b, batch, summed, columns))
     order = [*batch, *rows, *columns]
-    found = found.reshape(*(size[x] for x in order))
+    found = found.reshape(tuple(size[x] for x in order))
     return np.transpose(found, [order.index(x) for x in out])
 
 
@@ -59,7 +59,7 @@ def _spread(x, term, out):
     """Return `x` with an axis per letter of `out`, of length 1 where it has none."""
     x = np.transpose(x, [term.index(a) for a in out if a in term])
     sizes = iter(x.shape)
-    return x.reshape(*(next(sizes) if a in term else 1 for a in out))
+    return x.reshape(tuple(next(sizes) if a in term else 1 for a in out))
 
 
 def back(op, first, xs, gradient, needed):
@@ -129,13 +129,18 @@ class Compiled:
         steps = [*plan.forward, *plan.backward]
         self.last = {v: n for n, step in enumerate(steps) for v in step.inputs}
         self.number = {id(step): n for n, step in enumerate(steps)}
+        self.arrays, self.went_forward = {}, False
         self.kept = {plan.out, *plan.inputs.values(), *plan.gradients.values()}
 
     def place(self, value, whole):
         """Cut a NumPy array `whole` into the devices' parts, in the layout of `value`.
 
-        Returns a list, with None for each device on which `value` does not lie.
+        Returns a list, with None for each device on which `value` does not lie. Raises
+        `ValueError` for another shape than that of `value`.
         """
+        if whole.shape != value.shape:
+            raise ValueError(f"{value.name} has shape {whole.shape}, and the plan is "
+                             f"for {value.shape}: give one of that shape")
         return self._each(value, lambda device, at: np.array(
             whole[self._part(value, at)], dtype=whole.dtype, ctx=device))
 
@@ -165,22 +170,28 @@ class Compiled:
         """Run forward on the inputs `given`: NumPy arrays by name.
 
         With None: the inputs of the last call, which the devices still have. Raises
-        `ValueError` for missing inputs. Never waits, except to copy the inputs.
+        `ValueError` for missing inputs, also in a first call with None, and for other
+        shapes than the plan's. Never waits, except to copy the inputs.
         """
         inputs = self.plan.inputs
-        if given is None:
+        if given is None and self.arrays:
             self.arrays = {v: self.arrays[v] for v in inputs.values()}
-        elif missing := {*inputs} - {*given}:
+        elif missing := {*inputs} - {*(given or ())}:
             raise ValueError(f"these inputs are missing: {', '.join(sorted(missing))}")
         else:
             self.arrays = {v: self.place(v, given[name]) for name, v in inputs.items()}
         self._run(self.plan.forward)
+        self.went_forward = True
 
     def backward(self, seed=1.0):
         """Run backward from the last array's gradient `seed`: a number or an array.
 
         Leaves the gradients where `gradients` finds them. A number saves a wait.
+        Raises `RuntimeError` unless `forward` came directly before.
         """
+        if not self.went_forward:
+            raise RuntimeError("call forward first: backward frees what forward keeps")
+        self.went_forward = False
         value, dtype = self.plan.seed, _first(self.arrays[self.plan.out]).dtype
         if numpy.ndim(seed):
             self.arrays[value] = self.place(value, numpy.asarray(seed, dtype))
@@ -225,7 +236,7 @@ class Compiled:
         return found
 
     def _groups(self, along, function, *columns):
-        """Apply `function` to each group along a mesh axis; return {device: array}."""
+        """Apply `function` to each group along a mesh axis; return a list by device."""
         devices, found = self.mesh.devices, [None] * len(self.at)
         groups = [[devices.index(d) for d in g] for g in self.mesh.groups(along)]
         groups = [own for own in groups if columns[0][own[0]] is not None]

@@ -14,6 +14,7 @@ back, by the dual of each move. It computes nothing: `compiled` runs its steps.
 """
 
 from collections import Counter, namedtuple
+from contextlib import suppress
 from itertools import product
 from math import prod
 
@@ -44,21 +45,35 @@ def program(text):
     """Parse `text`, which has one operation per line: a list of `Op`.
 
     Kinds: einsum, embedding (tokens, table), loss (scores, targets), add, times:NUMBER,
-    relu, gelu, softmax and norm (x, gain, shift) along the last axis. Raises
-    `ValueError`, with the line's name, for anything else.
+    relu, gelu, softmax and norm (x, gain, shift) along the last axis. The letters of
+    einsum and add are free, those of the others follow from the first input and the
+    table. Raises `ValueError`, with the line's name, for anything else.
     """
     ops = []
     for line in filter(str.strip, text.splitlines()):
-        if len(line.split()) < 5:
+        words = line.split()
+        if len(words) < 5 or words[1] != "=":
             raise ValueError(f"{line.strip()!r} is not an operation: write NAME = KIND "
                              "TERMS INPUTS")
-        name, _, kind, spec, *inputs = line.split()
+        name, _, kind, spec, *inputs = words
         kind, _, number = kind.partition(":")
         known_name("operation", kind, OPS, f" of {name}")
         terms, _, out = spec.partition("->")
-        ops.append(Op(name, kind, terms.split(","), out, inputs, float(number or 0)))
+        number = _number(name, kind, number)
+        ops.append(Op(name, kind, terms.split(","), out, inputs, number))
         _check_letters(ops[-1], line)
     return ops
+
+
+def _number(name, kind, text):
+    """Return the number after the colon of `times`; 0 for a kind without one."""
+    with suppress(ValueError):
+        if kind == "times":
+            return float(text)
+        if not text:
+            return 0.0
+    raise ValueError(f"{name} = {kind} with the number {text!r}: write times:NUMBER, "
+                     "and no number after another kind")
 
 
 def _check_letters(op, line):
@@ -67,8 +82,7 @@ def _check_letters(op, line):
     product = op.kind == "einsum" and len(op.terms) > 1
     wrong = (
         len(op.terms) != len(op.inputs) or len(op.inputs) not in OPS[op.kind][0]
-        or out - given or (product and lonely)
-        or (given - out and op.kind not in ("einsum", "embedding", "loss"))
+        or out - given or (product and lonely) or (given - out and op.kind == "add")
         or any(len({*term}) < len(term) for term in (*op.terms, op.out))
     )
     if wrong:
@@ -76,6 +90,17 @@ def _check_letters(op, line):
             f"{op.name}: {line.strip()!r} cannot be cut as {op.kind}: give a term "
             "for each input, each letter once in a term, and in a product each "
             "letter in the output or in both inputs")
+    right = _spec(op.kind, op.terms[0], op.terms[-1])
+    if right and right != f"{','.join(op.terms)}->{op.out}":
+        raise ValueError(f"{op.name}: {line.strip()!r} cannot be cut as {op.kind}: its "
+                         f"letters must be {right}")
+
+
+def _spec(kind, x, last):
+    """Return the letters of an operation on `x`; None where they are free."""
+    return {"einsum": None, "add": None, "loss": f"{x},{x[:-1]}->{x[:-1]}",
+            "embedding": f"{x},{last[:1]}{last[-1:]}->{x}{last[-1:]}",
+            "norm": f"{x},{x[-1:]},{x[-1:]}->{x}"}.get(kind, f"{x}->{x}")
 
 
 class Plan:
@@ -92,9 +117,10 @@ class Plan:
 
     `forward`, `backward`: lists of `Step`; `values`: each array's `Value`s by name.
     `inputs`, `gradients`: `Value`s by name; `out`, `seed`: of the last line, and of its
-    gradient. Raises `ValueError`, with the operation's name, where no moves lead to a
-    layout. Source: Xu et al., "GSPMD" (2021). Developed in the chapter *Say where it
-    lies*.
+    gradient. Raises `ValueError`, with the array's name, where no moves lead to a
+    layout, for unknown arrays, shapes that do not fit the letters, an input that owes a
+    sum, and a weight on which the last line does not depend.
+    Source: Xu et al., "GSPMD" (2021). Developed in the chapter *Say where it lies*.
     """
 
     def __init__(self, ops, shapes, sizes, where=None, weights=(), again=False):
@@ -375,7 +401,8 @@ class Plan:
     def by_device(self, itemsize=4):
         """Return the bytes that each device sends in a step: {mesh axis: a list}.
 
-        `itemsize`: bytes of a number, default 4. Tokens and targets always have 4.
+        `itemsize`: bytes of a number, default 4. Tokens and targets always have 4. An
+        allreduce counts as if the devices of its group divided its elements evenly.
         """
         places = [dict(zip(self.sizes, at))
                   for at in product(*map(range, self.sizes.values()))]

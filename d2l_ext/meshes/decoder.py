@@ -23,8 +23,8 @@ def stages_of(decoder, stages):
     """Return the divided layers of each pipeline stage, as even as possible: lists of
     names.
 
-    The first stage has the embedding too, the last the scores, `'end'`. Raises
-    `ValueError` for a stage without layers.
+    `stages`: their number, at least 1. The first has the embedding too, the last the
+    scores, `'end'`. Raises `ValueError` for a stage without layers.
     """
     *halves, end = decoder.halves()
     if stages > len(halves):
@@ -50,11 +50,11 @@ class MeshDecoder(InTurn):
         net = MeshDecoder(decoder, mesh, params, "adam", {"learning_rate": 0.001})
         losses = net.step(tokens, targets, chunks=4)
 
-    `decoder`: with `tied=False`. `mesh`: with the axes pipeline, data and tensor, in
-    any order. `params`: from `transformer.init_params`. `optimizer`, `options`: as in
-    `memory.Shards`; the replicas divide its states. Raises `ValueError` for other axes,
-    stages without layers, more tensor shares than heads, and tied weights.
-    Developed in the chapter *Data × tensor × pipeline*.
+    `decoder`: with `tied=False`; its dropout is left out. `mesh`: with the axes
+    pipeline, data and tensor, in any order. `params`: from `transformer.init_params`.
+    `optimizer`, `options`: as in `memory.Shards`; the replicas divide its states.
+    Raises `ValueError` for other axes, stages without layers, more tensor shares than
+    heads, and tied weights. Developed in the chapter *Data × tensor × pipeline*.
     """
 
     def __init__(self, decoder, mesh, params, optimizer="sgd", options=None):
@@ -92,9 +92,10 @@ class MeshDecoder(InTurn):
         """Take one step on the minibatch `tokens`, `targets`: whole numbers (T, batch).
 
         `batch`: a multiple of replicas times `chunks`, the micro-batches of a pipeline,
-        which runs 1F1B; `ValueError` for others. Gradients are those of the mean loss
-        over all tokens; the replicas sum them once, when all micro-batches are done.
-        Returns the losses of each replica's micro-batches. Never waits.
+        which runs 1F1B; `ValueError` for others. `chunks`: at least 1. Gradients are
+        those of the mean loss over all tokens; the replicas sum them once, when all
+        micro-batches are done. Returns the losses of each replica's micro-batches.
+        Never waits.
         """
         batch = tokens.shape[1]
         if batch % (self.d * chunks):
@@ -163,8 +164,9 @@ def expected(decoder, sizes, shape, chunks=1, itemsize=4):
     {axis: [bytes]}.
 
     `sizes`: the mesh's lengths by axis, in its order. `shape`: that of the tokens,
-    (T, batch). The rest as in `MeshDecoder`. With micro-batches of n tokens, m of them,
-    `width` w, a share of P parameters, and a stage of h divided layers:
+    (T, batch), and `chunks`: as `MeshDecoder.step` takes them. With micro-batches of n
+    tokens, m of them, `width` w, a share of P parameters, and a stage of h divided
+    layers:
 
         tensor     m·(2h + ends)·2(t − 1)/t·n·w, and (t − 1)·2n·m for the loss
         pipeline   m·n·w to the next stage, and m·n·w to the one before

@@ -19,7 +19,7 @@ from ..data_parallel import costs, traffic
 
 
 @traffic.checked
-def allreduce_hierarchy(data, hosts):
+def allreduce_hierarchy(data, *, hosts):
     """Allreduce as `allreduce_ring` does, in three steps: inside, between, inside the
     hosts.
 
@@ -46,9 +46,9 @@ def allreduce_hierarchy(data, hosts):
 def schedule(hosts, devices, size):
     """Return the messages of all rounds, rows of (from, to, amount), for the simulator.
 
-    `hosts` h of `devices` d each; `size` N of an array, in numbers or bytes. Where d
-    and h divide it, a device sends 2(d − 1)/d·N inside its host, in 2(d − 1) rounds,
-    and 2(h − 1)/h·N/d to other hosts, in 2(h − 1). `ValueError` for counts below 1.
+    `hosts` h of `devices` d each; `size` N of an array, in numbers or bytes. Where
+    d·h divides it, a device sends 2(d − 1)/d·N inside its host, in 2(d − 1) rounds, and
+    2(h − 1)/h·N/d to other hosts, in 2(h − 1). `ValueError` for counts below 1.
     """
     whole_number("hosts", hosts)
     whole_number("devices", devices)
@@ -77,8 +77,11 @@ def seconds(hosts, devices, nbytes, inner, outer):
 
     `inner`, `outer`: `scale.step.Link`s; every device has its own two. If the d devices
     of a host share one network card, give an `outer` of d times the β.
-    Raises as `costs.seconds`. Developed in the chapter *Two kinds of links*.
+    Raises `ValueError` for counts below 1. Developed in the chapter *Two kinds of
+    links*.
     """
+    whole_number("hosts", hosts)
+    whole_number("devices", devices)
     inside = costs.seconds("ring", devices, nbytes, inner.alpha, inner.beta)
     between = costs.seconds("ring", hosts, nbytes / devices, outer.alpha, outer.beta)
     return inside + between

@@ -60,14 +60,14 @@ def parse(text, shape, sizes, name):
     """Return the `Layout` that `text` describes, for the array `name` of `shape`.
 
     `sizes`: the mesh's lengths by axis. Raises `ValueError`, with the name, for an
-    unknown mesh axis, one that is used twice, a wrong number of axes, and an axis that
-    cannot be cut evenly.
+    unknown mesh axis, one that is used twice, a coordinate beyond its length, a
+    wrong number of axes, and an axis that cannot be cut evenly.
     """
     words = text.split()
     cut = tuple(None if w == "." else w for w in words if w[0] not in "+@")
     owed = [w[1:] for w in words if w[0] == "+"]
     at = [w[1:].partition("=")[::2] for w in words if w[0] == "@"]
-    used = [axis for axis in (*cut, *owed, *dict(at)) if axis]
+    used = [*filter(None, cut), *owed, *(axis for axis, _ in at)]
     if len(cut) != len(shape):
         raise ValueError(f"{name} has {len(shape)} axes, and {text!r} names {len(cut)}")
     if {*used} - {*sizes} or len({*used}) < len(used):
@@ -149,7 +149,10 @@ def _wanted(start, stop):
 
 
 def elements(kind, k, local):
-    """Return the elements each of k devices sends to move parts of `local` elements."""
+    """Return the elements each of k devices sends to move parts of `local` elements.
+
+    An allreduce counts as if k divided them.
+    """
     return {"slice": 0, "keep": 0, "send": local, "allgather": (k - 1) * local,
             "allreduce": 2 * (k - 1) * local // k}.get(kind, (k - 1) * local // k)
 

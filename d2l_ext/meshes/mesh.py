@@ -39,7 +39,7 @@ class Mesh:
                 f"{len(devices)}: choose lengths whose product is {len(devices)}"
             )
         self.devices, self.sizes = list(devices), sizes
-        self._box = numpy.arange(len(devices)).reshape(*sizes.values())
+        self._box = numpy.arange(len(devices)).reshape([*sizes.values()])
 
     def groups(self, axis):
         """Return the groups along `axis`: lists of devices by coordinate.
@@ -63,16 +63,20 @@ class Mesh:
     def axis(self, one, other):
         """Return the axis along which two devices are in a group.
 
-        Raises `ValueError` for devices that share no group.
+        Raises `ValueError` unless they differ in exactly one coordinate.
         """
         places = self.where(one), self.where(other)
         apart = [a for a in self.sizes if places[0][a] != places[1][a]]
         if len(apart) != 1:
-            raise ValueError(f"{one} and {other} differ in {apart}: no group has both")
+            raise ValueError(f"{one} and {other} differ in {apart}: a message goes "
+                             "along exactly one axis")
         return apart[0]
 
     def by_axis(self, moved):
-        """Return the bytes that `traffic.count` counted, by axis: {axis: [bytes]}."""
+        """Return the bytes that `traffic.count` counted, by axis: {axis: [bytes]}.
+
+        `moved`: from `traffic.count(mesh.devices)`, whose order is assumed.
+        """
         sent = {axis: [0] * len(self.devices) for axis in self.sizes}
         for (i, j), nbytes in moved.pairs.items():
             sent[self.axis(self.devices[i], self.devices[j])][i] += nbytes

@@ -39,7 +39,9 @@ END = """
 
 
 def decoder(of):
-    """Return the program of a `transformer.Decoder`, from tokens to their losses."""
+    """Return the program of a `transformer.Decoder`, from tokens to their losses,
+    without dropout.
+    """
     text, x = BEGIN, "x"
     for i in range(of.layers):
         text += BLOCK.format(i=i, x=x, scale=(of.width // of.heads) ** -0.5)

@@ -12,5 +12,5 @@
 
     step.seconds(step.VGG11, 1024, 8, step.Device(flops=5e12), step.network(10))
 
-Functions take numbers and return numbers; nothing here runs on a device.
+All of it is arithmetic on numbers and plans: nothing here runs on a device.
 """  # noqa: E501  (a table)

@@ -22,7 +22,8 @@ def young(write, mtbf):
     `write` C: seconds to write a checkpoint. `mtbf` M: mean time between failures.
     A failure loses half an interval of work on average, a checkpoint C.
     Source: Young, "A First Order Approximation to the Optimum Checkpoint Interval"
-    (1974). Developed in the chapter *One to 4,096 devices*.
+    (1974). Raises `ValueError` for a C below 0, and an M that is not above 0.
+    Developed in the chapter *One to 4,096 devices*.
     """
     _check(write, mtbf)
     return sqrt(2 * write * mtbf)
@@ -34,7 +35,7 @@ def daly(write, mtbf):
 
     √(2CM)·(1 + √(C/2M)/3 + (C/2M)/9) − C for C < 2M, else M.
     Source: Daly, "A Higher Order Estimate of the Optimum Checkpoint Interval for
-    Restart Dumps" (2006).
+    Restart Dumps" (2006). Raises as `young` does.
     """
     _check(write, mtbf)
     ratio = write / (2 * mtbf)
@@ -51,6 +52,7 @@ def expected_seconds(work, interval, write, restart, mtbf):
     Poisson process, even during a `write` and a `restart` (R), and a checkpoint is
     written after each interval. Without failures (`mtbf` infinite): work·(1 + C/τ).
     Infinite where the result would overflow.
+    Raises as `young` does, and for an `interval` that is not above 0.
     Source: Daly (2006), equation for the complete model.
     """
     _check(write, mtbf, interval)
@@ -60,7 +62,7 @@ def expected_seconds(work, interval, write, restart, mtbf):
         each = mtbf * exp(restart / mtbf) * expm1((interval + write) / mtbf)
     except OverflowError:
         return inf
-    return each * work / interval
+    return each * work / interval if each < inf else inf
 
 
 class SimulatedJob(NamedTuple):
@@ -73,7 +75,7 @@ class SimulatedJob(NamedTuple):
 def at_random(mtbf, random):
     """Yield times of failures endlessly: memoryless, one per `mtbf` on average.
 
-    `random`: a `random.Random`. For `simulate`.
+    `mtbf`: finite. `random`: a `random.Random`. For `simulate`.
     """
     return accumulate(iter(lambda: random.expovariate(1 / mtbf), None))
 
@@ -90,7 +92,7 @@ def simulate(work, interval, write, restart, failures):
     times, failed = iter(failures), 0
     failure, done = next(times, inf), 0.0
     begin, pause = 0.0, 0.0  # of an attempt: restart, piece of work, checkpoint
-    while work - done > 1e-9 * interval:  # a smaller rest comes from rounding
+    while work - done > 1e-9 * min(interval, work):  # a smaller rest: from rounding
         piece = min(interval, work - done)
         end = begin + pause + piece + write
         if end <= failure:

@@ -32,7 +32,8 @@ def least_squares(rows, seconds):
     Least Squares Problems* (1974).
 
     Raises `ValueError` for fewer measurements than constants, rows of different
-    lengths, and times that are not above 0. Developed in *Fitting a cost model*.
+    lengths, more or fewer rows than times, and times that are not above 0.
+    Developed in *Fitting a cost model*.
     """
     A, t = _checked(rows, seconds)
     relative = A / t[:, None]

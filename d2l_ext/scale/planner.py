@@ -31,14 +31,15 @@ def candidates(of, batch, T, k):
     """Return all plans of the decoder `of` on `k` devices, a dict of `Plan`s by name.
 
     `batch` texts of `T` tokens. A plan's name lists its ways and their lengths, "data
-    (2) × tensor (4)". Plans that the compiler refuses are left out, such as those with
-    more devices than heads. A pipeline has one micro-batch, so its stages work one
-    after another.
+    (2) × tensor (4)". Plans that the compiler refuses are left out, such as those whose
+    tensor axis does not divide the heads. A pipeline has one micro-batch, so its stages
+    work one after another; a decoder with tied weights has none.
     """
     whole_number("k", k)
     shapes, weights = programs.shapes(of, batch, T)
     ops, found = programs.decoder(of), {}
-    for lengths in product(range(1, k + 1), repeat=len(AXES)):
+    divisors = [n for n in range(1, k + 1) if k % n == 0]
+    for lengths in product(divisors, repeat=len(AXES)):
         sizes = {axis: n for axis, n in zip(AXES, lengths) if n > 1}
         if prod(lengths) != k:
             continue
@@ -58,11 +59,14 @@ def layouts(of, shapes, weights, sizes, ways):
     """Return the layouts on a mesh with one of the ways along each axis: strings by
     name.
 
-    Raises `ValueError` if two ways cut the same axis of an array, and for more stages
-    than blocks.
+    Raises `ValueError` if two ways cut the same axis of an array, for more stages than
+    blocks, and for a pipeline with tied weights.
     """
     if sizes.get("pipeline", 1) > of.layers:
         raise ValueError(f"{of.layers} blocks cannot fill {sizes['pipeline']} stages")
+    if "pipeline" in sizes and of.tied:
+        raise ValueError("tied weights would be on two stages, first and last: use a "
+                         "decoder with tied=False")
     parts = {"tensor": programs.tensor(of), "sequence": programs.sequence(of),
              "all-to-all": programs.ulysses(of), "data": programs.data()}
     parts["ZeRO 3"] = parts["data"]
@@ -109,9 +113,9 @@ def _shard(text, shape, k):
 
 def _at_stage(name, where, shape, of, stages):
     block = name.partition(".")[0]
-    first = name == "table" and not of.tied
-    stage = 0 if first else int(block) * stages // of.layers if block.isdigit() else (
-        stages - 1)
+    stage = 0 if name == "table" else stages - 1
+    if block.isdigit():
+        stage = int(block) * stages // of.layers
     lies = where.get(name) or " ".join("." * len(shape))
     return " -> ".join(f"{part} @pipeline={stage}" for part in lies.split(" -> "))
 
@@ -124,7 +128,7 @@ def memory(plan, itemsize=4, states=0, gradients=True):
 
     Counts the inputs and all that backward needs; also room for the gradients, unless
     `gradients` is false. `itemsize`: bytes of a number. `states`: the numbers that an
-    optimizer keeps per parameter, in float32: 2 for Adam.
+    optimizer keeps per parameter, in float32: 2 for Adam, `ValueError` below 0.
     Developed in the chapter *Which plan? A planner for layouts and meshes*.
     """
     at_least_zero("states", states)
@@ -204,16 +208,19 @@ def step_counts(plan, cores=None, itemsize=4):
 
 def _of_step(step, plan, itemsize):
     """Return the five numbers of one device in a step."""
+    def size(name):  # of a number in this array
+        return 4 if name in plan.integers else itemsize
+
+    rows = plan.messages(step)
+    rounds = sum(ROUNDS.get(kind, lambda k: k - 1)(plan.sizes[along])
+                 for kind, along, *_ in rows)
+    sent = sum(n * size(name) for _, _, name, n, _ in rows)
     if step.kind == "move":
-        rows = plan.messages(step)
-        rounds = sum(ROUNDS.get(kind, lambda k: k - 1)(plan.sizes[along])
-                     for kind, along, *_ in rows)
-        return 0, 0, not rows, rounds, sum(itemsize * row[3] for row in rows)
+        return 0, 0, not rows, rounds, sent
     values = [v for v in (*step.inputs, *step.outputs) if v is not None]
-    touched = itemsize * sum(local_size(v, plan) for v in values)
+    touched = sum(size(v.name) * local_size(v, plan) for v in values)
     if step.kind == "sum" or step.op.kind != "einsum" or len(step.op.terms) == 1:
-        rows = plan.messages(step)
-        return 0, touched, 1, len(rows), sum(itemsize * row[3] for row in rows)
+        return 0, touched, 1, rounds, sent
     letters = dict(chain(*(zip(term, v.layout.share(v.shape, plan.sizes))
                            for term, v in zip(step.op.terms, step.inputs))))
     products = 1 if step.kind == "op" else sum(v is not None for v in step.outputs)
@@ -261,8 +268,11 @@ def fastest(plans, machine, limit=float("inf"), **memory_of):
     """Return the name of the fastest plan among those that fit in `limit`.
 
     `plans`: by name. `limit`: bytes of a device. `memory_of`: as in `memory`. Raises
-    `ValueError`, with the smallest plan, if none fits.
+    `ValueError` for no plans, and, with the smallest plan, if none fits.
     """
+    if not plans:
+        raise ValueError("there are no plans: choose another number of devices, one "
+                         "that divides the texts or the heads")
     needed = {name: memory(plan, **memory_of) for name, plan in plans.items()}
     fit_in = [name for name in plans if needed[name] <= limit]
     if not fit_in:

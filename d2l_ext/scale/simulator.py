@@ -69,26 +69,30 @@ class Queue:
         return self.free
 
 
-def allreduce(way, ready, nbytes, link, **chunks):
+def allreduce(way, ready, nbytes, link, chunks=1):
     """Return the time at which each device has the sum, if gradient i is ready at
     `ready[i]`.
 
-    `way`: one of `costs.names()`, or `'network'`, with `chunks`, default 1, where
-    switches add. `ready`: seconds, one per device. A message takes α + n·β at either
-    end, and arrives no earlier than that after its receiver was free. If all are ready
-    at the same time, the result is that of `costs.seconds`.
+    `way`: one of `costs.names()`, or `'network'`, where switches add. `ready`: seconds,
+    one per device. `chunks`: for `'network'`. A message takes α + n·β at either end,
+    and arrives no earlier than that after its receiver was free. If all are ready at
+    the same time, the last has the sum after the time of `costs.seconds`.
 
-    Returns a NumPy array. Raises `ValueError` for an unknown way, and no devices.
+    Returns a NumPy array. Raises `ValueError` for an unknown way, no devices, and
+    `chunks` below 1.
     Developed in the chapter *Simulating a cluster*.
     """
     ready = numpy.array(ready, dtype=float)
     known_name("way", way, (*costs.names(), "network"))
+    whole_number("chunks", chunks)
     if not ready.size:
         raise ValueError("there are no devices: give a time for each")
     if ready.size == 1:
         return ready
-    if way in _FINISH:
-        return _FINISH[way](ready, nbytes, link, **chunks)
+    if way == "network":
+        return _network(ready, nbytes, link, chunks)
+    if way == "ring":
+        return _ring(ready, nbytes, link)
     return _walk(algorithms()[way].schedule(ready.size), ready, nbytes, link)
 
 
@@ -157,7 +161,8 @@ class Run(NamedTuple):
     """The result of `serve`.
 
     `ends`: the time at which each step ended on all workers; if asynchronous, at which
-    each worker finished its steps. `updates`: the worker of each update, in order.
+    each worker finished its last one, in this order. `updates`: the worker of each
+    update, in order.
     """
 
     ends: list
@@ -279,11 +284,7 @@ def _ring(ready, nbytes, link):
     return ready + rounds * link.seconds(nbytes / k)
 
 
-def _network(ready, nbytes, link, chunks=1):
+def _network(ready, nbytes, link, chunks):
     # A switch sends a chunk's sum down when the last device has sent its own up.
     ready[:] = ready.max() + (chunks + 1) * link.seconds(nbytes / chunks)
     return ready
-
-
-#: The ways that need no walk through their messages, or have none between devices.
-_FINISH = {"ring": _ring, "network": _network}

@@ -135,8 +135,9 @@ def seconds(model, batch, devices, device, link, plan=StepPlan()):
     `model`: a `Model`; `device`: a `Device`; `link`: a `Link`. On one device
     nothing is exchanged. A batch that does not divide counts as if it did.
 
-    Raises `ValueError` for a batch below 0 and counts that are not whole numbers.
-    Developed in the chapter *One to 4,096 devices*.
+    Raises `ValueError` for a batch below 0 and counts that are not whole numbers; on
+    several devices also for an unknown way, and for hosts that are not all full or
+    whose `inner` is missing. Developed in the chapter *One to 4,096 devices*.
     """
     return sum(parts(model, batch, devices, device, link, plan))
 

@@ -72,6 +72,9 @@ def test_a_layout_is_printed_as_it_was_written():
     ("date .", "x: 'date .' must name axes of the mesh, data, tensor"),
     ("data data", "none of them twice"),
     (". . @data=2", "x: '. . @data=2' must give data a coordinate from 0 to 1, not 2"),
+    (". . @data=0 @data=1", "none of them twice"),
+    (". . +", "x: '. . \\+' must name axes of the mesh"),
+    (". . @", "x: '. . @' must name axes of the mesh"),
     (". tensor", "x: axis 1 has 3 elements, which tensor's 2 devices cannot share"),
 ])
 def test_a_layout_that_cannot_be_is_refused_by_the_arrays_name(text, message):
@@ -115,6 +118,7 @@ def test_the_bytes_of_a_move_are_those_of_the_ring():
 
 @pytest.mark.parametrize("spec", [
     "ij,jk->ik", "bij,bjk->kbi", "ij,ij->ij", "i,j->ji", "bthk,bshk->bhts", "ijk->ki",
+    "ij,ij->", "ij->",
 ])
 def test_einsum_is_numpys(spec):
     terms, _, out = spec.partition("->")
@@ -165,6 +169,15 @@ def test_a_sum_stays_owed_through_what_is_linear_and_no_further():
     assert plan.counts() == {("allreduce", "t"): 1}
 
 
+def test_a_scalar_product_on_two_devices_and_its_gradients():
+    text, shapes = "s = einsum nd,nd-> x y\nt = add ,-> s s", {"x": (2, 4), "y": (2, 4)}
+    arrays = numbers(shapes)
+    total, found, _ = on(planned({"x": ". t"}, {"t": 2}, text, shapes, ["x", "y"]),
+                         arrays)
+    assert total == pytest.approx(2 * (arrays["x"] * arrays["y"]).sum())
+    equal(found, {"x": 2 * arrays["y"], "y": 2 * arrays["x"]})
+
+
 def test_the_gradient_of_a_factor_beside_a_sum_that_is_owed_is_owed_as_well():
     text = "y = einsum nd,df->nf x W\nz = einsum nf,fe->ne y V"
     shapes = {"x": (4, 4), "W": (4, 8), "V": (8, 2)}
@@ -185,6 +198,15 @@ def test_the_gradient_of_a_factor_beside_a_sum_that_is_owed_is_owed_as_well():
     ("y = einsum nd,kf->nf x up", {}, "y: .* cannot be cut as einsum"),
     ("y = einsum nn->n x", {}, "y: .* each letter once"),
     ("y = relu nd->n x", {}, "y: .* cannot be cut as relu"),
+    ("y is relu nd->nd x", {}, "'y is relu nd->nd x' is not an operation"),
+    *((f"y = {kind} nd->dn x", {}, f"y: .* as {kind.split(':')[0]}: .* must be nd->nd")
+      for kind in ("relu", "gelu", "times:2", "softmax")),
+    ("y = norm nd,n,n->nd x up down", {}, "y: .* as norm: .* must be nd,d,d->nd"),
+    ("y = loss nd,d->d x up", {}, "y: .* as loss: .* must be nd,n->n"),
+    ("y = embedding n,vd->dn x up", {}, "y: .* as embedding: .* must be n,vd->nd"),
+    ("y = times nd->nd x", {}, "y = times with the number '': write times:NUMBER"),
+    ("y = times:a nd->nd x", {}, "y = times with the number 'a': write times:NUMBER"),
+    ("y = relu:3 nd->nd x", {}, "y = relu .* and no number after another kind"),
     ("y = relu ndk->ndk x", {}, "y = relu: x of shape"),
     ("y = relu nd->nd z", {}, "unknown array 'z' in y"),
     ("y = softmax nd->nd x", {"y": ". . +t"}, "y = softmax: owes no sum"),
@@ -200,6 +222,23 @@ def test_what_it_cannot_do_it_refuses_by_name(text, where, message):
 def test_a_mesh_of_other_axes_is_refused():
     with pytest.raises(ValueError, match="the plan is for .*'t': 2.* not for .*'d': 2"):
         Compiled(planned({}, {"t": 2}), Mesh(try_all_devices(2), d=2))
+
+
+def test_inputs_must_have_the_shapes_of_the_plan_and_forward_comes_before_backward():
+    run = Compiled(planned({}, {"t": 1}), Mesh(try_all_devices(1), t=1))
+    with pytest.raises(ValueError, match="these inputs are missing: down, up, x"):
+        run.forward()
+    arrays = numbers(SHAPES)
+    with pytest.raises(ValueError, match=r"x has shape \(4, 8\), .* for \(8, 4\)"):
+        run.forward({**arrays, "x": arrays["x"].T})
+    run.forward(arrays)
+    run.backward()
+    first = run.gradients()
+    with pytest.raises(RuntimeError, match="call forward first"):
+        run.backward()
+    run.forward()
+    run.backward()
+    equal(run.gradients(), first)
 
 
 # ---- Random programs ----

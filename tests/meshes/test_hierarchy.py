@@ -137,6 +137,9 @@ def test_it_does_not_wait_and_refuses_hosts_that_do_not_divide():
         allreduce_hierarchy(data, hosts=4)
     with pytest.raises(ValueError, match="hosts must be a whole number of .* 1, not 0"):
         allreduce_hierarchy(data, hosts=0)
+    for counts, name in (((0, 1), "hosts"), ((2, 0), "devices")):
+        with pytest.raises(ValueError, match=f"{name} must be a whole number"):
+            seconds(*counts, 8, INNER, OUTER)
 
 
 def test_processes_over_sockets_send_what_the_formula_says():

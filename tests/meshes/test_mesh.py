@@ -52,8 +52,15 @@ def test_a_message_belongs_to_the_axis_of_its_group():
         traffic.send(np.zeros(2, ctx=cpu(3)), cpu(1))
     assert mesh.by_axis(moved) == {"outer": [0, 0, 0, 20], "inner": [20, 0, 0, 0]}
     assert mesh.axis(cpu(2), cpu(3)) == "inner"
-    with pytest.raises(ValueError, match=r"differ in \['outer', 'inner'\]: no group"):
+    with pytest.raises(ValueError, match=r"differ in \['outer', 'inner'\]: a message"):
         mesh.axis(cpu(0), cpu(3))
+    with pytest.raises(ValueError, match=r"differ in \[\]: a message goes along"):
+        mesh.axis(cpu(0), cpu(0))
+
+
+def test_a_single_device_needs_no_axis():
+    mesh = Mesh([cpu(3)])
+    assert mesh.where(cpu(3)) == {} and mesh.at() == cpu(3)
 
 
 def test_what_is_no_mesh_is_refused_with_the_lengths():

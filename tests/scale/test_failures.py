@@ -91,6 +91,13 @@ def test_without_failures_ten_checkpoints_of_a_second_make_100_seconds_110():
     assert expected_seconds(100, 10, 1, 5, 1e6) == pytest.approx(110, rel=1e-3)
 
 
+@pytest.mark.parametrize("interval", [1e12, inf])
+def test_an_interval_longer_than_the_work_leaves_the_work_to_be_done(interval):
+    assert failures.simulate(100, interval, 1, 5, []) == (101, 0)
+    assert failures.simulate(100, interval, 1, 5, [50]) == (50 + 5 + 101, 1)
+    assert expected_seconds(100, interval, 1, 5, 1000) == inf
+
+
 def test_a_rounding_error_is_no_work_that_needs_a_checkpoint():
     assert sum([0.1] * 8) < 0.8
     assert failures.simulate(0.8, 0.1, 30, 0, []).seconds == pytest.approx(0.8 + 8 * 30)

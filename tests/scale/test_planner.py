@@ -113,6 +113,22 @@ def test_the_products_of_a_block_in_numbers_one_can_check_by_eye():
     assert (flop, calls, messages, sent) == (3 * 24, 3, 2, 4 * 6)
 
 
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_a_loss_over_a_cut_vocabulary_takes_a_message_to_each_other_device(k):
+    plan = planner.Plan(planner.program("l = loss nv,n->n z y"),
+                        {"z": (5, 12), "y": (5,)}, {"t": k}, {"z": ". t"}, ["z"])
+    assert planner.step_counts(plan)[3:] == (k - 1, 4 * 2 * 5 * (k - 1))
+
+
+def test_tokens_have_four_bytes_whatever_a_number_has():
+    shapes, weights = programs.shapes(DECODER, BATCH, T)
+    where = {"tokens": "data . -> . ."}
+    plan = planner.Plan(programs.decoder(DECODER), shapes, {"data": 2}, where, weights)
+    sent = plan.by_device(itemsize=2)["data"][0]
+    assert planner.step_counts(plan, itemsize=2)[4] == sent
+    assert sent >= 4 * BATCH * T // 2
+
+
 def test_constants_are_found_again_from_the_seconds_that_they_make():
     machine = planner.Machine(2e-11, 3e-10, 5e-5, 1e-4, 4e-10, cores=2)
     plans = {**planner.probes(), **PLANS[2]}
@@ -136,6 +152,8 @@ def test_the_fastest_plan_that_fits_is_chosen_and_what_cannot_fit_is_refused():
     message = f"no plan fits in 10 bytes per device: the smallest, .*{least[:4]}"
     with pytest.raises(ValueError, match=message):
         planner.fastest(PLANS[2], machine, 10)
+    with pytest.raises(ValueError, match="there are no plans: choose another number"):
+        planner.fastest(planner.candidates(DECODER, BATCH, T, 127), machine)
 
 
 def test_two_ways_that_cut_the_same_axis_are_refused():
@@ -143,3 +161,12 @@ def test_two_ways_that_cut_the_same_axis_are_refused():
     with pytest.raises(ValueError, match="cut the same axis"):
         planner.layouts(DECODER, shapes, weights, {"tensor": 2, "seq": 2},
                         ("sequence", "all-to-all"))
+
+
+def test_tied_weights_have_no_pipeline():
+    tied = transformer.Decoder(vocab=16, width=16, heads=4, layers=2)
+    found = planner.candidates(tied, BATCH, T, 4)
+    assert [*found] == [name for name in PLANS[4] if "pipeline" not in name]
+    shapes, weights = programs.shapes(tied, BATCH, T)
+    with pytest.raises(ValueError, match="use a decoder with tied=False"):
+        planner.layouts(tied, shapes, weights, {"pipeline": 2}, ("pipeline",))

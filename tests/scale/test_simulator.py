@@ -80,6 +80,14 @@ def test_nobody_has_the_sum_before_the_last_gradient_is_made(way, ready):
     assert ends.max() <= (max(ready) + cost) * (1 + 1e-9)
 
 
+def test_the_chunks_of_a_network_follow_one_another():
+    link = Link(1, 0)
+    found = {c: simulator.allreduce("network", [0, 0], 8, link, c) for c in (1, 3)}
+    assert [ends.tolist() for ends in found.values()] == [[2, 2], [4, 4]]
+    with pytest.raises(ValueError, match="chunks must be a whole number of .* not 0"):
+        simulator.allreduce("network", [0, 0], 8, link, chunks=0)
+
+
 def test_a_straggler_delays_everybody_by_its_delay():
     compute = numpy.ones((5, 8))
     compute[:, 3] = 4
@@ -132,6 +140,11 @@ def test_a_slow_worker_is_stale_and_holds_nobody_up_if_nobody_waits():
     assert tied.ends[-1] == pytest.approx(160, rel=1e-3)
     stale = staleness.staleness(simulator.tickets(free.updates))
     assert stale[2][0] in (7, 8)  # two workers, four steps each while it makes one
+
+
+def test_asynchronous_workers_end_in_the_order_of_finishing():
+    run = simulator.serve([[3.0, 1.0, 2.0]], 8, Link(0, 0), asynchronous=True)
+    assert run == ([1, 2, 3], [1, 2, 0])
 
 
 def test_an_asynchronous_server_link_is_the_limit_when_workers_are_many():

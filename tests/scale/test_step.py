@@ -35,6 +35,7 @@ def test_a_gigabit_link_moves_125_megabytes_per_second():
 
 @pytest.mark.parametrize("make", [
     lambda: Link(-1, 0), lambda: Link(0, float("nan")), lambda: network(0),
+    lambda: Link("1", 0), lambda: Link(None, 0),
 ])
 def test_a_link_of_impossible_numbers_is_refused(make):
     with pytest.raises(ValueError, match="must be a number of .* 0|bandwidth above 0"):
