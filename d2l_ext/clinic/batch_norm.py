@@ -35,7 +35,8 @@ def sync_batch_norm(Xs, gammas, betas, running=None, momentum=0.9, eps=1e-5):
         Ys, kept = sync_batch_norm(Xs, gammas, betas, running)
         dXs, dgammas, dbetas = backward(dYs, kept)
 
-    `Xs`: inputs (nᵢ, C) or (nᵢ, C, …), one per device; nᵢ may differ.
+    `Xs`: inputs (nᵢ, C) or (nᵢ, C, …), one per device, float32 or float64; nᵢ may
+    differ.
     `gammas`, `betas`: scale and offset (C,), the same on every device.
     `running`: None, or `(means, variances)`, two lists with an array (C,) per device,
     changed in place: `momentum` of the old value, 1 − `momentum` of the minibatch's,

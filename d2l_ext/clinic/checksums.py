@@ -3,7 +3,7 @@
 The checksum of an array is the sum of its bits read as whole numbers, modulo 2⁶⁴. A
 flipped bit changes the sum by a power of two below 2⁶⁴, so no single flip goes unseen.
 And sums add up: the checksums of an array's pieces, on however many devices, add up to
-that of the whole.
+that of the whole, modulo 2⁶⁴.
 """
 
 from collections import Counter

@@ -155,7 +155,7 @@ _LOOKING = threading.Lock()
 def _frame_of(thread):
     """Return what `thread` executes now, by its identifier; None if it has ended.
 
-    Up to Python 3.11 a garbage collection within `sys._current_frames` can wait for
+    Up to Python 3.11.11 a garbage collection within `sys._current_frames` can wait for
     other threads forever, and they for it (issue 106883 of CPython).
     """
     with _LOOKING:  # so that no other recorder enables the collector meanwhile

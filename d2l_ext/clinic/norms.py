@@ -11,6 +11,8 @@ several devices hold must count once, so its square is divided by the number of 
     tensor              W1 left, b2       W1 right, b2     1 for W1, 2 for b2
 """
 
+from numbers import Integral
+
 from mxnet import np
 
 from ..data_parallel.allreduce import allreduce
@@ -24,9 +26,8 @@ def global_norm(parts, copies=1, reduce=allreduce):
 
     `parts`: a list per device of the `mxnet.np` arrays on it, which are only read.
     `copies`: how many devices hold the same numbers, for all arrays, or a list like
-    `parts` with a whole number for each array. `reduce`: an allreduce, which sends
-    8 bytes per device; default the naive one. Does not wait. All devices get the same
-    bits.
+    `parts` with a whole number for each array. `reduce`: an allreduce, here of 8 bytes;
+    default the naive one. Does not wait. All devices get the same bits.
 
     Raises `ValueError` for no devices, a device without arrays, arrays on several
     devices in one list, or copies that do not fit.
@@ -47,9 +48,9 @@ def global_norm(parts, copies=1, reduce=allreduce):
 def clip(parts, norms, limit):
     """Scale all arrays of `parts` by `limit` / norm where the norm exceeds `limit`.
 
-    `parts`: as in `global_norm`; changed in place. `norms`: its result. Does not
-    wait. A norm that is not finite leaves the arrays as they are. Raises `ValueError`
-    unless `limit` is positive.
+    `parts`: as in `global_norm`, no array of shape (); changed in place. `norms`: its
+    result. Does not wait. A norm that is not finite leaves the arrays as they are.
+    Raises `ValueError` unless `limit` is positive.
     """
     if not limit > 0:
         raise ValueError(f"limit must be a number above 0, not {limit!r}")
@@ -61,18 +62,20 @@ def clip(parts, norms, limit):
 
 
 def _square_sum(x):
-    """Return the sum of the squares of `x`, added in float64: an array (1,)."""
-    return np.sum(np.square(x.reshape(-1)), dtype="float64", keepdims=True)
+    """Return the sum of the squares of `x`, both in float64: an array (1,)."""
+    return np.sum(np.square(x.reshape(-1).astype("float64")), keepdims=True)
 
 
 def _copies(parts, copies):
     """Return a list of counts per device, one for each array."""
     if not parts:
         raise ValueError("there are no parts: give a list of arrays per device")
-    if isinstance(copies, int):
+    if not isinstance(copies, (list, tuple)):
         copies = [[copies] * len(arrays) for arrays in parts]
-    shape, given = [len(a) for a in parts], [len(c) for c in copies]
-    if shape != given or min((n for own in copies for n in own), default=1) < 1:
+    shape = [len(arrays) for arrays in parts]
+    given = [len(own) if isinstance(own, (list, tuple)) else None for own in copies]
+    if shape != given or not all(isinstance(n, Integral) and n >= 1
+                                 for own in copies for n in own):
         raise ValueError(
             f"copies is {copies}, and the devices hold {shape} arrays: give each array "
             "the number of devices that hold it, at least 1"

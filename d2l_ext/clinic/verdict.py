@@ -12,7 +12,8 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
-#: Seconds without a heartbeat after which a process counts as stopped or ended.
+#: Seconds without a heartbeat after which a process counts as stopped or ended; a rank
+#: is silent if its last one is so much older than the newest of all ranks.
 SILENCE = 1.2
 
 
@@ -69,7 +70,8 @@ class Verdict:
     """`ranks` that are missing from a call, make a different one, or are silent in it.
 
     `kind`: "missing", "different" or "silent". `call`: the `Call` that another rank
-    made there. `text`: the verdict in words.
+    made there; any rank's if "silent", or if none is known to be right. `text`: the
+    verdict in words.
     """
 
     kind: str
@@ -88,8 +90,9 @@ def what_happened(calls, num_ranks, lives=None):
     a dict, if known. Returns a `Verdict`, or None if all ranks have made the same
     calls and none is silent in one that has not ended.
 
-    Where calls differ, the ranks in the minority are named; without a minority, those
-    whose call is not the one that followed the same call before; else all.
+    Where calls differ, the ranks outside the largest group are named; if several groups
+    are the largest, those whose call is not the one that followed the same call before;
+    else all.
     Developed in the chapter *Which rank, which call?*.
     """
     meetings, absent = _meetings(calls, lives or {}), []

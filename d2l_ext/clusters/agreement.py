@@ -26,7 +26,8 @@ def agree(kv, settings, checkpoints=None):
 
     Raises `ValueError` on every worker when MXNet's version, a variable of `WIRE` or
     a setting differs, or when there are checkpoints, but none that all workers have;
-    the message lists each worker's value.
+    the message lists each worker's value. A worker whose values take over `LENGTH`
+    bytes raises it alone, and the others wait.
 
     Developed in the chapter *Faults and recovery*.
     """
@@ -77,7 +78,7 @@ def exchange(kv, text):
 
 
 def wire(environ=os.environ):
-    """Return the values of `WIRE` in this process."""
+    """Return the values of `WIRE` in `environ`, default this process's variables."""
     return {name: environ.get(name) or default for name, default in WIRE.items()}
 
 

@@ -145,6 +145,7 @@ def step_of(path):
 class Checkpoints:
     """The checkpoints of one run: `PREFIX-00000123.ckpt`, numbered by the step.
 
+    Steps have at most eight digits: a later one would be saved, but never found.
     `prefix`: a path whose last part begins the files' names; its folder is created.
     `most`: the largest file that is read, in bytes; default no limit. Raises
     `ValueError` for a prefix that ends without a name, and `OSError` if the folder
@@ -180,6 +181,7 @@ class Checkpoints:
             if found.f_blocks and free < need:  # some file systems report no blocks
                 raise OSError(errno.ENOSPC, f"only {free:,} of {need:,} bytes are free")
         except OSError as error:
+            self._lock.release()
             raise OSError(
                 error.errno, f"{error.strerror or error}: no checkpoint can be written "
                 f"as {self.folder / self.name}-00000000.ckpt",
@@ -262,11 +264,11 @@ class Checkpoints:
 
 
 class FileLock:
-    """The lock at `path`: for one process at a time; the death of its owner frees it.
+    """The lock at `path`, for one process at a time.
 
     The file exists while the lock is held. The operating system releases a lock when
-    its process ends, however that happens. The file may remain; it means nothing by
-    itself.
+    its process and the children that it forked have ended, however that happens. The
+    file may remain; it means nothing by itself.
     """
 
     def __init__(self, path):

@@ -36,10 +36,11 @@ class ShardedCheckpoints:
     folders. `layout`: a dict from a name to shape and dtype of the whole array. `rank`,
     `n`: default a single worker, which has all of it.
 
-    All workers save the same steps in the same order, and none of them before rank 0
-    has called `load` or `clear`: a synchronous step in between ensures that. Source:
-    the design of PyTorch's `torch.distributed.checkpoint`. Developed in the chapter
-    *Sharded checkpoints and elastic training*.
+    All workers save the same steps, of at most eight digits, in the same order, and
+    none of them before rank 0 has called `load` or `clear`: a synchronous step in
+    between ensures that. Source: the design of PyTorch's
+    `torch.distributed.checkpoint`. Developed in the chapter *Sharded checkpoints and
+    elastic training*.
     """
 
     def __init__(self, prefix, layout, rank=0, n=1):
@@ -65,14 +66,14 @@ class ShardedCheckpoints:
         self.wait()
         own = {name: self.own(name) for name in self.layout}
         _compare(f"to save on worker {self.rank} of {self.n}",
-                 {name: f"{x.dtype} {[x.size]}" for name, x in chunks.items()},
+                 {name: f"{x.dtype} {[*x.shape]}" for name, x in chunks.items()},
                  {name: f"{self.layout[name].split()[0]} {[x.stop - x.start]}"
                   for name, x in own.items()})
         copies = {name: numpy.array(chunk) for name, chunk in chunks.items()}
         self._last = self._writer.submit(self.write, step, copies, record)
 
     def wait(self):
-        """Wait until the last save is on the disk; raises `OSError` if it failed."""
+        """Wait until the last save is on the disk; raise its error if it failed."""
         last, self._last = self._last, None
         if last:
             last.result()
@@ -136,7 +137,9 @@ class ShardedCheckpoints:
         return arrays, told["record"]
 
     def clear(self, step=-1):
-        """On rank 0, remove later steps: their shards could be taken for new ones."""
+        """On rank 0, remove all steps after `step`, by default all: their shards could
+        be taken for new ones.
+        """
         if self.rank == 0:
             self._remove(later for later in self._folders() if later > step)
 

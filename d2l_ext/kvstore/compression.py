@@ -5,6 +5,8 @@ NumPy to be read. The results are equal in every bit: a `Snapshot` of the proces
 memory contains MXNet's own messages and residuals.
 """
 
+from contextlib import suppress
+
 import numpy
 
 #: The codes: below the threshold in magnitude, at most −threshold, at least threshold.
@@ -22,7 +24,7 @@ class Sender:
         message = sender.compress(gradient)
         received = decompress(message, gradient.shape, 0.5)
 
-    `threshold`: a positive number, as float32; default 0.5, as in MXNet.
+    `threshold`: positive as a float32, else `ValueError`; default 0.5, as in MXNet.
     `residual`: the part not yet sent, a float32 array of the gradient's shape; None
     before the first gradient.
 
@@ -97,7 +99,8 @@ def decompress(message, shape, threshold=0.5):
     """Decode a packed message: a float32 array of this shape.
 
     `message`: from `Sender.compress`. `threshold`: the sender's.
-    Raises `ValueError` for a message that is too short or too long for the shape.
+    Raises `ValueError` for a message that is too short or too long for the shape, or a
+    threshold that is not positive.
     """
     size = int(numpy.prod(shape))
     if len(message) != packed_size(size):
@@ -139,9 +142,10 @@ class Snapshot:
 
 
 def _checked(threshold):
-    if not threshold > 0:
+    single = numpy.float32(threshold)
+    if not single > 0:
         raise ValueError(f"the threshold must be greater than 0, not {threshold}")
-    return numpy.float32(threshold)
+    return single
 
 
 def _span(line):
@@ -150,8 +154,10 @@ def _span(line):
 
 
 def _read(memory, start, end):
-    try:
+    parts = []
+    with suppress(OSError):  # reserved but unreadable: a guard page, a device's buffer
         memory.seek(start)
-        return memory.read(end - start)
-    except OSError:  # reserved but unreadable: a guard page, a device's buffer
-        return b""
+        while part := memory.read(end - start):  # Linux returns at most 2 GiB at once
+            parts.append(part)
+            start += len(part)
+    return b"".join(parts)

@@ -36,7 +36,7 @@ def record(kv):
 
     Developed in the chapter *The store by hand*.
     """
-    calls = []
+    calls, before = [], {name: vars(kv)[name] for name in METHODS if name in vars(kv)}
     for name in METHODS:
         setattr(kv, name, _recorded(getattr(kv, name), name, calls))
     try:
@@ -44,6 +44,7 @@ def record(kv):
     finally:
         for name in METHODS:
             delattr(kv, name)  # restores the method of the class
+        vars(kv).update(before)  # or what another recorder has set
 
 
 def _recorded(method, name, calls):
@@ -87,7 +88,7 @@ def shards(key, size, num_servers, bound=None):
     """
     whole_number("size", size, least=0)
     if bound is None:
-        bound = int(os.environ.get(VARIABLE, BOUND))
+        bound = int(os.environ.get(VARIABLE) or BOUND)
     holder = server_of(key, num_servers)
     if size < bound:
         return [size * (rank == holder) for rank in range(num_servers)]

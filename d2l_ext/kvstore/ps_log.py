@@ -12,7 +12,7 @@ SCHEDULER = 1
 
 # Another thread may write between the header of a line, its text and its end. Each text
 # is written in one piece, and only texts are parsed.
-_NODE = re.compile(r"role=(\w+),(?: id=(\d+),)? ip=([\d.]+), port=(\d+)")
+_NODE = re.compile(r"role=(\w+),(?: id=(\d+),)? ip=([^,]+), port=(-?\d+)")
 _EVENT = re.compile(
     r"(?P<listens>Bind to )"
     r"|assign rank=(?P<numbered>\d+) to node "
@@ -31,7 +31,10 @@ _MESSAGE = re.compile(
 
 @dataclass(frozen=True)
 class Node:
-    """A process of the job. `id`: None until the scheduler assigns it."""
+    """A process of the job. `id`: None until the scheduler assigns it.
+
+    `ip`: an address or a host's name. `port`: −1 if none could be bound.
+    """
 
     role: str
     id: int
@@ -57,9 +60,10 @@ class Message:
     """A message from the node with id `sender` to that with id `receiver`.
 
     `kind`: `'push'`, `'pull'`, `'command'`, or one of ps-lite's own, `'add_node'`,
-    `'barrier'`, `'terminate'`, … `request`: whether it expects an answer; the answer
-    has the same `timestamp`, which counts a node's requests. `sent`: whether the log's
-    node is the sender. `sizes`: bytes of keys, values and lengths, where present.
+    `'barrier'`, `'terminate'`, … `request`: whether it expects an answer. `timestamp`:
+    a count; the answer to a push, pull or command has that of its request. `sent`:
+    whether the log's node is the sender. `sizes`: bytes of keys, values and lengths,
+    where present.
     """
 
     sender: int
@@ -106,15 +110,17 @@ def messages(text):
     ps-lite writes `?` for a node without a number, and for the log's own node in the
     messages that it sends. Here both have the number that the scheduler assigned.
 
-    Raises `ValueError` when there are messages, but not the scheduler's message with
-    the numbers: the log is truncated, or the job never became ready.
+    Raises `ValueError` when there are messages, but not the node's first line or the
+    scheduler's message with the numbers: the log is truncated, or the job never became
+    ready.
     Source: `Van` and `Message::DebugString` of ps-lite, as in MXNet 1.9.1.
     Developed in the chapter *Roles, keys and shards*.
     """
     found = list(_MESSAGE.finditer(text))
     known = [node for match in found for node in _nodes(match["nodes"]) if node.id]
     ids = {(node.ip, node.port): node.id for node in known}
-    me = next((ids.get((e.node.ip, e.node.port)) for e in events(text) if e.node), None)
+    own = next((e.node for e in events(text) if e.kind == "listens"), None)
+    me = ids.get((own.ip, own.port)) if own else None
     if found and me is None:
         raise ValueError(
             "the log does not contain the number of its node: it is truncated, or the "

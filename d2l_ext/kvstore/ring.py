@@ -28,9 +28,10 @@ MEMORY_PIECE = 2**17
 class Ring(Links):
     """One process of a ring; created by `join` or `connect`.
 
-    `rank` of `num_workers`. `deadline`: seconds per call, including other ranks' delay.
-    `shared`: whether `zeros` allocates shared memory. `sent`, `received`: bytes of
-    arrays over the two sockets.
+    `rank` of `num_workers`. `deadline`: seconds per call, including other ranks' delay;
+    an error may come up to max(1, deadline / 4) seconds later, with its cause.
+    `shared`: whether `zeros` allocates shared memory. `sent`, `received`: bytes over
+    the two sockets, without headers.
 
     Arrays are NumPy's, contiguous, and changed in place. All processes make the same
     calls in the same order. If one leaves, is late, or makes a different call, all get
@@ -60,7 +61,7 @@ class Ring(Links):
     def allreduce(self, x):
         """Sum `x` over all processes, the same bits everywhere; return it.
 
-        Sends 2(n − 1)/n of the array. Source: Patarasuk and Yuan (2009).
+        Sends 2(n − 1) of the array's n chunks. Source: Patarasuk and Yuan (2009).
         """
         self._around("allreduce", x, range(1, 2 * self.num_workers - 1))
         return x
@@ -89,7 +90,7 @@ class Ring(Links):
         return x
 
     def barrier(self, what="barrier"):
-        """Wait until all processes have called this."""
+        """Wait until all processes have called this; errors call it `what`."""
         word = numpy.zeros(self.num_workers, "uint8")  # each says so to the next
         into = [word[r : r + 1] for r in range(1, word.size)]
         self.flow(what, word, [word[1:]], into, 1)
@@ -98,9 +99,9 @@ class Ring(Links):
         """Return an array of zeros. On a `shared` ring, all ranks must call this and
         share it.
 
-        Calls on it, or on equal slices of it, then use memory instead of sockets. It
-        has no name in /dev/shm, so it is freed when the last process ends, however
-        that happens.
+        `allreduce`, `reduce_scatter` and `allgather` of it, or of equal slices of it,
+        then use memory instead of sockets. It has no name in /dev/shm, so it is freed
+        when the last process ends, however that happens.
         """
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         nbytes = math.prod(shape) * numpy.dtype(dtype).itemsize
@@ -113,7 +114,9 @@ class Ring(Links):
             own[:] = 0  # touch the pages now
             cards = numpy.zeros((self.num_workers, 3), "int64")
             cards[self.rank] = os.getpid(), fd, os.fstat(fd).st_ino
-            seen = [_open(*card, nbytes) for card in self.allreduce(cards).tolist()]
+            rounds = range(1, 2 * self.num_workers - 1)  # of an allreduce
+            self._around(f"zeros of {nbytes} bytes, cards", cards, rounds)
+            seen = [_open(*card, nbytes) for card in cards.tolist()]
             seen[self.rank] = own
             self.barrier()
         except OSError as error:
@@ -137,7 +140,8 @@ class Ring(Links):
             at = row.ctypes.data - seen[i].ctypes.data
             if 0 <= at <= seen[i].nbytes - row.nbytes:
                 theirs = [s[at : at + row.nbytes].view(row.dtype) for s in seen]
-                self._in_memory(f"{what} at {at}", row, edges, theirs, rounds)
+                name = f"{what} at {at}, {row.size} {row.dtype}, word"  # to be compared
+                self._in_memory(name, row, edges, theirs, rounds)
                 break
         else:
             out = [chunks[(i - r + 1) % n] for r in rounds]
@@ -187,7 +191,8 @@ def join(deadline=30.0, shared=None, environ=os.environ):
 
     The launcher provides each rank's address, 127.0.0.1 on one host, and a token.
     Arguments and errors: as in `connect`, but `shared` defaults to whether all ranks
-    have one address; `RingError` also when this process belongs to no job.
+    have one address; `RingError` also when this process belongs to no job. `environ`:
+    the variables, default this process's.
     """
     if PLACES not in environ:
         raise RingError(f"{PLACES} is not set: start a job, such as `python -m "
@@ -205,8 +210,11 @@ def connect(rank, addresses, token, deadline=30.0, shared=False):
     `token`: a secret text of all ranks; it is never sent. `deadline`, in seconds, and
     `shared`: as in `Ring`. Here the deadline is for the neighbours to connect; a silent
     stranger costs one second of it. Raises `RingError` if a neighbour does not connect
-    or does not know the token; `OSError` if this rank's address cannot be bound.
+    or does not know the token; `OSError` if this rank's address cannot be bound;
+    `ValueError` if `rank` has no address.
     """
+    if rank not in range(len(addresses)):
+        raise ValueError(f"rank={rank!r}: choose a rank from 0 to {len(addresses) - 1}")
     if len(addresses) == 1:
         return Ring(0, 1, (), deadline, shared)
     until = time.monotonic() + deadline

@@ -35,10 +35,10 @@ class Links:
 
     `sockets`: from the rank before and to the next; empty if this process is alone.
     `deadline`: seconds per call, including other ranks' delay. `sent`, `received`:
-    bytes of arrays over the two sockets; each of the `calls` has `HEAD` more on each
-    link. `cause`: of the failure, or empty. `let_arrive`: called before this
-    process leaves because another makes a different call; a flight recorder then waits
-    until the others are in that call, too.
+    bytes over the two sockets; each of the `calls` has `HEAD` more on each link.
+    `cause`: of the failure, or empty. `let_arrive`: called before this process leaves
+    because another makes a different call; a flight recorder then waits until the
+    others are in that call, too.
     """
 
     def __init__(self, rank, num_workers, sockets, deadline):
@@ -252,6 +252,6 @@ def _knows(link, key, steps, patience=PATIENCE):
             for step in steps:
                 step(talk, key)
         return True
-    except (OSError, EOFError, AuthenticationError):
+    except (OSError, EOFError, AuthenticationError, AssertionError):
         link.close()
         return False

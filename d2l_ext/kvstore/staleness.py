@@ -19,9 +19,11 @@ class Tickets:
     store; its learning rate for `key` is changed so that the store adds one.
     `numbers`: the tickets that this worker drew, whole numbers from 1.
     A server handles one request after another, and a `pushpull` is one request, so
-    no two workers draw the same number and none is skipped.
+    no two workers draw the same number and none is skipped, up to 2²⁴: the counter is
+    a float32.
 
-    Raises `ValueError` for any other optimizer, or momentum or weight decay.
+    Raises `ValueError` for any other optimizer, momentum, weight decay, clipping, a
+    learning rate of 0 or a schedule of it.
     Developed in the chapter *Out of step*.
     """
 
@@ -35,6 +37,12 @@ class Tickets:
         if optimizer.wd:
             raise ValueError(f"weight decay {optimizer.wd} shrinks the counter: use 0")
         step = optimizer.learning_rate * optimizer.rescale_grad
+        if optimizer.clip_gradient or optimizer.lr_scheduler or not step:
+            raise ValueError(
+                f"clip_gradient {optimizer.clip_gradient}, lr_scheduler "
+                f"{optimizer.lr_scheduler}, learning rate {optimizer.learning_rate}: "
+                "use a fixed learning rate other than 0, and no clipping"
+            )
         optimizer.set_lr_mult({**optimizer.lr_mult, key: -1 / step})
         self.kv, self.key, self.numbers = kv, key, []
 

@@ -95,6 +95,14 @@ def test_a_million_small_numbers_in_single_precision():
     assert norm == pytest.approx(one_device([x]), rel=1e-7)
 
 
+@pytest.mark.parametrize("dtype, size", [
+    ("float16", 300), ("float16", 2**-14), ("float32", 1e20), ("float32", 1e-30),
+    ("int32", 100_000)])
+def test_squares_beyond_the_range_of_the_arrays_count(dtype, size):
+    x = np.full(4, size, dtype=dtype)
+    assert float(global_norm([[x]])[0]) == pytest.approx(2 * size, rel=1e-7)
+
+
 @pytest.mark.parametrize("divide", [zero, pipeline, tensor, data])
 @pytest.mark.parametrize("share", [0.5, 2.0])
 def test_clipped_parts_are_parts_of_the_clipped_gradient(divide, share):
@@ -137,9 +145,10 @@ def test_what_does_not_fit_is_refused_with_the_numbers():
         global_norm([[np.ones(1, ctx=one)], []])
     with pytest.raises(ValueError, match=r"part 0 lies on cpu\(0\), cpu\(1\)"):
         global_norm([[np.ones(1, ctx=one), np.ones(1, ctx=two)]])
-    for copies in ([[1, 1]], [[0]], 0):
+    for copies in ([[1, 1]], [[0]], 0, 1.5, [[1.5]], [1], numpy.int64(0)):
         with pytest.raises(ValueError, match="copies is"):
             global_norm([[np.ones(1, ctx=one)]], copies)
+    assert float(global_norm([[np.ones(8)]], numpy.int64(2))[0]) == 2
     with pytest.raises(ValueError, match="above 0, not 0"):
         clip([], [], 0)
 

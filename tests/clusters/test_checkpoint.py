@@ -293,6 +293,16 @@ def test_a_folder_that_takes_no_checkpoint_is_refused(tmp_path, mount, message):
     assert bool(found) == bool(message)
 
 
+def test_a_run_that_cannot_begin_holds_no_lock(tmp_path):
+    with pytest.raises(OSError, match="of 1,000,000,000,000,000,000 bytes are free"):
+        (first := Checkpoints(tmp_path / "run")).begin(need=10**18)
+    (second := Checkpoints(tmp_path / "run")).begin()
+    first.end()
+    assert names(tmp_path) == [".run.lock"]
+    second.end()
+    assert names(tmp_path) == []
+
+
 @pytest.mark.parametrize("length", [210, 300])
 def test_a_name_that_leaves_no_room_is_refused(tmp_path, length):
     with pytest.raises(OSError, match="File name too long: no checkpoint can be"):

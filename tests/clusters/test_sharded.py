@@ -154,6 +154,13 @@ def test_a_chunk_of_another_size_is_refused(tmp_path):
         one.save(1, {**{k: x[one.own(k)] for k, x in PLAIN.items()}, "m": PLAIN["m"]})
 
 
+def test_a_chunk_of_several_dimensions_is_refused(tmp_path):
+    """Loaded by other workers, it would be cut by rows and not by elements."""
+    (alone,) = workers(tmp_path, 1)
+    with pytest.raises(CheckpointError, match=r"found float32 \[5, 7\], expected"):
+        alone.save(1, {**PLAIN, "w": PLAIN["w"].reshape(5, 7)})
+
+
 def test_what_is_written_is_what_was_there_when_save_was_called(tmp_path, monkeypatch):
     go_on, write = threading.Event(), checkpoint.write
     monkeypatch.setattr(

@@ -1,6 +1,8 @@
 """The two-bit codes by hand are those of MXNet's kvstore, in every element."""
 
 import d2l_ext  # noqa: F401, I001
+import io
+
 import mxnet as mx
 import numpy
 import pytest
@@ -10,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from mxnet import cpu, nd
 
 import pslaunch as launch
+from d2l_ext.kvstore import compression
 from d2l_ext.kvstore.compression import (
     MINUS,
     PLUS,
@@ -288,10 +291,19 @@ def test_the_gradient_itself_is_left_alone():
     assert gradient.tolist() == [1, 2, 3]
 
 
+def test_memory_that_comes_in_several_reads_is_read_completely():
+    """Linux returns at most 2 GiB at once."""
+    class Memory(io.BytesIO):
+        def read(self, size):
+            return super().read(min(size, 3))
+
+    assert compression._read(Memory(b"0123456789"), 2, 9) == b"2345678"
+
+
 # Errors
 
 
-@pytest.mark.parametrize("threshold", [0, -0.5, numpy.nan])
+@pytest.mark.parametrize("threshold", [0, -0.5, numpy.nan, 1e-50])
 def test_a_threshold_that_is_not_positive_is_refused(threshold):
     with pytest.raises(ValueError, match="threshold must be greater than 0, not"):
         Sender(threshold)

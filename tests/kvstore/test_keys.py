@@ -63,6 +63,8 @@ def test_the_bound_comes_from_the_variable_unless_it_is_given(monkeypatch):
     assert shards(0, 9, 2) == [9, 0]
     assert shards(0, 10, 2) == [5, 5]
     assert shards(0, 10, 2, bound=11) == [10, 0]
+    monkeypatch.setenv(VARIABLE, "")
+    assert shards(0, 10, 2) == [10, 0]
     monkeypatch.delenv(VARIABLE)
     assert shards(0, 10, 2) == [10, 0]
 
@@ -158,3 +160,13 @@ def test_after_the_block_nothing_is_recorded():
         raise KeyError
     kv.init("a", nd.ones(2))
     assert calls == [] and "init" not in vars(kv)
+
+
+def test_what_recorded_the_calls_before_records_them_afterwards():
+    kv = mx.kv.create("local")
+    with record(kv) as outer:
+        with record(kv) as inner:
+            kv.init("a", nd.ones(2))
+        kv.init("b", nd.ones(2))
+    assert (inner, outer) == (["init a"], ["init a", "init b"])
+    assert "init" not in vars(kv)

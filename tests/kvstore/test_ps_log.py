@@ -114,6 +114,19 @@ def test_a_log_without_the_introduction_is_refused():
         messages("\n".join(line for line in lines if "ADD_NODE" not in line))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_log_without_its_first_line_is_refused(name):
+    """The scheduler numbers other nodes: none of them has written this log."""
+    lines = TEXTS[name].splitlines()
+    with pytest.raises(ValueError, match="it is truncated, or the job did not"):
+        messages("\n".join(line for line in lines if "Bind to" not in line))
+
+
+def test_a_node_by_name_that_could_not_bind_is_read():
+    (event,) = events("Bind to role=worker, ip=host-1, port=-1, is_recovery=0\n")
+    assert event == Event("listens", Node("worker", None, "host-1", -1))
+
+
 def test_an_empty_log_has_no_messages():
     assert messages("") == events("") == []
 

@@ -207,6 +207,22 @@ def test_different_calls_are_told_apart():
                and "call 1: allreduce of 72 bytes (float64)" in text for text in texts)
 
 
+@pytest.mark.parametrize("call, first, second", [
+    (lambda r, x: r.allreduce(x[: 4 + r.rank]), "at 0, 4 float32", "at 0, 5 float32"),
+    (lambda r, x: r.allreduce(x.view("int32") if r.rank else x), "8 float32",
+     "8 int32"),
+    (lambda r, x: r.zeros(10 + r.rank), "zeros of 40 bytes", "zeros of 44 bytes"),
+])
+def test_different_calls_in_shared_memory_are_told_apart(call, first, second):
+    def work(r):
+        x = r.zeros(8)
+        x[:] = 1
+        call(r, x)
+
+    texts = causes(on_ring(2, work, shared=True))
+    assert any(first in text and second in text for text in texts), texts
+
+
 def test_a_closed_ring_says_why():
     def work(r):
         r.close()
@@ -230,6 +246,20 @@ def test_arrays_that_cannot_be_summed_in_place_are_refused(wrong, error, text):
 
 
 # Who may take part
+
+
+def test_a_rank_without_an_address_is_refused():
+    with pytest.raises(ValueError, match="rank=2: choose a rank from 0 to 1"):
+        ring.connect(2, free_places(2), "secret")
+
+
+@pytest.mark.parametrize("says", [b"\0\0\0\5hello", b"\xff\xff\xff\0abc", b"SSH-2.0\n"])
+def test_what_answers_at_a_rank_s_address_and_is_none_is_an_error(says):
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
+        pool.submit(lambda: server.accept()[0].sendall(says))
+        places = [server.getsockname(), *free_places(1)]
+        with pytest.raises(RingError, match="is not rank 0, has another token, or has"):
+            ring.connect(1, places, "secret", 5)
 
 
 def test_a_wrong_token_is_found_out():

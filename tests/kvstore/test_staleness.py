@@ -68,6 +68,9 @@ def test_the_counter_leaves_the_rates_of_the_parameters_alone():
         (mx.optimizer.SGD(momentum=0.9), "momentum 0.9"),
         (mx.optimizer.Adam(), "Adam"),
         (mx.optimizer.SGD(wd=1e-4), "weight decay 0.0001"),
+        (mx.optimizer.SGD(clip_gradient=0.5), "clip_gradient 0.5"),
+        (mx.optimizer.SGD(lr_scheduler=mx.lr_scheduler.FactorScheduler(2)), "Factor"),
+        (mx.optimizer.SGD(learning_rate=0.0), "learning rate 0.0"),
     ],
 )
 def test_an_optimizer_that_cannot_count_is_refused(optimizer, what):
