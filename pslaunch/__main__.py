@@ -32,8 +32,9 @@ examples:
 
 a hosts file:
   h1                  # a name, or an IPv4 address
-  10.0.0.12:2222      # and the port of its sshd
-  alice@h3 slots=4    # another user; at most 4 processes (mpi)
+  10.0.0.12:2222      # and the port of its sshd (ssh)
+  alice@h3            # another user (ssh)
+  h4 slots=4          # at most 4 processes (mpi)
 """
 
 
@@ -148,13 +149,14 @@ def _say(line):
 
 
 EXIT_CODES = (
-    "Every line that a process prints goes to standard output, prefixed with the name "
-    "of its process. Exit code: 0 if all processes succeed, else that of the process "
-    "that failed first (128 plus the signal's number if a signal ended it, 147 if one "
-    "stopped it); 1: standard output, or the disk of the logs, is full or closed (141: "
-    "the reader of the output is gone); 2: a flag is invalid; 124: the deadline "
-    "passed; 125: the job did not become ready; 126: the command is not executable; "
-    "127: no such command; 255: a host cannot be reached."
+    "The lines that workers and servers print go to standard output, prefixed with the "
+    "name of their process; with --ps-verbose, the scheduler's, too. Of a process that "
+    "prints too fast, some lines are skipped. Exit code: 0 if all processes succeed, "
+    "else that of the process that failed first (128 plus the signal's number if a "
+    "signal ended it, 147 if one stopped it); 1: standard output, or the disk of the "
+    "logs, is full or closed (141: the reader of the output is gone); 2: a flag is "
+    "invalid; 124: the deadline passed; 125: the job did not become ready; 126: the "
+    "command is not executable; 127: no such command; 255: a host cannot be reached."
 )
 
 
@@ -182,7 +184,7 @@ def parser():
     _add_starts(flags.add_argument)
     flags.add_argument(
         "--json", action="store_true", help="print a last line of JSON: the outcome of "
-        "the job, and the last line of each worker")
+        "the job, and of each worker the last line that is JSON, else its last line")
     flags.add_argument(
         "--dry-run", action="store_true", help="show the commands without running them")
     flags.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
@@ -226,7 +228,7 @@ def _add_starts(add):
         f"{Settings.ready_timeout:g}")
     add("--max-restarts", type=int, default=0, metavar="N",
         help="restart a failed job at most N times; default 0. D2L_EXT_START holds "
-        "the number of the start, from 1; COMMAND should resume from a checkpoint")
+        "1 plus the number of restarts; COMMAND should resume from a checkpoint")
 
 
 def _add_where(add):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 DEADLINE, NOT_READY, NO_COMMAND = 124, 125, 127
 #: Bytes of a log that are read at a time, or searched for its last lines.
 AT_ONCE = 1 << 20
-#: Bytes at which a temporary log is truncated, and the bytes of its end that are kept.
+#: Bytes at which a temporary log is truncated, and about how many are then kept.
 LONGEST, KEPT = 64 << 20, 16 << 20
 #: The code of a process that can no longer be reached, as ssh has it.
 LOST = 255
@@ -22,12 +22,14 @@ class Job:
     `returncode`: 0 if every process succeeded; else the code of the process that failed
     first (128 plus the number of a signal that ended it; 147 if it was stopped for
     30 s; the watchdog counts, too), 124 if the deadline passed, 125 if the job did not
-    become ready, 127 if the command does not exist. `cause`: None, or which process
-    failed and how. `attempts`: the number of starts; `restarts`: the number of restarts
-    after a failure. `seconds`: from the first start to the end. `logs`: a dict from
-    `'worker-0'`, `'server-0'`, `'scheduler-0'`, … to paths. `notes`: the launcher's own
-    lines, about repeated starts and other events. `results`: with `call_job`, the
-    values that the workers returned.
+    become ready, 126 if the command cannot be run, 127 if it does not exist, 255 if a
+    host cannot be reached. It is 1 if the disk of the logs is full, even if every
+    process succeeded. `cause`: None, or what failed and how. `attempts`: the number of
+    starts; `restarts`: the number of restarts after a failure. `seconds`: from the
+    first start to the end. `logs`: a dict from `'worker-0'`, `'server-0'`,
+    `'scheduler-0'`, … to paths. `notes`: the launcher's own lines, about repeated
+    starts and other events. `results`: with `call_job`, the values that the workers
+    returned.
     """
 
     returncode: int = 0
@@ -61,8 +63,8 @@ class Job:
         """Return the end of the log of the process that failed; empty if none did."""
         if self.culprit not in self.logs:
             return ""
-        text = self._read(self.culprit, AT_ONCE)
-        return "\n".join(text.splitlines()[-count:])
+        lines = self._read(self.culprit, AT_ONCE).splitlines()
+        return "\n".join(lines[max(len(lines) - count, 0) :])
 
     def check(self):
         """Return this job, or raise `LaunchError` if it failed."""
@@ -171,7 +173,8 @@ def shorten(path):
         if os.stat(path).st_size > LONGEST:
             with open(path, "r+b") as file:
                 file.seek(-KEPT, os.SEEK_END)
-                _, _, kept = file.read(KEPT).partition(b"\n")
+                tail = file.read(KEPT)
+                kept = tail.partition(b"\n")[2] or tail  # from a whole line on
                 with earlier(path).open("wb") as end:
                     end.write(kept)
                     meanwhile = file.read(os.stat(path).st_size - file.tell())

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
 
 from . import processes
@@ -29,7 +30,7 @@ LAUNCHERS = {
 }
 #: Runs a server or the scheduler, with the Python of its host.
 NODE = ["-m", "pslaunch.node"]
-#: Tells each process which start of the job this is, from 1.
+#: Tells each process 1 plus the number of restarts of the job.
 START = "D2L_EXT_START"
 #: Tells each worker a token, and where the workers of a ring listen, by rank.
 RING = "D2L_EXT_RING"
@@ -105,11 +106,11 @@ def make(command, *counts, **given):
     if any("\0" in word for word in command):
         raise ValueError("command: a word contains a null character")
     _check(settings, launcher)
-    common = {"PS_VERBOSE": str(settings.verbose)} if settings.verbose else {}
+    common = {"PS_VERBOSE": str(int(settings.verbose))} if settings.verbose else {}
     common.update(user_variables(settings.env))
-    roles = ("worker", "server", "scheduler")
-    env = {role: {**common, **user_variables(getattr(settings, f"env_{role}"))}
-           for role in roles}
+    names = {role: f"env_{role}" for role in ("worker", "server", "scheduler")}
+    env = {role: {**common, **user_variables(getattr(settings, name), name)}
+           for role, name in names.items()}
     nodes = all_nodes(settings.num_workers, settings.num_servers)
     settings = replace(settings, python=settings.python or sys.executable,
                        hosts=read_hosts(settings.hosts) if settings.hosts else None)
@@ -143,8 +144,9 @@ def _check_numbers(settings):
     seconds = {"deadline": settings.deadline or 0,
                "ready_timeout": settings.ready_timeout}
     for name, number in seconds.items():
-        if not 0 <= number < math.inf:
-            raise ValueError(f"{name}={number!r}: give a number of seconds, at least 0")
+        if not isinstance(number, Real) or not 0 <= number < math.inf:
+            raise ValueError(f"{name}={number!r}: give a number of seconds, at least 0 "
+                             "and finite")
 
 
 # ---- The hosts file, and which process runs on which host ----
@@ -160,7 +162,7 @@ _LINE = re.compile(
 @dataclass(frozen=True)
 class Host:
     """`name`: a host name or an IPv4 address. `port`, `user`: for ssh; None: as ssh is
-    configured. `slots`: the maximum number of processes on it; None: no limit.
+    configured. `slots`: for mpi, the maximum number of processes on it; None: no limit.
     """
 
     name: str
@@ -283,13 +285,15 @@ def node_id(role, rank=0):
     return {"scheduler": 1, "server": 8 + 2 * rank, "worker": 9 + 2 * rank}[role]
 
 
-def user_variables(env):
+def user_variables(env, argument="env"):
     """Return `env` as a dict of strings; None gives an empty one.
 
-    Raises `ValueError` for a variable that the launcher sets, or for an invalid name.
+    `argument`: what the caller calls it. Raises `ValueError` if it is no dict, for a
+    variable that the launcher sets, for an invalid name, and for a null character.
     """
     if env is not None and not isinstance(env, Mapping):
-        raise ValueError(f"env is a {type(env).__name__}: give variables as a dict")
+        raise ValueError(f"{argument} is a {type(env).__name__}: give variables as a "
+                         "dict")
     env = {str(name): str(value) for name, value in (env or {}).items()}
     for name, value in env.items():
         if name in OWN:
@@ -347,6 +351,6 @@ def variables_of(role, rank, nodes, ports, job, given=(), root=LOOPBACK,
         processes.MARK: job,
         **dict(given),
     }
-    if role == "scheduler" and env.get("PS_VERBOSE", "0") == "0":
+    if role == "scheduler" and env.get("PS_VERBOSE") not in ("1", "2"):
         env["PS_VERBOSE"] = "1"  # its log tells when the job is ready
     return env

@@ -13,7 +13,8 @@ from .plan import START, make
 from .supervise import Start, Watch
 from .temporary import Folder
 
-#: Codes with which another start would fail as well: a wrong flag, no such program.
+#: Codes with which another start would fail as well: a wrong flag, a deadline that has
+#: passed, no such program.
 IN_VAIN = (2, DEADLINE, 126, NO_COMMAND)
 
 
@@ -25,13 +26,13 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
     for all processes; `env_worker`, `env_server`, `env_scheduler`: for one role.
     `deadline`: seconds for the whole job, by default 900; None or 0: no limit.
     `log_dir`: a folder for complete logs; by default a temporary folder, which keeps
-    the end of each log, at least 16 MiB, and is removed with the `Job`. `stream`: also
-    print each line on standard output, prefixed with its process. `attempts`: the
+    the end of each log, about 16 MiB or more, and is removed with the `Job`. `stream`:
+    also print lines on standard output, prefixed with their process. `attempts`: the
     maximum number of starts of a job whose nodes all listen but do not find each other
     within `ready_timeout` seconds. `verbose`: `PS_VERBOSE` of all, 0 to 2.
     `max_restarts`: the maximum number of restarts of a failed job; the variable
-    `D2L_EXT_START` holds the number of the start, from 1. `check`: raise `LaunchError`
-    if the job failed.
+    `D2L_EXT_START` holds 1 plus the number of restarts so far. `check`: raise
+    `LaunchError` if the job failed.
 
     `launcher`: by default 'ssh' with `hosts`, else 'local'. `hosts`: the path of a
     hosts file, or a list of its lines; servers and workers are placed on them in turn.
@@ -152,9 +153,9 @@ def numbered(plan, start):
 def again(job, max_restarts, until=None):
     """Return whether `job` should be restarted after the outcome of its last start.
 
-    False if it succeeded, if it would fail in the same way (exit codes 2, 126 and 127),
-    after `max_restarts`, or after `until` on the monotonic clock: the deadline covers
-    all starts together.
+    False if it succeeded, if it would fail in the same way (exit codes 2, 124, 126 and
+    127), after `max_restarts`, or after `until` on the monotonic clock: the deadline
+    covers all starts together.
 
     Developed in the chapter *Faults and recovery*.
     """

@@ -221,5 +221,6 @@ def explain(text, host, settings):
 
 def _known_hosts(settings, host):
     """Return the file where ssh would store the key of `host`, quoted for a shell."""
-    files = configured(settings, host)["userknownhostsfile"]
-    return shlex.quote(files.partition(" /")[0])
+    files = configured(settings, host).get("userknownhostsfile", "~/.ssh/known_hosts")
+    first = files.replace(" ~", " /").partition(" /")[0]
+    return shlex.quote(os.path.expanduser(first))

@@ -41,7 +41,11 @@ class Folder:
         with _lock:
             _sweepers[self.name] = None
             _start_sweepers()
-        os.mkdir(self.name, 0o700)
+        try:
+            os.mkdir(self.name, 0o700)
+        except OSError:
+            _remove(self.name)  # its sweeper, too
+            raise
         self.cleanup = weakref.finalize(self, _remove, self.name)
 
     def __enter__(self):

@@ -29,7 +29,7 @@ import d2l_ext  # noqa: F401  (before mxnet)
 
 @contextmanager
 def without(*packages):
-    """Make `import` of these packages fail, as if they were not installed."""
+    """Make `import` of these packages fail, unless they are imported already."""
     hidden = [name for name in packages if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))
     try:

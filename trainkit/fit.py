@@ -247,9 +247,9 @@ class Progress:
 
 
 class StepProfiler(ExitStack):
-    """Profiles three steps, after `wait` others; writes them to `path` at `close`.
+    """Profiles up to three steps of an epoch, after `wait` others.
 
-    `devices`: the contexts that the steps use.
+    At `close` it writes them to `path`. `devices`: the contexts that the steps use.
     """
 
     def __init__(self, path, devices, wait=0):

@@ -33,8 +33,9 @@ class _Parser(argparse.ArgumentParser):
 def parser():
     """Return the parser of `d2l-ext-train`.
 
-    Names and defaults follow `example/image-classification/common/fit.py` of MXNet
-    1.9, where it has them. Second names are those of its `example/gluon`.
+    Names follow `example/image-classification/common/fit.py` of MXNet 1.9, where it
+    has them, and so do defaults, but for `--num-epochs`, `--batch-size` and
+    `--disp-batches`. Second names are those of its `example/gluon`.
     """
     flags = _Parser(
         prog="d2l-ext-train",
@@ -57,17 +58,21 @@ def _add_model(group):
     add = group.add_argument
     add("--network", "--model", default="lenet", 
         help="lenet (default), mlp, vgg11, or transformer, which learns a text")
-    sets = "digits (default), fashion_mnist, mnist or cifar10; for transformer a file "
-    sets += "with text, default D2L_EXT_TEXT, else Python's language reference"
+    sets = "digits, fashion_mnist, mnist or cifar10, default D2L_EXT_DATASET, else "
+    sets += "digits; for transformer a file with text, default D2L_EXT_TEXT, else "
+    sets += "Python's language reference"
     add("--dataset", type=non_empty, help=sets)
-    add("--data-dir", type=non_empty, metavar="DIR", help="the folder with its files")
+    add("--data-dir", type=non_empty, metavar="DIR",
+        help="the folder with its files; default D2L_EXT_DATA_DIR, else downloads")
     add("--num-examples", type=count, metavar="N", help="the first N; default: all")
 
 
 def _add_devices(group):
     add = group.add_argument
     add("--gpus", type=numbers, metavar="LIST", help="GPU numbers, as in 0,2")
-    add("--devices", type=words, metavar="LIST", help="as in cpu:0,cpu:1")
+    add("--devices", type=words, metavar="LIST",
+        help="as in cpu:0,cpu:1; default: gpu:0 if there is one and D2L_EXT_DEVICES "
+        "allows it, else cpu:0")
     add("--kv-store", "--kvstore", type=_kv_store, default="device", metavar="TYPE",
         help="where gradients are summed: local (in CPU memory), device (default), "
         "or none (by this library's allreduce); with several workers, under "
@@ -92,11 +97,12 @@ def _add_training(group):
         help="examples per step, over all devices of a worker; default 64")
     add("--accumulate", type=count, default=1, metavar="N",
         help="each device takes its examples in N pieces, one after another, and sums "
-        "their gradients: less memory, the same step; default 1")
+        "their gradients: less memory, the same step but for dropout (vgg11); default "
+        "1")
     add("--recompute", action="store_true",
         help="keep few activations, and recompute the others in backward: the same "
-        "step, slower, with less memory if many layers are alike, as in mlp; with "
-        "lenet and vgg11 it takes more memory")
+        "step but for dropout (vgg11), slower, with less memory if many layers are "
+        "alike, as in mlp; with lenet and vgg11 it takes more memory")
     add("--num-epochs", "--epochs", type=count, default=10, metavar="N",
         help="total epochs, including those before a --resume; default 10")
     _add_optimizer(group)
@@ -136,4 +142,5 @@ def _add_output(group):
     add("--disp-batches", type=count, default=0, metavar="N",
         help="without a terminal: a line every N steps; default: none")
     add("--profile", type=non_empty, metavar="FILE",
-        help="write the timeline of three steps, for chrome://tracing")
+        help="write the timeline of up to three steps of an epoch, for "
+        "chrome://tracing")

@@ -27,8 +27,8 @@ SIZES = {"width": 128, "heads": 4, "layers": 3}
 def load_sequences(path=None):
     """Return a text from `text.load_text`, as a `Dataset` of sequences of numbers.
 
-    `X`, `y` (n, LENGTH); the last tenth is held out. `classes`: the characters. Raises
-    as `load_text`, and `ValueError` for a text that is too short.
+    `X`, `y` (n, LENGTH); the last tenth, rounded up, is held out. `classes`: the
+    characters. Raises as `load_text`, and `ValueError` for a text that is too short.
     """
     path = path or os.environ.get(text.VARIABLE)
     whole = text.load_text(path)
@@ -85,10 +85,11 @@ class Decoders(Replicas):
         """Take one step on `X`, `y` (sequences, LENGTH); return the summed loss of each
         group.
 
-        A sequence's loss is the mean over its characters. Never waits.
+        A sequence's loss is the mean over its characters. Never waits. Raises
+        `ValueError` for fewer sequences than groups.
         """
         losses = []
-        for found, backward in self._losses(X, y):
+        for found, backward in self._losses(X, y, self.groups):
             backward()
             losses.append(found)
         for own, trainer in zip(self.slices, self.trainers):
@@ -97,12 +98,11 @@ class Decoders(Replicas):
             trainer.step(1)  # the gradients are the mean's
         return losses
 
-    def _losses(self, X, y):
+    def _losses(self, X, y, groups):
         """Yield each group's summed loss, and backward functions of the mean loss."""
-        num_groups = min(len(self.groups), len(y))  # few sequences may be left
-        loads = self.work_load_list and self.work_load_list[:num_groups]
-        sizes = shard_sizes(len(y), num_groups, loads)
-        for stop, size, parts in zip(numpy.cumsum(sizes).tolist(), sizes, self.groups):
+        loads = self.work_load_list and self.work_load_list[: len(groups)]
+        sizes = shard_sizes(len(y), len(groups), loads)
+        for stop, size, parts in zip(numpy.cumsum(sizes).tolist(), sizes, groups):
             losses, backward = transformer.loss(
                 X[stop - size : stop].T, y[stop - size : stop].T, parts, self.decoder,
                 count=len(y) * LENGTH)
@@ -113,7 +113,8 @@ class Decoders(Replicas):
         loss = total = 0
         for X, y in batches:
             between()
-            loss += sum(float(found) for found, _ in self._losses(X, y))
+            groups = self.groups[: len(y)]  # few sequences may be left
+            loss += sum(float(found) for found, _ in self._losses(X, y, groups))
             total += len(y)
         return loss / total
 

@@ -62,8 +62,8 @@ class Replicas:
         the numbers that dropout draws, so that a step depends on earlier ones only
         through the weights.
 
-        Returns the summed loss of each shard, a list of arrays of one number. Never
-        waits. Raises as `split_batch` does.
+        Returns the summed loss of each shard, a list of arrays of one number. Waits
+        only with `recompute`. Raises as `split_batch` does.
         """
         shards = list(zip(*split_batch(X, y, self.devices, self.work_load_list)))
         self._forget()
@@ -195,7 +195,10 @@ class DistReplicas(Replicas):
         return []
 
     def settle(self):
-        """Finish after the last step; wait for all workers, pull final weights."""
+        """Finish after the last step; wait until all work is done.
+
+        With an asynchronous store, also wait for all workers, and pull final weights.
+        """
         mx.nd.waitall()
         if self.on_servers:
             self.kv._barrier()

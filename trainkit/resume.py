@@ -15,13 +15,14 @@ from d2l_ext.memory.shards import arrays_in, checked_array, counts_in
 
 from .parts import Parts, num_bytes
 
-#: In a job, the launcher sets this to the number of the job's start, from 1.
+#: In a job, the launcher sets this to 1 plus the number of the job's restarts.
 START = "D2L_EXT_START"
 #: Settings that a resumed run must not change.
 MUST_STAY = ("network", "batch_size", "optimizer", "lr", "lr_factor", "lr_step_epochs",
              "mom", "wd", "seed", "gc_type", "gc_threshold", "local_steps", "outer_lr",
              "outer_mom")
-#: Settings that it may change; sums are then rounded in another order.
+#: Settings that it may change; sums may then be rounded in another order, and dropout
+#: draws other numbers.
 MAY_CHANGE = ("devices", "tensor", "work_load_list", "kv_store", "allreduce", "shard",
               "accumulate", "recompute")
 
@@ -133,7 +134,8 @@ def _compare(path, before, now, note):
     if wrong:
         raise ValueError(f"{path} was made with other settings: {'; '.join(wrong)}")
     for line in lines.values():
-        note(f"notice: {line}; the weights may differ in the last digits")
+        note(f"notice: {line}; the weights may differ in the last digits, or more with "
+             "dropout")
 
 
 def _show(value):

@@ -67,9 +67,9 @@ class OneProcess:
             )
         if job.mom is not None and not OPTIMIZERS[job.optimizer]:
             raise ValueError(f"--mom {job.mom:g}: {job.optimizer} has no momentum")
-        if job.dataset == "digits":
+        if (job.dataset or os.environ.get("D2L_EXT_DATASET") or "digits") == "digits":
             refuse({"--data-dir": job.data_dir}, "--dataset digits",
-                   "which come with scikit-learn, not in files")
+                   "which come with scikit-learn, not in files: name another --dataset")
 
     def load(self, job):
         """Return the images: a `Dataset`."""

@@ -56,6 +56,17 @@ def test_a_line_that_comes_while_a_log_is_truncated_is_kept(tmp_path, monkeypatc
     assert earlier(log).read_text() == "a line\n" * 9 + "the last\n"
 
 
+def test_the_end_of_a_log_without_lines_is_kept_too(tmp_path, monkeypatch):
+    """Such as a progress bar's, with carriage returns only."""
+    monkeypatch.setattr(jobs, "LONGEST", 1 << 10)
+    monkeypatch.setattr(jobs, "KEPT", 1 << 6)
+    for text in ("bar\r" * 300, "x" * 1300 + "\n"):
+        log = tmp_path / "log"
+        log.write_bytes(text.encode())
+        assert jobs.shorten(log) and log.read_bytes() == b""
+        assert jobs.earlier(log).read_bytes() == text[-64:].encode()
+
+
 def test_its_temporary_log_does_not_fill_the_disk(monkeypatch):
     monkeypatch.setattr(jobs, "LONGEST", 1 << 20)
     monkeypatch.setattr(jobs, "KEPT", 1 << 16)
@@ -93,8 +104,9 @@ def test_the_last_lines_are_found_without_reading_all(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "AT_ONCE", 100)
     path = tmp_path / "worker-0.log"
     path.write_text("".join(f"{i}\n" for i in range(10**5)))
-    assert Job(culprit="worker-0", logs={"worker-0": path}).last_lines(2) == (
-        "99998\n99999")
+    job = Job(culprit="worker-0", logs={"worker-0": path})
+    assert (job.last_lines(2), job.last_lines(0)) == ("99998\n99999", "")
+    assert job.last_lines(10**6).startswith("983\n99984\n")
     assert len(Job(logs={"worker-0": path})._read("worker-0", 100)) == 100
 
 

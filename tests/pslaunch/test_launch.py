@@ -109,7 +109,9 @@ def test_the_scheduler_tells_when_it_is_ready_whatever_the_user_wants():
         return plan.variables_of("scheduler", 0, [("scheduler", 0)], [1], "j", given)
 
     assert level()["PS_VERBOSE"] == level(PS_VERBOSE="0")["PS_VERBOSE"] == "1"
+    assert level(PS_VERBOSE="")["PS_VERBOSE"] == "1"  # ps-lite reads a number, here 0
     assert level(PS_VERBOSE="2")["PS_VERBOSE"] == "2"
+    assert plan.make(["x"], verbose=True).env["server"] == {"PS_VERBOSE": "1"}
 
 
 # ---- How a job ends ----
@@ -422,12 +424,14 @@ def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
     ({"verbose": 3}, "PS_VERBOSE is 0, 1 or 2"),
     ({"attempts": 0}, "attempts=0"),
     ({"deadline": -1}, "deadline=-1: give a number of seconds, at least 0"),
-    ({"ready_timeout": float("inf")}, "ready_timeout=inf"),
+    ({"ready_timeout": float("inf")}, "seconds, at least 0 and finite"),
+    ({"ready_timeout": None}, "ready_timeout=None: give a number of seconds"),
+    ({"deadline": "5"}, "deadline='5': give a number of seconds"),
     ({"max_restarts": -1}, "max_restarts=-1"),
     ({"max_restarts": "2"}, "max_restarts='2'"),
     ({"env": {"PORT": 1}}, "PORT is set by the launcher"),
     ({"env_worker": {"A=B": 1}}, "variable 'A=B': give a name without ="),
-    ({"env_server": ["A:1"]}, "list: give variables as a dict"),
+    ({"env_server": ["A:1"]}, "env_server is a list: give variables as a dict"),
 ])
 def test_a_wrong_argument_is_named_with_its_value(given, message):
     with pytest.raises(ValueError, match=re.escape(message)):

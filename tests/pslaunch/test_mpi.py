@@ -1,5 +1,7 @@
 """Whose `mpirun` it is; what it does with jobs is tested in `tests/cluster`."""
 
+from pathlib import Path
+
 import pytest
 
 from bookkit.doctor import cluster
@@ -74,3 +76,12 @@ def test_advice_of_ssh_can_be_pasted_whatever_the_path(tmp_path):
     settings = plan.make(["x"], hosts=["h"], ssh_config=str(config)).settings
     said = explain("no RSA host key is known for h", settings.hosts[0], settings)
     assert f"`ssh -F '{config}' -o BatchMode=no " in said
+
+
+def test_a_configuration_that_ssh_cannot_read_is_told_by_ssh_itself(tmp_path):
+    settings = plan.make(["x"], hosts=["h"], ssh_config=str(tmp_path / "no")).settings
+    said = "Can't open user config file no: No such file or directory"
+    assert explain(f"{said}\n", settings.hosts[0], settings) == said
+    said = explain("IDENTIFICATION HAS CHANGED", settings.hosts[0], settings)
+    known = Path("~/.ssh/known_hosts").expanduser()
+    assert f"`ssh-keygen -R h -f {known}`" in said

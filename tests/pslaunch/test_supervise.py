@@ -196,8 +196,8 @@ def test_a_job_that_fails_is_started_again_until_it_ends_well(tmp_path):
 
 @pytest.mark.parametrize(
     "code, told",
-    [(0, False), (1, True), (2, False), (125, True), (126, False), (127, False),
-     (137, True)],
+    [(0, False), (1, True), (2, False), (124, False), (125, True), (126, False),
+     (127, False), (137, True)],
 )
 def test_only_a_failure_that_may_pass_is_tried_again(code, told):
     job = SimpleNamespace(returncode=code, restarts=0)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from job_checks import nothing_left, wait_for  # noqa: F401
 
+from pslaunch import temporary
 from pslaunch.temporary import SWEEP, Folder
 
 BEGIN = """
@@ -57,6 +58,13 @@ def test_a_folder_is_its_owners_alone_and_goes_with_its_block_or_its_object():
     name = folder.name
     del folder
     assert not os.path.exists(name)
+
+
+def test_a_folder_that_cannot_be_made_leaves_no_sweeper(tmp_path, monkeypatch):
+    monkeypatch.setattr(temporary.tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError):
+        Folder()
+    assert not [name for name in temporary._sweepers if str(tmp_path) in name]
 
 
 @pytest.mark.parametrize("code, signum", [

@@ -126,6 +126,16 @@ def test_arrays_of_another_text_are_refused_with_the_shapes():
         model.unpack(one)
 
 
+def test_a_step_with_fewer_sequences_than_groups_is_refused():
+    """A group without one would add its gradients of the step before."""
+    model = Decoders(9, 1, try_all_devices(2))
+    X = np.zeros((1, language.LENGTH), dtype="int64")
+    before = model.pack()
+    with pytest.raises(ValueError, match="1 examples cannot be split over 2 devices"):
+        model.train_batch(X, X)
+    assert_bit_equal(model.pack(), before)
+
+
 def test_a_text_that_is_too_short_is_refused(refused, tmp_path):
     (tmp_path / "short").write_text("a" * 128)
     refused(*DECODER, 1, "--dataset", tmp_path / "short",
