@@ -5,6 +5,7 @@
 | `show` | the source of the library's functions, inside a chapter |
 | `style` | the style of measured figures |
 | `figures` | interactive figures, and charts of jobs |
+| `lab` | the editor of the pages: a reader's code is run and judged there |
 | `findings` | measurements of this run, compared with the text |
 | `stored` | results that not every machine can measure: measured, or read |
 | `functions` | the functions behind some code, and a digest of what they do |

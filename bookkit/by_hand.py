@@ -45,8 +45,11 @@ class Processes:
     def start(self, name, code, *args, **variables):
         """Run the Python `code`, with `args` and more environment variables.
 
-        Returns at once. Variables of another job are not passed on.
+        Returns at once. Variables of another job are not passed on. Raises `ValueError`
+        for the name of a process that still runs.
         """
+        if name in self.running():
+            raise ValueError(f"{name!r} still runs: give this process another name")
         inherited = os.environ.items()
         env = {k: v for k, v in inherited if not k.startswith(("DMLC_", "PS_"))}
         command = [sys.executable, "-c", ALARM.format(seconds=self.seconds) + code]
@@ -88,8 +91,8 @@ class Processes:
 def marked(variable, value):
     """Return the processes of this machine with `variable=value` in their environment.
 
-    Returns a dict from process id to its `DMLC_ROLE`, or None. This process, and those
-    of other users, are excluded.
+    Returns a dict from process id to its `DMLC_ROLE`, or None. This process is
+    excluded, and so are those of other users, unless this user is root.
     """
     found = {pid: processes.environ(pid) for pid in processes.ids()}
     return {pid: env.get("DMLC_ROLE") for pid, env in found.items()
@@ -102,8 +105,8 @@ def kill(ids, seconds=10):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     until = time.monotonic() + seconds
-    left = list(ids)
-    while left and time.monotonic() < until:
+    while True:
+        left = [pid for pid in ids if processes.state(pid) not in ("", "Z")]
+        if not left or time.monotonic() >= until:
+            return left
         time.sleep(0.05)
-        left = [pid for pid in left if processes.state(pid) not in ("", "Z")]
-    return left

@@ -14,7 +14,7 @@ import time
 RECORDING = "D2L_EXT_RECORDING"
 #: The variable with a file that gets a line of JSON for each finding that fails.
 COLLECTED_IN = "D2L_EXT_FINDINGS"
-#: After so many seconds no further try begins: the reader of a slow machine waits.
+#: After so many seconds it is not measured again: the reader of a slow machine waits.
 PATIENCE = 60
 
 
@@ -27,10 +27,10 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
     whether the finding holds for a measurement. `measure`: a function without arguments
     that returns a measurement. `first`: a measurement made before. While the finding
     does not hold, it is measured again, up to `tries` times in all and with growing
-    pauses, because other programs may have used the processors; but no try begins
-    later than a minute after the call. `figure`: a function that returns a short text
-    for a measurement; by default, for a timeline, the share of time in which its
-    devices worked at once, otherwise `str`.
+    pauses, because other programs may have used the processors; but a try that ends a
+    minute after the call, or later, is the last. `figure`: a function that returns a
+    short text for a measurement; by default, for a timeline, the share of time in which
+    its devices worked at once, otherwise `str`.
 
     If it never holds, a line reports the figures of all tries and the share of the
     processors that other programs used; it is also added to the file that

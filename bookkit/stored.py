@@ -37,10 +37,10 @@ class Record:
 
     `what`: a line that describes the measurement. `measure`: the function, as
     MODULE:FUNCTION, that was called with `args` and `options`. `date`: its end, in UTC.
-    `machine`: `processor`, `cores` and `system`. `versions`: of Python and packages,
-    except those in requirements/locks/cpu.txt. `seconds`: the duration; None if
-    unknown. `data`: the result. `code`: a digest of the function and of all in its
-    package that it calls; `digest`: one of the result, which an edit by hand
+    `commit`: the library's, as `provenance` names it. `machine`: `processor`, `cores`
+    and `system`. `versions`: of MXNet and Python, if known. `seconds`: the duration;
+    None if unknown. `data`: the result. `code`: a digest of the function and of all in
+    its package that it calls; `digest`: one of the result, which an edit by hand
     invalidates.
     """
 
@@ -104,11 +104,12 @@ def several(names, reason="too long for a chapter", folder=None):
 def measure_and_store(name, measure, *args, folder=None, **options):
     """Measure, and store the result with its origin; return the `Record`.
 
-    `measure`: a function of a module, so that a later run can find it; else
-    `ValueError`. A file of that name is replaced at the end.
+    `measure`: a function of a module other than `__main__`, so that a later run can
+    find it; else `ValueError`, before it is called. A file of that name is replaced at
+    the end.
     """
     home = f"{measure.__module__}:{measure.__qualname__}"
-    if _find(home) is not measure:
+    if measure.__module__ == "__main__" or _find(home) is not measure:
         raise ValueError(f"{home} cannot be found again: define it in a module")
     from .provenance import provenance
 
@@ -258,7 +259,10 @@ def main(argv=None):
         except FileNotFoundError as error:
             parser.error(str(error))
         given.function, args, options = old.measure, old.args, old.options
-    measure = _find(given.function)
+    try:
+        measure = _find(given.function)
+    except ModuleNotFoundError as error:
+        parser.error(f"{given.function}: {error}")
     if measure is None:
         parser.error(f"{given.function}: there is no such function")
     kept = measure_and_store(given.name, measure, *args, **options)

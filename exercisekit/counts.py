@@ -60,7 +60,7 @@ class Counts(dict):
             raise ValueError(f"a device sends to itself: {[*messages]}")
         self.add(ROUNDS, bool(messages))
         for (i, _), message in messages.items():
-            self._sent[i] = self._sent.get(i, 0) + getattr(message, "size", 1)
+            self._sent[i] = self._sent.get(i, 0) + numbers_in(message)
         self[SENT] = max(self._sent.values(), default=0)
         return dict(messages)
 
@@ -102,6 +102,15 @@ class Counts(dict):
                 yield
             finally:
                 self[WAITS] = len(waits)
+
+
+def numbers_in(message):
+    """Return how many numbers a message has, in lists, tuples and dicts as well."""
+    if isinstance(message, dict):
+        message = [*message, *message.values()]
+    if isinstance(message, (list, tuple)):
+        return sum(map(numbers_in, message))
+    return getattr(message, "size", 1)
 
 
 def counted(right, run, words, cases, about=(), tolerance=0.0):

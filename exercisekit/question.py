@@ -9,7 +9,7 @@ import traceback
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from itertools import zip_longest
-from numbers import Number
+from numbers import Real
 
 from . import trial
 from .trial import TooLong, in_a_child, limits, too_long
@@ -185,10 +185,13 @@ def are_equal(answer, expected, tolerance=0.0):
                     for key in expected)
         )
     # Always allow rounding: 0.1 + 0.2 must pass for 0.3.
-    return isinstance(answer, Number) and (
-        math.isclose(answer, expected, rel_tol=max(tolerance, 1e-9), abs_tol=1e-12)
-        or math.isnan(answer) and math.isnan(expected)
-    )
+    try:
+        return isinstance(answer, Real) and (
+            math.isclose(answer, expected, rel_tol=max(tolerance, 1e-9), abs_tol=1e-12)
+            or math.isnan(answer) and math.isnan(expected)
+        )
+    except OverflowError:  # a whole number that no float can hold
+        return answer == expected
 
 
 def _same_floats(answer, expected):
@@ -288,12 +291,14 @@ def _is_list(answer):
 
 
 def _is_number(answer):
-    return isinstance(answer, Number) and not isinstance(answer, bool)
+    return isinstance(answer, Real) and not isinstance(answer, bool)
 
 
 def _direction(answer, right):
     if _is_number(answer) and _is_number(right):
-        return ", too small." if answer < right else ", too large."
+        if answer < right:
+            return ", too small."
+        return ", too large." if answer > right else "."  # NaN is neither
     if _is_list(answer) and _is_list(right) and len(answer) != len(right):
         what = "numbers" if all(map(_is_number, right)) else "entries"
         return f": {len(right)} {what} are needed."

@@ -3,8 +3,9 @@
     ends = Ranks(4, dead={2}).run(work)    # work(rank, give, take) on each living rank
 
 `give(to, data)` sends, `take(frm)` waits for a message. Both raise `ConnectionError`
-for a dead rank, as a closed socket does. A rank runs until it waits or ends; then the
-next one that can run does. So runs are deterministic, and a deadlock is found at once.
+for a dead rank, as a closed socket does, and `ValueError` for a rank that there is not.
+A rank runs until it waits or ends; then the next one that can run does. So runs are
+deterministic, and a deadlock is found at once.
 """
 
 import ctypes
@@ -71,10 +72,10 @@ class Ranks:
         try:
             ends[rank] = work(rank, lambda to, data: self._give(rank, to, data),
                               lambda frm: self._take(rank, frm))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's
-            ends[rank] = error
         except Stuck:
             return
+        except BaseException as error:  # noqa: BLE001 - the learner's
+            ends[rank] = error
         self._back.release()
 
     def _next(self):
@@ -90,17 +91,21 @@ class Ranks:
             return rank != self.late
         return bool(self._links[self._waits[rank], rank])
 
+    def _reach(self, rank):
+        if rank in self.dead:
+            raise ConnectionError(f"rank {rank} is dead")
+        if rank not in self.living:
+            raise ValueError(f"there is no rank {rank}")
+
     def _give(self, rank, to, data):
-        if to in self.dead:
-            raise ConnectionError(f"rank {to} is dead")
+        self._reach(to)
         if len(self.given[rank]) == MANY:
             raise RuntimeError(f"a rank sends more than {MANY} messages")
         self.given[rank].append(to)
         self._links[rank, to].append(data)
 
     def _take(self, rank, frm):
-        if frm in self.dead:
-            raise ConnectionError(f"rank {frm} is dead")
+        self._reach(frm)
         if not self._links[frm, rank] and not self._over:
             self._waits[rank] = frm
             self._back.release()

@@ -21,15 +21,17 @@ class Cluster:
         with netbox.Cluster(hosts=3) as cluster:
             cluster.head.run(["ssh", "h2", "hostname"])
 
-    `hosts`: a list of `Host`, h1, h2, … `head`: a `Host` that launches jobs; it is not
-    in `hosts_file`. `second_interface`: whether each has an eth1 on a second network.
+    `hosts`: their number, 1 to 50, default 3; as an attribute a list of `Host`, h1, h2,
+    … `head`: a `Host` that launches jobs; it is not in `hosts_file`, nor in `hosts`.
+    `second_interface`: whether each has an eth1 on a second network.
     `ssh_config`, `known_hosts`, `hosts_file`, `key`: paths that all hosts see. All
     hosts share the file system, except `/run`, `/proc` and `Host.private`.
 
     The box has no connection to the outside, where only its processes and `folder` are
     visible. It ends with the process that made it, even if that is killed.
 
-    Raises `OSError`, with the reason, if this system allows no box.
+    Raises `ValueError` for another number of hosts, and `OSError`, with the reason, if
+    this system allows no box.
     """
 
     def __init__(self, hosts=3, second_interface=False):

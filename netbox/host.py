@@ -33,7 +33,12 @@ class Host:
         self.losses = {}  # by the number of the interface
 
     def power_on(self, wait=True):
-        """Switch the host on, unless it is on. Raises `OSError`."""
+        """Switch the host on, unless it is on. Raises `OSError`.
+
+        `wait`: whether to wait until it accepts connections; a second call does that.
+        """
+        if self.sshd:
+            return
         if self.machine is None:
             own = self.cluster.folder / self.name
             self.machine = Namespaces(
@@ -113,19 +118,25 @@ class Host:
         for number in range(1 + bool(self.second_address)):
             change(self.cluster.switch, self.name, number)
 
+    def _on(self):
+        """Return the machine of the host. Raises `OSError` if the host is off."""
+        if self.machine is None:
+            raise OSError(f"{self.name} is switched off")
+        return self.machine
+
     def popen(self, command, as_user=True, **options):
         """Start a command on this host; its signals go through the returned `Popen`.
 
-        `options`: as for `subprocess.Popen`.
+        `as_user`: as the caller; False: in a user namespace as its root. `options`: as
+        for `subprocess.Popen`. Raises `OSError` if the host is off.
         """
-        if self.machine is None:
-            raise OSError(f"{self.name} is switched off")
         user = self.cluster.outer_user if as_user else None
-        return subprocess.Popen(self.machine.command(command, user), **options)
+        return subprocess.Popen(self._on().command(command, user), **options)
 
     def run(self, command, input=None, timeout=None, check=False, **options):
         """Run a command on this host; return its `CompletedProcess`, with its output as
-        text. `options`: as for `subprocess.Popen`.
+        text. `input`, `timeout`, `check`: as for `subprocess.run`; `options`: as for
+        `popen`. Raises `OSError` if the host is off.
         """
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
                  "stdin": subprocess.DEVNULL if input is None else subprocess.PIPE}
@@ -148,10 +159,12 @@ class Host:
         return [pid for pid in self.machine.processes() if pid not in own]
 
     def shape(self, rate=None, delay=None, loss=0.0, interface="eth0"):
-        """Shape a link, as `links.shape` does; without values, undo that."""
+        """Shape a link, as `links.shape` does; without values, undo that.
+
+        Raises `OSError` if the host is off, and what `links.shape` raises.
+        """
         number, others = int(interface[-1]), [host.machine for host in self._others()]
-        links.shape(self.cluster.switch, self.machine, others, number, rate, delay,
-                    loss)
+        links.shape(self.cluster.switch, self._on(), others, number, rate, delay, loss)
         self.losses[number] = loss or 0
 
     def _others(self):
@@ -166,8 +179,11 @@ class Host:
             links.lose(machines, self.name, number, source, loss)
 
     def bytes(self, interface="eth0"):
-        """Return an interface's bytes (sent, received) since the host's switch-on."""
-        return links.byte_counters(self.machine.pid, interface)
+        """Return an interface's bytes (sent, received) since the host's switch-on.
+
+        Raises `OSError` if the host is off, `ValueError` for an unknown interface.
+        """
+        return links.byte_counters(self._on().pid, interface)
 
 
 def _children(pid):

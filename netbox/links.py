@@ -50,7 +50,8 @@ def shape(switch, host, others, number, rate=None, delay=None, loss=0.0):
     `rate`: in the units of `tc`, such as '100mbit'. `delay`: such as '20ms', only for
     outgoing packets. `loss`: the probability that a packet is dropped, in each
     direction; `others`: the machines that drop its outgoing packets. Raises
-    `ValueError` for an invalid value, `OSError` for a feature the kernel lacks.
+    `ValueError` for a value of another form, `OSError` for a unit that `tc` does not
+    know and for a feature that the kernel lacks.
     """
     for name, value in (("rate", rate), ("delay", delay)):
         if value is not None and not re.fullmatch(r"[0-9.]+[a-z]+", value):
@@ -75,6 +76,8 @@ def _delay(host, port, delay, below):
     try:
         host.tool(["tc", "qdisc", "add", "dev", port, *place, "netem", "delay", delay])
     except OSError as error:
+        if "kind is unknown" not in str(error):
+            raise
         raise OSError(f"this kernel cannot delay packets, because it has no netem "
                       f"({error}): leave delay out") from None
 

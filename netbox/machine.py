@@ -82,7 +82,8 @@ class Namespaces:
         """Run an administrator's command in its network. Raises `OSError`."""
         user = ["--user", "--preserve-credentials"] if self.user else []
         done = subprocess.run(
-            ["nsenter", "--target", str(self.pid), *user, "--net", *command],
+            ["nsenter", "--target", str(self.pid), *user, "--net",
+             find(command[0]) or command[0], *command[1:]],
             check=False, input=text, capture_output=True, text=True,
         )
         if done.returncode:

@@ -249,7 +249,10 @@ def in_float64(name, root=peers.ROOT):
 
 
 def main(argv=None):
-    """Run what is asked for; 1 if something differs or is missing."""
+    """Run what is asked for; return 1 if something differs, else 0.
+
+    Ends with status 2 for an unknown technique, and without the peers' interpreter.
+    """
     flags = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     flags.add_argument("names", nargs="*", metavar="PART/NAME", help="default: all")
     flags.add_argument("--stale", action="store_true",

@@ -15,7 +15,7 @@ from .software import MAKE
 
 @dataclass(frozen=True)
 class Readiness:
-    """`runs`: whether the book can run. `next`: the command to type now."""
+    """`runs`: whether the book can run. `next`: the command to type now, or advice."""
 
     runs: bool
     text: str

@@ -142,7 +142,7 @@ def _does_not_load(message):
 def cuda_libraries(site=None):
     """Return the finding about CUDA's libraries in the site-packages folder `site`.
 
-    The CPU build needs none of them: then there is no finding.
+    The CPU build needs none of them: `report.examine` asks only for the GPU build.
     """
     root = Path(site or sysconfig.get_paths()["purelib"]) / "nvidia"
     there = {path.name for path in root.glob("*/lib/*")}

@@ -13,6 +13,7 @@
 | `server_traffic` | workers and servers, message by message; `ps_run` computes it |
 | `cost_calculator` | a step's time and efficiency, by the formulas of `d2l_ext.scale` |
 | `fits` | does a model fit, and how fast: memory and time of a step on a mesh |
+| `one_setting` | two timelines, one line of Python apart, on the first page |
 | `ps_chart` | the start of a job and a step of it, from the logs of its processes |
 | `recovery_chart` | the steps of a job that was started again |
 

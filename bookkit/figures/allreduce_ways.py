@@ -44,8 +44,9 @@ def figure(devices=6, name="allreduce-ways"):
 def data():
     """Return the page's data, for JSON: `nbytes` of the array, `code`, and `ways`.
 
-    `ways`: k -> way -> `of`, the number of chunks of an array, and `rounds`: lists of
-    messages [from, to, first chunk, number of chunks].
+    `ways`: k -> way -> `of`, the number of chunks of an array, `rounds`: lists of
+    messages [from, to, first chunk, number of chunks], and `add`: how many of the
+    rounds, the first ones, add.
     """
     ways = {str(k): {panel: _way(name, k) for panel, name in PANELS.items()}
             for k in COUNTS}

@@ -51,9 +51,11 @@ class Number:
     least: float = None
 
     def check(self, value):
-        if not self.low <= value <= self.high:
+        broken = self.whole and value % 1 != 0
+        if broken or not self.low <= value <= self.high:
+            whole = " in whole numbers" if broken else ""
             raise ValueError(f"the figure shows {self.role} from {self.low:g} to "
-                             f"{self.high:g}, not {value!r}")
+                             f"{self.high:g}{whole}, not {value!r}")
 
     def html(self, value):
         base, by = (2, "1") if self.whole else (10, "0.1")

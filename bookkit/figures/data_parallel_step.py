@@ -34,8 +34,8 @@ def figure(devices=2, batch=256, name="data-parallel-step"):
     """Return the figure for a notebook: devices side by side, a slider over the step.
 
     `devices`: k, 1 to 4. `batch`: examples of a minibatch, n, a multiple of 4 up to
-    256. The clock begins at the end of the step. `name`: its id in the page; a page
-    with two figures needs two names.
+    256. `name`: its id in the page; a page with two figures needs two names. Without
+    scripts, the clock stands at the end of the step.
 
     Raises `ValueError` for values that it cannot show.
     Developed in the chapter *Data parallelism from scratch*.

@@ -23,7 +23,7 @@ from .cost_calculator import _LARGE, OWN, TOKENS, Number
 #: What the script takes from the cost calculator's.
 SHARED = ("linkOf", "ringSeconds", "divisor", "hostOf", "meshOf", "onMesh", "whole",
           "digits", "time", "decimal", "percent")
-#: Bytes of a weight, and those that Adam keeps for it.
+#: Bytes of a weight, and those that the optimizer keeps for it.
 NUMBERS = {"16 bits, Adam": (2, 12), "32 bits, Adam": (4, 8), "32 bits, SGD": (4, 0)}
 #: The three of MosaicML's tables, with their parameters, and one of this book.
 MODELS = {

@@ -88,7 +88,8 @@ def flattened(controls):
 class Clock:
     """A slider over the steps of the drawing, from 0 to `steps(d)`, that can play.
 
-    In the page it begins at 0; without scripts, the end is shown.
+    In the page it begins at 0; without scripts, the end is shown, unless the figure's
+    `choice` has a `clock`.
 
     `unit`: the name of a step, for screen readers.
     """

@@ -107,7 +107,10 @@ def _packed(slots):
 
 
 def lanes_of(slots):
-    """Return a string per device, a letter per slot: F forward, B backward, . idle."""
+    """Return a string per device, a letter per slot: F forward, B backward, . idle.
+
+    Where backward is in two parts, it is I input and W weights.
+    """
     length = max(slot.end for slot in slots)
     lanes = [["."] * length for _ in {slot.stage for slot in slots}]
     for slot in slots:

@@ -9,9 +9,10 @@ CONTROL, (PUSH, PULL) = "#555555", SERIES_COLOURS[::2][:2]
 def phases(logs):
     """Return the messages of a job, grouped by their purpose: a dict from name to list.
 
-    `logs`: the `ps_log.messages` of every process. Only the last step is included. A
-    phase begins when the one before ends, for the node that waits for it; within a
-    phase messages are ordered by their ids, not by time, which changes from run to run.
+    `logs`: the `ps_log.messages` of every process. Of the steps, only the last is
+    included. A phase begins when the one before ends, for the node that waits for it;
+    within a phase messages are ordered by their ids, not by time, which changes from
+    run to run.
 
     Developed in the chapter *Roles, keys and shards*.
     """
@@ -57,8 +58,9 @@ def name(node_id):
 def plot(phases, ax=None):
     """Draw a line per node and an arrow per message, time running downwards.
 
-    `phases`: from the function of that name. Returns the axes. An arrow of a message
-    with values has their bytes on it; answers are dashed.
+    `phases`: from the function of that name. `ax`: default new. Returns the axes. An
+    arrow of a message with values has their bytes on it; answers are dashed, except the
+    scheduler's introductions.
     """
     import matplotlib.pyplot as plt
 

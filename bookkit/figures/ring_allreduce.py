@@ -28,8 +28,8 @@ def figure(devices=4, size=840, name="ring-allreduce"):
     """Return the figure for a notebook: chunks on devices, and a slider for the rounds.
 
     `devices`: k, 2 to 8. `size`: numbers in the array, 840, 1000 or 10, each of 4
-    bytes. The clock begins where the reduce-scatter ends, after k − 1 rounds. `name`:
-    its id in the page; a page with two figures needs two names.
+    bytes. `name`: its id in the page; a page with two figures needs two names. Without
+    scripts, the clock stands where the reduce-scatter ends, after k − 1 rounds.
 
     Raises `ValueError` for values that it cannot show.
     Developed in the chapter *Allreduce*.

@@ -34,7 +34,7 @@ def figure(order="contiguous", devices=4, name="ring-rounds"):
 def data():
     """Return the page's data, for JSON: `code`; order -> k -> `at` and `pairs`.
 
-    For each round and device: the owner of its keys and values, and its number of
+    For each round and device: the chunks of its keys and values, and its number of
     pairs.
     """
     orders = {name: {str(k): _rounds(make(k)) for k in COUNTS}

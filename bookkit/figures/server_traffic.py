@@ -30,7 +30,8 @@ def figure(mode="dist_sync", workers=3, servers=2, keys=2, slow=3, clock=20,
 
     `mode`: `'dist_sync'` or `'dist_async'`. `workers`: 1 to 4, `servers`: 1 to 3,
     `keys`: 1 to 3. `slow`: how many times as long the last worker computes, 1 to 3.
-    `clock`: 0 to 60. These are the initial choice, the only one without scripts.
+    These are the initial choice, the only one without scripts. `clock`: 0 to 60, where
+    the clock stands without scripts; with them, it begins at 0.
     `name`: its id in the page; a page with two figures needs two names.
 
     Raises `ValueError` for values that it cannot show.

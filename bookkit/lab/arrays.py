@@ -1,8 +1,9 @@
 """NumPy's arrays in pure Python: what the exercises use of them, and its neighbours.
 
 A page's Python has no NumPy, and imports this by its name. Views share their numbers,
-as NumPy's do; types of numbers, shapes and errors are NumPy's. The numbers of an array
-lie in a list; `used` counts the bytes that NumPy would need.
+as NumPy's do; types of numbers, shapes and errors are NumPy's where the exercises use
+them. The numbers of an array lie in a list; `used` counts the bytes that NumPy would
+need.
 """
 # ruff: noqa: PLR0124 - only a NaN differs from itself
 
@@ -23,6 +24,29 @@ bool_, float_, int_, double = (SCALARS[n] for n in ("bool", "float64", "int64",
                                                     "float64"))
 generic, number, integer, floating = scalars._Number, scalars._Number, int, float
 __version__ = "1.23.5, in part"
+
+
+class AxisError(ValueError, IndexError):
+    """Raised for an axis that an array does not have."""
+
+
+def _axis(axis, ndim):
+    """Return `axis`, counted from 0."""
+    if not -ndim <= axis < ndim:
+        raise AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return axis % ndim
+
+
+def _axes(axis, ndim):
+    """Return the axes that `axis` stands for: None for all, a number, or a tuple."""
+    if axis is None:
+        return range(ndim)
+    return [_axis(a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,))]
+
+
+def _of_sums(kind):
+    """Return the type of sums of numbers of type `kind`."""
+    return kind if kind.kind == "f" else dtype({"u": "uint64"}.get(kind.kind, "int64"))
 
 
 class _Used:
@@ -282,7 +306,7 @@ class ndarray:
 
     def transpose(self, *axes):
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        axes = [a % self.ndim for a in axes or range(self.ndim)[::-1]]
+        axes = [_axis(a, self.ndim) for a in axes or range(self.ndim)[::-1]]
         return self._view(self._first, [self.shape_[a] for a in axes],
                           [self._steps[a] for a in axes])
 
@@ -292,16 +316,19 @@ class ndarray:
         return self.transpose(axes)
 
     def squeeze(self, axis=None):
-        kept = [i for i, n in enumerate(self.shape_)
-                if n != 1 or (axis is not None and i != axis % self.ndim)]
+        gone = [a for a in _axes(axis, self.ndim) if axis is not None
+                or self.shape_[a] == 1]
+        if builtins.any(self.shape_[a] != 1 for a in gone):
+            raise ValueError("cannot select an axis to squeeze out which has size not "
+                             "equal to one")
+        kept = [a for a in range(self.ndim) if a not in gone]
         return self._view(self._first, [self.shape_[i] for i in kept],
                           [self._steps[i] for i in kept])
 
     # What reduces.
 
     def _reduced(self, act, axis, keepdims, kind):
-        axes = range(self.ndim) if axis is None else [
-            a % self.ndim for a in (axis if isinstance(axis, tuple) else (axis,))]
+        axes = _axes(axis, self.ndim)
         kept = [i for i in range(self.ndim) if i not in axes]
         values = self.transpose([*kept, *axes])._values() if self.ndim else (
             self._values())
@@ -313,14 +340,12 @@ class ndarray:
         return _made(found, shape, kind) if shape else scalar(found[0], kind)
 
     def sum(self, axis=None, dtype=None, keepdims=False):
-        kind = scalars.dtype(dtype) if dtype else self.dtype
-        kind = kind if kind.kind == "f" else scalars.dtype("int64")
+        kind = scalars.dtype(dtype) if dtype else _of_sums(self.dtype)
         zero = 0.0 if kind.kind == "f" else 0
         return self._reduced(lambda v: builtins.sum(v, zero), axis, keepdims, kind)
 
     def prod(self, axis=None, keepdims=False):
-        kind = self.dtype if self.dtype.kind == "f" else dtype("int64")
-        return self._reduced(math.prod, axis, keepdims, kind)
+        return self._reduced(math.prod, axis, keepdims, _of_sums(self.dtype))
 
     def mean(self, axis=None, keepdims=False):
         kind = self.dtype if self.dtype.kind == "f" else dtype("float64")
@@ -347,11 +372,11 @@ class ndarray:
         return self._reduced(builtins.all, axis, keepdims, dtype("bool"))
 
     def argmax(self, axis=None):
-        return self._reduced(lambda v: v.index(builtins.max(v)), axis, False,
+        return self._reduced(lambda v: v.index(_most(builtins.max)(v)), axis, False,
                              dtype("int64"))
 
     def argmin(self, axis=None):
-        return self._reduced(lambda v: v.index(builtins.min(v)), axis, False,
+        return self._reduced(lambda v: v.index(_most(builtins.min)(v)), axis, False,
                              dtype("int64"))
 
     # And others.
@@ -360,11 +385,9 @@ class ndarray:
         from itertools import accumulate
 
         if axis is None or self.ndim == 1:
-            kind = self.dtype if self.dtype.kind == "f" else dtype("int64")
-            return _made(accumulate(self._values()), (self.size,), kind)
-        return stack([row.cumsum() for row in moveaxis(self, axis, -1).reshape(
-            -1, self.shape_[axis])]).reshape(moveaxis(self, axis, -1).shape_).swapaxes(
-                axis, -1)
+            kind = _of_sums(self.dtype)
+            return _made(kind.cast(accumulate(self._values())), (self.size,), kind)
+        return _by_rows(lambda row: row.cumsum(), self, axis)
 
     def round(self, decimals=0):
         return _made(self.dtype.cast(round_(v, decimals) for v in self._values()),
@@ -377,7 +400,7 @@ class ndarray:
     def take(self, places, axis=None):
         if axis is None:
             return self.ravel()[asarray(places)]
-        return self[(slice(None),) * (axis % self.ndim) + (asarray(places),)]
+        return self[(slice(None),) * _axis(axis, self.ndim) + (asarray(places),)]
 
     def nonzero(self):
         at = [place for place, v in zip(product(*map(range, self.shape_)),
@@ -393,13 +416,13 @@ class ndarray:
         if self.ndim == 1:
             values = self._values()
             return array(sorted(range(self.size), key=values.__getitem__), "int64")
-        return stack([row.argsort() for row in self])
+        return _by_rows(lambda row: row.argsort(), self, axis)
 
     def sort(self, axis=-1):
         if self.ndim == 1:
             self._store(sorted(self._values()))
         else:
-            for row in self:
+            for row in moveaxis(self, axis, -1):
                 row.sort()
 
     def dot(self, other):
@@ -437,11 +460,18 @@ all_, round_ = builtins.all, builtins.round
 def _most(act):
     def most(values):
         if not values:
-            raise ValueError("zero-size array to reduction operation maximum which has "
-                             "no identity")
+            raise ValueError("zero-size array to reduction operation "
+                             f"{act.__name__}imum which has no identity")
         return next((v for v in values if v != v), None) or act(values)
 
     return most
+
+
+def _by_rows(act, x, axis):
+    """Return `act` of each row of `x` along `axis`."""
+    rows = moveaxis(x, axis, -1)
+    found = stack([act(row) for row in rows.reshape(-1, rows.shape_[-1])])
+    return moveaxis(found.reshape(rows.shape_), -1, axis)
 
 
 def _indices(key):
@@ -678,7 +708,7 @@ def _in_place(act):
         most = used.most
         found = act(self, other)
         used.most = most  # NumPy needs no second array
-        if "biuf".index(dtype_of(found).kind) > "biuf".index(self.dtype.kind):
+        if "buif".index(dtype_of(found).kind) > "buif".index(self.dtype.kind):
             raise TypeError(
                 f"Cannot cast ufunc '{act.__name__}' output from {dtype_of(found)!r} "
                 f"to {self.dtype!r} with casting rule 'same_kind'")
@@ -705,8 +735,9 @@ def _mapped(act, x, kind):
     return _made(found, x.shape_, kind) if x.shape_ else scalar(found[0], kind)
 
 
-def _single(act, low=-inf, beyond=nan, kind=None):
-    """Return `act` for arrays; outside its domain `beyond`, at zero `low`."""
+def _single(act, kind=None):
+    """Return `act` for arrays; outside its domain NaN, at the edge minus infinity."""
+    edge = -1 if act is math.log1p else 0
 
     def safe(v):
         try:
@@ -714,7 +745,7 @@ def _single(act, low=-inf, beyond=nan, kind=None):
         except OverflowError:
             return inf if v > 0 else -inf if act is math.sinh else 0.0
         except ValueError:
-            return low if v == 0 else v if v == inf else beyond
+            return -inf if v == edge else nan
 
     def function(x, out=None):
         x = x if isinstance(x, (int, float, ndarray)) else asarray(x)
@@ -790,8 +821,12 @@ def _read(data):
         len(parts), *shapes.pop()), kind
 
 
-random.RandomState.make = staticmethod(
-    lambda values, shape, kind: array([*values], kind).reshape(shape))
+def _of_chance(values, shape=None, kind=None):
+    found = array(values, kind)
+    return found if shape is None else found.reshape(shape)
+
+
+random.RandomState.make = staticmethod(_of_chance)
 
 
 def asarray(data, dtype=None):
@@ -850,7 +885,8 @@ def arange(start, stop=None, step=1, dtype=None):
 
 def linspace(start, stop, num=50):
     step = (stop - start) / builtins.max(1, num - 1)
-    return array([start + i * step for i in range(num - 1)] + [stop][:num], float)
+    last = [stop if num > 1 else start][:num]
+    return array([start + i * step for i in range(num - 1)] + last, float)
 
 
 def eye(n, m=None, dtype="float64"):
@@ -898,7 +934,8 @@ def split(x, parts, axis=0):
 
 def array_split(x, parts, axis=0):
     x = asarray(x)
-    axis, n = axis % x.ndim, x.shape_[axis]
+    axis = _axis(axis, x.ndim)
+    n = x.shape_[axis]
     if isinstance(parts, int):
         sizes = [n // parts + (i < n % parts) for i in range(parts)]
         ends = [builtins.sum(sizes[: i + 1]) for i in range(parts - 1)]
@@ -924,7 +961,7 @@ def concatenate(arrays, axis=0):
         arrays, axis = [x.ravel() for x in arrays], 0
     if not arrays[0].shape_:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    axis, kind = axis % arrays[0].ndim, arrays[0].dtype
+    axis, kind = _axis(axis, arrays[0].ndim), arrays[0].dtype
     for x in arrays:
         if _without(x.shape_, axis) != _without(arrays[0].shape_, axis):
             raise ValueError("all the input array dimensions except for the "
@@ -950,7 +987,7 @@ def stack(arrays, axis=0):
         raise ValueError("need at least one array to stack")
     if len({x.shape_ for x in arrays}) > 1:
         raise ValueError("all input arrays must have the same shape")
-    axis %= arrays[0].ndim + 1
+    axis = _axis(axis, arrays[0].ndim + 1)
     return concatenate([x[(slice(None),) * axis + (None,)] if x.ndim else x.reshape(1)
                         for x in arrays], axis)
 
@@ -976,13 +1013,16 @@ def roll(x, by, axis=None):
     return x.take([(i - by) % n for i in range(n)], axis)
 
 
-def flip(x, axis=0):
-    return x[(slice(None),) * axis + (slice(None, None, -1),)]
+def flip(x, axis=None):
+    x = asarray(x)
+    axes = _axes(axis, x.ndim)
+    return x[tuple(slice(None, None, -1 if a in axes else 1) for a in range(x.ndim))]
 
 
 def tile(x, times):
     x = asarray(x)
     times = (times,) if isinstance(times, int) else tuple(times)
+    times = (1,) * (x.ndim - len(times)) + times
     x = x.reshape((1,) * (len(times) - x.ndim) + x.shape_)
     for axis, n in enumerate(times):
         x = concatenate([x] * n, axis)
@@ -990,14 +1030,15 @@ def tile(x, times):
 
 
 def moveaxis(x, source, target):
-    axes = [i for i in range(x.ndim) if i != source % x.ndim]
-    axes.insert(target % x.ndim, source % x.ndim)
+    source = _axis(source, x.ndim)
+    axes = [i for i in range(x.ndim) if i != source]
+    axes.insert(_axis(target, x.ndim), source)
     return x.transpose(axes)
 
 
 def expand_dims(x, axis):
     x = asarray(x)
-    return x[(slice(None),) * (axis % (x.ndim + 1)) + (None,)]
+    return x[(slice(None),) * _axis(axis, x.ndim + 1) + (None,)]
 
 
 def pad(x, widths):
@@ -1130,7 +1171,7 @@ def copy(x):
 
 def sort(x, axis=-1):
     found = array(x)
-    found.sort()
+    found.sort(axis)
     return found
 
 
@@ -1178,7 +1219,12 @@ def _products(a, b):
 def dot(a, b):
     if ndim(a) == 0 or ndim(b) == 0:
         return multiply(a, b)
-    return matmul(a, b)
+    b = asarray(b)
+    if b.ndim < 3:
+        return matmul(a, b)
+    rows = moveaxis(b, -2, 0)  # each with all columns of `a`
+    found = matmul(a, rows.reshape(rows.shape_[0], -1))
+    return found.reshape(*shape(a)[:-1], *rows.shape_[1:])
 
 
 def outer(a, b):
@@ -1186,7 +1232,8 @@ def outer(a, b):
 
 
 def inner(a, b):
-    return dot(a, asarray(b).T)
+    b = asarray(b)
+    return dot(a, b.swapaxes(-1, -2) if b.ndim > 1 else b)
 
 
 def polyfit(x, y, degree):
@@ -1199,7 +1246,10 @@ class linalg:
     """Norms, and least squares by orthogonal columns."""
 
     @staticmethod
-    def norm(x, axis=None, keepdims=False):
+    def norm(x, ord=None, axis=None, keepdims=False):
+        if ord is not None:
+            raise NotImplementedError("the small NumPy of this page has only the norm "
+                                      "without `ord`: the root of the sum of squares")
         x = asarray(x) * 1.0
         return sqrt((x * x).sum(axis, keepdims=keepdims))
 

@@ -1,15 +1,21 @@
-"""NumPy's legacy random numbers: those of `RandomState(seed)`, one by one the same."""
+"""NumPy's legacy random numbers: those of `RandomState(seed)`, one by one the same.
+
+`randint` gives NumPy's numbers for types of 32 and 64 bits; for shorter ones, others in
+the same range.
+"""
 
 import math
 import random as _python
 
 
 class RandomState:
-    #: Makes an array of values, a shape and the name of a type; `arrays` gives it.
+    #: Makes an array of values, perhaps a shape and a type; `arrays` gives it.
     make = None
 
     def __init__(self, seed=0):
-        state = [int(seed) & 0xFFFFFFFF]
+        if not 0 <= seed < 1 << 32:
+            raise ValueError("Seed must be between 0 and 2**32 - 1")
+        state = [int(seed)]
         for i in range(1, 624):
             last = state[-1]
             state.append(1812433253 * (last ^ last >> 30) + i & 0xFFFFFFFF)
@@ -38,10 +44,11 @@ class RandomState:
         """Return a whole number from 0 to `most`."""
         if not most:
             return 0
-        mask = (1 << most.bit_length()) - 1
-        while (found := self._source.getrandbits(32) & mask) > most:
-            pass
-        return found
+        draw, mask = self._source.getrandbits, (1 << most.bit_length()) - 1
+        while True:
+            found = draw(32) << 32 | draw(32) if most >> 32 else draw(32)
+            if found & mask <= most:
+                return found & mask
 
     def randn(self, *shape):
         return self._shaped(shape or None, self._normal)
@@ -65,18 +72,21 @@ class RandomState:
 
     def randint(self, low, high=None, size=None, dtype="int64"):
         low, high = (0, low) if high is None else (low, high)
+        if low >= high:
+            raise ValueError("low >= high")
         return self._shaped(size, lambda: int(low) + self._below(int(high - low - 1)),
                             dtype)
 
     def shuffle(self, x):
-        for i in reversed(range(1, len(x))):
+        order = [*range(len(x))]
+        for i in order[:0:-1]:
             j = self._below(i)
-            x[i], x[j] = x[j], x[i]
+            order[i], order[j] = order[j], order[i]
+        x[:] = [x[i] for i in order]  # rows of an array are views: not one by one
 
     def permutation(self, x):
-        if isinstance(x, int):
-            x = self.make(range(x), (x,), "int64")
-        found = x.copy()
+        given = (range(x), (x,), "int64") if isinstance(x, int) else (x,)
+        found = self.make(*given)
         self.shuffle(found)
         return found
 

@@ -46,7 +46,8 @@ def run_and_judge(chapter, number, code):
     The number 0 is a cell of the chapter, for which there is no judge.
 
     `said` begins like the text of `check`, "right", "not yet" or "no answer yet"; it is
-    "" if the code did not run. `runs` are messages: see `ExchangeLog`.
+    "" if the code did not run. For 0 it is "", or says that nothing was printed. `runs`
+    are messages: see `ExchangeLog`.
     """
     from exercisekit.answers import questions
     from exercisekit.question import Task, says
@@ -129,13 +130,15 @@ class ExchangeLog:
                 kind.exchange = exchange
 
     def _noting(self, exchange):
+        from exercisekit.counts import numbers_in
+
         runs = self._runs
 
         def noting(counts, messages):
             delivered = exchange(counts, messages)
             if sys._getframe(1).f_code.co_filename == TEXT:
                 _, rounds = runs.setdefault(id(counts), (counts, []))
-                rounds.append([[int(i), int(j), int(getattr(x, "size", 1))]
+                rounds.append([[int(i), int(j), int(numbers_in(x))]
                                for (i, j), x in messages.items()])
             return delivered
 

@@ -92,6 +92,9 @@ def promoted(a, b):
     if a.kind == "f" and b.kind != "f":
         needed = {1: 2, 2: 4}.get(b.itemsize, 8)
         return dtype(f"float{8 * max(a.itemsize, needed)}")
+    if {a.kind, b.kind} == {"i", "u"}:
+        bits = 8 * max(x.itemsize * (1 + (x.kind == "u")) for x in (a, b))
+        return dtype(f"int{bits}" if bits <= 64 else "float64")
     names = [*KINDS]
     return dtype(max(a.name, b.name, key=names.index))
 
@@ -114,6 +117,8 @@ def divided(a, b):
 
 
 def power(a, b):
+    if isinstance(a, int) and isinstance(b, int) and b < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
     try:
         found = a**b
         return math.nan if isinstance(found, complex) else found

@@ -42,6 +42,19 @@ def test_leaving_the_block_ends_what_runs_also_after_an_error():
     assert processes.codes() == {"a": -signal.SIGKILL, "b": -signal.SIGKILL}
 
 
+def test_the_name_of_a_process_that_runs_is_refused_and_may_be_taken_after_its_end():
+    with Processes() as processes:
+        processes.start("a", FOR_EVER)
+        first = processes.started["a"]
+        with pytest.raises(ValueError, match="'a' still runs: give this process"):
+            processes.start("a", "")
+        first.kill()
+        assert processes.wait_for(lambda: not processes.running())
+        processes.start("a", "print(2)")
+        assert processes.wait_for_output("a", "2")
+    assert first.returncode == -signal.SIGKILL
+
+
 def test_a_process_that_is_forgotten_ends_itself():
     with Processes(seconds=1) as processes:
         processes.start("a", FOR_EVER)
@@ -72,6 +85,6 @@ def test_marked_processes_are_found_with_their_roles_and_ended_by_their_ids():
 def test_ending_what_has_ended_is_no_error_and_what_stays_is_told(monkeypatch):
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         pass
-    assert kill([process.pid]) == []
+    assert kill([process.pid]) == kill([process.pid], seconds=0) == []
     monkeypatch.setattr(by_hand.os, "kill", lambda *_: None)
     assert kill([os.getpid()], seconds=0.1) == [os.getpid()]

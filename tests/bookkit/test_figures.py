@@ -196,6 +196,8 @@ def test_a_script_that_throws_says_which_figure_and_in_what(monkeypatch):
          "unknown model 'mine': LeNet"),
         ("cost_calculator", (VGG11, GPU, LINK, 1024, 5000),
          "devices from 1 to 4096, not 5000"),
+        ("cost_calculator", (VGG11, GPU, LINK, 1024, 2.5),
+         "devices from 1 to 4096 in whole numbers, not 2.5"),
         ("cost_calculator", (VGG11, GPU, LINK, 1024, 8, "star"),
          "unknown way 'star': naive, tree"),
         ("cost_calculator", (VGG11, GPU, Link(1.0, 1e-9)),

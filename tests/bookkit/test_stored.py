@@ -100,6 +100,15 @@ def test_a_function_that_no_later_run_could_find_is_refused(tmp_path):
         stored.measure_and_store("x", lambda: 1, folder=tmp_path)
 
 
+def test_a_function_of_the_main_program_is_refused_before_it_is_called(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(fails, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "fails", fails, raising=False)
+    with pytest.raises(ValueError, match="__main__:fails cannot be found again"):
+        stored.measure_and_store("x", fails, folder=tmp_path)
+
+
 @pytest.mark.parametrize("name", stored.names())
 def test_a_stored_result_was_not_edited_by_hand_and_can_be_measured_again(name):
     record = stored.read(name)
@@ -120,6 +129,9 @@ def test_a_name_that_is_not_stored_is_an_error_of_the_command(capsys):
     with pytest.raises(SystemExit):
         stored.main(["no-such-result"])
     assert "there is no stored result" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        stored.main(["x", "no_such_module:f"])
+    assert "no_such_module:f: No module named 'no_such" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("key", [f.name for f in fields(stored.Record)][:-1])

@@ -18,6 +18,7 @@ from d2l_ext.scale import failures, fit, step
 from d2l_ext.tensor_parallel import ring_attention
 from exercisekit import check, questions
 from exercisekit.clusters import recovery
+from exercisekit.data_parallel import allreduce
 from exercisekit.kvstore import process_ring
 from exercisekit.meshes import two_links
 from exercisekit.question import NOT_YET, Question, Task, are_equal, compared, says
@@ -113,7 +114,16 @@ def crosses_as_it_closes(hosts):
     return [1, 2, 5, 6, 3, 7, 0, 4] if len(hosts) == 8 else two_links.ring_order(hosts)
 
 
+def tree_in_tuples(data, exchange):
+    def packed(messages):
+        arriving = exchange({pair: (x,) for pair, x in messages.items()})
+        return {pair: x for pair, (x,) in arriving.items()}
+
+    allreduce.tree(data, packed)
+
+
 @pytest.mark.parametrize("key, function, said", [
+    (("halving", 4), tree_in_tuples, "the busiest device sends 8 numbers (6)."),
     (("process_ring", 3), a_round_more, "[4, 4, 4, 4] messages; 3 each are enough."),
     (("recovery", 3), hides_a_full_disk, "full, but no error reaches the caller."),
     (("two_links", 2), crosses_as_it_closes, "crosses 4 times; 3 are enough."),
@@ -278,6 +288,10 @@ WHETHER, ONE, WORD = Question("", True), Question("", 1), Question("a word", "da
 @pytest.mark.parametrize("question, answer, said", [
     (NUMBER, 2, "not yet, too small. Expected: a number."),
     (NUMBER, 4, "not yet, too large. Expected: a number."),
+    (NUMBER, 10**400, "not yet, too large. Expected: a number."),
+    (NUMBER, 3 + 1j, "not yet. Expected: a number."),
+    (NUMBER, math.nan, "not yet. Expected: a number."),
+    (Question("", 10**400), 10**400, "right."),
     (NUMBER, numpy.float32(3), "right."),
     (NUMBER, numpy.array(3), "right."),
     (ONE, True, "not yet. Expected: ."),  # a truth is no number

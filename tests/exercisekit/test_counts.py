@@ -6,7 +6,15 @@ import numpy
 import pytest
 
 import d2l_ext  # noqa: F401  (before mxnet)
-from exercisekit.counts import PEAK, ROUNDS, WAITS, Counts, counted, difference
+from exercisekit.counts import (
+    PEAK,
+    ROUNDS,
+    SENT,
+    WAITS,
+    Counts,
+    counted,
+    difference,
+)
 from exercisekit.question import Task, of_case, says
 
 
@@ -57,6 +65,15 @@ ONE_EACH = "a device may send only one message and receive only one in a round"
 ])
 def test_what_is_used_is_told_beside_what_is_enough(function, about, said):
     assert says(task(about), function) == said
+
+
+@pytest.mark.parametrize("message, size", [
+    (7, 1), (numpy.ones((2, 3)), 6), ([1.0, 2.0], 2), ((numpy.ones(4),), 4),
+    ({5: numpy.ones(4)}, 5), ([(1, 2), {3: []}], 3)])
+def test_numbers_are_counted_however_they_are_packed(message, size):
+    counts = Counts()
+    counts.exchange({(0, 1): message})
+    assert counts == {ROUNDS: 1, SENT: size}
 
 
 def test_of_a_long_result_the_first_place_that_differs_is_told():

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import signal
+import threading
 import time
 from resource import RUSAGE_CHILDREN, getrusage
 
@@ -13,6 +14,7 @@ import pytest
 import d2l_ext  # noqa: F401  (before mxnet)
 from exercisekit import answers, trial
 from exercisekit.question import Task, says
+from exercisekit.ranks import Ranks
 
 KEPT = "as it was"
 
@@ -105,6 +107,25 @@ def test_an_answer_that_harms_is_named_and_the_next_one_counts(
     assert sum(getrusage(RUSAGE_CHILDREN)[:2]) - before < 30  # seconds of computing
     assert KEPT == "as it was"
     assert says(TASK, lambda n: n + n) == "right."
+
+
+def interrupts(rank, give, take):
+    raise KeyboardInterrupt
+
+
+def calls_nobody(rank, give, take):
+    give(2, b"")
+
+
+@pytest.mark.parametrize("work, error", [
+    (interrupts, KeyboardInterrupt), (calls_nobody, ValueError)])
+def test_a_rank_ends_with_whatever_it_raises(work, error):
+    ranks, ends = Ranks(2), []
+    # Not in this thread, which could wait for ever.
+    run = threading.Thread(target=lambda: ends.append(ranks.run(work)), daemon=True)
+    run.start()
+    run.join(30)
+    assert {rank: type(end) for rank, end in ends[0].items()} == {0: error, 1: error}
 
 
 def test_an_answer_that_sleeps_has_not_ended_after_the_patience(monkeypatch):

@@ -86,6 +86,21 @@ def test_a_host_that_is_switched_on_is_plugged_in_before_its_sshd_starts(hosts, 
     assert (str(hosts[0].cluster.folder / "etc_hosts"), "/etc/hosts") in binds
 
 
+def test_a_host_that_is_on_stays_as_it_is(hosts, calls):
+    hosts[0].power_on()
+    done = list(calls)
+    hosts[0].power_on()
+    assert calls == done and hosts[0].machine.name == "h1"
+
+
+@pytest.mark.parametrize("ask", [
+    lambda one: one.run(["true"]), lambda one: one.shape(rate="1mbit"),
+    lambda one: one.bytes()])
+def test_a_host_that_is_off_says_so(hosts, ask):
+    with pytest.raises(OSError, match="h1 is switched off"):
+        ask(hosts[0])
+
+
 def test_processes_of_a_host_are_all_but_those_of_sshd(hosts):
     one, hold = hosts[0], ["sh", "-c", "echo; read x"]
     one.power_on()
@@ -130,7 +145,30 @@ def test_a_wrong_shape_is_refused_before_a_tool_is_called(wrong, switch, calls):
     assert calls == []
 
 
+@pytest.mark.parametrize("said, told", [
+    ("Error: Specified qdisc kind is unknown.", "this kernel cannot delay packets"),
+    ('Illegal "latency"', '^Illegal "latency"$')])
+def test_the_kernel_is_blamed_only_for_what_it_lacks(said, told, calls):
+    one = PlayedMachine("h1", calls=calls)
+
+    def tool(command):
+        raise OSError(said)
+
+    one.tool = tool
+    with pytest.raises(OSError, match=told):
+        links._delay(one, "eth0", "20foo", below=None)
+
+
 # ---- Machines ----
+
+
+def test_a_tool_is_found_in_the_folders_in_which_why_not_looks(monkeypatch, calls):
+    done = SimpleNamespace(returncode=0, stdout="said")
+    monkeypatch.setattr("netbox.machine.find", lambda name: f"/usr/sbin/{name}")
+    monkeypatch.setattr(subprocess, "run",
+                        lambda words, **_: calls.append(words) or done)
+    assert Namespaces.of_pid("h1", 4011, False).tool(["tc", "qdisc"]) == "said"
+    assert calls == [["nsenter", "--target", "4011", "--net", "/usr/sbin/tc", "qdisc"]]
 
 
 @pytest.fixture
