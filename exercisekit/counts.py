@@ -105,10 +105,12 @@ class Counts(dict):
 
 
 def numbers_in(message):
-    """Return how many numbers a message has, in lists, tuples and dicts as well."""
+    """Return how many numbers a message has, also in containers; each byte is one."""
     if isinstance(message, dict):
         message = [*message, *message.values()]
-    if isinstance(message, (list, tuple)):
+    if isinstance(message, (bytes, bytearray, memoryview, str)):
+        return len(message)
+    if isinstance(message, (list, tuple, set, frozenset)):
         return sum(map(numbers_in, message))
     return getattr(message, "size", 1)
 

@@ -8,6 +8,7 @@ import sys
 import traceback
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import zip_longest
 from numbers import Real
 
@@ -186,7 +187,7 @@ def are_equal(answer, expected, tolerance=0.0):
         )
     # Always allow rounding: 0.1 + 0.2 must pass for 0.3.
     try:
-        return isinstance(answer, Real) and (
+        return isinstance(answer, (Real, Decimal)) and (
             math.isclose(answer, expected, rel_tol=max(tolerance, 1e-9), abs_tol=1e-12)
             or math.isnan(answer) and math.isnan(expected)
         )
@@ -291,7 +292,7 @@ def _is_list(answer):
 
 
 def _is_number(answer):
-    return isinstance(answer, Real) and not isinstance(answer, bool)
+    return isinstance(answer, (Real, Decimal)) and not isinstance(answer, bool)
 
 
 def _direction(answer, right):

@@ -23,8 +23,8 @@ class Job:
     first (128 plus the number of a signal that ended it; 147 if it was stopped for
     30 s; the watchdog counts, too), 124 if the deadline passed, 125 if the job did not
     become ready, 126 if the command cannot be run, 127 if it does not exist, 255 if a
-    host cannot be reached. It is 1 if the disk of the logs is full, even if every
-    process succeeded. `cause`: None, or what failed and how. `attempts`: the number of
+    host cannot be reached. It is 1 if every process succeeded, but the disk of the
+    logs is full. `cause`: None, or what failed and how. `attempts`: the number of
     starts; `restarts`: the number of restarts after a failure. `seconds`: from the
     first start to the end. `logs`: a dict from `'worker-0'`, `'server-0'`,
     `'scheduler-0'`, … to paths. `notes`: the launcher's own lines, about repeated

@@ -307,6 +307,8 @@ class ndarray:
     def transpose(self, *axes):
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         axes = [_axis(a, self.ndim) for a in axes or range(self.ndim)[::-1]]
+        if sorted(axes) != [*range(self.ndim)]:
+            raise ValueError("axes don't match array")
         return self._view(self._first, [self.shape_[a] for a in axes],
                           [self._steps[a] for a in axes])
 
@@ -340,7 +342,9 @@ class ndarray:
         return _made(found, shape, kind) if shape else scalar(found[0], kind)
 
     def sum(self, axis=None, dtype=None, keepdims=False):
-        kind = scalars.dtype(dtype) if dtype else _of_sums(self.dtype)
+        if dtype:
+            self = self.astype(dtype)  # noqa: PLW0642 - the summands, as NumPy does
+        kind = self.dtype if dtype else _of_sums(self.dtype)
         zero = 0.0 if kind.kind == "f" else 0
         return self._reduced(lambda v: builtins.sum(v, zero), axis, keepdims, kind)
 
@@ -385,8 +389,11 @@ class ndarray:
         from itertools import accumulate
 
         if axis is None or self.ndim == 1:
+            _axes(axis, self.ndim)
             kind = _of_sums(self.dtype)
-            return _made(kind.cast(accumulate(self._values())), (self.size,), kind)
+            sums = accumulate(kind.cast(self._values()),
+                              lambda s, v: kind.cast([s + v])[0])
+            return _made(kind.cast(sums), (self.size,), kind)
         return _by_rows(lambda row: row.cumsum(), self, axis)
 
     def round(self, decimals=0):
@@ -414,12 +421,14 @@ class ndarray:
 
     def argsort(self, axis=-1, kind=None):
         if self.ndim == 1:
+            _axis(axis, 1)
             values = self._values()
             return array(sorted(range(self.size), key=values.__getitem__), "int64")
         return _by_rows(lambda row: row.argsort(), self, axis)
 
     def sort(self, axis=-1):
         if self.ndim == 1:
+            _axis(axis, 1)
             self._store(sorted(self._values()))
         else:
             for row in moveaxis(self, axis, -1):
@@ -1233,7 +1242,7 @@ def outer(a, b):
 
 def inner(a, b):
     b = asarray(b)
-    return dot(a, b.swapaxes(-1, -2) if b.ndim > 1 else b)
+    return dot(a, b.swapaxes(-1, -2) if ndim(a) and b.ndim > 1 else b)
 
 
 def polyfit(x, y, degree):

@@ -5,6 +5,7 @@ the same range.
 """
 
 import math
+import operator
 import random as _python
 
 
@@ -13,9 +14,9 @@ class RandomState:
     make = None
 
     def __init__(self, seed=0):
+        state = [operator.index(seed)]
         if not 0 <= seed < 1 << 32:
             raise ValueError("Seed must be between 0 and 2**32 - 1")
-        state = [int(seed)]
         for i in range(1, 624):
             last = state[-1]
             state.append(1812433253 * (last ^ last >> 30) + i & 0xFFFFFFFF)

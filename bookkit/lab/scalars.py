@@ -6,7 +6,7 @@ import operator
 import struct
 from array import array as packed
 
-#: name: kind, bytes. Earlier ones become later ones where both meet.
+#: name: kind, bytes. Of one kind, earlier ones become later ones where both meet.
 KINDS = {
     "bool": ("b", 1), "uint8": ("u", 1), "int8": ("i", 1), "int16": ("i", 2),
     "int32": ("i", 4), "int64": ("i", 8), "uint32": ("u", 4), "uint64": ("u", 8),

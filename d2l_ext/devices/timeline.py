@@ -14,7 +14,7 @@ from mxnet import npx
 from ..palette import DEVICE_COLOURS, KIND_HATCHES, bar  # noqa: F401
 from ..runtime import cores
 
-#: One operator on one device. Times in milliseconds from the start of the first one.
+#: One operator on one device. Times in milliseconds from the first start.
 Event = namedtuple("Event", "device name kind start end")
 
 

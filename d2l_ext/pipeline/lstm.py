@@ -173,7 +173,8 @@ def perplexity(outputs, y):
     """
     p = numpy.concatenate([output.asnumpy() for output in outputs])  # (T·N, V)
     labels = numpy.asarray(y).reshape(-1).astype(int)
-    right = p[numpy.arange(len(labels)), labels][labels >= 0]
+    kept = labels >= 0
+    right = p[kept, labels[kept]]
     return float(numpy.exp(-numpy.log(numpy.maximum(right, 1e-30)).mean()))
 
 

@@ -60,11 +60,11 @@ def layouts(of, shapes, weights, sizes, ways):
     name.
 
     Raises `ValueError` if two ways cut the same axis of an array, for more stages than
-    blocks, and for a pipeline with tied weights.
+    blocks, and for tied weights on more than one stage.
     """
     if sizes.get("pipeline", 1) > of.layers:
         raise ValueError(f"{of.layers} blocks cannot fill {sizes['pipeline']} stages")
-    if "pipeline" in sizes and of.tied:
+    if sizes.get("pipeline", 1) > 1 and of.tied:
         raise ValueError("tied weights would be on two stages, first and last: use a "
                          "decoder with tied=False")
     parts = {"tensor": programs.tensor(of), "sequence": programs.sequence(of),

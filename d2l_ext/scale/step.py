@@ -136,8 +136,8 @@ def seconds(model, batch, devices, device, link, plan=StepPlan()):
     nothing is exchanged. A batch that does not divide counts as if it did.
 
     Raises `ValueError` for a batch below 0 and counts that are not whole numbers; on
-    several devices also for an unknown way, and for hosts that are not all full or
-    whose `inner` is missing. Developed in the chapter *One to 4,096 devices*.
+    several devices also for an unknown way, for several hosts that are not all full,
+    and for a missing `inner`. Developed in the chapter *One to 4,096 devices*.
     """
     return sum(parts(model, batch, devices, device, link, plan))
 

@@ -124,7 +124,7 @@ def cross_entropy(scores, targets, firsts, count=None):
 
     Each device gives the logarithm of its summed exponentials and its targets' scores,
     2n numbers, whatever the size of the vocabulary; over the ring of k devices it sends
-    2n(k - 1). Returns (losses (n,), gradients), a list each.
+    2n(k − 1). Returns (losses (n,), gradients), a list each.
     """
     marks = [
         npx.one_hot(target - first, z.shape[1], dtype=z.dtype)  # or zeros

@@ -1,9 +1,9 @@
 """What the tables, the simulator and the trainer know about each allreduce.
 
 A file of this folder that sets `ALGORITHM` adds one: `costs.expected` counts it,
-`simulator.allreduce` simulates it unless it is `chunked`, and `d2l-ext-train
---allreduce` offers it if it has `reduce`. The map of this part names the file once a
-chapter uses it.
+`simulator.allreduce` simulates it if it has a `schedule` and is not `chunked`, and
+`d2l-ext-train --allreduce` offers it if it has `reduce`. The map of this part names the
+file once a chapter uses it.
 """
 
 from dataclasses import dataclass

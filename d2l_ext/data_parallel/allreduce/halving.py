@@ -18,8 +18,8 @@ def allreduce_halving(data, pieces=1):
 
         allreduce_halving(data, pieces=32)
 
-    For such a k, each device sends as many bytes as in the ring, if k divides the
-    elements. For any other k, with p the largest power of two below k, each device
+    For such a k, each device sends as many bytes as in the ring, if k divides each
+    piece. For any other k, with p the largest power of two below k, each device
     beyond the first p sends its whole array to one of them, which sends the sum back:
     two more rounds, in which k − p of the first p receive and send one more array.
     `pieces`: the number of pieces of the array, default 1, which are summed one after
