@@ -197,7 +197,7 @@ QUESTIONS = {
         32,
         [
             (16, "That is the first half. The sums must go around, too."),
-            (40, "That is the whole array, twice. In each half, one chunk is not sent."),
+            (40, "That is the whole array, twice. In each half, a chunk is not sent."),
             (160, "That is what all five send together."),
             (20, "Every process sends in both halves."),
         ],
