@@ -342,11 +342,10 @@ class ndarray:
         return _made(found, shape, kind) if shape else scalar(found[0], kind)
 
     def sum(self, axis=None, dtype=None, keepdims=False):
-        if dtype:
-            self = self.astype(dtype)  # noqa: PLW0642 - the summands, as NumPy does
-        kind = self.dtype if dtype else _of_sums(self.dtype)
+        summands = self.astype(dtype) if dtype else self
+        kind = summands.dtype if dtype else _of_sums(self.dtype)
         zero = 0.0 if kind.kind == "f" else 0
-        return self._reduced(lambda v: builtins.sum(v, zero), axis, keepdims, kind)
+        return summands._reduced(lambda v: builtins.sum(v, zero), axis, keepdims, kind)
 
     def prod(self, axis=None, keepdims=False):
         return self._reduced(math.prod, axis, keepdims, _of_sums(self.dtype))
@@ -393,7 +392,7 @@ class ndarray:
             kind = _of_sums(self.dtype)
             sums = accumulate(kind.cast(self._values()),
                               lambda s, v: kind.cast([s + v])[0])
-            return _made(kind.cast(sums), (self.size,), kind)
+            return _made([*sums], (self.size,), kind)
         return _by_rows(lambda row: row.cumsum(), self, axis)
 
     def round(self, decimals=0):
