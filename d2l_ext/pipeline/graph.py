@@ -1,7 +1,8 @@
 """A graph with groups on several devices: place, bind, count and train it."""
 
 import json
-from collections import Counter, namedtuple
+import os
+from collections import Counter, defaultdict, namedtuple
 from math import prod
 
 import mxnet as mx
@@ -60,11 +61,13 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None):
     Inputs get no gradient.
 
     Raises `ValueError` for a node in no group, a group without a device, a GPU that is
-    not there, and `params` that lack a name.
+    not there, `params` that lack a name, and a value with so many readers, on several
+    devices, that MXNet would compute a wrong gradient.
     Source: `group2ctx` of MXNet's `Symbol.simple_bind`. Developed in the chapter
     *The LSTM as a pipeline*.
     """
     _check_placed(groups(symbol), group2ctx)
+    _check_sums(Graph(symbol, shapes), group2ctx)
     names = [n for n in symbol.list_arguments() if n not in shapes]
     missing = [] if params is None else [n for n in names if n not in params]
     if missing:
@@ -139,23 +142,30 @@ def crossings(symbol, group2ctx, shapes):
     `symbol`, `group2ctx`, `shapes`: as for `pipeline.bind`. One entry per pair
     of devices, in the order of its first copy. `forward`: bytes of the values that
     `target` needs; a value that several nodes need is sent once. `backward`: bytes
-    of their gradients, on the way back. `copies`: messages, in both directions.
+    of the gradients that go from `target` to `source`. The gradients of a value's
+    readers are added on the device of the last reader in the graph, which sends on the
+    sum. `copies`: messages, in both directions.
 
     Developed in the chapter *The LSTM as a pipeline*.
     """
-    graph = Graph(symbol, shapes)
-    seen, total = set(), {}
-    for node in graph.nodes:
-        for i, output, *_ in node["inputs"]:
-            source, target = (group2ctx[group_of(n)] for n in (graph.nodes[i], node))
-            if source == target or (i, output, target) in seen:
-                continue
-            seen.add((i, output, target))
-            size, back = (float32_bytes(graph.shapes[i][output]),
-                          int(graph.has_gradient[i]))
-            total.setdefault((source, target), Counter()).update(
-                forward=size, backward=size * back, copies=1 + back
-            )
+    graph, total = Graph(symbol, shapes), {}
+    on = [group2ctx[group_of(node)] for node in graph.nodes]
+
+    def count(source, target, **moved):
+        if source != target:
+            counted = total.setdefault((source, target), Counter(forward=0, backward=0))
+            counted.update(moved, copies=1)
+
+    for (i, output), readers in graph.readers().items():
+        size = float32_bytes(graph.shapes[i][output])
+        devices = [on[reader] for reader in readers]
+        for target in dict.fromkeys(devices):
+            count(on[i], target, forward=size)
+        if graph.has_gradient[i]:
+            *others, last = devices
+            for device in others:
+                count(last, device, backward=size)
+            count(on[i], last, backward=size)
     return [Crossing(*ends, **counted) for ends, counted in total.items()]
 
 
@@ -195,6 +205,14 @@ class Graph:
         """Return whether a node is a variable and not an input."""
         return node["op"] == "null" and node["name"] not in self._inputs
 
+    def readers(self):
+        """Return the nodes that read a value: a list of numbers by (node, result)."""
+        found = defaultdict(list)
+        for reader, node in enumerate(self.nodes):
+            for i, output, *_ in node["inputs"]:
+                found[i, output].append(reader)
+        return found
+
     def members(self, group):
         """Return a group's nodes, by number. Raises `ValueError` if there are none."""
         found = {i: x for i, x in enumerate(self.nodes) if group_of(x) == group}
@@ -229,6 +247,24 @@ def groups(symbol):
 def group_of(node):
     """Return the `ctx_group` of a node of a symbol's JSON, or None."""
     return node.get("attrs", {}).get("__ctx_group__")
+
+
+def _check_sums(graph, group2ctx):
+    """Raise `ValueError` for a gradient whose summands MXNet 1.9.1 would lose.
+
+    From so many summands on, it adds them in place, one after the other; one that was
+    copied from another device replaces the sum instead.
+    """
+    many = int(os.environ.get("MXNET_EXEC_INPLACE_GRAD_SUM_CAP") or 8)
+    for (i, _), found in graph.readers().items():
+        devices = {group2ctx[group_of(graph.nodes[reader])] for reader in found}
+        if graph.has_gradient[i] and len(found) >= many and len(devices) > 1:
+            raise ValueError(
+                f"{graph.nodes[i]['name']} has {len(found)} readers on several "
+                "devices, and MXNet would lose a part of its gradient: use fewer (an "
+                "LSTM cell with fused=True), or set MXNET_EXEC_INPLACE_GRAD_SUM_CAP to "
+                f"more than {len(found)} before the process starts"
+            )
 
 
 def _check_placed(names, group2ctx):

@@ -69,6 +69,23 @@ def test_any_placement_gives_the_bits_of_one_device(placed, steps, concat_decode
     )
 
 
+def separate(parts):
+    """Two layers whose cell state has eight readers a step, for each gate two."""
+    return make(2, 3, parts, TWO, fused=False)
+
+
+def test_a_value_with_eight_readers_on_two_devices_is_refused():
+    """MXNet would add its gradients in place, and lose those from the other device."""
+    with pytest.raises(ValueError, match=r"has 8 readers .* fused=True.* more than 8 "):
+        separate([["embed", "layer0"], ["layer1", "decode"]])
+
+
+@pytest.mark.parametrize("cut", [1, 3])
+def test_eight_readers_on_one_device_are_not(cut):
+    parts, options = pipeline.split(lstm.groups(2), [cut]), {"fused": False}
+    assert_equal_to_one_device(2, 3, parts, TWO, **options)
+
+
 def test_parameters_gradients_and_work_are_where_they_were_placed():
     bound = make(2, 3, [["embed", "layer0"], ["layer1", "decode"]], TWO)
     X, y = batch(3)
@@ -178,19 +195,34 @@ def count(parts, devices=TWO, **options):
     (INTERLEAVED, [(*TWO, 2 * T * HIDDEN, 2 * T * HIDDEN, 4 * T),
                    (*TWO[::-1], T * HIDDEN, T * HIDDEN, 2 * T)]),
 ])
-@pytest.mark.parametrize("options", [{}, {"fused": False}, {"concat_decode": False}])
+@pytest.mark.parametrize("options", [{}, {"concat_decode": False}])
 def test_a_hidden_state_crosses_per_step_once_and_its_gradient(
     parts, expected, options
 ):
     assert count(parts, **options) == expected
 
 
+def test_the_gradients_of_four_products_cross_one_by_one():
+    """They are added where the next time step reads; after the last step, above."""
+    (only,) = count(CONTIGUOUS, fused=False)
+    back = 4 * (T - 1) + 1
+    assert only == (*TWO, T * HIDDEN, back * HIDDEN, T + back)
+
+
+def test_the_device_of_a_joined_decoder_adds_up_the_gradients():
+    """What the next time step finds goes there, and the sum comes back."""
+    parts = pipeline.split(lstm.groups(L), [5])
+    assert count(parts) == [
+        (*TWO, T * HIDDEN, T * HIDDEN, 2 * T),
+        (*TWO[::-1], 0, (T - 1) * HIDDEN, T - 1),
+    ]
+    (only,) = count(parts, concat_decode=False)
+    assert only == (*TWO, T * HIDDEN, T * HIDDEN, 2 * T)
+
+
 def test_embedding_and_decoder_cross_with_their_own_sizes():
     (only,) = count(pipeline.split(lstm.groups(L), [1]))
     assert only.forward == T * 4 * N * E
-    for apart in ({}, {"concat_decode": False}):
-        (only,) = count(pipeline.split(lstm.groups(L), [5]), **apart)
-        assert only.forward == only.backward == T * HIDDEN
 
 
 def test_labels_have_no_gradient_that_would_cross_back():
@@ -200,10 +232,25 @@ def test_labels_have_no_gradient_that_would_cross_back():
     # The label arrives on the first device, and its graph cannot tell.
     moved = lstm.lstm_unroll(1, T, E, H, V)
     moved.get_internals()["softmax_label"]._set_attr(__ctx_group__="embed")
-    (after,) = graph.crossings(moved, group2ctx, shapes)
+    after, _ = graph.crossings(moved, group2ctx, shapes)
     assert after.forward == before[0].forward + 4 * T * N
     assert after.backward == before[0].backward
     assert after.copies == before[0].copies + 1
+
+
+@settings(max_examples=25)
+@given(placements(), st.sampled_from([1, 2, 7, 9]), st.booleans(), st.booleans())
+def test_any_placement_has_the_copies_that_are_counted(placed, steps, joined, fused):
+    num_layers, parts = placed
+    symbol = lstm.lstm_unroll(
+        num_layers, steps, E, H, V, concat_decode=joined, fused=fused)
+    shapes = lstm.input_shapes(num_layers, steps, N, H)
+    group2ctx = pipeline.placement(parts, FOUR)
+    needed = {n: "null" if n in shapes else "write" for n in symbol.list_arguments()}
+    bound = symbol.simple_bind(
+        ctx=FOUR[0], group2ctx=group2ctx, grad_req=needed, **shapes)
+    counted = sum(c.copies for c in graph.crossings(symbol, group2ctx, shapes))
+    assert bound.debug_str().count("Op:_CrossDeviceCopy") == counted
 
 
 @pytest.mark.parametrize("parts", [CONTIGUOUS, INTERLEAVED])
