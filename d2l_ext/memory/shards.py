@@ -117,7 +117,8 @@ class Shards:
     def forward(self, hs, tape=None):
         """Return the outputs for the inputs `hs`, one on each device, layer by layer.
 
-        Appends (inputs, outputs), which `backward` needs, to the list `tape`, if given.
+        Appends (inputs, outputs), which `backward` needs, to the list `tape`, if given;
+        in stages 2 and 3 only `train_batch` makes the buffers for that.
         """
         buffers, self.buffers = self.buffers, self.buffers or self._make_buffers(3)
         for l in range(self.slots - 1):
@@ -139,7 +140,10 @@ class Shards:
         return hs
 
     def backward(self, losses, tape):
-        """Leave the sum of the gradients, whole or in chunks, in `gradients`."""
+        """Leave the sum of the gradients, whole or in chunks, in `gradients`.
+
+        `tape`: from `forward`. In stages 2 and 3 only inside `train_batch`.
+        """
         last = len(self.forwards) - 1
         for l in range(last, last - self.slots + 1, -1):
             self.gather(l)
@@ -147,6 +151,8 @@ class Shards:
         while tape:
             l = len(tape) - 1
             self.gather(l - self.slots + 1)
+            for grad in self._whole(self.gradients, l, 2):
+                grad[:] = 0  # also for a parameter that forward did not use
             inputs, outs = tape.pop()
             for head, grad in zip(outs if l < last else heads, grads):
                 head.backward(grad)
@@ -343,9 +349,10 @@ def bytes_held(sizes, k, shard, itemsize=4, state=8):
         gradients    itemsize·P + (itemsize + state)·P/k
         parameters   (2·itemsize + state)·P/k
 
-    Raises `ValueError` for any other `shard`. Source: Rajbhandari et al. (2020).
-    Developed in the chapter *Sharded data parallelism*.
+    Raises `ValueError` for any other `shard`, and a `k` below 1. Source: Rajbhandari et
+    al. (2020). Developed in the chapter *Sharded data parallelism*.
     """
+    whole_number("k", k)
     known_name("shard", shard, STAGES)
     stage = STAGES.index(shard)
     divided_from = ((itemsize, 3), (itemsize, 2), (state, 1))
@@ -365,6 +372,7 @@ def bytes_sent(sizes, k, shard, itemsize=4):
     plain data parallelism. Divided weights need one more allgather, in backward:
     3(k − 1)/k.
     """
+    whole_number("k", k)
     known_name("shard", shard, STAGES)
     gathers = 2 if STAGES.index(shard) == 3 else 1
     return [

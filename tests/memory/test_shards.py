@@ -107,6 +107,23 @@ def test_every_stage_trains_as_plain_data_parallelism(k, optimizer):
         assert abs(found[f"param.{i}"] - b).max() <= bar * abs(b).max()
 
 
+def test_a_parameter_that_forward_does_not_use_stays():
+    """Its gradient lies in a buffer that the layer after it has just used."""
+    def forward(X, params):
+        return np.tanh(np.dot(X, params[0]))
+
+    rng = numpy.random.RandomState(0)
+    layers = [(forward, [rng.randn(4, 4).astype("float32"), numpy.ones(4, "float32")])
+              for _ in range(3)]
+    X, y = minibatch((4, 4), n=6)
+    for shard in STAGES:
+        shards = Shards(layers, try_all_devices(2), shard, "sgd")
+        shards.train_batch(X, y, squares)
+        found = shards.pack()
+        assert [found[f"param.{i}"].tolist() for i in (1, 3, 5)] == [[1] * 4] * 3
+        assert (found["param.0"] != layers[0][1][0]).all()
+
+
 @pytest.mark.parametrize("shard", STAGES)
 def test_what_is_held_and_sent_is_the_formula(shard):
     widths, devices = [64] * 5, devices_to_record(4)
@@ -234,6 +251,8 @@ def test_what_cannot_be_shared_is_refused(what, message):
 def test_bytes_of_an_unknown_shard_are_refused(count):
     with pytest.raises(ValueError, match="unknown shard 'weights': choose from none, "):
         count([4], 2, "weights")
+    with pytest.raises(ValueError, match="k must be a whole number of at least 1, not"):
+        count([4], 0, "states")
 
 
 @pytest.mark.parametrize("shard", STAGES)
