@@ -187,11 +187,11 @@ class Compiled:
         """Run backward from the last array's gradient `seed`: a number or an array.
 
         Leaves the gradients where `gradients` finds them. A number saves a wait.
-        Raises `RuntimeError` unless `forward` came directly before.
+        Raises `RuntimeError` unless `forward` came directly before, and `ValueError`
+        for a `seed` of another shape.
         """
         if not self.went_forward:
             raise RuntimeError("call forward first: backward frees what forward keeps")
-        self.went_forward = False
         value, dtype = self.plan.seed, _first(self.arrays[self.plan.out]).dtype
         if numpy.ndim(seed):
             self.arrays[value] = self.place(value, numpy.asarray(seed, dtype))
@@ -199,6 +199,7 @@ class Compiled:
             local = value.layout.share(value.shape, self.plan.sizes)
             self.arrays[value] = self._each(value, lambda device, at: np.full(
                 local, seed, dtype=dtype, ctx=device))
+        self.went_forward = False
         self._run(self.plan.backward)
 
     def gradients(self):

@@ -130,8 +130,10 @@ class Plan:
         self.integers = {op.inputs[op.kind == "loss"] for op in ops
                          if op.kind in ("embedding", "loss")}
         known = [*shapes, *(op.name for op in ops)]
-        for name in (*self.where, *weights):
+        for name in self.where:
             known_name("array", name, known)
+        for name in weights:
+            known_name("input", name, shapes)
         for name, shape in shapes.items():
             self._input(name, tuple(shape))
         for op in ops:
@@ -369,6 +371,8 @@ class Plan:
     def messages(self, *steps):
         """Return rows (kind, mesh axis, array, elements that a device sends, which
         devices).
+
+        `steps`: default all, also if none is given.
 
         The devices are given by `Layout.at`, which is empty for all.
         """

@@ -219,6 +219,11 @@ def test_what_it_cannot_do_it_refuses_by_name(text, where, message):
         planned(where, {"t": 2}, text)
 
 
+def test_only_an_input_is_a_weight():
+    with pytest.raises(ValueError, match="unknown input 'y': choose from"):
+        planned({}, {"t": 2}, "y = relu nd->nd x", weights=["y"])
+
+
 def test_a_mesh_of_other_axes_is_refused():
     with pytest.raises(ValueError, match="the plan is for .*'t': 2.* not for .*'d': 2"):
         Compiled(planned({}, {"t": 2}), Mesh(try_all_devices(2), d=2))
@@ -232,6 +237,8 @@ def test_inputs_must_have_the_shapes_of_the_plan_and_forward_comes_before_backwa
     with pytest.raises(ValueError, match=r"x has shape \(4, 8\), .* for \(8, 4\)"):
         run.forward({**arrays, "x": arrays["x"].T})
     run.forward(arrays)
+    with pytest.raises(ValueError, match=r"has shape \(3, 3\), and the plan is for"):
+        run.backward(numpy.ones((3, 3)))
     run.backward()
     first = run.gradients()
     with pytest.raises(RuntimeError, match="call forward first"):
