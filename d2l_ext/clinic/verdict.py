@@ -251,8 +251,12 @@ def _silent(meetings, lives):
     for made in meetings:
         call = _first(made)
         if silent and any(c.state != "ended" for c in made.values()):
-            text = (f"all ranks are in {call.name}, {call}, and {_ranks(silent)} "
-                    f"silent{_stands(lives[silent[0]])}")
+            text = f"all ranks are in {call.name}, {call}, and {_ranks(silent)} silent"
+            if len(silent) == 1:
+                text += _stands(lives[silent[0]])
+            else:
+                text += "".join(f"\nrank {rank} is silent{_stands(lives[rank])}"
+                                for rank in silent)
             return Verdict("silent", tuple(silent), call, text)
     return None
 

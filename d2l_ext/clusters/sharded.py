@@ -105,7 +105,7 @@ class ShardedCheckpoints:
         found = {}
         for step in self.steps():
             try:
-                digests = self._read(step, MANIFEST)[1]["digests"]
+                digests = self._manifest(step)["digests"]
                 for i in range(self.rank, len(digests), self.n):
                     self._read(step, f"{i}-of-{len(digests)}.ckpt", digests[i])
                 found[step] = _digest(self._path(step) / MANIFEST)
@@ -120,7 +120,7 @@ class ShardedCheckpoints:
         removes all later steps, which were not finished or agreed upon. Raises
         `CheckpointError` for a different layout or a missing, damaged or foreign file.
         """
-        told = self._read(step, MANIFEST)[1]
+        told = self._manifest(step)
         _compare(f"in {self._path(step)}", told["layout"], self.layout)
         m = len(told["digests"])
         own = range(self.rank * m // self.n, -(-(self.rank + 1) * m // self.n))
@@ -149,6 +149,12 @@ class ShardedCheckpoints:
     def _folders(self):
         names = escape(self.name) + "-" + 8 * "[0-9]" + ".shards"
         return sorted(int(path.stem[-8:]) for path in self.folder.glob(names))
+
+    def _manifest(self, step):
+        told = self._read(step, MANIFEST)[1]
+        if not {"layout", "digests", "record"} <= {*told}:
+            raise CheckpointError(f"{self._path(step) / MANIFEST} is not a manifest")
+        return told
 
     def _read(self, step, name, only=None):
         path = self._path(step) / name

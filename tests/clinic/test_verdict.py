@@ -119,3 +119,15 @@ def test_a_rank_without_a_sign_of_life_in_a_call_is_named():
     found = what_happened(calls("ab", "ab"), 2, lives)
     assert (found.kind, found.ranks) == ("silent", (1,))
     assert "silent for 9 s; it stood at train.py:2" in found.text
+
+
+def test_each_silent_rank_is_told_with_its_line():
+    now = time.time()
+    lives = {rank: Life(now - 9 * (rank > 0), f"train.py:{rank}") for rank in range(3)}
+    found = what_happened(calls("ab", "ab", "ab"), 3, lives)
+    assert found.ranks == (1, 2)
+    first, *lines = found.text.splitlines()
+    assert first.endswith("ranks 1 and 2 are silent")
+    assert [line.split(";")[0] for line in lines] == [
+        "rank 1 is silent", "rank 2 is silent"]
+    assert [line.split()[-1] for line in lines] == ["train.py:1", "train.py:2"]

@@ -132,6 +132,14 @@ def test_a_damaged_manifest_is_named(tmp_path):
         workers(tmp_path, 2)[0].load(1)
 
 
+def test_another_file_in_the_manifests_place_is_named(tmp_path):
+    save(tmp_path, 3, 1)
+    folder = tmp_path / "run-00000001.shards"
+    (folder / "0-of-3.ckpt").replace(folder / sharded.MANIFEST)
+    with pytest.raises(CheckpointError, match="manifest.ckpt is not a manifest"):
+        workers(tmp_path, 2)[0].load(1)
+
+
 @pytest.mark.parametrize(
     "other, message",
     [
