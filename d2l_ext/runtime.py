@@ -31,7 +31,8 @@ QUIET = {"MXNET_SUBGRAPH_VERBOSE": "0"}
 #: Stops the C library from returning freed memory to the system between two steps: the
 #: next step would fetch it again, page by page, and the time that a second device saves
 #: there would look like its speed-up. A row has `mallopt`'s number, the variable with
-#: the same effect, and the value: only blocks from one gibibyte are returned, and one
+#: the same effect, and the value: only blocks from one gibibyte are returned (the C
+#: library before glibc 2.35 refuses more than 32 MiB and keeps its 128 KiB), and one
 #: heap serves all threads. Existing threads, as in a notebook, have heaps of 64 MiB
 #: that later threads reuse; these are returned whole unless the pad on top is larger.
 KEPT = ((-3, "MALLOC_MMAP_THRESHOLD_", 1 << 30), (-8, "MALLOC_ARENA_MAX", 1),

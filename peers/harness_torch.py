@@ -1,6 +1,6 @@
 """Runs the PyTorch program of a page's tab as `torchrun` does; records its results.
 
-    python harness_torch.py WORLD program_torch.py result.pt
+    python harness_torch.py WORLD program_torch.py result.npz
 
 Starts WORLD processes. Writes each one's `result`, a list of tensors, as arrays named
 DEVICE.PLACE, and the collectives in the program's second cell: kind, number of calls,

@@ -45,22 +45,22 @@ def rates(first, number=6):
 
 
 def small():
-    """Return the best rate of a small batch."""
+    """Return the accuracies of a small batch, at six rates."""
     return rows([("sgd", 0, False, rate) for rate in rates(0.003125)], SMALL)
 
 
 def small_falling():
-    """Return the best rate of a small batch, when it falls."""
+    """Return the accuracies of a small batch, at six rates that fall."""
     return rows([("sgd", 0, True, rate) for rate in rates(0.003125)], SMALL)
 
 
 def large():
-    """Return the best rate of a large batch, by rule and warm-up."""
+    """Return the accuracies of a large batch, by rule, warm-up, decay and rate."""
     return rows(each(0.025), LARGE)
 
 
 def rescaled():
-    """Return the same function: the pixels times 16, the first weights over 16."""
+    """Return the same for an equal function: pixels times 16, first weights over 16."""
     return rows(each(0.0004), LARGE, scale=16.0)
 
 

@@ -172,7 +172,7 @@ def measured(rounds=3, steps=12, peers=True, peer_python=None, only=("",)):
 
 
 def check(only, **_):
-    """Raise `ValueError` if no row is left."""
+    """Raise `ValueError` if no id begins with one of `only`."""
     try:
         chosen(only)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""One exchange of gradients, four ways: over a store, around a ring, by gloo.
+"""One exchange of gradients, four ways: over a store, around rings, by gloo.
 
     make result NAME=process_ring
 """
@@ -21,8 +21,7 @@ ELEMENTS, ARRAYS, STEPS, WARM_UP = 5_000_000, 5, 14, 4
 
 
 def exchanges(kv, elements, arrays, steps):
-    """Return the seconds of each step, by way, and the bytes that this process sent in
-    a step.
+    """Return the seconds of each step, by way.
 
     All ways take their turn in each step, in the processes of one job.
     """
@@ -62,7 +61,9 @@ def by_gloo(workers):
 
 
 def measure(rounds=2):
-    """Return the ms of a step, the median over rounds, by workers, servers and way."""
+    """Return the ms of a step, by workers, servers and way: a list, a median of each
+    round.
+    """
     found = {}
     for _ in range(rounds):
         for workers, servers in ((2, 1), (2, 2), (3, 1)):

@@ -89,7 +89,8 @@ def times(row, constants):
 
 
 def pipeline_seconds(blocks, rows, chunks, constants):
-    """Return a step of a pipeline: what stages take alone, put into the formula."""
+    """Return the seconds of a pipeline's step: what stages take alone, in the formula.
+    """
     each = [times(stage_row(b, rows, 1), constants) for b in blocks]
     forward, backward = [t / 3 for t in each], [2 * t / 3 for t in each]
     return model.pipeline_seconds(forward, backward, chunks)
@@ -116,7 +117,7 @@ class Machine:
     residuals: dict = field(default_factory=dict)
 
     def seconds(self, case):
-        """Return the predicted time. Raises `ValueError` for an unfitted kind."""
+        """Return the predicted time. Raises `ValueError` for a kind without a fit."""
         kind, *numbers = case
         if kind == "gradient":
             return interpolate(numbers[0], self.gradient)
@@ -167,7 +168,8 @@ def calibrate(measured, cores):
 
     `measured`: a dict from case to seconds. Of ("gradient", images) no line is made:
     the times are kept, and interpolated. Every other kind needs as many cases as it
-    has constants. Raises `ValueError` as `fit.least_squares`, and for a derived case.
+    has constants; those of "dist" come before those of "dist lenet". Raises
+    `ValueError` as `fit.least_squares`, and for a derived case.
     Developed in the chapter *Fitting a cost model*.
     """
     machine, kinds = Machine(cores), {}

@@ -110,7 +110,8 @@ class SlowLink:
 
         Never waits: the engine starts the message when `x` has been written, and a
         reader of `to` waits until it has arrived. Raises `ValueError` if the arrays
-        differ in shape or dtype.
+        differ in shape or dtype. What a convolution has just returned may have oneDNN's
+        layout, and would never be delivered: send a copy.
         """
         if (x.shape, x.dtype) != (to.shape, to.dtype):
             raise ValueError(

@@ -28,8 +28,9 @@ MEMORY_PIECE = 2**17
 class Ring(Links):
     """One process of a ring; created by `join` or `connect`.
 
-    `rank` of `num_workers`. `deadline`: seconds per call, including other ranks' delay;
-    an error may come up to max(1, deadline / 4) seconds later, with its cause.
+    `rank` of `num_workers`. `deadline`: seconds per call, including other ranks' delay,
+    at most 10⁶; an error may come up to max(1, deadline / 4) seconds later, with its
+    cause, unless the late rank is on the way of that word.
     `shared`: whether `zeros` allocates shared memory. `sent`, `received`: bytes over
     the two sockets, without headers.
 
@@ -128,8 +129,7 @@ class Ring(Links):
         return own.view(dtype).reshape(shape)
 
     def _around(self, what, x, rounds):
-        """Return, for round r, the chunks that rank i sends, i − r + 1, and receives, i
-        − r.
+        """Send chunk i − r + 1 of rank i in round r, and receive i − r; return i + 1.
 
         Chunks that arrive in the first n − 1 rounds are added, later ones are copied.
         """

@@ -19,8 +19,8 @@ class Tickets:
     store; its learning rate for `key` is changed so that the store adds one.
     `numbers`: the tickets that this worker drew, whole numbers from 1.
     A server handles one request after another, and a `pushpull` is one request, so
-    no two workers draw the same number and none is skipped, up to 2²⁴: the counter is
-    a float32.
+    no two workers draw the same number and none is skipped, up to 2²² updates: the
+    counter is a float32.
 
     Raises `ValueError` for any other optimizer, momentum, weight decay, clipping, a
     learning rate of 0 or a schedule of it.

@@ -193,7 +193,8 @@ def step_counts(plan, cores=None, itemsize=4):
 
     They count operations of products, bytes read and written, calls, messages and
     bytes sent. Steps follow one another; devices work at the same time, as far as
-    there are cores.
+    there are cores. With `cores`, the calls and messages of all devices are added up,
+    because one Python process issues them.
     """
     total = numpy.zeros(5)
     for step in [*plan.forward, *plan.backward]:

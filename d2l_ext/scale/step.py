@@ -223,8 +223,9 @@ def pipeline_seconds(forward, backward, chunks):
 
     Equal stages: (m + p − 1)·(f + b), of which (p − 1)/(m + p − 1) is the bubble. The
     slowest stage counts m times, the others once: imbalance costs more than depth.
-    Raises `ValueError` for lists of different lengths. Source of the bubble: Huang et
-    al., "GPipe" (2019). Developed in the chapter *Simulating a cluster*.
+    Raises `ValueError` for no stages, lists of different lengths, and `chunks` below 1.
+    Source of the bubble: Huang et al., "GPipe" (2019). Developed in the chapter
+    *Simulating a cluster*.
     """
     check_stages(forward, backward)
     whole_number("chunks", chunks)

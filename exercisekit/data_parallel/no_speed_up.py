@@ -216,8 +216,8 @@ QUESTIONS = {
         ahead,
         [
             (_without_a_limit,
-             "Without a limit the thread loads everything there is, and memory fills "
-             + "up."),
+             "Limit the queue to `depth` results: without a limit, the thread loads "
+             + "everything there is, and memory fills up."),
             (_not_ahead,
              "While this thread loads, it enqueues no work for the devices."),
             (_without_errors,

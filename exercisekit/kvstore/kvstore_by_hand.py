@@ -114,7 +114,8 @@ QUESTIONS = {
             (_one_count_for_all,
              "The count includes pushes to other keys: each key needs its own count."),
             (_new_array,
-             "`stored = …` makes a new array. Change the store's own array in place."),
+             "The store's own array is as it was. Change it in place: `stored = …` "
+             + "alone makes a new array."),
         ],
         judge=by_cases(_judge_mean, "From [7, 7], pushes of [x, -x] for {}", [
             ([("a", 2)],), ([("a", 2), ("a", 4)],), ([("a", 2), ("a", 4), ("a", 9)],),

@@ -145,7 +145,8 @@ QUESTIONS = {
             (_sums_nothing,
              "A chunk needs the gradients of all devices, not of one."),
             (_renames,
-             "That only rebinds the name. Write into the array: w[:] = …"),
+             "The device's own array is as it was. Write into it: w[:] = …; w = … only "
+             + "rebinds the name."),
         ],
         judge=counted(sharded_step, _run_sharded_step, "k = {}, {} weights",
                       [(1, 2), (2, 2), (3, 12), (4, 8)], about=[UPDATED, GATHERED]),

@@ -122,7 +122,8 @@ def run(cluster, function, *args, num_servers=1, env=None, deadline=900,
     told its address on eth0, by `DMLC_NODE_HOST`. `leave`: seconds that nodes have to
     end by themselves after the last result.
 
-    A job whose workers have not met after `READY` seconds is started again.
+    A job that ends before its workers have met (a node failed, or `READY` or `deadline`
+    seconds passed) is started again, `ATTEMPTS` times in all, each with its deadline.
     """
     options = (num_servers, env, deadline, kv_type, node_host, leave)
     for _ in range(ATTEMPTS):

@@ -178,7 +178,7 @@ def _heard(ran):
 
 
 def slow_link():
-    """Return the slow link of `live` alone, once more."""
+    """Measure the slow link of `live` alone, once more."""
     with job.hosts(3) as cluster:
         return _exchange(cluster, 100)
 
@@ -264,5 +264,5 @@ def slow_10_two():
 
 
 def batches_10():
-    """Return the same examples in larger minibatches, over 10 Mbit/s."""
+    """Train on the same examples in larger minibatches, over 10 Mbit/s."""
     return batches(10)

@@ -37,7 +37,7 @@ def same(these, those):
 
 
 def disturbed(place, folder, seconds, whole, draw):
-    """Return a job that loses something within `seconds`; its outcome, as a dict.
+    """Run a job that loses something within `seconds`; return its outcome, a dict.
 
     `whole`: the state of the job that nothing happened to. `draw`: a `random.Random`;
     it decides what is lost, when, and whether and when it is repaired.

@@ -34,7 +34,7 @@ def in_a_box(hosts=2, devices=4, size=500_000, outer=20, ratio=10, repeats=3):
 
 
 def run(hosts, devices, addresses, size, repeats, starts):
-    """Return a job of a process for each device; a row for each way.
+    """Run a job with a process for each device; return a row for each way.
 
     `starts`: for each device the function that starts its process, as `Popen`. In a
     row: `seconds`, the median over `repeats` of the time until all had the sum; `sums`,

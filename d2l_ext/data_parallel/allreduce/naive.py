@@ -11,7 +11,9 @@ def allreduce(data):
     `data`: a list of k arrays of one shape and dtype, array i on device i; changed
     in place. Naive: device 0 gathers, sums in the order of the list, and sends back.
     Raises `ValueError` for an empty list, arrays that differ in shape or dtype, or
-    an array that is listed twice; `TypeError` for an array not of `mxnet.np`.
+    an array that is listed twice; `TypeError` for an array not of `mxnet.np`. On a CPU,
+    give a copy of an array that a convolution has just returned: it may have oneDNN's
+    layout, of which the algorithms that cut arrays cannot take views.
     Follows `allreduce` of *Dive into Deep Learning*, "Training on Multiple
     GPUs". Developed in the chapter *Data parallelism from scratch*.
     """
