@@ -260,10 +260,11 @@ def _check_sums(graph, group2ctx):
         devices = {group2ctx[group_of(graph.nodes[reader])] for reader in found}
         if graph.has_gradient[i] and len(found) >= many and len(devices) > 1:
             raise ValueError(
-                f"{graph.nodes[i]['name']} has {len(found)} readers on several "
-                "devices, and MXNet would lose a part of its gradient: use fewer (an "
-                "LSTM cell with fused=True), or set MXNET_EXEC_INPLACE_GRAD_SUM_CAP to "
-                f"more than {len(found)} before the process starts"
+                f"{graph.nodes[i]['name']} in group {group_of(graph.nodes[i])!r} has "
+                f"{len(found)} readers on several devices, and MXNet would lose a part "
+                "of its gradient: use fewer (an LSTM cell with fused=True), or set "
+                f"MXNET_EXEC_INPLACE_GRAD_SUM_CAP to more than {len(found)} before the "
+                "process starts"
             )
 
 
