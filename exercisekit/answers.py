@@ -45,12 +45,17 @@ def check(chapter, exercise, answer):
 
 def report(chapter, exercise, said):
     """Print the text `said` about an answer; add it to the grade book, if any."""
+    tell(chapter, exercise, said)
     if os.environ.get(GRADES):
         result = re.match("[a-z ]+", said)[0]  # "right", "not yet", "no answer yet"
         line = {"chapter": chapter, "exercise": exercise, "result": result,
                 "says": said}
         with Path(os.environ[GRADES]).open("a", encoding="utf-8") as book:
             book.write(json.dumps(line) + "\n")
+
+
+def tell(chapter, exercise, said):
+    """Print the text `said` about an answer."""
     kind = "Puzzle" if chapter == "puzzles" else "Exercise"
     print(textwrap.fill(f"{kind} {exercise}: {said}", 80, break_on_hyphens=False,
                         break_long_words=False))

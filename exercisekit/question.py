@@ -90,8 +90,9 @@ def by_cases(problem, words, cases):
 def of_case(words, case):
     """Return `words` with the arguments of a case, in short form."""
     said = words.format(*(x if isinstance(x, int) else shown(x) for x in case))
-    # "1 devices" is one device, and "1 losses" one loss.
-    return re.sub(r"(?<![\w.,])1 (\w+?)(?:(?<=ss)es|s)\b", r"1 \1", said)
+    # "1 devices" is one device, "1 losses" one loss; "3 and 1 rows" are rows.
+    one = r"(?<![\w.,])(?<!and )1 ((?:hidden )?\w+?)(?:(?<=ss)es|s)\b"
+    return re.sub(one, r"1 \1", said)
 
 
 def compared(right, cases, tolerance=0.0):

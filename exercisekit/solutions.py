@@ -11,12 +11,14 @@ import ast
 import inspect
 import sys
 
-from .answers import questions, report
+from .answers import questions, tell
 from .question import Task, says
 
 
 def solution(chapter, exercise):
     """Show the source of a solution, print its verdict, and return the solution.
+
+    It is no answer: the grade book gets no line.
 
     `chapter`, `exercise`: as for `check`; the exercise must ask for code. Raises
     `KeyError` for an exercise without a solution, and `AssertionError` if the judge
@@ -32,7 +34,7 @@ def solution(chapter, exercise):
     said = says(task, task.right)
     assert said.startswith("right."), said
     display(listing(task.right))
-    report(chapter, exercise, said)
+    tell(chapter, exercise, said)
     return task.right
 
 

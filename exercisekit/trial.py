@@ -119,7 +119,9 @@ def limits():
         for timer, seconds in bounds.items():
             signal.setitimer(timer, seconds, 1)  # again, if it was caught
         seconds = math.ceil(time.process_time() + IN_C * SECONDS)
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]  # the system's: it stays
+        most = hard if hard != resource.RLIM_INFINITY else seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (min(seconds, most), hard))
 
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, end)

@@ -124,7 +124,7 @@ def _judge_living(function, numbers, dead):
             others = sorted({*given})
             return f"rank {rank} sends to ranks {others}: in a ring, it sends to one."
         if len(given) > most:
-            return f"rank {rank} sends {len(given)} messages; {most} are enough."
+            return f"rank {rank} sends {len(given)} messages; {most} would be enough."
     busiest = max(map(len, ranks.given.values()))
     return Note(f"{most} of {n} alive: each sends at most {busiest} times.")
 

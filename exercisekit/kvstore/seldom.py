@@ -33,7 +33,7 @@ def _judge_due(function, local_steps, parts):
         if again != first:
             return f"the parts due are {shown(first)}, but later {shown(again)}."
     if max(map(len, first)) > most:
-        return f"the parts due are {shown(first)}; at most {most} per step are needed."
+        return f"the parts due are {shown(first)}; no step needs more than {most}."
     return ""
 
 

@@ -122,7 +122,7 @@ def _judge_plan(function, L):
         return f"it computes {works or 'nothing'}."
     fewest = L + max(0, L - 2)
     if gathers > fewest:
-        return f"it gathers {gathers} times; {fewest} are enough."
+        return f"it gathers {gathers} times; {fewest} would be enough."
     return Note(f"plan({L}): {gathers} gathers ({fewest} are enough).")
 
 

@@ -3,16 +3,18 @@
 import itertools
 import json
 import os
+import resource
 import signal
 import threading
 import time
+from contextlib import suppress
 from resource import RUSAGE_CHILDREN, getrusage
 
 import numpy
 import pytest
 
 import d2l_ext  # noqa: F401  (before mxnet)
-from exercisekit import answers, trial
+from exercisekit import answers, solution, trial
 from exercisekit.question import Task, says
 from exercisekit.ranks import Ranks
 
@@ -146,6 +148,27 @@ def test_every_answer_is_a_line_in_the_grade_book(tmp_path, monkeypatch, capsys)
     ]
     assert {(row["chapter"], row["exercise"]) for row in found} == {("sharded", 1)}
     assert all(row["says"] in capsys.readouterr().out for row in found[:1])
+
+
+def test_a_solution_is_no_answer_in_the_grade_book(tmp_path, monkeypatch):
+    monkeypatch.setenv(answers.GRADES, str(tmp_path / "grades"))
+    solution("two_links", 2)
+    assert not (tmp_path / "grades").exists()
+
+
+def test_a_limit_of_processor_time_stays_and_the_answer_is_tried():
+    """As `ulimit -t` sets it."""
+    def limited(n):
+        assert resource.getrlimit(resource.RLIMIT_CPU)[1] == 10_000
+        return TASK.right(n)
+
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (10_000, 10_000))
+    try:
+        assert says(TASK, limited).startswith("right.")
+    finally:
+        with suppress(ValueError):  # only root may raise it again
+            resource.setrlimit(resource.RLIMIT_CPU, before)
 
 
 def test_an_import_of_the_judge_takes_none_of_the_learners_time(monkeypatch, tmp_path):
