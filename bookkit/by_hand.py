@@ -23,7 +23,8 @@ class Processes:
             processes.start("scheduler", "import mxnet", DMLC_ROLE="scheduler", ...)
             processes.wait_for_output("scheduler", "Bind to")
 
-    `seconds`: the time limit of each process, and of each wait; default 30.
+    `seconds`: the time limit of each process, and of each wait; a whole number, 30 by
+    default.
     Developed in the chapter *Roles, keys and shards*.
     """
 

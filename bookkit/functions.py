@@ -4,12 +4,14 @@ They are found in the source, by name; nothing is imported. A name in the code l
 its definition, and that to the names that it uses. Of a class that is named, the
 methods count whose names occur anywhere on the way.
 
-A digest is one of the syntax tree without comments, docstrings, the names of local
-variables, and the texts of errors that are raised: nbval compares them where a chapter
-prints them. What a function calls enters with its content instead of its name, so that
-a different name, or a different file, is not a change. Imports at the top of a file of
-the library do not enter: a foreign function that replaces another one under the same
-name is not noticed.
+A digest is one of the syntax tree without comments, docstrings, the names of most local
+variables and of private attributes, and the texts of errors that are raised: nbval
+compares them where a chapter prints them. What a function calls enters with its content
+instead of its name, so that a different name, or a different file, is not a change.
+Three changes are not noticed: one private attribute is read instead of another; two
+functions change places that differ only in what they call; and a foreign function
+replaces another one under the same name, since the imports at the top of a file of the
+library do not enter.
 """
 
 import ast

@@ -46,7 +46,7 @@ def provenance():
     import mxnet
 
     root = Path(__file__).resolve().parents[1]
-    # What figures come from; in a folder that pip fills, git knows nothing anyway.
+    # What figures come from.
     packages = [path.parent.name for path in root.glob("*/__init__.py")]
     return Provenance({
         "date": datetime.now(timezone.utc).date().isoformat(),
@@ -62,11 +62,13 @@ def provenance():
 
 def commit(folder, *parts):
     """Return the checkout of `folder`, as `git describe` names it; None outside a
-    checkout.
+    checkout, and in a folder that the checkout ignores, such as a virtual environment.
 
     It ends in `-dirty` if `folder`, or these `parts` of it, differ from the commit.
     """
     try:
+        if not _git(folder, "ls-files"):
+            return None
         name = _git(folder, "describe", "--always", "--tags")
         changed = _git(folder, "status", "--porcelain", "--", *(parts or "."))
     except (OSError, subprocess.CalledProcessError):

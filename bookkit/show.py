@@ -9,6 +9,7 @@ from pathlib import Path
 from IPython.display import Markdown
 
 ROOT = Path(__file__).resolve().parents[1]
+KINDS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def show(*objects):
@@ -25,15 +26,21 @@ def show_from(module, *names):
     """Like `show`, for a module that cannot be imported here; its file is read.
 
     `module`: such as `"benchmarks.scale.rosetta.torch_steps"`, which needs PyTorch.
-    Raises `ValueError` for a name that the module does not define.
+    Raises `ValueError` for a name that is no function or class of the module.
     """
     text = Path(find_spec(module).origin).read_text(encoding="utf-8")
-    defined = {getattr(node, "name", None): node for node in ast.parse(text).body}
+    defined = {node.name: node for node in ast.parse(text).body
+               if isinstance(node, KINDS)}
     missing = [name for name in names if name not in defined]
     if missing:
-        raise ValueError(f"{module} defines no {', '.join(missing)}")
-    parts = [ast.get_source_segment(text, defined[name]) for name in names]
+        raise ValueError(f"{module} has no function or class {', '.join(missing)}")
+    parts = [_segment(text, defined[name]) for name in names]
     return _folded(names, [module], parts)
+
+
+def _segment(text, node):
+    begin = min(n.lineno for n in [node, *node.decorator_list])
+    return "\n".join(text.splitlines()[begin - 1 : node.end_lineno])
 
 
 def _folded(names, modules, parts):
@@ -50,8 +57,7 @@ def _folded(names, modules, parts):
 def without_docstrings(source):
     """Return a definition without its docstrings and its indentation."""
     lines = textwrap.dedent(source).rstrip().splitlines()
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    nodes = [n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, kinds)]
+    nodes = [n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, KINDS)]
     for node in sorted(nodes, key=lambda node: -node.lineno):
         if ast.get_docstring(node) is not None and len(node.body) > 1:
             begin, end = node.body[0].lineno - 1, node.body[0].end_lineno

@@ -280,8 +280,8 @@ function pair(root, { models }) {
 
   function lead(role) {
     const s = slider(role), n = field(role);
-    const value = Number((s.dataset.base ** s.value).toPrecision(3));
-    n.value = n.step === "1" ? Math.round(value) : value;
+    const exact = s.dataset.base ** s.value, value = Number(exact.toPrecision(3));
+    n.value = Number.isInteger(exact) ? exact : n.step === "1" ? Math.round(value) : value;
   }
 
   for (const { dataset: { of: role } } of root.querySelectorAll("[data-of]")) {

@@ -140,8 +140,9 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
     }
     words = {"model": model.name, "scaling": SCALING[0], "way": way, "sent": SENT[0],
              "compression": "no"}
-    rounded = {role: float(f"{x:.6g}") for role, x in numbers.items()}
-    choice = {**rounded, "parameters": model.parameters, **words}
+    rounded = {role: x if isinstance(x, int) else float(f"{x:.6g}")
+               for role, x in numbers.items()}
+    choice = {**rounded, **words}
     held = data(device.flops)
     return frame.figure(
         "cost_calculator", name, "Step to compute", CONTROLS, choice, held

@@ -13,6 +13,7 @@ from math import prod
 import quickjs
 
 from d2l_ext import palette
+from d2l_ext.checks import known_name
 from d2l_ext.memory import STAGES
 from d2l_ext.palette import SERIES_COLOURS, SERIES_ON_DARK
 from d2l_ext.scale.step import BACKWARD
@@ -156,11 +157,13 @@ def figure(name="fits", **other):
     results.
 
     `name`: its id in the page. `other`: values of `CONTROLS`, by role, that replace the
-    initial ones. Raises `ValueError` for a value that a control cannot have. On the
-    page *Does it fit, and how fast?*
+    initial ones. Raises `ValueError` for an unknown role, and a value that a control
+    cannot have. On the page *Does it fit, and how fast?*
     """
     from IPython.display import HTML
 
+    for role in other:
+        known_name("role", role, FIRST)
     choice, script = chosen(**other), FitsScript(name)
     for control in frame.flattened(CONTROLS):
         control.check(choice[control.role])

@@ -126,12 +126,21 @@ function start(root) {
   function recall() {
     if (!location.hash.startsWith(link)) return;
     const given = new URLSearchParams(location.hash.slice(link.length));
-    for (const c of controls) {
-      if (given.has(c.dataset.role)) c.value = given.get(c.dataset.role);
-    }
+    const told = controls.filter((c) => c !== clock && given.has(c.dataset.role));
+    put(told.map((c) => [c, given.get(c.dataset.role)]));
     if (clock && given.has("clock")) clock.max = clock.value = steps(state());
     if (clock && given.has("clock")) clock.value = given.get("clock");
     root.scrollIntoView();
+  }
+
+  // A number may move its slider, and a choice several numbers; a number typed ends a
+  // choice, so choices are made once more at the end.
+  function put(values) {
+    for (const [c, value] of values) {
+      c.value = value;
+      c.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    for (const [c, value] of values) if (c.options) c.value = value;
   }
 
   function whenSeen(begin) {
@@ -144,11 +153,10 @@ function start(root) {
   function reset() {
     if (playing) pause();
     at = 0;
-    for (const c of controls) {
-      if (c.options) c.selectedIndex = [...c.options].findIndex((o) => o.defaultSelected);
-      else c.value = c === clock ? 0 : c.defaultValue;
-      if (c !== clock) c.dispatchEvent(new Event("input", { bubbles: true }));
-    }
+    if (clock) clock.value = 0;
+    const begin = (c) => (c.options
+      ? [...c.options].find((o) => o.defaultSelected).value : c.defaultValue);
+    put(controls.filter((c) => c !== clock).map((c) => [c, begin(c)]));
     show();
   }
 

@@ -109,7 +109,7 @@ def _packed(slots):
 def lanes_of(slots):
     """Return a string per device, a letter per slot: F forward, B backward, . idle.
 
-    Where backward is in two parts, it is I input and W weights.
+    Where backward is in two parts, it is I input and W weights. For pieces of one slot.
     """
     length = max(slot.end for slot in slots)
     lanes = [["."] * length for _ in {slot.stage for slot in slots}]

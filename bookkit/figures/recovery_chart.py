@@ -16,8 +16,9 @@ def draw(story, num_workers=2):
     `story`: a `story.Story`. Returns the figure. Developed in the chapter *Faults and
     recovery*.
     """
-    figure, panels = plt.subplots(num_workers, sharex=True, sharey=True,
+    figure, panels = plt.subplots(num_workers, squeeze=False, sharex=True, sharey=True,
                                   figsize=(7, 1.9 * num_workers))
+    panels = panels[:, 0]
     for rank, panel in enumerate(panels):
         _steps(panel, story, rank)
         for at, name in story.losses:

@@ -53,6 +53,7 @@ def test_the_chart_tells_new_steps_from_those_done_again(told):
     new, again = chart.draw(told).axes[0].get_lines()[:2]
     assert list(new.get_ydata()) == [9, 10, 11]
     assert list(again.get_ydata()) == [9]
+    assert len(chart.draw(told, num_workers=1).axes) == 1
 
 
 def test_only_equal_bits_are_the_same():

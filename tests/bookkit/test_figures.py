@@ -364,7 +364,11 @@ def test_in_a_browser_models_numbers_and_sliders_move_together(tmp_path):
         set("model", "LeNet");
         seen.push(slider("parameters").value, find("model").value);
         slide("example", 3); seen.push(find("model").value, find("example").value);
-        set("latency", 1000); seen.push(slider("latency").value)"""
+        set("latency", 1000); seen.push(slider("latency").value);
+        slide("devices", 10); seen.push(find("devices").value);
+        find("reset").click();
+        seen.push(...["model", "devices"].map((role) => find(role).value),
+          slider("devices").value)"""
     seen = browse(made("cost_calculator"), steps, tmp_path)
     models = cost_calculator.data(GPU.flops)["models"]
     assert list(models) == [*(model.name for model in MODELS), "large decoder"]
@@ -377,4 +381,5 @@ def test_in_a_browser_models_numbers_and_sliders_move_together(tmp_path):
     ]
     assert_shown(seen[:6], choices, script("cost_calculator"))
     # Of sliders, logarithms in their steps.
-    assert seen[6:] == ["5.1", "LeNet", "own numbers", "1000", "3"]
+    assert seen[6:12] == ["5.1", "LeNet", "own numbers", "1000", "3", "1024"]
+    assert seen[12:] == [COST["model"], str(COST["devices"]), "4"]  # 2⁴ devices

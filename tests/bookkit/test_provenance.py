@@ -61,6 +61,16 @@ def test_a_commit_is_dirty_where_its_folder_was_changed_and_not_beside_it(tmp_pa
     assert commit(library) == commit(tmp_path) == clean + "-dirty"
 
 
+def test_a_folder_that_its_repository_ignores_has_no_commit(tmp_path):
+    """Such as a virtual environment in a project of the reader's."""
+    (tmp_path / ".gitignore").write_text("library\n")
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library/file").write_text("new")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
+    assert commit(tmp_path / "library") is None
+
+
 def test_provenance_has_no_commit_where_there_is_no_git(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert provenance()["commit"] is None

@@ -51,5 +51,12 @@ def test_a_function_is_shown_from_a_file_that_cannot_be_imported():
     text = show_from("benchmarks.scale.rosetta.torch_steps", "ddp").data
     assert "<code>benchmarks/scale/rosetta/torch_steps.py</code>" in text
     assert "```python\ndef ddp(problem, rank):" in text
-    with pytest.raises(ValueError, match="defines no dpd"):
+    with pytest.raises(ValueError, match="has no function or class dpd"):
         show_from("benchmarks.scale.rosetta.torch_steps", "dpd")
+
+
+def test_a_function_shown_from_a_file_keeps_its_decorators(monkeypatch, tmp_path):
+    (tmp_path / "decorated.py").write_text("@cache\ndef f(x):\n    return x\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "```python\n@cache\ndef f(x):\n    return x\n```" in show_from(
+        "decorated", "f").data
