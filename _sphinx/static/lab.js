@@ -150,9 +150,16 @@ class Editor {
   }
 }
 
-// One worker for the page: [the worker, a promise that it is ready].
+// One worker for the page, `LAB.python`: `worker`, and `ready`, a promise. Editors take
+// turns at it: a run begins, and its time, when the run before has ended.
 
-async function runs(editor, begun) {
+function runs(editor, begun) {
+  const run = (LAB.turn ?? Promise.resolve()).then(() => inTurn(editor, begun));
+  LAB.turn = run.catch(() => {});
+  return run;
+}
+
+async function inTurn(editor, begun) {
   LAB.python ??= start();
   const python = LAB.python;
   await python.ready.catch((error) => { LAB.python = null; throw error; });
@@ -302,10 +309,11 @@ class Messages {
     this.arrows.replaceChildren();
     const round = this.rounds[this.at], most = Math.max(...this.rounds.flat().map((m) => m[2]));
     for (const [i, j, size] of round) this.arrow(i, j, 1.5 + 4 * (size / most));
-    const numbers = Math.max(...round.map((m) => m[2]));
+    const sizes = round.map((m) => m[2]), numbers = Math.max(...sizes);
+    const upTo = Math.min(...sizes) < numbers ? "up to " : "";
     const s = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
     this.words.textContent = `${this.devices} devices, your round ${this.at + 1} of `
-      + `${this.rounds.length}: ${s(round.length, "message")} of ${s(numbers, "number")}.`;
+      + `${this.rounds.length}: ${s(round.length, "message")} of ${upTo}${s(numbers, "number")}.`;
     this.svg.setAttribute("aria-label", `${this.words.textContent} `
       + round.map(([i, j]) => `${i} to ${j}`).join(", "));
   }

@@ -49,9 +49,13 @@ def opened(page, where=None, width=page_checks.WIDE):
     page.open(f"{where or PAGES.as_uri()}/{PAGE}")
     page.evaluate("localStorage.clear()")
     page.open(f"{where or PAGES.as_uri()}/{PAGE}")
-    page.evaluate("""[...document.querySelectorAll(".cell")].find((cell) =>
-        cell.textContent.includes('check("allreduce", 3, None)')).nextElementSibling
-        .querySelector(".lab-open").click()""")
+    open_editor(page, 3)
+
+
+def open_editor(page, number):
+    page.evaluate(f"""[...document.querySelectorAll(".cell")].find((cell) =>
+        cell.textContent.includes('check("allreduce", {number}, None)'))
+        .nextElementSibling.querySelector(".lab-open").click()""")
 
 
 def write(page, code, name=NAME):
@@ -122,6 +126,23 @@ def test_code_that_harms_is_met_with_a_clear_word_and_the_page_lives(page):
     assert any(word in said for word in words), said
     assert "It ended Python itself" in write(page, "import os\nos._exit(3)")
     assert "Right." in write(page, RIGHT)
+
+
+def test_two_editors_take_turns_at_the_pages_python(page):
+    """The second one's time begins when the first has ended; each gets its own word."""
+    opened(page)
+    open_editor(page, 4)
+    other = NAME.replace("3", "4")
+    loop = "def broadcast(values, exchange):\n    while True: pass"
+    for name, code in (NAME, loop), (other, "nothing"):
+        page.evaluate(f"document.querySelector('{name}').select()")
+        page.type(code)
+    run = "document.querySelector('%s').parentElement.querySelector('.lab-run')"
+    buttons = [run % name for name in (NAME, other)]
+    page.evaluate("; ".join(f"{button}.click()" for button in buttons))
+    page.until(" && ".join(f"!{button}.disabled" for button in buttons), 90)
+    assert "It has not ended after " in page.evaluate(SAID % NAME)
+    assert "NameError" in page.evaluate(SAID % other)
 
 
 def test_what_was_written_is_there_again_and_reset_takes_it_away(page):
