@@ -9,7 +9,6 @@ from pathlib import Path
 from IPython.display import Markdown
 
 ROOT = Path(__file__).resolve().parents[1]
-KINDS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def show(*objects):
@@ -30,7 +29,7 @@ def show_from(module, *names):
     """
     text = Path(find_spec(module).origin).read_text(encoding="utf-8")
     defined = {node.name: node for node in ast.parse(text).body
-               if isinstance(node, KINDS)}
+               if hasattr(node, "decorator_list")}
     missing = [name for name in names if name not in defined]
     if missing:
         raise ValueError(f"{module} has no function or class {', '.join(missing)}")
@@ -57,7 +56,8 @@ def _folded(names, modules, parts):
 def without_docstrings(source):
     """Return a definition without its docstrings and its indentation."""
     lines = textwrap.dedent(source).rstrip().splitlines()
-    nodes = [n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, KINDS)]
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    nodes = [n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, kinds)]
     for node in sorted(nodes, key=lambda node: -node.lineno):
         if ast.get_docstring(node) is not None and len(node.body) > 1:
             begin, end = node.body[0].lineno - 1, node.body[0].end_lineno
