@@ -252,11 +252,10 @@ def _silent(meetings, lives):
         call = _first(made)
         if silent and any(c.state != "ended" for c in made.values()):
             text = f"all ranks are in {call.name}, {call}, and {_ranks(silent)} silent"
-            if len(silent) == 1:
-                text += _stands(lives[silent[0]])
-            else:
-                text += "".join(f"\nrank {rank} is silent{_stands(lives[rank])}"
-                                for rank in silent)
+            for rank in silent:
+                stands = _stands(lives[rank])
+                alone = len(silent) == 1
+                text += stands if alone else f"\nrank {rank}{stands[len('; it'):]}"
             return Verdict("silent", tuple(silent), call, text)
     return None
 

@@ -30,7 +30,7 @@ class Ring(Links):
 
     `rank` of `num_workers`. `deadline`: seconds per call, including other ranks' delay,
     at most 10⁶; an error may come up to max(1, deadline / 4) seconds later, with its
-    cause, unless the late rank is on the way of that word.
+    cause, unless that word would have to pass through the late rank.
     `shared`: whether `zeros` allocates shared memory. `sent`, `received`: bytes over
     the two sockets, without headers.
 

@@ -372,7 +372,7 @@ class Plan:
         """Return rows (kind, mesh axis, array, elements that a device sends, which
         devices).
 
-        `steps`: default all, also if none is given.
+        `steps`: default all.
 
         The devices are given by `Layout.at`, which is empty for all.
         """

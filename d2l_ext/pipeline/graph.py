@@ -10,6 +10,10 @@ import mxnet as mx
 #: Bytes per training step from one device to another, and the number of copies.
 Crossing = namedtuple("Crossing", "source target forward backward copies")
 
+#: Of so many gradients of a value MXNet makes the sum in place. It reads the variable
+#: once, too.
+IN_PLACE = int(os.environ.get("MXNET_EXEC_INPLACE_GRAD_SUM_CAP") or 8)
+
 
 def split(names, cuts):
     """Cut the list of groups `names` before the positions `cuts`.
@@ -252,13 +256,12 @@ def group_of(node):
 def _check_sums(graph, group2ctx):
     """Raise `ValueError` for a gradient whose summands MXNet 1.9.1 would lose.
 
-    From so many summands on, it adds them in place, one after the other; one that was
-    copied from another device replaces the sum instead.
+    From `IN_PLACE` summands on, it adds them in place, one after the other; one that
+    was copied from another device replaces the sum instead.
     """
-    many = int(os.environ.get("MXNET_EXEC_INPLACE_GRAD_SUM_CAP") or 8)
     for (i, _), found in graph.readers().items():
         devices = {group2ctx[group_of(graph.nodes[reader])] for reader in found}
-        if graph.has_gradient[i] and len(found) >= many and len(devices) > 1:
+        if graph.has_gradient[i] and len(found) >= IN_PLACE and len(devices) > 1:
             raise ValueError(
                 f"{graph.nodes[i]['name']} in group {group_of(graph.nodes[i])!r} has "
                 f"{len(found)} readers on several devices, and MXNet would lose a part "

@@ -24,8 +24,8 @@ def lstm_cell(x, h, c, weights, num_hidden, name, fused=True):
         c ← 𝒇 ⊙ c + 𝒊 ⊙ 𝒈             h ← 𝒐 ⊙ tanh(c)
 
     These are eight matrix products. `fused`: one product of 4H rows for the four of x,
-    and one for the four of h; the result is the same. `graph.bind` refuses the eight
-    where they would be on two devices.
+    and one for the four of h; the result is the same. `graph.bind` refuses separate
+    products if the next layer is on another device, except for a single time step.
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al.
     (2000). Developed in the chapter *The LSTM as a pipeline*.

@@ -70,7 +70,9 @@ def test_any_placement_gives_the_bits_of_one_device(placed, steps, concat_decode
 
 
 def separate(parts):
-    """Two layers whose cell state has eight readers a step, for each gate two."""
+    """Two layers: four products of the upper one, and four of the next time step, read
+    a hidden state of the lower one.
+    """
     return make(2, 3, parts, TWO, fused=False)
 
 
