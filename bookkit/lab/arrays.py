@@ -1,9 +1,9 @@
 """NumPy's arrays in pure Python: what the exercises use of them, and its neighbours.
 
 A page's Python has no NumPy, and imports this by its name. Views share their numbers,
-as NumPy's do; types of numbers, shapes and errors are NumPy's where the exercises use
-them. The numbers of an array lie in a list; `used` counts the bytes that NumPy would
-need.
+as NumPy's do, except that `reshape` of an array that is not contiguous copies. Types of
+numbers, shapes and errors are NumPy's where the exercises use them. The numbers of an
+array lie in a list; `used` counts the bytes that NumPy would need.
 """
 # ruff: noqa: PLR0124 - only a NaN differs from itself
 
@@ -16,7 +16,7 @@ from itertools import repeat as again
 
 from . import chance as random
 from . import indexing, scalars
-from .scalars import SCALARS, divided, dtype, dtype_of, promoted, scalar
+from .scalars import SCALARS, divided, dtype, dtype_of, plain, promoted, scalar
 
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 globals().update({name: kind for name, kind in SCALARS.items() if name != "bool"})
@@ -104,6 +104,9 @@ class ndarray:
     @shape.setter
     def shape(self, shape):
         found = self.reshape(shape)
+        if found._flat is not self._flat:
+            raise AttributeError("the array is not contiguous: here its shape cannot "
+                                 "be set; use .reshape() for a copy in that shape")
         self.shape_, self._steps = found.shape_, found._steps
 
     @property
@@ -131,7 +134,9 @@ class ndarray:
         return iter(self.ravel())
 
     def _in_order(self):
-        return self._steps == indexing.c_steps(self.shape_)
+        steps = indexing.c_steps(self.shape_)
+        return self._steps == steps or all_(
+            n == 1 or a == b for n, a, b in zip(self.shape_, self._steps, steps))
 
     def _places(self):
         if self._in_order():
@@ -249,7 +254,7 @@ class ndarray:
 
         codes = {"float64": "d", "float32": "f", "float16": "e", "bool": "?",
                  "uint8": "B", "int8": "b", "int32": "i", "int64": "q", "int16": "h",
-                 "uint32": "I", "uint64": "Q"}
+                 "uint16": "H", "uint32": "I", "uint64": "Q"}
         values = self._values()
         return struct.pack(f"<{len(values)}{codes[self.dtype.name]}", *values)
 
@@ -288,9 +293,12 @@ class ndarray:
     def reshape(self, *shape):
         shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         shape = [int(n) for n in shape]
-        if -1 in shape:
-            known = -math.prod(shape)
-            shape[shape.index(-1)] = self.size // known if known else 0
+        unknown = [i for i, n in enumerate(shape) if n < 0]
+        if len(unknown) > 1:
+            raise ValueError("can only specify one unknown dimension")
+        for i in unknown:
+            known = math.prod(shape[:i] + shape[i + 1 :])
+            shape[i] = self.size // known if known else 0
         if math.prod(shape) != self.size:
             raise ValueError(f"cannot reshape array of size {self.size} into shape "
                              f"{_tuple_text(shape)}")
@@ -422,13 +430,14 @@ class ndarray:
         if self.ndim == 1:
             _axis(axis, 1)
             values = self._values()
-            return array(sorted(range(self.size), key=values.__getitem__), "int64")
+            return array(sorted(range(self.size), key=lambda i: _nan_last(values[i])),
+                         "int64")
         return _by_rows(lambda row: row.argsort(), self, axis)
 
     def sort(self, axis=-1):
         if self.ndim == 1:
             _axis(axis, 1)
-            self._store(sorted(self._values()))
+            self._store(sorted(self._values(), key=_nan_last))
         else:
             for row in moveaxis(self, axis, -1):
                 row.sort()
@@ -475,6 +484,10 @@ def _most(act):
     return most
 
 
+def _nan_last(v):
+    return v != v, v
+
+
 def _by_rows(act, x, axis):
     """Return `act` of each row of `x` along `axis`."""
     rows = moveaxis(x, axis, -1)
@@ -510,7 +523,7 @@ def _fitting(value, shape, kind):
 
 
 def _text(x, between, indent):
-    words = _words(x._values(), x.dtype.kind)
+    words = _words([*map(x.dtype.shown, x._values())], x.dtype.kind)
     width = builtins.max(map(len, words), default=0)
     words = iter(w.rjust(width) for w in words)
 
@@ -575,7 +588,7 @@ def _paired(act, a, b, kind=None):
     simple = [isinstance(x, (int, float)) for x in (a, b)]
     if simple == [True, True]:
         found = kind or _kind(a, b, True, True, act)
-        return scalar(act(a, b), found)
+        return scalar(act(plain(a), plain(b)), found)
     a, b = (x if s else asarray(x) for x, s in zip((a, b), simple))
     alone = [s or not x.shape_ for x, s in zip((a, b), simple)]
     kind = kind or _kind(a, b, *alone, act)
@@ -588,22 +601,18 @@ def _paired(act, a, b, kind=None):
 
 def _kind(a, b, alone_a, alone_b, act):
     one, two = dtype_of(a), dtype_of(b)
-    if alone_a != alone_b:  # a single number does not widen the others
-        rank = "biuf".replace("u", "").index
-        single, many = (one, two) if alone_a else (two, one)
-        kinds = [k.kind.replace("u", "i") for k in (single, many)]
-        found = many if rank(kinds[0]) <= rank(kinds[1]) else single
-    else:
-        found = promoted(one, two)
-    return dtype("float64") if act is divided and found.kind != "f" else found
+    if alone_a == alone_b:
+        return scalars.of(act, promoted(one, two))
+    single, its, many = (a, one, two) if alone_a else (b, two, one)
+    return scalars.of(act, scalars.widened(many, plain(single), its))
 
 
 def _both(a, b):
     """Return the result's shape, and the values of `a` and `b`, broadcast to it."""
     if not isinstance(a, ndarray):
-        return b.shape_, (again(a), b._values())
+        return b.shape_, (again(plain(a)), b._values())
     if not isinstance(b, ndarray):
-        return a.shape_, (a._values(), again(b))
+        return a.shape_, (a._values(), again(plain(b)))
     if a.shape_ == b.shape_:
         return a.shape_, (a._values(), b._values())
     shape = broadcast_shapes(a.shape_, b.shape_)
@@ -639,16 +648,6 @@ def broadcast_arrays(*arrays):
     return [broadcast_to(x, shape) for x in arrays]
 
 
-def _careful(act):
-    def careful(a, b):
-        try:
-            return act(a, b)
-        except ZeroDivisionError:
-            return 0 if isinstance(a, int) and isinstance(b, int) else math.nan
-
-    return careful
-
-
 def _log_of_both(a, b):
     most = builtins.max(a, b)
     if a == b or math.isinf(most):
@@ -661,8 +660,8 @@ add = ufunc("add", operator.add, start=0.0)
 subtract = ufunc("subtract", operator.sub)
 multiply = ufunc("multiply", operator.mul, start=1.0)
 divide = true_divide = ufunc("divide", divided)
-floor_divide = ufunc("floor_divide", _careful(operator.floordiv))
-mod = remainder = ufunc("remainder", _careful(operator.mod))
+floor_divide = ufunc("floor_divide", scalars.floor_divided)
+mod = remainder = ufunc("remainder", scalars.remainder)
 power = ufunc("power", scalars.power)
 maximum = ufunc("maximum", lambda a, b: a if a >= b or a != a else b)
 minimum = ufunc("minimum", lambda a, b: a if a <= b or a != a else b)
@@ -1120,7 +1119,8 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
 
 def unique(x):
     x = asarray(x)
-    found = sorted({*x._values()})
+    numbers = {v for v in x._values() if v == v}
+    found = sorted(numbers) + [nan] * isnan(x).any()
     return _made(found, (len(found),), x.dtype)
 
 
@@ -1151,7 +1151,8 @@ def ndindex(*shape):
 
 def diff(x):
     x = asarray(x)
-    return x[..., 1:] - x[..., :-1]
+    act = not_equal if x.dtype.kind == "b" else subtract
+    return act(x[..., 1:], x[..., :-1])
 
 
 def _method(name):

@@ -1,7 +1,7 @@
 """NumPy's legacy random numbers: those of `RandomState(seed)`, one by one the same.
 
-`randint` gives NumPy's numbers for types of 32 and 64 bits; for shorter ones, others in
-the same range.
+Bounds, `loc` and `scale` are single numbers. `randint` gives NumPy's numbers for types
+of 32 and 64 bits; for shorter ones, others in the same range.
 """
 
 import math
@@ -13,7 +13,9 @@ class RandomState:
     #: Makes an array of values, perhaps a shape and a type; `arrays` gives it.
     make = None
 
-    def __init__(self, seed=0):
+    def __init__(self, seed=None):
+        if seed is None:
+            seed = _python.SystemRandom().getrandbits(32)
         state = [operator.index(seed)]
         if not 0 <= seed < 1 << 32:
             raise ValueError("Seed must be between 0 and 2**32 - 1")
@@ -28,6 +30,14 @@ class RandomState:
             return one()
         size = (size,) if isinstance(size, int) else tuple(size)
         return self.make([one() for _ in range(math.prod(size))], size, kind)
+
+    @staticmethod
+    def _alone(**given):
+        for name, value in given.items():
+            if not isinstance(value, (int, float)):
+                raise TypeError(
+                    f"here `{name}` must be a single number, not {value!r}: draw with "
+                    "`size`, and multiply by or add an array")
 
     def _normal(self):
         if self._kept is not None:
@@ -58,6 +68,7 @@ class RandomState:
         return self._shaped(size, self._normal)
 
     def normal(self, loc=0.0, scale=1.0, size=None):
+        self._alone(loc=loc, scale=scale)
         return self._shaped(size, lambda: loc + scale * self._normal())
 
     def rand(self, *shape):
@@ -69,10 +80,12 @@ class RandomState:
     random = random_sample
 
     def uniform(self, low=0.0, high=1.0, size=None):
+        self._alone(low=low, high=high)
         return self._shaped(size, lambda: low + (high - low) * self._source.random())
 
     def randint(self, low, high=None, size=None, dtype="int64"):
         low, high = (0, low) if high is None else (low, high)
+        self._alone(low=low, high=high)
         if low >= high:
             raise ValueError("low >= high")
         return self._shaped(size, lambda: int(low) + self._below(int(high - low - 1)),
@@ -92,8 +105,8 @@ class RandomState:
         return found
 
 
-_shared = RandomState(_python.getrandbits(32))
-seed = lambda number: _shared.__init__(number)
+_shared = RandomState()
+seed = lambda number=None: _shared.__init__(number)
 randn, rand, randint = _shared.randn, _shared.rand, _shared.randint
 normal, uniform, shuffle = _shared.normal, _shared.uniform, _shared.shuffle
 permutation, random = _shared.permutation, _shared.random

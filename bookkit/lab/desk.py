@@ -17,8 +17,9 @@ from . import arrays, promises
 
 #: The name of the reader's text, in messages.
 TEXT = "your code"
-#: Characters of what is printed that are shown.
-LONGEST = 10_000
+#: Characters of what is printed that are shown, from its beginning and its end; calls
+#: of an error that are shown, also from both.
+LONGEST, CALLS = 10_000, 6
 #: Devices and rounds that a figure has room for.
 DEVICES, ROUNDS = 16, 60
 
@@ -65,7 +66,9 @@ def run_and_judge(chapter, number, code):
                 said = says(question, _answer(names, wanted, is_code))
     printed = out.getvalue()
     if len(printed) > LONGEST:
-        printed = f"{printed[:LONGEST]}\n… {len(printed):,} characters"
+        half = LONGEST // 2
+        printed = (f"{printed[:half]}\n… {len(printed):,} characters, of which "
+                   f"{LONGEST:,} are shown …\n{printed[-half:]}")
     return json.dumps({"printed": printed, "said": said, "runs": watch.shown()})
 
 
@@ -95,8 +98,11 @@ def _run(code):
 
 def _tell(error):
     here = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == TEXT]
-    for frame in here:
-        print(f"line {frame.lineno}:  {(frame.line or '').strip()}")
+    for i, frame in enumerate(here):
+        if min(i, len(here) - 1 - i) < CALLS // 2:
+            print(f"line {frame.lineno}:  {(frame.line or '').strip()}")
+        elif i == CALLS // 2:
+            print(f"… {len(here) - CALLS} more calls …")
     print("".join(traceback.format_exception_only(type(error), error)).strip())
 
 

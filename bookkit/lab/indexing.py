@@ -72,7 +72,10 @@ def in_bounds(i, n, axis):
 
 def advanced(keys, first, shape, steps, as_array, broadcast):
     """Return (places, shape) of an index that contains arrays."""
-    keys = [part for key in keys for part in _unmasked(key, as_array)]
+    given, keys = keys, []
+    for key in given:
+        axis = sum(part is not None for part in keys)
+        keys += _unmasked(key, as_array, shape, axis)
     at = [i for i, key in enumerate(keys) if not isinstance(key, slice)
           and key is not None]
     axes = [i - sum(k is None for k in keys[:i]) for i in at]
@@ -99,8 +102,17 @@ def _some(axes, shape, steps):
     return [shape[i] for i in axes], [steps[i] for i in axes]
 
 
-def _unmasked(key, as_array):
+def _unmasked(key, as_array, shape, first):
+    """Return [key]; for a mask, which begins at axis `first`, its places per axis."""
     if isinstance(key, (slice, type(None), int)) and not isinstance(key, bool):
         return [key]
     key = as_array(key)
-    return list(key.nonzero()) if _is_mask(key) else [key]
+    if not _is_mask(key):
+        return [key]
+    for axis, n in enumerate(key.shape, first):
+        if n != shape[axis]:
+            raise IndexError(
+                "boolean index did not match indexed array along dimension "
+                f"{axis}; dimension is {shape[axis]} but corresponding boolean "
+                f"dimension is {n}")
+    return list(key.nonzero())

@@ -178,4 +178,4 @@ def blocking_calls():
     try:
         yield waits
     finally:
-        _open.remove(waits)
+        _open.pop()

@@ -9,8 +9,8 @@ from array import array as packed
 #: name: kind, bytes. Of one kind, earlier ones become later ones where both meet.
 KINDS = {
     "bool": ("b", 1), "uint8": ("u", 1), "int8": ("i", 1), "int16": ("i", 2),
-    "int32": ("i", 4), "int64": ("i", 8), "uint32": ("u", 4), "uint64": ("u", 8),
-    "float16": ("f", 2), "float32": ("f", 4), "float64": ("f", 8),
+    "int32": ("i", 4), "int64": ("i", 8), "uint16": ("u", 2), "uint32": ("u", 4),
+    "uint64": ("u", 8), "float16": ("f", 2), "float32": ("f", 4), "float64": ("f", 8),
 }
 ALIASES = {"float": "float64", "int": "int64", "bool_": "bool", "double": "float64",
            "single": "float32", "half": "float16", "f8": "float64", "f4": "float32",
@@ -75,10 +75,17 @@ class dtype:
         low = 0 if self.kind == "u" else -(1 << bits - 1)
         return [(int(v) - low) % (1 << bits) + low for v in values]
 
+    def shown(self, value):
+        """Return the float of the fewest digits that is `value` in this type."""
+        if self.kind != "f" or self.itemsize == 8:
+            return value
+        tried = (float(f"{value:.{digits}g}") for digits in range(1, 10))
+        return next((v for v in tried if self.cast([v])[0] == value), value)
+
 
 def _half(value):
     try:
-        return struct.unpack("e", struct.pack("e", value))[0]
+        return struct.unpack("e", struct.pack("e", float(value)))[0]
     except OverflowError:
         return math.copysign(math.inf, value)
 
@@ -99,12 +106,44 @@ def promoted(a, b):
     return dtype(max(a.name, b.name, key=names.index))
 
 
+def widened(kind, value, its):
+    """Return the type of numbers of type `kind` with a single `value` of type `its`.
+
+    Only a single number of a higher kind, or one that does not fit, gives a wider type.
+    """
+    ranks = {"b": 0, "i": 1, "u": 1, "f": 2}
+    if kind is its or ranks[its.kind] > ranks[kind.kind]:
+        return promoted(kind, its)
+    like = its.kind
+    if like in "iu":
+        like = "i" if value < 0 or kind.kind == "i" else "u"
+    for small in [dtype(name) for name in KINDS if KINDS[name][0] == like]:
+        found = small.cast([value])[0]
+        if found == value or like == "f" and not math.isinf(found):
+            return promoted(kind, small)
+    return promoted(kind, its)
+
+
+def of(act, kind):
+    """Return the type of the results of `act` on numbers of type `kind`."""
+    if kind.kind == "b" and act is operator.sub:
+        raise TypeError("numpy boolean subtract, the `-` operator, is not supported, "
+                        "use the bitwise_xor, the `^` operator, or the logical_xor "
+                        "function instead.")
+    return dtype("float64") if act is divided and kind.kind != "f" else kind
+
+
 def dtype_of(value):
     """Return the type of a single number."""
     if hasattr(value, "dtype"):
         return value.dtype
     return dtype("bool" if isinstance(value, bool) else
                  "int64" if isinstance(value, int) else "float64")
+
+
+def plain(value):
+    """Return a single number as Python's."""
+    return value.item() if hasattr(value, "dtype") else value
 
 
 def divided(a, b):
@@ -114,6 +153,22 @@ def divided(a, b):
     except ZeroDivisionError:
         return math.nan if not a or a != a else math.copysign(math.inf, a) * (
             math.copysign(1.0, b))
+
+
+def careful(act):
+    """Return `act`, `floordiv` or `mod`, with NumPy's results of a division by 0."""
+    def careful(a, b):
+        try:
+            return act(a, b)
+        except ZeroDivisionError:
+            if isinstance(a, int) and isinstance(b, int):
+                return 0
+            return divided(a, b) if act is operator.floordiv else math.nan
+
+    return careful
+
+
+floor_divided, remainder = careful(operator.floordiv), careful(operator.mod)
 
 
 def power(a, b):
@@ -147,6 +202,9 @@ class _Number:
 
     __copy__ = copy
 
+    def __format__(self, how):
+        return format(self.item(), how)
+
     def astype(self, kind):
         return scalar(self, dtype(kind))
 
@@ -170,19 +228,13 @@ class _Number:
     itemsize = nbytes
 
 
-def _wrapped(python, name, do=None):
-    plain = getattr(python, name)
-
-    def method(self, other, *rest):
-        found = plain(self, other, *rest) if do is None else (
-            NotImplemented if not isinstance(other, (int, float)) else
-            do(self._python(self), other))
-        if found is NotImplemented:
-            return found
-        if isinstance(found, float):
-            same = type(self) is type(other) and python is float
-            return scalar(found, self.dtype if same else dtype("float64"))
-        return scalar(found, self.dtype) if isinstance(found, int) else found
+def _operator(act, other_first):
+    def method(self, other):
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        kind = of(act, promoted(self.dtype, dtype_of(other)))
+        one, two = self.item(), plain(other)
+        return scalar(act(two, one) if other_first else act(one, two), kind)
 
     return method
 
@@ -191,13 +243,11 @@ def _type(name):
     kind, _ = KINDS[name]
     python = {"f": float, "b": int}.get(kind, int)
     body = {"_python": bool if kind == "b" else python, "__slots__": ()}
-    for op in ("add", "sub", "mul", "floordiv", "mod"):
-        for side in (f"__{op}__", f"__r{op}__"):
-            body[side] = _wrapped(python, side)
-    for op, do in (("truediv", divided), ("pow", power)):
-        body[f"__{op}__"] = _wrapped(python, f"__{op}__", do)
-        body[f"__r{op}__"] = _wrapped(python, f"__r{op}__",
-                                      lambda a, b, do=do: do(b, a))
+    for op, act in (("add", operator.add), ("sub", operator.sub),
+                    ("mul", operator.mul), ("truediv", divided), ("pow", power),
+                    ("floordiv", floor_divided), ("mod", remainder)):
+        body[f"__{op}__"], body[f"__r{op}__"] = (
+            _operator(act, False), _operator(act, True))
 
     def new(cls, value=0):
         return python.__new__(cls, cls.dtype.cast([value])[0])
@@ -207,7 +257,7 @@ def _type(name):
         body[f"__{op}__"] = lambda self, act=act: scalar(act(self._python(self)),
                                                          self.dtype)
     body["__new__"] = new
-    body["__repr__"] = lambda self: repr(self._python(self))
+    body["__repr__"] = lambda self: repr(self.dtype.shown(self.item()))
     body["__str__"] = body["__repr__"]
     body["__reduce__"] = lambda self: (type(self), (self._python(self),))
     if kind == "b":

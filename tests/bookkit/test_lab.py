@@ -208,6 +208,17 @@ def test_code_that_does_not_run_is_met_with_a_clear_word(code, printed, said):
     assert bool(said) == bool(found["said"])
 
 
+def test_of_much_that_is_printed_and_of_many_calls_both_ends_are_shown():
+    printed = desk("print('first', 'x' * 10**6)\n0 / 0")["printed"]
+    assert printed.startswith("first xx")
+    assert printed.endswith("line 2:  0 / 0\nZeroDivisionError: division by zero\n")
+    printed = desk("def f(n):\n    return f(n + 1)\nf(0)")["printed"].splitlines()
+    assert len(printed) == 8
+    assert printed[:2] == ["line 3:  f(0)", "line 2:  return f(n + 1)"]
+    assert printed[3].endswith(" more calls …")
+    assert printed[-1].startswith("RecursionError: maximum recursion depth exceeded")
+
+
 def test_a_page_without_the_engine_has_the_book_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "BROUGHT", Path("nowhere"))
     assert engine.lay(tmp_path) is False

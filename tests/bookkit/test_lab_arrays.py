@@ -6,7 +6,7 @@ import math
 import numpy
 import pytest
 
-from bookkit.lab import arrays
+from bookkit.lab import arrays, promises
 
 SAME = """
 a + 1 | a * b | a - b[0] | b / a | a / 0 | a // 2 | a % 2 | a ** 2 | -a | abs(b - 3)
@@ -64,6 +64,24 @@ n + np.array([1], "uint64")
 np.dot(t, t) | np.dot(n[:2], t) | np.dot(a, np.ones((2, 3, 4))) | np.inner(a, b)
 np.inner(t, t) | np.sin(a / 0) | np.cos(a / 0) | np.log1p(a - 1) | np.log1p(a / 0)
 np.log(a / 0) | np.sqrt(a / 0) | np.squeeze(a[:1]) | np.squeeze(a[:1], axis=0)
+sum(np.array([True, True, True])) | np.array([True])[0] * 3 | sum(a[0] > 1) * 2
+np.bool_(True) + np.bool_(True) | np.bool_(True) * False
+sum(np.array([200, 200], "uint8")) | np.uint8(200) + 100 | np.uint8(200) + np.uint8(100)
+np.int32(2147483647) + 1 | np.int8(100) + np.int16(100) | 3 * np.uint8(100)
+np.uint8(3) - 5 | np.float16(1) / np.int8(3) | np.float32(3) * np.float16(2)
+np.float32(3) * 2 | np.int8(7) ** 3 | np.int8(7) / np.int8(2) | 2 ** np.uint8(9)
+np.int64(7) // 0 | np.int64(7) % 0 | np.float64(7) // 0 | np.float64(0) // 0 | a // 0
+np.float64(7) % 0 | a % 0 | n // 0 | np.float16(65536) | np.full(2, 70000, "float16")
+np.array([1, 65536]).astype("float16") | np.array([1, -70000], "float16")
+np.arange(4, dtype="int8") + 200 | np.arange(4, dtype="int8") + 127 | u + 300 | u - 3
+u + -1 | u * np.int16(3) | h * 300 | h * 70000 | h * 70000.0 | f * 1e300 | f * np.inf
+h * np.nan | n * np.float32(2) | np.arange(3, dtype="uint32") * -1
+(n > 1) * np.int8(2) | np.float64(2) * a | np.where(u > 1, u, 300) | np.diff(n > 1)
+np.array([3, np.nan, 1]).argsort() | np.sort(a.T / 0) | np.sort(a / 0, axis=0)
+np.unique([2, np.nan, 1, np.nan]) | n.reshape(-2, 2)
+a[:, np.array([True, False, True])] | a[np.array([True, False])]
+repr(np.array([0.3, 0.1], "float32")) | str(h[:2]) | repr(np.float32(0.3)) | repr(h[:1])
+f"{np.float32(0.7)} {np.float16(0.1)}" | str(np.float32("nan")) | str(np.float32(1e20))
 """
 CHANGED = """
 x += 1 | x *= y | x[0] = 7 | x[:, 1] -= x[:, 0] | x[x > 1] = 0 | x[[0, 1], [1, 2]] = 9
@@ -71,6 +89,8 @@ x.T[0] = 5 | x.reshape(-1)[2:4] += 10 | x[...] = y | x[1:] = x[:1] | x[:] = [1, 
 v = x[0]; v += 1 | v = x.copy(); v[:] = 0 | x -= 0.5 * y | x[0], x[1] = y[1], y[0]
 np.random.RandomState(0).shuffle(x) | np.random.RandomState(0).shuffle(x[0])
 x.sort(axis=0) | x.T.sort()
+x[None].reshape(-1)[0] = 9 | x[:, None].ravel()[1] = 9 | x[:1].T.reshape(3)[2] = 9
+x.shape = (3, 2) | x.shape = -1; x[4] = 9
 x.fill(2) | x /= 0 | x[:, ::2] *= -1 | w = [*x]; w[0] += 1; w[1] = w[1] + 1
 """
 RAISING = """
@@ -79,7 +99,10 @@ np.concatenate([a, n]) | np.stack([a, n]) | a[:, 5] | n.sum(axis=1) | a.max(axis
 np.concatenate([n, n], axis=1) | np.stack([n, n], axis=3) | n[:0].min() | n[:0].max()
 n ** -1 | n[1] ** -1 | np.squeeze(a, axis=0) | np.flip(n, 1) | a.transpose(0, 2)
 np.random.RandomState(0).randint(3, 3) | np.random.RandomState(-1)
-np.random.RandomState(2**32) | n[:0].argmax()
+np.random.RandomState(2**32) | n[:0].argmax() | n.reshape(-1, -1) | n.reshape(-2, -2)
+n[np.array([True, False])] | a[np.array([True, False, True])] | a[:, [True, False]]
+a[np.ones((2, 2)) > 0] | n[np.ones(5) > 0] | n[np.ones(5) > 0] + 1
+(n > 1) - (n < 1) | (n > 1)[0] - (n < 1)[0]
 """
 
 
@@ -132,11 +155,13 @@ def test_what_numpy_refuses_is_refused_by_the_same_kind_of_error(expression):
 @pytest.mark.parametrize("expression", [
     "u.__iadd__(n[:2])", "n.sum(axis=1)", "n[:0].min()", "n[:0].max()", "n ** -1",
     "a.squeeze(1)", "np.random.RandomState(0).randint(3, 3)",
-    "np.random.RandomState(-1)"])
+    "np.random.RandomState(-1)", "n.reshape(-1, -1)", "n[np.array([True, False])]",
+    "a[:, np.array([True, False])]", "a[np.ones((2, 2)) > 0]", "(n > 1) - (n < 1)",
+    "u.__iadd__(-1)"])
 def test_an_error_says_what_numpys_says(expression):
     said = []
     for np in (numpy, arrays):
-        with pytest.raises((TypeError, ValueError)) as raised:
+        with pytest.raises((TypeError, ValueError, IndexError)) as raised:
             eval(expression, names(np))
         said.append(str(raised.value))
     assert said[0] == said[1]
@@ -145,6 +170,42 @@ def test_an_error_says_what_numpys_says(expression):
 def test_a_norm_of_another_order_is_refused():
     with pytest.raises(NotImplementedError, match="only the norm without `ord`"):
         arrays.linalg.norm(arrays.array([3.0, 4.0]), 1)
+
+
+def test_the_shape_of_what_is_not_contiguous_cannot_be_set():
+    x = arrays.arange(8)[::2]
+    with pytest.raises(AttributeError, match=r"not contiguous.* use .reshape\(\)"):
+        x.shape = (2, 2)
+    assert x.tolist() == [0, 2, 4, 6]
+    assert x.reshape(2, 2).tolist() == [[0, 2], [4, 6]]
+
+
+def test_random_numbers_without_a_seed_differ():
+    one, two = arrays.random.RandomState(), arrays.random.RandomState()
+    assert one.rand(4).tolist() != two.rand(4).tolist()
+    assert arrays.random.seed() is None
+
+
+@pytest.mark.parametrize("draw", [
+    "normal(0, np.array([1.0, 2.0]), 2)", "normal([0, 1])", "uniform([0, 1], 2)",
+    "uniform(0, np.ones(2))", "randint([1, 2], [3, 4])"])
+def test_bounds_and_widths_of_random_numbers_are_single_numbers(draw):
+    with pytest.raises(TypeError, match="must be a single number, not"):
+        eval(f"np.random.{draw}", {"np": arrays})
+
+
+def test_waits_are_counted_in_the_context_in_which_they_are():
+    x = promises.np.ones(1)
+    with promises.blocking_calls() as outer:
+        with promises.blocking_calls() as inner:
+            x.item()
+        x.item()
+    assert (len(outer), len(inner)) == (2, 1)
+    with promises.blocking_calls() as outer:
+        with promises.blocking_calls():
+            pass
+        x.item()
+    assert len(outer) == 1
 
 
 def test_bytes_of_arrays_are_counted_as_numpy_would_take_them():
