@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from . import links
@@ -146,8 +147,11 @@ def _machine(name):
 
 def _states():
     """Return the state of each running box, as its `hold` has written it."""
-    paths = [Path(folder, STATE) for folder in boxes()]
-    return [json.loads(path.read_text()) for path in paths if path.exists()]
+    found = []
+    for folder in boxes():
+        with suppress(FileNotFoundError):  # not written yet, or its box has just ended
+            found.append(json.loads(Path(folder, STATE).read_text()))
+    return found
 
 
 def _state():

@@ -28,15 +28,16 @@ class Cluster:
     hosts share the file system, except `/run`, `/proc` and `Host.private`.
 
     The box has no connection to the outside, where only its processes and `folder` are
-    visible. It ends with the process that made it, even if that is killed.
+    visible. It ends with the process that made it and with the children that it has
+    forked, even if they are killed.
 
     Raises `ValueError` for another number of hosts, and `OSError`, with the reason, if
     this system allows no box.
     """
 
     def __init__(self, hosts=3, second_interface=False):
-        if not 1 <= hosts <= 50:
-            raise ValueError(f"hosts={hosts}: give a number from 1 to 50")
+        if hosts not in range(1, 51):
+            raise ValueError(f"hosts={hosts!r}: give a whole number from 1 to 50")
         reason = why_not()
         if reason:
             raise OSError(reason)
@@ -51,7 +52,7 @@ class Cluster:
         self.folder = Path(tempfile.gettempdir(), name).resolve()
         self.switch = self.lock = None
         self.head = Host(self, "head", 1)
-        self.hosts = [Host(self, f"h{i + 1}", 11 + i) for i in range(hosts)]
+        self.hosts = [Host(self, f"h{i + 1}", 11 + i) for i in range(int(hosts))]
         self.ssh_config = str(self.folder / "ssh_config")
         self.known_hosts = str(self.folder / "known_hosts")
         self.hosts_file = str(self.folder / "hosts")
@@ -127,8 +128,10 @@ def boxes():
 
 
 def _folders():
-    found = sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
-    return [path for path in found if path.stat().st_uid == os.getuid()]
+    for path in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
+        with suppress(FileNotFoundError):  # its box has just ended
+            if path.stat().st_uid == os.getuid():
+                yield path
 
 
 def _is_held(folder):

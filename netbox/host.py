@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -33,7 +34,8 @@ class Host:
         self.losses = {}  # by the number of the interface
 
     def power_on(self, wait=True):
-        """Switch the host on, unless it is on. Raises `OSError`.
+        """Switch the host on, unless it is on. Raises `OSError`; if its sshd does not
+        start, the host is then off.
 
         `wait`: whether to wait until it accepts connections; a second call does that.
         """
@@ -68,10 +70,11 @@ class Host:
     def _start_sshd(self):
         own, sshd = self.cluster.folder / self.name, self.cluster.sshd
         names = ("ssh_host_key", "sshd_config", "authorized_keys")
-        copies = [f"install -m 600 {own / name} {keys.OWN}" for name in names]
-        script = " && ".join([f"mkdir -m 755 {keys.OWN}", *copies,
-                              f"exec {sshd} -D -e -f {keys.OWN}/sshd_config"])
-        with open(own / "sshd.log", "ab") as log:
+        copies = [["install", "-m", "600", str(own / name), keys.OWN] for name in names]
+        lines = [["mkdir", "-m", "755", keys.OWN], *copies,
+                 ["exec", sshd, "-D", "-e", "-f", f"{keys.OWN}/sshd_config"]]
+        script = " && ".join(map(shlex.join, lines))
+        with open(own / "sshd.log", "wb") as log:
             self.sshd = self.popen(["sh", "-c", script], stdin=subprocess.DEVNULL,
                                    stdout=log, stderr=log, env={"PATH": os.defpath},
                                    cwd="/")
@@ -82,6 +85,7 @@ class Host:
         while self._listeners() < wanted:
             if time.monotonic() > end or self.sshd.poll() is not None:
                 log = (self.cluster.folder / self.name / "sshd.log").read_text()
+                self.power_off()
                 raise OSError(f"sshd of {self.name} did not start: {log.strip()}")
             time.sleep(0.01)
 
@@ -107,11 +111,16 @@ class Host:
         self.machine, self.sshd, self.losses = None, None, {}
 
     def cut(self):
-        """Pull the cables: no packet leaves or reaches the host. Its processes run."""
+        """Pull the cables: no packet leaves or reaches the host. Its processes run.
+
+        Raises `OSError` if the host is off.
+        """
+        self._on()
         self._link(links.cut)
 
     def mend(self):
-        """Plug the cables in again."""
+        """Plug the cables in again. Raises `OSError` if the host is off."""
+        self._on()
         self._link(links.mend)
 
     def _link(self, change):
@@ -122,6 +131,8 @@ class Host:
         """Return the machine of the host. Raises `OSError` if the host is off."""
         if self.machine is None:
             raise OSError(f"{self.name} is switched off")
+        if self.machine.pid is None:
+            raise OSError(f"{self.name} is not on yet: call power_on()")
         return self.machine
 
     def popen(self, command, as_user=True, **options):
@@ -151,9 +162,9 @@ class Host:
 
     def processes(self):
         """Return the ids of the processes here, as the caller sees them, without
-        process 1 and the listening sshd; none if the host is off.
+        process 1 and the listening sshd; none if the host is off, or not on yet.
         """
-        if self.machine is None:
+        if self.sshd is None:
             return []
         own = _children(self.sshd.pid)
         return [pid for pid in self.machine.processes() if pid not in own]
@@ -161,8 +172,13 @@ class Host:
     def shape(self, rate=None, delay=None, loss=0.0, interface="eth0"):
         """Shape a link, as `links.shape` does; without values, undo that.
 
-        Raises `OSError` if the host is off, and what `links.shape` raises.
+        Raises `OSError` if the host is off, `ValueError` for an unknown interface, and
+        what `links.shape` raises.
         """
+        names = ["eth0", "eth1"][: 1 + bool(self.second_address)]
+        if interface not in names:
+            raise ValueError(f"there is no interface {interface!r} to shape: choose "
+                             f"{' or '.join(names)}")
         number, others = int(interface[-1]), [host.machine for host in self._others()]
         links.shape(self.cluster.switch, self._on(), others, number, rate, delay, loss)
         self.losses[number] = loss or 0

@@ -4,11 +4,11 @@
 
     caller --pipe-- holder ---- init, process 1 of the new namespaces
 
-The holder prints the id of `init` as the caller sees it, and `ready`, and waits for the
-end of its standard input. Then it kills `init`, whereupon the system ends every process
-of the machine and removes its interfaces. The pipe closes even if the caller is killed,
-so no part of a machine outlives its caller. The holder that knows the box's folder
-removes it last.
+The holder prints the id of `init` as the caller sees it, and `ready`, and waits for a
+second line or the end of its standard input. Then it kills `init`, whereupon the system
+ends every process of the machine and removes its interfaces. The pipe closes even if
+the caller is killed, so no part of a machine outlives its caller and the children that
+it has forked. The holder that knows the box's folder removes it last.
 
 `inside.py enter PID USER COMMAND …` runs a command in the machine whose process 1 is
 `PID`. `USER`: `-`; in a user namespace `root`, or `UID:GID` to run it as an ordinary
@@ -97,11 +97,11 @@ def init(machine, ready):
 
 
 def hold():
-    """Hold a machine until its caller ends. A line of standard input describes it:
+    """Hold a machine until a second line of standard input, or its end.
 
-    `name`: the host's name. `user`: true for a new user namespace, or the id of a
-    process whose namespace it joins. `binds`: pairs (source, target) that only it
-    sees. `folder`: a folder to remove at the end.
+    The first line describes the machine. `name`: the host's name. `user`: true for a
+    new user namespace, or the id of a process whose namespace it joins. `binds`: pairs
+    (source, target) that only it sees. `folder`: a folder to remove at the end.
     """
     machine, pid = json.loads(sys.stdin.buffer.readline()), None
     for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
@@ -119,7 +119,7 @@ def hold():
         if pid == 0:  # the child, which is not process 1
             os._exit(1)
         os.close(1)  # so that the caller reads its end
-    sys.stdin.buffer.read()
+    sys.stdin.buffer.readline()
     if pid:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -164,6 +164,8 @@ def run(user, command):
     try:
         if ":" in user:
             become(user)
+        for signum in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
+            signal.signal(signum, signal.SIG_DFL)
         os.execvp(command[0], command)
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)

@@ -34,9 +34,9 @@ SSH = """\
 Host *
     User {user}
     Port {port}
-    IdentityFile {folder}/id_ed25519
+    IdentityFile "{folder}/id_ed25519"
     IdentitiesOnly yes
-    UserKnownHostsFile {folder}/known_hosts
+    UserKnownHostsFile "{folder}/known_hosts"
     GlobalKnownHostsFile /dev/null
     StrictHostKeyChecking yes
     BatchMode yes

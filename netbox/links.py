@@ -50,8 +50,9 @@ def shape(switch, host, others, number, rate=None, delay=None, loss=0.0):
     `rate`: in the units of `tc`, such as '100mbit'. `delay`: such as '20ms', only for
     outgoing packets. `loss`: the probability that a packet is dropped, in each
     direction; `others`: the machines that drop its outgoing packets. Raises
-    `ValueError` for a value of another form, `OSError` for a unit that `tc` does not
-    know and for a feature that the kernel lacks.
+    `ValueError` for a value of another form, `OSError` for an interface that the
+    machine lacks, a unit that `tc` does not know and a feature that the kernel lacks.
+    After an `OSError` the link may be shaped in part: call it without values.
     """
     for name, value in (("rate", rate), ("delay", delay)):
         if value is not None and not re.fullmatch(r"[0-9.]+[a-z]+", value):

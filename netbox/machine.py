@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 #: Starts quickly: without user settings and site packages.
@@ -63,14 +64,19 @@ class Namespaces:
         numbers = said - {"ready"}
         if "ready" not in said or not all(word.isdigit() for word in numbers):
             self.end()
-            why = " ".join(sorted(numbers)).replace("error ", "").strip()
+            words = sorted(word for word in numbers if not word.isdigit())
+            why = " ".join(words).replace("error ", "").strip()
             raise NoMachine(f"the system could not create machine {self.name}: {why}")
         self.pid = int(*numbers)
         return self
 
     def end(self):
         """End all its processes at once."""
-        self.holder.stdin.close()
+        if not self.holder.stdin.closed:
+            # A child that the caller has forked may keep this pipe open.
+            with suppress(BrokenPipeError):  # the holder was killed
+                os.write(self.holder.stdin.fileno(), b"end\n")
+            self.holder.stdin.close()
         self.holder.stdout.close()
         self.holder.wait()
 
@@ -145,5 +151,4 @@ def _try():
         machine.wait()
         machine.ip("link add br0 type bridge", "link set lo up")
     finally:
-        if not machine.holder.stdin.closed:
-            machine.end()
+        machine.end()

@@ -78,6 +78,9 @@ def test_output_and_codes_come_back_and_a_missing_command_is_127(cluster):
     wait_for(lambda: not host.processes(), 5)
     with pytest.raises(subprocess.CalledProcessError):
         host.run(["false"], check=True)
+    endless = "while :; do echo x; done | head -n 1"  # ends by a signal
+    done = host.run(["sh", "-c", endless], timeout=60)
+    assert (done.stdout, done.stderr) == ("x\n", "")
 
 
 # ---- Links ----
@@ -299,7 +302,8 @@ def test_a_system_without_namespaces_is_named_with_its_reason(monkeypatch):
                              " gets none: unshare: Operation not permitted.")
 
 
-@pytest.mark.parametrize("hosts", [0, 51])
-def test_a_box_of_no_host_or_too_many_is_refused(hosts):
-    with pytest.raises(ValueError, match=f"hosts={hosts}: give a number from 1 to 50"):
+@pytest.mark.parametrize("hosts", [0, 51, 2.5, "3"])
+def test_a_box_of_no_whole_number_of_hosts_or_too_many_is_refused(hosts):
+    with pytest.raises(ValueError, match=f"hosts={hosts!r}: give a whole number from "
+                       "1 to 50"):
         box.Cluster(hosts=hosts)

@@ -5,12 +5,13 @@ import argparse
 import json
 import os
 import signal
+import subprocess
 from types import SimpleNamespace
 
 import pytest
 
 from netbox import __main__ as command_line
-from netbox import keys
+from netbox import cluster, keys
 
 # ---- Files of ssh ----
 
@@ -63,6 +64,26 @@ def test_a_host_is_known_and_listens_by_all_its_addresses_at_the_boxs_port(
     assert {f"HostKey {keys.OWN}/ssh_host_key", "AllowUsers ann",
             f"StrictModes {'yes' if strict else 'no'}"} <= set(sshd)
     assert f"    User ann\n    Port {port}\n" in files["ssh_config"]
+
+
+def test_ssh_finds_its_files_in_a_folder_with_a_space(tmp_path, monkeypatch):
+    monkeypatch.setattr(keys, "make_key", lambda _, comment: f"key-of {comment} c\n")
+    folder = tmp_path / "my box"
+    folder.mkdir()
+    keys.write(folder, [], "ann", 22, strict=True)
+    words = ["ssh", "-G", "-F", folder / "ssh_config", "h1"]
+    told = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert f"identityfile {folder}/id_ed25519\n" in told
+    assert f"userknownhostsfile {folder}/known_hosts\n" in told.replace('"', "")
+
+
+def test_a_box_that_ends_while_the_folders_are_listed_is_none(tmp_path, monkeypatch):
+    (tmp_path / f"{cluster.PREFIX}gone").symlink_to(tmp_path / "nowhere")
+    monkeypatch.setattr(cluster.tempfile, "tempdir", str(tmp_path))
+    assert cluster.boxes() == []
+    monkeypatch.setattr(command_line, "boxes", lambda: [tmp_path / "gone"])
+    monkeypatch.setattr(command_line.Path, "exists", lambda _: True)
+    assert command_line._states() == []
 
 
 # ---- Commands ----

@@ -95,10 +95,61 @@ def test_a_host_that_is_on_stays_as_it_is(hosts, calls):
 
 @pytest.mark.parametrize("ask", [
     lambda one: one.run(["true"]), lambda one: one.shape(rate="1mbit"),
-    lambda one: one.bytes()])
-def test_a_host_that_is_off_says_so(hosts, ask):
+    lambda one: one.bytes(), lambda one: one.cut(), lambda one: one.mend()])
+def test_a_host_that_is_off_or_not_on_yet_says_so(hosts, ask):
+    one = hosts[0]
     with pytest.raises(OSError, match="h1 is switched off"):
-        ask(hosts[0])
+        ask(one)
+    one.power_on(wait=False)
+    one.machine.pid = None  # until `wait`
+    with pytest.raises(OSError, match=r"h1 is not on yet: call power_on\(\)"):
+        ask(one)
+    assert one.processes() == []
+
+
+def test_an_interface_that_a_host_lacks_is_not_shaped(hosts, calls):
+    one = hosts[0]
+    one.power_on()
+    calls.clear()
+    with pytest.raises(ValueError, match="no interface 'lo' to shape: choose eth0 or"):
+        one.shape(interface="lo")
+    one.second_address = None
+    with pytest.raises(ValueError, match="no interface 'eth1' to shape: choose eth0$"):
+        one.shape(rate="1mbit", interface="eth1")
+    assert calls == []
+
+
+def test_a_host_whose_sshd_does_not_start_is_off_and_says_why(
+    hosts, calls, monkeypatch, tmp_path
+):
+    one = hosts[0]
+    monkeypatch.setattr(host.Host, "_listeners", lambda _: 0)
+    monkeypatch.setattr(host, "BOOT", -1)
+    (tmp_path / "h1" / "sshd.log").write_text("no port\n")
+    with pytest.raises(OSError, match="sshd of h1 did not start: no port$"):
+        one.power_on()
+    assert "h1 ends" in calls and one.machine is None and one.sshd is None
+    monkeypatch.setattr(host.Host, "_listeners", lambda _: 2)
+    calls.clear()
+    one.power_on()
+    assert "h1 starts sshd" in calls
+
+
+def test_sshd_starts_from_a_folder_with_a_space_with_a_new_log(tmp_path, monkeypatch):
+    folder = tmp_path / "my box"
+    (folder / "h1").mkdir(parents=True)
+    (folder / "h1" / "sshd.log").write_text("of the last start\n")
+    for name in ("ssh_host_key", "sshd_config", "authorized_keys"):
+        (folder / "h1" / name).write_text(name)
+    monkeypatch.setattr(host.keys, "OWN", str(tmp_path / "own"))
+    one = host.Host(SimpleNamespace(folder=folder, second_interface=False,
+                                    sshd="/bin/echo"), "h1", 11)
+    one.popen = subprocess.Popen
+    one._start_sshd()
+    assert one.sshd.wait() == 0
+    assert (tmp_path / "own" / "sshd_config").read_text() == "sshd_config"
+    log = (folder / "h1" / "sshd.log").read_text()
+    assert log == f"-D -e -f {tmp_path}/own/sshd_config\n"
 
 
 def test_processes_of_a_host_are_all_but_those_of_sshd(hosts):
@@ -162,6 +213,27 @@ def test_the_kernel_is_blamed_only_for_what_it_lacks(said, told, calls):
 # ---- Machines ----
 
 
+def test_a_machine_ends_although_a_forked_child_keeps_its_pipe_open():
+    machine = Namespaces.of_pid("h1", 4011, None)
+    # Ends after a line, as a holder does, or by `timeout` with code 124.
+    machine.holder = subprocess.Popen(["timeout", "20", "sh", "-c", "read x"],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    childs = os.dup(machine.holder.stdin.fileno())
+    machine.end()
+    machine.end()  # does no harm
+    assert machine.holder.returncode == 0
+    os.close(childs)
+
+
+def test_why_a_machine_failed_is_said_without_the_id_of_its_process_1():
+    machine = Namespaces.of_pid("h1", None, None)
+    machine.holder = subprocess.Popen(
+        ["sh", "-c", "echo 22501; echo error mount: denied; read x"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with pytest.raises(OSError, match="not create machine h1: mount: denied$"):
+        machine.wait()
+
+
 def test_a_tool_is_found_in_the_folders_in_which_why_not_looks(monkeypatch, calls):
     done = SimpleNamespace(returncode=0, stdout="said")
     monkeypatch.setattr("netbox.machine.find", lambda name: f"/usr/sbin/{name}")
@@ -197,7 +269,7 @@ def test_a_holder_tells_the_id_of_process_1_and_ends_it_and_the_folder_with_its_
     folder = tmp_path / "box"
     (folder / "h1" / "disk").mkdir(parents=True)
     text = json.dumps({"name": "switch", "user": None, "folder": str(folder)})
-    told = io.BytesIO(text.encode() + b"\n")
+    told = io.BytesIO(text.encode() + b"\nend\nunread")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=told))
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(os, "fork", lambda: 4011)
@@ -207,7 +279,17 @@ def test_a_holder_tells_the_id_of_process_1_and_ends_it_and_the_folder_with_its_
     assert capsys.readouterr().out == "4011\n"
     new = 0x40000000 | 0x20000000 | 0x00020000 | 0x04000000
     assert calls == [("unshare", new), (4011, signal.SIGKILL), (4011, 0)]
-    assert not folder.exists()
+    assert not folder.exists() and told.read() == b"unread"
+
+
+def test_a_command_begins_without_the_signals_that_python_ignores(
+    program, calls, monkeypatch
+):
+    monkeypatch.setattr(signal, "signal", lambda *words: calls.append(words))
+    monkeypatch.setattr(os, "execvp", lambda *words: calls.append(words))
+    inside.run("-", ["ls", "-l"])
+    assert calls[1:] == [(signal.SIGPIPE, signal.SIG_DFL),
+                         (signal.SIGXFSZ, signal.SIG_DFL), ("ls", ["ls", "-l"])]
 
 
 @pytest.mark.parametrize("user, as_user, word", [
