@@ -38,8 +38,9 @@ def main(argv=None):
     """Train as the flags say; return the exit code.
 
     `argv`: the flags, by default those of the process. Prints one line of JSON on
-    standard output, everything else on standard error. Exit codes: 0; 2 if a flag or a
-    file is invalid; 1 if a checkpoint or the result cannot be written; 143 or 130 after
+    standard output, with NaN, as Python's `json` has it, for a loss that diverged;
+    everything else on standard error. Exit codes: 0; 2 if a flag or a file is invalid;
+    1 if a checkpoint, the profile or the result cannot be written; 143 or 130 after
     SIGTERM or SIGINT. A worker that fails ends at once, because its store would wait
     for the others.
     """

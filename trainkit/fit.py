@@ -168,9 +168,9 @@ class Training:
         seconds = perf_counter() - clock
         history = [*ended.history, seconds]
         self.state = State(epoch=ended.epoch + 1, history=history)
+        self._save()
         if self.profiler:
             self.profiler.close()
-        self._save()
         self.stop.check()
         return ended.loss / ended.examples, ended.examples / seconds
 
@@ -249,7 +249,8 @@ class Progress:
 class StepProfiler(ExitStack):
     """Profiles up to three steps of an epoch, after `wait` others.
 
-    At `close` it writes them to `path`. `devices`: the contexts that the steps use.
+    At `close` it writes them to `path`, or raises `OSError`. `devices`: the contexts
+    that the steps use.
     """
 
     def __init__(self, path, devices, wait=0):
@@ -270,4 +271,8 @@ class StepProfiler(ExitStack):
     def _recorded(self):
         with timeline.record(self.devices) as trace:
             yield
-        timeline.write(trace, self.path)
+        try:
+            timeline.write(trace, self.path)
+        except OSError as error:
+            raise OSError(error.errno, f"{error.strerror}: the profile {self.path} was "
+                          "not written") from None

@@ -40,9 +40,10 @@ def parser():
     flags = _Parser(
         prog="d2l-ext-train",
         description="Train a network on one or several devices.",
-        epilog="Progress goes to standard error, the result, one line of JSON, to "
-        "standard output. Exit code 2: a flag or a file is invalid; 1: a checkpoint or "
-        "the result cannot be written; 128 plus a signal's number: stopped by it.",
+        epilog="Progress goes to standard error, the result, one line of JSON (with "
+        "NaN for a loss that diverged), to standard output. Exit code 2: a flag or a "
+        "file is invalid; 1: a checkpoint, the profile or the result cannot be "
+        "written; 128 plus a signal's number: stopped by it.",
         allow_abbrev=False,
     )
     _add_model(flags.add_argument_group("what is trained"))

@@ -89,12 +89,16 @@ class Parts(Checkpoints):
 
     def wait(self):
         """Wait until the last save is on the disk. Raises `OSError` if it failed."""
-        try:
-            for writer in self.writers:
+        errors = []
+        for writer in self.writers:
+            try:
                 writer.wait()
-        except OSError as error:
-            raise OSError(error.errno, f"{error.strerror or error}: {self.last} was not"
-                          " written; earlier checkpoints remain") from None
+            except OSError as error:
+                errors.append(error)
+        if errors:
+            first = errors[0]
+            raise OSError(first.errno, f"{first.strerror or first}: {self.last} was not"
+                          " written; earlier checkpoints remain")
 
     def whole(self):
         """Return the same as `Checkpoints`; several workers share the reading."""

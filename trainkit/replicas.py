@@ -60,7 +60,7 @@ class Replicas:
         Gradients are summed over examples and devices, then divided by `n`, by default
         the number of examples. `step`: the number of the step; with the seed it decides
         the numbers that dropout draws, so that a step depends on earlier ones only
-        through the weights.
+        through the weights and the optimizer's states.
 
         Returns the summed loss of each shard, a list of arrays of one number. Waits
         only with `recompute`. Raises as `split_batch` does.

@@ -108,6 +108,15 @@ def test_a_damaged_part_is_passed_over_and_with_all_damaged_nothing_is_loaded(
         Parts(tmp_path / "p").load(said.append)
 
 
+def test_a_save_of_which_all_parts_fail_is_one_error(tmp_path):
+    parts = Parts(tmp_path / "p", parts=2)
+    (tmp_path / "p-00000002.shards").write_text("no folder")
+    parts.save(2, {"w": numpy.zeros(5)}, {})
+    with pytest.raises(OSError, match="File exists: .*2.shards was not written; earl"):
+        parts.wait()
+    parts.end()
+
+
 def test_a_prefix_of_the_other_kind_is_refused(run, refused, tmp_path):
     flags = (*SMALL, "--num-epochs", 1, "--save-prefix", tmp_path / "p")
     assert run(*flags)[0] == 0

@@ -113,6 +113,16 @@ def test_a_run_of_one_step_has_a_profile_too(run, tmp_path):
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
 
 
+def test_a_profile_that_cannot_be_written_is_named_and_loses_no_epoch(run, tmp_path):
+    (tmp_path / "t.json").symlink_to("/dev/full")
+    one = ["--num-examples", 64, "--num-epochs", 1, "--network", "mlp"]
+    flags = ["--save-prefix", tmp_path / "p", "--profile", tmp_path / "t.json"]
+    code, out, err = run(*one, *flags)
+    assert (code, out) == (1, "")
+    assert f"No space left on device: the profile {tmp_path}/t.json was not" in err
+    assert last(tmp_path / "p")[1]["state"]["epoch"] == 1
+
+
 def test_a_result_that_nobody_gets_is_an_error_with_the_result(run, monkeypatch):
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
@@ -666,6 +676,8 @@ def test_a_last_minibatch_may_have_one_example_for_each_device(run):
          "last minibatch of an epoch would have 1 of 10 examples for 2 devices"),
         ("--num-examples 9999", "--num-examples 9999: there are only 1,536"),
         ("--work-load-list 3,1", r"work_load_list=\[3, 1\] does not fit 1 devices"),
+        ("--network transformer --tensor 2 --devices cpu:0,cpu:1 --work-load-list 1,1",
+         "list has 2 numbers: give one for each of the 1 groups of 2 devices"),
         ("--work-load-list 3,-1", "'-1': expected a positive number"),
         ("--resume", "--resume needs --save-prefix"),
         ("--save-every 5", "--save-every needs --save-prefix"),
