@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from . import processes
 from .plan import LAUNCHERS, Settings, make
-from .runner import OutputLost, carry_out
+from .runner import OutputLost, carry_out, printable
 
 EXAMPLES = """\
 examples:
@@ -42,8 +42,9 @@ def main(argv=None):
     """Run the job that `argv` describes; return its exit code.
 
     The output of the processes goes to standard output, the launcher's own lines to
-    standard error. `argv`: by default that of this process; then SIGTERM, SIGHUP and
-    Ctrl-C end the job, with 128 plus the signal's number.
+    standard error. `argv`: by default that of this process; then SIGTERM, Ctrl-C and
+    SIGHUP (unless it is ignored, as under nohup) end the job, with 128 plus the
+    signal's number.
     """
     command, settings, dry_run, wants_json = parse(argv)
     if argv is None:
@@ -71,8 +72,10 @@ def main(argv=None):
 def _own_process():
     """Adopt orphans and handle signals, in a process that runs nothing but the job."""
     processes.adopt()
-    for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(signum, _stop)
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, _stop)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as it is under nohup
+        signal.signal(signal.SIGHUP, _stop)
 
 
 def _report(job, settings):
@@ -99,7 +102,7 @@ def _print_summary(job, settings):
 
 def _print(*lines, **options):
     try:
-        print(*lines, **options, flush=True)
+        print(*map(printable, lines), **options, flush=True)
     except OSError as error:
         raise OutputLost(error.errno, error.strerror) from None
 

@@ -8,6 +8,7 @@ import pickle
 import sys
 import traceback
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 import cloudpickle
@@ -58,9 +59,13 @@ def call_job(function, *args, kv_type="dist_sync", check=True, **settings):
         command = [sys.executable, "-m", "pslaunch.calls", folder]
         plan = make(command, **settings)
         job = carry_out(plan, partial(is_there, folder))
+        start, count = job.restarts + 1, plan.settings.num_workers
+        missing = [i for i in range(count) if not is_there(folder, start, i)]
+        if not job.returncode and missing:
+            job.returncode, job.culprit = 1, f"worker-{missing[0]}"
+            job.cause = f"worker {missing[0]} ended with code 0, but without a result"
         if not job.returncode:
-            job.results = read_results(folder, job.restarts + 1,
-                                       plan.settings.num_workers)
+            job.results = read_results(folder, start, count)
     return job.check() if check else job
 
 
@@ -72,8 +77,9 @@ def write_call(folder, function, kv_type, args, uses_np):
     """Write the call that the workers run into `folder`."""
     if not callable(function):
         raise TypeError(f"{function!r} is not callable: give a function")
-    module = sys.modules.get(getattr(function, "__module__", None))
-    if module and getattr(function, "__globals__", None) is vars(module):
+    own = function.func if isinstance(function, partial) else function
+    module = sys.modules.get(getattr(own, "__module__", None))
+    if module and getattr(own, "__globals__", None) is vars(module):
         # Pickle the function's module by value, like a notebook: a worker may not find
         # a test or script by its name, and need not run it.
         cloudpickle.register_pickle_by_value(module)
@@ -99,36 +105,39 @@ def main(folder):
         if call["np"]:
             mx.npx.set_np()
         kv = mx.kv.create(call["kv_type"]) if call["kv_type"] else None
-        rank = kv.rank if kv else int(os.environ["DMLC_WORKER_ID"])
+        number = os.environ["DMLC_WORKER_ID"]
+        # Every worker has rank 0 in a store that is not distributed.
+        rank = kv.rank if kv and "dist" in kv.type else int(number)
         function, args = pickle.loads(call["sent"])
         result = function(kv, *args)
-        write_result(_result(folder, os.environ.get(START, "1"), rank), result)
+        write_result(_result(folder, os.environ.get(START, "1"), number), rank, result)
     except BaseException:  # noqa: BLE001, sys.exit() would wait, too
         traceback.print_exc()
         sys.stdout.flush()
         os._exit(1)
 
 
-def write_result(path, result):
-    """Write a worker's result to `path`, atomically."""
-    part = path.with_suffix(".part")
-    part.write_bytes(_pickled(result, f"the result, a {type(result).__name__},"))
+def write_result(path, rank, result):
+    """Write a worker's rank and result to `path`, atomically."""
+    part, what = path.with_suffix(".part"), f"the result, a {type(result).__name__},"
+    part.write_bytes(_pickled((rank, result), what))
     os.replace(part, path)
 
 
-def is_there(folder, start, rank):
-    """Return whether this worker has left its result."""
-    return _result(folder, start, rank).exists()
+def is_there(folder, start, number):
+    """Return whether the worker of this number has left its result."""
+    return _result(folder, start, number).exists()
 
 
 def read_results(folder, start, num_workers):
     """Return the results of all workers of a start, by rank."""
-    paths = [_result(folder, start, rank) for rank in range(num_workers)]
-    return [pickle.loads(path.read_bytes()) for path in paths]
+    paths = [_result(folder, start, number) for number in range(num_workers)]
+    return [result for _, result in sorted(
+        (pickle.loads(path.read_bytes()) for path in paths), key=itemgetter(0))]
 
 
-def _result(folder, start, rank):
-    return Path(folder, f"result-{start}-{rank}")
+def _result(folder, start, number):
+    return Path(folder, f"result-{start}-{number}")
 
 
 class _Pickler(cloudpickle.Pickler):

@@ -98,10 +98,15 @@ def make(command, *counts, **given):
     Raises `ValueError`, or `OSError` if the hosts file cannot be read.
     """
     settings = Settings(*counts, **given)
-    launcher = settings.launcher or ("ssh" if settings.hosts else "local")
-    if isinstance(command, (str, bytes)) or not command:
+    has_hosts = settings.hosts is not None
+    launcher = settings.launcher or ("ssh" if has_hosts else "local")
+    if not isinstance(command, (list, tuple)) or not command:
         raise ValueError(f"command={command!r}: give a list of words, as in ['python', "
                          "'train.py']")
+    wrong = [word for word in command if not isinstance(word, (str, os.PathLike))]
+    if wrong:
+        raise ValueError(f"command: {wrong[0]!r} is a {type(wrong[0]).__name__}: give "
+                         "each word as a string")
     command = [os.fspath(word) for word in command]
     if any("\0" in word for word in command):
         raise ValueError("command: a word contains a null character")
@@ -113,7 +118,7 @@ def make(command, *counts, **given):
            for role, name in names.items()}
     nodes = all_nodes(settings.num_workers, settings.num_servers)
     settings = replace(settings, python=settings.python or sys.executable,
-                       hosts=read_hosts(settings.hosts) if settings.hosts else None)
+                       hosts=read_hosts(settings.hosts) if has_hosts else None)
     module, name = LAUNCHERS[launcher]
     kind = getattr(import_module(f".{module}", __package__), name)
     plan = JobPlan(command, nodes, env, kind, settings)
@@ -125,6 +130,10 @@ def _check(settings, launcher):
     _check_numbers(settings)
     if launcher not in LAUNCHERS:
         raise ValueError(f"launcher={launcher!r}: choose {', '.join(LAUNCHERS)}")
+    hosts = settings.hosts
+    if hosts is not None and not isinstance(hosts, (str, os.PathLike, list, tuple)):
+        raise ValueError(f"hosts={hosts!r}: give the path of a hosts file, or a list "
+                         "of its lines")
     if settings.verbose not in (0, 1, 2):
         raise ValueError(f"verbose={settings.verbose!r}: PS_VERBOSE is 0, 1 or 2")
     for name in ("interface", "sync_dst_dir", "ssh_config", "python"):
@@ -179,7 +188,7 @@ def read_hosts(source):
     """Read a hosts file: a list of `Host`. `--help` shows such a file.
 
     `source`: the path, or a list of lines. Raises `ValueError` for a line that is not a
-    host, a repeated host, or an empty file; `OSError` if the file cannot be read.
+    host, a repeated host, or no host at all; `OSError` if the file cannot be read.
     """
     if isinstance(source, (str, os.PathLike)):
         where = source

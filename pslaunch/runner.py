@@ -50,14 +50,16 @@ def run(command, num_workers=2, num_servers=1, *, check=False, **settings):
     cluster* lists the limits. A process that a signal has stopped ends the job after
     30 s, with code 147.
 
-    Without hosts, every process listens on 127.0.0.1 only; with hosts, on the address
-    by which its host reaches the others. Servers run the code they receive, so keep
-    others off that network.
+    With the launcher local, every process listens on 127.0.0.1 only; with mpi, too, if
+    neither a setting nor an allocation names hosts or an interface. Otherwise it
+    listens on the address by which its host reaches the others. Servers run the code
+    they receive, so keep others off that network.
 
     A start is repeated only while no worker can have returned from `kvstore.create`;
     what the program does before that line may happen twice.
 
-    Raises `ValueError` for an invalid argument, `OSError` if a log cannot be written.
+    Raises `ValueError` for an invalid argument, `OSError` if the hosts file cannot be
+    read or a log cannot be written.
     Developed in the chapter *Roles, keys and shards*.
     """
     job = carry_out(make(command, num_workers, num_servers, **settings))
@@ -112,7 +114,8 @@ def _make_room(job):
     for path in job.logs.values():
         earlier(path).unlink(missing_ok=True)
         if not job.attempts:
-            path.unlink(missing_ok=True)
+            for old in [path, *path.parent.glob(f"{path.name}.start-*")]:
+                old.unlink(missing_ok=True)
         elif path.exists():
             path.replace(path.with_name(f"{path.name}.start-{job.attempts}"))
 
@@ -168,6 +171,12 @@ class OutputLost(OSError):
     """Standard output is closed or full."""
 
 
+def printable(text):
+    """Return `text` with a question mark for what standard output cannot encode."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
+
+
 class Shown:
     """Prints the lines of a running job, if `stream` is set."""
 
@@ -185,7 +194,8 @@ class Shown:
         if lines and is_wanted and not self.is_lost:
             name = name_of(node).ljust(self.width)
             try:
-                print(*(f"{name} | {line}" for line in lines), sep="\n", flush=True)
+                print(*(printable(f"{name} | {line}") for line in lines), sep="\n",
+                      flush=True)
             except OSError as error:
                 self.is_lost = True
                 raise OutputLost(error.errno, error.strerror) from None

@@ -189,9 +189,11 @@ def agent_words(plan, variable, *file):
 
 
 def answer(words):
-    """Return the standard output of a command."""
-    return subprocess.run(words, check=False, text=True, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=20).stdout
+    """Return the standard output of a command; '' if it takes more than 20 s."""
+    with suppress(subprocess.TimeoutExpired):
+        return subprocess.run(words, check=False, text=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=20).stdout
+    return ""
 
 
 def write_private(path, text):

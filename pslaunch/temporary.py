@@ -68,10 +68,10 @@ def _start_sweepers():
 
 
 def _remove(name):
-    shutil.rmtree(name, ignore_errors=True)
     with _lock:
         sweeper = _sweepers.pop(name, None)
-    if sweeper:
+    if sweeper:  # in a forked process, the folder is its parent's
+        shutil.rmtree(name, ignore_errors=True)
         sweeper.stdin.close()
         with suppress(subprocess.TimeoutExpired):  # it continues without this process
             sweeper.wait(1)

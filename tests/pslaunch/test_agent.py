@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from uuid import uuid4
 
 import pytest
 from job_checks import alive, free_port, no_guard, nothing_left, wait_for  # noqa: F401
@@ -197,8 +198,8 @@ def test_an_agent_looks_for_the_interface_on_its_own_host(agents):
 def team_of_one():
     """A crew with one agent, and the agent's end of their channel."""
     here, there = socket.socketpair()
-    team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), "job", "127.0.0.1", print,
-                     no_guard())
+    team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), uuid4().hex, "127.0.0.1",
+                     print, no_guard())
     fd = here.detach()
     team.open = lambda: team.add(Channel(fd, fd, "h", "worker"))
     return team, there

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from uuid import uuid4
 
 import pytest
 from job_checks import free_port, no_guard, nothing_left, wait_for  # noqa: F401
@@ -215,8 +216,8 @@ def test_the_launcher_loses_an_agent_whose_messages_were_spoilt_and_says_why(spo
     one, other = pair()
     here, there = socket.socketpair()
     fd = here.detach()
-    team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), "job", "127.0.0.1", print,
-                     no_guard())
+    team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), uuid4().hex, "127.0.0.1",
+                     print, no_guard())
     channel = Channel(fd, fd, "h", "worker", other)
     team.reason = lambda link: link.forged
     with there:

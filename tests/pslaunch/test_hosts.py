@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -114,7 +115,8 @@ def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
     monkeypatch.setattr(ssh, "rsync", lambda settings, host: ["sleep", "100"])
     monkeypatch.setattr(ssh, "agent_command", lambda settings, host: ["sleep", "100"])
     made = plan.make(["x"], 1, 1, hosts=["h1", "h2"], sync_dst_dir="/there")
-    team = ssh.Ssh(made, "job", "127.0.0.1", print, None)
+    mark = uuid4().hex  # no other test, beside this one, ends the processes of this job
+    team = ssh.Ssh(made, mark, "127.0.0.1", print, None)
     monkeypatch.setattr(team, "pump", lambda: None)
     assert not team.gathered()
     for link in team.channels:

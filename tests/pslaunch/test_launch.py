@@ -225,6 +225,18 @@ def test_logs_stay_in_the_folder_that_was_named(tmp_path):
     assert job.output() == "", "nor is it taken for what another job has printed"
 
 
+def test_no_log_of_an_earlier_start_of_another_job_stays(tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    names = [f"worker-0.log{end}" for end in (".start-1", ".start-2", ".earlier", "")]
+    for name in [*names, "notes"]:
+        (logs / name).write_text("of another\n")
+    launch.run(["echo", "one"], 1, 0, log_dir=logs)
+    left = {path.name for path in logs.iterdir()}
+    assert left == {"worker-0.log", "scheduler-0.log", "notes"}
+    assert (logs / "worker-0.log").read_text() == "one\n"
+
+
 # ---- Ports ----
 
 
@@ -414,7 +426,12 @@ def test_a_wrong_flag_is_an_error_in_one_line(argv, message, capsys):
 @pytest.mark.parametrize("given, message", [
     ({"command": "echo hi"}, "give a list of words"),
     ({"command": []}, "give a list of words"),
+    ({"command": 5}, "command=5: give a list of words"),
+    ({"command": ["x.py", "--lr", 0.1]}, "command: 0.1 is a float: give each word as"),
+    ({"command": [b"x"]}, "command: b'x' is a bytes: give each word as a string"),
     ({"command": ["a\0b"]}, "null character"),
+    ({"hosts": []}, "hosts: no hosts: write one per line"),
+    ({"hosts": 5}, "hosts=5: give the path of a hosts file, or a list of its lines"),
     ({"num_workers": 0}, "num_workers=0: give a whole number of at least 1"),
     ({"num_servers": 1.5}, "num_servers=1.5"),
     ({"launcher": "magic"}, "launcher='magic': choose local"),

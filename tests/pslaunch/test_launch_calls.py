@@ -3,12 +3,15 @@
 import d2l_ext  # noqa: F401, I001
 import functools
 import math
+import os
 import pickle
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
+import cloudpickle
 import mxnet as mx
 import numpy
 import pytest
@@ -79,6 +82,42 @@ def test_without_a_type_the_function_makes_its_store_itself():
     assert found == [(True, 0, 1)]
 
 
+def has_a_store_of_its_own(kv):
+    return kv.type, kv.rank, os.environ["DMLC_WORKER_ID"]
+
+
+def test_results_of_workers_that_are_all_rank_0_of_a_local_store_come_apart():
+    found = launch.call(has_a_store_of_its_own, num_servers=0, kv_type="local")
+    assert found == [("local", 0, "0"), ("local", 0, "1")]
+
+
+def leaves_in_one(kv):
+    if os.environ["DMLC_WORKER_ID"] == "1":
+        print("last words")
+        os._exit(0)
+    return FIVE
+
+
+def test_a_worker_that_ends_without_a_result_fails_the_job_and_is_named():
+    job = launch.call_job(leaves_in_one, num_servers=0, kv_type=None, check=False)
+    assert (job.returncode, job.results, job.last_lines()) == (1, None, "last words")
+    assert job.cause == "worker 1 ended with code 0, but without a result"
+    with pytest.raises(launch.LaunchError, match="worker 1 .* without a result"):
+        job.check()
+
+
+def doubles_with_scipy(kv):
+    from scipy import sparse, stats
+
+    array = mx.nd.sparse.csr_matrix(sparse.csr_matrix([[0, 1], [2, 0]]))
+    return (array * 2).asscipy().toarray().tolist(), stats.norm.cdf(0)
+
+
+def test_a_worker_can_make_sparse_arrays_from_scipys_and_turn_them_back():
+    found = launch.call(doubles_with_scipy, num_workers=1, num_servers=0, kv_type=None)
+    assert found == [([[0, 2], [4, 0]], 0.5)]
+
+
 # ---- What goes there ----
 
 
@@ -135,6 +174,14 @@ def test_a_function_brings_along_what_it_uses_of_its_own_file_and_imports_the_re
         kv_type=None, num_workers=1,
     )[0]
     assert found == [5] * 6 + [[5] * 3, set(), Own]
+
+
+def test_a_partial_brings_along_what_its_function_uses():
+    with suppress(ValueError):  # no other test has registered this file
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    function = functools.partial(makes_its_own, kind="local")
+    found = launch.call(function, num_workers=1, num_servers=0, kv_type=None)
+    assert found == [(True, 0, 1)]
 
 
 def test_a_function_of_the_library_is_sent_as_well():
@@ -230,8 +277,10 @@ def test_functions_of_cells_run_there_and_a_traceback_shows_their_lines():
 def test_arrays_of_mxnet_come_back_as_numpys_wherever_they_are(tmp_path):
     row = mx.nd.sparse.row_sparse_array((mx.nd.ones((1, 2)), [1]), shape=(3, 2))
     arrays = [mx.nd.ones(2), np.ones(2), np.ones((), "int64"), row]
-    calls.write_result(tmp_path / "a", {"x": (arrays, around(np.ones(2)))})
-    back, inside = pickle.loads((tmp_path / "a").read_bytes())["x"]
+    calls.write_result(tmp_path / "a", 3, {"x": (arrays, around(np.ones(2)))})
+    rank, result = pickle.loads((tmp_path / "a").read_bytes())
+    back, inside = result["x"]
+    assert rank == 3
     for found, array in zip([*back, inside(None)], [*arrays, np.ones(2)]):
         assert type(found) is numpy.ndarray and found.dtype == array.dtype
         assert found.tolist() == array.asnumpy().tolist()
@@ -245,6 +294,7 @@ def test_a_result_is_there_only_when_it_is_whole(tmp_path, monkeypatch):
         replace(part, path)
 
     monkeypatch.setattr(calls.os, "replace", look)
-    calls.write_result(tmp_path / "result-1-0", [5])
-    assert looked == [(False, [5])] and calls.is_there(tmp_path, 1, 0)
-    assert calls.read_results(tmp_path, 1, 1) == [[5]]
+    calls.write_result(tmp_path / "result-1-0", 1, [5])
+    assert looked == [(False, (1, [5]))] and calls.is_there(tmp_path, 1, 0)
+    calls.write_result(tmp_path / "result-1-1", 0, [6])
+    assert calls.read_results(tmp_path, 1, 2) == [[6], [5]]  # by rank

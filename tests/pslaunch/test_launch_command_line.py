@@ -3,6 +3,7 @@
 import d2l_ext  # noqa: F401, I001
 import importlib
 import json
+import os
 import subprocess
 import sys
 
@@ -99,6 +100,17 @@ def test_ps_lites_own_last_messages_do_not_hide_a_workers_result():
     assert done.returncode == 0 and "is stopped" in done.stdout
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["workers"] == [{"rank": 0}, {"rank": 1}]
+
+
+@pytest.mark.parametrize("flags, shown", [
+    ([], "worker-0    | caf?\n"),
+    (["--dry-run", "--env", "A:1"], "worker-0: DMLC_ROLE=worker A=? echo 'caf?'\n"),
+])
+def test_what_standard_output_cannot_encode_is_shown_as_a_question_mark(flags, shown):
+    words = [*CLI, "-n", "1", "-s", "0", *flags, "echo", "café"]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(words, check=False, capture_output=True, text=True, env=env)
+    assert done.returncode == 0 and done.stdout.endswith(shown)
 
 
 def test_every_flag_has_a_line_in_the_help(capsys):

@@ -74,6 +74,17 @@ def test_a_launcher_that_is_stopped_leaves_nothing(nothing_left, signum, code): 
     wait_for(lambda: not alive(nothing_left), BOUND)
 
 
+def test_a_launcher_under_nohup_outlives_its_terminal(nothing_left):  # noqa: F811
+    words = [*CLI, "-n", "1", "-s", "0", "sleep", "3"]
+    ignoring = "trap '' HUP; exec \"$@\""  # as nohup does
+    process = subprocess.Popen(["sh", "-c", ignoring, "sh", *words],
+                               stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: ("worker", 0) in nodes_of(nothing_left))
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and "ended well" in err
+
+
 def calling(mark, folder):
     """A process in the middle of `launch.call`; it leads a process group."""
     (folder / "caller.py").write_text(CALLER)

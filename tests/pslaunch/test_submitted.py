@@ -178,6 +178,15 @@ def test_the_folder_of_an_array_job_goes_after_its_submission(monkeypatch, tmp_p
     assert seen == [True] and not folder.exists()
 
 
+def test_a_grid_engine_that_does_not_answer_in_time_is_asked_again(monkeypatch):
+    team = submitted.Sge(plan.JobPlan(["x"], [], {}), "j", "127.0.0.1", print, None)
+    run_as_it_is = subprocess.run
+    monkeypatch.setattr(submitted.subprocess, "run", lambda words, **options:
+                        run_as_it_is(["sleep", "100"], **{**options, "timeout": 0.1}))
+    assert submitted.answer(["qstat"]) == ""
+    assert team.ask() is None
+
+
 @pytest.mark.parametrize("command, code, cause, last", [
     (["sh", "-c", "echo oh; exit 5"], 5, r"worker [01] .*ended with code 5", "oh"),
     (["no-such-command"], 127, "no-such-command: No such file or directory", ""),

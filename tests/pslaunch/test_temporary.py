@@ -87,6 +87,14 @@ def test_a_forked_process_that_stays_keeps_no_folder_of_its_parents():
     wait_for(lambda: not any(map(os.path.lexists, names)), 10)
 
 
+def test_a_forked_process_that_ends_leaves_its_parents_folders():
+    """Also when it lets go of them; its own are gone."""
+    child = "if not os.fork(): del folders[0]; mine = Folder('child-'); sys.exit()\n"
+    names = ended(child + "os.wait()\n" + SAY + WAIT, signal.SIGKILL)
+    assert len(names) == 2  # which `ended` has seen
+    wait_for(lambda: not any(map(os.path.lexists, names)), 10)
+
+
 def test_a_folder_into_which_somebody_writes_for_a_while_goes_too(tmp_path):
     folder = tmp_path / "busy"
     folder.mkdir()
