@@ -42,8 +42,8 @@ def without(*packages):
 def load_mxnet():
     """Import MXNet in half the time, by hiding two optional packages from it.
 
-    Without them, `FeedForward` is not an estimator of scikit-learn, and quantization
-    cannot calibrate by entropy.
+    Without them, `FeedForward` is not an estimator of scikit-learn, quantization cannot
+    calibrate by entropy, and sparse arrays cannot be made from SciPy's.
     """
     with without("sklearn", "scipy"):
         import mxnet  # noqa: F401

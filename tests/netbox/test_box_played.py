@@ -218,11 +218,11 @@ def test_a_machine_ends_although_a_forked_child_keeps_its_pipe_open():
     # Ends after a line, as a holder does, or by `timeout` with code 124.
     machine.holder = subprocess.Popen(["timeout", "20", "sh", "-c", "read x"],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    childs = os.dup(machine.holder.stdin.fileno())
+    inherited = os.dup(machine.holder.stdin.fileno())
     machine.end()
     machine.end()  # does no harm
     assert machine.holder.returncode == 0
-    os.close(childs)
+    os.close(inherited)
 
 
 def test_why_a_machine_failed_is_said_without_the_id_of_its_process_1():
