@@ -110,7 +110,7 @@ def _unmasked(key, as_array, shape, first):
     if not _is_mask(key):
         return [key]
     for axis, n in enumerate(key.shape, first):
-        if n != shape[axis]:
+        if n != shape[axis] and n:  # an empty mask fits all
             raise IndexError(
                 "boolean index did not match indexed array along dimension "
                 f"{axis}; dimension is {shape[axis]} but corresponding boolean "

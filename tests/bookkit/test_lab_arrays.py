@@ -66,6 +66,7 @@ np.inner(t, t) | np.sin(a / 0) | np.cos(a / 0) | np.log1p(a - 1) | np.log1p(a / 
 np.log(a / 0) | np.sqrt(a / 0) | np.squeeze(a[:1]) | np.squeeze(a[:1], axis=0)
 sum(np.array([True, True, True])) | np.array([True])[0] * 3 | sum(a[0] > 1) * 2
 np.bool_(True) + np.bool_(True) | np.bool_(True) * False
+np.arange(4)[np.zeros(0, bool)]
 sum(np.array([200, 200], "uint8")) | np.uint8(200) + 100 | np.uint8(200) + np.uint8(100)
 np.int32(2147483647) + 1 | np.int8(100) + np.int16(100) | 3 * np.uint8(100)
 np.uint8(3) - 5 | np.float16(1) / np.int8(3) | np.float32(3) * np.float16(2)
