@@ -3,6 +3,7 @@
 import json
 import os
 from collections import Counter, defaultdict, namedtuple
+from functools import cached_property
 from math import prod
 
 import mxnet as mx
@@ -195,19 +196,23 @@ class Graph:
     """
 
     def __init__(self, symbol, shapes):
+        self.symbol, self.inputs = symbol, shapes
         self.json = json.loads(symbol.tojson())
-        self.nodes, self._inputs = self.json["nodes"], set(shapes)
-        found = symbol.get_internals().infer_shape(**shapes)[1]
-        first = self.json["node_row_ptr"]  # where each node's results start
-        self.shapes = [found[a:b] for a, b in zip(first, first[1:])]
+        self.nodes = self.json["nodes"]
         self.has_gradient = []
         for node in self.nodes:  # inputs come before the nodes that read them
             has = any(self.has_gradient[i] for i, *_ in node["inputs"])
             self.has_gradient.append(has or self.is_parameter(node))
 
+    @cached_property
+    def shapes(self):
+        found = self.symbol.get_internals().infer_shape(**self.inputs)[1]
+        first = self.json["node_row_ptr"]  # where each node's results start
+        return [found[a:b] for a, b in zip(first, first[1:])]
+
     def is_parameter(self, node):
         """Return whether a node is a variable and not an input."""
-        return node["op"] == "null" and node["name"] not in self._inputs
+        return node["op"] == "null" and node["name"] not in self.inputs
 
     def readers(self):
         """Return the nodes that read a value: a list of numbers by (node, result)."""
