@@ -165,15 +165,23 @@ class Links:
 
     def _listen(self, unsent):
         """Listen to the next rank: it sends why it failed; no bytes mean it left."""
-        word = b""
+        word = ""
         with suppress(OSError):
-            word = self.after.recv(1000)
+            word = self.after.recv(1000).decode()
         self.left = not word
+        if word == f"{self._name(0)} has left the ring":
+            return  # this rank still asks, and the next has given up
         if word or unsent:  # else it may have ended normally, and this one may, too
-            self._fail(word.decode() or f"{self._name(1)} has left the ring")
+            self._fail(word or f"{self._name(1)} has left the ring")
 
     def _lost(self, step):
-        """Say why a connection has ended: the next rank may know; else it has left."""
+        """Say why a connection has ended: the next rank may know; else it has left.
+
+        It is asked by an end of what this rank sends. It asks in turn, as far as the
+        rank whose next has left.
+        """
+        with suppress(OSError):
+            self.after.shutdown(socket.SHUT_WR)
         poll = select.poll()
         poll.register(self.after, select.POLLIN)
         if poll.poll(1e3 * self.patience):

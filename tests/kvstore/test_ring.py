@@ -178,6 +178,21 @@ def test_who_leaves_is_named_by_all_the_others(late):
     assert all("rank 1 has left" in text for text in causes([first, *others]))
 
 
+def test_a_rank_says_who_has_left_when_it_is_asked():
+    """Rank 1, which has sent everything, could be right to wait for rank 0 alone."""
+    def work(r):
+        x = numpy.ones(1)
+        if r.rank == 2:
+            r.before.setblocking(True)
+            assert len(r.before.recv(HEAD, socket.MSG_WAITALL)) == HEAD
+        else:
+            r.flow("from the rank before", x, [], [x], 0)
+
+    zero, one, _, three = on_ring(4, work)
+    assert causes([zero, one, three]) == [
+        f"rank {rank}: rank 2 has left the ring" for rank in (0, 1, 3)]
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_who_is_late_ends_the_call_of_all_others(shared):
     """It comes when all the others have given up; they do not wait for it."""

@@ -12,4 +12,4 @@ from stress_ring import BOUND, trial
 def test_all_others_end_with_a_clear_error_in_time(fault, shared, nothing_left):  # noqa: F811
     """Many more: `python tests/helpers/stress_ring.py 30`."""
     found = trial(fault, random.Random(), [shared])
-    assert found["right"], found
+    assert found["wrong"] == [], found
