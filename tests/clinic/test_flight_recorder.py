@@ -179,6 +179,8 @@ def waits(folder, kind="dist_sync", timeout=0.6):
     first.push([4, 3], [x, [x]])
     second.push(4, x)
     time.sleep(timeout + 1)
+    for store in (first, second):
+        store.recorder.close()
     return first.recorder.alarms, second.recorder.alarms
 
 
