@@ -133,7 +133,7 @@ def shape(args):
 def down(_):
     pid = _state()["holder"]
     os.kill(pid, signal.SIGTERM)
-    while _states():
+    while any(state["holder"] == pid for state in _states()):
         time.sleep(0.05)
 
 

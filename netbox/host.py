@@ -5,6 +5,7 @@ import pwd
 import shlex
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from . import keys, links
@@ -34,8 +35,7 @@ class Host:
         self.losses = {}  # by the number of the interface
 
     def power_on(self, wait=True):
-        """Switch the host on, unless it is on. Raises `OSError`; if its sshd does not
-        start, the host is then off.
+        """Switch the host on, unless it is on. Raises `OSError`; the host is then off.
 
         `wait`: whether to wait until it accepts connections; a second call does that.
         """
@@ -46,13 +46,20 @@ class Host:
             self.machine = Namespaces(
                 self.name, self.cluster.inner_user, self._binds(own))
         if wait:
-            self.machine.wait()
-            for number in range(1 + bool(self.second_address)):
-                links.plug(self.cluster.switch, self.machine, number, self.place)
-            for other in self._others():
-                other._lose([self.machine])
-            self._start_sshd()
-            self._wait_for_sshd()
+            try:
+                self._start()
+            except BaseException:
+                self.power_off()
+                raise
+
+    def _start(self):
+        self.machine.wait()
+        for number in range(1 + bool(self.second_address)):
+            links.plug(self.cluster.switch, self.machine, number, self.place)
+        for other in self._others():
+            other._lose([self.machine])
+        self._start_sshd()
+        self._wait_for_sshd()
 
     def _binds(self, own):
         """Return files this host sees in place of the caller's: (source, target)."""
@@ -85,7 +92,6 @@ class Host:
         while self._listeners() < wanted:
             if time.monotonic() > end or self.sshd.poll() is not None:
                 log = (self.cluster.folder / self.name / "sshd.log").read_text()
-                self.power_off()
                 raise OSError(f"sshd of {self.name} did not start: {log.strip()}")
             time.sleep(0.01)
 
@@ -99,16 +105,21 @@ class Host:
         """Switch the host off at once, unless it is off. Its cables are cut first, so
         other hosts get no message. The contents of its `disk` stay.
         """
-        if self.machine is not None:
-            if self.machine.pid:
+        if self.machine is None:
+            return
+        if self.machine.pid:
+            with suppress(OSError):  # the link, or the switch, may be gone
                 self.cut()
-            self.machine.end()
-            if self.sshd:
-                self.sshd.wait()
-                self._link(links.unplug)
-            self.losses = dict.fromkeys(self.losses, 0)
+        self.machine.end()
+        if self.sshd:
+            self.sshd.wait()
+        if self.machine.pid:
+            self._link(links.unplug)
+        self.losses = dict.fromkeys(self.losses, 0)
+        try:
             self._lose([other.machine for other in self._others()])
-        self.machine, self.sshd, self.losses = None, None, {}
+        finally:
+            self.machine, self.sshd, self.losses = None, None, {}
 
     def cut(self):
         """Pull the cables: no packet leaves or reaches the host. Its processes run.

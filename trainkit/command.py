@@ -59,6 +59,10 @@ def main(argv=None):
         held.close()
         _tell({training.replicas.measure: held_out, **describe(training)})
     except Stopped as stopped:
+        try:
+            held.close()
+        except OSError as error:
+            return _failed(error, 1, held)
         then = "go on with --resume" if args.save_prefix else "nothing was kept"
         training.report.note(
             f"stopped by {stopped} after step {training.num_steps}; {then}")

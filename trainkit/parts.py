@@ -50,9 +50,9 @@ class Parts(Checkpoints):
         self.files = ShardedCheckpoints(prefix, {}, *self.who)
 
     def begin(self, need=0, warn=print):
-        """Begin as in `Checkpoints`; rank 0 also removes incomplete checkpoints.
+        """On rank 0, begin as in `Checkpoints` and remove incomplete checkpoints.
 
-        Call it before any worker saves.
+        The other ranks do nothing. Call it before any worker saves.
         """
         if self.who[0] == 0:
             super().begin(need, warn)
@@ -105,13 +105,18 @@ class Parts(Checkpoints):
         return self.files.whole(warn=lambda _: None)
 
     def load(self, warn=print, steps=None):
-        """Load as in `Checkpoints`; rank 0 removes later ones."""
+        """Load as in `Checkpoints`; rank 0 removes later ones, and warns of them."""
         usable = self.files.whole(warn) if steps is None else steps
         if not usable and self.paths():
             raise CheckpointError(f"no checkpoint can be used: {self.paths()[-1]} is "
                                   "damaged. Remove all of them to start anew")
         if not usable:
             return None
+        if steps is not None and self.who[0] == 0:
+            for step in self.files.steps():
+                if step > max(steps):
+                    warn(f"warning: {self.files._path(step)} is damaged, or not all "
+                         "workers have it; it is removed")
         told = self.files._read(max(usable), MANIFEST)[1]["layout"]
         layout = {name: (json.loads(kind.split(" ", 1)[1]), kind.split()[0])
                   for name, kind in told.items()}

@@ -212,13 +212,13 @@ class RingReplicas(DistReplicas):
 
     def __init__(self, kv, *args, **options):
         super().__init__(kv, *args, **options)
-        sizes = [p.data().size for p in self.params]
+        sizes = [p.data(self.devices[0]).size for p in self.params]
         self.flat = kv.zeros(sum(sizes), self.params[0].dtype)
         self.parts_of_flat = numpy.split(self.flat, numpy.cumsum(sizes)[:-1])
 
     def begin(self):
         """Broadcast the weights of rank 0."""
-        weights = [p.data() for p in self.params]
+        weights = [p.data(self.devices[0]) for p in self.params]
         for p, found in zip(self.params, self._exchange(self.kv.broadcast, weights)):
             p.set_data(found)
 

@@ -188,6 +188,16 @@ def test_down_ends_the_holder_and_waits_until_its_file_is_gone(
     assert (ended, len(slept)) == ([(4000, signal.SIGTERM)], 3)
 
 
+def test_down_does_not_wait_for_another_box(box, tmp_path, monkeypatch):
+    """`hold` starts one beside one that is up."""
+    other = tmp_path / "new" / command_line.STATE
+    other.parent.mkdir()
+    other.write_text(json.dumps({**STATE, "holder": 4001}))
+    monkeypatch.setattr(os, "kill", lambda *_: other.unlink())
+    monkeypatch.setattr(command_line.time, "sleep", pytest.fail)
+    assert command_line.main(["down"]) == 0
+
+
 def refused(capsys, *words):
     assert command_line.main(words) == 1
     return capsys.readouterr().err

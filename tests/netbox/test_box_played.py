@@ -135,6 +135,36 @@ def test_a_host_whose_sshd_does_not_start_is_off_and_says_why(
     assert "h1 starts sshd" in calls
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_host_whose_start_is_interrupted_or_fails_is_off_and_starts_again(
+    hosts, calls, monkeypatch, error
+):
+    def plug(*_):
+        raise error
+
+    one = hosts[0]
+    with monkeypatch.context() as patch, pytest.raises(error):
+        patch.setattr(links, "plug", plug)
+        one.power_on()
+    assert one.machine is None and "h1 ends" in calls
+    calls.clear()
+    one.power_on()
+    assert [call for call in calls if " ip " not in call] == [
+        "h1 waits", "h1 starts sshd"]
+
+
+def test_a_host_is_switched_off_even_if_the_switch_is_gone(hosts, calls, monkeypatch):
+    one = hosts[0]
+    one.power_on()
+
+    def gone(*_):
+        raise OSError("no process 4001")
+
+    monkeypatch.setattr(one.cluster.switch, "ip", gone)
+    one.power_off()
+    assert "h1 ends" in calls and one.machine is None
+
+
 def test_sshd_starts_from_a_folder_with_a_space_with_a_new_log(tmp_path, monkeypatch):
     folder = tmp_path / "my box"
     (folder / "h1").mkdir(parents=True)

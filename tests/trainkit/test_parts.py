@@ -1,6 +1,7 @@
 """`--save-shards`: a run whose checkpoint is in parts goes on as one with a file."""
 
 import d2l_ext  # noqa: F401, I001
+import errno
 import json
 import os
 import random
@@ -15,6 +16,8 @@ from trained import assert_bit_equal, assert_near, last
 
 import pslaunch as launch
 from d2l_ext.clusters.checkpoint import CheckpointError
+from d2l_ext.clusters.sharded import ShardedCheckpoints
+from trainkit import replicas
 from trainkit.parts import Parts
 
 SMALL = ("--network", "mlp", "--num-examples", "96", "--optimizer", "adam",
@@ -106,6 +109,36 @@ def test_a_damaged_part_is_passed_over_and_with_all_damaged_nothing_is_loaded(
     (tmp_path / "p-00000002.shards" / "0-of-2.ckpt").unlink()
     with pytest.raises(CheckpointError, match="no checkpoint can be used"):
         Parts(tmp_path / "p").load(said.append)
+
+
+def test_a_checkpoint_that_not_all_workers_have_is_named_before_it_is_removed(tmp_path):
+    parts = Parts(tmp_path / "p")
+    for step in (1, 2):
+        parts.save(step, {"w": numpy.ones(5)}, {})
+        parts.wait()
+    said, path = [], tmp_path / "p-00000002.shards"
+    assert parts.load(said.append, [1])[0].name == "p-00000001.shards"
+    (line,) = said
+    assert line == (f"warning: {path} is damaged, or not all workers have it; it is "
+                    "removed")
+    assert not path.exists()
+
+
+def test_a_stop_beside_a_failed_write_is_one_error(run, tmp_path, monkeypatch):
+    """The signal comes in the evaluation, while a thread still writes."""
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def stopped(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(ShardedCheckpoints, "write", full)
+    monkeypatch.setattr(replicas.Replicas, "_count_right", stopped)
+    code, out, err = run(*SMALL, "--num-epochs", 2, "--save-shards", "--save-every", 99,
+                         "--save-prefix", tmp_path / "p")
+    assert (code, out) == (1, "")
+    assert "No space left on device" in err.splitlines()[-1], err
+    assert "go on with --resume" not in err
 
 
 def test_a_save_of_which_all_parts_fail_is_one_error(tmp_path):

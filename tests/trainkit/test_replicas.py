@@ -15,10 +15,11 @@ from trained import assert_bit_equal
 from d2l_ext.data.sets import Batches
 from d2l_ext.data_parallel.allreduce import allreduce_ring
 from d2l_ext.data_parallel.allreduce.halving import allreduce_halving
+from d2l_ext.kvstore import ring
 from trainkit import job, networks, resume, ways
 from trainkit.flags import parser
 from trainkit.language import Decoders
-from trainkit.replicas import DistReplicas, LocalReplicas, Replicas
+from trainkit.replicas import DistReplicas, LocalReplicas, Replicas, RingReplicas
 from trainkit.sharded import ShardedReplicas
 
 npx.set_np()
@@ -181,6 +182,18 @@ def test_each_piece_of_a_minibatch_draws_another_dropout():
 
 
 # ---- What a worker asks of the store ----
+
+
+def test_a_worker_of_a_ring_needs_no_first_device():
+    """As with `--devices gpu:0,gpu:1`: Gluon's own default is the first CPU."""
+    devices, X, y = [mx.cpu(1), mx.cpu(2)], np.ones((4, 1, 8, 8)), np.arange(4)
+    net = networks.build("mlp", X.shape[1:], devices)
+    model = RingReplicas(ring.connect(0, [None], ""), 4, net, devices)
+    model.begin()
+    model.train_batch(X, y)
+    first, second = ({p.name: p.data(device).asnumpy() for p in model.params}
+                     for device in devices)
+    assert_bit_equal(first, second)
 
 
 def worker(kind, monkeypatch):
