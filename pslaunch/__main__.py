@@ -145,7 +145,8 @@ def _stop(signum, _):
 
 
 def _say(line):
-    print(f"launch: {line}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # nobody reads it
+        print(f"launch: {line}", file=sys.stderr, flush=True)
 
 
 # ---- The flags ----

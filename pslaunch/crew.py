@@ -264,7 +264,9 @@ class Member(Process):
     """A process that an agent runs. `log`: the path for its output, emptied now."""
 
     def __init__(self, log):
-        self.log = open(log, "wb", buffering=0)  # noqa: SIM115, closed at the end
+        with open(log, "wb"):
+            pass
+        self.log = open(log, "ab", buffering=0)  # noqa: SIM115, closed at the end
 
     def close(self):
         """Stop listening: a process that was not seen to end counts as lost."""

@@ -178,7 +178,7 @@ def shorten(path):
                 with earlier(path).open("wb") as end:
                     end.write(kept)
                     meanwhile = file.read(os.stat(path).st_size - file.tell())
-                    file.truncate(0)  # its process appends
+                    file.truncate(0)  # whoever writes it appends
                     end.write(meanwhile)
             return True
     return False

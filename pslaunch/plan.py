@@ -42,6 +42,10 @@ OWN = ("DMLC_ROLE", "DMLC_RANK", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
 PASSED_ON = ("MXNET_", "OMP_", "KMP_", "D2L_EXT_")
 
 
+#: Settings that are paths, strings in a plan.
+PATHS = ("sync_dst_dir", "ssh_config", "python")
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings of a job; `runner.run` explains them. In a plan, `hosts` is a list
@@ -117,7 +121,9 @@ def make(command, *counts, **given):
     env = {role: {**common, **user_variables(getattr(settings, name), name)}
            for role, name in names.items()}
     nodes = all_nodes(settings.num_workers, settings.num_servers)
-    settings = replace(settings, python=settings.python or sys.executable,
+    paths = {name: os.fspath(getattr(settings, name)) for name in PATHS
+             if getattr(settings, name)}
+    settings = replace(settings, **{"python": sys.executable, **paths},
                        hosts=read_hosts(settings.hosts) if has_hosts else None)
     module, name = LAUNCHERS[launcher]
     kind = getattr(import_module(f".{module}", __package__), name)
@@ -136,8 +142,14 @@ def _check(settings, launcher):
                          "of its lines")
     if settings.verbose not in (0, 1, 2):
         raise ValueError(f"verbose={settings.verbose!r}: PS_VERBOSE is 0, 1 or 2")
-    for name in ("interface", "sync_dst_dir", "ssh_config", "python"):
+    if not isinstance(settings.submit_args, (list, tuple)):
+        raise ValueError(  # noqa: TRY004, as for all other arguments
+            f"submit_args={settings.submit_args!r}: give a list of words, as in "
+            "['-p', 'short']")
+    for name in ("interface", *PATHS):
         value = getattr(settings, name)
+        if value and not isinstance(value, (str, os.PathLike)):
+            raise ValueError(f"{name}={value!r}: give a string")
         if value and "\0" in os.fspath(value):
             raise ValueError(f"{name}={value!r} contains a null character")
 

@@ -4,6 +4,7 @@ and, with `max_restarts`, if it fails: its program resumes from a checkpoint."""
 import os
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -204,4 +205,5 @@ class Shown:
         """Keep a line of the launcher's own, and print it on standard error."""
         self.job.notes.append(line)
         if self.stream:
-            print(f"launch: {line}", file=sys.stderr, flush=True)
+            with suppress(OSError):  # nobody reads it
+                print(f"launch: {line}", file=sys.stderr, flush=True)

@@ -45,6 +45,7 @@ class Submitted(crew.Crew):
 
     tool = package = queue = words = None
     stays, first, goes_along = True, 0, "its environment"
+    door = process = None  # until `open`
     refused = ("hosts", "ssh_config", "sync_dst_dir")
 
     @classmethod
@@ -159,15 +160,20 @@ class Submitted(crew.Crew):
 
     def close(self):
         """Cancel the job, unless it ends by itself once its agents have ended."""
-        self.door.close()
+        if self.door:
+            self.door.close()
+        if self.process:
+            self._end_submission()
+        for path in self.files(self.job):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _end_submission(self):
         if not (self.stays and self.placed and self.process.ends(5)):
             words = self.cancel(self.plan, self.job)
             processes.cancel(words)
             if not (words and self.process.ends(5)):
                 self.process.terminate()
         self.process.end(5)
-        for path in self.files(self.job):
-            shutil.rmtree(path, ignore_errors=True)
 
 
 # ---- Names and words that these launchers share ----

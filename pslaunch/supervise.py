@@ -292,10 +292,12 @@ class Watch:
         left = [node for node in running if node[0] == "worker"] or list(running)
         names = [self.start.describe(node) + " (stopped)" * bool(running[node].halted)
                  for node in left]
-        names = ", ".join(names) or "the search for hosts"
-        if ("scheduler", 0) in self.start.ended:
-            names += "; the scheduler had ended before"
-        raise Failed(f"{what}: {names}", code, left[0] if left else None)
+        if left and ("scheduler", 0) in self.start.ended:
+            names[-1] += "; the scheduler had ended before"
+        shows = "the display of their output"
+        other = shows if self.start.ended else "the search for hosts"
+        raise Failed(f"{what}: {', '.join(names) or other}", code,
+                     left[0] if left else None)
 
     def _is_ready_or_over(self):
         """Return whether the store is open, or all workers ended without opening it."""

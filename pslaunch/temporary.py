@@ -24,7 +24,9 @@ tries=600
 until rm -rf -- "$0" || [ $((tries -= 1)) = 0 ]; do sleep 0.1; done
 """
 
-_sweepers, _lock = {}, threading.Lock()  # one for each folder of this process, by name
+#: One for each folder of this process, by name. A garbage collection, which may come
+#: while this thread holds the lock, removes folders.
+_sweepers, _lock = {}, threading.RLock()
 
 
 class Folder:
@@ -58,8 +60,8 @@ class Folder:
 def _start_sweepers():
     """Start the sweeper of a new folder, and restart those that were killed. They get
     no variables of a job: they belong to none, and briefly outlive this process."""
-    for name, sweeper in _sweepers.items():
-        if sweeper is None or sweeper.poll() is not None:
+    for name, sweeper in list(_sweepers.items()):
+        if name in _sweepers and (sweeper is None or sweeper.poll() is not None):
             _sweepers[name] = subprocess.Popen(
                 ["/bin/sh", "-c", SWEEP, name], stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -84,7 +86,7 @@ def _leave():
         sweeper.stdin.close()
         sweeper.returncode = 0  # not a child of this process
     _sweepers.clear()
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_leave)

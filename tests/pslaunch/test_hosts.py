@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -130,7 +131,18 @@ def test_a_copy_that_still_runs_is_ended_with_the_job(monkeypatch):
         link.close()
 
 
+def test_paths_may_be_paths():
+    paths = {"sync_dst_dir": "/there", "ssh_config": "/a/config", "python": "/b/python"}
+    made = plan.make(["x"], 1, 1, hosts=["h1"],
+                     **{name: Path(text) for name, text in paths.items()})
+    assert {name: getattr(made.settings, name) for name in paths} == paths
+
+
 def test_hosts_mean_ssh_and_what_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="submit_args='-p short': give a list of wor"):
+        plan.make(["x"], 1, 1, launcher="slurm", submit_args="-p short")
+    with pytest.raises(ValueError, match="interface=3: give a string"):
+        plan.make(["x"], 1, 1, interface=3)
     assert plan.make(["x"], 1, 1, hosts=["h1"]).launcher is ssh.Ssh
     assert plan.make(["x"], 1, 1).launcher is Local
     with pytest.raises(ValueError, match="sync_dst_dir: the launcher local uses this"):

@@ -11,8 +11,8 @@ import pytest
 from job_checks import CLI, nodes_of, nothing_left, wait_for  # noqa: F401
 
 import pslaunch as launch
+from pslaunch import crew, runner
 from pslaunch import job as jobs
-from pslaunch import runner
 from pslaunch.job import Job, Tail
 
 FLOOD = ["-n", "1", "-s", "0"]
@@ -65,6 +65,22 @@ def test_the_end_of_a_log_without_lines_is_kept_too(tmp_path, monkeypatch):
         log.write_bytes(text.encode())
         assert jobs.shorten(log) and log.read_bytes() == b""
         assert jobs.earlier(log).read_bytes() == text[-64:].encode()
+
+
+def test_a_log_that_the_launcher_writes_goes_on_after_it_was_truncated(
+    tmp_path, monkeypatch
+):
+    """Of a process on another host."""
+    monkeypatch.setattr(jobs, "LONGEST", 1 << 10)
+    monkeypatch.setattr(jobs, "KEPT", 1 << 6)
+    log = tmp_path / "log"
+    log.write_text("of an earlier start\n")
+    member = crew.Member(log)
+    member.log.write(b"a line\n" * 200)
+    assert jobs.shorten(log)
+    member.log.write(b"the next\n")
+    member.close()
+    assert log.read_bytes() == b"the next\n"
 
 
 def test_its_temporary_log_does_not_fill_the_disk(monkeypatch):
@@ -140,6 +156,13 @@ def test_output_that_is_lost_is_no_success(stream, code, says):
                           check=False, text=True, stderr=subprocess.PIPE)
     assert done.returncode == code and says in done.stderr
     assert "Traceback" not in done.stderr and "ignored" not in done.stderr
+
+
+def test_lost_output_ends_the_job_with_its_code_if_notes_are_lost_too():
+    words = " ".join([*CLI, *FLOOD, "seq 1 1000000", "2>&1 | head -n 1"])
+    done = subprocess.run(["bash", "-c", f"{words}; exit ${{PIPESTATUS[0]}}"],
+                          check=False, text=True, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout.count("\n")) == (141, 1)
 
 
 def test_signals_and_the_deadline_are_looked_at_between_two_pieces(monkeypatch):

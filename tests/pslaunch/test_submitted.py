@@ -69,6 +69,16 @@ def test_copies_become_servers_and_workers_with_all_that_they_were_given(stand_i
     assert "srun: srun: a stand-in" in job.notes
 
 
+def test_a_door_that_cannot_be_opened_is_the_error(stand_ins, monkeypatch):
+    """Such as with an old /etc/hosts: the name of this host is another's address."""
+    def door(_):
+        raise OSError(99, "Cannot assign requested address")
+
+    monkeypatch.setattr(submitted, "Door", door)
+    with pytest.raises(OSError, match="Cannot assign requested address"):
+        run(["true"], num_workers=1)
+
+
 def test_what_ended_well_is_not_cancelled(stand_ins, monkeypatch, tmp_path):
     tool, called = tmp_path / "tools" / "scancel", tmp_path / "called"
     tool.parent.mkdir()

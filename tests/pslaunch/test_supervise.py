@@ -2,6 +2,7 @@
 job that failed is started again."""
 
 import d2l_ext  # noqa: F401, I001
+import re
 import signal
 import time
 from types import SimpleNamespace
@@ -47,6 +48,19 @@ def test_only_the_message_that_was_given_up_counts():
     before = TRIED.format(3, 1, 5, LAST)
     assert not supervise.had_closed("worker", before + gave_up(8, 6, PUSH))
     assert not supervise.had_closed("worker", before + "Segmentation fault")
+
+
+@pytest.mark.parametrize("running, ended, said", [
+    ({}, {}, "the search for hosts"),
+    ({}, {("scheduler", 0): 0, ("worker", 0): 0}, "the display of their output"),
+    ({("worker", 1): SimpleNamespace(halted=5)}, {("scheduler", 0): 0},
+     "worker 1 (stopped); the scheduler had ended before"),
+])
+def test_what_was_late_is_named(running, ended, said):
+    start = SimpleNamespace(running=running, ended=ended, describe=lambda node:
+                            "{} {}".format(*node))
+    with pytest.raises(Failed, match=re.escape(f"still running: {said}") + "$"):
+        supervise.Watch._fail_late(SimpleNamespace(start=start), "still running", 124)
 
 
 # ---- A worker that aborts ----

@@ -60,6 +60,28 @@ def test_a_folder_is_its_owners_alone_and_goes_with_its_block_or_its_object():
     assert not os.path.exists(name)
 
 
+GARBAGE = """
+import gc, os
+from pslaunch import temporary
+class Owner: pass
+owner = Owner()
+owner.folder, owner.itself = temporary.Folder("a-"), owner
+name, start = owner.folder.name, temporary._start_sweepers
+del owner
+temporary._start_sweepers = lambda: (gc.collect(), start())
+with temporary.Folder("b-"):
+    print(os.path.exists(name))
+"""
+
+
+def test_a_folder_may_be_garbage_while_another_is_made():
+    """Python collects garbage in the middle of anything; the folder's job, say, is in
+    a cycle with an exception."""
+    done = subprocess.run([sys.executable, "-c", GARBAGE], check=True, text=True,
+                          timeout=60, stdout=subprocess.PIPE)
+    assert done.stdout == "False\n"
+
+
 def test_a_folder_that_cannot_be_made_leaves_no_sweeper(tmp_path, monkeypatch):
     monkeypatch.setattr(temporary.tempfile, "tempdir", str(tmp_path / "none"))
     with pytest.raises(FileNotFoundError):
