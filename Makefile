@@ -79,8 +79,8 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m codespell_lib
 	@said=$$($(VENV)/bin/lint-imports --no-cache) || { echo "$$said"; exit 1; }
-	@$(RUN_TESTS) --about=5 --side-by-side="$(TESTS_BESIDE)" -pno:nbval tests
-	@$(RUN_TESTS) --about=4 --side-by-side="$(SIDE_BY_SIDE)" chapters \
+	@$(RUN_TESTS) --about=14 --side-by-side="$(TESTS_BESIDE)" -pno:nbval tests
+	@$(RUN_TESTS) --about=14 --side-by-side="$(SIDE_BY_SIDE)" chapters \
 	    --nbval --nbval-current-env --nbval-cell-timeout=1200 \
 	    --nbval-sanitize-with=tests/book/nbval_sanitize.cfg
 

@@ -13,6 +13,7 @@ import selectors
 import shutil
 import subprocess
 import time
+from contextlib import suppress
 
 from pslaunch.temporary import Folder
 
@@ -68,7 +69,8 @@ class Browser:
         self.close()
 
     def close(self):
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):  # it has ended, and left an order unread
+            self._process.stdin.close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
@@ -89,8 +91,11 @@ class Browser:
         order = {"id": self._last, "method": method, "params": params}
         if session:
             order["sessionId"] = session
-        self._process.stdin.write(json.dumps(order).encode() + b"\0")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(json.dumps(order).encode() + b"\0")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise BrowserError(f"the browser ended before {method}") from None
         answer = self.wait(lambda: self._answers.pop(order["id"], None), method)
         if "error" in answer:
             raise BrowserError(f"{method}: {answer['error']['message']}")

@@ -17,6 +17,7 @@ import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import made_by
 import notebooks
@@ -43,15 +44,21 @@ READERS = {
     "reference/": ["tests/book"],
     "README.md": ["tests/book"], "_toc.yml": ["tests/book"],
     "requirements": ["tests/tools/test_setup.py", "tests/tools/test_licences.py"],
-    "tools/": ["tests/tools"],
+    "pyproject.toml": ["tests/tools/test_setup.py", "tests/tools/test_wheel.py"],
+    "tools/": ["tests/tools"], "tests/conftest.py": ["tests"],
+    "benchmarks/results/": ["tests/benchmarks", "tests/bookkit/test_stored.py",
+                            "tests/tools/test_wheel.py"],
     "bookkit/figures/": ["tests/bookkit"], "exercisekit/": ["tests/exercisekit"],
 }
 
 
 def changed(since="HEAD", root=ROOT):
-    """Return files that differ from the commit `since`, and new ones: strings."""
-    asked = (["diff", "--name-only", "--diff-filter=d", since, "--"],
-             ["ls-files", "--others", "--exclude-standard"])
+    """Return files that differ from the commit `since`, removed and new ones, too.
+
+    Raises `CalledProcessError` if there is no such commit, or no repository.
+    """
+    asked = (["ls-files", "--others", "--exclude-standard"],
+             ["diff", "--name-only", "--no-renames", since, "--"])
     said = [
         subprocess.run(["git", *words], cwd=root, capture_output=True, text=True,
                        check=True).stdout
@@ -60,51 +67,61 @@ def changed(since="HEAD", root=ROOT):
     return sorted({line for text in said for line in text.splitlines()})
 
 
-def modules(root=ROOT):
-    """Return every module and test: {name: file}. A test's name is its file's."""
-    found = {}
+def module(file):
+    """Return the name of the module in `file`, a path from the root; a test's is the
+    file's own.
+    """
     for place, begin in PLACES.items():
-        for path in sorted((root / place).rglob("*.py")):
-            words = path.relative_to(root / place).with_suffix("").parts
+        if file.startswith(f"{place}/"):
+            words = Path(file).relative_to(place).with_suffix("").parts
             if words[-1] == "__init__":
                 words = words[:-1]
-            found[(begin + ".".join(words)).strip(".")] = path
-    for path in sorted((root / "tests").rglob("*.py")):
-        if "helpers" not in path.parts:
-            found[path.relative_to(root).as_posix()] = path
-    return found
+            return (begin + ".".join(words)).strip(".")
+    return file
 
 
-def imported(name, path, known):
-    """Yield the modules among `known` that the file imports, now or later."""
+def modules(root=ROOT):
+    """Return every module and test: {name: file}."""
+    paths = [path for place in (*PLACES, "tests")
+             for path in sorted((root / place).rglob("*.py"))]
+    return {module(path.relative_to(root).as_posix()): path for path in paths}
+
+
+def imported(name, path):
+    """Yield what the file imports, now or later, and the modules which that may be
+    from: their names.
+    """
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     tree = ast.parse(path.read_text(encoding="utf-8"))
     named = functions.imports(tree, package)
     if name != "d2l_ext":  # what the root gives away is imported from its part
         named |= functions.lazy(tree, name)
     for dotted in named.values():
-        yield from {dotted, dotted.rpartition(".")[0]} & known.keys()
+        yield from {dotted, dotted.rpartition(".")[0]}
 
 
 @cache
 def graph(root=ROOT):
-    """Return `modules`, and those that import each of them: {name: names}."""
+    """Return `modules`, and those that import each of them: {name: names}.
+
+    A module that is gone has users as long as they name it.
+    """
     known, users = modules(root), {}
     for name, path in known.items():
-        for module in imported(name, path, known):
-            users.setdefault(module, set()).add(name)
+        for used in imported(name, path):
+            users.setdefault(used, set()).add(name)
     return known, users
 
 
 def reached(files, root=ROOT):
     """Return files of tests a change of `files` can reach, by distance: lists."""
     known, users = graph(root)
-    touched = {name for name, path in known.items()
-               if path.relative_to(root).as_posix() in files}
+    touched = {module(file) for file in files if file.endswith(".py")}
     seen, levels = set(), []
     while touched:
         seen |= touched
-        levels.append(sorted(name for name in touched if "/test_" in name))
+        levels.append(sorted(name for name in touched & known.keys()
+                             if "/test_" in name))
         touched = {user for name in touched for user in users.get(name, ())} - seen
     read = {test for file in files for begin, tests in READERS.items()
             if file.startswith(begin) for test in tests}
@@ -125,6 +142,8 @@ def code_changed(file, since="HEAD", root=ROOT):
 
     A comment in a cell and the caption of its figure are such words, as the text is.
     """
+    if not (root / file).exists():  # there is nothing to run
+        return False
     old = stored_at(file, since, root)
     if old is None:  # a new chapter
         return True
@@ -139,7 +158,7 @@ def only_comments_changed(file, since="HEAD", root=ROOT):
     old = stored_at(file, since, root)
     if old is None or not file.endswith(".py"):
         return False
-    with suppress(SyntaxError):  # else its tests tell
+    with suppress(SyntaxError, FileNotFoundError):  # else its tests tell
         new = (root / file).read_text(encoding="utf-8")
         return ast.dump(ast.parse(old)) == ast.dump(ast.parse(new))
     return False
@@ -156,15 +175,18 @@ def _of_a_run(cell):
 def fails(*words, seconds=None):
     """Run a program of this environment; return its exit status, 0 if it succeeds.
 
-    Returns None if the program was stopped because it took longer than `seconds`.
+    A program that takes longer than `seconds` is stopped; then this returns None, or 1
+    if it is pytest and a test had failed.
     """
-    process = subprocess.Popen([sys.executable, "-m", *words], cwd=ROOT)
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)  # pytest ends what its tests have begun
-        process.wait()
-        return None
+    with TemporaryDirectory(prefix="check-") as folder:
+        cache = ("-o", f"cache_dir={folder}") if words[0] == "pytest" else ()
+        process = subprocess.Popen([sys.executable, "-m", *words, *cache], cwd=ROOT)
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # pytest ends what its tests have begun
+            process.wait()
+            return 1 if Path(folder, "v/cache/lastfailed").exists() else None
 
 
 def contracts():
@@ -183,7 +205,12 @@ def main(argv=None):
     flags.add_argument("--seconds", type=float, default=75, metavar="S",
                        help="end the tests after this; default 75")
     args = flags.parse_args(argv)
-    files, begin = changed(args.since), time.monotonic()
+    begin = time.monotonic()
+    try:
+        files = changed(args.since)
+    except subprocess.CalledProcessError as error:
+        print(error.stderr, end="", file=sys.stderr)
+        return 2
     files = [file for file in files if not only_comments_changed(file, args.since)]
     style = ["ruff", "check", "--quiet", "."]
     if fails(*style) or fails("codespell_lib") or contracts():

@@ -46,7 +46,10 @@ build_stand_in() {
         -o "$place/libcuda.so.1" "$place/stand_in.c"
 }
 
-has_driver() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -q 'libcuda\.so\.1 '; }
+# Not grep -q, which leaves at its match: ldconfig may then die of SIGPIPE.
+has_driver() {
+    PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep 'libcuda\.so\.1 ' >/dev/null
+}
 
 has_driver || build_stand_in # before the long download
 if tools/make_venv.sh 2>"$place/message"; then

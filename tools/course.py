@@ -61,22 +61,33 @@ def write(folder, root=ROOT):
     return len(chapters)
 
 
-def grade(path):
+def grade(path, timeout=300):
     """Run the notebook at `path` in its folder; return its lines of the grade book.
 
-    A cell that raises an exception is skipped: the cells after it count.
+    A cell that raises an exception is skipped, and one that runs for `timeout` seconds
+    is interrupted: the cells after it count. If one ends the kernel, those after it
+    do not run, and stderr says so.
     """
     import nbformat
     from nbclient import NotebookClient
+    from nbclient.exceptions import DeadKernelError
 
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         book = Path(folder) / "grades"
         book.touch()
         place = {"metadata": {"path": str(Path(path).parent)}}
-        client = NotebookClient(notebook, timeout=300, allow_errors=True,
+        # Said of a cell at its timeout: one that catches the interrupt would be waited
+        # for again and again.
+        late = {"ename": "Timeout", "evalue": f"{timeout} s", "traceback": []}
+        client = NotebookClient(notebook, timeout=timeout, allow_errors=True,
+                                interrupt_on_timeout=True, error_on_timeout=late,
                                 resources=place)
-        client.execute(env={**os.environ, "D2L_EXT_GRADES": str(book)})
+        try:
+            client.execute(env={**os.environ, "D2L_EXT_GRADES": str(book)})
+        except DeadKernelError:
+            print(f"{path}: a cell ended the kernel; the cells after it did not run.",
+                  file=sys.stderr)
         return [json.loads(line) for line in book.read_text("utf-8").splitlines()]
 
 

@@ -1,9 +1,9 @@
 """MXNet is imported in less time: what each process compiles is kept in a file.
 
-`import mxnet` writes the text of a Python function for each of some 2,500 operators,
-and compiles it: half of the import's time, in each process of each job. `make venv`
-copies this module into the environment, whose Python loads it at its start, and has it
-write the file:
+`import mxnet` writes the text of two Python functions, one for arrays and one for
+symbols, for each of some 1,200 operators, and compiles it: half of the import's time,
+in each process of each job. `make venv` copies this module into the environment, whose
+Python loads it at its start, and has it write the file:
 
     python -c "import kept_operators; kept_operators.keep()"
 

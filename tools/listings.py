@@ -31,7 +31,8 @@ MAKES = {"show": show, "show_from": show_from, "solution": _solution}
 def copy_to_render(root, work):
     """Make `work` a copy of the book in `root`, with today's listings.
 
-    Raises `RenderError`, which names the cell, for a function that is not there.
+    Raises `RenderError`, which names the cell, for a name of the library that is not
+    there.
     """
     copy_sources(root, work)
     for path in chapters(work):
@@ -48,9 +49,13 @@ def made_anew(nb, path=""):
     imported, changed = {}, 0
     for cell in code_cells(nb):
         tree = made_by.tree(cell)
-        imported.update(
-            (name, resolve_name(dotted)) for name, dotted in imports(tree).items()
-            if dotted.split(".")[0] in SOURCES)
+        try:
+            imported.update(
+                (name, resolve_name(dotted)) for name, dotted in imports(tree).items()
+                if dotted.split(".")[0] in SOURCES)
+        except (AttributeError, ImportError) as error:
+            raise RenderError(f"{path}, cell {cell.id}: an import fails: {error}"
+                              ) from error
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)
                  and getattr(node.func, "id", None) in MAKES]
         for call, shown in zip(calls, _listings(cell)):

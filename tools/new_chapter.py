@@ -156,13 +156,19 @@ def _code(source, **metadata):
     return v4.new_code_cell(source, metadata=metadata)
 
 
+def parts(root=ROOT):
+    """Return the parts that have a folder of chapters."""
+    return [part for part in house.PARTS if (root / "chapters" / part).is_dir()]
+
+
 def write(root, part, name, lesson):
     """Write all files below `root`; return the paths written or changed.
 
-    Raises `ValueError` for an unknown part, or for a name that is taken.
+    Raises `ValueError` for a part that is not one of `parts`, or a name that is taken.
     """
-    if part not in house.PARTS:
-        raise ValueError(f"{part} is not a part: choose {', '.join(house.PARTS)}")
+    if part not in parts(root):
+        raise ValueError(f"{part} is not a part that has chapters: choose "
+                         f"{', '.join(parts(root))}")
     taken = [path for path in root.glob(f"chapters/*/{name}.ipynb")]
     if not name.isidentifier() or taken:
         raise ValueError(f"{name} is taken, or is not a name of letters, digits and _")
@@ -200,7 +206,7 @@ def main(argv=None):
     flags = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    flags.add_argument("part", choices=house.PARTS)
+    flags.add_argument("part", choices=parts())
     flags.add_argument("name")
     flags.add_argument("--lesson", action="store_true", help="with a file of d2l_ext")
     args = flags.parse_args(argv)

@@ -235,11 +235,13 @@ def _joined(outputs):
 def surroundings(root):
     """Return a digest of what all chapters depend on.
 
-    That is the code of `SOURCES`, the installed packages, the
-    environment variables that MXNet and the library read, and the devices.
+    That is the code of `SOURCES`, their figures and stored results, the installed
+    packages, the environment variables that MXNet and the library read, and the
+    devices.
     """
     root = Path(root)
-    sources = sorted(path for p in SOURCES for path in root.glob(f"{p}/**/*.py"))
+    sources = sorted(path for p in SOURCES for path in root.glob(f"{p}/**/*")
+                     if path.suffix in (".py", ".js", ".css", ".json"))
     tools = sorted(Path(__file__).parent.glob("*.py"))
     facts = {
         "sources": {str(p.relative_to(root)): p.read_text() for p in sources},

@@ -146,15 +146,16 @@ def main(arguments):
     if not args.command:
         parser.error("name the command to run, for example: make test")
     _, entered = PROFILES[args.profile]
-    try:
-        with ExitStack() as stack:
+    with ExitStack() as stack:
+        try:
             for change in entered():
                 stack.enter_context(change)
-            return run(args.command)
-    except PermissionError as error:
-        print(f"{args.profile} is impossible here: {error}. Run this as root.",
-              file=sys.stderr)
-        return 2
+        except OSError as error:
+            advice = " Run this as root." if isinstance(error, PermissionError) else ""
+            print(f"{args.profile} is impossible here: {error}.{advice}",
+                  file=sys.stderr)
+            return 2
+        return run(args.command)
 
 
 def run(command):

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "_sphinx" / "ext"))
 import first_page
 
-from browser import Browser, find_chromium
+from browser import Browser, BrowserError, find_chromium
 from listings import copy_to_render
 from paper import Paper
 from sources import PDF, RenderError, build, link_pdf
@@ -228,7 +228,7 @@ def main():
         with Browser(program, deadline=DEADLINE) as browser:
             raw = printed(browser, paper, joined / "book.html")
         pages = finished(raw, target, said, paper.entries)
-    except (RenderError, ValueError) as error:
+    except (RenderError, BrowserError, ValueError) as error:
         print(f"{error}\nThe book was not printed.", file=sys.stderr)
         return 1
     size = target.stat().st_size

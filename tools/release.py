@@ -3,7 +3,8 @@
 
     make release     many-devices-VERSION.zip in _build
 
-There is none while a chapter shows outputs of older code.
+There is none while a chapter shows outputs of older code, or while a file that git
+tracks differs from the last commit.
 """
 
 import re
@@ -43,8 +44,19 @@ def pack(folder, root=ROOT):
     return target
 
 
+def uncommitted(root=ROOT):
+    """Return the tracked files that differ from the last commit, as git lists them."""
+    command = ["git", "status", "--porcelain", "--untracked-files=no"]
+    return subprocess.run(command, cwd=root, check=True, capture_output=True,
+                          text=True).stdout
+
+
 def main():
     """Pack a release, and return the exit status."""
+    if changes := uncommitted():
+        print(f"A release holds the last commit, without these changes:\n{changes}"
+              "Commit them, or take them back.", file=sys.stderr)
+        return 1
     stale = made_by.stale(ROOT, chapters(ROOT))
     if stale:
         print(made_by.report(stale), file=sys.stderr)

@@ -96,7 +96,7 @@ def main(arguments):
     """Run pytest as `arguments` say; return the exit status."""
     known, options = _read(arguments)
     key = " ".join(known.paths)
-    record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {}
+    record = _recorded()
     last = record.setdefault(key, {"seconds": None, "files": {}, "forgiven": []})
     if last["seconds"]:
         print(f"{key}: {about(last['seconds'])}, as the last time here.", flush=True)
@@ -119,6 +119,14 @@ def main(arguments):
         RECORD.parent.mkdir(exist_ok=True)
         RECORD.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     return code
+
+
+def _recorded():
+    """Return what is known of earlier runs; nothing if its file was cut off."""
+    try:
+        return json.loads(RECORD.read_text("utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
 
 
 def _read(arguments):

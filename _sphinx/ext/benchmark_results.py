@@ -46,14 +46,18 @@ def look_up(value, path):
     """Return the entry of nested dicts and lists at a dotted `path`; None when it is
     null.
 
-    Raises `KeyError` with the names that there are when one is not known.
+    Raises `KeyError`, with the names that there are, when one is not known, and for a
+    name below a figure or a word.
     """
     for part in path.split("."):
         if value is None:
             return None
         if isinstance(value, list):
-            named = {str(e.get("id", i)): e for i, e in enumerate(value)}
+            named = {str(e["id"]): e for e in value
+                     if isinstance(e, dict) and "id" in e}
             value = {**{str(i): e for i, e in enumerate(value)}, **named}
+        if not isinstance(value, dict):
+            raise KeyError(f"no {part!r} in {path!r}: {value!r} has no entries")
         if part not in value:
             raise KeyError(f"no {part!r} in {path!r}: there are {', '.join(value)}")
         value = value[part]

@@ -128,7 +128,7 @@ def words(text):
 
 
 def counted(texts, stem):
-    """Return {page: text}: per stem, {page's number: percent of the most}."""
+    """Return {stem: {page's number: percent of the most}} of `texts`, {page: text}."""
     tallies = [Counter(map(stem, words(text))) for text in texts.values()]
     found = {}
     for i, tally in enumerate(tallies):

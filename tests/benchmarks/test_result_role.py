@@ -32,6 +32,14 @@ def test_a_path_that_is_not_there_is_an_error_that_names_what_is():
         ext.look_up(RESULT, "rows.three.ms")
 
 
+@pytest.mark.parametrize("path", ["rounds.first", "rows.one.id.name", "figures.0.ms"])
+def test_below_a_figure_there_is_nothing(path):
+    result = {**RESULT, "figures": [1.5, 2]}
+    assert ext.look_up(result, "figures.0") == 1.5
+    with pytest.raises(KeyError, match="has no entries"):
+        ext.look_up(result, path)
+
+
 @pytest.mark.parametrize(
     "value, text",
     [(1234.567, "1,234.57"), (1.8449, "1.84"), (31562, "31,562"), (True, "yes"),

@@ -3,22 +3,41 @@
 import json
 import subprocess
 import time
+from functools import partial
 
 import pytest
+from job_checks import wait_for
 from played_machine import GIT
 
 import check
 
 
-def test_what_was_edited_and_what_is_new_was_changed(tmp_path):
-    for name in ("kept", "edited", "removed"):
-        (tmp_path / name).write_text("old\n")
+def test_what_was_edited_removed_or_moved_and_what_is_new_was_changed(tmp_path):
+    for name in ("kept", "edited", "removed", "moved"):
+        (tmp_path / name).write_text(f"{name}\n")
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
         subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
     (tmp_path / "edited").write_text("new\n")
     (tmp_path / "new").touch()
     (tmp_path / "removed").unlink()
-    assert check.changed(root=tmp_path) == ["edited", "new"]
+    subprocess.run([*GIT, "mv", "moved", "there"], cwd=tmp_path, check=True)
+    assert check.changed(root=tmp_path) == [
+        "edited", "moved", "new", "removed", "there"
+    ]
+
+
+def test_without_the_commit_or_a_repository_it_says_what_git_says(
+    monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    subprocess.run([*GIT, "init", "-q", "there"], cwd=tmp_path, check=True)
+    changed = check.changed
+    for folder, words in (("there", "bad revision 'none'"), (".", "not a git repo")):
+        asked = partial(changed, root=tmp_path / folder)
+        monkeypatch.setattr(check, "changed", asked)
+        assert check.main(["--since", "none"]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_a_lesson_reaches_its_own_tests_first_and_then_those_of_its_users():
@@ -37,9 +56,21 @@ def test_a_lesson_reaches_its_own_tests_first_and_then_those_of_its_users():
     ("tools/house.py", "tests/book/test_house.py"),
     ("chapters/devices/devices.ipynb", "tests/book"),
     ("requirements/cpu.txt", "tests/tools/test_setup.py"),
+    ("pyproject.toml", "tests/tools/test_wheel.py"),
+    ("benchmarks/results/batches_10.json", "tests/benchmarks"),
+    ("tests/conftest.py", "tests"),
 ])
 def test_files_that_no_module_imports_reach_the_tests_that_read_them(file, test):
     assert any(test in level for level in check.reached([file]))
+
+
+def test_a_module_that_is_gone_reaches_the_tests_of_those_that_import_it(tmp_path):
+    for name, text in (("d2l_ext/user.py", "from .gone import f"),
+                       ("tests/test_user.py", "from d2l_ext import user")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(f"{text}\n")
+    gone = ["d2l_ext/gone.py", "tests/test_gone.py"]
+    assert check.reached(gone, tmp_path) == [["tests/test_user.py"]]
 
 
 def test_a_page_of_text_reaches_no_test_of_the_library():
@@ -85,6 +116,8 @@ def test_a_chapter_of_which_only_the_words_were_changed_is_not_run(tmp_path):
         assert check.code_changed("a.ipynb", root=tmp_path)
     (tmp_path / "new.ipynb").touch()
     assert check.code_changed("new.ipynb", root=tmp_path)
+    (tmp_path / "a.ipynb").unlink()
+    assert not check.code_changed("a.ipynb", root=tmp_path)
 
 
 def test_of_a_module_in_which_only_comments_were_changed_no_test_is_run(tmp_path):
@@ -99,6 +132,8 @@ def test_of_a_module_in_which_only_comments_were_changed_no_test_is_run(tmp_path
         assert not check.only_comments_changed("a.py", root=tmp_path)
     (tmp_path / "new.py").touch()
     assert not check.only_comments_changed("new.py", root=tmp_path)
+    file.unlink()
+    assert not check.only_comments_changed("a.py", root=tmp_path)
 
 
 def test_a_stale_chapter_is_named_stale_results_are_counted_and_both_are_no_fault(
@@ -135,3 +170,21 @@ def test_a_program_that_takes_longer_than_it_may_is_ended(tmp_path):
     assert check.fails("pytest", "-q", str(tmp_path), seconds=3) is None
     assert time.monotonic() - begin < 30
     assert check.fails("this", seconds=60) == 0  # a module that is there
+
+
+@pytest.mark.parametrize("right, status", [(0, 1), (1, None)])
+def test_a_test_that_failed_before_the_time_was_over_is_a_failure(
+    tmp_path, monkeypatch, right, status
+):
+    class UntilTheSecondTest(subprocess.Popen):
+        def wait(self, timeout=None):
+            if timeout is None:
+                return super().wait()
+            wait_for((tmp_path / "second").exists)
+            raise subprocess.TimeoutExpired(self.args, timeout)
+
+    (tmp_path / "test_both.py").write_text(
+        f"import pathlib, time\ndef test_first(): assert {right}\ndef test_second():\n"
+        f"    pathlib.Path({str(tmp_path)!r}, 'second').touch()\n    time.sleep(60)\n")
+    monkeypatch.setattr(subprocess, "Popen", UntilTheSecondTest)
+    assert check.fails("pytest", "-q", str(tmp_path), seconds=1) == status

@@ -53,3 +53,23 @@ def test_a_graded_run_gives_a_line_for_each_exercise(tmp_path, answer, result):
     (tmp_path / "a.ipynb").write_text(made, encoding="utf-8")
     (row,) = course.grade(tmp_path / "a.ipynb")
     assert (row["chapter"], row["exercise"], row["result"]) == ("sharded", 1, result)
+
+
+def graded(tmp_path, cell, **options):
+    """The results of two exercises, with the code `cell` between them."""
+    asks = ["from exercisekit import *\ncheck('sharded', 1, 3.75)", cell,
+            "check('sharded', 1, 4)"]
+    cells = [{"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": source,
+              "outputs": [], "execution_count": None} for i, source in enumerate(asks)]
+    (tmp_path / "a.ipynb").write_text(json.dumps({**CHAPTER, "cells": cells}))
+    return [row["result"] for row in course.grade(tmp_path / "a.ipynb", **options)]
+
+
+def test_an_endless_cell_is_interrupted_and_those_after_it_count(tmp_path):
+    loop = "while True:\n    pass"
+    assert graded(tmp_path, loop, timeout=10) == ["right", "not yet"]
+
+
+def test_what_was_graded_before_a_cell_ends_the_kernel_is_kept(tmp_path, capsys):
+    assert graded(tmp_path, "import os; os._exit(1)") == ["right"]
+    assert "a cell ended the kernel" in capsys.readouterr().err

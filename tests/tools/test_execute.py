@@ -358,6 +358,9 @@ def test_a_stored_result_that_was_cut_off_is_no_result(tmp_path):
 
 CHANGES = {
     "the library": lambda book, patch: book.write("d2l_ext/__init__.py", "x = 1\n"),
+    "a drawing": lambda book, patch: book.write("d2l_ext/figure.js", "x = 1\n"),
+    "its style": lambda book, patch: book.write("d2l_ext/figure.css", "a { }\n"),
+    "a result": lambda book, patch: book.write("d2l_ext/result.json", "{}\n"),
     "a variable": lambda book, patch: patch.setenv("D2L_EXT_TRY", "1"),
     "a package": lambda _, patch: patch.setattr(
         notebooks.metadata, "distributions", list

@@ -44,3 +44,12 @@ def test_a_function_that_is_gone_is_named_with_its_cell():
     with pytest.raises(RenderError, match=rf"x.ipynb, cell {nb.cells[-1].id}: "
                                           r"show\(lenet.alexnet\) shows nothing: .*"):
         made_anew(nb, "x.ipynb")
+
+
+@pytest.mark.parametrize("gone", ["data_parallel.lenet import alexnet",
+                                  "data_parallel.alexnet import lenet"])
+def test_an_import_of_what_is_gone_is_named_with_its_cell(gone):
+    nb = chapter(f"from d2l_ext.{gone}\nshow(lenet)", "")
+    with pytest.raises(RenderError, match=rf"x.ipynb, cell {nb.cells[-1].id}: an "
+                                          "import fails: .*alexnet"):
+        made_anew(nb, "x.ipynb")

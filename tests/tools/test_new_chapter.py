@@ -48,3 +48,10 @@ def test_it_writes_over_nothing(book):
         with pytest.raises(ValueError, match="taken|not a part"):
             new_chapter.write(book, part, name, lesson=False)
     assert (book / "_toc.yml").read_text() == before
+
+
+def test_a_part_without_chapters_is_not_offered(book):
+    assert new_chapter.parts(book) == ["memory", "scale"]
+    assert "data" not in new_chapter.parts()
+    with pytest.raises(ValueError, match="choose memory, scale"):
+        new_chapter.write(book, "data", "offload", lesson=False)

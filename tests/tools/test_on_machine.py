@@ -1,13 +1,17 @@
 """A command runs as another machine would run it, and nothing stays behind."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from notebook_cells import ROOT
+
+import on_machine
 
 TOOL = [sys.executable, ROOT / "tools" / "on_machine.py"]
 
@@ -65,3 +69,19 @@ def test_who_ends_the_tool_ends_the_command():
         assert tool.wait(10) == 128 + signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(command, 0)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOENT])
+def test_what_cannot_be_played_is_said_and_who_may_is_said_where_that_helps(
+    monkeypatch, capsys, number
+):
+    @contextmanager
+    def refused():
+        raise OSError(number, os.strerror(number), "/sys/fs/cgroup/a")
+        yield
+
+    monkeypatch.setitem(on_machine.PROFILES, "plain", ("", lambda: (refused(),)))
+    assert on_machine.main(["plain", "true"]) == 2
+    said = capsys.readouterr().err
+    assert f"plain is impossible here: [Errno {number}]" in said
+    assert ("Run this as root." in said) == (number == errno.EACCES)

@@ -1,5 +1,6 @@
 """A book of three pages as a PDF, and what readers expect of one."""
 
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pdf_text import texts
 import paper
 import pdf as tool
 import sources
-from browser import Browser, find_chromium
+from browser import Browser, BrowserError, find_chromium
 
 PROGRAM = find_chromium()
 needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here")
@@ -225,6 +226,15 @@ def test_an_empty_page_is_noticed(tmp_path):
         (tmp_path / "a.pdf").write_bytes(tab.pdf(generateTaggedPDF=True))
     with pikepdf.open(tmp_path / "a.pdf") as pdf:
         assert (len(pdf.pages), tool.empty_pages(pdf)) == (3, [2])
+
+
+def test_a_browser_that_ends_at_once_is_named_and_leaves_no_folder():
+    browser = Browser("true")
+    browser._process.wait()
+    with pytest.raises(BrowserError, match="ended before Browser.getVersion"):
+        browser.call("Browser.getVersion")
+    browser.close()
+    assert not os.path.exists(browser._home.name)
 
 
 def test_pages_have_a_link_if_and_only_if_there_is_a_pdf(tmp_path):

@@ -1,11 +1,13 @@
 """A release has what a reader runs, and says one version everywhere."""
 
 import re
+import subprocess
 import zipfile
 
 import pytest
 import yaml
 from notebook_cells import ROOT, chapters
+from played_machine import GIT
 
 import release
 
@@ -26,6 +28,21 @@ def test_it_has_every_chapter_the_locks_and_the_commands(names):
     }
     assert {home + name for name in wanted} <= set(names)
     assert not any(name.startswith(f"{home}.github") for name in names)
+
+
+def test_there_is_none_while_a_tracked_file_differs(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.py").write_text("old\n")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
+    (tmp_path / "new.py").touch()
+    assert release.uncommitted(tmp_path) == ""
+    (tmp_path / "a.py").write_text("new\n")
+    changes = release.uncommitted(tmp_path)
+    assert changes == " M a.py\n"
+    monkeypatch.setattr(release, "uncommitted", lambda: changes)
+    monkeypatch.setattr(release, "pack", None)
+    assert release.main() == 1
+    assert "without these changes:\n M a.py" in capsys.readouterr().err
 
 
 def test_the_version_is_the_same_wherever_it_is_said():

@@ -97,3 +97,11 @@ def test_the_time_is_said_as_given_and_then_as_it_was(tests, tmp_path):
 ])
 def test_the_share_that_is_done_is_of_the_time_or_else_of_the_tests(before, share):
     assert share_done({"a": 9, "b": 1}, Counter(b=1), before) == pytest.approx(share)
+
+
+def test_a_record_that_was_cut_off_is_written_anew(tests, tmp_path):
+    record = tmp_path / "_build/tests.json"
+    record.parent.mkdir()
+    record.write_text('{".": {"seco')
+    assert tests(right=RIGHT).returncode == 0
+    assert json.loads(record.read_text())["."]["files"].keys() == {"test_right.py"}
