@@ -8,10 +8,11 @@ A digest is one of the syntax tree without comments, docstrings, the names of mo
 variables and of private attributes, and the texts of errors that are raised: nbval
 compares them where a chapter prints them. What a function calls enters with its content
 instead of its name, so that a different name, or a different file, is not a change.
-Three changes are not noticed: one private attribute is read instead of another; two
-functions change places that differ only in what they call; and a foreign function
-replaces another one under the same name, since the imports at the top of a file of the
-library do not enter.
+Four changes are not noticed: one private attribute is read instead of another; two
+functions change places that differ only in what they call; a foreign function replaces
+another one under the same name, since the imports at the top of a file of the library
+do not enter; and code changes to which no name leads because it is found at run time,
+as `allreduce.algorithm.algorithms` finds schedules.
 """
 
 import ast

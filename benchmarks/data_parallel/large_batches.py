@@ -106,8 +106,9 @@ def steps():
     """Return, for each size of a batch, the steps to `TARGET` at each rate, median of
     seeds.
 
-    None if most seeds have not reached it after `ENOUGH` examples, or after 200 steps
-    if that is less.
+    The loss is looked at every 64 examples, and in every step of larger batches. None
+    if most seeds have not reached it after `ENOUGH` examples, or after 200 steps if
+    that is less.
     """
     npx.set_np()
     data = sets.load_arrays("digits")

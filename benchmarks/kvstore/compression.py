@@ -117,7 +117,8 @@ def measure(link, steps):
     done = subprocess.run(words, capture_output=True, text=True, timeout=600,
                           cwd=ROOT, check=False)
     if done.returncode:
-        raise RuntimeError(f"{link.name}: {done.stderr.strip().splitlines()[-1]}")
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise RuntimeError(f"{link.name}: {said[-1]}")
     by_rank = json.loads(done.stdout.splitlines()[-1])
     return {way: [max(pair) for pair in zip(*(r[way] for r in by_rank))][WARM_UP:]
             for way in by_rank[0]}

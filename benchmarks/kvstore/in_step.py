@@ -3,8 +3,8 @@
     python -m benchmarks.kvstore.in_step
     python -m benchmarks.kvstore.in_step --only lenet --rounds 1
 
-Every row is a job of its own, on the loopback interface of this machine. All rows
-take their turn in each round, so that a drift of the machine hits all alike.
+Every row with a store is a job of its own, on the loopback interface of this machine.
+All rows take their turn in each round, so that a drift of the machine hits all alike.
 """
 
 import json
@@ -91,7 +91,8 @@ def seconds_of(row, steps, peer_python):
         done = subprocess.run([*map(str, command)], capture_output=True, text=True,
                               timeout=DEADLINE, check=False)
         if done.returncode:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1])
+            said = done.stderr.strip().splitlines()
+            raise RuntimeError((said or [f"exit code {done.returncode}"])[-1])
         return json.loads(done.stdout.splitlines()[-1])[WARM_UP:]
     if not row.workers:
         return in_step_work.train(None, IMAGES, steps, False)[WARM_UP:]

@@ -117,7 +117,10 @@ class Machine:
     residuals: dict = field(default_factory=dict)
 
     def seconds(self, case):
-        """Return the predicted time. Raises `ValueError` for a kind without a fit."""
+        """Return the predicted time, in seconds.
+
+        Raises `ValueError` for one of the class's kinds that was not fitted.
+        """
         kind, *numbers = case
         if kind == "gradient":
             return interpolate(numbers[0], self.gradient)

@@ -92,7 +92,13 @@ def measured(passes=3, rounds=7, steps=12, only=("",)):
     }
 
 
-main = partial(command.main, "cost_model", measured)
+def check(only, **_):
+    """Raise `ValueError` if no case to predict begins with one of `only`."""
+    if not any(case[0].startswith(tuple(only)) for case in study.UNSEEN):
+        raise ValueError(f"--only {' '.join(only)} leaves nothing to predict")
+
+
+main = partial(command.main, "cost_model", measured, check=check)
 
 if __name__ == "__main__":
     sys.exit(main())

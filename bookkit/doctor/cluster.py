@@ -22,14 +22,20 @@ SERVERS = "/usr/sbin:/usr/local/sbin"  # where sshd is, often outside of the PAT
 def tools(which=shutil.which, why_no_box=None):
     """Return the findings. `why_no_box()`: why a box is impossible here, or None."""
     client, server = which("ssh"), which("sshd") or which("sshd", path=SERVERS)
-    parts = [n for n, path in (("client", client), ("server", server)) if path]
     schedulers = [name for name, command in SCHEDULERS.items() if which(command)]
     return [
-        _tool("ssh", " and ".join(parts), "sudo apt-get install openssh-client"),
+        _ssh(client, server),
         _mpi(which("mpirun")),
         _tool("schedulers", ", ".join(schedulers), ""),
         _box((why_no_box or _why_no_box)()),
     ]
+
+
+def _ssh(client, server):
+    if client:
+        return Finding("ssh", "client and server" if server else "client")
+    return Finding("ssh", "no client here: stored results are shown", NOTE,
+                   "sudo apt-get install openssh-client")
 
 
 def _tool(topic, there, advice):

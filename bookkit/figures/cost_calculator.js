@@ -266,7 +266,7 @@ function percent(x) {
   return `${whole(100 * x)}%`;
 }
 
-// For the page: each number has a slider in logarithmic scale, and a model has three of
+// For the page: each number has a slider in logarithmic scale, and a model has five of
 // the numbers.
 function pair(root, { models }) {
   const field = (role) => root.querySelector(`[data-role=${role}]`);

@@ -6,7 +6,7 @@ a stage in the middle, with equal shares.
 """
 
 from dataclasses import dataclass
-from math import log, prod
+from math import inf, log, prod
 
 from d2l_ext.scale import step
 from d2l_ext.scale.step import LENET, LSTM, VGG11, Link, Model
@@ -132,9 +132,9 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
     numbers = {
         "parameters": model.parameters, "arrays": model.arrays,
         "example": 1e6 * model.flops / device.flops, "overhead": 1e3 * device.overhead,
-        "batch": batch, "devices": devices, "bandwidth": 8e-9 / link.beta,
+        "batch": batch, "devices": devices, "bandwidth": _bandwidth(link),
         "latency": 1e6 * link.alpha, "servers": servers, "packing": 1e9 * packing,
-        "per_host": per_host, "inside": 8e-9 / inner.beta, "nearby": 1e6 * inner.alpha,
+        "per_host": per_host, "inside": _bandwidth(inner), "nearby": 1e6 * inner.alpha,
         "tensor": tensor, "pipeline": pipeline, "chunks": chunks,
         **dict(zip(("border", "sums"), MODELS.get(model, (1, 1)))),
     }
@@ -147,6 +147,10 @@ def figure(model, device, link, batch=1024, devices=16, way="ring", servers=4,
     return frame.figure(
         "cost_calculator", name, "Step to compute", CONTROLS, choice, held
     )
+
+
+def _bandwidth(link):
+    return 8e-9 / link.beta if link.beta else inf  # Gbit/s
 
 
 def data(flops):

@@ -157,11 +157,12 @@ function happens(d, now) {
 }
 
 function gathers(k, params) {
-  const who = k === 2 ? "device 1 sends" : `devices 1 to ${k - 1} send`;
-  return `${who} ${params} bytes each to device 0, one after the other, and it adds.`;
+  if (k === 2) return `device 1 sends ${params} bytes to device 0, which adds.`;
+  return `devices 1 to ${k - 1} send ${params} bytes each to device 0, one after the ` +
+    "other, and it adds.";
 }
 
 function spreads(k, params) {
-  const to = k === 2 ? "device 1" : `devices 1 to ${k - 1}`;
-  return `device 0 sends the sum to ${to}, ${params} bytes each.`;
+  const to = k === 2 ? `device 1, ${params} bytes` : `devices 1 to ${k - 1}, ${params} bytes each`;
+  return `device 0 sends the sum to ${to}.`;
 }

@@ -92,7 +92,7 @@ function fit(d) {
 }
 
 function speed(d) {
-  return `${digits(Number(d.per_second.toPrecision(3)))} tokens/s, ${decimal(100 * d.mfu).slice(0, -2)}% MFU`;
+  return `${digits(Number(d.per_second.toPrecision(3)))} tokens/s, ${(100 * d.mfu).toFixed(1)}% MFU`;
 }
 
 function moment(d) {

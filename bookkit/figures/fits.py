@@ -23,7 +23,7 @@ from .cost_calculator import _LARGE, OWN, TOKENS, Number
 
 #: What the script takes from the cost calculator's.
 SHARED = ("linkOf", "ringSeconds", "divisor", "hostOf", "meshOf", "onMesh", "whole",
-          "digits", "time", "decimal", "percent")
+          "digits", "time", "percent")
 #: Bytes of a weight, and those that the optimizer keeps for it.
 NUMBERS = {"16 bits, Adam": (2, 12), "32 bits, Adam": (4, 8), "32 bits, SGD": (4, 0)}
 #: The three of MosaicML's tables, with their parameters, and one of this book.
@@ -145,8 +145,13 @@ def source():
 
 
 def chosen(**other):
-    """Return the first choice with `other` values, and its model's and machine's."""
-    choice = {**FIRST, **other}
+    """Return the first choice with `other` values, and its model's and machine's.
+
+    A number of a model or machine without its name makes it one's own.
+    """
+    own = {role: OWN for role, presets in (("model", MODELS), ("machine", MACHINES))
+           if not other.keys().isdisjoint(presets[FIRST[role]])}
+    choice = {**FIRST, **own, **other}
     presets = {**MODELS.get(other.get("model"), {}),
                **MACHINES.get(other.get("machine"), {})}
     return {**choice, **presets, **other}

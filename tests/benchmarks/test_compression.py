@@ -34,6 +34,13 @@ def test_a_link_that_cannot_be_measured_is_a_row_that_says_so(monkeypatch):
     assert row["missing"].endswith("Operation not permitted")
 
 
+def test_a_job_that_dies_without_a_word_is_a_row_with_its_exit_code(monkeypatch):
+    silent = subprocess.CompletedProcess([], -9, "", "")
+    monkeypatch.setattr(benchmark.subprocess, "run", lambda *_, **__: silent)
+    link = LINKS["loopback"]
+    assert benchmark.entry(link, 1)["missing"] == f"{link.name}: exit code -9"
+
+
 def test_a_step_is_as_long_as_that_of_the_slower_worker(monkeypatch):
     answer = [{"plain": [9, 1, 2], "compressed": [9, 1, 1]},
               {"plain": [9, 3, 1], "compressed": [9, 2, 1]}]

@@ -43,6 +43,12 @@ def test_a_tiny_run_has_fitted_and_unseen_rows(run):
     assert '"id": "local, 4, 5 MB", "use": "unseen"' in printed
 
 
+def test_a_choice_without_a_case_to_predict_is_refused_in_a_line(capsys):
+    with pytest.raises(SystemExit):
+        benchmark.main(["--only", "zzz"])
+    assert "--only zzz leaves nothing to predict" in capsys.readouterr().err
+
+
 def test_the_recorded_predictions_are_those_of_this_model():
     record = stored.read("cost_model")
     result = record.data

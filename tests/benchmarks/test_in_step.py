@@ -1,5 +1,7 @@
 """The rows of the benchmark of distributed steps, and one tiny run of it."""
 
+import subprocess
+
 import pytest
 
 from benchmarks.kvstore import in_step as distributed
@@ -33,6 +35,14 @@ def test_an_unknown_row_is_refused_with_the_known_ones(capsys):
     with pytest.raises(SystemExit):
         distributed.main(["--only", "caffe"])
     assert "lenet-one-machine" in capsys.readouterr().err
+
+
+def test_a_peer_that_dies_without_a_word_is_a_row_with_its_exit_code(monkeypatch):
+    silent = subprocess.CompletedProcess([], -9, "", "")
+    monkeypatch.setattr(distributed.subprocess, "run", lambda *_, **__: silent)
+    row = next(row for row in distributed.ROWS if row.kind == "gloo")
+    _, missing = distributed.turns([row], 1, 1, "/a/python")
+    assert missing == {row.id: "exit code -9"}
 
 
 def test_a_tiny_run_measures_a_row_without_a_store_and_one_with(run):

@@ -155,3 +155,10 @@ def test_the_difference_is_relative_to_the_arrays_largest_value():
     weights = [numpy.array([1.0, 100.0]), numpy.array([0.5])]
     others = [numpy.array([2.0, 100.0]), numpy.array([0.5])]
     assert peers.largest_difference(weights, others) == pytest.approx(0.01)
+
+
+def test_weights_that_are_no_numbers_are_infinitely_far_from_others():
+    weights = [numpy.ones(2), numpy.ones(3)]
+    others = [numpy.ones(2), numpy.array([1.0, numpy.nan, 1.0])]
+    assert peers.largest_difference(weights, others) == math.inf
+    assert peers.largest_difference(others, weights) == math.inf

@@ -315,6 +315,15 @@ def test_tools_are_looked_for_by_the_command_that_submits():
     ]
 
 
+def test_a_server_of_ssh_without_a_client_is_a_note_with_what_to_install():
+    there = {"sshd": "/x"}
+    ssh = cluster.tools(lambda name, path=None: there.get(name), lambda: None)[0]
+    assert (ssh.state, ssh.advice) == (NOTE, "sudo apt-get install openssh-client")
+    there["ssh"] = "/x"
+    ssh = cluster.tools(lambda name, path=None: there.get(name), lambda: None)[0]
+    assert (ssh.state, ssh.text) == (OK, "client and server")
+
+
 def test_another_mpi_than_the_launchers_is_a_note(tmp_path):
     (tmp_path / "mpirun").write_text("#!/bin/sh\necho HYDRA build details:\n")
     (tmp_path / "mpirun").chmod(0o755)

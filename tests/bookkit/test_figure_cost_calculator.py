@@ -233,6 +233,14 @@ def test_numbers_have_three_digits_and_times_the_unit_that_suits_them(call, show
     assert SCRIPT.ask(COST, call) == shown
 
 
+def test_a_link_without_a_limit_is_refused():
+    endless = step.Link(1e-6, 0)
+    with pytest.raises(ValueError, match="shows bandwidth from 0.01 to .*, not inf"):
+        figure(VGG11, GPU, endless)
+    with pytest.raises(ValueError, match="shows inside from 0.01 to .*, not inf"):
+        figure(*MACHINES, inner=endless)
+
+
 def test_the_words_of_a_mesh_and_of_hosts_say_what_fits_the_devices():
     """Counts that do not divide the devices give way to their common divisors."""
     mesh = {**COST, "way": "mesh", "devices": 48, "tensor": 4, "pipeline": 9}

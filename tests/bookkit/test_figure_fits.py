@@ -199,6 +199,22 @@ def test_the_answer_comes_first_and_says_by_how_much_and_what_limits():
     assert "What limits: gradients and weights, 100% of a step" in slow
 
 
+def test_the_answers_share_of_the_peak_is_rounded_and_not_cut_off():
+    assert 100 * SCRIPT.ask(fits.FIRST, "d")["mfu"] == pytest.approx(54.863, abs=1e-3)
+    assert "tokens/s, 54.9% MFU." in SCRIPT.view(fits.FIRST)["moment"]
+
+
+def test_a_number_without_its_models_or_machines_name_makes_it_ones_own():
+    said = SCRIPT.view(fits.chosen(parameters=1e9))["summary"]
+    assert said.startswith(f"{OWN}, 1.00 billion parameters; ")
+    for other, names in (({"parameters": 1e9}, (OWN, fits.FIRST["machine"])),
+                         ({"latency": 50}, ("7 B", OWN)),
+                         ({"devices": 64, "reach": 40}, ("7 B", fits.FIRST["machine"])),
+                         ({"model": "1 B"}, ("1 B", fits.FIRST["machine"]))):
+        choice = fits.chosen(**other)
+        assert (choice["model"], choice["machine"]) == names
+
+
 def test_without_scripts_the_first_choice_stands_there_and_nothing_is_loaded():
     html, view = fits.figure(name="fig").data, SCRIPT.view(fits.FIRST)
     page = soup(html)

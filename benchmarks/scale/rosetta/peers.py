@@ -95,7 +95,7 @@ def _run(command, folder):
 
 def largest_difference(weights, others):
     """Return the largest difference of an element, relative to its array's largest
-    value.
+    value; infinite if one is no number.
 
     `weights`, `others`: lists of arrays of the same shapes. Raises `ValueError` when
     they are not, because NumPy would broadcast.
@@ -103,4 +103,5 @@ def largest_difference(weights, others):
     shapes = [w.shape for w in weights], [o.shape for o in others]
     if shapes[0] != shapes[1]:
         raise ValueError(f"shapes {shapes[0]} and {shapes[1]}: not the same network")
-    return float(max(abs(w - o).max() / abs(w).max() for w, o in zip(weights, others)))
+    found = [abs(w - o).max() / abs(w).max() for w, o in zip(weights, others)]
+    return numpy.inf if numpy.isnan(found).any() else float(max(found))
