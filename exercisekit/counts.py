@@ -36,13 +36,13 @@ class Counts(dict):
     def add(self, name, amount=1):
         self[name] = self.get(name, 0) + amount
 
-    def calls(self, name, function, amount=lambda *given: 1):
+    def calls(self, name, function, amount=lambda *given, **named: 1):
         """Wrap `function`: each call adds `amount(…)` of its arguments."""
         self.add(name, 0)
 
-        def counting(*given):
-            self.add(name, amount(*given))
-            return function(*given)
+        def counting(*given, **named):
+            self.add(name, amount(*given, **named))
+            return function(*given, **named)
 
         return counting
 
@@ -113,6 +113,28 @@ def numbers_in(message):
     if isinstance(message, (list, tuple, set, frozenset)):
         return sum(map(numbers_in, message))
     return getattr(message, "size", 1)
+
+
+def from_sent(function, parts, gather):
+    """Return `function(parts, gather)`, and whether some device can know the result.
+
+    A device knows its own part and what was gathered. So for each device, `function`
+    runs again with the other parts halved, while `gather` returns the same arrays.
+    """
+    kept, own = [], copy.deepcopy(parts)
+
+    def recording(values):
+        kept.append(gather(values))
+        return copy.deepcopy(kept[-1])
+
+    def known(device):
+        given, again = [part / 2 for part in own], iter(copy.deepcopy(kept))
+        given[device] = own[device].copy()
+        return as_python(function(given, lambda values: next(again)))
+
+    found = function(parts, recording)
+    right = as_python(found)
+    return found, any(are_equal(known(i), right, 1e-6) for i in range(len(own)))
 
 
 def counted(right, run, words, cases, about=(), tolerance=0.0):

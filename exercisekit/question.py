@@ -160,6 +160,8 @@ def shown(value):
 
 def told_apart(found, expected):
     """Return two different values in a short form, or in full if those are equal."""
+    if _is_list(expected):
+        found = as_python(found)  # an array's numbers
     pair = shown(found), shown(expected)
     if pair[0] == pair[1]:  # the digits that are not shown
         pair = repr(as_python(found)), repr(as_python(expected))

@@ -2,7 +2,7 @@
 
     ends = Ranks(4, dead={2}).run(work)    # work(rank, give, take) on each living rank
 
-`give(to, data)` sends, `take(frm)` waits for a message. Both raise `ConnectionError`
+`give(to, data)` sends, `take(rank)` waits for a message. Both raise `ConnectionError`
 for a dead rank, as a closed socket does, and `ValueError` for a rank that there is not.
 A rank runs until it waits or ends; then the next one that can run does. So runs are
 deterministic, and a deadlock is found at once.
@@ -66,16 +66,16 @@ class Ranks:
             for go in self._go.values():
                 go.release()
 
-    def _run(self, rank, work, ends):
-        """Run a rank's thread: `ends[rank]` is what `work` returns, or its error."""
-        self._go[rank].acquire()
+    def _run(self, own, work, ends):
+        """Run a rank's thread: `ends[own]` is what `work` returns, or its error."""
+        self._go[own].acquire()
         try:
-            ends[rank] = work(rank, lambda to, data: self._give(rank, to, data),
-                              lambda frm: self._take(rank, frm))
+            ends[own] = work(own, lambda to, data: self._give(own, to, data),
+                             lambda rank: self._take(own, rank))
         except Stuck:
             return
         except BaseException as error:  # noqa: BLE001 - the learner's
-            ends[rank] = error
+            ends[own] = error
         self._back.release()
 
     def _next(self):

@@ -82,11 +82,15 @@ def _judge_saver(kind):
 def _judge_order(kind):
     """Yield the faults in the order of two saves and their writes."""
     caller, begun, returned, second = threading.current_thread(), [], Event(), Event()
-    waited, written, said, run = Event(), [], [], threading.Thread.run
+    waited, written, said, begin = Event(), [], [], threading.Thread.start
 
-    def later(thread):
-        returned.wait(LONG)
-        run(thread)
+    def start(thread):
+        def later(run=thread.run):  # a subclass may have its own
+            returned.wait(LONG)
+            run()
+
+        thread.run = later
+        begin(thread)
 
     def write(state):
         begun.append(state)
@@ -100,7 +104,7 @@ def _judge_order(kind):
             said.append("A second save returned before the first was written.")
         written.append(state.tolist())
 
-    with mock.patch.object(threading.Thread, "run", later):
+    with mock.patch.object(threading.Thread, "start", start):
         saver, state = kind(write), numpy.zeros(2)
         saver.save(state)
         state += 1

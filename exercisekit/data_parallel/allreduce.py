@@ -17,7 +17,13 @@ def broadcast(values, exchange):
 
 def _run_broadcast(function, counts, k):
     values = [0] + [None] * (k - 1)  # 0 is a value, too
-    function(values, counts.exchange)
+
+    def exchange(messages):
+        if missing := {i for pair in messages for i in pair} - {*range(k)}:
+            raise ValueError(f"there is no device {min(missing)}")
+        return counts.exchange(messages)
+
+    function(values, exchange)
     return values
 
 

@@ -17,8 +17,8 @@ def _run_ratios(function, counts, k, size):
     ws, us = counts.keep(list(rng.randn(k, size)), list(rng.randn(k, size)))
     total = counts.calls(
         "each device sends {} number{s}",
-        lambda values: [sum(values) for _ in values],
-        lambda values: numpy.size(values[0]),
+        lambda numbers: [sum(numbers) for _ in numbers],
+        lambda numbers: numpy.size(numbers[0]),
     )
     return {f"device {i}": x for i, x in enumerate(function(ws, us, total))}
 

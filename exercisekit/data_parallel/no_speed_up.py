@@ -172,7 +172,11 @@ def _try_with_patience(function, depth):
 
 
 def _judge_ahead(function):
-    """Yield the first fault only: each call that waits forever takes a second."""
+    """Return the first fault only, or "".
+
+    A call that waits forever takes a second if the thread that calls `load` has
+    ended with its error, and otherwise eleven.
+    """
     return next(by_cases(_try_with_patience, "depth {}", [(4,), (1,)])(function))
 
 

@@ -25,6 +25,7 @@ def _judge_mean(function, pushes):
         update(key, pushed, held[key])
         if (pushed != (value, -value)).any():
             return "it changes the pushed array."
+        pushed[:] = numpy.nan  # a store uses the array again
     for key, array in held.items():
         values = [value for to, value in pushes if to == key]
         mean = sum(values) / max(len(values), 1)
@@ -90,6 +91,16 @@ def _new_array():
     return update
 
 
+def _keeps_the_pushed():
+    pushes = {}
+
+    def update(key, pushed, stored):
+        pushes.setdefault(key, []).append(pushed)
+        stored[:] = sum(pushes[key]) / len(pushes[key])
+
+    return update
+
+
 def _columns(gradient):
     rows = (gradient != 0).any(axis=0).nonzero()[0]
     return rows, gradient[rows]
@@ -116,6 +127,8 @@ QUESTIONS = {
             (_new_array,
              "The store's own array is as it was. Change it in place: `stored = …` "
              + "alone makes a new array."),
+            (_keeps_the_pushed,
+             "The store uses the pushed array again: keep no reference to it."),
         ],
         judge=by_cases(_judge_mean, "From [7, 7], pushes of [x, -x] for {}", [
             ([("a", 2)],), ([("a", 2), ("a", 4)],), ([("a", 2), ("a", 4), ("a", 9)],),

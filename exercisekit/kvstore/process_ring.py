@@ -34,7 +34,8 @@ def _judge_messages(function):
                  for text in function(list(pieces))]
         if found != sent:
             tail = f", and with the beginning of another one ({rest})" if rest else ""
-            yield (f"From {_short(sent)} in pieces of {cut} bytes{tail}, it returns "
+            size = f"{cut} byte{'s' * (cut > 1)}"
+            yield (f"From {_short(sent)} in pieces of {size}{tail}, it returns "
                    f"{_short(found)}.")
 
 
@@ -70,7 +71,7 @@ def _judge_barrier(function, n, late):
         return (f"ranks {early} leave too early; the ranks sent {counts} messages. "
                 f"{problem}").rstrip()
     if problem:
-        return problem
+        return f"{problem} The ranks sent {counts} messages."
     if n > 3 and max(counts) > n - 1:
         return f"the ranks send {counts} messages; {n - 1} each are enough."
     return Note(f"{n} ranks: each sends at most {max(counts)} times.")
@@ -222,7 +223,7 @@ QUESTIONS = {
             (_all_at_once,
              "A message tells more only if it is sent after another was received."),
         ],
-        judge=by_cases(_judge_barrier, "With {} ranks, of which {} is late", [
+        judge=by_cases(_judge_barrier, "With {} ranks, rank {} late", [
             (1, 0), (2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (5, 0),
             (4, 3),  # its note is on the page
         ]),
@@ -235,7 +236,9 @@ QUESTIONS = {
             (_n_rounds,
              "With some ranks dead, a rank's own number returns early and is added "
              + "again."),
-            (_own_again, "Pass on the received number, not your own again."),
+            (_own_again,
+             "It never ends: pass on each received number with its owner, and end when "
+             + "your own number returns."),
         ],
         judge=by_cases(_judge_living, "Numbers {}, dead {}", [
             (numbers, dead) for n, dead in (

@@ -113,10 +113,14 @@ QUESTIONS = {
              "Inside a host there is a reduce-scatter and an allgather, too."),
             (_halves_between,
              "Between hosts, a ring sends parts to be summed, and then the sums."),
+            (lambda hosts, devices, cards, inner, outer:
+             faster(hosts, devices, devices, inner, outer),
+             "The messages leave through `cards` cards, not one per device."),
         ],
         judge=compared(faster, [
             (2, 4, 4, 2, 10), (2, 4, 2, 6, 10), (2, 2, 1, 7, 10), (3, 2, 1, 12, 10),
             (2, 4, 2, 12, 10), (16, 4, 1, 1, 10), (4, 4, 1, 2, 10), (3, 2, 2, 7, 10),
+            (2, 4, 1, 9.5, 10),
         ]),
     ),
     4: Task(

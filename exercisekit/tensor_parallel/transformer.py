@@ -2,7 +2,7 @@
 
 import numpy
 
-from ..counts import counted
+from ..counts import counted, from_sent
 from ..question import Question, Task, by_cases
 from .layerwise import collective
 
@@ -90,8 +90,12 @@ def _run_loss(function, counts, n, words, scale):
     rng, cuts = numpy.random.RandomState(7), numpy.cumsum(words)
     z, targets = rng.randn(n, cuts[-1]) * scale, rng.randint(cuts[-1], size=n)
     targets[: len(cuts) - 1] = cuts[:-1][:n]  # first words of devices
-    given = counts.keep(numpy.split(z, cuts[:-1], axis=1), targets, [0, *cuts[:-1]])
-    return function(*given, collective(counts, GATHERED, numpy.stack))
+    scores, *given = counts.keep(
+        numpy.split(z, cuts[:-1], axis=1), targets, [0, *cuts[:-1]])
+    found, is_known = from_sent(lambda scores, gather: function(scores, *given, gather),
+                                scores, collective(counts, GATHERED, numpy.stack))
+    used = "what was gathered" if is_known else "scores that were not gathered"
+    return {"the loss": found, "what it uses of other devices": used}
 
 
 QUESTIONS = {

@@ -2,6 +2,8 @@
 
 import ast
 import math
+import threading
+import time
 from contextlib import suppress
 
 import numpy
@@ -17,11 +19,12 @@ from d2l_ext.pipeline import schedule, wavefront
 from d2l_ext.scale import failures, fit, step
 from d2l_ext.tensor_parallel import ring_attention
 from exercisekit import check, questions
-from exercisekit.clusters import recovery
+from exercisekit.clusters import recovery, sharded_checkpoints
 from exercisekit.data_parallel import allreduce
 from exercisekit.kvstore import process_ring
 from exercisekit.meshes import two_links
 from exercisekit.question import NOT_YET, Question, Task, are_equal, compared, says
+from exercisekit.tensor_parallel import experts, transformer
 
 QUESTIONS = questions()
 #: The chapters by their own names, as `check` knows them.
@@ -122,7 +125,71 @@ def tree_in_tuples(data, exchange):
     allreduce.tree(data, packed)
 
 
+def beyond_the_end(values, exchange):
+    have = 1
+    while have < len(values):
+        messages = {(i, i + have): values[i] for i in range(have)}
+        for (_, j), value in exchange(messages).items():
+            if j < len(values):
+                values[j] = value
+        have *= 2
+
+
+def sums_of_references():
+    counts, sums = {}, {}
+
+    def update(key, pushed, stored):
+        counts[key] = counts.get(key, 0) + 1
+        sums[key] = sums[key] + pushed if key in sums else pushed
+        stored[:] = sums[key] / counts[key]
+
+    return update
+
+
+def local_targets(scores, targets, firsts, allgather):
+    whole = transformer.log_sum_exp(allgather(map(transformer.log_sum_exp, scores)).T)
+    return whole - numpy.hstack(scores)[numpy.arange(len(targets)), targets]
+
+
+def largest_and_sum(scores, targets, firsts, allgather):
+    most = allgather([z.max(1) for z in scores]).max(0)
+    total = allgather([numpy.exp(z - most[:, None]).sum(1) for z in scores]).sum(0)
+    own = numpy.hstack(scores)[numpy.arange(len(targets)), targets]
+    return most + numpy.log(total) - own
+
+
+class Copying(threading.Thread):
+    def __init__(self, write, state):
+        super().__init__()
+        self.given, self.error = (write, state), None
+        self.start()
+
+    def run(self):
+        write, state = self.given
+        try:
+            write(state.copy())
+        except Exception as error:  # noqa: BLE001
+            self.error = error
+
+    def result(self):
+        self.join()
+        if self.error:
+            raise self.error
+
+
+class CopiesLate(sharded_checkpoints.Saver):
+    def save(self, state):
+        self.wait()
+        self.last.append(Copying(self.write, state))
+        time.sleep(0.1)  # the thread would be in time
+
+
 @pytest.mark.parametrize("key, function, said", [
+    (("allreduce", 3), beyond_the_end, "ValueError: there is no device 3. In the last"),
+    (("kvstore_by_hand", 1), sums_of_references, "keep no reference to it."),
+    (("sharded_checkpoints", 3), CopiesLate, "with [0, 0], but [1, 1] was written."),
+    (("transformer", 3), local_targets, "is 'scores that were not gathered', not"),
+    (("transformer", 3), largest_and_sum, "is 'scores that were not gathered', not"),
     (("halving", 4), tree_in_tuples, "the busiest device sends 8 numbers (6)."),
     (("process_ring", 3), a_round_more, "[4, 4, 4, 4] messages; 3 each are enough."),
     (("recovery", 3), hides_a_full_disk, "full, but no error reaches the caller."),
@@ -131,6 +198,51 @@ def tree_in_tuples(data, exchange):
 def test_code_that_wastes_or_hides_something_is_refused(key, function, said):
     told = says(TASKS[key], function)
     assert told.startswith("not yet. ") and said in told
+
+
+def sends_before_two_takes(rank, n, give, take):
+    for _ in range(n - 1):
+        give(b"here")
+        take()
+        take()
+
+
+def labels_anew(rank, n, number, give, take):
+    return process_ring.sum_of_living(
+        rank, n, number, lambda to, message: give(to, (rank, message[1])), take)
+
+
+def forgets_many(pieces):
+    return process_ring.messages(pieces) if len(pieces) < 19 else []
+
+
+def one_too_many(wants, E):
+    return numpy.array(experts.send_counts(wants, E)) + (len(wants) == 3)
+
+
+@pytest.mark.parametrize("key, function, said", [
+    (("process_ring", 2), forgets_many, "in pieces of 1 byte, it returns []."),
+    (("process_ring", 3), sends_before_two_takes,
+     "rank 0 late: ranks [0, 1] wait forever. The ranks sent [1, 1] messages."),
+    (("process_ring", 5), labels_anew,
+     "pass on each received number with its owner, and end when your own number "
+     + "returns."),
+    (("experts", 3), one_too_many,
+     "it returns [[1, 1, 2], [1, 1, 1], [1, 2, 1]], not [[0, 0, 1], [0, 0, 0], "
+     + "[0, 1, 0]]."),
+])
+def test_what_is_told_is_true_of_this_mistake(key, function, said):
+    assert says(TASKS[key], function).endswith(said)
+
+
+def takes_by_name(rank, n, number, give, take):
+    return process_ring.sum_of_living(
+        rank, n, number, lambda to, data: give(to=to, data=data),
+        lambda other: take(rank=other))
+
+
+def test_a_rank_may_name_the_arguments_of_the_text():
+    assert says(TASKS["process_ring", 5], takes_by_name).startswith("right. ")
 
 
 def fills_empty_arrays(x, W, d_out):

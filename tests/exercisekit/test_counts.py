@@ -67,6 +67,14 @@ def test_what_is_used_is_told_beside_what_is_enough(function, about, said):
     assert says(task(about), function) == said
 
 
+def test_a_call_is_counted_whether_its_arguments_are_named_or_not():
+    counts = Counts()
+    plain = counts.calls("calls", lambda i: i)
+    sized = counts.calls("numbers", lambda array: sum(array), lambda array: len(array))
+    assert [plain(3), plain(i=4), sized([1, 2]), sized(array=[3])] == [3, 4, 3, 3]
+    assert counts == {"calls": 2, "numbers": 3}
+
+
 @pytest.mark.parametrize("message, size", [
     (7, 1), (numpy.ones((2, 3)), 6), ([1.0, 2.0], 2), ((numpy.ones(4),), 4),
     ({5: numpy.ones(4)}, 5), ([(1, 2), {3: []}], 3)])

@@ -150,11 +150,43 @@ def reads_six(data, exchange):
 
 @pytest.mark.parametrize("n, function", [
     (4, reads_four), (5, reads_eight), (12, reads_six),
-    (6, lambda parts, y, gather: messages.split_loss(parts, y, lambda values: values)),
 ])
 def test_arrays_that_were_not_sent_are_not_read(n, function):
     said = says(TWELVE[n], function)
     assert f"{TWELVE[n].unit}: 0, and {TWELVE[n].least} is the least" in said
+
+
+def gathers_the_sums_only(parts, y, gather):
+    own = [p.max(1) + numpy.log(numpy.exp(p - p.max(1)[:, None]).sum(1)) for p in parts]
+    whole = numpy.logaddexp.reduce(gather(own))
+    return numpy.mean([whole[r] - parts[c // 8][r, c % 8] for r, c in enumerate(y)])
+
+
+@pytest.mark.parametrize("function", [
+    gathers_the_sums_only,
+    lambda parts, y, gather: messages.split_loss(parts, y, lambda values: values),
+])
+def test_logits_that_were_not_sent_are_not_read(function):
+    assert says(TWELVE[6], function) == (
+        "not yet. The loss depends on logits of other devices that were not sent."
+    )
+
+
+def adds_up_on_device_0(parts, y, gather):
+    """Device 0 sends its numbers for the sums, but no part of the loss."""
+    calls = []
+
+    def gather_from_others(values):
+        calls.append(values)
+        if len(calls) == 1:
+            return gather(values)
+        return [values[0], *gather([[], *values[1:]])[1:]]
+
+    return messages.split_loss(parts, y, gather_from_others)
+
+
+def test_a_device_need_not_send_what_only_it_uses():
+    assert says(TWELVE[6], adds_up_on_device_0).startswith("right. Numbers from each")
 
 
 @pytest.mark.parametrize("n, function, words", [
