@@ -176,12 +176,16 @@ def attach(comm, folder, timeout=30.0):
 
     `folder`: used by this job only, the same for all ranks; created if missing. A ring
     has a time-out of its own, `deadline`: its errors then end with the verdict. All
-    ranks of a ring must call this, and wait for each other here. A store has none and
-    waits forever: after `timeout` seconds in which a push, a barrier or another call
-    has not been made by all workers, the verdict is printed to standard error, and in a
-    job of `pslaunch` the worker is ended, and with it the job.
+    ranks of a ring must call this, and wait for each other here. A call in memory is
+    one in a verdict, and two or more in an error of the ring.
+
+    A store waits forever: after `timeout` seconds in which a push, a barrier or another
+    call has not been made by all workers, the verdict is printed to standard error, and
+    in a job of `pslaunch` the worker is ended, and with it the job.
 
     Calls of a `dist_async` store wait for no other worker, except `init` and barriers.
+    A store's keys should be fewer than `LINES`, the calls that a rank keeps: else a
+    verdict may name the wrong ranks.
     Developed in the chapter *Which rank, which call?*.
     """
     is_ring = comm.type == "ring"
@@ -201,6 +205,7 @@ def attach(comm, folder, timeout=30.0):
         comm.close = lambda: (recorder.close(), leave())[1]
         # Wait until all have a recorder: a rank without one could not report a failure.
         _recorded(recorder, type(comm).barrier.__get__(comm), "attach", _of_attaching)()
+        comm.calls = 0  # counted as the records count them
     return comm
 
 

@@ -153,7 +153,7 @@ def _of_absent(absent, calls, lives):
 def _crossed(*both):
     parts = [f"    {_ranks(made)} in {_first(made).name}, {_first(made)}"
              for made in both]
-    ranks = sorted(rank for made in both for rank in made)
+    ranks = sorted({rank for made in both for rank in made})
     return Verdict("different", tuple(ranks), _first(both[0]),
                    "\n".join(["ranks wait for each other:", *parts]))
 
@@ -247,7 +247,7 @@ def _silent(meetings, lives):
     """Return the verdict if ranks in an unfinished call have no new heartbeat."""
     newest = max((life.time for life in lives.values()), default=0)
     silent = [rank for rank, life in sorted(lives.items())
-              if newest - life.time > SILENCE]
+              if newest - life.time > SILENCE and life.where != "its end"]
     for made in meetings:
         call = _first(made)
         if silent and any(c.state != "ended" for c in made.values()):

@@ -163,6 +163,7 @@ class Checkpoints:
         self.most = most
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(self.folder / f".{self.name}.lock")
+        self.skipped = set()  # paths that `load` could not use
 
     def begin(self, need=0, warn=print):
         """Lock `prefix` for this process, until `end`; call it before saving.
@@ -215,8 +216,11 @@ class Checkpoints:
                 error.errno, f"{error.strerror or error}: {path} was not written; "
                 f"{left[0] if left else 'no earlier one'} is there",
             ) from None
-        # Later ones are damaged, or this run would have resumed from them.
-        for old in [p for p in self.paths() if p <= path and os.path.isfile(p)][:-KEEP]:
+        # Later ones are damaged, or this run would have resumed from them; they stay.
+        self.skipped.discard(path)
+        usable = [p for p in self.paths() if p <= path and p not in self.skipped
+                  and os.path.isfile(p)]
+        for old in usable[:-KEEP]:
             old.unlink()
         # Left by a killed run with this prefix, and by no other.
         for part in self._found(r"\.{}-\d{{8}}\.(ckpt|test)\.[0-9a-f]+\.part"):
@@ -244,6 +248,7 @@ class Checkpoints:
         """
         problems = []
         for path in reversed(self.paths()):
+            self.skipped.add(path)
             try:
                 arrays, record = read(path, self.most)
             except (CheckpointError, OSError) as error:
@@ -254,6 +259,7 @@ class Checkpoints:
                 continue
             for problem in problems:
                 warn(f"warning: {problem}; going on from {path.name}")
+            self.skipped.discard(path)
             return path, arrays, record
         if problems:
             raise CheckpointError(

@@ -64,7 +64,8 @@ def load_arrays(name=None, root=None):
     variable, any number of images is accepted and no SHA-256 is compared; everything
     else is verified. Without one, `data/<name>/` of the repository is used
     (`~/.cache/d2l_ext/<name>/` when the library is installed elsewhere); what is
-    missing there is downloaded, and only the official files are accepted.
+    missing there is downloaded, and only the official files are accepted. Of CIFAR-10
+    that is the archive: its files, unpacked beside it, are read instead, unverified.
 
     Raises `ValueError` for an unknown name, for `root` with *digits*, and for a
     corrupt file; `FileNotFoundError` for a missing one in a named folder;
@@ -126,7 +127,8 @@ class Batches:
     and `num_steps` the number of minibatches of the largest part: every worker's steps.
     Raises `ValueError` for unequal lengths of `X` and `y`, a `batch_size` or
     `num_parts` below 1 or fractional, a `seed` below 0 or fractional, a `part_index`
-    out of range, and a part without examples.
+    out of range, and a part without examples; when it is shuffled, for a `seed` of 2³²
+    or more.
     """
 
     def __init__(self, X, y, batch_size, shuffle=False, seed=0, num_parts=1,

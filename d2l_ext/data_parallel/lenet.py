@@ -18,10 +18,11 @@ loss = gluon.loss.SoftmaxCrossEntropyLoss()
 
 
 def init_params(scale=0.08, seed=0):
-    """Return the eight parameters on `cpu(0)`: weights from N(0, scale²), biases 0.
+    """Return the eight parameters: weights from N(0, scale²), biases 0.
 
-    `seed` makes them the same in every run. *Dive into Deep Learning* starts with
-    `scale=0.01`, with which ten epochs on a small set learn nothing.
+    They are on the current context, by default `cpu(0)`. MXNet's generator is set to
+    `seed`, which makes them the same in every run. *Dive into Deep Learning* starts
+    with `scale=0.01`, with which ten epochs on a small set learn nothing.
     """
     mx.random.seed(seed)
     return [

@@ -19,6 +19,7 @@ import itertools
 import time
 from collections import namedtuple
 from contextlib import contextmanager
+from math import inf
 
 import mxnet as mx
 from mxnet.base import _LIB, check_call
@@ -91,15 +92,17 @@ class SlowLink:
     the engine has one worker per CPU context (`MXNET_CPU_WORKER_NTHREADS`, default 1).
     `device`: the context whose worker simulates the link, the first CPU context after
     those of `beside`; `timeline.record` needs it. `wait`: default `time.sleep`.
-    Raises `ValueError` for a bandwidth that is not positive, or a latency below zero.
+    Raises `ValueError` for a bandwidth that is not positive, and for a latency below
+    zero or infinite.
     Developed in the chapter *Overlap*.
     """
 
     def __init__(self, bandwidth, latency=0.0, beside=(), wait=time.sleep):
-        if not bandwidth > 0 or not latency >= 0:
+        if not bandwidth > 0 or not 0 <= latency < inf:
             raise ValueError(
                 f"a link of {bandwidth} bytes per second and a latency of {latency} s "
-                "never delivers: choose a positive bandwidth and a latency of 0 or more"
+                "never delivers: choose a positive bandwidth and a finite latency of 0 "
+                "or more"
             )
         self.bandwidth, self.latency, self.wait = bandwidth, latency, wait
         numbers = [d.device_id for d in beside if d.device_type == "cpu"]
@@ -111,7 +114,8 @@ class SlowLink:
         Never waits: the engine starts the message when `x` has been written, and a
         reader of `to` waits until it has arrived. Raises `ValueError` if the arrays
         differ in shape or dtype. What a convolution has just returned may have oneDNN's
-        layout, and would never be delivered: send a copy.
+        layout, and would never be delivered, nor would a view of the array of which
+        `to` is another: send a copy.
         """
         if (x.shape, x.dtype) != (to.shape, to.dtype):
             raise ValueError(

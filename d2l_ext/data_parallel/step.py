@@ -81,7 +81,8 @@ def train(num_gpus, batch_size, lr, *, num_epochs=10, data=None, params=None,
     `lenet.init_params()`; they are copied. `devices`: default
     `try_all_devices(num_gpus)`. `work_load_list`: as in `split_batch`. The seconds are
     those of the steps and of loading their minibatches. Raises `ValueError` if there
-    are not `num_gpus` `devices`.
+    are not `num_gpus` `devices`, and as `split_batch` for a minibatch with fewer
+    examples than devices, such as the last of an epoch.
 
     Follows `train` of *Dive into Deep Learning*, "Training on Multiple GPUs".
     """

@@ -23,9 +23,9 @@ def try_all_devices(k=2, force=None):
     """Return `k` devices: `k` GPUs when there are that many, else `k` CPU contexts.
 
     The kinds are never mixed, so that a chapter's devices are alike. `describe` says
-    which were chosen, and why. `force`, by default the variable `D2L_EXT_DEVICES`, is
-    `cpu` or `one-gpu` to choose as on a machine with no GPU or with one, or `gpu`
-    for GPUs and nothing else.
+    which were chosen and, without `force`, why. `force`, by default the variable
+    `D2L_EXT_DEVICES`, is `cpu` or `one-gpu` to choose as on a machine with no GPU or
+    with one, or `gpu` for GPUs and nothing else.
 
     Raises `ValueError` for `k` < 1 or an unknown word, and `RuntimeError` when GPUs are
     forced but missing.
@@ -82,7 +82,8 @@ def parse_device(text):
 
 
 def describe(devices):
-    """Return one line that names `devices` and says why they were chosen."""
+    """Return one line that names `devices` and says why they were chosen, if that was
+    without `force`."""
     names = ", ".join(str(d) for d in devices)
     noun = "device" if len(devices) == 1 else "devices"
     return f"{len(devices)} {noun}: {names} (profile: {_reason(devices)})"

@@ -334,8 +334,14 @@ def marked_backward():
 def _marked(heads, head_grads):
     """Return a backward pass's heads and their gradients, lists; run their marks."""
     if isinstance(heads, mx.nd.NDArray):
-        heads, head_grads = [heads], [head_grads]
-    return heads, [*map(_mark, heads, head_grads or [None] * len(heads))]
+        heads = [heads]
+    if isinstance(head_grads, mx.nd.NDArray):
+        head_grads = [head_grads]
+    if head_grads is None:
+        head_grads = [None] * len(heads)
+    if len(head_grads) != len(heads):
+        return heads, head_grads  # autograd refuses them
+    return heads, [*map(_mark, heads, head_grads)]
 
 
 def _mark(head, gradient):

@@ -14,6 +14,7 @@ import math
 import mmap
 import os
 import time
+from numbers import Integral
 
 import numpy
 
@@ -104,7 +105,7 @@ class Ring(Links):
         then use memory instead of sockets. It has no name in /dev/shm, so it is freed
         when the last process ends, however that happens.
         """
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = (shape,) if isinstance(shape, Integral) else tuple(shape)
         nbytes = math.prod(shape) * numpy.dtype(dtype).itemsize
         if not (self.shared and nbytes and self.num_workers > 1):
             return numpy.zeros(shape, dtype)

@@ -9,9 +9,10 @@ concatenated in one array, which is cut into k chunks; each device owns one of t
     2       gradients      whole      a chunk      a chunk
     3       parameters     a chunk    a chunk      a chunk
 
-An array that is whole is the same on every device. Chunks are exchanged layer by
-layer: gradients by a reduce-scatter, weights by an allgather. The result equals that of
-stage 0 bit by bit.
+Whole weights and states are the same on every device. Chunks are exchanged layer by
+layer: gradients by a reduce-scatter, after which a whole array of stage 1 holds the sum
+in the device's own chunk alone; weights by an allgather. The weights of a step equal
+those of stage 0 bit by bit.
 """
 
 from math import prod
@@ -140,7 +141,8 @@ class Shards:
         return hs
 
     def backward(self, losses, tape):
-        """Leave the sum of the gradients, whole or in chunks, in `gradients`.
+        """Leave the sum of the gradients in `gradients`: whole in stage 0, else in the
+        chunk that each device owns.
 
         `tape`: from `forward`. In stages 2 and 3 only inside `train_batch`.
         """

@@ -203,7 +203,12 @@ class Compiled:
         self._run(self.plan.backward)
 
     def gradients(self):
-        """Return the gradients of all weights, joined: NumPy arrays by name. Waits."""
+        """Return the gradients of all weights, joined: NumPy arrays by name. Waits.
+
+        Raises `RuntimeError` unless `backward` came after the last `forward`.
+        """
+        if not self.arrays.keys() >= {*self.plan.gradients.values()}:
+            raise RuntimeError("there are no gradients yet: call backward first")
         return {name: self.join(v) for name, v in self.plan.gradients.items()}
 
     def _run(self, steps):

@@ -118,8 +118,9 @@ class Plan:
     `forward`, `backward`: lists of `Step`; `values`: each array's `Value`s by name.
     `inputs`, `gradients`: `Value`s by name; `out`, `seed`: of the last line, and of its
     gradient. Raises `ValueError`, with the array's name, where no moves lead to a
-    layout, for unknown arrays, shapes that do not fit the letters, an input that owes a
-    sum, and a weight on which the last line does not depend.
+    layout, for unknown arrays, a line with the name of an input or of another line,
+    shapes that do not fit the letters, an input that owes a sum, and a weight on which
+    the last line does not depend.
     Source: Xu et al., "GSPMD" (2021). Developed in the chapter *Say where it lies*.
     """
 
@@ -130,6 +131,9 @@ class Plan:
         self.integers = {op.inputs[op.kind == "loss"] for op in ops
                          if op.kind in ("embedding", "loss")}
         known = [*shapes, *(op.name for op in ops)]
+        twice = [name for name, count in Counter(known).items() if count > 1]
+        if twice:
+            raise ValueError(f"{twice[0]}: two arrays have this name: rename one")
         for name in self.where:
             known_name("array", name, known)
         for name in weights:

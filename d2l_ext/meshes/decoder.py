@@ -9,6 +9,7 @@
 import numpy
 from mxnet import autograd, cpu, np
 
+from ..checks import whole_number
 from ..data_parallel import traffic
 from ..data_parallel.flat import views_of
 from ..memory import shards
@@ -26,6 +27,7 @@ def stages_of(decoder, stages):
     `stages`: their number, at least 1. The first has the embedding too, the last the
     scores, `'end'`. Raises `ValueError` for a stage without layers.
     """
+    whole_number("stages", stages)
     *halves, end = decoder.halves()
     if stages > len(halves):
         raise ValueError(
@@ -97,6 +99,7 @@ class MeshDecoder(InTurn):
         micro-batches are done. Returns the losses of each replica's micro-batches.
         Never waits.
         """
+        whole_number("chunks", chunks)
         batch = tokens.shape[1]
         if batch % (self.d * chunks):
             raise ValueError(

@@ -25,8 +25,8 @@ class Mesh:
         mesh.groups("tensor")  # four groups of two neighbours
 
     `sizes`: the lengths by name. Raises `ValueError` for lengths below 1, or whose
-    product is not the number of devices. Developed in the chapter
-    *Data × tensor × pipeline*.
+    product is not the number of devices, and for a repeated device.
+    Developed in the chapter *Data × tensor × pipeline*.
     """
 
     def __init__(self, devices, **sizes):
@@ -39,6 +39,8 @@ class Mesh:
                 f"{len(devices)}: choose lengths whose product is {len(devices)}"
             )
         self.devices, self.sizes = list(devices), sizes
+        if len({*self.devices}) < len(self.devices):
+            raise ValueError(f"a device is repeated in {self.devices}: list each once")
         self._box = numpy.arange(len(devices)).reshape([*sizes.values()])
 
     def groups(self, axis):

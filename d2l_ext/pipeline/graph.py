@@ -66,8 +66,8 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None):
     Inputs get no gradient.
 
     Raises `ValueError` for a node in no group, a group without a device, a GPU that is
-    not there, `params` that lack a name, and a value with so many readers, on several
-    devices, that MXNet would compute a wrong gradient.
+    not there, `params` that lack a name, and a value with so many readers, whose
+    gradients come from several devices, that MXNet would compute a wrong gradient.
     Source: `group2ctx` of MXNet's `Symbol.simple_bind`. Developed in the chapter
     *The LSTM as a pipeline*.
     """
@@ -149,7 +149,9 @@ def crossings(symbol, group2ctx, shapes):
     `target` needs; a value that several nodes need is sent once. `backward`: bytes
     of the gradients that go from `target` to `source`. The gradients of a value's
     readers are added on the device of the last reader in the graph, which sends on the
-    sum. `copies`: messages, in both directions.
+    sum. `copies`: messages, in both directions. Where `elemwise_add` or `add_n` reads a
+    value with other readers, as in a residual connection, the counts can be wrong:
+    MXNet passes the gradient through such a sum, and may add on another device.
 
     Developed in the chapter *The LSTM as a pipeline*.
     """
@@ -264,13 +266,25 @@ def _check_sums(graph, group2ctx):
     From `IN_PLACE` summands on, it adds them in place, one after the other; one that
     was copied from another device replaces the sum instead.
     """
-    for (i, _), found in graph.readers().items():
-        devices = {group2ctx[group_of(graph.nodes[reader])] for reader in found}
-        if graph.has_gradient[i] and len(found) >= IN_PLACE and len(devices) > 1:
+    readers = graph.readers()
+
+    def devices(value):
+        """Return the devices of a value's gradients: a sum passes on its own."""
+        found = set()
+        for reader in readers[value]:
+            node = graph.nodes[reader]
+            passes = node["op"] in ("elemwise_add", "add_n") and readers[reader, 0]
+            found |= devices((reader, 0)) if passes else {group2ctx[group_of(node)]}
+        return found
+
+    for value, found in list(readers.items()):
+        node = graph.nodes[value[0]]
+        many = graph.has_gradient[value[0]] and len(found) >= IN_PLACE
+        if many and len(devices(value)) > 1:
             raise ValueError(
-                f"{graph.nodes[i]['name']} in group {group_of(graph.nodes[i])!r} has "
-                f"{len(found)} readers on several devices, and MXNet would lose a part "
-                "of its gradient: use fewer (an LSTM cell with fused=True), or set "
+                f"{node['name']} in group {group_of(node)!r} has {len(found)} readers, "
+                "whose gradients come from several devices, and MXNet would lose a "
+                "part of them: use fewer (an LSTM cell with fused=True), or set "
                 f"MXNET_EXEC_INPLACE_GRAD_SUM_CAP to more than {len(found)} before the "
                 "process starts"
             )

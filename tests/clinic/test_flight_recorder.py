@@ -102,6 +102,16 @@ def test_the_error_of_a_ring_ends_with_the_verdict(tmp_path):
         assert "rank 2 made call 1 last, barrier at test_flight_recorder.py" in verdict
 
 
+def test_a_ring_counts_the_calls_as_the_verdict_does(tmp_path):
+    def work(r):
+        r.barrier()
+        r.allreduce(numpy.ones(8 + r.rank))
+
+    for error in recorded(2, work, tmp_path):
+        assert "makes call 2: allreduce" in str(error)
+        assert "\nranks differ in call 2:" in str(error)
+
+
 def test_a_rank_that_comes_after_the_time_out_was_missing(tmp_path):
     def work(r):
         r.deadline = 0.3

@@ -121,6 +121,21 @@ def test_a_rank_without_a_sign_of_life_in_a_call_is_named():
     assert "silent for 9 s; it stood at train.py:2" in found.text
 
 
+def test_a_rank_that_has_ended_is_not_silent():
+    """Its record is old, and a call of it may have failed."""
+    now = time.time()
+    made = [Call(rank, 1, "allreduce", state="failed", time=now) for rank in (0, 1)]
+    lives = {0: Life(now - 5, "its end"), 1: Life(now, "train.py:9")}
+    assert what_happened(made, 2, lives) is None
+
+
+def test_a_worker_in_two_pushes_is_named_once():
+    """A push returns at once."""
+    made = [Call(rank, 1, "push", meeting=key) for key, ranks in
+            (("push 0", (0, 2)), ("push 1", (1, 2))) for rank in ranks]
+    assert what_happened(made, 3).ranks == (0, 1, 2)
+
+
 def test_each_silent_rank_is_told_with_its_line():
     now = time.time()
     lives = {rank: Life(now - 9 * (rank > 0), f"train.py:{rank}") for rank in range(3)}

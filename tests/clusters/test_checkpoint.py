@@ -387,6 +387,20 @@ def test_a_later_damaged_one_does_not_cost_a_whole_one(tmp_path):
     assert names(tmp_path) == [f"run-0000000{i}.ckpt" for i in (1, 2, 9)]
 
 
+def test_a_damaged_one_of_an_earlier_step_does_not_cost_a_whole_one(tmp_path):
+    """A run that goes on from the one before may save at other steps."""
+    first = Checkpoints(tmp_path / "run")
+    for step in (10, 20):
+        first.save(step, {}, step)
+    first.paths()[-1].write_bytes(b"damaged")
+    second = Checkpoints(tmp_path / "run")
+    assert second.load(lambda line: None)[2] == 10
+    second.save(25, {}, 25)
+    assert sorted(second.whole()) == [10, 25]
+    second.save(30, {}, 30)
+    assert sorted(second.whole()) == [25, 30]
+
+
 def test_another_runs_files_are_left_alone(tmp_path):
     others = ["run-1.ckpt", "runner-00000001.ckpt", "x.run-00000001.ckpt"]
     for name in others:

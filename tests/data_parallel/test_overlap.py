@@ -2,6 +2,7 @@
 
 import d2l_ext  # noqa: F401, I001  (before mxnet)
 import re
+from math import inf
 
 import pytest
 from held_devices import TWO, held, order_on
@@ -115,7 +116,7 @@ def test_an_array_that_a_message_does_not_fit_is_left_alone(shape, dtype, device
     assert (to.asnumpy() == 0).all()
 
 
-@pytest.mark.parametrize("bandwidth, latency", [(0, 0), (-1, 0), (1, -1)])
+@pytest.mark.parametrize("bandwidth, latency", [(0, 0), (-1, 0), (1, -1), (1, inf)])
 def test_a_link_that_never_delivers_is_refused(bandwidth, latency):
     with pytest.raises(ValueError, match="never delivers: choose"):
         overlap.SlowLink(bandwidth, latency)

@@ -220,6 +220,24 @@ def test_a_gradient_that_backward_is_given_is_passed_on():
     assert x.grad.asnumpy().tolist() == [11, 11, 11]
 
 
+@pytest.mark.parametrize("heads, given", [
+    (lambda y: y, lambda g: g), (lambda y: [y], lambda g: [g]),
+    (lambda y: y, lambda g: [g]), (lambda y: [y], lambda g: g)])
+def test_heads_and_their_gradients_may_each_be_a_list(heads, given):
+    device = try_all_devices(1)[0]
+    x, g = np.ones(3, ctx=device), np.arange(3.0, ctx=device)
+    x.attach_grad()
+    with timeline.record():
+        with mx.autograd.record():
+            out = x * 2
+        mx.autograd.backward(heads(out), given(g))
+        assert x.grad.asnumpy().tolist() == [0, 2, 4]
+        with mx.autograd.record():
+            out = x * 3
+        (found,) = mx.autograd.grad(heads(out), [x], given(g))
+    assert found.asnumpy().tolist() == [0, 3, 6]
+
+
 def test_the_chart_has_a_lane_per_device_and_an_axis_in_milliseconds():
     ax = timeline.plot(trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12)), title="overlap")
     assert [t.get_text() for t in ax.get_yticklabels()] == ["cpu/0", "cpu/1"]

@@ -199,7 +199,7 @@ def test_who_is_late_ends_the_call_of_all_others(shared):
     given_up = threading.Semaphore(0)
 
     def work(r):
-        x = r.zeros(1000)
+        x = r.zeros(numpy.int64(1000))
         r.barrier()
         if r.rank == 0:
             assert all(given_up.acquire(timeout=60) for _ in range(2))

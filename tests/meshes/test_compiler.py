@@ -213,6 +213,7 @@ def test_the_gradient_of_a_factor_beside_a_sum_that_is_owed_is_owed_as_well():
     ("y = relu nd->nd x", {"x": ". . +t"}, "x is an input and cannot owe a sum"),
     ("y = relu nd->nd x", {"z": ". ."}, "unknown array 'z'"),
     ("y = relu nd->nd x", {}, "y does not depend on up"),
+    ("up = relu dk->dk up", {}, "up: two arrays have this name: rename one"),
 ])
 def test_what_it_cannot_do_it_refuses_by_name(text, where, message):
     with pytest.raises(ValueError, match=message):
@@ -237,6 +238,8 @@ def test_inputs_must_have_the_shapes_of_the_plan_and_forward_comes_before_backwa
     with pytest.raises(ValueError, match=r"x has shape \(4, 8\), .* for \(8, 4\)"):
         run.forward({**arrays, "x": arrays["x"].T})
     run.forward(arrays)
+    with pytest.raises(RuntimeError, match="no gradients yet: call backward first"):
+        run.gradients()
     with pytest.raises(ValueError, match=r"has shape \(3, 3\), and the plan is for"):
         run.backward(numpy.ones((3, 3)))
     run.backward()

@@ -114,6 +114,10 @@ def test_what_does_not_fit_is_refused_by_its_numbers():
         on(1, 1, 9)
     with pytest.raises(ValueError, match="8 texts for 3 replicas with 2 micro-batches"):
         on(1, 3, 1).step(*TEXTS[0], chunks=2)
+    with pytest.raises(ValueError, match="chunks must be a whole number of .* not 0"):
+        on(1, 1, 1).step(*TEXTS[0], chunks=0)
+    with pytest.raises(ValueError, match="stages must be a whole number of .* not 0"):
+        stages_of(DECODER, 0)
     with pytest.raises(ValueError, match="axes data, tensor: give all of"):
         MeshDecoder(DECODER, Mesh([cpu(0)], data=1, tensor=1), {})
     tied = transformer.Decoder(vocab=33, layers=4)

@@ -71,6 +71,8 @@ def test_what_is_no_mesh_is_refused_with_the_lengths():
         Mesh([], data=0)
     with pytest.raises(ValueError, match="unknown axis 'tenser'.* mean 'tensor'"):
         Mesh(EIGHT, data=2, tensor=4).groups("tenser")
+    with pytest.raises(ValueError, match=r"repeated in \[cpu\(0\), cpu\(0\)\]: list"):
+        Mesh([cpu(0), cpu(0)], tensor=2)
 
 
 @pytest.mark.parametrize(

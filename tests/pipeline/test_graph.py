@@ -1,6 +1,8 @@
 """However its groups are placed, a pipeline gives what one device gives."""
 
 import d2l_ext  # noqa: F401, I001  (before MXNet)
+from contextlib import nullcontext
+
 import mxnet as mx
 import numpy
 import pytest
@@ -78,8 +80,34 @@ def separate(parts):
 
 def test_a_value_with_eight_readers_on_two_devices_is_refused():
     """MXNet would add its gradients in place, and lose those from the other device."""
-    with pytest.raises(ValueError, match="'layer0' has 8 readers .* more than 8 "):
+    with pytest.raises(ValueError, match="'layer0' has 8 readers, .* more than 8 "):
         separate([["embed", "layer0"], ["layer1", "decode"]])
+
+
+def residual(branches):
+    """A value and `branches` of it are added in one group; the loss is in another."""
+    with mx.AttrScope(ctx_group="a"):
+        x = mx.sym.FullyConnected(mx.sym.var("X"), num_hidden=3)
+        total, *others = (mx.sym.tanh(mx.sym.FullyConnected(x, num_hidden=3))
+                          for _ in range(branches))
+        for branch in [*others, x]:
+            total = total + branch
+    with mx.AttrScope(ctx_group="b"):
+        last = mx.sym.FullyConnected(total, num_hidden=3)
+        return mx.sym.LinearRegressionOutput(last, mx.sym.var("y"))
+
+
+@pytest.mark.parametrize("branches, refused", [(6, False), (7, True)])
+def test_a_reader_that_is_a_sum_passes_on_a_gradient_of_another_device(
+    branches, refused
+):
+    """As of a residual connection: all readers are on one device."""
+    shapes = {"X": (2, 3), "y": (2, 3)}
+    one, two = ({"a": TWO[0], "b": last} for last in (TWO[0], TWO[1]))
+    pipeline.bind(residual(branches), one, shapes)
+    refusal = pytest.raises(ValueError, match="8 readers, whose gradients come from")
+    with refusal if refused else nullcontext():
+        pipeline.bind(residual(branches), two, shapes)
 
 
 @pytest.mark.parametrize("cut", [1, 3])
