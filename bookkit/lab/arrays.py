@@ -244,9 +244,9 @@ class ndarray:
         if not self.shape_:
             return self.item()
         values = self._values()
-        for n in self.shape_[:0:-1]:
-            values = [values[i : i + n] for i in range(0, len(values), n)] if n else (
-                [[] for _ in range(math.prod(self.shape_[:-1]))])
+        for axis in range(self.ndim - 1, 0, -1):
+            n, count = self.shape_[axis], math.prod(self.shape_[:axis])
+            values = [values[i * n : (i + 1) * n] for i in range(count)]
         return values
 
     def tobytes(self):
@@ -282,9 +282,12 @@ class ndarray:
         return _made(kind.cast(self._values()), self.shape_, kind)
 
     def view(self, kind=None):
+        kind = type(self) if kind is None else kind
+        if not (isinstance(kind, type) and issubclass(kind, ndarray)):
+            raise TypeError("the small arrays of this page have no view of another "
+                            f"type, here {kind!r}")
         found = self._view(self._first, self.shape_, self._steps)
-        if isinstance(kind, type) and issubclass(kind, ndarray):
-            found.__class__ = kind
+        found.__class__ = kind
         return found
 
     def fill(self, value):
@@ -349,37 +352,37 @@ class ndarray:
                  if keepdims or i in kept]
         return _made(found, shape, kind) if shape else scalar(found[0], kind)
 
-    def sum(self, axis=None, dtype=None, keepdims=False):
+    def sum(self, axis=None, dtype=None, *, keepdims=False):
         summands = self.astype(dtype) if dtype else self
         kind = summands.dtype if dtype else _of_sums(self.dtype)
         zero = 0.0 if kind.kind == "f" else 0
         return summands._reduced(lambda v: builtins.sum(v, zero), axis, keepdims, kind)
 
-    def prod(self, axis=None, keepdims=False):
+    def prod(self, axis=None, *, keepdims=False):
         return self._reduced(math.prod, axis, keepdims, _of_sums(self.dtype))
 
-    def mean(self, axis=None, keepdims=False):
+    def mean(self, axis=None, *, keepdims=False):
         kind = self.dtype if self.dtype.kind == "f" else dtype("float64")
         return self._reduced(lambda v: divided(builtins.sum(v), len(v)), axis, keepdims,
                              kind)
 
-    def var(self, axis=None, keepdims=False):
+    def var(self, axis=None, *, keepdims=False):
         apart = self - self.mean(axis, keepdims=True)
-        return (apart * apart).mean(axis, keepdims)
+        return (apart * apart).mean(axis, keepdims=keepdims)
 
-    def std(self, axis=None, keepdims=False):
-        return sqrt(self.var(axis, keepdims))
+    def std(self, axis=None, *, keepdims=False):
+        return sqrt(self.var(axis, keepdims=keepdims))
 
-    def max(self, axis=None, keepdims=False):
+    def max(self, axis=None, *, keepdims=False):
         return self._reduced(_most(builtins.max), axis, keepdims, self.dtype)
 
-    def min(self, axis=None, keepdims=False):
+    def min(self, axis=None, *, keepdims=False):
         return self._reduced(_most(builtins.min), axis, keepdims, self.dtype)
 
-    def any(self, axis=None, keepdims=False):
+    def any(self, axis=None, *, keepdims=False):
         return self._reduced(builtins.any, axis, keepdims, dtype("bool"))
 
-    def all(self, axis=None, keepdims=False):
+    def all(self, axis=None, *, keepdims=False):
         return self._reduced(builtins.all, axis, keepdims, dtype("bool"))
 
     def argmax(self, axis=None):
@@ -570,8 +573,13 @@ class ufunc:
         values = asarray(values)
         if axis is None:
             values, axis = values.ravel(), 0
-        parts = [*moveaxis(values, axis, 0)]
-        found = parts[0] if parts else self.start
+        kind = self.kind or scalars.of(self.act, values.dtype)
+        kind = _of_sums(kind) if self in (add, multiply) else kind
+        parts = moveaxis(asarray(values, kind), axis, 0)
+        if not len(parts) and self.start is None:
+            raise ValueError("zero-size array to reduction operation "
+                             f"{self.__name__} which has no identity")
+        found = parts[0] if len(parts) else full(parts.shape_[1:], self.start, kind)[()]
         for part in parts[1:]:
             found = self(found, part)
         return found.copy() if isinstance(found, ndarray) else found
@@ -648,13 +656,6 @@ def broadcast_arrays(*arrays):
     return [broadcast_to(x, shape) for x in arrays]
 
 
-def _log_of_both(a, b):
-    most = builtins.max(a, b)
-    if a == b or math.isinf(most):
-        return most + math.log(2) * math.isfinite(most)
-    return most + math.log1p(math.exp(-builtins.abs(a - b)))
-
-
 _bool = dtype("bool")
 add = ufunc("add", operator.add, start=0.0)
 subtract = ufunc("subtract", operator.sub)
@@ -665,8 +666,8 @@ mod = remainder = ufunc("remainder", scalars.remainder)
 power = ufunc("power", scalars.power)
 maximum = ufunc("maximum", lambda a, b: a if a >= b or a != a else b)
 minimum = ufunc("minimum", lambda a, b: a if a <= b or a != a else b)
-logaddexp = ufunc("logaddexp", _log_of_both, start=-inf)
-bitwise_and = ufunc("bitwise_and", operator.and_)
+logaddexp = ufunc("logaddexp", scalars.log_of_both, start=-inf)
+bitwise_and = ufunc("bitwise_and", operator.and_, start=-1)
 bitwise_or = ufunc("bitwise_or", operator.or_, start=0)
 bitwise_xor = ufunc("bitwise_xor", operator.xor, start=0)
 left_shift = ufunc("left_shift", operator.lshift)
@@ -756,7 +757,7 @@ def _single(act, kind=None):
 
     def function(x, out=None):
         x = x if isinstance(x, (int, float, ndarray)) else asarray(x)
-        its = kind or (dtype_of(x) if dtype_of(x).kind == "f" else dtype("float64"))
+        its = kind or promoted(dtype_of(x), dtype("float16"))
         found = _mapped(safe, x, its)
         if out is None:
             return found
@@ -837,7 +838,7 @@ random.RandomState.make = staticmethod(_of_chance)
 
 
 def asarray(data, dtype=None):
-    if isinstance(data, ndarray) and dtype in (None, data.dtype):
+    if isinstance(data, ndarray) and (dtype is None or data.dtype == dtype):
         return data
     return array(data, dtype)
 
@@ -856,11 +857,11 @@ def full(shape, value, dtype=None):
 
 
 def zeros(shape, dtype="float64"):
-    return full(shape, 0, dtype)
+    return full(shape, 0.0, dtype)
 
 
 def ones(shape, dtype="float64"):
-    return full(shape, 1, dtype)
+    return full(shape, 1.0, dtype)
 
 
 empty = zeros
@@ -896,23 +897,28 @@ def linspace(start, stop, num=50):
     return array([start + i * step for i in range(num - 1)] + last, float)
 
 
-def eye(n, m=None, dtype="float64"):
-    return array([[i == j for j in range(m or n)] for i in range(n)], dtype)
+def eye(n, m=None, k=0, dtype="float64"):
+    m = n if m is None else m
+    return (arange(n)[:, None] + k == arange(m)).astype(dtype)
 
 
-identity = eye
+def identity(n, dtype="float64"):
+    return eye(n, dtype=dtype)
 
 
 def tri(n, m=None, k=0, dtype="float64"):
-    return array([[j <= i + k for j in range(m or n)] for i in range(n)], dtype)
+    m = n if m is None else m
+    return (arange(n)[:, None] + k >= arange(m)).astype(dtype)
 
 
 def tril(x, k=0):
-    return where(tri(*x.shape_[-2:], k), x, 0)
+    x = asarray(x)
+    return where(tri(*x.shape_[-2:], k=k), x, x.dtype.type(0))
 
 
 def triu(x, k=0):
-    return where(tri(*x.shape_[-2:], k - 1), 0, x)
+    x = asarray(x)
+    return where(tri(*x.shape_[-2:], k=k - 1), x.dtype.type(0), x)
 
 
 def tril_indices(n, k=0):
@@ -1074,10 +1080,8 @@ def ndim(x):
 def where(condition, a=None, b=None):
     if a is None:
         return asarray(condition).nonzero()
-    kind = promoted(dtype_of(asarray(a)), dtype_of(asarray(b)))
-    alone = [isinstance(x, (int, float)) for x in (a, b)]
-    if alone[0] != alone[1]:
-        kind = _kind(a, b, *alone, None)
+    a, b = _given(a), _given(b)
+    kind = _kind(a, b, not shape(a), not shape(b), None)
     c, a, b = broadcast_arrays(condition, a, b)
     found = [y if x else z for x, y, z in zip(c._values(), a._values(), b._values())]
     return _made(kind.cast(found), c.shape_, kind)

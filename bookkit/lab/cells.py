@@ -36,7 +36,7 @@ def alone(sources):
             found = _binds(statement) & wanted
             if found:
                 taken[i] = taken.get(i, set()) | found
-                wanted -= set() if isinstance(statement, ast.AugAssign) else found
+                wanted -= found
                 wanted |= _needs(ast.Module([statement], []))
     taken = [_text(*statements[i], taken[i]) for i in sorted(taken)]
     imports = [text for text in taken if text.startswith(("import ", "from "))]
@@ -85,26 +85,54 @@ def _in_order(statements):
             yield from [ast.Assign([to], ast.Constant(0), lineno=0)] if to else []
         yield from _in_order(s.body)
         for handler in getattr(s, "handlers", []):
+            yield from [ast.Expr(handler.type)] if handler.type else []
             yield from _in_order(handler.body)
         yield from _in_order([*getattr(s, "orelse", []), *getattr(s, "finalbody", [])])
 
 
 def _uses(statement):
     """Return the global names a statement reads at once, and in its functions."""
-    table = symtable.symtable(ast.unparse(statement), "cell", "exec")
+    table = _symbols(statement)
     at_once = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
-    inner, waiting = set(), [*table.get_children()]
+    if isinstance(statement, ast.AugAssign):  # to `symtable`, `k += 1` reads no `k`
+        at_once |= {n.id for n in ast.walk(statement.target) if isinstance(n, ast.Name)}
+    inner, waiting = set(), [(child, at_once) for child in table.get_children()]
     while waiting:
-        table = waiting.pop()
-        waiting += table.get_children()
-        inner |= {s.get_name() for s in table.get_symbols() if s.is_global()}
+        table, names = waiting.pop()
+        names = names if _runs_at_once(table) else inner
+        names |= {s.get_name() for s in table.get_symbols() if s.is_global()}
+        waiting += [(child, names) for child in table.get_children()]
     return at_once, inner
 
 
+def _runs_at_once(table):
+    """Return whether this is the body of a class or a comprehension."""
+    return isinstance(table, symtable.Class) or table.get_name() == "genexpr"
+
+
 def _binds(statement):
-    table = symtable.symtable(ast.unparse(statement), "cell", "exec")
-    return {s.get_name() for s in table.get_symbols()
+    return {s.get_name() for s in _symbols(statement).get_symbols()
             if s.is_assigned() or s.is_imported() or s.is_namespace()}
+
+
+def _symbols(statement):
+    """Return the statement's table of symbols, with a table for each comprehension."""
+    tree = _Generators().visit(ast.parse(ast.unparse(statement)))
+    return symtable.symtable(ast.unparse(tree), "cell", "exec")
+
+
+class _Generators(ast.NodeTransformer):
+    """Makes generators of comprehensions, which have no table from Python 3.12 on."""
+
+    def visit_ListComp(self, node):
+        self.generic_visit(node)
+        return ast.GeneratorExp(node.elt, node.generators)
+
+    visit_SetComp = visit_ListComp
+
+    def visit_DictComp(self, node):
+        self.generic_visit(node)
+        return ast.GeneratorExp(ast.List([node.key, node.value]), node.generators)
 
 
 def _text(statement, source, names):

@@ -142,7 +142,8 @@ class ExchangeLog:
 
         def noting(counts, messages):
             delivered = exchange(counts, messages)
-            if sys._getframe(1).f_code.co_filename == TEXT:
+            caller = sys._getframe(1)  # the reader's code, or a judge's `exchange`
+            if TEXT in (caller.f_code.co_filename, caller.f_back.f_code.co_filename):
                 _, rounds = runs.setdefault(id(counts), (counts, []))
                 rounds.append([[int(i), int(j), int(numbers_in(x))]
                                for (i, j), x in messages.items()])

@@ -28,7 +28,7 @@ def whole(key, ndim):
     keys = [*key] if isinstance(key, tuple) else [key]
     keys = [k.__index__() if hasattr(k, "__index__") and not (
         is_basic(k) or hasattr(k, "shape") or isinstance(k, bool)) else k for k in keys]
-    taken = sum(getattr(k, "ndim", 1) if _is_mask(k) else 1
+    taken = sum(getattr(k, "ndim", 0) if _is_mask(k) else 1
                 for k in keys if k is not None and k is not Ellipsis)
     if taken > ndim:
         raise IndexError(f"too many indices for array: array is {ndim}-dimensional, "
@@ -41,8 +41,8 @@ def whole(key, ndim):
 
 
 def _is_mask(k):
-    return getattr(getattr(k, "dtype", None), "kind", "") == "b" and bool(
-        getattr(k, "ndim", 0))
+    return isinstance(k, bool) or getattr(
+        getattr(k, "dtype", None), "kind", "") == "b"
 
 
 def basic(keys, first, shape, steps):
@@ -75,6 +75,10 @@ def advanced(keys, first, shape, steps, as_array, broadcast):
     given, keys = keys, []
     for key in given:
         axis = sum(part is not None for part in keys)
+        if _is_mask(key) and not getattr(key, "ndim", 0):  # all, or nothing
+            shape = (*shape[:axis], 1, *shape[axis:])
+            steps = (*steps[:axis], 0, *steps[axis:])
+            key = [0] * bool(key)
         keys += _unmasked(key, as_array, shape, axis)
     at = [i for i, key in enumerate(keys) if not isinstance(key, slice)
           and key is not None]

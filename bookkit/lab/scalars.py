@@ -28,7 +28,10 @@ class dtype:
             return what
         if getattr(what, "dtype", None).__class__ is dtype:
             return what.dtype
-        name = what if isinstance(what, str) else getattr(what, "__name__", "float64")
+        what = "float64" if what is None else what
+        name = what if isinstance(what, str) else getattr(what, "__name__", None)
+        if name is None:
+            raise TypeError(f"Cannot interpret '{what!r}' as a data type")
         name = ALIASES.get(name.lstrip("<>=|"), name.lstrip("<>=|"))
         if name not in KINDS:
             raise TypeError(f"data type {what!r} not understood")
@@ -130,6 +133,8 @@ def of(act, kind):
         raise TypeError("numpy boolean subtract, the `-` operator, is not supported, "
                         "use the bitwise_xor, the `^` operator, or the logical_xor "
                         "function instead.")
+    if act is log_of_both:
+        return promoted(kind, dtype("float16"))
     return dtype("float64") if act is divided and kind.kind != "f" else kind
 
 
@@ -181,6 +186,16 @@ def power(a, b):
         return math.inf if a > 0 or b % 2 == 0 else -math.inf
     except ZeroDivisionError:
         return math.inf
+
+
+def log_of_both(a, b):
+    """Return log(exp(a) + exp(b))."""
+    if a != a or b != b:
+        return math.nan
+    most = max(a, b)
+    if a == b or math.isinf(most):
+        return most + math.log(2) * math.isfinite(most)
+    return most + math.log1p(math.exp(-abs(a - b)))
 
 
 class _Number:
@@ -239,6 +254,15 @@ def _operator(act, other_first):
     return method
 
 
+def _comparison(act):
+    def method(self, other):
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        return bool_(act(self.item(), plain(other)))
+
+    return method
+
+
 def _type(name):
     kind, _ = KINDS[name]
     python = {"f": float, "b": int}.get(kind, int)
@@ -248,6 +272,10 @@ def _type(name):
                     ("floordiv", floor_divided), ("mod", remainder)):
         body[f"__{op}__"], body[f"__r{op}__"] = (
             _operator(act, False), _operator(act, True))
+
+    for op in ("eq", "ne", "lt", "le", "gt", "ge"):
+        body[f"__{op}__"] = _comparison(getattr(operator, op))
+    body["__hash__"] = python.__hash__
 
     def new(cls, value=0):
         return python.__new__(cls, cls.dtype.cast([value])[0])

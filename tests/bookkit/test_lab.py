@@ -141,6 +141,24 @@ def test_an_editor_begins_with_what_its_cell_needs_of_earlier_ones():
         f"{cell}\n")
 
 
+@pytest.mark.parametrize("earlier, cell", [
+    ("k = 3", "k += 1\nprint(k)"),
+    ("k = 3", "for i in range(2):\n    k += i"),
+    ("class Late(Exception):\n    ...", "try:\n    pass\nexcept Late:\n    pass"),
+    ("a = {0: 1}", "b = [a[k] for k in range(1)]\na = b"),
+    ("a = 1", "class A:\n    b = a\n\n\na = 2"),
+])
+def test_what_a_cell_reads_before_it_binds_it_is_of_an_earlier_one(earlier, cell):
+    assert cells.alone([earlier, cell]) == f"{earlier}\n\n\n{cell}\n"
+
+
+@pytest.mark.parametrize("cell", [
+    "def f():\n    k = 0\n    k += 1", "f = lambda: k\nk = 2", "[k for k in range(2)]",
+    "f = [lambda: k for _ in range(2)]\nk = 2", "{k: 0 for k in range(2)}"])
+def test_what_a_cell_has_itself_is_not_taken_of_an_earlier_one(cell):
+    assert cells.alone(["k = 3", cell]) == f"{cell}\n"
+
+
 def test_a_cell_that_needs_what_a_page_lacks_has_no_editor():
     for missing in ("from mxnet import np", "import matplotlib.pyplot as plt",
                     "from bookkit import show", "from netbox import box"):

@@ -83,6 +83,21 @@ np.unique([2, np.nan, 1, np.nan]) | n.reshape(-2, 2)
 a[:, np.array([True, False, True])] | a[np.array([True, False])]
 repr(np.array([0.3, 0.1], "float32")) | str(h[:2]) | repr(np.float32(0.3)) | repr(h[:1])
 f"{np.float32(0.7)} {np.float16(0.1)}" | str(np.float32("nan")) | str(np.float32(1e20))
+np.tril(a > 1) | np.triu(a > 1) | np.tril(n > 0) | np.triu([[1, 2], [3, 4]], 1)
+np.logaddexp(0, 0) | np.logaddexp(n, 1) | np.logaddexp(u, u) | np.logaddexp.reduce(n)
+np.logaddexp(np.inf, np.nan) | np.logaddexp(np.nan, np.inf) | np.logaddexp(-np.inf, 1)
+a[a[0, 1] > 1] | a[False] | a[np.array(True)] | a[True, 0] | a[0, False] | a[:, True]
+a[True, [0, 1]] | a[None, True] | a[..., True] | np.array(3.0)[True] | n[n[1] == 2]
+np.add.reduce(np.array([100, 100], "int8")) | np.add.reduce([True, True])
+np.add.reduce(a[:0]) | np.add.reduce(n[:0]) | np.multiply.reduce(u[:0])
+np.logical_and.reduce([5]) | np.logical_or.reduce(a[:0]) | np.divide.reduce([8, 2])
+np.bitwise_and.reduce(u[:0]) | np.bitwise_or.reduce(u) | np.logaddexp.reduce(a[:0])
+np.where(n > 1, 1, [1, 2, 3, 4]) | np.where(n > 1, [1, 2, 3, 4], u[:1])
+np.zeros(1, None) | np.asarray(n, a.dtype) | a.dtype == 3 | a.view()
+~(a[0, 1] == 1) | ~(1 < n[2]) | (f[1] >= 2) & True | {n[1]: 5}[1] | n[2] < n | u[0] != 1
+np.identity(2, "float32") | np.eye(3, 2, -1) | np.zeros((1, 0, 2)).tolist()
+np.zeros((2, 2, 0, 3)).tolist() | np.tril(a[:, :0]) | np.triu(a[:0]) | np.eye(2, 0)
+np.exp(u) | np.sqrt(n > 1) | np.floor(np.arange(3, dtype="int16"))
 """
 CHANGED = """
 x += 1 | x *= y | x[0] = 7 | x[:, 1] -= x[:, 0] | x[x > 1] = 0 | x[[0, 1], [1, 2]] = 9
@@ -92,6 +107,7 @@ np.random.RandomState(0).shuffle(x) | np.random.RandomState(0).shuffle(x[0])
 x.sort(axis=0) | x.T.sort()
 x[None].reshape(-1)[0] = 9 | x[:, None].ravel()[1] = 9 | x[:1].T.reshape(3)[2] = 9
 x.shape = (3, 2) | x.shape = -1; x[4] = 9
+x[x[0, 1] > 1] = 9 | x[x[0, 1] > 2] = 9 | x[x[0, 1] > 1] += 1
 x.fill(2) | x /= 0 | x[:, ::2] *= -1 | w = [*x]; w[0] += 1; w[1] = w[1] + 1
 """
 RAISING = """
@@ -104,6 +120,9 @@ np.random.RandomState(2**32) | n[:0].argmax() | n.reshape(-1, -1) | n.reshape(-2
 n[np.array([True, False])] | a[np.array([True, False, True])] | a[:, [True, False]]
 a[np.ones((2, 2)) > 0] | n[np.ones(5) > 0] | n[np.ones(5) > 0] + 1
 (n > 1) - (n < 1) | (n > 1)[0] - (n < 1)[0]
+np.zeros(2, 3) | np.ones(2, 3) | np.array([1], 5) | np.identity(2, 3) | n.astype([1])
+a.max(1, True) | a.prod(1, True) | a.mean(1, True) | np.maximum.reduce(n[:0])
+np.subtract.reduce(a[:0]) | n[True, 0, 0]
 """
 
 
@@ -158,7 +177,7 @@ def test_what_numpy_refuses_is_refused_by_the_same_kind_of_error(expression):
     "a.squeeze(1)", "np.random.RandomState(0).randint(3, 3)",
     "np.random.RandomState(-1)", "n.reshape(-1, -1)", "n[np.array([True, False])]",
     "a[:, np.array([True, False])]", "a[np.ones((2, 2)) > 0]", "(n > 1) - (n < 1)",
-    "u.__iadd__(-1)"])
+    "u.__iadd__(-1)", "np.zeros(2, 3)", "np.maximum.reduce(n[:0])"])
 def test_an_error_says_what_numpys_says(expression):
     said = []
     for np in (numpy, arrays):
@@ -171,6 +190,12 @@ def test_an_error_says_what_numpys_says(expression):
 def test_a_norm_of_another_order_is_refused():
     with pytest.raises(NotImplementedError, match="only the norm without `ord`"):
         arrays.linalg.norm(arrays.array([3.0, 4.0]), 1)
+
+
+def test_a_view_of_another_type_is_refused():
+    for kind in ("int64", arrays.float32, arrays.dtype("uint8"), int):
+        with pytest.raises(TypeError, match="have no view of another type, here"):
+            arrays.ones(2).view(kind)
 
 
 def test_the_shape_of_what_is_not_contiguous_cannot_be_set():
