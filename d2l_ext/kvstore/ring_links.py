@@ -43,7 +43,6 @@ class Links:
 
     def __init__(self, rank, num_workers, sockets, deadline):
         self.rank, self.num_workers, self.deadline = rank, num_workers, deadline
-        self.patience = max(0.5, deadline / 8)  # seconds for a neighbour to say why
         self.before, self.after = sockets or (None, None)
         self.sent = self.received = self.calls = 0
         self.cause, self.left = "", False
@@ -52,6 +51,11 @@ class Links:
         for link in sockets:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link.setblocking(False)
+
+    @property
+    def patience(self):
+        """Seconds for a neighbour to say why it failed."""
+        return max(0.5, self.deadline / 8)
 
     def close(self):
         """Leave the ring. A call in which other processes still wait fails."""

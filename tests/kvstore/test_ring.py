@@ -178,6 +178,14 @@ def test_who_leaves_is_named_by_all_the_others(late):
     assert all("rank 1 has left" in text for text in causes([first, *others]))
 
 
+def test_the_patience_of_a_rank_follows_its_deadline():
+    r = ring.connect(0, [None], "", deadline=30)
+    r.deadline = 0.5
+    assert r.patience == 0.5
+    r.deadline = 80
+    assert r.patience == 10
+
+
 def test_a_rank_says_who_has_left_when_it_is_asked():
     """Rank 1, which has sent everything, could be right to wait for rank 0 alone."""
     def work(r):
