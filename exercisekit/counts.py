@@ -123,14 +123,14 @@ def from_sent(function, parts, gather):
     """
     kept, own = [], copy.deepcopy(parts)
 
-    def recording(values):
-        kept.append(gather(values))
+    def recording(*given, **named):
+        kept.append(gather(*given, **named))
         return copy.deepcopy(kept[-1])
 
     def known(device):
         given, again = [part / 2 for part in own], iter(copy.deepcopy(kept))
         given[device] = own[device].copy()
-        return as_python(function(given, lambda values: next(again)))
+        return as_python(function(given, lambda *_, **__: next(again)))
 
     found = function(parts, recording)
     right = as_python(found)

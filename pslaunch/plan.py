@@ -142,13 +142,15 @@ def _check(settings, launcher):
                          "of its lines")
     if settings.verbose not in (0, 1, 2):
         raise ValueError(f"verbose={settings.verbose!r}: PS_VERBOSE is 0, 1 or 2")
-    if not isinstance(settings.submit_args, (list, tuple)):
-        raise ValueError(  # noqa: TRY004, as for all other arguments
+    words = settings.submit_args
+    if not isinstance(words, (list, tuple)) or not all(
+            isinstance(word, str) for word in words):
+        raise ValueError(
             f"submit_args={settings.submit_args!r}: give a list of words, as in "
             "['-p', 'short']")
     for name in ("interface", *PATHS):
         value = getattr(settings, name)
-        if value and not isinstance(value, (str, os.PathLike)):
+        if value and not isinstance(value, (str, os.PathLike)[: 1 + (name in PATHS)]):
             raise ValueError(f"{name}={value!r}: give a string")
         if value and "\0" in os.fspath(value):
             raise ValueError(f"{name}={value!r} contains a null character")

@@ -263,9 +263,21 @@ def _comparison(act):
     return method
 
 
+def _logical(act):
+    def method(self, other):
+        if isinstance(other, (bool, bool_)):
+            return bool_(act(bool(self), bool(other)))
+        if isinstance(other, int):
+            return scalar(act(int(self), int(other)), dtype_of(other))
+        return NotImplemented
+
+    return method
+
+
 def _type(name):
     kind, _ = KINDS[name]
-    python = {"f": float, "b": int}.get(kind, int)
+    # A Boolean is no `int`: `True & x` would be `int`'s, and not come here.
+    python = float if kind in "fb" else int
     body = {"_python": bool if kind == "b" else python, "__slots__": ()}
     for op, act in (("add", operator.add), ("sub", operator.sub),
                     ("mul", operator.mul), ("truediv", divided), ("pow", power),
@@ -292,9 +304,8 @@ def _type(name):
         body["__invert__"] = lambda self: bool_(not self)
         for op in ("and", "or", "xor"):
             act = getattr(operator, f"__{op}__")
-            body[f"__{op}__"] = body[f"__r{op}__"] = (
-                lambda self, other, act=act: bool_(act(bool(self), bool(other)))
-                if isinstance(other, int) else NotImplemented)
+            body[f"__{op}__"] = body[f"__r{op}__"] = _logical(act)
+        body["__index__"] = lambda self: int(bool(self))
     made = type(name if name != "bool" else "bool_", (_Number, python), body)
     made.dtype = dtype(name)
     return made

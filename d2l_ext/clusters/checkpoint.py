@@ -203,6 +203,7 @@ class Checkpoints:
     def save(self, step, arrays, record):
         """Write the checkpoint of `step`, remove all but the last two; return its path.
 
+        Those that `load` skipped stay.
         Raises `OSError` if it cannot be written; earlier ones stay.
         """
         path = self.folder / f"{self.name}-{step:08d}.ckpt"
@@ -216,7 +217,6 @@ class Checkpoints:
                 error.errno, f"{error.strerror or error}: {path} was not written; "
                 f"{left[0] if left else 'no earlier one'} is there",
             ) from None
-        # Later ones are damaged, or this run would have resumed from them; they stay.
         self.skipped.discard(path)
         usable = [p for p in self.paths() if p <= path and p not in self.skipped
                   and os.path.isfile(p)]

@@ -268,19 +268,17 @@ def _check_sums(graph, group2ctx):
     """
     readers = graph.readers()
 
-    def devices(value):
-        """Return the devices of a value's gradients: a sum passes on its own."""
-        found = set()
-        for reader in readers[value]:
-            node = graph.nodes[reader]
-            passes = node["op"] in ("elemwise_add", "add_n") and readers[reader, 0]
-            found |= devices((reader, 0)) if passes else {group2ctx[group_of(node)]}
-        return found
+    def device(reader):
+        """Return where a gradient comes from: a sum passes on that of its last one."""
+        while graph.nodes[reader]["op"] in ("elemwise_add", "add_n") and (
+                readers[reader, 0]):
+            reader = readers[reader, 0][-1]
+        return group2ctx[group_of(graph.nodes[reader])]
 
-    for value, found in list(readers.items()):
-        node = graph.nodes[value[0]]
-        many = graph.has_gradient[value[0]] and len(found) >= IN_PLACE
-        if many and len(devices(value)) > 1:
+    for (i, _), found in list(readers.items()):
+        node = graph.nodes[i]
+        many = graph.has_gradient[i] and len(found) >= IN_PLACE
+        if many and len({*map(device, found)}) > 1:
             raise ValueError(
                 f"{node['name']} in group {group_of(node)!r} has {len(found)} readers, "
                 "whose gradients come from several devices, and MXNet would lose a "

@@ -399,6 +399,7 @@ def test_a_damaged_one_of_an_earlier_step_does_not_cost_a_whole_one(tmp_path):
     assert sorted(second.whole()) == [10, 25]
     second.save(30, {}, 30)
     assert sorted(second.whole()) == [25, 30]
+    assert [path.name[-7:-5] for path in second.paths()] == ["20", "25", "30"]
 
 
 def test_another_runs_files_are_left_alone(tmp_path):

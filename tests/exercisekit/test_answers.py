@@ -243,6 +243,12 @@ def takes_by_name(rank, n, number, give, take):
 
 def test_a_rank_may_name_the_arguments_of_the_text():
     assert says(TASKS["process_ring", 5], takes_by_name).startswith("right. ")
+    right = TASKS["transformer", 3].right
+
+    def gathers_by_name(scores, targets, firsts, allgather):
+        return right(scores, targets, firsts, lambda arrays: allgather(arrays=arrays))
+
+    assert says(TASKS["transformer", 3], gathers_by_name).startswith("right. ")
 
 
 def fills_empty_arrays(x, W, d_out):

@@ -84,30 +84,47 @@ def test_a_value_with_eight_readers_on_two_devices_is_refused():
         separate([["embed", "layer0"], ["layer1", "decode"]])
 
 
-def residual(branches):
-    """A value and `branches` of it are added in one group; the loss is in another."""
+def residual(branches, last=False):
+    """A value and `branches` of it are added in one group; the loss is in another.
+
+    `last`: whether the sum has a second reader, the last one, in its own group.
+    """
     with mx.AttrScope(ctx_group="a"):
-        x = mx.sym.FullyConnected(mx.sym.var("X"), num_hidden=3)
+        x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3)
         total, *others = (mx.sym.tanh(mx.sym.FullyConnected(x, num_hidden=3))
                           for _ in range(branches))
         for branch in [*others, x]:
             total = total + branch
     with mx.AttrScope(ctx_group="b"):
-        last = mx.sym.FullyConnected(total, num_hidden=3)
-        return mx.sym.LinearRegressionOutput(last, mx.sym.var("y"))
+        moved = mx.sym.FullyConnected(total, num_hidden=3)
+    if last:
+        with mx.AttrScope(ctx_group="a"):
+            moved = moved + mx.sym.tanh(total)
+    with mx.AttrScope(ctx_group="b"):
+        return mx.sym.LinearRegressionOutput(moved, mx.sym.var("softmax_label"))
 
 
-@pytest.mark.parametrize("branches, refused", [(6, False), (7, True)])
-def test_a_reader_that_is_a_sum_passes_on_a_gradient_of_another_device(
-    branches, refused
+def gradients(symbol, place):
+    shapes = {"data": (2, 3), "softmax_label": (2, 3)}
+    rng, bound = numpy.random.RandomState(0), pipeline.bind(symbol, place, shapes)
+    for w in bound.params.values():
+        w[:] = mx.nd.array(rng.uniform(-1, 1, w.shape))
+    bound.forward_backward(rng.rand(2, 3), rng.rand(2, 3))
+    return [grad.asnumpy() for grad in bound.gradients().values()]
+
+
+@pytest.mark.parametrize("branches, last, refused", [
+    (6, False, False), (7, False, True), (7, True, False), (9, True, False)])
+def test_a_sum_among_eight_readers_passes_on_the_gradient_of_its_last_reader(
+    branches, last, refused
 ):
     """As of a residual connection: all readers are on one device."""
-    shapes = {"X": (2, 3), "y": (2, 3)}
-    one, two = ({"a": TWO[0], "b": last} for last in (TWO[0], TWO[1]))
-    pipeline.bind(residual(branches), one, shapes)
+    one, two = ({"a": TWO[0], "b": other} for other in (TWO[0], TWO[1]))
+    found = gradients(residual(branches, last), one)
     refusal = pytest.raises(ValueError, match="8 readers, whose gradients come from")
     with refusal if refused else nullcontext():
-        pipeline.bind(residual(branches), two, shapes)
+        for a, b in zip(found, gradients(residual(branches, last), two)):
+            numpy.testing.assert_allclose(a, b, atol=1e-6)
 
 
 @pytest.mark.parametrize("cut", [1, 3])

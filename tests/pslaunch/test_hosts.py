@@ -141,8 +141,11 @@ def test_paths_may_be_paths():
 def test_hosts_mean_ssh_and_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="submit_args='-p short': give a list of wor"):
         plan.make(["x"], 1, 1, launcher="slurm", submit_args="-p short")
-    with pytest.raises(ValueError, match="interface=3: give a string"):
-        plan.make(["x"], 1, 1, interface=3)
+    with pytest.raises(ValueError, match=r"submit_args=\[3\]: give a list of words"):
+        plan.make(["x"], 1, 1, launcher="slurm", submit_args=[3])
+    for interface in (3, Path("eth0")):
+        with pytest.raises(ValueError, match="interface=.*: give a string"):
+            plan.make(["x"], 1, 1, interface=interface)
     assert plan.make(["x"], 1, 1, hosts=["h1"]).launcher is ssh.Ssh
     assert plan.make(["x"], 1, 1).launcher is Local
     with pytest.raises(ValueError, match="sync_dst_dir: the launcher local uses this"):
