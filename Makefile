@@ -28,9 +28,10 @@ unexport PYTHONWARNINGS PYTHONPATH PYTHONHOME PYTHONSTARTUP
 unexport PYTHONDONTWRITEBYTECODE
 
 RUN := $(VENV)/bin/python
-# More files at a time than cores: half of what they do is waiting. Tests in the order
-# of tests/conftest.py, the long files first.
-SIDE_BY_SIDE := -n 3 --dist loadfile
+# More files at a time than cores: half of what they do is waiting. The long ones first:
+# tests in the order of tests/conftest.py; chapters by name, not by their number of cells,
+# as the longest, of which most waits, has few.
+SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 TESTS_BESIDE = $(if $(SIDE_BY_SIDE),-n 4 --dist loadfile --no-loadscope-reorder)
 RUN_TESTS := $(RUN) tools/run_tests.py
 
