@@ -1,7 +1,7 @@
 """The chapters' techniques in PyTorch and JAX, run and compared with the chapters'.
 
 A technique is PART/NAME, and has a program for each framework. Those for PyTorch and
-JAX need nothing else (one needs Orbax, too):
+JAX need nothing else (but NumPy or Orbax, where their docstrings say so):
 
     PART/NAME_mxnet.py    the chapter's, with the library's functions
     PART/NAME_torch.py    the same in PyTorch: `torchrun --nproc-per-node 2 …`

@@ -17,6 +17,7 @@ import io
 import json
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import time
@@ -46,7 +47,7 @@ class Different(Exception):
 
 def python():
     """Return the interpreter that should have PyTorch and JAX."""
-    return os.environ.get(PEER_PYTHON) or str(DEFAULT)
+    return os.path.abspath(os.environ.get(PEER_PYTHON) or DEFAULT)
 
 
 def ours(name, root=peers.ROOT, fine=False):
@@ -106,11 +107,17 @@ def _run(command, folder, fine):
            if not k.startswith(("OMP_", "MXNET_", "PYTHON"))}
     env |= {"TMPDIR": folder, "JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "1"}
     env |= {"JAX_ENABLE_X64": "1", "PEERS_FLOAT64": "1"} if fine else {}
-    ran = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, timeout=DEADLINE,
-                         capture_output=True, text=True, check=False, cwd=folder)
+    with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
+                          start_new_session=True) as ran:
+        try:
+            out, err = ran.communicate(timeout=DEADLINE)
+        except BaseException:
+            os.killpg(ran.pid, signal.SIGKILL)  # with the processes of its ring
+            raise
     if ran.returncode:
-        raise Different("failed:\n" + "\n".join(ran.stderr.splitlines()[-12:]))
-    return ran.stdout
+        raise Different("failed:\n" + "\n".join(err.splitlines()[-12:]))
+    return out
 
 
 def difference(ours, theirs):

@@ -885,8 +885,9 @@ empty_like = zeros_like
 def arange(start, stop=None, step=1, dtype=None):
     start, stop = (0, start) if stop is None else (start, stop)
     kind = scalars.dtype(dtype) if dtype else (
-        scalars.dtype("int64") if all_(isinstance(v, int) for v in (start, stop, step))
-        else scalars.dtype("float64"))
+        scalars.dtype("float64") if builtins.any(
+            scalars.dtype_of(v).kind == "f" for v in (start, stop, step))
+        else scalars.dtype("int64"))
     count = builtins.max(0, math.ceil((stop - start) / step))
     return _made(kind.cast(start + i * step for i in range(count)), (count,), kind)
 

@@ -201,9 +201,9 @@ class Checkpoints:
         return [path for path in self.folder.iterdir() if name.fullmatch(path.name)]
 
     def save(self, step, arrays, record):
-        """Write the checkpoint of `step`, remove all but the last two; return its path.
+        """Write the checkpoint of `step`; return its path.
 
-        Those that `load` skipped stay.
+        Of those before it, one stays, with those that `load` skipped, and later ones.
         Raises `OSError` if it cannot be written; earlier ones stay.
         """
         path = self.folder / f"{self.name}-{step:08d}.ckpt"

@@ -31,7 +31,9 @@ class Ring(Links):
 
     `rank` of `num_workers`. `deadline`: seconds per call, including other ranks' delay,
     at most 10⁶; an error may come up to max(1, deadline / 4) seconds later, with its
-    cause, unless that word would have to pass through the late rank.
+    cause, unless that word would have to pass through the late rank. A time-out names
+    a neighbour, which may itself be waiting, perhaps in an earlier call; and a rank
+    that has ended after its last call may be named for the loss of another one.
     `shared`: whether `zeros` allocates shared memory. `sent`, `received`: bytes over
     the two sockets, without headers.
 
@@ -103,7 +105,8 @@ class Ring(Links):
 
         `allreduce`, `reduce_scatter` and `allgather` of it, or of equal slices of it,
         then use memory instead of sockets. It has no name in /dev/shm, so it is freed
-        when the last process ends, however that happens.
+        when the last process ends, however that happens. Each array keeps a file open
+        for each rank: for many parameters, take slices of one.
         """
         shape = (shape,) if isinstance(shape, Integral) else tuple(shape)
         nbytes = math.prod(shape) * numpy.dtype(dtype).itemsize

@@ -67,7 +67,7 @@ def bind(symbol, group2ctx, shapes, params=None, shared=None):
 
     Raises `ValueError` for a node in no group, a group without a device, a GPU that is
     not there, `params` that lack a name, and a value with so many readers, whose
-    gradients come from several devices, that MXNet would compute a wrong gradient.
+    gradients come from several devices, that MXNet may compute a wrong gradient.
     Source: `group2ctx` of MXNet's `Symbol.simple_bind`. Developed in the chapter
     *The LSTM as a pipeline*.
     """
@@ -261,27 +261,35 @@ def group_of(node):
 
 
 def _check_sums(graph, group2ctx):
-    """Raise `ValueError` for a gradient whose summands MXNet 1.9.1 would lose.
+    """Raise `ValueError` for a gradient whose summands MXNet 1.9.1 may lose.
 
     From `IN_PLACE` summands on, it adds them in place, one after the other; one that
-    was copied from another device replaces the sum instead.
+    was copied from another device replaces the sum instead. A sum passes on the
+    gradient of one of its readers, the last that has one: all of them count here.
     """
     readers = graph.readers()
 
-    def device(reader):
-        """Return where a gradient comes from: a sum passes on that of its last one."""
-        while graph.nodes[reader]["op"] in ("elemwise_add", "add_n") and (
-                readers[reader, 0]):
-            reader = readers[reader, 0][-1]
-        return group2ctx[group_of(graph.nodes[reader])]
+    def devices(found):
+        """Return where the gradients of these readers can come from."""
+        places, seen, left = set(), set(), [*found]
+        while left:
+            reader = left.pop()
+            node = graph.nodes[reader]
+            passes = node["op"] in ("elemwise_add", "add_n") and readers[reader, 0]
+            if not passes:
+                places.add(group2ctx[group_of(node)])
+            elif reader not in seen:
+                left += passes
+            seen.add(reader)
+        return places
 
     for (i, _), found in list(readers.items()):
         node = graph.nodes[i]
         many = graph.has_gradient[i] and len(found) >= IN_PLACE
-        if many and len({*map(device, found)}) > 1:
+        if many and len(devices(found)) > 1:
             raise ValueError(
                 f"{node['name']} in group {group_of(node)!r} has {len(found)} readers, "
-                "whose gradients come from several devices, and MXNet would lose a "
+                "whose gradients come from several devices, and MXNet may lose a "
                 "part of them: use fewer (an LSTM cell with fused=True), or set "
                 f"MXNET_EXEC_INPLACE_GRAD_SUM_CAP to more than {len(found)} before the "
                 "process starts"

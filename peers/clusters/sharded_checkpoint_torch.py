@@ -1,6 +1,6 @@
 """A checkpoint in parts, in PyTorch.
 
-    pip install torch
+    pip install torch numpy
     torchrun --nproc-per-node 2 sharded_checkpoint_torch.py
 
 Differs, gather: the processes tell process 0 what they will write, and that they did.
@@ -12,6 +12,7 @@ Differs, broadcast: process 0 sends a length, and says when the checkpoint is wh
 # %% A matrix of 8 × 4, half of it on each device
 import math
 import random
+import shutil
 import tempfile
 
 import torch
@@ -32,7 +33,7 @@ def numbers(*shape, size=0.25):
 
 
 W = distribute_tensor(numbers(8, 4), init_device_mesh("cpu", (2,)), [Shard(0)])
-place = [tempfile.mkdtemp()]
+place = [tempfile.mkdtemp() if rank == 0 else None]
 dist.broadcast_object_list(place)
 
 # %% Two processes write, one reads
@@ -44,4 +45,5 @@ if rank == 0:
 # %% What came out
 if rank == 0:
     print("first numbers:", [round(float(w), 4) for w in whole["W"][0, :3]])
+    shutil.rmtree(place[0])
 result = [whole["W"]] if rank == 0 else None  # only process 0 has read

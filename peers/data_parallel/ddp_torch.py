@@ -48,4 +48,5 @@ sgd.step()
 # %% What came out
 result = [p.T if p.ndim == 2 else p for p in net.parameters()]
 if rank == 0:
-    print("biases of the scores:", [round(float(b), 3) for b in result[7][:4]], "...")
+    biases = result[7].detach()[:4]
+    print("biases of the scores:", [round(float(b), 3) for b in biases], "...")

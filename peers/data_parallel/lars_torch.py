@@ -48,5 +48,5 @@ for _ in range(3):
 
 # %% What came out
 if rank == 0:
-    print("biases:", [round(float(x), 4) for x in b[:3]], "...")
+    print("biases:", [round(float(x), 4) for x in b.detach()[:3]], "...")
 result = [W, b]

@@ -43,5 +43,5 @@ sgd.step()
 
 # %% What came out
 if rank == 0:
-    print("first weights:", [round(float(w), 4) for w in net.weight.T[0, :3]])
+    print("first weights:", [round(float(w), 4) for w in net.weight.detach().T[0, :3]])
 result = [net.weight.T, net.weight.T]

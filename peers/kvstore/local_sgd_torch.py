@@ -44,5 +44,5 @@ for _ in range(2):
 
 # %% What came out
 if rank == 0:
-    print("first weights:", [round(float(w), 4) for w in W[0, :3]])
+    print("first weights:", [round(float(w), 4) for w in W.detach()[0, :3]])
 result = [W, W]

@@ -44,7 +44,7 @@ for i, (piece, target) in enumerate(pieces):
 sgd.step()
 
 # %% What came out
-biases = [float(p.abs().max()) for p in net.parameters() if p.ndim == 1]
+biases = [float(p.detach().abs().max()) for p in net.parameters() if p.ndim == 1]
 if rank == 0:
     print("largest bias:", round(max(biases), 4))
 result = [p.T if p.ndim == 2 else p for p in net.parameters()]

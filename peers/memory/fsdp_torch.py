@@ -11,10 +11,12 @@ import random
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 dist.init_process_group("gloo")
 rank, k = dist.get_rank(), dist.get_world_size()
+mesh = init_device_mesh("cpu", (k,))
 draw = random.Random(2).uniform
 
 
@@ -33,8 +35,8 @@ own_X, own_y = X.chunk(k)[rank], y.chunk(k)[rank]
 
 # %% Three steps; each device has half of everything
 for layer in net:
-    fully_shard(layer)
-fully_shard(net)
+    fully_shard(layer, mesh=mesh)
+fully_shard(net, mesh=mesh)
 sgd = torch.optim.SGD(net.parameters(), lr=0.125, momentum=0.875)
 for _ in range(3):
     sgd.zero_grad()
@@ -43,7 +45,7 @@ for _ in range(3):
     sgd.step()
 
 # %% What came out
-whole = [p.full_tensor() for p in net.parameters()]
+whole = [p.full_tensor().detach() for p in net.parameters()]
 if rank == 0:
     print("largest weight:", round(max(float(p.abs().max()) for p in whole), 4))
 result = [p.T if p.ndim == 2 else p for p in whole]

@@ -38,5 +38,5 @@ for _ in range(6):
 
 # %% What came out
 print("scale of each step: 2 to the", [round(math.log2(s)) for s in scales])
-print(f"last weight: {float(weights[-1]):.2e}")
+print(f"last weight: {float(weights.detach()[-1]):.2e}")
 result = [weights[:8], weights[8:], torch.tensor(scales)]

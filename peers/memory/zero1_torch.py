@@ -51,6 +51,6 @@ for _ in range(3):
 
 # %% What came out
 if rank == 0:
-    largest = max(float(p.abs().max()) for p in net.parameters())
+    largest = max(float(p.detach().abs().max()) for p in net.parameters())
     print("largest weight:", round(largest, 4))
 result = [p.T if p.ndim == 2 else p for p in net.parameters()]

@@ -1,6 +1,6 @@
 """GPipe on two processes, in PyTorch.
 
-    pip install torch
+    pip install torch numpy
     torchrun --nproc-per-node 2 gpipe_torch.py
 
 Differs, send: each stage also tells the next, once, which shapes will come.

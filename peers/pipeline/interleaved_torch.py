@@ -1,6 +1,6 @@
 """Interleaved 1F1B on two processes, in PyTorch.
 
-    pip install torch
+    pip install torch numpy
     torchrun --nproc-per-node 2 interleaved_torch.py
 
 Differs, send: each stage also tells the next, once, which shapes will come.

@@ -1,6 +1,6 @@
 """Context parallelism in PyTorch: an experimental context around any attention.
 
-    pip install torch
+    pip install torch numpy
     torchrun --nproc-per-node 4 context_parallel_torch.py
 
 Differs, send: the ring's kernels are for GPUs, so nothing goes around here.

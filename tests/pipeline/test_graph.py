@@ -84,10 +84,10 @@ def test_a_value_with_eight_readers_on_two_devices_is_refused():
         separate([["embed", "layer0"], ["layer1", "decode"]])
 
 
-def residual(branches, last=False):
+def residual(branches, last=None):
     """A value and `branches` of it are added in one group; the loss is in another.
 
-    `last`: whether the sum has a second reader, the last one, in its own group.
+    `last`: an operator of the first group that reads the sum, too, after all others.
     """
     with mx.AttrScope(ctx_group="a"):
         x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3)
@@ -99,7 +99,7 @@ def residual(branches, last=False):
         moved = mx.sym.FullyConnected(total, num_hidden=3)
     if last:
         with mx.AttrScope(ctx_group="a"):
-            moved = moved + mx.sym.tanh(total)
+            moved = moved + last(total)
     with mx.AttrScope(ctx_group="b"):
         return mx.sym.LinearRegressionOutput(moved, mx.sym.var("softmax_label"))
 
@@ -114,8 +114,9 @@ def gradients(symbol, place):
 
 
 @pytest.mark.parametrize("branches, last, refused", [
-    (6, False, False), (7, False, True), (7, True, False), (9, True, False)])
-def test_a_sum_among_eight_readers_passes_on_the_gradient_of_its_last_reader(
+    (6, None, False), (7, None, True), (6, mx.sym.BlockGrad, False),
+    (7, mx.sym.BlockGrad, True)])
+def test_a_sum_among_eight_readers_passes_on_a_gradient_of_another_device(
     branches, last, refused
 ):
     """As of a residual connection: all readers are on one device."""
