@@ -99,7 +99,8 @@ np.identity(2, "float32") | np.eye(3, 2, -1) | np.zeros((1, 0, 2)).tolist()
 np.zeros((2, 2, 0, 3)).tolist() | np.tril(a[:, :0]) | np.triu(a[:0]) | np.eye(2, 0)
 np.exp(u) | np.sqrt(n > 1) | np.floor(np.arange(3, dtype="int16"))
 True & (n[1] == 1) | False|(a[1, 0] > 1) | True ^ (n[0] == 0) | 1 & (n[1] == 1)
-np.arange(n[1] == 1) | sum([n[0] == 0, n[1] == 1]) | (n[0] == 0) * 2.5 | [7] * (n[0] == 0)
+np.arange(n[1] == 1) | sum([n[0] == 0, n[1] == 1]) | (n[0] == 0) * 2.5
+[7] * (n[0] == 0)
 ~(n[0] == 0)
 """
 CHANGED = """
