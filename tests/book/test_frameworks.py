@@ -3,11 +3,14 @@
 import importlib.util
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy
 import pytest
 from bs4 import BeautifulSoup
+from job_checks import nothing_left  # noqa: F401
 
 import one_framework
 import peers
@@ -177,6 +180,15 @@ def test_on_paper_and_slides_there_is_one_framework_by_choice_or_all(
 def test_a_framework_without_tabs_is_refused():
     with pytest.raises(ValueError, match="FRAMEWORK=tf"):
         one_framework.keep(BeautifulSoup("", "html.parser"), "tf")
+
+
+def test_a_program_that_hangs_is_ended_with_its_processes(
+    nothing_left, monkeypatch, tmp_path  # noqa: F811
+):
+    monkeypatch.setattr(runner, "DEADLINE", 2)
+    hangs = "import os, time; os.fork(); time.sleep(1000)"
+    with pytest.raises(subprocess.TimeoutExpired):
+        runner._run([sys.executable, "-c", hangs], tmp_path, fine=False)
 
 
 def test_a_comparison_in_float64_makes_such_arrays_and_no_others_afterwards():
