@@ -32,7 +32,7 @@ RUN := $(VENV)/bin/python
 # tests in the order of tests/conftest.py; chapters by name, not by their number of cells,
 # as the longest, of which most waits, has few.
 SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
-TESTS_BESIDE = $(if $(SIDE_BY_SIDE),-n 4 --dist loadfile --no-loadscope-reorder)
+TESTS_BESIDE = $(subst -n 3,-n 4,$(SIDE_BY_SIDE))
 RUN_TESTS := $(RUN) tools/run_tests.py
 
 .DEFAULT_GOAL := help

@@ -150,7 +150,8 @@ def _check(settings, launcher):
             "['-p', 'short']")
     for name in ("interface", *PATHS):
         value = getattr(settings, name)
-        if value and not isinstance(value, (str, os.PathLike)[: 1 + (name in PATHS)]):
+        kinds = (str, os.PathLike) if name in PATHS else str
+        if value and not isinstance(value, kinds):
             raise ValueError(f"{name}={value!r}: give a string")
         if value and "\0" in os.fspath(value):
             raise ValueError(f"{name}={value!r} contains a null character")
