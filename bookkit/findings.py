@@ -14,6 +14,8 @@ import time
 RECORDING = "D2L_EXT_RECORDING"
 #: The variable with a file that gets a line of JSON for each finding that fails.
 COLLECTED_IN = "D2L_EXT_FINDINGS"
+#: The variable with the most times that it is measured: 1 where nobody reads it.
+TRIES = "D2L_EXT_TRIES"
 #: After so many seconds it is not measured again: the reader of a slow machine waits.
 PATIENCE = 60
 
@@ -28,9 +30,9 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
     that returns a measurement. `first`: a measurement made before. While the finding
     does not hold, it is measured again, up to `tries` times in all and with growing
     pauses, because other programs may have used the processors; but a try that ends a
-    minute after the call, or later, is the last. `figure`: a function that returns a
-    short text for a measurement; by default, for a timeline, the share of time in which
-    its devices worked at once, otherwise `str`.
+    minute after the call, or later, is the last, and `D2L_EXT_TRIES` may allow fewer.
+    `figure`: a function that returns a short text for a measurement; by default, for a
+    timeline, the share of time in which its devices worked at once, otherwise `str`.
 
     If it never holds, a line reports the figures of all tries and the share of the
     processors that other programs used; it is also added to the file that
@@ -40,6 +42,7 @@ def tell(what, holds, measure, first=None, figure=None, tries=5):
     Developed in the chapter *Devices*.
     """
     figure = figure or _figure
+    tries = min(tries, int(os.environ.get(TRIES, tries)))
     clock, before = time.monotonic(), taken_by_others()
     found = measure() if first is None else first
     figures = [figure(found)]

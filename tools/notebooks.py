@@ -32,9 +32,9 @@ from packages import SOURCES
 TIMEOUT = 600
 #: A change of these variables may change what a chapter shows.
 PREFIXES = ("D2L_EXT_", "MXNET_", "OMP_")
-#: They say where findings are written, and whether one that fails is an error: set for
-#: each run, whatever a shell has, and no part of what a chapter shows.
-OF_THE_RUN = ("D2L_EXT_FINDINGS", "D2L_EXT_RECORDING")
+#: They say how often a finding is measured, where it is written, and whether one that
+#: fails is an error: no part of what a chapter shows.
+OF_THE_RUN = ("D2L_EXT_FINDINGS", "D2L_EXT_RECORDING", "D2L_EXT_TRIES")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 #: Metadata that editors write for themselves.
 VOLATILE = ("execution", "ExecuteTime", "collapsed", "scrolled", "vscode")

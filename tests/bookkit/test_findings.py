@@ -80,6 +80,13 @@ def test_a_slow_machine_is_not_asked_again_after_a_minute(
     assert f"large: {said}" in capsys.readouterr().out
 
 
+def test_where_nobody_reads_it_is_measured_once(others, capsys, monkeypatch):
+    monkeypatch.delenv(findings.RECORDING, raising=False)
+    monkeypatch.setenv(findings.TRIES, "1")
+    assert findings.tell("large:", large, measurements(1, 9)) == 1
+    assert "large: 1 (measured once," in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("busy", [0.0, 0.46])
 def test_an_author_who_records_outputs_is_stopped(others, monkeypatch, busy):
     others["busy"] = busy
