@@ -16,18 +16,6 @@ def norm_once(parts):
     return squares**0.5
 
 
-def _counts_copies(parts):
-    return sum((g * g).sum() for own in parts for g in own.values()) ** 0.5
-
-
-def _adds_norms(parts):
-    return sum(norm_once([own]) for own in parts)
-
-
-def _no_root(parts):
-    return norm_once(parts) ** 2
-
-
 def merge(a, b):
     """Return (rows, mean, variance) of both, with the spread of the two means."""
     (n, mean, var), (m, other, spread) = a, b
@@ -111,9 +99,13 @@ QUESTIONS = {
         "a function `norm_once(parts)`",
         norm_once,
         [
-            (_counts_copies, "A copy counts once, however many devices hold it."),
-            (_adds_norms, "Norms cannot be added, and copies are counted again."),
-            (_no_root, "That is the square of the norm."),
+            (lambda parts:
+             sum((g * g).sum() for own in parts for g in own.values()) ** 0.5,
+             "A copy counts once, however many devices hold it."),
+            (lambda parts: sum(norm_once([own]) for own in parts),
+             "Norms cannot be added, and copies are counted again."),
+            (lambda parts: norm_once(parts) ** 2,
+             "That is the square of the norm."),
         ],
         judge=by_cases(_judge_norm, "{} devices, gradient {}",
                        [(1, 0), (2, 1), (3, 2), (4, 3)]),

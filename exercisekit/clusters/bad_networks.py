@@ -46,18 +46,6 @@ def seconds(sizes, mbit, workers, servers, ratio, pulls):
     return 8 * moved * max(workers / servers, 1) / (mbit * 1e6)
 
 
-def _own_link(sizes, mbit, workers, servers, ratio, pulls):
-    return seconds(sizes, mbit, 1, 1, ratio, pulls)
-
-
-def _in_bytes(*given):
-    return seconds(*given) / 8
-
-
-def _compresses_pulls(sizes, mbit, workers, servers, ratio, pulls):
-    return seconds(sizes, mbit, workers, servers, ratio, ratio * pulls)
-
-
 QUESTIONS = {
     1: Question(
         "a time-out in milliseconds",
@@ -99,9 +87,14 @@ QUESTIONS = {
         "a function `seconds(sizes, mbit, workers, servers, ratio, pulls)`",
         seconds,
         [
-            (_own_link, "Several workers share the link of a server."),
-            (_in_bytes, "A link moves bits, and a byte has eight."),
-            (_compresses_pulls, "Only pushes are compressed. Pulls are not."),
+            (lambda sizes, mbit, workers, servers, ratio, pulls:
+             seconds(sizes, mbit, 1, 1, ratio, pulls),
+             "Several workers share the link of a server."),
+            (lambda *given: seconds(*given) / 8,
+             "A link moves bits, and a byte has eight."),
+            (lambda sizes, mbit, workers, servers, ratio, pulls:
+             seconds(sizes, mbit, workers, servers, ratio, ratio * pulls),
+             "Only pushes are compressed. Pulls are not."),
         ],
         judge=compared(seconds, [
             ([1000], 1, 1, 1, 1, 1), ([1000], 1, 2, 1, 1, 1), ([1000], 1, 2, 4, 1, 1),

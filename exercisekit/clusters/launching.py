@@ -20,14 +20,6 @@ def place(hosts, roles):
     return list(zip(roles, places))
 
 
-def _fills_each(hosts, roles):
-    return place([(name, 1) for name, slots in hosts for _ in range(slots)], roles)
-
-
-def _leaves_out(hosts, roles):
-    return place(hosts, roles[: sum(slots for _, slots in hosts)])
-
-
 _ROLES = ["server", "worker", "worker"]
 _judge_placed = compared(place, [
     ([("a", 1)], ["worker"]), ([("a", 5), ("b", 5)], _ROLES),
@@ -67,10 +59,6 @@ def _ends_nothing(commands, deadline, kills=False):
     for process in running[: len(running) * kills]:
         process.kill()
     return next(filter(None, codes), 124 if None in codes else 0)
-
-
-def _waits_for_nothing(commands, deadline):
-    return _ends_nothing(commands, deadline, kills=True)
 
 
 def _zero_at_the_deadline(commands, deadline):
@@ -143,9 +131,11 @@ QUESTIONS = {
             (lambda hosts, roles: [(role, hosts[i % len(hosts)][0])
                                    for i, role in enumerate(roles)],
              "A host that is full has to be skipped."),
-            (_fills_each,
+            (lambda hosts, roles:
+             place([(name, 1) for name, slots in hosts for _ in range(slots)], roles),
              "That fills one host before the next: take the hosts in turn."),
-            (_leaves_out,
+            (lambda hosts, roles:
+             place(hosts, roles[: sum(slots for _, slots in hosts)]),
              "A process without a slot is left out, but the caller is not told."),
         ],
         judge=_judge_place,
@@ -157,7 +147,7 @@ QUESTIONS = {
             (_zero_at_the_deadline,
              "The caller has to learn that the deadline has passed."),
             (_ends_nothing, "End the other processes after a failure or the deadline."),
-            (_waits_for_nothing,
+            (lambda commands, deadline: _ends_nothing(commands, deadline, kills=True),
              "A killed process is a zombie until its parent waits for it."),
         ],
         judge=_judge_supervise,

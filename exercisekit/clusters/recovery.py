@@ -19,14 +19,6 @@ def _newest_as_text(seen):
     return int(max((step for step, _ in common), default=0))
 
 
-def _same_step(seen):
-    return max(map(int, set.intersection(*map(set, seen))), default=0)
-
-
-def _any_worker(seen):
-    return max((int(step) for own in seen for step in own), default=0)
-
-
 _SEEN = {"8": "a", "9": "a", "10": "b"}
 
 
@@ -127,10 +119,11 @@ QUESTIONS = {
         "a function `newest(seen)`",
         newest,
         [
-            (_same_step,
+            (lambda seen: max(map(int, set.intersection(*map(set, seen))), default=0),
              "The same step with two checksums is not the same checkpoint."),
             (_newest_as_text, "The steps are strings, and as strings 9 follows 10."),
-            (_any_worker, "One worker has that checkpoint, but *all* must have it."),
+            (lambda seen: max((int(step) for own in seen for step in own), default=0),
+             "One worker has that checkpoint, but *all* must have it."),
         ],
         judge=compared(newest, [
             ([{"7": "a"}],), ([{"7": "a"}, {}],), ([{"7": "a"}, {"7": "a"}, {}],),

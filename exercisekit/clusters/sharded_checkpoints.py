@@ -33,10 +33,6 @@ def _from_its_own(size, m, rank, n):
             for k, a, b in sources(size, m, rank, n)]
 
 
-def _divided_first(size, m, rank, n):
-    return sources(size // n * n, m, rank, n)
-
-
 class Saver:
     """A thread that writes, with at most one save at a time."""
 
@@ -169,7 +165,7 @@ QUESTIONS = {
              "That counts from the beginning of the array, not of the shard."),
             (_from_its_own,
              "That counts from the worker's own first element, not the shard's."),
-            (_divided_first,
+            (lambda size, m, rank, n: sources(size // n * n, m, rank, n),
              "If you divide first, no worker has the remainder: multiply first."),
         ],
         judge=compared(sources, [

@@ -33,14 +33,6 @@ def _judge_shares(function, n, speeds):
     return ""
 
 
-def sum_of_means(means, sizes):
-    return sum(means) / sum(sizes)
-
-
-def sum_over_examples(means, sizes):
-    return sum(size * mean for mean, size in zip(means, sizes))
-
-
 QUESTIONS = {
     1: Question(
         "the number of images that each device gets",
@@ -56,8 +48,9 @@ QUESTIONS = {
         [
             (lambda means, sizes: sum(means) / len(means),
              "A mean of means is right only if all shards are equal."),
-            (sum_of_means, "Each mean has to be multiplied by the size of its shard."),
-            (sum_over_examples,
+            (lambda means, sizes: sum(means) / sum(sizes),
+             "Each mean has to be multiplied by the size of its shard."),
+            (lambda means, sizes: sum(size * mean for mean, size in zip(means, sizes)),
              "That is the sum over the examples: divide by their number."),
         ],
         judge=compared(whole_mean, [

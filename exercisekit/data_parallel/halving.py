@@ -15,18 +15,6 @@ def partners(i, k):
     return found
 
 
-def _nearest_first(i, k):
-    return partners(i, k)[::-1]
-
-
-def _one_way(i, k):
-    return [(i + (j ^ i)) % k for j in partners(i, k)]
-
-
-def _numbers_of_bits(i, k):
-    return [i ^ b for b in reversed(range(k.bit_length() - 1))]
-
-
 def best(k, nbytes, alpha, beta):
     took = {way: costs.seconds(way, k, nbytes, alpha, beta)
             for way in ("tree", "ring", "halving")}
@@ -34,10 +22,6 @@ def best(k, nbytes, alpha, beta):
         costs.seconds("double tree", k, nbytes, alpha, beta, chunks=2**e)
         for e in range(14))
     return min(took, key=took.get)
-
-
-def _ring(k, nbytes, alpha, beta):
-    return "ring"
 
 
 def _one_chunk(k, nbytes, alpha, beta):
@@ -108,12 +92,12 @@ QUESTIONS = {
         "a function `partners(i, k)`",
         partners,
         [
-            (_nearest_first,
+            (lambda i, k: partners(i, k)[::-1],
              "That is the order of doubling. Here, halving begins with the farthest "
              + "partner."),
-            (_one_way,
+            (lambda i, k: [(i + (j ^ i)) % k for j in partners(i, k)],
              "A swap goes both ways: the device to which you send has to send to you."),
-            (_numbers_of_bits,
+            (lambda i, k: [i ^ b for b in reversed(range(k.bit_length() - 1))],
              "That is the number of the bit. The distance is a power of two."),
         ],
         judge=compared(partners, [(0, 1), (0, 2), (1, 2), (1, 4), (5, 8), (10, 16)]),
@@ -122,7 +106,7 @@ QUESTIONS = {
         "a function `best(k, nbytes, alpha, beta)`",
         best,
         [
-            (_ring,
+            (lambda k, nbytes, alpha, beta: "ring",
              "On four devices, halving sends as many bytes as the ring, in fewer "
              + "rounds."),
             (_one_chunk,

@@ -28,10 +28,6 @@ def _of_own_chunks(ws, us, total):
     return [norm(w) / norm(u) for w, u in zip(ws, us)]
 
 
-def _without_the_root(ws, us, total):
-    return [ratio**2 for ratio in ratios(ws, us, total)]
-
-
 def _sums_of_lengths(ws, us, total):
     w_sum, u_sum = (total([float(x @ x) ** 0.5 for x in xs]) for xs in (ws, us))
     return [w / u for w, u in zip(w_sum, u_sum)]
@@ -40,18 +36,6 @@ def _sums_of_lengths(ws, us, total):
 def fastest(critical, overhead, speed):
     # Where (1 + critical / B) * (overhead + B / speed) is smallest.
     return (critical * overhead * speed) ** 0.5
-
-
-def _critical(critical, overhead, speed):
-    return critical
-
-
-def _as_long_as_the_overhead(critical, overhead, speed):
-    return overhead * speed
-
-
-def _square(critical, overhead, speed):
-    return critical * overhead * speed
 
 
 QUESTIONS = {
@@ -71,7 +55,7 @@ QUESTIONS = {
         [
             (_of_own_chunks,
              "Each device uses the lengths of its own chunks, not the layer's."),
-            (_without_the_root,
+            (lambda ws, us, total: [ratio**2 for ratio in ratios(ws, us, total)],
              "These are the squares of the ratios: the root is missing."),
             (_sums_of_lengths, "Lengths cannot be added, but their squares can."),
         ],
@@ -83,13 +67,14 @@ QUESTIONS = {
         "a function `fastest(critical, overhead, speed)`",
         fastest,
         [
-            (_critical,
+            (lambda critical, overhead, speed: critical,
              "This ignores the overhead of a step. The larger it is, the larger the "
              + "best batch is."),
-            (_as_long_as_the_overhead,
+            (lambda critical, overhead, speed: overhead * speed,
              "Then the overhead takes as long as the examples. The number of steps "
              + "depends on the batch, too."),
-            (_square, "That is the square of the batch size: the root is missing."),
+            (lambda critical, overhead, speed: critical * overhead * speed,
+             "That is the square of the batch size: the root is missing."),
         ],
         judge=compared(fastest, [
             (1, 1, 4), (64, 0.01, 6400), (1000, 0.1, 1000), (50, 2, 3),

@@ -26,14 +26,6 @@ def _run_mean_loss(function, counts, n):
     return {"the type": kind, "the mean": found}
 
 
-def _waits_for_each(losses):
-    return sum(float(loss) for loss in losses) / len(losses)
-
-
-def _an_array(losses):
-    return sum(losses) / len(losses)
-
-
 def _into_the_first(losses):
     total = losses[0]
     for loss in losses[1:]:
@@ -43,18 +35,6 @@ def _into_the_first(losses):
 
 def both_end(n, other):
     return [(n + other) // 2, (n - other) // 2]
-
-
-def _evenly(n, other):
-    return [n // 2, n // 2]
-
-
-def _more_for_the_busy_one(n, other):
-    return [(n - other) // 2, (n + other) // 2]
-
-
-def _the_whole_job(n, other):
-    return [n // 2 + other, n // 2 - other]
 
 
 def ahead(load, depth=2):
@@ -75,14 +55,6 @@ def ahead(load, depth=2):
 
     threading.Thread(target=work, daemon=True).start()
     return take
-
-
-def _without_a_limit(load, depth=2):
-    return ahead(load, depth=0)
-
-
-def _not_ahead(load, depth=2):
-    return load
 
 
 def _without_errors(load, depth=2):
@@ -193,10 +165,11 @@ QUESTIONS = {
         "a function `mean_loss(losses)`",
         mean_loss,
         [
-            (_waits_for_each,
+            (lambda losses: sum(float(loss) for loss in losses) / len(losses),
              "`float` waits for each loss, as `asnumpy` does. Add the arrays, and "
              + "convert once."),
-            (_an_array, "That is still an array. Convert it to a Python number, once."),
+            (lambda losses: sum(losses) / len(losses),
+             "That is still an array. Convert it to a Python number, once."),
             (_into_the_first, "`+=` writes into one of the losses."),
         ],
         judge=counted(mean_loss, _run_mean_loss, "{} losses", [(1,), (2,), (7,)],
@@ -206,11 +179,11 @@ QUESTIONS = {
         "a function `both_end(n, other)`",
         both_end,
         [
-            (_evenly,
+            (lambda n, other: [n // 2, n // 2],
              "Device 1 also has the other job, so it ends later."),
-            (_more_for_the_busy_one,
+            (lambda n, other: [(n - other) // 2, (n + other) // 2],
              "The busy device gets more examples. It has to get fewer."),
-            (_the_whole_job,
+            (lambda n, other: [n // 2 + other, n // 2 - other],
              "That makes up for the whole job. Half of it makes both devices equal."),
         ],
         judge=compared(both_end, [(2, 0), (3, 1), (64, 0), (256, 128), (100, 98)]),
@@ -219,10 +192,10 @@ QUESTIONS = {
         "a function `ahead(load, depth)`",
         ahead,
         [
-            (_without_a_limit,
+            (lambda load, depth=2: ahead(load, depth=0),
              "Limit the queue to `depth` results: without a limit, the thread loads "
              + "everything there is, and memory fills up."),
-            (_not_ahead,
+            (lambda load, depth=2: load,
              "While this thread loads, it enqueues no work for the devices."),
             (_without_errors,
              "The thread ends with the error, and the loop never learns of it: put "

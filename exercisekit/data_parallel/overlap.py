@@ -27,31 +27,11 @@ def _from_the_first(sizes, limit):
             for bucket in overlap.fill_buckets(sizes[::-1], limit)]
 
 
-def _falling(sizes, limit):
-    return [bucket[::-1] for bucket in overlap.fill_buckets(sizes, limit)]
-
-
-def _not_to_the_limit(sizes, limit):
-    return overlap.fill_buckets(sizes, limit - 1)
-
-
 def exposed(ready, takes):
     free = 0
     for start, time in zip(ready, takes):
         free = max(free, start) + time
     return free - ready[-1]
-
-
-def _whole_exchange(ready, takes):
-    return sum(takes)
-
-
-def _before_it_is_ready(ready, takes):
-    return sum(takes) - ready[-1]
-
-
-def _a_link_for_each(ready, takes):
-    return max(start + time for start, time in zip(ready, takes)) - ready[-1]
 
 
 def exposed_with(n, layers, backward, message, latency):
@@ -64,14 +44,6 @@ def exposed_with(n, layers, backward, message, latency):
 def best(layers, backward, message, latency):
     return min(range(layers, 0, -1),
                key=lambda n: exposed_with(n, layers, backward, message, latency))
-
-
-def _one_bucket(layers, backward, message, latency):
-    return layers
-
-
-def _a_bucket_per_layer(layers, backward, message, latency):
-    return 1
 
 
 def _smallest(layers, backward, message, latency):
@@ -96,8 +68,10 @@ QUESTIONS = {
             (_from_the_first,
              "Backward computes the last layer's gradient first, so go from the last "
              + "parameter to the first."),
-            (_falling, "Within a bucket the numbers ascend: insert at the front."),
-            (_not_to_the_limit,
+            (lambda sizes, limit:
+             [bucket[::-1] for bucket in overlap.fill_buckets(sizes, limit)],
+             "Within a bucket the numbers ascend: insert at the front."),
+            (lambda sizes, limit: overlap.fill_buckets(sizes, limit - 1),
              "A parameter that fills the bucket to its limit still fits."),
         ],
         judge=by_cases(_judge_fill, "Sizes {}, limit {}", [
@@ -109,10 +83,12 @@ QUESTIONS = {
         "a function `exposed(ready, takes)`",
         exposed,
         [
-            (_whole_exchange,
+            (lambda ready, takes: sum(takes),
              "That is the whole exchange. Part of it is hidden behind backward."),
-            (_before_it_is_ready, "A message cannot start before its bucket is ready."),
-            (_a_link_for_each,
+            (lambda ready, takes: sum(takes) - ready[-1],
+             "A message cannot start before its bucket is ready."),
+            (lambda ready, takes:
+             max(start + time for start, time in zip(ready, takes)) - ready[-1],
              "There is one link: a message waits for the one before it."),
         ],
         judge=compared(exposed, [
@@ -125,9 +101,9 @@ QUESTIONS = {
         "a function `best(layers, backward, message, latency)`",
         best,
         [
-            (_one_bucket,
+            (lambda layers, backward, message, latency: layers,
              "One bucket hides nothing. It is best only if the latency is large."),
-            (_a_bucket_per_layer,
+            (lambda layers, backward, message, latency: 1,
              "Each bucket pays the latency, so with many buckets the link is slower "
              + "than backward."),
             (_smallest, "If several are best, return the largest of them."),

@@ -52,10 +52,6 @@ def wait_after_each(launch, devices):
     return results
 
 
-def return_what_wait_returns(launch, devices):
-    return [result.wait() for result in [launch(device) for device in devices]]
-
-
 def return_the_devices(launch, devices):
     on_all(launch, devices)
     return list(devices)
@@ -90,7 +86,8 @@ QUESTIONS = {
              + "A generator launches just as late: make a list first."),
             (lambda launch, devices: [launch(device) for device in devices],
              "It does not wait: when it returns, the work is not finished."),
-            (return_what_wait_returns,
+            (lambda launch, devices:
+             [result.wait() for result in [launch(device) for device in devices]],
              "`wait` returns nothing: the list has to hold the results themselves."),
             (return_the_devices,
              "The list has to hold what `launch` returns, not the devices."),

@@ -50,10 +50,6 @@ def hidden_values_for_tensor(n, features, hidden, outputs):
     return "data" if weights < n * hidden else "pipeline"
 
 
-def gradients_per_example(n, features, hidden, outputs):
-    return "pipeline" if hidden < outputs else "tensor"
-
-
 def relu_before_the_sum(X, W1, send):
     half = X.shape[1] // 2
     parts = X[:, :half] @ W1[:half], send(numpy.maximum(X[:, half:] @ W1[half:], 0))
@@ -75,7 +71,8 @@ QUESTIONS = {
         [
             (without_the_first_layer,
              "Both layers have gradients: those of the first are sent, too."),
-            (gradients_per_example,
+            (lambda n, features, hidden, outputs:
+             "pipeline" if hidden < outputs else "tensor",
              "A gradient has the size of the weights, whatever the minibatch."),
             (hidden_values_for_tensor,
              "Tensor parallelism adds up the outputs, not the hidden values."),

@@ -33,14 +33,6 @@ def larger_of_the_sums(operators, peak, bandwidth):
     return max(flops / peak, sum(nbytes for _, nbytes in operators) / bandwidth)
 
 
-def both_bounds_added(operators, peak, bandwidth):
-    return sum(flops / peak + nbytes / bandwidth for flops, nbytes in operators)
-
-
-def only_flops(operators, peak, bandwidth):
-    return sum(flops for flops, _ in operators) / peak
-
-
 def beta_instead(sizes, times):
     n, t = numpy.array(sizes, dtype=float), numpy.array(times)
     rows = numpy.stack([1 / t, n / t], axis=1)
@@ -65,9 +57,11 @@ QUESTIONS = {
             (larger_of_the_sums,
              "That is the larger of the two sums, but each operator has its own larger "
              + "bound."),
-            (both_bounds_added,
+            (lambda operators, peak, bandwidth:
+             sum(flops / peak + nbytes / bandwidth for flops, nbytes in operators),
              "An operator reads while it computes: only the larger bound counts."),
-            (only_flops,
+            (lambda operators, peak, bandwidth:
+             sum(flops for flops, _ in operators) / peak,
              "Memory bounds some of the operators: their bytes take longer."),
         ],
         judge=compared(least_seconds, [

@@ -57,17 +57,9 @@ def _judge_safe(function, t, gradients):
     return ""
 
 
-def _with_padding(message, size, t):
-    return unpacked(message, 4 * len(message), t)
-
-
 def _lowest_first(message, size, t):
     codes = [byte >> shift & 0b11 for byte in message for shift in (0, 2, 4, 6)]
     return _values(codes[:size], t)
-
-
-def _signs_exchanged(message, size, t):
-    return -unpacked(message, size, t)
 
 
 def _sender(t, cleaned):
@@ -82,18 +74,6 @@ def _sender(t, cleaned):
         return codes, residual
 
     return compress
-
-
-def _unsafe_sender(t):
-    return _sender(t, lambda gradient: gradient)
-
-
-def _nan_to_num(t):
-    return _sender(t, numpy.nan_to_num)
-
-
-def _forgets(t):
-    return lambda gradient: safe_sender(t)(gradient)
 
 
 QUESTIONS = {
@@ -111,9 +91,11 @@ QUESTIONS = {
         "a function `unpacked(message, size, t)`",
         unpacked,
         [
-            (_with_padding, "Zeros fill the last word: return only `size` numbers."),
+            (lambda message, size, t: unpacked(message, 4 * len(message), t),
+             "Zeros fill the last word: return only `size` numbers."),
             (_lowest_first, "The first of four codes is in the highest bits."),
-            (_signs_exchanged, "The signs are swapped: 11 stands for t, 10 for -t."),
+            (lambda message, size, t: -unpacked(message, size, t),
+             "The signs are swapped: 11 stands for t, 10 for -t."),
         ],
         judge=compared(unpacked, [
             (_message(codes), len(codes), t) for codes, t in (
@@ -145,10 +127,12 @@ QUESTIONS = {
         "a function that returns a function like `compress`",
         safe_sender,
         [
-            (_unsafe_sender, "A NaN stays in the residual forever."),
-            (_nan_to_num,
+            (lambda t: _sender(t, lambda gradient: gradient),
+             "A NaN stays in the residual forever."),
+            (lambda t: _sender(t, numpy.nan_to_num),
              "`nan_to_num` makes infinity a huge number, which stays in the residual."),
-            (_forgets, "Keep the rounding error for the next gradient."),
+            (lambda t: lambda gradient: safe_sender(t)(gradient),
+             "Keep the rounding error for the next gradient."),
         ],
         judge=by_cases(_judge_safe, "t = {}, gradients {}", [
             (0.5, [[0.5, -0.5]]), (0.5, [[0.3, -0.3], [0.3, -0.3]]),

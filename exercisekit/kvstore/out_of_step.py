@@ -68,30 +68,6 @@ def _judge_rate(function, delay):
     return "" if abs(found - right) < 0.02 else wrong
 
 
-def _before_the_step(steps, worker, bound):
-    return steps[worker] - min(steps) <= bound
-
-
-def _strictly(steps, worker, bound):
-    return steps[worker] + 1 - min(steps) < bound
-
-
-def _to_the_mean(steps, worker, bound):
-    return steps[worker] + 1 - sum(steps) / len(steps) <= bound
-
-
-def _in_proportion(delay):
-    return 2 / (1 + delay)
-
-
-def _without_delay(delay):
-    return 2.0
-
-
-def _one_digit(delay):
-    return round(largest_rate(delay), 1)
-
-
 QUESTIONS = {
     1: Question(
         "the staleness with four workers",
@@ -106,9 +82,13 @@ QUESTIONS = {
         "a function `may_begin(steps, worker, bound)`",
         may_begin,
         [
-            (_before_the_step, "The step itself adds one to the lead of the worker."),
-            (_strictly, "A lead of exactly the bound is allowed."),
-            (_to_the_mean, "The lead is measured from the slowest, not from the mean."),
+            (lambda steps, worker, bound: steps[worker] - min(steps) <= bound,
+             "The step itself adds one to the lead of the worker."),
+            (lambda steps, worker, bound: steps[worker] + 1 - min(steps) < bound,
+             "A lead of exactly the bound is allowed."),
+            (lambda steps, worker, bound:
+             steps[worker] + 1 - sum(steps) / len(steps) <= bound,
+             "The lead is measured from the slowest, not from the mean."),
         ],
         judge=by_cases(_judge_bound, "With ticks {} and a bound of {}", [
             ((1,), 1), ((1, 1, 5), 1), ((5, 2, 1), 2), ((1, 1, 5), 3),
@@ -128,10 +108,12 @@ QUESTIONS = {
         "a function `largest_rate(delay)`",
         largest_rate,
         [
-            (_in_proportion,
+            (lambda delay: 2 / (1 + delay),
              "The limit is not 2 / (1 + delay). Find it with `descend`."),
-            (_without_delay, "That is the limit for gradients without a delay."),
-            (_one_digit, "Two decimal places are needed."),
+            (lambda delay: 2.0,
+             "That is the limit for gradients without a delay."),
+            (lambda delay: round(largest_rate(delay), 1),
+             "Two decimal places are needed."),
         ],
         judge=by_cases(_judge_rate, "{} updates old", [(0,), (1,), (2,), (3,)]),
     ),

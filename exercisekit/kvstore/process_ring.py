@@ -130,10 +130,6 @@ def _judge_living(function, numbers, dead):
     return Note(f"{most} of {n} alive: each sends at most {busiest} times.")
 
 
-def _each_piece(pieces):
-    return [text for piece in pieces for text in messages([piece])]
-
-
 def _with_the_rest(pieces):
     data, found = b"".join(pieces), []
     while len(data) >= 8:
@@ -141,10 +137,6 @@ def _with_the_rest(pieces):
         found.append(data[8:end])
         data = data[end:]
     return found
-
-
-def _without_empty(pieces):
-    return [text for text in messages(pieces) if text]
 
 
 def _one_round(rank, n, give, take):
@@ -207,10 +199,11 @@ QUESTIONS = {
         "a function `messages(pieces)`",
         messages,
         [
-            (_each_piece,
+            (lambda pieces: [text for piece in pieces for text in messages([piece])],
              "A message may begin in one piece and end in another: join them first."),
             (_with_the_rest, "The last message is not complete: leave it out."),
-            (_without_empty, "A message of no bytes is a message, too."),
+            (lambda pieces: [text for text in messages(pieces) if text],
+             "A message of no bytes is a message, too."),
         ],
         judge=_judge_messages,
     ),

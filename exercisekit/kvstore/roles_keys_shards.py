@@ -22,10 +22,6 @@ def place(sizes, num_servers):
     return servers
 
 
-def _one_server(size, num_servers):
-    return [4 * size + 12, 8]
-
-
 def _cut_all(size, num_servers):
     held = [n for n in keys.shards(0, size, num_servers, 1) if n]
     return [4 * n + 12 for n in held] + [8] * len(held)
@@ -36,24 +32,12 @@ def _cut_above(size, num_servers):
     return [4 * n + 12 for n in held] + [8] * len(held)
 
 
-def _in_turn(sizes, num_servers):
-    return [key % num_servers for key in range(len(sizes))]
-
-
 def _placed_by(order, sizes, num_servers):
     held, servers = [0] * num_servers, [None] * len(sizes)
     for key in order:
         servers[key] = held.index(min(held))
         held[servers[key]] += sizes[key]
     return servers, held
-
-
-def _in_order(sizes, num_servers):
-    return _placed_by(range(len(sizes)), sizes, num_servers)[0]
-
-
-def _sorted_result(sizes, num_servers):
-    return place(sorted(sizes, reverse=True), num_servers)
 
 
 def _judge_place(function, sizes, num_servers):
@@ -88,7 +72,8 @@ QUESTIONS = {
         "a function `sent(size, num_servers)`",
         sent,
         [
-            (_one_server, "A large array is cut, and each server is sent its shard."),
+            (lambda size, num_servers: [4 * size + 12, 8],
+             "A large array is cut, and each server is sent its shard."),
             (_cut_all, "Small arrays are not cut: one server holds all."),
             (_cut_above, "An array of exactly the bound is cut."),
         ],
@@ -101,10 +86,13 @@ QUESTIONS = {
         "a function `place(sizes, num_servers)`",
         place,
         [
-            (_in_turn, "That deals them out in turn: two large arrays may meet."),
-            (_in_order,
+            (lambda sizes, num_servers:
+             [key % num_servers for key in range(len(sizes))],
+             "That deals them out in turn: two large arrays may meet."),
+            (lambda sizes, num_servers:
+             _placed_by(range(len(sizes)), sizes, num_servers)[0],
              "A large array that comes late finds no empty server. Sort by size."),
-            (_sorted_result,
+            (lambda sizes, num_servers: place(sorted(sizes, reverse=True), num_servers),
              "The list is in the order of placing. Return it in the arrays' order."),
         ],
         judge=by_cases(_judge_place, "Arrays of {} on {} servers", [

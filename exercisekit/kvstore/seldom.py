@@ -37,28 +37,8 @@ def _judge_due(function, local_steps, parts):
     return ""
 
 
-def _share_of_steps(step, exchange, share):
-    return max(1, ceil(exchange / (share * step)))
-
-
 def _not_whole(step, exchange, share):
     return exchange * (1 - share) / (share * step)
-
-
-def _rounded_down(step, exchange, share):
-    return max(1, int(_not_whole(step, exchange, share)))
-
-
-def _in_turn(step, local_steps, parts):
-    return [step % parts]
-
-
-def _all_at_once(step, local_steps, parts):
-    return [*range(parts)] if step % local_steps == 0 else []
-
-
-def _numbered_from_one(step, local_steps, parts):
-    return [part + 1 for part in due(step, local_steps, parts)]
 
 
 QUESTIONS = {
@@ -75,9 +55,11 @@ QUESTIONS = {
         "a function `fewest(step, exchange, share)`",
         fewest,
         [
-            (_share_of_steps,
+            (lambda step, exchange, share: max(1, ceil(exchange / (share * step))),
              "The time from one exchange to the next is H steps and one exchange."),
-            (_rounded_down, "Rounding down gives one step too few."),
+            (lambda step, exchange, share:
+             max(1, int(_not_whole(step, exchange, share))),
+             "Rounding down gives one step too few."),
             (_not_whole, "Return a whole number of steps, at least one."),
         ],
         judge=compared(fewest, [
@@ -89,9 +71,14 @@ QUESTIONS = {
         "a function `due(step, local_steps, parts)`",
         due,
         [
-            (_in_turn, "A part is due once in `local_steps` steps."),
-            (_all_at_once, "All parts are due in the same step: spread them out."),
-            (_numbered_from_one, "The parts are numbered from 0."),
+            (lambda step, local_steps, parts: [step % parts],
+             "A part is due once in `local_steps` steps."),
+            (lambda step, local_steps, parts:
+             [*range(parts)] if step % local_steps == 0 else [],
+             "All parts are due in the same step: spread them out."),
+            (lambda step, local_steps, parts:
+             [part + 1 for part in due(step, local_steps, parts)],
+             "The parts are numbered from 0."),
         ],
         judge=by_cases(_judge_due, "H = {}, {} parts", [
             (1, 1), (2, 1), (4, 2), (8, 4), (5, 3), (3, 5), (6, 4), (2, 5),

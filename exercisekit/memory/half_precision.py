@@ -53,10 +53,6 @@ def _knows_no_nan(masters, gradients, scale):
     return scale
 
 
-def _still_scaled(masters, gradients, scale):
-    return scale * step(masters, gradients, 1.0)
-
-
 def _same_scale(masters, gradients, scale):
     step(masters, gradients, scale)
     return scale
@@ -104,7 +100,7 @@ QUESTIONS = {
         [
             (_knows_no_nan,
              "It finds infinite numbers, but NaN is not finite either."),
-            (_still_scaled,
+            (lambda masters, gradients, scale: scale * step(masters, gradients, 1.0),
              "The gradients are those of a scaled loss: divide by the scale."),
             (_same_scale, "With the same scale the next step overflows again."),
         ],

@@ -27,10 +27,6 @@ def _counts_the_networks_input(sizes, every):
     return _held(sizes, every, lambda of, start, s: of[s - 1] * (s <= start))
 
 
-def _forgets_inputs(sizes, every):
-    return _held(sizes, every, lambda of, start, s: 0)
-
-
 def _looks_at_the_last_segment(sizes, every):
     starts = range(0, len(sizes), every)
     return sum(sizes[s - 1] for s in starts if s) + sum(sizes[starts[-1] :])
@@ -172,7 +168,8 @@ QUESTIONS = {
             (_counts_the_networks_input,
              ("The input of the first segment is the input of the network, which does "
               "not count; sizes[-1] is the last output.")),
-            (_forgets_inputs, "The inputs of the segments have to be kept, too."),
+            (lambda sizes, every: _held(sizes, every, lambda of, start, s: 0),
+             "The inputs of the segments have to be kept, too."),
             (_looks_at_the_last_segment,
              "Look at all segments: the last one need not be the largest."),
         ],

@@ -15,10 +15,6 @@ def line_groups(lengths, axis):
     return [[d + i * apart for i in range(lengths[axis])] for d in firsts]
 
 
-def _counts_from_inside(lengths, axis):
-    return line_groups(lengths, len(lengths) - 1 - axis)
-
-
 def _apart_by_its_own_length(lengths, axis):
     apart, size = int(numpy.prod(lengths[axis:])), lengths[axis]
     return [[d + i * apart for i in range(size)]
@@ -64,10 +60,6 @@ def two_sums(x, dy, w, groups):
 def _over_all(x, dy, w, groups):
     everybody = [[*range(len(x))]]
     return two_sums(x, dy, w, {"tensor": everybody, "data": everybody})
-
-
-def _axes_mixed_up(x, dy, w, groups):
-    return two_sums(x, dy, w, {"tensor": groups["data"], "data": groups["tensor"]})
 
 
 def _only_the_first_gets_it(x, dy, w, groups):
@@ -126,7 +118,7 @@ QUESTIONS = {
         "a function `line_groups(lengths, axis)`",
         line_groups,
         [
-            (_counts_from_inside,
+            (lambda lengths, axis: line_groups(lengths, len(lengths) - 1 - axis),
              "Axis 0 is the outermost: partners along it are farthest apart."),
             (_apart_by_its_own_length,
              "An axis's own length does not move its partners apart."),
@@ -144,7 +136,8 @@ QUESTIONS = {
         [
             (_over_all,
              "That is one sum over all devices: on a mesh, a sum stays in a group."),
-            (_axes_mixed_up,
+            (lambda x, dy, w, groups:
+             two_sums(x, dy, w, {"tensor": groups["data"], "data": groups["tensor"]}),
              ("The axes are mixed up: which devices have other columns of the same "
               "examples, and which have other examples for the same weights?")),
             (_only_the_first_gets_it,

@@ -10,10 +10,6 @@ def output(spec, cut):
     return " ".join([*(cut.get(a, ".") for a in out), *(f"+{axis}" for axis in owed)])
 
 
-def _owes_nothing(spec, cut):
-    return " ".join(cut.get(a, ".") for a in spec.partition("->")[2])
-
-
 def _letters(spec, cut):
     out = spec.partition("->")[2]
     owed = sorted(a for a in cut if a not in out)
@@ -59,7 +55,9 @@ QUESTIONS = {
         "a function `output(spec, cut)`",
         output,
         [
-            (_owes_nothing, "A letter that is cut and summed leaves a sum owed."),
+            (lambda spec, cut:
+             " ".join(cut.get(a, ".") for a in spec.partition("->")[2]),
+             "A letter that is cut and summed leaves a sum owed."),
             (_letters, "Write the mesh axis, not the letter that it cuts."),
             (_unsorted, "Sort the sums that are owed."),
         ],

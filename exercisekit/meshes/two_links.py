@@ -8,14 +8,6 @@ def ring_order(hosts):
     return sorted(range(len(hosts)), key=lambda device: hosts[device])
 
 
-def _sorts_the_hosts(hosts):
-    return sorted(hosts)
-
-
-def _order_of_numbers(hosts):
-    return [*range(len(hosts))]
-
-
 def _one_of_each_in_turn(hosts):
     before = [hosts[:i].count(host) for i, host in enumerate(hosts)]
     return sorted(range(len(hosts)), key=lambda i: (before[i], hosts[i]))
@@ -41,14 +33,6 @@ def faster(hosts, devices, cards, inner, outer):
     return "hierarchy" if inside + between < ring else "ring"
 
 
-def _halves_inside(hosts, devices, cards, inner, outer):
-    return faster(hosts, devices, cards, inner / 2, outer)
-
-
-def _halves_between(hosts, devices, cards, inner, outer):
-    return faster(hosts, devices, 2 * cards, inner, outer)
-
-
 def levels(nbytes, groups):
     """Return the seconds with any number of levels, each on the last one's chunk."""
     total = 0
@@ -56,14 +40,6 @@ def levels(nbytes, groups):
         total += 2 * (k - 1) * (alpha + nbytes / k * beta)
         nbytes /= k
     return total
-
-
-def _whole_on_each_level(nbytes, groups):
-    return sum(levels(nbytes, [group]) for group in groups)
-
-
-def _one_way(nbytes, groups):
-    return levels(nbytes, groups) / 2
 
 
 def _whole_messages(nbytes, groups):
@@ -92,9 +68,10 @@ QUESTIONS = {
         "a function `ring_order(hosts)`",
         ring_order,
         [
-            (_order_of_numbers,
+            (lambda hosts: [*range(len(hosts))],
              "That is the order of their numbers, whatever their hosts."),
-            (_sorts_the_hosts, "These are hosts: the ring consists of devices."),
+            (lambda hosts: sorted(hosts),
+             "These are hosts: the ring consists of devices."),
             (_one_of_each_in_turn,
              "It takes one device of each host in turn: each of its steps crosses."),
         ],
@@ -109,9 +86,11 @@ QUESTIONS = {
         [
             (lambda *_: "hierarchy",
              "The hierarchy takes time inside the hosts, too. It may be slower."),
-            (_halves_inside,
+            (lambda hosts, devices, cards, inner, outer:
+             faster(hosts, devices, cards, inner / 2, outer),
              "Inside a host there is a reduce-scatter and an allgather, too."),
-            (_halves_between,
+            (lambda hosts, devices, cards, inner, outer:
+             faster(hosts, devices, 2 * cards, inner, outer),
              "Between hosts, a ring sends parts to be summed, and then the sums."),
             (lambda hosts, devices, cards, inner, outer:
              faster(hosts, devices, devices, inner, outer),
@@ -127,10 +106,10 @@ QUESTIONS = {
         "a function `levels(nbytes, groups)`",
         levels,
         [
-            (_whole_on_each_level,
+            (lambda nbytes, groups: sum(levels(nbytes, [group]) for group in groups),
              ("After a level's reduce-scatter, a device has only a part of the array "
               "for the next one.")),
-            (_one_way,
+            (lambda nbytes, groups: levels(nbytes, groups) / 2,
              "That is one direction. The sums have to come back."),
             (_whole_messages,
              "A message of a ring carries one chunk of the array."),

@@ -18,10 +18,6 @@ def time_first(rows, T):
     return X.T, y.T
 
 
-def _reshaped(rows, T):
-    return tuple(array.T.reshape(T, -1) for array in time_first(rows, T))
-
-
 def _labels_are_data(rows, T):
     X, y = time_first(rows, T)
     return X, numpy.where(y == -1, -1, X)
@@ -78,7 +74,9 @@ QUESTIONS = {
         "a function `time_first(rows, T)`",
         time_first,
         [
-            (_reshaped, "The shape is right, but reshape does not exchange axes."),
+            (lambda rows, T:
+             tuple(array.T.reshape(T, -1) for array in time_first(rows, T)),
+             "The shape is right, but reshape does not exchange axes."),
             (_labels_are_data, "A label is the character that comes next."),
             (_labels_of_zero, "A label of 0 is a character: padding has -1."),
         ],

@@ -17,17 +17,9 @@ def gates(x, h, Wx, Wh, product):
     return numpy.stack([product(x, wx.T) + product(h, wh.T) for wx, wh in pairs])
 
 
-def _reversed_gates(x, h, Wx, Wh, product):
-    return gates(x, h, Wx, Wh, product)[::-1]
-
-
 def _every_fourth_row(x, h, Wx, Wh, product):
     in_turn = [numpy.concatenate([W[k::4] for k in range(4)]) for W in (Wx, Wh)]
     return gates(x, h, *in_turn, product)
-
-
-def _without_the_state(x, h, Wx, Wh, product):
-    return numpy.stack([product(x, wx.T) for wx in numpy.split(Wx, 4)])
 
 
 def _run_gates(function, counts, n, D, H):
@@ -83,10 +75,13 @@ QUESTIONS = {
         "a function `gates(x, h, Wx, Wh, product)`",
         gates,
         [
-            (_reversed_gates, "The first rows belong to the first gate."),
+            (lambda x, h, Wx, Wh, product: gates(x, h, Wx, Wh, product)[::-1],
+             "The first rows belong to the first gate."),
             (_every_fourth_row,
              "The rows of a gate are consecutive; you take every fourth row."),
-            (_without_the_state, "The previous state has a product, too."),
+            (lambda x, h, Wx, Wh, product:
+             numpy.stack([product(x, wx.T) for wx in numpy.split(Wx, 4)]),
+             "The previous state has a product, too."),
         ],
         judge=counted(gates, _run_gates, "x ({}, {}), H = {}", [
             (1, 1, 2), (1, 2, 1), (3, 5, 4), (2, 3, 3),

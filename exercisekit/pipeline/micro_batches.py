@@ -16,10 +16,6 @@ def first_first(p, m):
     return [order] * p
 
 
-def _last_first(p, m):
-    return [order[:m] + order[m:][::-1] for order in first_first(p, m)]
-
-
 def limited(p, m, most):
     """Schedule each stage backward if it can, else forward if it has room."""
     orders = [[] for _ in range(p)]
@@ -44,10 +40,6 @@ def _in_turns(p, m, aheads):
         turns = [work for pair in zip(back, forward[ahead:]) for work in pair]
         orders.append(forward[:ahead] + turns + back[m - ahead :])
     return orders
-
-
-def _one_forward_one_back(p, m, most):
-    return _in_turns(p, m, lambda s: p - s)
 
 
 def _one_at_a_time(p, m, most):
@@ -126,7 +118,8 @@ QUESTIONS = {
         "a function `first_first(p, m)`",
         first_first,
         [
-            (_last_first, "That is GPipe's order: the last one first."),
+            (lambda p, m: [order[:m] + order[m:][::-1] for order in first_first(p, m)],
+             "That is GPipe's order: the last one first."),
             (lambda p, m: _one_at_a_time(p, m, 1),
              "One micro-batch at a time is not a pipeline: the stages wait in turn."),
             (lambda p, m: [[*order[m:], *order[:m]] for order in first_first(p, m)],
@@ -140,7 +133,7 @@ QUESTIONS = {
         "a function `limited(p, m, most)`",
         limited,
         [
-            (_one_forward_one_back,
+            (lambda p, m, most: _in_turns(p, m, lambda s: p - s),
              "That is 1F1B: its first stage goes ahead by p micro-batches."),
             (_limits_the_first, "Every stage has the limit, not only the first."),
             (_in_groups,

@@ -54,14 +54,6 @@ def stepwise_slots(placement, work, T):
     return ready
 
 
-def _waits_for_its_device_alone(placement, work, T):
-    return T * max(device_times(placement, work))
-
-
-def _waits_for_the_layer_below_alone(placement, work, T):
-    return sum(work)
-
-
 def _whole_decoder(placement, work, T):
     below = stepwise_slots(placement[:-1], work[:-1], T) if work[1:] else 0
     return below + T * work[-1]
@@ -110,9 +102,9 @@ QUESTIONS = {
         stepwise_slots,
         [
             (_whole_decoder, "The last layer still waits for all time steps."),
-            (_waits_for_its_device_alone,
+            (lambda placement, work, T: T * max(device_times(placement, work)),
              "A layer waits for the layer below, in the same time step."),
-            (_waits_for_the_layer_below_alone,
+            (lambda placement, work, T: sum(work),
              "A device runs one layer at a time: is it free when a layer starts?"),
         ],
         judge=compared(stepwise_slots, [

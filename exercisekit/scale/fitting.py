@@ -32,10 +32,6 @@ def left_out(rows, seconds):
     return errors
 
 
-def _residuals(rows, seconds):
-    return fit.least_squares(rows, seconds).residuals
-
-
 def _error(of):
     """Return `left_out` with another definition of an error."""
     return lambda rows, seconds: [
@@ -74,7 +70,7 @@ QUESTIONS = {
         "a function `left_out(rows, seconds)`",
         left_out,
         [
-            (_residuals,
+            (lambda rows, seconds: fit.least_squares(rows, seconds).residuals,
              "Those are residuals: the fit has seen the row that it predicts."),
             (_error(lambda predicted, t: predicted - t),
              "That is the error in seconds. Divide it by the measured time."),

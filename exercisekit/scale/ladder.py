@@ -9,18 +9,6 @@ def gain(below, above):
     return median(a / b for a, b in zip(below, above))
 
 
-def _ratio_of_the_medians(below, above):
-    return median(below) / median(above)
-
-
-def _upside_down(below, above):
-    return gain(above, below)
-
-
-def _mean(below, above):
-    return sum(a / b for a, b in zip(below, above)) / len(below)
-
-
 QUESTIONS = {
     1: Question("how many times as fast the second run is", 1.5, [
         (3, "That compares the steps. The second run needs more of them."),
@@ -28,10 +16,12 @@ QUESTIONS = {
         (2 / 3, "That is how many times as long: divide the other way."),
     ]),
     2: Task("a function `gain(below, above)`", gain, [
-        (_upside_down, "A rung that takes half of the time has a gain of 2."),
-        (_ratio_of_the_medians,
+        (lambda below, above: gain(above, below),
+         "A rung that takes half of the time has a gain of 2."),
+        (lambda below, above: median(below) / median(above),
          "The two medians may come from different rounds: form the ratios first."),
-        (_mean, "One disturbed round moves the mean: take the median."),
+        (lambda below, above: sum(a / b for a, b in zip(below, above)) / len(below),
+         "One disturbed round moves the mean: take the median."),
     ], judge=compared(gain, [
         ([4.0, 4.0, 4.0], [2.0, 2.0, 2.0]),
         ([4.0, 6.0, 5.0], [2.0, 5.0, 1.0]),

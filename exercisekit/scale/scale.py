@@ -13,18 +13,6 @@ def last_arrival(made, message):
     return now
 
 
-def _link_never_busy(made, message):
-    return made[-1] + message
-
-
-def _sent_before_made(made, message):
-    return made[0] + message * len(made)
-
-
-def _all_after_backward(made, message):
-    return made[-1] + message * len(made)
-
-
 def best_interval(write, mtbf):
     """Return the seconds of work between checkpoints with the shortest total time."""
     young = failures.young(write, mtbf)
@@ -67,11 +55,11 @@ QUESTIONS = {
         "a function `last_arrival(made, message)`",
         last_arrival,
         [
-            (_link_never_busy,
+            (lambda made, message: made[-1] + message,
              "The link may still be busy with the previous array."),
-            (_sent_before_made,
+            (lambda made, message: made[0] + message * len(made),
              "An array cannot leave before it is computed."),
-            (_all_after_backward,
+            (lambda made, message: made[-1] + message * len(made),
              "That sends nothing until backward has ended."),
         ],
         judge=compared(last_arrival, [

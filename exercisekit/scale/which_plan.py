@@ -13,18 +13,6 @@ def useful(plans):
     return found
 
 
-def _all_by_time(plans):
-    return sorted(plans, key=plans.get)
-
-
-def _smallest_first(plans):
-    return useful(plans)[::-1]
-
-
-def _the_fastest_only(plans):
-    return useful(plans)[:1]
-
-
 def shares(params, k, stage):
     """Return the bytes per device for weights, gradients and states in float32."""
     cut = [0, 2, 3, 4][stage]
@@ -34,14 +22,6 @@ def shares(params, k, stage):
 def _one_state(params, k, stage):
     cut = [0, 1, 2, 3][stage]
     return 4 * params * (3 - cut) + 4 * params * cut // k
-
-
-def _cuts_all(params, k, stage):
-    return 16 * params // (k if stage else 1)
-
-
-def _numbers(params, k, stage):
-    return shares(params, k, stage) // 4
 
 
 PLANS = {
@@ -63,9 +43,12 @@ QUESTIONS = {
         "a function `useful(plans)`",
         useful,
         [
-            (_all_by_time, "A plan that is slower *and* larger is never chosen."),
-            (_smallest_first, "The fastest comes first."),
-            (_the_fastest_only, "With less memory, the fastest does not fit."),
+            (lambda plans: sorted(plans, key=plans.get),
+             "A plan that is slower *and* larger is never chosen."),
+            (lambda plans: useful(plans)[::-1],
+             "The fastest comes first."),
+            (lambda plans: useful(plans)[:1],
+             "With less memory, the fastest does not fit."),
         ],
         judge=compared(useful, [
             (PLANS,), ({"one": (1.0, 2)},), ({},),
@@ -79,8 +62,10 @@ QUESTIONS = {
         shares,
         [
             (_one_state, "Adam has two states per parameter."),
-            (_cuts_all, "Only stage 3 cuts everything."),
-            (_numbers, "A number in float32 has four bytes."),
+            (lambda params, k, stage: 16 * params // (k if stage else 1),
+             "Only stage 3 cuts everything."),
+            (lambda params, k, stage: shares(params, k, stage) // 4,
+             "A number in float32 has four bytes."),
         ],
         judge=compared(shares, [
             (1000, 1, 0), (1000, 4, 0), (1000, 4, 1), (1000, 4, 2), (1000, 4, 3),

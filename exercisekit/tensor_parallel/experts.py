@@ -31,10 +31,6 @@ def _not_sorted(choices, E, most):
     return sorted(dropped(choices, E, most), key=lambda late: late[::-1])
 
 
-def _first_choices_only(choices, E, most):
-    return [late for late in dropped(choices, E, most) if late[1] == 0]
-
-
 def send_counts(wants, E):
     """Return the rows device i sends to device j: a table, zeros for what stays."""
     k = len(wants)
@@ -59,14 +55,6 @@ def _counts_what_stays(wants, E):
     return table
 
 
-def _received(wants, E):
-    return [list(column) for column in zip(*send_counts(wants, E))]
-
-
-def _rounded_down(wants, E):
-    return _count(wants, lambda e: e // max(1, E // len(wants)))
-
-
 QUESTIONS = {
     1: Question(
         "the number of places of an expert",
@@ -84,7 +72,9 @@ QUESTIONS = {
             (_token_by_token,
              "Token by token, a second choice takes the place of a later first one."),
             (_not_sorted, "The choices are right, but the list has to be sorted."),
-            (_first_choices_only, "Second choices can be dropped, too."),
+            (lambda choices, E, most:
+             [late for late in dropped(choices, E, most) if late[1] == 0],
+             "Second choices can be dropped, too."),
         ],
         judge=compared(dropped, [
             ([(0, 1)], 2, 1), ([(0, 1), (2, 1)], 3, 1), ([(0, 1), (1, 0)], 2, 1),
@@ -97,8 +87,9 @@ QUESTIONS = {
         send_counts,
         [
             (_counts_what_stays, "A row that stays on its device is not sent."),
-            (_received, "Row i is for what device i sends, not for what it receives."),
-            (_rounded_down,
+            (lambda wants, E: [list(column) for column in zip(*send_counts(wants, E))],
+             "Row i is for what device i sends, not for what it receives."),
+            (lambda wants, E: _count(wants, lambda e: e // max(1, E // len(wants))),
              "If k does not divide E, some devices have more experts than others."),
         ],
         judge=compared(send_counts, [

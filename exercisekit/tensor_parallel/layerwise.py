@@ -54,29 +54,9 @@ def _run_input_gradient(function, counts, *case):
     return function(*given, collective(counts, SUMMED, sum))
 
 
-def _bias_on_each(X, W1s, W2s, b2, allreduce):
-    return allreduce([X @ W1 @ W2 + b2 for W1, W2 in zip(W1s, W2s)])
-
-
-def _no_bias(X, W1s, W2s, b2, allreduce):
-    return forward_sum(X, W1s, W2s, 0, allreduce)
-
-
-def _no_exchange(X, W1s, W2s, b2, allreduce):
-    return forward_sum(X, W1s, W2s, b2, sum)
-
-
-def _no_relu(dY, hidden, W1s, W2s, allreduce):
-    return allreduce([dY @ W2.T @ W1.T for W1, W2 in zip(W1s, W2s)])
-
-
 def _times_hidden(dY, hidden, W1s, W2s, allreduce):
     triples = zip(hidden, W1s, W2s)
     return allreduce([dY @ W2.T * H @ W1.T for H, W1, W2 in triples])
-
-
-def _no_sum(dY, hidden, W1s, W2s, allreduce):
-    return input_gradient(dY, hidden, W1s, W2s, sum)
 
 
 QUESTIONS = {
@@ -94,9 +74,12 @@ QUESTIONS = {
         "a function `forward_sum`",
         forward_sum,
         [
-            (_bias_on_each, "Every device adds b2: how often is it in the sum?"),
-            (_no_bias, "Where is b2?"),
-            (_no_exchange,
+            (lambda X, W1s, W2s, b2, allreduce:
+             allreduce([X @ W1 @ W2 + b2 for W1, W2 in zip(W1s, W2s)]),
+             "Every device adds b2: how often is it in the sum?"),
+            (lambda X, W1s, W2s, b2, allreduce: forward_sum(X, W1s, W2s, 0, allreduce),
+             "Where is b2?"),
+            (lambda X, W1s, W2s, b2, allreduce: forward_sum(X, W1s, W2s, b2, sum),
              "No device has the others' parts: allreduce adds them up."),
         ],
         judge=counted(forward_sum, _run_forward_sum, "X ({}, {}), hidden {}", [
@@ -107,10 +90,13 @@ QUESTIONS = {
         "a function `input_gradient`",
         input_gradient,
         [
-            (_no_relu, "Does it go back through the ReLU?"),
+            (lambda dY, hidden, W1s, W2s, allreduce:
+             allreduce([dY @ W2.T @ W1.T for W1, W2 in zip(W1s, W2s)]),
+             "Does it go back through the ReLU?"),
             (_times_hidden,
              "The ReLU's slope is 1 or 0. Its output is something else."),
-            (_no_sum,
+            (lambda dY, hidden, W1s, W2s, allreduce:
+             input_gradient(dY, hidden, W1s, W2s, sum),
              "Each device knows its own contribution: allreduce adds them up."),
         ],
         judge=counted(input_gradient, _run_input_gradient, "dY ({}, {}), hidden {}", [

@@ -31,10 +31,6 @@ _ONE, _TWO = _numbers(1.0, 2.0, 4.0), _numbers(3.0, 1.0, 0.5)
 _LARGE = _numbers(2000.0, 1.5, 3.0)
 
 
-def _added_up(one, two):
-    return tuple(a + b for a, b in zip(one, two))
-
-
 def _exponentials_of_maxima(one, two):
     (m1, s1, o1), (m2, s2, o2) = one, two
     old1, old2 = numpy.exp(m1), numpy.exp(m2)
@@ -49,18 +45,6 @@ def _outputs_as_they_are(one, two):
 def fold(k):
     """Return an order of 2k chunks: an early and a late one for each of k devices."""
     return [[i, 2 * k - 1 - i] for i in range(k)]
-
-
-def _neighbours(k):
-    return [[2 * i, 2 * i + 1] for i in range(k)]
-
-
-def _half_apart(k):
-    return [[i, k + i] for i in range(k)]
-
-
-def _one_each(k):
-    return [[i] for i in range(2 * k)]
 
 
 def _judge_fold(function, k):
@@ -82,18 +66,6 @@ def needed(a, b, size, window):
         return a == b
     nearest = (a - b - 1) * size + 1  # from the first query back to the last key
     return nearest < window
-
-
-def _all_earlier(a, b, size, window):
-    return b <= a
-
-
-def _same_place(a, b, size, window):
-    return a == b or (b < a and (a - b) * size < window)
-
-
-def _looks_ahead(a, b, size, window):
-    return needed(max(a, b), min(a, b), size, window)
 
 
 def _judge_needed(function, size, window):
@@ -126,7 +98,7 @@ QUESTIONS = {
         "a function `combine(one, two)`",
         combine,
         [
-            (_added_up,
+            (lambda one, two: tuple(a + b for a, b in zip(one, two)),
              "Sums with different maxima cannot be added, and maxima never."),
             (_exponentials_of_maxima,
              "exp of a maximum itself overflows: take the distance to the new one."),
@@ -142,11 +114,12 @@ QUESTIONS = {
         "a function `fold(k)`",
         fold,
         [
-            (_neighbours,
+            (lambda k: [[2 * i, 2 * i + 1] for i in range(k)],
              "The first device has two early chunks, which use few keys."),
-            (_half_apart,
+            (lambda k: [[i, k + i] for i in range(k)],
              "The device with the earliest chunk should have the latest, too."),
-            (_one_each, "That is for twice as many devices."),
+            (lambda k: [[i] for i in range(2 * k)],
+             "That is for twice as many devices."),
         ],
         judge=by_cases(_judge_fold, "fold({})", [(1,), (2,), (3,), (4,), (6,)]),
     ),
@@ -154,10 +127,12 @@ QUESTIONS = {
         "a function `needed(a, b, size, window)`",
         needed,
         [
-            (_all_earlier, "An earlier chunk may be out of the window."),
-            (_same_place,
+            (lambda a, b, size, window: b <= a,
+             "An earlier chunk may be out of the window."),
+            (lambda a, b, size, window: a == b or (b < a and (a - b) * size < window),
              "That is the distance between like places. Some pairs are nearer."),
-            (_looks_ahead, "No query uses a later key: the window lies before it."),
+            (lambda a, b, size, window: needed(max(a, b), min(a, b), size, window),
+             "No query uses a later key: the window lies before it."),
         ],
         judge=by_cases(_judge_needed, "size {}, window {}", [
             (1, 1), (1, 3), (4, 1), (4, 2), (4, 5), (4, 6), (3, 100),

@@ -15,14 +15,6 @@ def shares(W, heads, k):
     return [numpy.vstack(own) for own in zip(queries, keys, values)]
 
 
-def _equal_parts(W, heads, k):
-    return numpy.split(W, k)
-
-
-def _columns(W, heads, k):
-    return numpy.hsplit(W, k)
-
-
 def _head_by_head(W, heads, k):
     stacked = W.reshape(3, k, heads // k, -1, W.shape[1])
     return [stacked[:, i].swapaxes(0, 1).reshape(-1, W.shape[1]) for i in range(k)]
@@ -71,10 +63,6 @@ def _overflows(scores, targets, firsts, allgather):
     return loss(scores, targets, firsts, gather)
 
 
-def _all_from_zero(scores, targets, firsts, allgather):
-    return loss(scores, targets, [0] * len(firsts), allgather)
-
-
 def _sum_of_logarithms(scores, targets, firsts, allgather):
     gathered = []
 
@@ -111,12 +99,12 @@ QUESTIONS = {
         "a function `shares(W, heads, k)`",
         shares,
         [
-            (_equal_parts,
+            (lambda W, heads, k: numpy.split(W, k),
              "These are equal parts of the stack: the first has no values. Where are "
              + "those of its heads?"),
             (_head_by_head,
              "That is head by head. The task asks for all queries, then all keys."),
-            (_columns,
+            (lambda W, heads, k: numpy.hsplit(W, k),
              "Columns belong to the inputs, which every head reads. Cut the rows."),
         ],
         judge=by_cases(_judge_shares, "{} heads of {} columns, {} devices", [
@@ -129,7 +117,8 @@ QUESTIONS = {
         [
             (_overflows,
              "The exponential of a large score overflows: subtract the maximum."),
-            (_all_from_zero,
+            (lambda scores, targets, firsts, allgather:
+             loss(scores, targets, [0] * len(firsts), allgather),
              "A device numbers its columns from 0: where do its words begin?"),
             (_sum_of_logarithms,
              "Add up the sums of exponentials, not their logarithms."),

@@ -17,17 +17,9 @@ def epoch_loss(step, batches):
     return float(sum(x.as_in_ctx(there) for x in sums))
 
 
-def _reads_each(step, batches):
-    return sum(float(loss) for batch in batches for loss in step(batch))
-
-
 def _reads_each_batch(step, batches):
     pairs = map(step, batches)
     return sum(float(a + b.as_in_ctx(a.ctx)) for a, b in pairs)
-
-
-def _reads_each_device(step, batches):
-    return sum(float(sum(losses)) for losses in zip(*map(step, batches)))
 
 
 def _reads_nothing(step, batches):
@@ -266,10 +258,13 @@ QUESTIONS = {
     1: Puzzle.of(
         "One wait", "a function `epoch_loss(step, batches)`",
         epoch_loss, _measure_epoch_loss, ("Blocking calls", 16, 1, 1, 1), [
-            (_reads_each, "Python waits for each loss: let the devices add up first."),
+            (lambda step, batches:
+             sum(float(loss) for batch in batches for loss in step(batch)),
+             "Python waits for each loss: let the devices add up first."),
             (_reads_each_batch,
              "That waits for each batch: let each device add up all of its losses."),
-            (_reads_each_device,
+            (lambda step, batches:
+             sum(float(sum(losses)) for losses in zip(*map(step, batches))),
              "Let one device add both sums, and wait only for the result."),
             (_reads_nothing, "An array is a promise: the caller still has to wait."),
         ],
