@@ -17,12 +17,8 @@ def what_happened(calls):
 
 
 def _until_the_shortest(calls):
-    for i, made in enumerate(zip(*calls)):
-        usual = Counter(made).most_common(1)[0][0]
-        odd = [rank for rank, op in enumerate(made) if op != usual]
-        if odd:
-            return i + 1, odd
-    return None
+    shortest = min(map(len, calls))
+    return what_happened([own[:shortest] for own in calls])
 
 
 def _from_zero(calls):
@@ -56,18 +52,13 @@ def _never_pushed(calls):
 
 
 def _keys_of_rank_0(calls):
-    counts = [Counter(own) for own in calls]
-    most = {key: max(each[key] for each in counts) for key in counts[0]}
-    found = {key: [rank for rank, each in enumerate(counts) if each[key] < most[key]]
-             for key in most}
-    return {key: ranks for key, ranks in found.items() if ranks}
+    found = missing_pushes(calls)
+    return {key: found[key] for key in found if key in calls[0]}
 
 
 def _all_keys(calls):
-    counts = [Counter(own) for own in calls]
-    most = {key: max(each[key] for each in counts) for each in counts for key in each}
-    return {key: [rank for rank, each in enumerate(counts) if each[key] < most[key]]
-            for key in most}
+    every = {key: [] for own in calls for key in own}
+    return {**every, **missing_pushes(calls)}
 
 
 def left_out(mine, theirs):

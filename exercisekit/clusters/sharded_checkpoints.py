@@ -179,8 +179,7 @@ QUESTIONS = {
         [
             (_Whole,
              "The thread gets the array itself, which changes before it is written."),
-            (_Silent,
-             "The next call has to raise the error that the thread met."),
+            (_Silent, "The next call has to raise the error that the thread met."),
             (_AtOnce, "save starts a thread, and then waits for it."),
         ],
         judge=_judge_saver,

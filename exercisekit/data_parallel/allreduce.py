@@ -41,13 +41,6 @@ def _beyond_the_end(values, exchange):
         have *= 2
 
 
-def _stores_nothing(values, exchange):
-    k, have = len(values), 1
-    while have < k:
-        exchange({(i, i + have): values[i] for i in range(min(have, k - have))})
-        have *= 2
-
-
 def swap_whole(data, exchange):
     distance = 1
     while distance < len(data):
@@ -71,15 +64,6 @@ def _sends_no_copies(data, exchange):
         messages = {(i, i ^ distance): x for i, x in enumerate(data)}
         for (_, j), x in exchange(messages).items():
             data[j] += x
-        distance *= 2
-
-
-def _makes_new_arrays(data, exchange):
-    distance = 1
-    while distance < len(data):
-        messages = {(i, i ^ distance): x.copy() for i, x in enumerate(data)}
-        for (_, j), x in exchange(messages).items():
-            data[j] = data[j] + x
         distance *= 2
 
 
@@ -127,7 +111,7 @@ QUESTIONS = {
             (_beyond_the_end,
              "In the last round fewer devices need the value than have it: this "
              + "message goes to a device that does not exist."),
-            (_stores_nothing,
+            (lambda values, exchange: broadcast([*values], exchange),
              "`exchange` only delivers. Store what arrives in `values`."),
         ],
         judge=counted(broadcast, _run_broadcast, "{} devices",
@@ -140,7 +124,7 @@ QUESTIONS = {
             (_sends_no_copies,
              "Send copies: without them a device receives an array that its partner "
              + "has already changed in this round."),
-            (_makes_new_arrays,
+            (lambda data, exchange: swap_whole([x.copy() for x in data], exchange),
              "The device's own array is as it was. Add what arrives into it, in place: "
              + "`data[j] += x`. `data[j] + x` alone makes a new array."),
             (tree,

@@ -56,10 +56,6 @@ def sums(pushes, num_workers):
     return [sum(step) for step in zip(*pushed)]
 
 
-def _pushed(pushes, num_workers):
-    return [[x for w, x in pushes if w == worker] for worker in range(num_workers)]
-
-
 def _as_they_come(pushes, num_workers):
     numbers = [number for _, number in pushes]
     starts = range(0, len(numbers), num_workers)
@@ -74,8 +70,8 @@ def _one_list(pushes, num_workers):
 
 
 def _incomplete(pushes, num_workers):
-    return [sum(step) for step in zip_longest(*_pushed(pushes, num_workers),
-                                              fillvalue=0)]
+    pushed = [[x for w, x in pushes if w == worker] for worker in range(num_workers)]
+    return [sum(step) for step in zip_longest(*pushed, fillvalue=0)]
 
 
 QUESTIONS = {

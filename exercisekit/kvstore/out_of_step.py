@@ -110,8 +110,7 @@ QUESTIONS = {
         [
             (lambda delay: 2 / (1 + delay),
              "The limit is not 2 / (1 + delay). Find it with `descend`."),
-            (lambda delay: 2.0,
-             "That is the limit for gradients without a delay."),
+            (lambda delay: 2.0, "That is the limit for gradients without a delay."),
             (lambda delay: round(largest_rate(delay), 1),
              "Two decimal places are needed."),
         ],

@@ -22,22 +22,22 @@ def place(sizes, num_servers):
     return servers
 
 
-def _cut_all(size, num_servers):
-    held = [n for n in keys.shards(0, size, num_servers, 1) if n]
-    return [4 * n + 12 for n in held] + [8] * len(held)
+def _cut_from(bound):
+    """Return `sent` with another bound of what is cut."""
+
+    def sent_in_parts(size, num_servers):
+        held = [n for n in keys.shards(0, size, num_servers, bound) if n]
+        return [4 * n + 12 for n in held] + [8] * len(held)
+
+    return sent_in_parts
 
 
-def _cut_above(size, num_servers):
-    held = [n for n in keys.shards(0, size, num_servers, 1_000_001) if n]
-    return [4 * n + 12 for n in held] + [8] * len(held)
-
-
-def _placed_by(order, sizes, num_servers):
-    held, servers = [0] * num_servers, [None] * len(sizes)
-    for key in order:
-        servers[key] = held.index(min(held))
-        held[servers[key]] += sizes[key]
-    return servers, held
+def in_order(sizes, num_servers):
+    held, servers = [0] * num_servers, []
+    for size in sizes:
+        servers.append(held.index(min(held)))
+        held[servers[-1]] += size
+    return servers
 
 
 def _judge_place(function, sizes, num_servers):
@@ -74,8 +74,8 @@ QUESTIONS = {
         [
             (lambda size, num_servers: [4 * size + 12, 8],
              "A large array is cut, and each server is sent its shard."),
-            (_cut_all, "Small arrays are not cut: one server holds all."),
-            (_cut_above, "An array of exactly the bound is cut."),
+            (_cut_from(1), "Small arrays are not cut: one server holds all."),
+            (_cut_from(1_000_001), "An array of exactly the bound is cut."),
         ],
         judge=compared(sent, [
             (11, 1), (11, 2), (999_999, 2), (1_000_000, 2), (1_000_001, 2),
@@ -89,8 +89,7 @@ QUESTIONS = {
             (lambda sizes, num_servers:
              [key % num_servers for key in range(len(sizes))],
              "That deals them out in turn: two large arrays may meet."),
-            (lambda sizes, num_servers:
-             _placed_by(range(len(sizes)), sizes, num_servers)[0],
+            (in_order,
              "A large array that comes late finds no empty server. Sort by size."),
             (lambda sizes, num_servers: place(sorted(sizes, reverse=True), num_servers),
              "The list is in the order of placing. Return it in the arrays' order."),

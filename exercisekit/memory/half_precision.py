@@ -98,8 +98,7 @@ QUESTIONS = {
         "a function `step(masters, gradients, scale)`",
         step,
         [
-            (_knows_no_nan,
-             "It finds infinite numbers, but NaN is not finite either."),
+            (_knows_no_nan, "It finds infinite numbers, but NaN is not finite either."),
             (lambda masters, gradients, scale: scale * step(masters, gradients, 1.0),
              "The gradients are those of a scaled loss: divide by the scale."),
             (_same_scale, "With the same scale the next step overflows again."),

@@ -35,16 +35,6 @@ def _sums_nothing(weights, gradients, states, update, gather):
         w[:] = whole
 
 
-def _renames(weights, gradients, states, update, gather):
-    k = len(weights)
-    chunks = [numpy.split(w, k)[i].copy() for i, w in enumerate(weights)]
-    for i, chunk in enumerate(chunks):
-        update(chunk, sum(numpy.split(g, k)[i] for g in gradients), states[i])
-    whole = gather(chunks)
-    for w in weights:
-        w = whole  # noqa: F841 - a learner's
-
-
 def _run_sharded_step(function, counts, k, size):
     rng = numpy.random.RandomState(5)
     start, gradients = rng.randint(-9, 9, size) * 1.0, rng.randint(1, 9, (k, size))
@@ -81,12 +71,10 @@ def plan(L):
 
 
 def _gathers_all_twice(L):
-    steps = []
-    for l in range(L):
-        steps += [("gather", l), ("forward", l), ("drop", l)]
-    for l in reversed(range(L)):
-        steps += [("gather", l), ("backward", l), ("drop", l)]
-    return steps
+    works = [("forward", l) for l in range(L)]
+    works += [("backward", l) for l in reversed(range(L))]
+    return [step for what, l in works
+            for step in (("gather", l), (what, l), ("drop", l))]
 
 
 def _keeps_all(L):
@@ -142,9 +130,8 @@ QUESTIONS = {
         [
             (_updates_everything,
              "Every device updates everything, as without shards."),
-            (_sums_nothing,
-             "A chunk needs the gradients of all devices, not of one."),
-            (_renames,
+            (_sums_nothing, "A chunk needs the gradients of all devices, not of one."),
+            (lambda weights, *given: sharded_step([w.copy() for w in weights], *given),
              "The device's own array is as it was. Write into it: w[:] = …; w = … only "
              + "rebinds the name."),
         ],
@@ -157,8 +144,7 @@ QUESTIONS = {
         [
             (_gathers_all_twice,
              "Each layer is gathered twice, as in the chapter. Which need not be?"),
-            (_keeps_all,
-             "A layer is dropped after its forward, if it cannot stay."),
+            (_keeps_all, "A layer is dropped after its forward, if it cannot stay."),
             (_from_the_first, "Backward begins with the last layer."),
         ],
         judge=by_cases(_judge_plan, "plan({})", [(1,), (2,), (3,), (5,)]),

@@ -14,19 +14,6 @@ def held(sizes, every):
     return most
 
 
-def _held(sizes, every, inputs, outputs=sum):
-    """Return the largest segment, with inputs that a learner's formula might count."""
-    starts = range(0, len(sizes), every)
-    return max(
-        sum(inputs(sizes, start, s) for s in starts)
-        + outputs(sizes[start : start + every]) for start in starts
-    )
-
-
-def _counts_the_networks_input(sizes, every):
-    return _held(sizes, every, lambda of, start, s: of[s - 1] * (s <= start))
-
-
 def _looks_at_the_last_segment(sizes, every):
     starts = range(0, len(sizes), every)
     return sum(sizes[s - 1] for s in starts if s) + sum(sizes[starts[-1] :])
@@ -95,17 +82,12 @@ def _begins_anew(layers, x, dy, every):
     return dy
 
 
-def _inputs_of_segments(layers, x, every):
+def _goes_forward_inside(layers, x, dy, every):
     kept = []
     for i, layer in enumerate(layers):
         if i % every == 0:
             kept.append(x)
         x = layer.forward(x)
-    return kept
-
-
-def _goes_forward_inside(layers, x, dy, every):
-    kept = _inputs_of_segments(layers, x, every)
     for start in reversed(range(0, len(layers), every)):
         segment, inputs = layers[start : start + every], [kept.pop()]
         for layer in segment[:-1]:
@@ -165,10 +147,11 @@ QUESTIONS = {
         "a function `held(sizes, every)`",
         held,
         [
-            (_counts_the_networks_input,
+            (lambda sizes, every: held(sizes, every) + sizes[-1],
              ("The input of the first segment is the input of the network, which does "
               "not count; sizes[-1] is the last output.")),
-            (lambda sizes, every: _held(sizes, every, lambda of, start, s: 0),
+            (lambda sizes, every:
+             max(sum(sizes[i : i + every]) for i in range(0, len(sizes), every)),
              "The inputs of the segments have to be kept, too."),
             (_looks_at_the_last_segment,
              "Look at all segments: the last one need not be the largest."),

@@ -42,14 +42,6 @@ def levels(nbytes, groups):
     return total
 
 
-def _whole_messages(nbytes, groups):
-    total = 0
-    for k, alpha, beta in groups:
-        total += 2 * (k - 1) * (alpha + nbytes * beta)
-        nbytes /= k
-    return total
-
-
 _HOST, _RACK, _HALL = (8, 0.5, 1.0), (4, 0.0, 10.0), (16, 2.0, 40.0)
 
 
@@ -70,8 +62,7 @@ QUESTIONS = {
         [
             (lambda hosts: [*range(len(hosts))],
              "That is the order of their numbers, whatever their hosts."),
-            (lambda hosts: sorted(hosts),
-             "These are hosts: the ring consists of devices."),
+            (sorted, "These are hosts: the ring consists of devices."),
             (_one_of_each_in_turn,
              "It takes one device of each host in turn: each of its steps crosses."),
         ],
@@ -111,7 +102,8 @@ QUESTIONS = {
               "for the next one.")),
             (lambda nbytes, groups: levels(nbytes, groups) / 2,
              "That is one direction. The sums have to come back."),
-            (_whole_messages,
+            (lambda nbytes, groups:
+             levels(nbytes, [(k, alpha, k * beta) for k, alpha, beta in groups]),
              "A message of a ring carries one chunk of the array."),
         ],
         judge=compared(levels, [

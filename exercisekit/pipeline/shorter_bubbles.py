@@ -27,10 +27,6 @@ def _both(x, W, d_out):
     return lambda: pair[0], lambda: pair[1]
 
 
-def _transposed(x, W, d_out):
-    return lambda: d_out @ W, lambda: x.T @ d_out
-
-
 class _Untouched(numpy.ndarray):
     """None instead of numbers: they can be moved, but not used in a computation.
 
@@ -166,11 +162,11 @@ QUESTIONS = {
         "a function `parts(x, W, d_out)`",
         parts,
         [
-            (_transposed, "A gradient has the shape of its array."),
+            (lambda x, W, d_out: (lambda: d_out @ W, lambda: x.T @ d_out),
+             "A gradient has the shape of its array."),
             (lambda x, W, d_out: (d_out @ W, d_out.T @ x),
              "These are arrays, computed at once: nothing is left for later."),
-            (_both,
-             "Each function computes one product, and only when it is called."),
+            (_both, "Each function computes one product, and only when it is called."),
             (_one_name,
              "A function looks up its names when it is called: after a loop, all see "
              + "the last ones."),

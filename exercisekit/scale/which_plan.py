@@ -45,8 +45,7 @@ QUESTIONS = {
         [
             (lambda plans: sorted(plans, key=plans.get),
              "A plan that is slower *and* larger is never chosen."),
-            (lambda plans: useful(plans)[::-1],
-             "The fastest comes first."),
+            (lambda plans: useful(plans)[::-1], "The fastest comes first."),
             (lambda plans: useful(plans)[:1],
              "With less memory, the fastest does not fit."),
         ],

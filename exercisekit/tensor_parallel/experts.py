@@ -43,16 +43,17 @@ def send_counts(wants, E):
     return counts
 
 
-def _count(wants, home):
-    return [[0 if i == j else sum(home(e) == j for e in chosen)
-             for j in range(len(wants))] for i, chosen in enumerate(wants)]
-
-
 def _counts_what_stays(wants, E):
     table = send_counts(wants, E)
     for i, chosen in enumerate(wants):
         table[i][i] = len(chosen) - sum(table[i])
     return table
+
+
+def _rounded_down(wants, E):
+    each = max(1, E // len(wants))
+    return [[0 if i == j else sum(e // each == j for e in chosen)
+             for j in range(len(wants))] for i, chosen in enumerate(wants)]
 
 
 QUESTIONS = {
@@ -89,7 +90,7 @@ QUESTIONS = {
             (_counts_what_stays, "A row that stays on its device is not sent."),
             (lambda wants, E: [list(column) for column in zip(*send_counts(wants, E))],
              "Row i is for what device i sends, not for what it receives."),
-            (lambda wants, E: _count(wants, lambda e: e // max(1, E // len(wants))),
+            (_rounded_down,
              "If k does not divide E, some devices have more experts than others."),
         ],
         judge=compared(send_counts, [

@@ -6,6 +6,7 @@ from ...counts import from_sent
 from ...data_parallel.allreduce import tree
 from ...data_parallel.halving import folded
 from ...question import shown
+from ...tensor_parallel.transformer import log_sum_exp
 from .puzzle import Puzzle
 
 
@@ -177,11 +178,7 @@ def split_loss(parts, y, gather):
 
 
 def _one_for_each_row(parts, y, gather):
-    own = []
-    for part in parts:
-        top = part.max(axis=1)
-        own.append(top + numpy.log(numpy.exp(part - top[:, None]).sum(axis=1)))
-    return _loss_from(own, parts, y, gather)
+    return _loss_from([log_sum_exp(part) for part in parts], parts, y, gather)
 
 
 def _without_the_largest(parts, y, gather):
@@ -208,9 +205,7 @@ def _loss_from(own, parts, y, gather):
 
 def _gathers_all(parts, y, gather):
     whole = numpy.concatenate(gather(parts), axis=1)
-    top = whole.max(axis=1)
-    sums = top + numpy.log(numpy.exp(whole - top[:, None]).sum(axis=1))
-    return (sums - whole[numpy.arange(len(y)), y]).mean()
+    return (log_sum_exp(whole) - whole[numpy.arange(len(y)), y]).mean()
 
 
 def _three_a_row(parts, y, gather):
@@ -237,9 +232,7 @@ def _measure_split_loss(function):
     found, is_known = from_sent(
         lambda parts, gather: float(function(parts, y.copy(), gather)),
         numpy.split(logits.copy(), 4, axis=1), gather)
-    tops = logits.max(axis=1)
-    sums = numpy.log(numpy.exp(logits - tops[:, None]).sum(axis=1)) + tops
-    right = (sums - logits[range(6), y]).mean()
+    right = (log_sum_exp(logits) - logits[range(6), y]).mean()
     if not numpy.isclose(found, right):
         yield f"The loss is {right:.4f}, not {found:.4f}."
     elif not is_known:
@@ -294,8 +287,7 @@ QUESTIONS = {
     4: Puzzle.of(
         "Four become three", "a function `four_to_three(data, exchange)`",
         four_to_three, _measure_four_to_three, ("Bytes sent", 408, 144, 144, 144), [
-            (_by_the_first,
-             "Everything goes to device 0, and most of it back again."),
+            (_by_the_first, "Everything goes to device 0, and most of it back again."),
             (_whole_shards,
              "A neighbour needs the beginning of a shard, not all of it."),
             (_from_the_right(lambda mine, i, n: mine[: i * n],

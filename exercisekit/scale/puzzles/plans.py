@@ -5,6 +5,7 @@ import itertools
 
 import numpy
 
+from ...kvstore import roles_keys_shards
 from ...question import of_case, shown
 from .puzzle import Puzzle
 
@@ -22,19 +23,6 @@ def place(sizes, servers):
 def loads(sizes, way, servers):
     """Return the megabytes on each server if key i is on server `way[i]`."""
     return [sum(s for s, at in zip(sizes, way) if at == i) for i in range(servers)]
-
-
-def _to_the_lightest(sizes, servers, order):
-    way, held = [0] * len(sizes), [0] * servers
-    for i in order:
-        way[i] = held.index(min(held))
-        held[way[i]] += sizes[i]
-    return way
-
-
-def _largest_first(sizes, servers):
-    order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
-    return _to_the_lightest(sizes, servers, order)
 
 
 def _measure_place(function):
@@ -237,9 +225,8 @@ QUESTIONS = {
         place, _measure_place, ("MB on the busiest server", 29, 23, 22, 22), [
             (lambda sizes, servers: [i % servers for i in range(len(sizes))],
              "If all servers were equally full, how much would each hold?"),
-            (lambda sizes, servers: _to_the_lightest(sizes, servers, range(len(sizes))),
-             "Large keys that come late find no room."),
-            (_largest_first,
+            (roles_keys_shards.in_order, "Large keys that come late find no room."),
+            (roles_keys_shards.place,
              "The largest first is a good rule, but not the best for these keys."),
             (lambda sizes, servers: [0, 0, 0, 1, 1, 1, 2, 2],
              "A more even placement exists; a server's keys need not be neighbours."),
