@@ -13,7 +13,6 @@ from resource import RUSAGE_CHILDREN, getrusage
 import numpy
 import pytest
 
-import d2l_ext  # noqa: F401  (before mxnet)
 from exercisekit import answers, solution, trial
 from exercisekit.question import Task, says
 from exercisekit.ranks import Ranks
@@ -89,7 +88,7 @@ def calls_itself(n):
         (leaves, "It raises SystemExit: away"),
         (takes_all, "It needs more than 4 GiB of memory."),
         (meddles, "It changes variables outside the function: KEPT."),
-        (loops_in_c, "It has not ended after 3 seconds of computing: does a loop"),
+        (loops_in_c, "It has not ended after 1.5 seconds of computing: does a loop"),
         (ends_python, "It ended Python itself, with status 3."),
         (crashes, "It ended Python itself, with SIGKILL."),
         (calls_itself, "It raises RecursionError"),
@@ -103,7 +102,7 @@ def test_an_answer_that_harms_is_named_and_the_next_one_counts(
 ):
     monkeypatch.setattr(trial, "SECONDS", 0.3)
     monkeypatch.setattr(trial, "PATIENCE", 1000)  # however slow the machine is
-    monkeypatch.setattr(trial, "IN_C", 10)
+    monkeypatch.setattr(trial, "IN_C", 5)
     before = sum(getrusage(RUSAGE_CHILDREN)[:2])
     assert says(TASK, function).startswith(f"not yet. {words}")
     assert sum(getrusage(RUSAGE_CHILDREN)[:2]) - before < 30  # seconds of computing
@@ -132,28 +131,26 @@ def test_a_rank_ends_with_whatever_it_raises(work, error):
 
 def test_an_answer_that_sleeps_has_not_ended_after_the_patience(monkeypatch):
     monkeypatch.setattr(trial, "SECONDS", 0.3)
-    monkeypatch.setattr(trial, "PATIENCE", 10)
-    words = "not yet. It has not ended after 3 seconds: does a loop"
+    monkeypatch.setattr(trial, "PATIENCE", 5)
+    words = "not yet. It has not ended after 1.5 seconds: does a loop"
     assert says(TASK, lambda n: time.sleep(999)).startswith(words)
 
 
-def test_every_answer_is_a_line_in_the_grade_book(tmp_path, monkeypatch, capsys):
+def test_every_answer_is_a_line_in_the_grade_book_and_a_solution_is_none(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setenv(answers.GRADES, str(tmp_path / "grades"))
     for answer in (None, 3.75, 3.0, 100.0):
         answers.check("sharded", 1, answer)
+    printed = capsys.readouterr().out
+    solution("two_links", 2)
     lines = (tmp_path / "grades").read_text(encoding="utf-8").splitlines()
     found = [json.loads(line) for line in lines]
     assert [row["result"] for row in found] == [
         "no answer yet", "right", "not yet", "not yet",
     ]
     assert {(row["chapter"], row["exercise"]) for row in found} == {("sharded", 1)}
-    assert all(row["says"] in capsys.readouterr().out for row in found[:1])
-
-
-def test_a_solution_is_no_answer_in_the_grade_book(tmp_path, monkeypatch):
-    monkeypatch.setenv(answers.GRADES, str(tmp_path / "grades"))
-    solution("two_links", 2)
-    assert not (tmp_path / "grades").exists()
+    assert printed.startswith(f"Exercise 1: {found[0]['says']}\n")
 
 
 def test_a_limit_of_processor_time_stays_and_the_answer_is_tried():
@@ -174,7 +171,7 @@ def test_a_limit_of_processor_time_stays_and_the_answer_is_tried():
 def test_an_import_of_the_judge_takes_none_of_the_learners_time(monkeypatch, tmp_path):
     """And is never cut off: half a module would fail every later answer."""
     (tmp_path / "slow_to_import.py").write_text(
-        "import time\nend = time.process_time() + 1\n"
+        "import time\nend = time.process_time() + 0.5\n"
         "while time.process_time() < end: pass\nanswer = 4\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
