@@ -124,13 +124,6 @@ def local_targets(scores, targets, firsts, allgather):
     return whole - numpy.hstack(scores)[numpy.arange(len(targets)), targets]
 
 
-def largest_and_sum(scores, targets, firsts, allgather):
-    most = allgather([z.max(1) for z in scores]).max(0)
-    total = allgather([numpy.exp(z - most[:, None]).sum(1) for z in scores]).sum(0)
-    own = numpy.hstack(scores)[numpy.arange(len(targets)), targets]
-    return most + numpy.log(total) - own
-
-
 class Copying(threading.Thread):
     def __init__(self, write, state):
         super().__init__()
@@ -162,7 +155,6 @@ class CopiesLate(sharded_checkpoints.Saver):
     (("kvstore_by_hand", 1), sums_of_references, "keep no reference to it."),
     (("sharded_checkpoints", 3), CopiesLate, "with [0, 0], but [1, 1] was written."),
     (("transformer", 3), local_targets, "is 'scores that were not gathered', not"),
-    (("transformer", 3), largest_and_sum, "is 'scores that were not gathered', not"),
     (("halving", 4), tree_in_tuples, "the busiest device sends 8 numbers (6)."),
     (("process_ring", 3), a_round_more, "[4, 4, 4, 4] messages; 3 each are enough."),
     (("recovery", 3), hides_a_full_disk, "full, but no error reaches the caller."),
