@@ -50,15 +50,15 @@ def supervise(commands, deadline):
     return next(filter(None, codes), 124 if None in codes else 0)
 
 
-def _ends_nothing(commands, deadline, kills=False):
-    end, codes = time.monotonic() + deadline, [None]
-    running = [subprocess.Popen(words) for words in commands]
-    while None in codes and not any(codes) and time.monotonic() < end:
-        time.sleep(0.01)
-        codes = [process.poll() for process in running]
-    for process in running[: len(running) * kills]:
-        process.kill()
-    return next(filter(None, codes), 124 if None in codes else 0)
+def _without(*calls):
+    """Return `supervise` that does not make these calls of its processes."""
+    left_out = dict.fromkeys(calls, lambda process: None)
+
+    def supervised(commands, deadline):
+        with mock.patch.multiple(subprocess.Popen, **left_out):
+            return supervise(commands, deadline)
+
+    return supervised
 
 
 def _zero_at_the_deadline(commands, deadline):
@@ -146,8 +146,9 @@ QUESTIONS = {
         [
             (_zero_at_the_deadline,
              "The caller has to learn that the deadline has passed."),
-            (_ends_nothing, "End the other processes after a failure or the deadline."),
-            (lambda commands, deadline: _ends_nothing(commands, deadline, kills=True),
+            (_without("kill", "wait"),
+             "End the other processes after a failure or the deadline."),
+            (_without("wait"),
              "A killed process is a zombie until its parent waits for it."),
         ],
         judge=_judge_supervise,

@@ -25,14 +25,10 @@ def _updates_everything(weights, gradients, states, update, gather):
         update(w, sum(gradients), states[0])
 
 
-def _sums_nothing(weights, gradients, states, update, gather):
+def _sums_nothing(weights, gradients, *given):
     k = len(weights)
-    chunks = [numpy.split(w, k)[i] for i, w in enumerate(weights)]
-    for i, chunk in enumerate(chunks):
-        update(chunk, numpy.split(gradients[i], k)[i], states[i])
-    whole = gather(chunks)
-    for w in weights:
-        w[:] = whole
+    own = [numpy.split(g, k)[i] for i, g in enumerate(gradients)]
+    sharded_step(weights, [numpy.concatenate(own)], *given)
 
 
 def _run_sharded_step(function, counts, k, size):
