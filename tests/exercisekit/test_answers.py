@@ -50,6 +50,7 @@ def test_a_typical_wrong_answer_is_refused_and_met_with_its_hint(key):
     for answer, hint in QUESTIONS[key].wrong:
         said = says(QUESTIONS[key], answer)
         assert said.startswith("not yet. ") and said.endswith(f" {hint}"), said
+        assert key in TASKS or said == f"not yet. {hint}"
 
 
 @each
