@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy
-from mxnet import autograd, np, npx
+from mxnet import autograd, gluon, np, npx
 
 import mxnet as mx
 from bookkit import stored
@@ -32,11 +32,13 @@ from d2l_ext.data_parallel import flat, lenet, minibatch, overlap
 from d2l_ext.devices import try_all_devices
 
 from .. import command, machine
+from ..scale.rosetta.mxnet_steps import gluon_lenet
 from . import ladder_decoder as decoder
-from .steps_mxnet import STATIC, WithLoss, gluon_lenet
 
 #: The prefix of stored results, one for each make of machine.
 NAME = "ladder-"
+#: How Gluon's blocks are hybridized.
+STATIC = {"static_alloc": True, "static_shape": True}
 
 
 class Digits:
@@ -216,15 +218,26 @@ class ChannelsLast(PerArray):
                         layout="NHWC").wait_to_read()
 
 
+class WithLoss(gluon.HybridBlock):
+    """A network and its loss in one block: one plan, and one call, for both."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.loss = net, gluon.loss.SoftmaxCrossEntropyLoss()
+
+    def hybrid_forward(self, F, X, y):
+        return self.loss(self.net(X), y)
+
+
 class Gluon(PerArray):
     """Network and loss as one hybridized block, with a `Trainer`."""
 
-    def __init__(self, params, batch, devices):
+    def __init__(self, params, batch, devices, kvstore="device"):
         self.devices, self.net = devices, gluon_lenet(params, devices)
-        self.loss_of = WithLoss(self.net)
+        self.loss_of, self.kvstore = WithLoss(self.net), kvstore
         self.loss_of.hybridize(**STATIC)
-        self.trainer = mx.gluon.Trainer(self.net.collect_params(), "sgd",
-                                        {"learning_rate": 0}, kvstore="device")
+        self.trainer = gluon.Trainer(self.net.collect_params(), "sgd",
+                                     {"learning_rate": 0}, kvstore=kvstore)
 
     def __call__(self, X, y, lr):
         self.trainer.set_learning_rate(lr)
