@@ -19,6 +19,7 @@ from torch import nn
 from torch._dynamo.utils import counters
 from torch.nn import functional as F
 
+from benchmarks.scale.rosetta import torch_steps
 from benchmarks.worker import serve
 
 
@@ -32,9 +33,9 @@ class Plain:
     def __init__(self, problem, threads, options, rank=0, ranks=1):
         torch.set_num_threads(threads)
         order = torch.channels_last if "last" in options else torch.contiguous_format
-        self.net = torch_lenet(problem).to(memory_format=order)
-        self.all_X = torch.from_numpy(problem["X"]).contiguous(memory_format=order)
-        self.all_y = torch.from_numpy(problem["y"]).long()
+        X, y, net, _ = torch_steps._prepare(Lenet(*torch_steps.lenet()), problem)
+        self.net = net.to(memory_format=order)
+        self.all_X, self.all_y = X.contiguous(memory_format=order), y.long()
         size = len(self.all_X) // ranks
         self.X = self.all_X[rank * size : (rank + 1) * size].contiguous(
             memory_format=order)
@@ -109,20 +110,6 @@ class Lenet(nn.Sequential):
 
     def forward(self, X):
         return super().forward(X)
-
-
-def torch_lenet(problem):
-    """Return `d2l_ext.lenet`'s network as modules, with the weights of `problem`."""
-    net = Lenet(
-        nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2),
-        nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2, 2),
-        nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10),
-    )
-    with torch.no_grad():
-        for i, p in enumerate(net.parameters()):
-            value = problem[f"p{i}"]  # Linear stores (out, in), the text (in, out)
-            p.copy_(torch.from_numpy(value.T if value.ndim == 2 else value))
-    return net
 
 
 def main(row, path, rank="0", meeting=None):
