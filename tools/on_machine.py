@@ -17,6 +17,7 @@ import subprocess
 import sys
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from unittest.mock import patch
 
 PERIOD = 100_000  # microseconds in which a share of a core is given out
 GROUPS = Path("/sys/fs/cgroup")
@@ -94,19 +95,6 @@ def neighbours(program, count):
             process.wait()
 
 
-@contextmanager
-def variables(values):
-    """Set these environment variables meanwhile."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    yield
-    for name, value in before.items():
-        if value is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = value
-
-
 #: name: (what it plays, what is entered for it).
 PROFILES = {
     "plain": ("this machine as it is", lambda: ()),
@@ -122,11 +110,11 @@ PROFILES = {
     ),
     "first-touch": (
         "freed memory goes back to the system, and comes again page by page",
-        lambda: (variables(GIVE_BACK),),
+        lambda: (patch.dict(os.environ, GIVE_BACK),),
     ),
     "eight-cores": (
         "four threads for each device, as one would set where there are eight cores",
-        lambda: (variables({"OMP_NUM_THREADS": "4"}),),
+        lambda: (patch.dict(os.environ, OMP_NUM_THREADS="4"),),
     ),
 }
 
