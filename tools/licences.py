@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from packaging.markers import Marker
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = ("common", "cpu", "gpu")
@@ -61,11 +62,7 @@ IN_A_FILE = {"quickjs": "MIT"}
 def declared(paths=None):
     """Return {package: licence} of the packages in an environment."""
     found = metadata.distributions(path=paths) if paths else metadata.distributions()
-    return {normal(d.metadata["Name"]): licence(d.metadata) for d in found}
-
-
-def normal(name):
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return {canonicalize_name(d.metadata["Name"]): licence(d.metadata) for d in found}
 
 
 def licence(about):
