@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from importlib import metadata
+from itertools import groupby
 from pathlib import Path
 
 import nbformat
@@ -219,16 +220,11 @@ def normalise(nb):
 def _joined(outputs):
     """Join neighbouring pieces of one stream, which is cut at random places."""
     joined = []
-    for output in outputs:
-        last = joined[-1] if joined else None
-        if (
-            last is not None
-            and output.output_type == last.output_type == "stream"
-            and output.name == last.name
-        ):
-            last.text += output.text
-        else:
-            joined.append(output)
+    for _, pieces in groupby(outputs, key=lambda out: out.get("name", id(out))):
+        first, *others = pieces  # only a stream has a name
+        for piece in others:
+            first.text += piece.text
+        joined.append(first)
     return joined
 
 
