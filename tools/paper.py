@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 
 from bs4 import BeautifulSoup
+from docutils.utils.roman import toRoman
 
 import one_framework
 
@@ -123,7 +124,7 @@ class Paper:
         for chapter in self.chapters:
             if chapter.part != part:
                 part, count = chapter.part, count + 1
-                roman, home = _roman(count), f"part-{count}"
+                roman, home = toRoman(count), f"part-{count}"
                 of = [c for c in self.printed if c.part == part]
                 if of and self.only:
                     home = of[0].section["id"]
@@ -321,14 +322,6 @@ def _letter(count):
     return ("" if count <= 26 else _letter((count - 1) // 26)) + chr(
         65 + (count - 1) % 26
     )
-
-
-def _roman(count):
-    signs = zip((50, 40, 10, 9, 5, 4, 1), ("L", "XL", "X", "IX", "V", "IV", "I"))
-    words = ""
-    for value, sign in signs:
-        words, count = words + sign * (count // value), count % value
-    return words
 
 
 def _css(words):

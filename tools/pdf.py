@@ -38,11 +38,6 @@ NEEDED_CHROMIUM = 131
 def about(root):
     """Return the cover's texts and drawing, and the chapters' questions: a dict."""
     cited = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
-    pages = [page for _, pages in first_page.parts(root) for page in pages]
-    questions = {}
-    for page in pages:
-        if (root / f"{page}.ipynb").is_file():
-            questions[page] = first_page.opening(root / f"{page}.ipynb")[1]
     return {
         "title": cited["title"],
         "subtitle": "Training one network on several devices. Every page runs.",
@@ -52,7 +47,8 @@ def about(root):
         "license": cited["license"],
         "date": _day(root),
         "drawing": drawing(),
-        "questions": questions,
+        "questions": {page: first_page.opening(root / f"{page}.ipynb")[1]
+                      for _, pages in first_page.parts(root) for page in pages},
     }
 
 
