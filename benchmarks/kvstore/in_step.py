@@ -10,7 +10,7 @@ All rows take their turn in each round, so that a drift of the machine hits all 
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -128,10 +128,7 @@ def entries(rows, ms, missing):
     """Return the rows of the result; `ratio`: how many times as long as `against`."""
     found = []
     for row in rows:
-        about = {"id": row.id, "what": row.what, "kind": row.kind,
-                 "workers": row.workers, "servers": row.servers,
-                 "devices": row.devices, "on_store": row.on_store, "env": row.env,
-                 "against": row.against}
+        about = asdict(row)
         if row.id in missing:
             found.append({**about, "missing": missing[row.id]})
             continue
