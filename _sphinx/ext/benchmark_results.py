@@ -29,6 +29,7 @@ from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from links import row_of, table
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from bookkit import stored
@@ -117,23 +118,19 @@ class ResultsTable(SphinxDirective):
             raise self.error(f"{len(columns)} columns have {len(headings)} headings")
         try:
             entries = numbered(look_up(result.data, path))
-            rows = [self.row(e, columns) for e in entries]
+            right = [["figure-right"] * any(is_figure(e, c) for e in entries)
+                     for c in columns]
+            rows = [row_of(self.row(e, columns), right) for e in entries]
+            drawn = "chart" in self.options and self.charts(
+                entries, dict(zip(columns, headings)))
         except KeyError as problem:
             raise self.error(f"{name}.json: {problem.args[0]}") from None
-        group = nodes.tgroup(cols=len(columns))
-        group += [nodes.colspec(colwidth=1) for _ in columns]
-        right = [any(is_figure(e, c) for e in entries) for c in columns]
-        group += nodes.thead("", row_of(headings, right))
-        group += nodes.tbody("", *(row_of(texts, right) for texts in rows))
-        table = [nodes.table("", group, classes=["results-table"])]
-        if "chart" in self.options:
-            try:
-                drawn = self.charts(entries, dict(zip(columns, headings)))
-            except KeyError as problem:
-                raise self.error(f"{name}.json: {problem.args[0]}") from None
+        widths, head = [1] * len(columns), row_of(headings, right)
+        shown = [table(widths, head, rows, ["results-table"])]
+        if drawn:
             fold = "<details><summary>All figures</summary>"
-            table = [raw(drawn), raw(fold), *table, raw("</details>")]
-        return [*table, nodes.paragraph("", provenance(result), classes=["provenance"])]
+            shown = [raw(drawn), raw(fold), *shown, raw("</details>")]
+        return [*shown, nodes.paragraph("", provenance(result), classes=["provenance"])]
 
     def charts(self, entries, headings):
         """Return the rows as bars, in HTML."""
@@ -262,13 +259,6 @@ def is_figure(entry, column):
     """Return whether there is a number in this column of an entry."""
     value = None if "missing" in entry else look_up(entry, column)
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def row_of(texts, right):
-    """Return a row of a table; `right`: which of its cells are aligned right."""
-    kinds = [["figure-right"] if is_right else [] for is_right in right]
-    return nodes.row("", *[nodes.entry("", nodes.paragraph("", t), classes=kind)
-                           for t, kind in zip(texts, kinds)])
 
 
 class ResultRole(SphinxRole):

@@ -61,13 +61,3 @@ def _claim(fields):
             f"unknown {sorted(unknown)}; known keys are {list(Claim._fields)}"
         )
     return Claim(**{**optional, **fields})
-
-
-def in_parts(claims, letters):
-    """Return the claims whose id begins with one of `letters`; all of them without."""
-    return [c for c in claims if not letters or c.id[0] in letters]
-
-
-def count(claims):
-    """Return how many claims have each verdict: a dict in the order of `VERDICTS`."""
-    return {v: sum(c.verdict == v for c in claims) for v in VERDICTS}

@@ -22,7 +22,7 @@ import re
 
 import claims_data
 from docutils import nodes
-from links import xref
+from links import row_of, table, xref
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -74,9 +74,6 @@ class CellAnchors(SphinxTransform):
 class LedgerDirective(SphinxDirective):
     """What the three directives share: the ledger, read and noted as a source."""
 
-    optional_arguments = 1
-    final_argument_whitespace = True
-
     def load(self):
         path = os.path.join(self.env.srcdir, self.config.claims_file)
         self.env.note_dependency(path)
@@ -94,7 +91,8 @@ class CountsDirective(LedgerDirective):
     def run(self):
         claims = self.load().claims
         line = nodes.paragraph("", f"{len(claims)} claims: ", classes=["claim-counts"])
-        for i, (verdict, number) in enumerate(claims_data.count(claims).items()):
+        for i, verdict in enumerate(claims_data.VERDICTS):
+            number = sum(claim.verdict == verdict for claim in claims)
             line += nodes.Text(", " if i else "")
             line += verdict_node(verdict, f"{number} {verdict}")
         line += nodes.Text(".")
@@ -119,28 +117,23 @@ class SourcesDirective(LedgerDirective):
 class TableDirective(LedgerDirective):
     """A table of claims: id, statement, source, verdict, finding, cell."""
 
-    head = ("Claim", "Statement", "Verdict", "Finding")
-    widths = (8, 40, 14, 38)
+    required_arguments = 1
+    final_argument_whitespace = True
 
     def run(self):
-        letters = "".join(self.arguments).split()
-        claims = claims_data.in_parts(self.load().claims, letters)
-        group = nodes.tgroup(cols=len(self.head))
-        group += [nodes.colspec(colwidth=width) for width in self.widths]
-        group += nodes.thead("", row_of(*self.titles()))
-        group += nodes.tbody("", *[self.row(claim) for claim in claims])
-        return [nodes.table("", group, classes=["claims-ledger", "colwidths-given"])]
-
-    def titles(self):
-        return [nodes.paragraph("", title) for title in self.head]
+        letters = self.arguments[0].split()
+        rows = [self.row(c) for c in self.load().claims if c.id[0] in letters]
+        head = row_of(["Claim", "Statement", "Verdict", "Finding"])
+        classes = ["claims-ledger", "colwidths-given"]
+        return [table((8, 40, 14, 38), head, rows, classes)]
 
     def row(self, claim):
-        row = row_of(
+        row = row_of([
             nodes.paragraph("", "", nodes.strong("", claim.id)),
             self.statement(claim),
             self.verdict(claim),
             nodes.paragraph("", "", *self.markdown(claim.finding)),
-        )
+        ])
         make_target(self.state.document, row, f"row-{claim.id}")
         return row
 
@@ -174,10 +167,6 @@ class TableDirective(LedgerDirective):
             claim.chapter,
             location=self.get_location(),
         )
-
-
-def row_of(*cells):
-    return nodes.row("", *[nodes.entry("", cell) for cell in cells])
 
 
 def verdict_node(verdict, text):

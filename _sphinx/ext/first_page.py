@@ -17,9 +17,8 @@ from pathlib import Path
 import api_pages
 import claims_data
 import yaml
-from claims_ledger import row_of
 from docutils import nodes
-from links import xref
+from links import row_of, table, xref
 from matplotlib.image import thumbnail
 from sphinx.util.docutils import SphinxDirective
 
@@ -125,11 +124,7 @@ class BookTechniques(SphinxDirective):
         files, claims = lessons(root), {}
         for claim in claims_data.load(root / "reference/claims.yml").claims:
             claims.setdefault(claim.chapter, []).append(claim.id)
-        columns = [nodes.colspec(colwidth=width) for width in (40, 45, 15)]
-        group = nodes.tgroup("", *columns, cols=3)
-        head = [nodes.paragraph("", t) for t in ("Chapter", "Library", "Claims")]
-        group += nodes.thead("", row_of(*head))
-        body = nodes.tbody()
+        rows = []
         for page in (page for _, pages in parts(root) for page in pages):
             self.env.note_dependency(str(root / f"{page}.ipynb"))
             title, _ = opening(root / f"{page}.ipynb")
@@ -137,11 +132,10 @@ class BookTechniques(SphinxDirective):
             for i, name in enumerate(files.get(title, [])):
                 names += nodes.Text(", " if i else "")
                 names += api_pages.file_link(self.env, name)
-            ids = nodes.paragraph("", ", ".join(claims.get(page, [])))
             where = nodes.paragraph("", "", to_page(self.env, page, title))
-            body += row_of(where, names, ids)
-        group += body
-        return [nodes.table("", group, classes=["colwidths-given"])]
+            rows.append(row_of([where, names, ", ".join(claims.get(page, []))]))
+        head = row_of(["Chapter", "Library", "Claims"])
+        return [table((40, 45, 15), head, rows, ["colwidths-given"])]
 
 
 class Playable(SphinxDirective):
