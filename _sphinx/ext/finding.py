@@ -133,16 +133,13 @@ def counted(texts, stem):
     found = {}
     for i, tally in enumerate(tallies):
         for word, count in tally.items():
-            found.setdefault(word, {})[i] = count
+            found.setdefault(word, Counter())[i] = count
     return {
-        word: {i: round(100 * n / max(pages.values())) for i, n in _most(pages)}
+        word: {i: round(100 * n / max(pages.values()))
+               for i, n in pages.most_common(KEPT)}
         for word, pages in sorted(found.items())
         if max(pages.values()) >= LEAST
     }
-
-
-def _most(pages):
-    return sorted(pages.items(), key=lambda page: -page[1])[:KEPT]
 
 
 def remember(app, doctree):
