@@ -160,14 +160,11 @@ class LinkTerms(SphinxTransform):
 
 def _is_closed(node):
     while node is not None:
-        if isinstance(node, CLOSED) or "cell" in node_classes(node):
+        is_element = isinstance(node, nodes.Element)
+        if isinstance(node, CLOSED) or is_element and "cell" in node["classes"]:
             return True
         node = node.parent
     return False
-
-
-def node_classes(node):
-    return node.get("classes", ()) if isinstance(node, nodes.Element) else ()
 
 
 def define(app, doctree, page):
