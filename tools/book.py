@@ -189,14 +189,7 @@ def show(root, arguments):
     return 0
 
 
-#: Of each: its function, and what is said when it was stopped, and when it failed.
-COMMANDS = {
-    "execute": (
-        make, "The book can be read as it is, and the next run goes on.",
-        "The book was not made."
-    ),
-    "render": (show, "The book was not rendered.", "The book was not rendered."),
-}
+COMMANDS = {"execute": make, "render": show}
 
 
 def main(argv=None):
@@ -206,19 +199,17 @@ def main(argv=None):
     )
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds per cell")
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name in COMMANDS:
-        commands.add_parser(name)
+    parser.add_argument("command", choices=COMMANDS)
     arguments = parser.parse_args(argv)
-    function, stopped, failed = COMMANDS[arguments.command]
     prepare_environment()
     try:
-        return function(arguments.root.resolve(), arguments)
+        return COMMANDS[arguments.command](arguments.root.resolve(), arguments)
     except KeyboardInterrupt:
-        print(f"\nStopped. {stopped}", file=sys.stderr)
+        print("\nStopped. The pages stay as they are, and the next run goes on.",
+              file=sys.stderr)
         return 130
     except (ChapterError, RenderError, FileNotFoundError) as error:
-        print(f"\n{error}\n\n{failed}", file=sys.stderr)
+        print(f"\n{error}\n\nThe book was not made.", file=sys.stderr)
         return 1
 
 
