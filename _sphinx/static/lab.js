@@ -219,10 +219,7 @@ function start() {
     const took = Math.round(3 * (performance.now() - begin) / 1000);
     LAB.limit = Math.min(30, Math.max(LAB.seconds, took));
   })();
-  return {
-    get worker() { return python.worker; },
-    ready: python.ready,
-  };
+  return python;
 }
 
 // What the worker needs: compiled once, and kept for the next worker.
