@@ -7,7 +7,7 @@ from math import prod
 
 import numpy
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mxnet import np, npx
 
@@ -62,11 +62,6 @@ def equal(found, right):
 # ---- Layouts and moves ----
 
 
-def test_a_layout_is_printed_as_it_was_written():
-    text = "data . +tensor"
-    assert str(layout.parse(text, (4, 4), {"data": 2, "tensor": 2}, "x")) == text
-
-
 @pytest.mark.parametrize("text, message", [
     ("data", "x has 2 axes, and 'data' names 1"),
     ("date .", "x: 'date .' must name axes of the mesh, data, tensor"),
@@ -109,13 +104,6 @@ def test_a_whole_array_owes_nothing_and_cannot_begin_to():
         layout.moves(Layout((None,)), Layout((None,), frozenset("t")))
 
 
-def test_the_bytes_of_a_move_are_those_of_the_ring():
-    assert layout.elements("allgather", 4, 10) == 30
-    assert layout.elements("allreduce", 4, 40) == 60
-    assert layout.elements("reduce-scatter", 4, 40) == 30
-    assert layout.elements("all-to-all", 4, 40) == 30
-
-
 @pytest.mark.parametrize("spec", [
     "ij,jk->ik", "bij,bjk->kbi", "ij,ij->ij", "i,j->ji", "bthk,bshk->bhts", "ijk->ki",
     "ij,ij->", "ij->",
@@ -149,14 +137,6 @@ def test_the_collectives_of_an_mlp_follow_from_its_layouts(where, kinds):
     numpy.testing.assert_allclose(out, right[0], atol=1e-12)
     equal(gradients, right[1])
     assert sent == {"t": [plan.sent(8)["t"]] * 2}
-
-
-def test_weights_gathered_again_are_sent_once_more():
-    where = {"x": "t .", "up": "t . -> . .", "down": "t . -> . ."}
-    once, twice = (planned(where, {"t": 2}, again=again) for again in (False, True))
-    assert once.counts()["allgather", "t"] == 2
-    assert twice.counts()["allgather", "t"] == 4
-    equal(*(on(plan, numbers(SHAPES))[1] for plan in (once, twice)))
 
 
 def test_a_sum_stays_owed_through_what_is_linear_and_no_further():
@@ -285,14 +265,13 @@ def programs_and_layouts(draw):
             b = some(a + "".join({*SIZES} - {*a}), 1)
             if not {*b} & {*a}:
                 b = a[0] + b[:2]
-            y, both = weight(b), {*a} & {*b}
+            y = weight(b)
         elif kind == "two":
             y = pick(made)
             b = arrays[y]
-            both = {*a} & {*b}
         if kind in ("product", "two"):
+            both = {*a} & {*b}
             gone = {*some(sorted(both), 0)} if both else set()
-            out = [c for c in dict.fromkeys(a + b) if c not in gone][:5] or [a[0]]
             kept = [c for c in dict.fromkeys(a + b) if c not in gone]
             if len(kept) > 4 or not kept:
                 continue
@@ -312,6 +291,7 @@ def programs_and_layouts(draw):
             lines.append(f"{name} = {kind} {a}->{a} {x}")
         arrays[name] = out
         made.append(name)
+    assume(lines)
     last = made[-1]
     if arrays[last][-1] == "v" and len(arrays[last]) > 1:
         arrays["labels"] = arrays[last][:-1]
@@ -349,14 +329,12 @@ def inputs_of(text, arrays, seed=0):
     return found
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250)
 @given(programs_and_layouts())
 def test_random_layouts_give_what_one_device_gives_or_a_refusal_by_name(drawn):
     text, arrays, weights, sizes, where = drawn
     given = inputs_of(text, arrays)
     used = [w for w in weights if _reaches(text, w)]
-    if not text:
-        return
     shapes = {name: x.shape for name, x in given.items()}
     try:
         plan = Plan(program(text), shapes, sizes, where, used)
@@ -384,7 +362,7 @@ def _reaches(text, weight):
         name, *words = line.split()
         if reached & {*words}:
             reached.add(name)
-    return bool(text) and text.splitlines()[-1].split()[0] in reached
+    return name in reached
 
 
 def test_most_random_programs_were_run():
@@ -460,23 +438,18 @@ def test_the_kinds_of_collectives_are_those_by_hand(monkeypatch, where, way, mor
 
 
 @pytest.mark.parametrize("k", [2, 4])
-def test_data_parallelism_as_by_hand(right, k):
-    _, gradients, sent, plan = compiled(programs.data(), {"data": k})
-    equal(gradients, right[1])
-    sizes = [x.size for x in PARAMS.values()]
-    assert sent["data"] == shards.bytes_sent(sizes, k, "none", itemsize=8)
-    assert plan.counts() == {("allreduce", "data"): len(NAMES)}
-
-
-@pytest.mark.parametrize("k", [2, 4])
-def test_zero_3_as_by_hand(right, k):
-    where = programs.zero3(SIZES_OF, NAMES)
+@pytest.mark.parametrize("where, shard, counts", [
+    (programs.data(), "none", {"allreduce": 1}),
+    (programs.zero3(SIZES_OF, NAMES), "parameters",
+     {"allgather": 2, "reduce-scatter": 1}),
+])
+def test_data_parallelism_and_zero_3_as_by_hand(right, k, where, shard, counts):
     _, gradients, sent, plan = compiled(where, {"data": k}, again=True)
     equal(gradients, right[1])
     sizes = [x.size for x in PARAMS.values()]
-    assert sent["data"] == shards.bytes_sent(sizes, k, "parameters", itemsize=8)
-    assert plan.counts() == {("allgather", "data"): 2 * len(NAMES),
-                             ("reduce-scatter", "data"): len(NAMES)}
+    assert sent["data"] == shards.bytes_sent(sizes, k, shard, itemsize=8)
+    assert plan.counts() == {
+        (kind, "data"): n * len(NAMES) for kind, n in counts.items()}
 
 
 def test_two_by_two_by_two_as_by_hand(right):
@@ -504,15 +477,6 @@ def test_a_weight_of_one_stage_must_be_said_to_lie_there():
     with pytest.raises(ValueError, match=message):
         planned(where, {"p": 2}, text + "z = einsum nd,df->nf y tie",
                 {**SHAPES, "tie": (4, 16)}, ["up", "down", "tie"])
-
-
-def test_two_by_two_as_by_hand(right):
-    where = {**programs.data(), **programs.tensor(DECODER)}
-    _, gradients, sent, _ = compiled(where, {"data": 2, "tensor": 2})
-    equal(gradients, right[1])
-    sizes = {"pipeline": 1, "data": 2, "tensor": 2}
-    expected = by_hand.expected(DECODER, sizes, TOKENS.shape, itemsize=8)
-    assert sent == {axis: expected[axis] for axis in sent}
 
 
 @pytest.mark.parametrize("k", [2, 4])
