@@ -69,19 +69,6 @@ def test_any_arrays_become_their_sum_in_the_same_bits_by_the_bytes_of_the_formul
     assert moved == costs.expected(algorithm, k, parts[0].nbytes, itemsize)
 
 
-@random_cases
-@given(parts())
-def test_every_algorithm_gives_what_the_naive_one_gives(parts):
-    # Whole numbers, exact in every dtype: the order of addition cannot matter.
-    parts = [x if x.dtype.kind in "iu" else x.clip(-99, 99).round() for x in parts]
-    results = []
-    for algorithm in ALGORITHMS.values():
-        data = on_devices(parts)
-        algorithm(data)
-        results.append([x.asnumpy().tobytes() for x in data])
-    assert all(result == results[0] for result in results)
-
-
 @every_algorithm
 def test_the_arrays_and_the_list_stay_the_same_objects(algorithm):
     data = on_devices([numpy.ones((2, 3))] * 3)
@@ -133,58 +120,24 @@ def test_the_call_returns_while_the_devices_stand_still(algorithm):
     assert (data[0].asnumpy() == 3).all()
 
 
-def test_the_tree_halves_the_number_of_senders_in_every_round():
-    assert tree(6) == [[(1, 0), (3, 2), (5, 4)], [(2, 0)], [(4, 0)]]
-    assert tree(8) == [[(1, 0), (3, 2), (5, 4), (7, 6)], [(2, 0), (6, 4)], [(4, 0)]]
-    assert (tree(1), tree(2)) == ([], [[(1, 0)]])
+def rows_of(function):
+    lines = [line.strip() for line in function.__doc__.splitlines()]
+    return [line.split()[2:] for line in lines if line.startswith("round ")]
 
 
-def test_in_the_ring_a_chunk_moves_one_device_on_in_every_round():
-    assert ring(4) == [
-        # 0  1  2  3
-        [3, 0, 1, 2],  # add
-        [2, 3, 0, 1],  # add
-        [1, 2, 3, 0],  # add: the sum is complete
-        [0, 1, 2, 3],  # copy
-        [3, 0, 1, 2],  # copy
-        [2, 3, 0, 1],  # copy
-    ]
+def test_the_drawing_of_the_ring_is_its_schedule():
+    assert [[int(c) for c in row[:4]] for row in rows_of(ring)] == ring(4)
     assert (ring(1), ring(2)) == ([], [[1, 0], [0, 1]])
 
 
-def test_the_drawings_in_the_docstrings_are_the_schedules():
-    assert drawn_ring() == ring(4)
-    assert drawn_tree() == tree(6)
-
-
-def rows_of(function):
-    lines = [line.strip() for line in function.__doc__.splitlines()]
-    return [line for line in lines if line.startswith("round ")]
-
-
-def drawn_ring():
-    return [[int(c) for c in row.split()[2:6]] for row in rows_of(ring)]
-
-
-def drawn_tree():
-    """Read `0 ←———— 2` as (2, 0): device 2 sends to device 0."""
+def test_the_drawing_of_the_tree_is_its_schedule():
+    """`0 ←———— 2` is (2, 0): device 2 sends to device 0."""
     rounds = []
-    for row in rows_of(tree):
-        words = row.split()[2:]
+    for words in rows_of(tree):
         arrows = [i for i, w in enumerate(words) if w.startswith("←")]
         rounds.append([(int(words[i + 1]), int(words[i - 1])) for i in arrows])
-    return rounds
-
-
-@pytest.mark.parametrize("k", range(1, 10))
-def test_in_a_round_a_device_sends_once_and_receives_once_at_most(k):
-    for pairs in tree(k):
-        ends = [end for pair in pairs for end in pair]
-        assert len(set(ends)) == len(ends)
-    for arriving in ring(k):
-        # Column i came from device i - 1, so k messages on k links; and no chunk
-        # is on two of them.
-        assert sorted(arriving) == list(range(k))
+    assert rounds == tree(6)
+    assert (tree(1), tree(2)) == ([], [[(1, 0)]])
 
 
 @pytest.mark.parametrize("half, copies", [

@@ -117,33 +117,27 @@ def test_one_long_pause_in_every_step_is_waiting_for_data():
     assert verdict.idle == 0.6
 
 
-def test_many_short_pauses_are_python_overhead():
+@pytest.mark.parametrize("lanes", [
     #  cpu/0  █░░░█░░░█░░░
     #  cpu/1   █░░░█░░░█░░░
-    lanes = [[(4 * i + c, 4 * i + c + 1) for i in range(25)] for c in (0, 1)]
+    [[(4 * i + c, 4 * i + c + 1) for i in range(25)] for c in (0, 1)],
+    [[(10 * i, 10 * i + 2) for i in range(20)]] * 2,
+])
+def test_many_pauses_are_python_overhead(lanes):
     assert judge(*lanes).cause == "Python overhead"
 
 
-def test_many_longer_pauses_are_python_overhead_as_well():
-    lane = [(10 * i, 10 * i + 2) for i in range(20)]
-    assert judge(lane, lane).cause == "Python overhead"
-
-
+@pytest.mark.parametrize("asking, cause", [
+    (0.0025, "Python overhead"), (0.001, "waiting for data"),
+])
 @pytest.mark.parametrize("scale", [0.1, 1, 10])
-def test_one_pause_in_which_python_asks_is_python_overhead_on_any_machine(scale):
+def test_a_pause_in_which_python_asks_is_its_overhead_on_any_machine(
+    scale, asking, cause
+):
     #  cpu/0  █░░█░░█░░█
     lane = [(3 * i * scale, (3 * i + 1) * scale) for i in range(4)]
-    seconds, asking = 0.003 * scale, 0.0025 * scale
-    verdict = judge(lane, lane, steps=3, seconds=seconds, asking=asking)
-    assert verdict.cause == "Python overhead"
-
-
-@pytest.mark.parametrize("scale", [0.1, 1, 10])
-def test_a_pause_longer_than_python_asks_is_waiting_for_data_on_any_machine(scale):
-    lane = [(3 * i * scale, (3 * i + 1) * scale) for i in range(4)]
-    seconds, asking = 0.003 * scale, 0.001 * scale
-    verdict = judge(lane, lane, steps=3, seconds=seconds, asking=asking)
-    assert verdict.cause == "waiting for data"
+    verdict = judge(lane, lane, steps=3, seconds=0.003 * scale, asking=asking * scale)
+    assert verdict.cause == cause
 
 
 def test_a_loader_that_computes_in_pythons_thread_is_waiting_for_data_as_well():

@@ -9,10 +9,6 @@ from trainkit import networks
 npx.set_np()
 
 
-def test_the_parameters_have_the_shapes_of_the_text():
-    assert [p.shape for p in lenet.init_params()] == list(lenet.SHAPES)
-
-
 def test_the_scores_are_those_of_the_trainers_gluon_lenet_with_the_same_parameters():
     net = networks.lenet()
     net.initialize()

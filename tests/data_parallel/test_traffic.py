@@ -14,10 +14,6 @@ from d2l_ext.data_parallel.traffic import Traffic
 
 npx.set_np()
 
-MB = 2**20
-sizes = settings(max_examples=100)
-small_k, elements = st.integers(1, 17), st.integers(0, 10_000)
-
 
 def test_a_send_is_a_copy_on_the_other_device():
     here, there = try_all_devices(2)
@@ -92,8 +88,8 @@ def test_a_copy_within_a_device_is_no_traffic_and_other_devices_are_refused():
         pass
 
 
-@sizes
-@given(small_k, elements)
+@settings(max_examples=100)
+@given(st.integers(1, 17), st.integers(0, 10_000))
 def test_cuts_cover_everything_in_sizes_that_differ_by_one_at_most(k, size):
     edges = traffic.cuts(size, k)
     lengths = [stop - start for start, stop in zip(edges, edges[1:])]
