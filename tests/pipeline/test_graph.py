@@ -157,10 +157,9 @@ def test_an_update_is_plain_gradient_descent():
 
 
 def test_the_parameters_given_are_copied():
-    symbol, shapes = lstm.lstm_unroll(1, 2, 5, H, V), lstm.input_shapes(1, 2, N, H)
-    params = lstm.init_params(symbol, shapes)
-    group2ctx = pipeline.placement([lstm.groups(1)], ONE)
-    bound = pipeline.bind(symbol, group2ctx, shapes, params)
+    params = lstm.init_params(
+        lstm.lstm_unroll(1, 2, 5, H, V), lstm.input_shapes(1, 2, N, H))
+    bound = make(1, 2, [lstm.groups(1)], ONE, params)
     params["embed_weight"][:] = 7
     assert bound.params["embed_weight"].asnumpy().max() <= 0.1
 
@@ -184,43 +183,28 @@ def test_cuts_that_leave_a_part_empty_are_refused(cuts):
         pipeline.split(lstm.groups(2), cuts)
 
 
-def test_a_layer_without_a_device_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"group 'layer1' has no device.*'layer0'"):
-        make(2, 2, [["embed", "layer0"], ["decode"]], TWO)
-
-
-def test_more_parts_than_devices_are_refused():
-    with pytest.raises(
-        ValueError, match=r"2 parts for 1 devices: part 1, \['decode'\]"
-    ):
-        pipeline.placement([["embed", "layer0"], ["decode"]], ONE)
-
-
-def test_a_group_in_two_places_is_refused():
-    with pytest.raises(ValueError, match=r"'embed' is placed twice, on .* and"):
-        pipeline.placement([["embed"], ["embed", "layer0"]], TWO)
+@pytest.mark.parametrize("call, message", [
+    (lambda: make(2, 2, [["embed", "layer0"], ["decode"]], TWO),
+     r"group 'layer1' has no device.*'layer0'"),
+    (lambda: pipeline.placement([["embed", "layer0"], ["decode"]], ONE),
+     r"2 parts for 1 devices: part 1, \['decode'\]"),
+    (lambda: pipeline.placement([["embed"], ["embed", "layer0"]], TWO),
+     "'embed' is placed twice, on .* and"),
+    (lambda: pipeline.bind(mx.sym.exp(mx.sym.var("data")), {"embed": ONE[0]},
+                           {"data": (2, 2)}),
+     "node 'data' is in no group.*AttrScope"),
+    (lambda: make(1, 2, [lstm.groups(1)], ONE, {"embed_weight": mx.nd.zeros((V, 5))}),
+     r"params lack \['l0_i2h_weight', .* which the symbol needs"),
+])
+def test_what_cannot_be_placed_or_bound_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(mx.context, "num_gpus", lambda: 0)
-    group2ctx = {name: mx.gpu(1) for name in lstm.groups(1)}
     with pytest.raises(ValueError, match=r"there is no gpu\(1\): MXNet sees 0 GPUs"):
-        pipeline.bind(lstm.lstm_unroll(1, 2, 5, H, V), group2ctx,
-                      lstm.input_shapes(1, 2, N, H))
-
-
-def test_a_node_without_a_group_is_refused_by_name():
-    symbol = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="lost")
-    with pytest.raises(ValueError, match="node 'data' is in no group.*AttrScope"):
-        pipeline.bind(symbol, {"embed": ONE[0]}, {"data": (2, 2)})
-
-
-def test_parameters_that_are_missing_are_named():
-    symbol, shapes = lstm.lstm_unroll(1, 2, 5, H, V), lstm.input_shapes(1, 2, N, H)
-    params = lstm.init_params(symbol, shapes)
-    del params["l0_i2h_bias"]
-    with pytest.raises(ValueError, match=r"params lack \['l0_i2h_bias'\]"):
-        pipeline.bind(symbol, pipeline.placement([lstm.groups(1)], ONE), shapes, params)
+        make(1, 2, [lstm.groups(1)], [mx.gpu(1)])
 
 
 # ---- What crosses between devices, counted from the graph ----
@@ -299,20 +283,6 @@ def test_any_placement_has_the_copies_that_are_counted(placed, steps, joined, fu
         ctx=FOUR[0], group2ctx=group2ctx, grad_req=needed, **shapes)
     counted = sum(c.copies for c in graph.crossings(symbol, group2ctx, shapes))
     assert bound.debug_str().count("Op:_CrossDeviceCopy") == counted
-
-
-@pytest.mark.parametrize("parts", [CONTIGUOUS, INTERLEAVED])
-def test_the_engine_copies_as_often_as_counted(parts):
-    symbol, shapes = lstm.lstm_unroll(L, T, E, H, V), lstm.input_shapes(L, T, N, H)
-    group2ctx = pipeline.placement(parts, TWO)
-    bound = pipeline.bind(symbol, group2ctx, shapes)
-    X = numpy.zeros((T, N))
-    bound.forward(X, X, is_train=True)  # copies in what comes from outside
-    with timeline.record(TWO) as trace:
-        bound.executor.forward(is_train=True)
-        bound.executor.backward()
-    found = sum(e.kind == "copy" for e in trace.events)
-    assert found == sum(c.copies for c in count(parts))
 
 
 def test_each_device_holds_the_parameters_of_its_layers():
