@@ -107,7 +107,8 @@ def test_workers_in_step_end_as_the_formula_says(n, s, steps, t, nbytes, link, p
                               barrier=True, pushed=pushed)
     each = t + step.exchange_seconds("servers", n, nbytes, link, s, pushed=pushed)
     assert close(run.ends[-1], steps * each)
-    assert len(run.ends) == steps and len(run.updates) == steps * n
+    assert len(run.ends) == steps
+    assert sorted(run.updates) == sorted([*range(n)] * steps)  # none lost, none twice
 
 
 @quick
@@ -117,11 +118,6 @@ def test_without_a_barrier_workers_are_never_later(n, s, t, nbytes, link):
     loose, strict = (simulator.serve(compute, nbytes, link, s, barrier=b).ends[-1]
                      for b in (False, True))
     assert loose <= strict * (1 + 1e-9)
-
-
-def test_every_message_is_served_none_is_lost_and_none_comes_twice():
-    run = simulator.serve(numpy.ones((7, 5)), 1000, Link(0.1, 1e-3), servers=2)
-    assert sorted(run.updates) == sorted(list(range(5)) * 7)
 
 
 def test_asynchronous_equals_have_the_staleness_of_everybody_else():

@@ -201,15 +201,6 @@ def test_a_number_of_devices_that_is_none_is_refused(devices):
 # ---- pipelines and layers
 
 
-@quick
-@given(st.integers(1, 8), st.integers(1, 32))
-def test_equal_stages_lose_the_bubble_and_nothing_else(p, m):
-    seconds = step.pipeline_seconds([1.0] * p, [2.0] * p, m)
-    assert seconds == 3 * (m + p - 1)
-    bubble = 1 - p * m * 3 / (p * seconds)
-    assert bubble == pytest.approx((p - 1) / (m + p - 1))
-
-
 def test_the_slowest_stage_counts_once_for_each_micro_batch():
     seconds = step.pipeline_seconds([1, 3], [2, 2], chunks=4)
     assert seconds == (1 + 3 + 2 + 2) + 3 * (3 + 2)
