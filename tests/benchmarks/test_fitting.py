@@ -58,5 +58,6 @@ def test_the_recorded_predictions_are_those_of_this_model():
     rows, _ = benchmark.entries(passes, record.machine["cores"])
     assert sum(row["use"] == "unseen" for row in rows) >= 12
     for row, again in zip(result["rows"], rows):
-        for key in ("measured_ms", "predicted_ms", "error"):
+        for key in ("measured_ms", "predicted_ms", "error", "noise"):
             assert row[key] == pytest.approx(again[key], rel=1e-3, abs=1e-3), row["id"]
+    assert benchmark.bars(result["rows"]) == (result["bars"], result["noise"])

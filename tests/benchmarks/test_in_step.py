@@ -18,17 +18,13 @@ def test_an_asynchronous_row_has_its_optimizer_on_the_store():
     assert rows and all(row.on_store for row in rows)
 
 
-def test_a_ratio_is_taken_within_a_round():
-    one, two = distributed.Row("a", "lenet"), distributed.Row("b", "lenet", against="a")
+def test_a_ratio_is_taken_within_a_round_and_there_is_none_without_a_yardstick():
+    rows = [distributed.Row("a", "lenet"), distributed.Row("b", "lenet", against="a")]
     ms = {"a": [10.0, 30.0, 40.0], "b": [10.0, 15.0, 2.0]}
-    first, second = distributed.entries([one, two], ms, {})
+    first, second = distributed.entries(rows, ms, {})
     assert (first["ratio"], second["ratio"]) == (None, 0.5)
-
-
-def test_a_row_whose_yardstick_is_missing_has_no_ratio():
-    one, two = distributed.Row("a", "lenet"), distributed.Row("b", "lenet", against="a")
-    entries = distributed.entries([one, two], {"a": [], "b": [2.0]}, {"a": "why"})
-    assert (entries[0]["missing"], entries[1]["ratio"]) == ("why", None)
+    first, second = distributed.entries(rows, {"a": [], "b": [2.0]}, {"a": "why"})
+    assert (first["missing"], second["ratio"]) == ("why", None)
 
 
 def test_an_unknown_row_is_refused_with_the_known_ones(capsys):

@@ -1,9 +1,13 @@
-"""The story of a disturbed job: what is read from its lines, and a real one."""
+"""The story of a disturbed job: what is read from its lines.
+
+Real ones: `tests/trainkit/test_resume_jobs.py` and `tests/clusters/test_recovery.py`.
+"""
 
 import d2l_ext  # noqa: F401, I001
 import queue
 
 import matplotlib
+import numpy
 import pytest
 
 from bookkit.figures import recovery_chart as chart
@@ -57,21 +61,7 @@ def test_the_chart_tells_new_steps_from_those_done_again(told):
 
 
 def test_only_equal_bits_are_the_same():
-    import numpy
-
     one = {"param.0": numpy.zeros(2, "float32")}
     assert trials.same(one, {"param.0": numpy.zeros(2, "float32")})
     assert not trials.same(one, {"param.0": numpy.full(2, 1e-38, "float32")})
     assert not trials.same(one, {}) and not trials.same(one, None)
-
-
-def test_a_job_that_loses_a_server_goes_on_and_ends_alike(tmp_path):
-    place = story.Local()
-    whole = trials.job(place, tmp_path / "whole")
-    cut = trials.job(place, tmp_path / "cut",
-                     [(lambda s: s.reached(1, 30), "server 1")])
-    for one in (whole, cut):
-        assert one.job["returncode"] == 0, one.said
-    assert cut.losses[0][1] == "server 1" and cut.job["restarts"] == 1
-    assert 0 <= cut.done_again()[2] <= 5  # the interval
-    assert trials.same(trials.state(tmp_path / "whole"), trials.state(tmp_path / "cut"))

@@ -1,4 +1,6 @@
-"""What a recorded result says of its samples follows from its samples, row by row."""
+"""What a recorded result says of its samples follows from its samples, row by row.
+
+`cost_model`: in `test_fitting.py`."""
 
 from statistics import median
 
@@ -31,24 +33,6 @@ def test_compression_its_medians_and_ratios():
             assert way["median_s"] == pytest.approx(median(way["seconds"]), abs=1e-4)
         plain, compressed = (way["median_s"] for way in ways)
         assert row["ratio"] == pytest.approx(plain / compressed, abs=6e-4)
-
-
-def test_cost_model_its_medians_errors_and_bars():
-    found = rows("cost_model")
-    for row in found.values():
-        assert row["measured_ms"] == pytest.approx(median(row["passes_ms"]), abs=2e-3)
-        error = row["predicted_ms"] / row["measured_ms"] - 1
-        assert row["error"] == pytest.approx(error, abs=2e-3)
-        noise = max(row["passes_ms"]) / min(row["passes_ms"]) - 1
-        assert row["noise"] == pytest.approx(noise, abs=2e-3)
-    bars = recorded("cost_model", "bars")
-    errors = [abs(row["error"]) for row in found.values() if row["use"] == "unseen"]
-    assert [bar["value"] for bar in bars] == pytest.approx(
-        [median(errors), max(errors)], abs=1e-4
-    )
-    assert all(bar["reached"] == (bar["value"] <= bar["bar"]) for bar in bars)
-    noise = median(row["noise"] for row in found.values())
-    assert recorded("cost_model", "noise") == pytest.approx(noise, abs=1e-4)
 
 
 def test_distributed_its_medians_and_ratios():
