@@ -69,18 +69,6 @@ def test_an_epoch_with_buckets_ends_where_one_without_does(k):
         assert (expected != start.asnumpy()).any()
 
 
-@pytest.mark.parametrize("k", [1, 2])
-def test_all_lengths_have_the_same_parameters_and_gradients(k):
-    bound = bind_all(unroll, LENGTHS, placed(k), params())
-    longest, *others = (bound[T] for T in sorted(LENGTHS, reverse=True))
-    for shorter in others:
-        shorter.params["decode_bias"][:] = 7
-        shorter.gradients()["decode_bias"][:] = 5
-        assert (longest.params["decode_bias"].asnumpy() == 7).all()
-        assert (longest.gradients()["decode_bias"].asnumpy() == 5).all()
-        longest.params["decode_bias"][:] = 0
-
-
 def held(lengths, k):
     """Bytes that each device holds after a step of every length."""
     values = params()

@@ -139,18 +139,6 @@ def test_capacity_is_rounded_up():
     assert ep.capacity(8, 4, None, top=2) == 16
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_all_to_all_turns_rows_into_columns(k):
-    devices = try_all_devices(k)
-    parts = [[np.full((i + j, 1), 10 * i + j, ctx=d) for j in range(k)]
-             for i, d in enumerate(devices)]
-    found = ep.all_to_all(parts)
-    for j, device in enumerate(devices):
-        assert [x.ctx for x in found[j]] == [device] * k
-        values = [x.asnumpy().ravel().tolist() for x in found[j]]
-        assert values == [[10 * i + j] * (i + j) for i in range(k)]
-
-
 @pytest.mark.parametrize("k, E, top", [(1, 4, 1), (2, 5, 1), (3, 4, 2), (4, 4, 2)])
 def test_each_pass_sends_rows_there_and_back_and_backward_sums_a_router(k, E, top):
     data, (W, blocks), devices = batches([12] * k), layer(E), try_all_devices(k)
