@@ -10,19 +10,16 @@ from benchmarks.kvstore import compression as benchmark
 LINKS = {link.id: link for link in benchmark.LINKS}
 
 
-def test_on_a_shared_link_the_bytes_of_the_pull_stay():
-    plain, small = (benchmark.predicted_seconds(LINKS["shared-100"], c) for c in (0, 1))
+def test_predictions_that_one_can_check_by_eye():
+    def predicted(link):
+        return [benchmark.predicted_seconds(LINKS[link], c) for c in (False, True)]
+
+    plain, small = predicted("shared-100")
     assert plain == 2 * 2 * 4e6 * 8 / 100e6  # two workers, both ways, 4 MB
-    assert plain / small == pytest.approx(2 / (1 + 1 / 16))
-
-
-def test_where_only_the_way_up_is_slow_all_bytes_but_a_sixteenth_go():
-    plain, small = (benchmark.predicted_seconds(LINKS["uplink-100"], c) for c in (0, 1))
+    assert plain / small == pytest.approx(2 / (1 + 1 / 16))  # the pull stays
+    plain, small = predicted("uplink-100")
     assert plain / small == pytest.approx(16)
-
-
-def test_without_a_limit_nothing_is_predicted():
-    assert benchmark.predicted_seconds(LINKS["loopback"], True) is None
+    assert predicted("loopback") == [None, None]  # no limit
 
 
 def test_a_link_that_cannot_be_measured_is_a_row_that_says_so(monkeypatch):

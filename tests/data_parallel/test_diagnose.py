@@ -182,12 +182,6 @@ def test_a_setting_that_stands_in_the_way_is_named(change, missing):
     assert missing in verdict.advice
 
 
-def test_mxnets_own_defaults_are_not_enough():
-    assert diagnose.missing_settings(DEVICES, {}) == (
-        "OMP_NUM_THREADS=1 MXNET_CPU_TEMP_COPY=256"
-    )
-
-
 def test_a_context_beyond_the_cores_is_seen_at_work():
     # It borrows a slot of the profiler that has another name.
     devices = [cpu(0), cpu(runtime.cores())]
@@ -196,14 +190,16 @@ def test_a_context_beyond_the_cores_is_seen_at_work():
     assert min(verdict.busy.values()) > 0
 
 
-def test_many_cores_allow_many_threads(monkeypatch):
-    monkeypatch.setattr(diagnose, "_cores", lambda: 32)
-    environ = {**SETTINGS, "OMP_NUM_THREADS": "16"}
-    assert diagnose.missing_settings(DEVICES, environ) == ""
-
-
-def test_gpus_need_no_settings_for_cpu_contexts():
-    assert diagnose.missing_settings([gpu(0), gpu(1)], {}) == ""
+@pytest.mark.parametrize("devices, cores, environ, missing", [
+    (DEVICES, 2, {}, "OMP_NUM_THREADS=1 MXNET_CPU_TEMP_COPY=256"),
+    (DEVICES, 32, {**SETTINGS, "OMP_NUM_THREADS": "16"}, ""),
+    ([gpu(0), gpu(1)], 2, {}, ""),
+])
+def test_what_is_missing_depends_on_cores_and_devices(
+    monkeypatch, devices, cores, environ, missing
+):
+    monkeypatch.setattr(diagnose, "_cores", lambda: cores)
+    assert diagnose.missing_settings(devices, environ) == missing
 
 
 def test_the_report_says_cause_measurements_and_what_to_do():

@@ -37,6 +37,7 @@ def test_dalys_interval_is_the_best_of_the_complete_model(cost, mtbf, bound):
 
 
 def test_youngs_is_near_it_only_while_a_checkpoint_is_cheap():
+    assert daly(2, 100) == pytest.approx(20 * (1 + 0.1 / 3 + 0.01 / 9) - 2)
     assert daly(1, 1e9) == pytest.approx(young(1, 1e9), rel=1e-4)
     assert abs(young(0.01, 100) / daly(0.01, 100) - 1) < 0.01
     assert young(50, 100) > 1.3 * daly(50, 100)
