@@ -32,12 +32,6 @@ def gradients_after_a_step(batch, k, dtype="float64", **options):
     return [[p.grad.asnumpy() for p in params] for params in device_params]
 
 
-def assert_equal_in_every_element(a, b, tolerance=1e-9):
-    """In float64, so that rounding cannot hide a wrong sum, nor excuse one."""
-    assert a.dtype == b.dtype == "float64"
-    assert (numpy.abs(a - b) <= tolerance * numpy.abs(b)).all()
-
-
 def test_get_params_copies_to_the_device_and_attaches_zero_gradients():
     params, device = lenet.init_params(), try_all_devices(2)[1]
     copies = data_parallel.get_params(params, device)
@@ -51,10 +45,12 @@ def test_get_params_copies_to_the_device_and_attaches_zero_gradients():
     (2, None), (3, None), (4, None), (2, [3, 1]),
 ])
 def test_the_summed_gradient_is_the_full_batch_gradient(batch, k, loads):
+    """In float64, so that rounding cannot hide a wrong sum, nor excuse one."""
     (whole,) = gradients_after_a_step(batch, 1)
     for replica in gradients_after_a_step(batch, k, work_load_list=loads):
         for summed, full in zip(replica, whole):
-            assert_equal_in_every_element(summed, full)
+            assert summed.dtype == full.dtype == "float64"
+            assert (abs(summed - full) <= 1e-9 * abs(full)).all()
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
@@ -90,8 +86,7 @@ def test_a_step_divides_by_the_size_of_the_full_batch(batch, k):
         assert abs(moved).max() > 1e-6
 
 
-@pytest.fixture
-def played_clock(monkeypatch):
+def test_the_clock_waits_for_every_step_and_stands_while_it_evaluates(monkeypatch):
     """A second for each step, when it is waited for; 100 for an evaluation."""
     now, queued = [0.0], []
 
@@ -107,9 +102,6 @@ def played_clock(monkeypatch):
     monkeypatch.setattr(step, "evaluate", evaluate)
     monkeypatch.setattr(step, "perf_counter", lambda: now[0])
     monkeypatch.setattr(npx, "waitall", wait)
-
-
-def test_the_clock_waits_for_every_step_and_stands_while_it_evaluates(played_clock):
     three = [(numpy.zeros(4), numpy.zeros(4))] * 3
     history = data_parallel.train(2, 4, 0.1, num_epochs=2, data=(three, three))
     assert (history.seconds, history.steps) == ([3.0, 3.0], [3, 3])

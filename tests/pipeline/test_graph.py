@@ -71,17 +71,14 @@ def test_any_placement_gives_the_bits_of_one_device(placed, steps, concat_decode
     )
 
 
-def separate(parts):
-    """Two layers: four products of the upper one, and four of the next time step, read
-    a hidden state of the lower one.
-    """
-    return make(2, 3, parts, TWO, fused=False)
-
-
 def test_a_value_with_eight_readers_on_two_devices_is_refused():
-    """MXNet would add its gradients in place, and lose those from the other device."""
+    """MXNet would add its gradients in place, and lose those from the other device.
+
+    Four products of the upper layer, and four of the next time step, read a hidden
+    state of the lower one.
+    """
     with pytest.raises(ValueError, match="'layer0' has 8 readers, .* more than 8 "):
-        separate([["embed", "layer0"], ["layer1", "decode"]])
+        make(2, 3, [["embed", "layer0"], ["layer1", "decode"]], TWO, fused=False)
 
 
 def residual(branches, last=None):

@@ -34,18 +34,13 @@ def run_cell(fused):
     return args, [out.asnumpy() for out in executor.outputs], grads
 
 
-def own_gluon_cell(args):
+@pytest.mark.parametrize("fused", [True, False])
+def test_the_cell_equals_gluons_in_every_element(fused, without_numpy_semantics):
+    args, (h, c), grads = run_cell(fused)
     cell = rnn.LSTMCell(H, input_size=D)
     cell.initialize()
     for name in SHAPES:
         getattr(cell, name).set_data(args[name])
-    return cell
-
-
-@pytest.mark.parametrize("fused", [True, False])
-def test_the_cell_equals_gluons_in_every_element(fused, without_numpy_semantics):
-    args, (h, c), grads = run_cell(fused)
-    cell = own_gluon_cell(args)
     for name in "xhc":
         args[name].attach_grad()
     with mx.autograd.record():

@@ -36,13 +36,11 @@ def problems(draw):
     }
 
 
-def held(placement, memory, k):
-    return [sum(m for m, d in zip(memory, placement) if d == i) for i in range(k)]
-
-
 def fits(placement, p):
-    sizes = held(placement, p["memory"], p["k"])
-    return all(size <= limit for size, limit in zip(sizes, p["limits"]))
+    held = [0] * p["k"]
+    for size, device in zip(p["memory"], placement):
+        held[device] += size
+    return all(size <= limit for size, limit in zip(held, p["limits"]))
 
 
 def bottleneck(placement, p):

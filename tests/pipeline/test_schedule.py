@@ -21,8 +21,7 @@ from d2l_ext.pipeline.schedule import (
     zero_bubble,
 )
 
-SCHEDULES = [gpipe, one_f_one_b]
-every_schedule = pytest.mark.parametrize("make", SCHEDULES)
+every_schedule = pytest.mark.parametrize("make", [gpipe, one_f_one_b])
 sizes = given(p=st.integers(1, 8), m=st.integers(1, 16), backward=st.integers(1, 3))
 
 

@@ -13,15 +13,14 @@ from d2l_ext.scale.step import Link
 from d2l_ext.scale.simulator import Events, Queue
 
 quick = settings(max_examples=80)
-#: The bar. Only roundings are between the two, so it is met with room.
-WITHIN = 1e-3
 links = st.builds(Link, st.floats(0, 1e-2), st.floats(1e-12, 1e-7))
 bytes_ = st.integers(1, 10**9)
 times = st.floats(1e-4, 10)
 
 
 def close(simulated, closed_form):
-    return simulated == pytest.approx(closed_form, rel=WITHIN)
+    """Only roundings are between the two, so the bar is met with room."""
+    return simulated == pytest.approx(closed_form, rel=1e-3)
 
 
 # ---- the clock

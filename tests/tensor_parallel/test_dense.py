@@ -18,7 +18,6 @@ from d2l_ext.devices import try_all_devices
 
 npx.set_np()
 
-NAMES = ["W1", "b1", "W2", "b2"]
 #: Largest difference, in units of the largest element.
 TOLERANCE = {"float64": 1e-10, "float32": 1e-6}
 

@@ -51,6 +51,16 @@ def test_attention_is_the_softmax_over_earlier_positions_by_numpy(dtype, bound):
         assert off <= bound * numpy.linalg.norm(expected)
 
 
+def test_what_a_reduce_scatter_leaves_an_allgather_joins_to_the_sum():
+    for k in (1, 2, 3, 4):
+        arrays = [numpy.arange(14.0).reshape(7, 2) * 10**i for i in range(k)]
+        Xs = [np.array(a, ctx=d) for a, d in zip(arrays, try_all_devices(k))]
+        shares = divided_layers.reduce_scatter(Xs)
+        assert sum(x.shape[0] for x in shares) == 7
+        for whole, device in zip(divided_layers.allgather(shares), try_all_devices(k)):
+            assert whole.ctx == device and (whole.asnumpy() == sum(arrays)).all()
+
+
 def test_the_softmax_over_shards_bears_large_scores():
     scores = [[800.0, 0], [-900, 790]], [[810, 1.0], [-900, 790]]
     zs = [np.array(z, ctx=d) for z, d in zip(scores, try_all_devices(2))]

@@ -37,15 +37,11 @@ def whole(q, k, v, dO, causal):
     return p @ v, dx @ k, dx.swapaxes(1, 2) @ q, p.swapaxes(1, 2) @ dO
 
 
-def on_devices(parts, dOs, causal):
-    Os, lse = ring.forward(*parts, causal)
-    return [Os, *ring.backward(dOs, *parts, Os, lse, causal)]
-
-
 def assert_same_as_whole(data, order, causal):
     devices = try_all_devices(len(order))
     *parts, dOs = (ring.split(x, order, devices) for x in data)
-    found = on_devices(parts, dOs, causal)
+    Os, lse = ring.forward(*parts, causal)
+    found = Os, *ring.backward(dOs, *parts, Os, lse, causal)
     for arrays_, right in zip(found, whole(*data, causal)):
         assert [list(own) for own in arrays_] == order
         assert all(x.ctx == d for own, d in zip(arrays_, devices) for x in own.values())
