@@ -23,6 +23,8 @@ from d2l_ext.pipeline.schedule import (
 
 every_schedule = pytest.mark.parametrize("make", [gpipe, one_f_one_b])
 sizes = given(p=st.integers(1, 8), m=st.integers(1, 16), backward=st.integers(1, 3))
+SIZES = [(p, m) for p in range(1, 9) for m in range(1, 17)]
+GROUPS = [(p, m, v) for p, m in SIZES if m % p == 0 for v in (1, 2, 4)]
 
 
 @every_schedule
@@ -49,6 +51,30 @@ def test_the_clock_takes_schedules_of_several_stages_a_device_and_parts_of_backw
         assert clock(orders, backward=2) == [
             (*op, start, end) for op, (_, start, end) in times.items()
         ]
+
+
+def valid(orders, stages, chunks, kinds):
+    """Each work once, in the order of its device, and none before what it needs."""
+    times, free, ended = op_clock(orders), [0] * len(orders), {}
+    assert sorted(times) == sorted(
+        Op(s, kind, i) for s in range(stages) for kind in kinds for i in range(chunks)
+    )
+    for d, order in enumerate(orders):
+        assert [op for op, (at, *_) in times.items() if at == d] == order
+    for (s, kind, i), (d, start, end) in times.items():
+        assert free[d] <= start
+        needs = {"forward": [(s - 1, kind)], "weights": [(s, "input")]}.get(
+            kind, [(s, "forward"), (s + 1, kind)]
+        )
+        assert all(ended[s, k, i] <= start for s, k in needs if 0 <= s < stages)
+        ended[s, kind, i] = free[d] = end
+    return times
+
+
+@every_schedule
+def test_every_stage_goes_forward_and_backward_once_after_what_it_needs(make):
+    for p, m in SIZES:
+        valid(make(p, m), p, m, ("forward", "backward"))
 
 
 @every_schedule
@@ -106,33 +132,6 @@ def test_counts_that_are_none_are_refused(make, p, m, message):
 
 
 # ---- Shorter bubbles ----
-
-SIZES = [(p, m) for p in range(1, 9) for m in range(1, 17)]
-GROUPS = [(p, m, v) for p, m in SIZES if m % p == 0 for v in (1, 2, 4)]
-
-
-def valid(orders, stages, chunks, kinds):
-    """Each work once, in the order of its device, and none before what it needs."""
-    times, free, ended = op_clock(orders), [0] * len(orders), {}
-    assert sorted(times) == sorted(
-        Op(s, kind, i) for s in range(stages) for kind in kinds for i in range(chunks)
-    )
-    for d, order in enumerate(orders):
-        assert [op for op, (at, *_) in times.items() if at == d] == order
-    for (s, kind, i), (d, start, end) in times.items():
-        assert free[d] <= start
-        needs = {"forward": [(s - 1, kind)], "weights": [(s, "input")]}.get(
-            kind, [(s, "forward"), (s + 1, kind)]
-        )
-        assert all(ended[s, k, i] <= start for s, k in needs if 0 <= s < stages)
-        ended[s, kind, i] = free[d] = end
-    return times
-
-
-@every_schedule
-def test_every_stage_goes_forward_and_backward_once_after_what_it_needs(make):
-    for p, m in SIZES:
-        valid(make(p, m), p, m, ("forward", "backward"))
 
 
 def test_interleaved_waits_a_vth_and_holds_what_the_formula_says():
