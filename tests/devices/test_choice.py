@@ -22,11 +22,6 @@ def with_gpus(monkeypatch, count):
     monkeypatch.setattr(mx.context, "num_gpus", lambda: count)
 
 
-def test_without_a_gpu_two_devices_are_two_cpu_contexts(monkeypatch):
-    with_gpus(monkeypatch, 0)
-    assert devices.try_all_devices(2) == [mx.cpu(0), mx.cpu(1)]
-
-
 def test_one_gpu_where_two_are_needed_says_why_cpu_contexts(monkeypatch):
     with_gpus(monkeypatch, 1)
     assert devices.describe(devices.try_all_devices(2)) == (
@@ -34,19 +29,16 @@ def test_one_gpu_where_two_are_needed_says_why_cpu_contexts(monkeypatch):
     )
 
 
-def test_forcing_gpus_that_are_not_there_is_refused(monkeypatch):
-    with_gpus(monkeypatch, 1)
-    monkeypatch.setenv(devices.VARIABLE, "gpu")
-    with pytest.raises(RuntimeError, match="2 GPUs are needed and MXNet sees 1"):
-        devices.try_all_devices(2)
-
-
 def test_what_forced_the_choice_is_named(monkeypatch):
     with_gpus(monkeypatch, 1)
-    with pytest.raises(RuntimeError, match="^force='gpu', but 2 GPUs are needed"):
+    why = "but 2 GPUs are needed and MXNet sees 1"
+    with pytest.raises(RuntimeError, match=f"^force='gpu', {why}"):
         devices.try_all_devices(2, force="gpu")
+    monkeypatch.setenv(devices.VARIABLE, "gpu")
+    with pytest.raises(RuntimeError, match=f"^D2L_EXT_DEVICES='gpu', {why}"):
+        devices.try_all_devices(2)
     monkeypatch.setenv(devices.VARIABLE, "gpus")
-    with pytest.raises(ValueError, match="^D2L_EXT_DEVICES='gpus': write cpu"):
+    with pytest.raises(ValueError, match="^D2L_EXT_DEVICES='gpus': write cpu, one-gpu"):
         devices.try_all_devices(2)
 
 
@@ -121,12 +113,6 @@ def test_gpus_are_chosen_exactly_when_they_suffice_and_may_be_used(
         return
     counted = min(found, {"cpu": 0, "one-gpu": 1}.get(forced, found))
     assert choose_kind(found, needed, forced) == ("gpu" if needed <= counted else "cpu")
-
-
-@given(st.text().filter(lambda word: word not in ("", *FORCED)))
-def test_an_unknown_word_is_refused_with_those_that_there_are(word):
-    with pytest.raises(ValueError, match="write cpu, one-gpu, gpu, or unset it"):
-        choose_kind(2, 2, word)
 
 
 @pytest.mark.parametrize("k", range(1, 5))

@@ -72,26 +72,6 @@ def test_a_file_for_chrome_has_a_process_for_each_device_and_microseconds(tmp_pa
         {**work, "pid": 1, "ts": 4000.0, "dur": 8500.0}]
 
 
-def test_a_record_holds_the_work_of_its_block_on_its_devices():
-    devices = try_all_devices(2)
-    with timeline.record() as trace:
-        for device in devices:
-            work(device)
-    dots = [e for e in trace.events if "dot" in e.name]
-    assert len(dots) == 6
-    assert len(trace.devices) == 2
-
-
-def test_a_second_record_does_not_repeat_the_first():
-    device = try_all_devices(1)[0]
-    with timeline.record():
-        work(device, times=5)
-    with timeline.record() as second:
-        work(device, times=2)
-    assert sum("dot" in e.name for e in second.events) == 2
-    assert len(second.devices) == 1
-
-
 def test_work_before_the_block_is_not_recorded():
     device = try_all_devices(1)[0]
     with timeline.record():
@@ -117,15 +97,6 @@ def test_a_context_that_the_profiler_has_no_room_for_is_refused():
     refused = pytest.raises(timeline.TooFewCores, match="recorded.*room for cpu")
     with refused, timeline.record([mx.cpu(cores + 2)]):
         pass
-
-
-def test_a_kvstore_of_type_local_works_in_pinned_memory():
-    store = mx.kv.create("local")
-    store.init("w", np.ones(9))
-    gradients = [np.ones(9, ctx=mx.cpu(i)) for i in range(2)]
-    with timeline.record() as trace:
-        store.pushpull("w", gradients, out=gradients)
-    assert "cpu pinned" in trace.devices
 
 
 def test_an_error_inside_the_block_ends_the_record():
@@ -238,17 +209,13 @@ def test_heads_and_their_gradients_may_each_be_a_list(heads, given):
     assert found.asnumpy().tolist() == [0, 3, 6]
 
 
-def test_the_chart_has_a_lane_per_device_and_an_axis_in_milliseconds():
-    ax = timeline.plot(trace_of(("cpu/0", 0, 8), ("cpu/1", 4, 12)), title="overlap")
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["cpu/0", "cpu/1"]
-    assert ax.get_xlabel() == "time (ms)"
-
-
 @pytest.mark.parametrize("ends", [(9, 5), (5, 9)])
 def test_axes_that_share_their_time_show_the_longest_timeline_whole(ends):
     _, axes = plt.subplots(2, sharex=True)
     for ax, end in zip(axes, ends):
         timeline.plot(trace_of(("cpu/0", 0, end)), ax=ax)
+        assert [t.get_text() for t in ax.get_yticklabels()] == ["cpu/0"]
+        assert ax.get_xlabel() == "time (ms)"
     assert [ax.get_xlim() for ax in axes] == [(0, 9)] * 2
 
 
