@@ -5,20 +5,9 @@ import mxnet as mx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mxnet import autograd, gluon, nd, np, npx
+from mxnet import nd, npx
 
-from d2l_ext.kvstore import ps_log
-import pslaunch as launch
-from d2l_ext.devices import try_all_devices
-from d2l_ext.kvstore.keys import (
-    END_OF_KEYS,
-    PRIME,
-    VARIABLE,
-    load,
-    record,
-    server_of,
-    shards,
-)
+from d2l_ext.kvstore.keys import END_OF_KEYS, VARIABLE, load, record, server_of, shards
 
 npx.set_np()
 
@@ -32,11 +21,6 @@ def test_a_key_is_multiplied_by_9973_and_divided_among_the_servers():
     # Read from the log of a job with five servers, keys 0 to 7.
     assert [server_of(key, 5) for key in range(8)] == [0, 3, 1, 4, 2, 0, 3, 1]
     assert [server_of(key, 2) for key in range(4)] == [0, 1, 0, 1]
-
-
-@given(keys, st.sampled_from([1, 2, 3, 4, 6, 9, 12]))
-def test_for_divisors_of_9972_the_rule_is_the_key_modulo_the_servers(key, count):
-    assert server_of(key, count) == key % count
 
 
 def test_just_below_the_bound_an_array_is_whole_and_from_it_on_it_is_cut():
@@ -89,59 +73,7 @@ def test_what_mxnet_cannot_place_is_refused(arguments, message):
         shards(*arguments)
 
 
-def test_the_last_key_is_the_last_whose_product_fits_into_31_bits():
-    assert (END_OF_KEYS - 1) * PRIME < 2**31 <= END_OF_KEYS * PRIME
-
-
-def init_all(kv, sizes):
-    for key, size in enumerate(sizes):
-        kv.init(key, mx.nd.zeros(size))
-
-
-def test_a_real_job_stores_arrays_where_the_rule_says():
-    sizes = [7, 99, 100, 101, 102, 3, 1000]
-    job = launch.call_job(init_all, sizes, num_workers=1, num_servers=3, verbose=2,
-                          env_worker={VARIABLE: 100})
-    log = ps_log.messages(job.output("worker", 0))
-    pushes = [m for m in log if m.kind == "push" and m.sent]
-    first = min(m.timestamp for m in pushes)
-    found = [[0] * 3 for _ in sizes]
-    for m in pushes:
-        found[m.timestamp - first][ps_log.rank(m.receiver)] += m.values // 4
-    assert found == [shards(k, n, 3, bound=100) for k, n in enumerate(sizes)]
-
-
 # ---- What a program asks ----
-
-
-def net(devices):
-    block = gluon.nn.Dense(1, in_units=2)
-    block.initialize(mx.init.One(), ctx=devices)
-    return block
-
-
-def calls_of_a_step(kv, on_store):
-    devices = try_all_devices(2)
-    block = net(devices)
-    with record(kv) as calls:
-        trainer = gluon.Trainer(block.collect_params(), "sgd", kvstore=kv,
-                                update_on_kvstore=on_store)
-        with autograd.record():
-            losses = [block(np.ones((1, 2), ctx=d)).sum() for d in devices]
-        for loss in losses:
-            loss.backward()
-        trainer.step(2)
-        npx.waitall()  # before the store goes
-    return calls
-
-
-@pytest.mark.parametrize("kind", ["local", "device"])
-@pytest.mark.parametrize("on_store", [True, False])
-def test_a_trainer_broadcasts_once_and_then_pushes_and_pulls_each_key(kind, on_store):
-    calls = calls_of_a_step(mx.kv.create(kind), on_store)
-    assert calls[:on_store] == ["set_optimizer"] * on_store
-    assert calls[on_store:] == ["broadcast 0", "broadcast 1", "pushpull 0",
-                                "pushpull 1"]
 
 
 def test_the_recorded_calls_reach_the_store():

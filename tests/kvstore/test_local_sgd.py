@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import pslaunch as launch
-from d2l_ext.kvstore import ps_log
 from d2l_ext.kvstore.local_sgd import LocalSGD, outer_step
 
 SHAPES = (3,), (2, 2)
@@ -117,36 +115,3 @@ def test_numbers_out_of_range_are_refused_by_name(wrong, says):
         LocalSGD([], None, **{"num_workers": 2, "local_steps": 1, **wrong})
 
 
-def shifted(kv, shifts, local_steps):
-    """A worker whose every step subtracts a fixed array; the weights at the end."""
-    from mxnet import np
-
-    from d2l_ext.kvstore.dist_train import finish, share
-    from d2l_ext.kvstore.local_sgd import LocalSGD, sum_over
-
-    params = [np.full(shift.shape[1:], 1.0 + kv.rank) for shift in shifts[0]]
-    share(kv, [params])
-    local = LocalSGD(params, sum_over(kv), kv.num_workers, local_steps, 0.7, 0.9)
-    for step in range(len(shifts[0][0])):
-        for p, shift in zip(params, shifts[kv.rank]):
-            p -= np.array(shift[step])
-        local.step()
-    finish(kv)
-    return params
-
-
-@pytest.mark.parametrize("local_steps", [1, 4])
-def test_a_job_moves_the_bytes_of_an_exchange_only_when_it_exchanges(local_steps):
-    rng = numpy.random.RandomState(0)
-    shifts = [[rng.randn(8, *s).astype("float32") for s in SHAPES] for _ in range(2)]
-    job = launch.call_job(shifted, shifts, local_steps, verbose=2, deadline=600)
-    right, velocity = [numpy.ones(s) for s in SHAPES], [0, 0]
-    for i, (a, b) in enumerate(zip(*shifts)):
-        for drift in (a + b).reshape(-1, local_steps, *SHAPES[i]).sum(axis=1) / 2:
-            velocity[i] = 0.9 * velocity[i] + drift
-            right[i] -= 0.7 * (drift + 0.9 * velocity[i])
-    for own in job.results:
-        assert apart(own, right) < 1e-5
-    log = ps_log.messages(job.output("worker", 1))  # rank 0 puts in the first weights
-    up = sum(m.values for m in log if m.kind == "push" and m.sent)
-    assert up == 8 // local_steps * 4 * (3 + 4)

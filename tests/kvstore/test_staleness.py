@@ -12,14 +12,6 @@ from d2l_ext.kvstore.staleness import Tickets, staleness
 npx.set_np()
 
 
-def test_two_workers_in_turn_are_one_update_behind_each_other():
-    assert staleness([[1, 3, 5, 7], [2, 4, 6, 8]]) == [[1, 1, 1], [1, 1, 1]]
-
-
-def test_a_slow_worker_is_behind_and_a_fast_one_is_not():
-    assert staleness([[1, 2, 3, 5, 6], [4, 7]]) == [[0, 0, 1, 0], [2]]
-
-
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60))
 def test_others_updates_are_all_that_lie_between_two_of_mine(turns):
     """Of each turn, the tickets that were drawn since this worker's last one."""
