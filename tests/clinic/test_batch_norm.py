@@ -42,7 +42,7 @@ def near(found, expected, bar):
 
 @pytest.mark.parametrize("dtype", BARS)
 @pytest.mark.parametrize("tail", [(), (4, 3)])
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("k", [2, 3, 4])
 def test_uneven_shards_give_one_devices_result(k, tail, dtype):
     """Outputs, gradients and running statistics."""
     Xs, dYs, gamma, beta = case(k, dtype, tail)
@@ -84,13 +84,6 @@ def test_a_mean_far_from_zero_costs_no_digits():
     whole = numpy.concatenate(Xs).astype("float64")
     right = (whole - whole.mean(0)) / numpy.sqrt(whole.var(0) + 1e-5) * gamma + beta
     near(Y, right, 1e-3)  # the mean itself has an ulp of 2e-4
-
-
-def test_per_shard_statistics_are_others():
-    Xs, _, gamma, beta = case(2, "float64")
-    (Y, _), _ = run(Xs, Xs, gamma, beta)
-    alone = [run([X], [X], gamma, beta)[0][0] for X in Xs]
-    assert abs(numpy.concatenate(alone) - Y).max() > 0.3
 
 
 def test_the_bytes_are_two_small_exchanges():

@@ -10,8 +10,6 @@ from exercisekit.clinic.parted_replicas import cases
 
 #: Columns of a line of the log: rows, then lr, loss, norm, twin, arrays.
 LINE = re.compile(r" *\d+  (.+?)  (\d\.\d+) +(\S+) +(\S+)  (\S+) × +(\S+)°  (.+)")
-RIGHT = ("1.000", "0.0")
-each = pytest.mark.parametrize("case", cases.CASES)
 
 
 @pytest.fixture(autouse=True)
@@ -24,16 +22,6 @@ def columns(case=None):
              if "restart" not in line and line != cases.HEAD]
     assert len(found) == cases.LAST
     return list(zip(*found))
-
-
-def twins(case):
-    return list(zip(*columns(case)[4:6]))
-
-
-def test_without_a_fault_the_program_is_one_device():
-    assert set(twins(None)) == {RIGHT}
-    assert set(columns()[6]) == {"none"}
-    assert len(set(columns()[0])) == cases.LAST  # new rows in each step
 
 
 def test_no_two_cases_have_the_same_log_and_none_the_healthy_one():
@@ -49,7 +37,7 @@ SHOWS = {
 }
 
 
-@each
+@pytest.mark.parametrize("case", cases.CASES)
 def test_the_symptom_stands_in_the_column_of_its_cause(case):
     cause = cases.CASES[case][0]
     found, healthy = columns(case), columns()
@@ -69,20 +57,3 @@ def test_what_has_nothing_to_do_with_a_cause_stays_as_it_was(cause, kept):
         assert found[column] == healthy[column]
 
 
-@each
-def test_the_line_of_a_case_is_a_line_of_the_program_and_another_one(case):
-    _, line, wrong = cases.CASES[case]
-    lines = cases.program_lines()
-    assert 0 <= line <= len(lines)
-    if line:
-        name = wrong.split(" ")[0].split("(")[0].split("[")[0]
-        assert lines[line - 1].strip().startswith(name)
-        assert lines[line - 1].strip() != wrong
-
-
-def test_a_restart_heals_drift_and_begins_where_the_program_ended():
-    for cause, arrays in (("flipped bit", "W1"), ("different starts", "W1 W2")):
-        (case,) = (n for n, row in cases.CASES.items() if row[0] == cause)
-        differing = columns(case)[6]
-        assert differing[cases.RESTART - 1] == arrays
-        assert differing[cases.RESTART] == "none"

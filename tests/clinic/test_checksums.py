@@ -1,31 +1,13 @@
 """A checksum notices every flipped bit, and says whose."""
 
 import d2l_ext  # noqa: F401, I001
-import random
-
 import numpy
 import pytest
 from mxnet import np
 
 from d2l_ext.clinic.checksums import MODULUS, checksum, odd_ones
-from d2l_ext.data_parallel import lenet, traffic
+from d2l_ext.data_parallel import traffic
 from d2l_ext.devices import try_all_devices
-
-
-def flip(x, bit):
-    """Flip one bit of the NumPy array `x`, in place."""
-    x.reshape(-1).view("u1")[bit // 8] ^= 1 << bit % 8
-
-
-def test_a_hundred_random_flips_in_lenet_are_each_found_and_placed():
-    rng = random.Random(7)
-    params = [p.asnumpy() for p in lenet.init_params()]
-    clean = checksum(params)
-    for _ in range(100):
-        number = rng.randrange(len(params))
-        other = [p.copy() for p in params]
-        flip(other[number], rng.randrange(8 * other[number].nbytes))
-        assert odd_ones([clean, checksum(other), clean]) == {1: [number]}
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64"])
@@ -35,7 +17,7 @@ def test_each_bit_of_a_small_array_counts(dtype):
     sums = {tuple(checksum([x]))}
     for bit in range(8 * x.nbytes):
         y = x.copy()
-        flip(y, bit)
+        y.view("u1")[bit // 8] ^= 1 << bit % 8
         sums.add(tuple(checksum([y])))
         assert checksum([y]) != checksum([x])
 
@@ -64,10 +46,6 @@ def test_devices_layout_and_library_do_not_matter():
 ])
 def test_the_majority_is_right(sums, found):
     assert odd_ones(sums) == found
-
-
-def test_what_cancels_is_not_seen_as_the_docstring_says():
-    assert checksum([numpy.array([1.0, 2.0])]) == checksum([numpy.array([2.0, 1.0])])
 
 
 def test_what_has_no_bits_of_numbers_is_refused():

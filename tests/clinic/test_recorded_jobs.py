@@ -1,7 +1,5 @@
 """Jobs that hang: the launcher names the rank and the call; clean ones say nothing."""
 
-import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -16,12 +14,6 @@ from d2l_ext.clinic import flight_recorder
 TIMEOUT = 2.0
 
 
-def uneven(r, rank, n):
-    for _ in range(7 - (rank == 0)):
-        r.reduce_scatter(numpy.ones(100))
-    time.sleep(5 * (rank == 0))  # on with something else
-
-
 def skips_in_memory(r, rank, n):
     x = r.zeros(1000)
     for number in range(4):
@@ -30,33 +22,12 @@ def skips_in_memory(r, rank, n):
         r.reduce_scatter(x)
 
 
-def is_stopped(r, rank, n):
-    for number in range(1000):
-        if (rank, number) == (1, 3):
-            os.kill(os.getpid(), signal.SIGSTOP)
-        r.allreduce(numpy.ones(4))
-
-
 def two_differ_while_the_third_is_in_the_call_before(r, rank, n):
     take, begun = r._take, time.monotonic()
     if rank == 1:  # nothing arrives for a while
         r._take = lambda place: take(place) if time.monotonic() > begun + 0.5 else 0
     r.broadcast(numpy.ones(12), 1)  # rank 1 receives a header, and no more
     r.allreduce(numpy.ones(24 if rank == 2 else 12))
-
-
-def skips_a_key(kv, rank, n):
-    from mxnet import nd
-
-    for key in range(3):
-        kv.init(key, nd.zeros(10))
-    for number in range(4):
-        for key in range(3):
-            if (rank, number, key) != (1, 2, 1):
-                x = nd.ones(10)
-                kv.push(key, x)
-                kv.pull(key, out=x)
-                x.wait_to_read()
 
 
 def does_not_initialize(kv, rank, n):
@@ -71,10 +42,7 @@ def does_not_initialize(kv, rank, n):
 #: What a worker does, on a ring, a ring in shared memory or a type of store, with how
 #: many ranks, and which of them are to be named in which operation.
 HANGS = [
-    (uneven, "ring", 2, {0}, "reduce_scatter"),
     (skips_in_memory, "memory", 3, {2}, "allreduce"),
-    (is_stopped, "ring", 3, {1}, "allreduce"),
-    (skips_a_key, "dist_sync", 2, {1}, "push"),
     (does_not_initialize, "dist_sync", 3, {1}, "init"),
     (two_differ_while_the_third_is_in_the_call_before, "ring", 3, {2}, "allreduce"),
 ]

@@ -17,45 +17,25 @@ def calls(*ranks, lines=True):
             for number, letter in enumerate(letters, 1)]
 
 
-def verdict(*ranks):
-    found = what_happened(calls(*ranks), len(ranks))
-    return found and (found.kind, found.ranks, found.call.number, found.call.op)
-
-
-def test_equal_calls_give_no_verdict():
-    assert verdict("abca", "abca", "abca") is None
-    assert verdict("", "") is None
-
-
-@pytest.mark.parametrize("ranks, missing, number", [
-    (("ab", "abc"), (0,), 3),
-    (("abc", "ab", "abc"), (1,), 3),
-    (("", "a", "a"), (0,), 1),
-    (("abc", "ab", "abc", "a"), (3,), 2),
+@pytest.mark.parametrize("ranks, found", [
+    (("abca", "abca", "abca"), None),
+    (("", ""), None),
+    (("ab", "abc"), ("missing", (0,), 3, "barrier")),
+    (("", "a", "a"), ("missing", (0,), 1, "allreduce")),
+    (("abc", "ab", "abc", "a"), ("missing", (3,), 2, "broadcast")),  # the first call
+    (("ab", "a", "ab", "a"), ("missing", (1, 3), 2, "broadcast")),  # all of them
+    (("aba", "aca", "aba"), ("different", (1,), 2, "broadcast")),  # the minority
+    # Of two the one that left its pattern; without one, or a majority, all.
+    (("abcab", "abcac"), ("different", (1,), 5, "broadcast")),
+    (("abcac", "abcab"), ("different", (0,), 5, "broadcast")),
+    (("ab", "ac"), ("different", (0, 1), 2, "broadcast")),
+    # Before ranks that have yet to arrive.
+    (("ab", "ac", "a", "a"), ("different", (0, 1), 2, "broadcast")),
 ])
-def test_a_rank_with_fewer_calls_is_missing_in_the_next(ranks, missing, number):
-    assert verdict(*ranks) == ("missing", missing, number, OPS["abc"[number - 1]])
-
-
-def test_all_missing_ranks_of_a_call_are_named():
-    assert verdict("ab", "a", "ab", "a") == ("missing", (1, 3), 2, "broadcast")
-
-
-def test_of_different_calls_the_minority_is_named():
-    assert verdict("aba", "aca", "aba") == ("different", (1,), 2, "broadcast")
-
-
-def test_of_two_ranks_the_one_that_left_its_pattern_is_named():
-    assert verdict("abcab", "abcac") == ("different", (1,), 5, "broadcast")
-    assert verdict("abcac", "abcab") == ("different", (0,), 5, "broadcast")
-
-
-def test_without_majority_and_pattern_all_are_named():
-    assert verdict("ab", "ac") == ("different", (0, 1), 2, "broadcast")
-
-
-def test_a_different_call_comes_before_ranks_that_have_yet_to_arrive():
-    assert verdict("ab", "ac", "a", "a")[:3] == ("different", (0, 1), 2)
+def test_who_is_missing_or_differs_is_named_with_the_first_such_call(ranks, found):
+    verdict = what_happened(calls(*ranks), len(ranks))
+    assert (verdict and (verdict.kind, verdict.ranks, verdict.call.number,
+                         verdict.call.op)) == found
 
 
 @pytest.mark.parametrize("change", [{"nbytes": 8}, {"shape": "(2, 3) float32"},
