@@ -29,8 +29,7 @@ LAUNCHERS = [
     f"{COPIED} python {MNIST} --kv-store dist_sync",
 ]
 #: What the trainer's own flags call the same.
-OWN = {"--model": "--network", "--epochs": "--num-epochs", "--kvstore": "--kv-store",
-       "--momentum": "--mom"}
+OWN = {"--model": "--network", "--epochs": "--num-epochs", "--kvstore": "--kv-store"}
 
 
 def flags_of(line):
@@ -74,7 +73,3 @@ def test_the_first_line_trains_on_a_few_images(run, tmp_path):
     result = json.loads(out)
     assert (code, result["network"], result["dataset"]) == (0, "vgg11", "cifar10")
     assert result["epochs"] == 1
-
-
-def test_momentum_has_its_second_name_too():
-    assert flags.parser().parse_args(["--momentum", "0.5"]).mom == 0.5

@@ -18,7 +18,6 @@ import fuzz_checkpoints
 import mxnet as mx
 import numpy
 import pytest
-import trained
 from idx_files import make_arrays, write_folder
 from mxnet.gluon import nn
 from trained import assert_bit_equal, last
@@ -152,44 +151,7 @@ def test_progress_that_cannot_be_written_is_no_reason_to_end(run, monkeypatch):
     assert code == 0 and json.loads(out)["steps"] == 10
 
 
-# ---- Data sets ----
-
-
-def test_images_are_read_from_a_folder(run, tmp_path):
-    write_folder(tmp_path)
-    code, out, _ = run("--dataset", "fashion_mnist", "--data-dir", tmp_path,
-                       "--num-epochs", 1, "--batch-size", 10)
-    assert code == 0 and json.loads(out)["steps"] == 2
-
-
 # ---- The same weights ----
-
-
-@pytest.fixture
-def weights(run, tmp_path):
-    """Weights after an epoch of LeNet on 256 digits, with more flags."""
-
-    def train_with(*flags):
-        prefix = tmp_path / "-".join(map(str, flags or ["one"]))
-        code, _, err = run("--num-examples", 256, "--num-epochs", 1, "--save-prefix",
-                           prefix, *flags)
-        assert code == 0, err
-        return trained.weights(prefix)
-
-    return train_with
-
-
-def test_devices_and_stores_do_not_change_the_weights(weights):
-    """Relative to the largest weight; sums are rounded in another order."""
-    one = weights()
-    for flags in (
-        ("--kv-store", "local"), ("--kv-store", "device"), ("--kv-store", "none"),
-        ("--work-load-list", "3,1"),
-        ("--kv-store", "none", "--work-load-list", "1,2.5"),
-    ):
-        two = weights(*TWO, *flags)
-        assert abs(two - one).max() < 1e-5 * abs(one).max(), flags
-    assert abs(weights("--seed", 1) - one).max() > 0.01
 
 
 @pytest.mark.parametrize("kv_store", ["local", "device", None])
@@ -239,12 +201,6 @@ def test_the_rate_falls_after_the_epochs_that_are_named():
     assert rates == [0.8, 0.8, 0.4, 0.2, 0.2]
 
 
-def test_compression_changes_the_weights(weights):
-    plain = weights(*TWO)
-    coarse = weights(*TWO, "--gc-type", "2bit", "--gc-threshold", 0.5)
-    assert abs(plain - coarse).max() > 1e-4
-
-
 # ---- Stopped and taken up again ----
 
 
@@ -281,7 +237,6 @@ STOPPED = [
       "--batch-size", 16), 4),
     ((*TWO, "--kv-store", "device", "--optimizer", "adam", "--lr", 0.01), 2),
     ((*TWO, "--kv-store", "none", "--optimizer", "adam", "--lr", 0.01), 7),
-    ((*TWO, "--optimizer", "nag", "--lr-step-epochs", "1"), 4),
     ((*TWO, "--optimizer", "nag", "--lr-step-epochs", "1"), 7),
     ((*TWO, "--network", "dropout", "--mom", 0), 2),
     (("--network", "dropout", "--optimizer", "rmsprop", "--lr", 0.001), 7),
@@ -445,7 +400,7 @@ def test_runs_killed_at_random_moments_end_with_the_same_bits(
     assert run(*flags, tmp_path / "whole")[0] == 0
     argv = [*flags, str(tmp_path / "cut"), "--resume"]
     reached = [0]
-    for _ in range(4):
+    for _ in range(2):
         process = processes.Process(target=in_another_process, args=(argv,))
         process.start()
         # Wait for a new checkpoint, then for a moment that nobody has chosen.
@@ -499,22 +454,18 @@ def half(run, tmp_path):
     return flags
 
 
-@pytest.mark.parametrize(
-    "flags, message",
-    [
-        (("--network", "lenet"), "network was mlp and is lenet"),
-        (("--batch-size", 32), "batch_size was 64 and is 32"),
-        (("--seed", 5), "seed was 0 and is 5"),
-        (("--optimizer", "adam"), "optimizer was sgd and is adam"),
-        (("--lr", 0.2), "lr was 0.1 and is 0.2"),
-        (("--mom", 0.5, "--wd", 0), "mom was 0.9 and is 0.5; wd was 0.0001 and is 0.0"),
-        (("--num-examples", 128), "num_examples was 320 and is 128"),
-        (("--lr-step-epochs", "1"), r"lr_step_epochs was \[\] and is \[1\]"),
-        (("--gc-type", "2bit"), "gc_type was none and is 2bit"),
-    ],
-)
-def test_other_settings_are_refused_with_the_values(refused, half, flags, message):
-    refused(*half, "--resume", *flags, why=f"made with other settings: .*{message}")
+def test_other_settings_are_refused_with_the_values(refused, half):
+    other = "--num-examples 128 --network lenet --batch-size 32 --optimizer nag "
+    other += "--lr 0.2 --lr-step-epochs 1 --mom 0.5 --wd 0 --seed 5 --gc-type 2bit"
+    was_and_is = (
+        "num_examples was 320 and is 128", "network was mlp and is lenet",
+        "batch_size was 64 and is 32", "optimizer was sgd and is nag",
+        "lr was 0.1 and is 0.2", r"lr_step_epochs was \[\] and is \[1\]",
+        "mom was 0.9 and is 0.5", "wd was 0.0001 and is 0.0", "seed was 0 and is 5",
+        "gc_type was none and is 2bit",
+    )
+    why = "made with other settings: " + ".*; ".join(was_and_is)
+    refused(*half, "--resume", *other.split(), why=why)
 
 
 def test_other_data_are_refused(run, refused, tmp_path):
@@ -528,19 +479,15 @@ def test_other_data_are_refused(run, refused, tmp_path):
     refused(*flags, tmp_path / "1", "--resume", why="checksum of the data was")
 
 
-@pytest.mark.parametrize(
-    "flags, notice",
-    [
-        (("--devices", "cpu:0"), "devices was ['cpu:0', 'cpu:1'] and is ['cpu:0']"),
-        (("--work-load-list", "3,1"), "work_load_list was None and is [3, 1]"),
-        (("--kv-store", "none"), "kv_store was device and is none"),
-    ],
-)
-def test_other_devices_are_allowed_with_a_notice(run, half, flags, notice):
-    code, _, err = run(*half, "--resume", *flags)
+def test_other_devices_are_allowed_with_notices(run, half):
+    other = "--devices cpu:1,cpu:2 --work-load-list 3,1 --kv-store none"
+    code, _, err = run(*half, "--resume", *other.split())
     assert code == 0
-    assert (f"notice: {notice}; the weights may differ in the last digits, or more "
-            "with dropout") in err
+    for what in ("devices was ['cpu:0', 'cpu:1'] and is ['cpu:1', 'cpu:2']",
+                 "work_load_list was None and is [3, 1]",
+                 "kv_store was device and is none"):
+        assert (f"notice: {what}; the weights may differ in the last digits, or more "
+                "with dropout") in err
 
 
 def test_what_compression_held_back_is_said_to_be_lost(run, tmp_path):
@@ -561,16 +508,6 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_warning(run, half, tmp_path)
     assert "p-00000004.ckpt, step 4" in err
     assert run(*half[:-1], tmp_path / "whole")[0] == 0
     assert_bit_equal(last(tmp_path / "whole")[0], last(tmp_path / "p")[0])
-
-
-def test_without_a_whole_checkpoint_nothing_is_begun_anew(refused, half, tmp_path):
-    for path in checkpoint.Checkpoints(tmp_path / "p").paths():
-        path.write_bytes(path.read_bytes()[:1000])
-    refused(*half, "--resume", why="no checkpoint can be used")
-
-
-def test_checkpoints_are_not_overwritten_by_a_new_run(refused, half):
-    refused(*half, why="there are checkpoints already")
 
 
 def test_fewer_epochs_than_were_done_are_refused(run, refused, half, stop_at):
@@ -643,9 +580,9 @@ def test_content_that_no_training_wrote_is_an_error_in_one_line(run, half, tmp_p
 
 def test_made_up_and_damaged_checkpoints_are_one_line_or_passed_over():
     """A sample; `tests/helpers/fuzz_checkpoints.py` tries as many as are wanted."""
-    command = [sys.executable, fuzz_checkpoints.__file__, "--count", "60"]
+    command = [sys.executable, fuzz_checkpoints.__file__, "--count", "30"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "\n0 of 60 ended as none may" in done.stdout, done.stdout + done.stderr
+    assert "\n0 of 30 ended as none may" in done.stdout, done.stdout + done.stderr
     found = json.loads(done.stdout.splitlines()[-2].partition(" ")[2])
     assert found.keys() == {"refused in one line", "passed over", "read"}
 
@@ -667,7 +604,6 @@ def test_a_last_minibatch_may_have_one_example_for_each_device(run):
         ("--gpus 0 --devices cpu:0", "--gpus and --devices exclude each other"),
         ("--network lennet", "unknown network 'lennet'.*Did you mean 'lenet'"),
         ("--dataset fashion-mnist", "unknown data set.*Did you mean 'fashion_mnist'"),
-        ("--dataset digits --data-dir /tmp", "used with --dataset digits, which come"),
         ("--data-dir /tmp", "--data-dir cannot.* digits.*: name another --dataset"),
         ("--dataset mnist --data-dir /no/where", "/no/where lacks train-images"),
         ("--dataset cifar10 --data-dir /no/where", "there is no such folder"),
@@ -687,8 +623,8 @@ def test_a_last_minibatch_may_have_one_example_for_each_device(run):
         ("--kv-store dist_p3", "'dist_p3': p3 is not a type of store.* Use dist_sync"),
         ("--allreduce rang", "unknown allreduce 'rang'.*Did you mean 'ring'"),
         ("--allreduce ring", "--allreduce ring needs --kv-store none"),
+        ("--kv-store dist_async --lr-step-epochs 1", "learning rate only once"),
         ("--local-steps 0", "'0': expected a whole number of at least 1"),
-        ("--local-steps 2.5", "'2.5': expected a whole number of at least 1"),
         ("--local-steps 4", "--kv-store device cannot .* --local-steps 4.*use dist"),
         ("--local-steps 4 --kv-store dist_async", "--kv-store dist_async cannot"),
         ("--local-steps 4 --kv-store dist_sync --save-prefix p", "one worker.s weigh"),
@@ -709,8 +645,10 @@ def test_a_last_minibatch_may_have_one_example_for_each_device(run):
         ("--devices cpu:2147483647", "unknown device 'cpu:2147483647'.*up to 9999"),
         ("--lr 1e308", "'1e308': expected a positive number of at most 3.4e[+]38"),
         ("--wd 1e308", "'1e308': expected a number from 0 to 3.4e[+]38"),
-        ("--mom 1e308", "'1e308': expected a number of at least 0 and below 1"),
+        ("--mom 2", "'2': expected a number of at least 0 and below 1"),
         ("--gc-threshold 1e308", "'1e308': expected a positive number"),
+        ("--lr-step-epochs 3,2", "'3,2': expected ascending whole numbers of at least"),
+        ("--lr-step-epochs 0", "'0': expected ascending whole numbers of at least 1"),
         ("--lr-factor 1.5", "'1.5': expected a positive number of at most 1"),
         ("--save-shards", "--save-shards needs --save-prefix"),
         ("--save-shards --save-prefix p --kv-store dist_async", "at different steps"),
@@ -748,9 +686,3 @@ def test_gpus_are_taken_by_their_numbers(monkeypatch):
     monkeypatch.setattr(mx.context, "num_gpus", lambda: 3)
     args = parser().parse_args(["--gpus", "0,2"])
     assert job.from_flags(args).places == [mx.gpu(0), mx.gpu(2)]
-
-
-def test_a_corrupt_file_is_an_error_in_one_line(refused, tmp_path):
-    write_folder(tmp_path)
-    (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(b"junk")
-    refused("--dataset", "mnist", "--data-dir", tmp_path, why="train-labels-idx1-ubyte")
