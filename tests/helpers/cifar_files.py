@@ -26,11 +26,11 @@ def write_files(folder, files=None):
     return folder
 
 
-def write_archive(folder, files=None, prefix=f"{formats.CIFAR_FOLDER}/"):
+def write_archive(folder, files=None):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for name, content in (files or make_files()).items():
-            member = tarfile.TarInfo(prefix + name)
+            member = tarfile.TarInfo(f"{formats.CIFAR_FOLDER}/{name}")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     path = folder / formats.CIFAR_ARCHIVE

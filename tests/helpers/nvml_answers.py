@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 MIB = 2**20
 UINT, INT, ENUM = ctypes.c_uint, ctypes.c_int, ctypes.c_int
-HANDLE, TEXT = ctypes.c_void_p, ctypes.c_char_p
+HANDLE = ctypes.c_void_p
 
 
 @dataclass(frozen=True)

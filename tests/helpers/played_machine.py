@@ -34,11 +34,10 @@ class Machine:
     def add_gpus(self, *lines):
         self.add("nvidia-smi", "\n".join(f"echo '{line}'" for line in lines))
 
-    def run(self, script, cwd=None, **settings):
+    def run(self, script, **settings):
         return subprocess.run(
             [shutil.which("sh"), "-c", f'exec "{script}"'],
             check=False,
-            cwd=cwd,
             env={"PATH": str(self.path), **settings},
             stdin=subprocess.DEVNULL,
             capture_output=True,
