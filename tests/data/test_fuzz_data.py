@@ -27,7 +27,7 @@ for number, read in enumerate([
 ]):
     folder = Path(sys.argv[1]) / str(number)
     folder.mkdir()
-    print(fuzz.trial(read, fuzz_data.outcome, folder, 2 * 10**9, 10)[0])
+    print(fuzz.trial(read, fuzz_data.outcome, folder, 2 * 10**9, 5)[0])
 """
 
 
@@ -46,5 +46,5 @@ def test_spoilt_files_are_read_or_refused_in_one_line_and_nothing_is_executed():
 def test_what_no_file_may_do_is_noticed(tmp_path):
     assert run("-c", PLAYED, tmp_path) == [
         "read", "refused in one line", "ENDED with code 2", "ENDED with code 2",
-        "TRACEBACK", "TRACEBACK", "NOT DONE after 10 s", "EXECUTED",
+        "TRACEBACK", "TRACEBACK", "NOT DONE after 5 s", "EXECUTED",
     ]

@@ -167,12 +167,6 @@ def test_images_that_do_not_fit_into_memory_are_refused_with_their_folder(
     assert caught.value.__suppress_context__
 
 
-def test_the_default_folder_is_the_checkouts_data_folder():
-    folder = data._default_folder("fashion_mnist")
-    assert folder.parts[-2:] == ("data", "fashion_mnist")
-    assert (folder.parent / "README.md").is_file()
-
-
 def test_the_default_folder_of_an_installed_library_is_the_users_cache(
     tmp_path, monkeypatch
 ):

@@ -52,7 +52,7 @@ from resource import RUSAGE_SELF, getrusage
 from mxnet import np
 def step():
     for n in range(10):
-        np.ones((20_000_000,)).wait_to_read()
+        np.ones((9_000_000,)).wait_to_read()
 step()
 step()
 before = getrusage(RUSAGE_SELF).ru_minflt
@@ -80,7 +80,7 @@ for _ in range(8):
     threading.Thread(target=threading.Event().wait, daemon=True).start()
 """
     pair = "[np.ones((10_000_000,)) for _ in 'ab'][1]"  # one heap has room for one
-    script = threads + FAULTS.replace("np.ones((20_000_000,))", pair)
+    script = threads + FAULTS.replace("np.ones((9_000_000,))", pair)
     kept = int(run(script).stdout)
     given_back = int(run(script, **{runtime.KEEP_MEMORY: "0"}).stdout)
     without = int(run(script, MALLOC_TOP_PAD_="131072").stdout)
