@@ -13,10 +13,11 @@ import pytest
 from cifar_files import header, make_files, write_archive, write_files
 from idx_files import bomb, idx_bytes, make_arrays, write_folder
 
-from d2l_ext.data import formats
+from d2l_ext.data import formats, load_data
 from d2l_ext.data.formats import CIFAR_ARCHIVE, CIFAR_FILES, read_cifar, read_idx
 
 IMAGES, LABELS, TEST_IMAGES, TEST_LABELS = formats.IDX_FILES
+SMALL = "D2L_EXT_TEST_FASHION_MNIST"
 
 
 @pytest.fixture
@@ -203,6 +204,25 @@ def test_a_label_out_of_range_is_refused_with_its_position(folder):
     put(folder, LABELS, idx_bytes(labels))
     message = refusal(read_idx, folder)
     assert f"{LABELS}: label 10 at position 13, expected 0 to 9." in message
+
+
+@pytest.mark.skipif(
+    SMALL not in os.environ,
+    reason=f"set {SMALL} to a folder with real Fashion-MNIST files, "
+    "all of them or a part, to test that they are read",
+)
+def test_real_images_are_read_and_become_minibatches():
+    train_X, train_y, test_X, test_y = read_idx(os.environ[SMALL])
+    for X, y in ((train_X, train_y), (test_X, test_y)):
+        assert X.shape == (len(y), 1, 28, 28)
+        assert set(y) == set(range(10))
+        assert (X.min(), X.max()) == (0, 255)
+    # Photographs of clothes on a black ground: the corners are empty.
+    assert numpy.median(train_X[:, 0, 0, 0]) == 0
+    assert train_X[:, 0, 8:20, 8:20].mean() > 60
+    X, _ = next(iter(load_data(256, "fashion_mnist", os.environ[SMALL])[0]))
+    assert X.shape == (256, 1, 28, 28)
+    assert (X.asnumpy().min(), X.asnumpy().max()) == (0, 1)
 
 
 # ---- CIFAR-10 ----
