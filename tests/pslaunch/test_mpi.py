@@ -53,13 +53,12 @@ def test_open_mpi_is_taken(say):
     plan.make(["x"], 1, 1, launcher="mpi")
 
 
-@pytest.mark.parametrize("says, name", [(MPICH, "MPICH"), (INTEL, "Intel MPI")])
-def test_another_one_is_refused_by_name_before_it_is_run(say, says, name):
-    found = examined(say(says))
-    assert found.text == f"mpirun of {name}, which the launcher mpi refuses: it is " \
-                         "for Open MPI"
+def test_another_one_is_refused_by_name_before_it_is_run(say):
+    found = examined(say(MPICH))
+    assert found.text == ("mpirun of MPICH, which the launcher mpi refuses: it is for "
+                          "Open MPI")
     assert (found.state, found.advice) == ("note", "sudo apt-get install openmpi-bin")
-    with pytest.raises(ValueError, match=f"mpirun here is {name}, .*openmpi-bin"):
+    with pytest.raises(ValueError, match="mpirun here is MPICH, .*openmpi-bin"):
         plan.make(["x"], 1, 1, launcher="mpi")
 
 
