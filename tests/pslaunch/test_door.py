@@ -9,6 +9,8 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -25,6 +27,7 @@ from pslaunch.channel import (
     Signed,
 )
 from pslaunch.job import Failed
+from pslaunch.submitted import Submitted
 
 SECRET, NONCES = "ab" * 32, (b"a" * NONCE, b"l" * NONCE)
 FORGED = "a message was changed, dropped or repeated in transit"
@@ -219,7 +222,7 @@ def test_the_launcher_loses_an_agent_whose_messages_were_spoilt_and_says_why(spo
     team = crew.Crew(plan.make(["x"], 1, 1, hosts=["h"]), uuid4().hex, "127.0.0.1",
                      print, no_guard())
     channel = Channel(fd, fd, "h", "worker", other)
-    team.reason = lambda link: link.forged
+    team.reason = partial(Submitted.reason, Mock(said=["oh"], tool="srun"))
     with there:
         there.sendall(one.seal(GREETING)
                       + one.seal(said({"is": "here", "address": "127.0.0.1"})))
@@ -228,7 +231,7 @@ def test_the_launcher_loses_an_agent_whose_messages_were_spoilt_and_says_why(spo
         wait_for(lambda: team.pump() or channel.address)
         there.sendall(spoil(one.seal(said({"is": "beat"})),
                             one.seal(said({"is": "ended", "code": 0}))))
-    with pytest.raises(Failed, match=f"h was lost: {why}"):
+    with pytest.raises(Failed, match=f"h was lost: {why}.*; srun printed: oh"):
         wait_for(team.pump, 5)
     assert channel.ended
     team.end(0)
