@@ -3,7 +3,6 @@ job that failed is started again."""
 
 import d2l_ext  # noqa: F401, I001
 import re
-import signal
 import time
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -61,40 +60,6 @@ def test_what_was_late_is_named(running, ended, said):
                             "{} {}".format(*node))
     with pytest.raises(Failed, match=re.escape(f"still running: {said}") + "$"):
         supervise.Watch._fail_late(SimpleNamespace(start=start), "still running", 124)
-
-
-# ---- A worker that aborts ----
-
-
-def aborts(kv, text):
-    import os
-
-    print(text, flush=True)
-    os.abort()
-
-
-def test_a_worker_that_aborts_in_the_middle_is_no_success(monkeypatch):
-    """Also when the scheduler has counted nodes twice, and says that all was over."""
-    monkeypatch.setattr(supervise.Start, "is_closed", True)
-    job = launch.call_job(aborts, gave_up(8, 6, PUSH), check=False)
-    assert job.returncode == 128 + signal.SIGABRT and job.results is None
-    assert job.cause.startswith("worker ") and "SIGABRT" in job.cause
-
-
-def fails_once(kv):
-    import os
-    import time
-
-    start = int(os.environ["D2L_EXT_START"])
-    if start == 1 and os.environ["DMLC_WORKER_ID"] == "1":
-        time.sleep(1)  # the other has left its result by now
-        raise RuntimeError("on purpose")
-    return start
-
-
-def test_a_result_of_a_start_that_failed_counts_no_more():
-    job = launch.call_job(fails_once, kv_type=None, max_restarts=1)
-    assert (job.results, job.restarts) == ([2, 2], 1)
 
 
 # ---- A scheduler that has left ----
@@ -181,7 +146,8 @@ def test_of_those_that_fail_together_one_that_a_signal_ended_is_to_blame(killed)
 
 
 def test_services_that_stay_while_the_scheduler_does_fail_the_job(short):
-    with pytest.raises(Failed, match="0.2 s after the last worker still"):
+    late = "0.2 s after the last worker still running: scheduler 0, server 0"
+    with pytest.raises(Failed, match=late):
         watched(dict.fromkeys(WORKERS, 0))
 
 
@@ -206,6 +172,22 @@ def test_a_job_that_fails_is_started_again_until_it_ends_well(tmp_path):
     texts = [(tmp_path / f"worker-0.log{end}").read_text()
              for end in (".start-1", ".start-2", "")]
     assert texts == ["start 1\n", "start 2\n", "start 3\n"]
+
+
+def fails_once(kv):
+    import os
+    import time
+
+    start = int(os.environ["D2L_EXT_START"])
+    if start == 1 and os.environ["DMLC_WORKER_ID"] == "1":
+        time.sleep(1)  # the other has left its result by now
+        raise RuntimeError("on purpose")
+    return start
+
+
+def test_a_result_of_a_start_that_failed_counts_no_more():
+    job = launch.call_job(fails_once, kv_type=None, max_restarts=1)
+    assert (job.results, job.restarts) == ([2, 2], 1)
 
 
 @pytest.mark.parametrize(
