@@ -10,7 +10,7 @@ import pytest
 from job_checks import JOBS, PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
 
 import pslaunch as launch
-from pslaunch import node, plan
+from pslaunch import node
 
 BEATS = {"PS_HEARTBEAT_INTERVAL": 1, "PS_HEARTBEAT_TIMEOUT": 3}
 #: Seconds in which a job must end after a node was frozen: the time-out, two of
@@ -38,12 +38,6 @@ def test_a_job_slower_to_start_than_the_time_out_is_not_lost():
               "import d2l_ext, mxnet; mxnet.kv.create('dist_sync'); time.sleep(5)")
     job = launch.run([PYTHON, "-c", script], env=BEATS)
     assert job.returncode == 0, job.last_lines()
-
-
-def test_nodes_have_the_numbers_that_ps_lite_gives_them():
-    nodes = {"{} {}".format(*node): plan.node_id(*node)
-             for node in plan.all_nodes(2, 1)}
-    assert nodes == {"scheduler 0": 1, "server 0": 8, "worker 0": 9, "worker 1": 11}
 
 
 def test_a_time_out_without_a_heartbeat_in_it_is_refused():
