@@ -41,8 +41,8 @@ def start(nothing_left):  # noqa: F811
     """Starts a job of two workers that run a script: (its launcher, its watchdog)."""
     begun = []
 
-    def begin(script):
-        words = [*CLI, "-n", "2", "-s", "1", "--json", "bash", "-c", script]
+    def begin(script, *flags):
+        words = [*CLI, "-n", "2", "-s", "1", "--json", *flags, "bash", "-c", script]
         begun.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True,
                                       stderr=subprocess.PIPE))
         wait_for(lambda: len(nodes_of(nothing_left)) == 4)
@@ -187,13 +187,25 @@ def test_the_group_of_a_process_ends_with_it_and_not_with_the_job(monkeypatch,
     assert (job.returncode, job.cause) == (0, None)
 
 
-@pytest.mark.parametrize("signum, code", [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_and_with_its_launcher(start, nothing_left, signum, code):  # noqa: F811
-    launcher, _ = start(f"{HIDES} sleep 100")
+@pytest.mark.parametrize(
+    "signum, code",
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129),
+     (signal.SIGKILL, -9)],
+)
+def test_a_launcher_that_is_stopped_leaves_nothing_but_the_logs_that_were_wanted(
+    start, nothing_left, tmp_path, signum, code  # noqa: F811
+):
+    launcher, _ = start(f"{HIDES} sleep 100", "--log-dir", str(tmp_path / "logs"))
     launcher.send_signal(signum)
-    assert launcher.wait(BOUND) == code
-    # The watchdog of a killed launcher needs a moment more, to end itself.
-    wait_for(lambda: not hidden() and not alive(nothing_left), BOUND)
+    _, err = launcher.communicate(timeout=BOUND)
+    assert launcher.returncode == code
+    if signum == signal.SIGKILL:  # the watchdog needs a moment more, to end itself
+        wait_for(lambda: not hidden() and not alive(nothing_left), BOUND)
+        assert err == ""
+    else:
+        assert not hidden() and not alive(nothing_left)
+        assert f"stopped by {signal.Signals(signum).name}" in err
+    assert (tmp_path / "logs" / "scheduler-0.log").exists()
 
 
 def test_the_process_of_a_notebook_stays_what_it_was():
