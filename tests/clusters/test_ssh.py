@@ -11,7 +11,6 @@ import trained
 from job_checks import PYTHON, nothing_left, wait_for  # noqa: F401
 from over_ssh import (
     WORDS,
-    command,
     launch,
     nodes,
     nothing_stays,  # noqa: F401
@@ -149,22 +148,6 @@ def test_a_function_is_called_on_other_hosts_and_its_bytes_take_the_chosen_inter
         done.stderr)
     sent = {name: cluster.hosts[0].bytes(name)[0] - before[name][0] for name in before}
     assert sent["eth1"] > 4_000_000 and sent["eth0"] < 400_000
-
-
-def test_a_dry_run_says_what_would_run_on_each_host_and_starts_nothing(cluster):
-    done = launch(cluster, "--dry-run", "--env", "T_TOKEN:5ecret", "--sync-dst-dir",
-                  "/tmp/there", "echo", "a b", workers=3, cwd="/")
-    assert done.stdout.splitlines() == [
-        "here: scheduler-0",
-        "h1:", "  copy: / to /tmp/there",
-        f"  server: DMLC_ROLE=server T_TOKEN=… {PYTHON} -m pslaunch.node",
-        "  worker: DMLC_ROLE=worker T_TOKEN=… echo 'a b'",
-        "h2:", "  copy: / to /tmp/there",
-        "  worker: DMLC_ROLE=worker T_TOKEN=… echo 'a b'",
-        "h3:", "  copy: / to /tmp/there",
-        "  worker: DMLC_ROLE=worker T_TOKEN=… echo 'a b'",
-    ]
-    assert command(cluster)[0] == PYTHON
 
 
 #: What a user may have set for all hosts, and what it is in a job.
