@@ -1,7 +1,6 @@
 """A cluster in a box without one: its files of ssh, and what its commands make of the
 box that is up."""
 
-import argparse
 import json
 import os
 import signal
@@ -21,30 +20,9 @@ def host(name, place, second=False):
                            second_address=f"10.78.0.{place}" if second else None)
 
 
-@pytest.fixture
-def written(tmp_path, monkeypatch):
-    """A function that writes the files of a head and a host; returns their texts."""
+@pytest.fixture(autouse=True)
+def make_no_keys(monkeypatch):
     monkeypatch.setattr(keys, "make_key", lambda _, comment: f"key-of {comment} c\n")
-
-    def write(port, strict, second=False):
-        hosts = [host("head", 1, second), host("h1", 11, second)]
-        for one in hosts:
-            (tmp_path / one.name).mkdir()
-        keys.write(tmp_path, hosts, "ann", port, strict)
-        return {path.relative_to(tmp_path).as_posix(): path.read_text()
-                for path in tmp_path.rglob("*") if path.is_file()}
-
-    return write
-
-
-def test_each_host_has_its_files_and_all_share_the_others(written):
-    files = written(22, strict=True)
-    assert sorted(files) == ["etc_hosts", "h1/authorized_keys", "h1/sshd_config",
-                             "head/authorized_keys", "head/sshd_config", "known_hosts",
-                             "ssh_config"]
-    assert files["h1/authorized_keys"] == "key-of ann@box c\n"
-    assert files["etc_hosts"] == ("127.0.0.1 localhost\n10.77.0.1 head\n"
-                                  "10.77.0.11 h1\n")
 
 
 @pytest.mark.parametrize("port, strict, second, known, listens", [
@@ -53,21 +31,21 @@ def test_each_host_has_its_files_and_all_share_the_others(written):
     (2222, False, False, "[h1]:2222,[10.77.0.11]:2222", ["10.77.0.11"]),
 ])
 def test_a_host_is_known_and_listens_by_all_its_addresses_at_the_boxs_port(
-    written, port, strict, second, known, listens
+    tmp_path, port, strict, second, known, listens
 ):
     """ssh looks a host up by its bare name at port 22 only: [name]:port elsewhere."""
-    files = written(port, strict, second)
-    assert files["known_hosts"].splitlines()[1] == f"{known} key-of h1"
-    sshd = files["h1/sshd_config"].splitlines()
+    (tmp_path / "h1").mkdir()
+    keys.write(tmp_path, [host("h1", 11, second)], "ann", port, strict)
+    assert (tmp_path / "known_hosts").read_text() == f"{known} key-of h1\n"
+    sshd = (tmp_path / "h1/sshd_config").read_text().splitlines()
     begins = [f"Port {port}", *(f"ListenAddress {address}" for address in listens)]
     assert sshd[: len(begins)] == begins
     assert {f"HostKey {keys.OWN}/ssh_host_key", "AllowUsers ann",
             f"StrictModes {'yes' if strict else 'no'}"} <= set(sshd)
-    assert f"    User ann\n    Port {port}\n" in files["ssh_config"]
+    assert f"    User ann\n    Port {port}\n" in (tmp_path / "ssh_config").read_text()
 
 
-def test_ssh_finds_its_files_in_a_folder_with_a_space(tmp_path, monkeypatch):
-    monkeypatch.setattr(keys, "make_key", lambda _, comment: f"key-of {comment} c\n")
+def test_ssh_finds_its_files_in_a_folder_with_a_space(tmp_path):
     folder = tmp_path / "my box"
     folder.mkdir()
     keys.write(folder, [], "ann", 22, strict=True)
@@ -115,30 +93,6 @@ def executed(monkeypatch):
     return found
 
 
-def test_the_flags_of_a_box_and_of_a_shape():
-    read = command_line.parser().parse_args
-    flags = {"do": "up", "hosts": 3, "second_interface": False}
-    assert vars(read(["up"])) == flags
-    assert vars(read(["hold", "--hosts", "5", "--second-interface"])) == {
-        "do": "hold", "hosts": 5, "second_interface": True}
-    undone = {"do": "shape", "host": "h2", "rate": None, "delay": None, "loss": 0.0,
-              "interface": "eth0"}
-    assert vars(read(["shape", "h2"])) == undone
-    words = "shape h2 --rate 1mbit --delay 20ms --loss 0.05 --interface eth1"
-    shaped = {"rate": "1mbit", "delay": "20ms", "loss": 0.05, "interface": "eth1"}
-    assert vars(read(words.split())) == {**undone, **shaped}
-    assert vars(read(["shell"])) == {"do": "shell", "host": "head"}
-    run = argparse.Namespace(do="run", host="h1", command=["ls", "--rate", "1"])
-    assert read(["run", "h1", "ls", "--rate", "1"]) == run
-
-
-def test_show_names_hosts_their_addresses_and_the_hosts_file(box, capsys):
-    assert command_line.main(["show"]) == 0
-    assert capsys.readouterr().out == ("head  10.77.0.1\nh1    10.77.0.11 10.78.0.11\n"
-                                       "h2    10.77.0.12 10.78.0.12\n"
-                                       "hosts file: /b/hosts\n")
-
-
 @pytest.mark.parametrize("words", [["echo", "-n", "a b"], ["--", "echo", "-n", "a b"]])
 def test_a_command_runs_in_the_host_that_is_named_as_the_boxs_user(
     box, executed, words
@@ -170,6 +124,8 @@ def test_a_shape_is_for_one_host_and_the_others_drop_what_it_sends(box, monkeypa
         ("switch", 4001, True), ("h1", 4011, True), ("head", 4010, True),
         ("h2", 4012, True)]
     assert values == [1, "1mbit", "20ms", 0.05]
+    command_line.main(["shape", "h1"])
+    assert list(asked[1][3:]) == [0, None, None, 0.0]
 
 
 def test_down_ends_the_holder_and_waits_until_its_file_is_gone(
@@ -227,9 +183,17 @@ class PlayedHolder:
         self.wait = lambda: 1
 
 
-@pytest.mark.parametrize("line, code, shown", [("ready\n", 0, True), ("", 1, False)])
+SHOWN = ("head  10.77.0.1\nh1    10.77.0.11 10.78.0.11\nh2    10.77.0.12 10.78.0.12\n"
+         "hosts file: /b/hosts\n")
+
+
+@pytest.mark.parametrize("words, holds, line, code, shown", [
+    (["up", "--hosts", "2", "--second-interface"],
+     ["--hosts", "2", "--second-interface"], "ready\n", 0, SHOWN),
+    (["up"], ["--hosts", "3"], "", 1, ""),
+])
 def test_up_leaves_a_holder_behind_and_shows_the_box_once_it_is_ready(
-    box, tmp_path, monkeypatch, capsys, line, code, shown
+    box, monkeypatch, capsys, words, holds, line, code, shown
 ):
     started = []
 
@@ -240,8 +204,7 @@ def test_up_leaves_a_holder_behind_and_shows_the_box_once_it_is_ready(
     states = iter([[], [STATE]])
     monkeypatch.setattr(command_line, "_states", lambda: next(states))
     monkeypatch.setattr(command_line.subprocess, "Popen", popen)
-    assert command_line.main(["up", "--hosts", "2", "--second-interface"]) == code
-    assert started[0].words[1:] == ["-m", "netbox", "hold", "--hosts", "2",
-                                    "--second-interface"]
+    assert command_line.main(words) == code
+    assert started[0].words[1:] == ["-m", "netbox", "hold", *holds]
     assert started[0].options["start_new_session"]
-    assert ("hosts file: /b/hosts" in capsys.readouterr().out) is shown
+    assert capsys.readouterr().out == shown
