@@ -4,9 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-import numpy
 import pytest
-import trained
 from job_checks import JOBS, PYTHON, nothing_left, wait_for  # noqa: F401
 from over_ssh import launch, nodes, nothing_stays, start, words_of  # noqa: F401
 
@@ -26,14 +24,6 @@ def test_workers_on_other_hosts_sum_over_the_network_that_was_chosen(
     for one in found.values():
         assert one["sums"] == [6.0] and not one["shared"]
         assert one["from"] == [subnet + f"1{one['host'][1]}"] * 2
-
-
-def test_the_trainer_ends_with_the_bits_of_a_local_job(cluster, tmp_path):
-    command = [*trained.TRAIN[:-1], "ring", "--save-prefix", tmp_path / "kept/net"]
-    done = launch(cluster, *command, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    expected = trained.local_weights(tmp_path)
-    numpy.testing.assert_array_equal(trained.weights(tmp_path / "kept/net"), expected)
 
 
 def test_its_token_is_on_no_command_line_and_a_killed_worker_ends_the_job(cluster):
