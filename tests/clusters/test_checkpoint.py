@@ -15,8 +15,9 @@ from d2l_ext.clusters import checkpoint
 from d2l_ext.clusters.checkpoint import CheckpointError, Checkpoints
 
 ARRAYS = {
-    "param.0": numpy.arange(6, dtype="float32").reshape(2, 3),
-    "counts": numpy.array([7, 8]),
+    "param.0": numpy.asfortranarray(numpy.arange(6, dtype="float32").reshape(2, 3)),
+    "record": numpy.array([7, 8]),
+    "none": numpy.zeros((0, 2)),
 }
 RECORD = {"state": {"epoch": 2, "loss": 0.1}, "settings": {"lr": 1e-4, "devices": []}}
 
@@ -58,6 +59,7 @@ def test_what_is_written_is_read(path):
     for name, array in ARRAYS.items():
         assert arrays[name].dtype == array.dtype
         assert numpy.array_equal(arrays[name], array)
+        arrays[name][...] = 1  # it can be written to
 
 
 def test_a_file_cut_off_anywhere_is_refused(path):
@@ -77,14 +79,6 @@ def test_a_flipped_bit_anywhere_is_refused(path):
         path.write_bytes(whole)
 
 
-def test_an_array_is_what_it_was_however_it_lies_in_memory(tmp_path):
-    array = numpy.asfortranarray(numpy.arange(6.0).reshape(2, 3))
-    checkpoint.write(tmp_path / "x", {"a": array, "zero": numpy.zeros((0, 2))}, {})
-    arrays, _ = checkpoint.read(tmp_path / "x")
-    assert numpy.array_equal(arrays["a"], array) and arrays["zero"].shape == (0, 2)
-    arrays["a"][0] = 1  # it can be written to
-
-
 def test_arrays_of_anything_but_numbers_are_refused(tmp_path):
     """NumPy would pickle them, and no checkpoint is unpickled."""
     with pytest.raises(ValueError, match="array 'a' has dtype object: give numbers"):
@@ -99,7 +93,6 @@ def told(*of, rest=bytes(24)):
 PICKLE = b"\x80\x04cos\nsystem\n(V exit\ntR."
 FORGED = {
     "nothing": (b"", "not found"),
-    "a line without an end": (packed({}, {})[:-1], "not found"),
     "a pickle": (PICKLE, "utf-8"),
     "another list": (b"[]\n", "list indices"),
     "no record": (b'{"arrays": {}}\n', "'record'"),
@@ -107,19 +100,15 @@ FORGED = {
     "a list of arrays": (b'{"arrays": [], "record": {}}\n', "'items'"),
     "a large array": (told("<f8", [10**15]),
                       r"'x' is \['<f8', \[1000000000000000\]\]: .* too small"),
-    "one number more": (told("<f8", [4]), "'x' .* too small"),
     "a size beyond all": (told("<f8", [2**62, 4]), "'x' .* too big"),
     "no side": (told("<f8", [0, 10**30]), "'x'"),
     "a side that is none": (told("<f8", [-1]), "'x' .*: not a shape"),
-    "too few sides": (told("<f8", []), "16 bytes follow the last array"),
     "an array for nobody": (packed({}, {}) + b"x", "1 bytes follow the last array"),
     "objects": (told("|O8", [3]), "'x' .*: not a numeric type"),
     "fields": (told([["a", "<f8"]], [3]), "'x'"),
-    "a number of bits": (told("<f3", [8]), "'x'"),
     "code": (told("<f8", "exit(3)"), "'x'"),
     "no type": (told([3]), "'x'"),
     "nested lists": (packed({}, b"[" * 10**5), "recursion"),
-    "a long number": (packed({}, b"\xff9"), "utf-8"),
 }
 
 
@@ -137,12 +126,6 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
     lines = []
     assert Checkpoints(tmp_path / "run", most=10_000).load(lines.append)[2]["step"] == 1
     assert "has 1,099,511,627,776 bytes; those of this run have at most" in lines[0]
-
-
-def test_an_array_may_have_the_name_of_the_record(tmp_path):
-    checkpoint.write(tmp_path / "x", {"record": numpy.ones(1)}, {"step": 1})
-    arrays, record = checkpoint.read(tmp_path / "x")
-    assert (arrays["record"].tolist(), record) == ([1], {"step": 1})
 
 
 # ---- Interrupted writing ----
@@ -316,12 +299,6 @@ def test_a_name_that_leaves_no_room_is_refused(tmp_path, length):
 def test_the_last_two_are_kept(tmp_path):
     saved(tmp_path, 1, 2, 10, 9_999)
     assert names(tmp_path) == ["run-00000010.ckpt", "run-00009999.ckpt"]
-
-
-def test_the_last_one_is_loaded(tmp_path):
-    path, arrays, record = saved(tmp_path, 1, 2, 10).load()
-    assert (path.name, record) == ("run-00000010.ckpt", {"step": 10})
-    assert numpy.array_equal(arrays["param.0"], [10, 10, 10])
 
 
 def test_nothing_is_loaded_where_nothing_is(tmp_path):
