@@ -21,31 +21,28 @@ def page():
 
 
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_words_of_a_drawing_have_room(page, tmp_path, path):
-    svg = path.read_text("utf-8").replace("<svg ", '<svg width="700" ', 1)
-    (tmp_path / "page.html").write_text(page_checks.PAGE.format(head="", body=svg))
+def test_words_have_room_and_for_phones_none_is_cut_in_two_or_small(
+    page, tmp_path, path
+):
+    svg = path.read_text("utf-8")
+    body = svg.replace("<svg ", '<svg width="700" ', 1)
+    (tmp_path / "page.html").write_text(page_checks.PAGE.format(head="", body=body))
     page.open((tmp_path / "page.html").as_uri())
     page.evaluate(page_checks.SCRIPT)
     assert page.evaluate("drawings().flatMap(drawing)") == []
 
-
-@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_no_word_of_a_drawing_is_cut_in_two_or_small_for_phones(page, tmp_path, path):
-    svg = path.read_text("utf-8")
+    boxes = page.evaluate("""(() => {
+        const svg = document.querySelector("svg"), wide = svg.viewBox.baseVal.width;
+        const box = (e) => e.getBoundingClientRect();
+        const { left, width } = box(svg), unit = wide / width;
+        return [...svg.querySelectorAll("text")].map(box)
+            .map((b) => [unit * (b.left - left), unit * (b.right - left)]);
+    })()""")
     rows = narrow_drawings.rows_of(svg) or []
     wide = float(narrow_drawings.HEAD.search(svg)[2])
-    inside = {x for row in rows for part in row for x in part} - {0, wide}
-    body = svg.replace("<svg ", f'<svg width="{wide}" ', 1)
-    (tmp_path / "page.html").write_text(page_checks.PAGE.format(head="", body=body))
-    page.open((tmp_path / "page.html").as_uri())
-    boxes = page.evaluate("""(() => {
-        const box = (e) => e.getBoundingClientRect();
-        const { left } = box(document.querySelector("svg"));
-        return [...document.querySelectorAll("text")].map(box)
-            .map((b) => [b.left - left, b.right - left]);
-    })()""")
+    cuts = {x for row in rows for part in row for x in part} - {0, wide}
     assert boxes
-    assert not [(a, x, b) for a, b in boxes for x in inside if a + 1 < x < b - 1]
+    assert not [(a, x, b) for a, b in boxes for x in cuts if a + 1 < x < b - 1]
     drawings = {p.stem: p.read_text("utf-8") for p in DRAWINGS}
     form = narrow_drawings.for_phones(drawings, path.stem) or svg
     assert narrow_drawings.smallest(form, COLUMN) >= WORD
