@@ -57,24 +57,28 @@ process.stdout.write(found);
 
 @pytest.fixture(scope="module")
 def in_the_book():
-    return {
-        chapter: [says(task, function) for task in questions(chapter).values()
-                  if isinstance(task, Task)
-                  for function in (task.right, *(wrong for wrong, _ in task.wrong))]
-        for chapter in CHAPTERS
-    }
+    return [
+        says(task, function) for chapter in CHAPTERS
+        for task in questions(chapter).values() if isinstance(task, Task)
+        for function in (task.right, *(wrong for wrong, _ in task.wrong))
+    ]
 
 
-def flat(verdicts):
-    return [said for chapter in CHAPTERS for said in verdicts[chapter]]
+def in_a_process(*command, cwd=ROOT):
+    """What the last line that `command` prints says in JSON."""
+    ran = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def with_small_arrays(name, given):
+    """What the function `name` of `VERDICTS` gives, in a Python of its own."""
+    code = f"import d2l_ext\n{VERDICTS}\nprint({name}({given}))"
+    return in_a_process(sys.executable, "-c", code)
 
 
 def test_small_arrays_lead_to_the_verdicts_of_numpy(in_the_book):
-    code = f"import d2l_ext\n{VERDICTS}\nprint(verdicts({CHAPTERS}))"
-    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False,
-                         capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    assert json.loads(ran.stdout.splitlines()[-1]) == flat(in_the_book)
+    assert with_small_arrays("verdicts", CHAPTERS) == in_the_book
 
 
 in_node = pytest.mark.skipif(
@@ -87,17 +91,13 @@ def page(tmp_path, name, given):
     (tmp_path / "run.mjs").write_text(NODE, "utf-8")
     (tmp_path / "pack.zip").write_bytes(base64.b64decode(pack.zipped()))
     (tmp_path / "verdicts.py").write_text(VERDICTS, "utf-8")
-    ran = subprocess.run(
-        ["node", "run.mjs", str(ENGINE), "pack.zip", "verdicts.py", name,
-         json.dumps(given)], cwd=tmp_path, check=False, capture_output=True,
-        text=True)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return json.loads(ran.stdout.splitlines()[-1])
+    return in_a_process("node", "run.mjs", str(ENGINE), "pack.zip", "verdicts.py", name,
+                        json.dumps(given), cwd=tmp_path)
 
 
 @in_node
 def test_a_page_gives_the_verdicts_of_the_notebook(in_the_book, tmp_path):
-    assert page(tmp_path, "verdicts", CHAPTERS) == flat(in_the_book)
+    assert page(tmp_path, "verdicts", CHAPTERS) == in_the_book
 
 
 def stored():
@@ -113,11 +113,7 @@ def stored():
 
 
 def test_a_cell_with_an_editor_prints_with_small_arrays_what_its_chapter_shows():
-    code = f"import d2l_ext\n{VERDICTS}\nprint(printed({CELLS}))"
-    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False,
-                         capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    assert json.loads(ran.stdout.splitlines()[-1]) == stored()
+    assert with_small_arrays("printed", CELLS) == stored()
 
 
 @in_node
@@ -192,17 +188,25 @@ def test_an_editor_begins_with_the_head_of_what_is_asked():
         "# the number of rounds\nanswer = None\n")
 
 
-def desk(code, chapter="allreduce", number=3):
-    """What the desk says, in a process of its own."""
-    work = ("import d2l_ext, sys\nsys.modules['resource'] = None\n"
+@pytest.fixture(scope="module")
+def desk():
+    """A function that asks the desk about code, as a page does: in one process."""
+    work = ("import d2l_ext, json, sys\nsys.modules['resource'] = None\n"
             "from bookkit.lab import desk\ndesk.stand_in()\n"
-            f"print(desk.run_and_judge({chapter!r}, {number}, {code!r}))")
-    ran = subprocess.run([sys.executable, "-c", work], cwd=ROOT, check=True,
-                         capture_output=True, text=True)
-    return json.loads(ran.stdout.splitlines()[-1])
+            "for code in map(json.loads, sys.stdin):\n"
+            "    print(desk.run_and_judge('allreduce', 3, code), flush=True)")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", work], cwd=ROOT, **pipes) as process:
+
+        def told(code):
+            process.stdin.write(f"{json.dumps(code)}\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        yield told
 
 
-def test_the_messages_of_the_readers_code_are_told_round_by_round():
+def test_the_messages_of_the_readers_code_are_told_round_by_round(desk):
     code = ("def broadcast(values, exchange):\n"
             "    for j in range(1, len(values)):\n"
             "        values[j] = exchange({(0, j): values[0]})[0, j]\n")
@@ -220,13 +224,13 @@ def test_the_messages_of_the_readers_code_are_told_round_by_round():
     ("print('x' * 10**6)", "… 1,000,001 characters", "no answer yet."),
     ("def broadcast(values, exchange): values[9]", "", "IndexError"),
 ])
-def test_code_that_does_not_run_is_met_with_a_clear_word(code, printed, said):
+def test_code_that_does_not_run_is_met_with_a_clear_word(desk, code, printed, said):
     found = desk(code)
     assert printed in found["printed"] and said in found["said"]
     assert bool(said) == bool(found["said"])
 
 
-def test_of_much_that_is_printed_and_of_many_calls_both_ends_are_shown():
+def test_of_much_that_is_printed_and_of_many_calls_both_ends_are_shown(desk):
     printed = desk("print('first', 'x' * 10**6)\n0 / 0")["printed"]
     assert printed.startswith("first xx")
     assert printed.endswith("line 2:  0 / 0\nZeroDivisionError: division by zero\n")
