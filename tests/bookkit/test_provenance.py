@@ -46,13 +46,17 @@ def test_a_processor_whose_name_has_no_number_is_named_by_family_and_model(
     assert _processor(file) == shown
 
 
+def commit_all(folder):
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*GIT, *words], cwd=folder, check=True)
+
+
 def test_a_commit_is_dirty_where_its_folder_was_changed_and_not_beside_it(tmp_path):
     library, outputs = tmp_path / "library", tmp_path / "outputs"
     for folder in (library, outputs):
         folder.mkdir()
         (folder / "file").write_text("old")
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
-        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
+    commit_all(tmp_path)
     clean = commit(library)
     assert re.fullmatch("[0-9a-f]{7,}", clean)
     (outputs / "file").write_text("new")
@@ -66,8 +70,7 @@ def test_a_folder_that_its_repository_ignores_has_no_commit(tmp_path):
     (tmp_path / ".gitignore").write_text("library\n")
     (tmp_path / "library").mkdir()
     (tmp_path / "library/file").write_text("new")
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
-        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
+    commit_all(tmp_path)
     assert commit(tmp_path / "library") is None
 
 
