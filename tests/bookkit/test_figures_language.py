@@ -47,21 +47,14 @@ def lab(colour, missing):
 
 
 @pytest.mark.parametrize("missing", WITHOUT)
-def test_no_two_of_the_first_four_devices_look_alike_to_colour_blind_readers(missing):
-    for one, other in itertools.combinations(palette.DEVICE_COLOURS[:4], 2):
+def test_no_two_of_the_first_four_devices_and_series_look_alike_to_colour_blind_readers(
+    missing
+):
+    first = palette.DEVICE_COLOURS[:4] + palette.SERIES_COLOURS[:4]
+    for one, other in itertools.combinations(first, 2):
         pairs = zip(lab(one, missing), lab(other, missing))
         apart = sum((a - b) ** 2 for a, b in pairs) ** 0.5
         assert apart > 10, (one, other)  # 2 or 3 is just told apart, side by side
-
-
-@pytest.mark.parametrize("missing", WITHOUT)
-def test_the_first_four_series_look_like_no_device_and_not_like_each_other(missing):
-    series, devices = palette.SERIES_COLOURS[:4], palette.DEVICE_COLOURS[:4]
-    pairs = [*itertools.combinations(series, 2), *itertools.product(series, devices)]
-    for pair in pairs:
-        one, other = (lab(colour, missing) for colour in pair)
-        assert sum((a - b) ** 2 for a, b in zip(one, other)) ** 0.5 > 10, pair
-    assert all(contrast(colour, WHITE) >= 3 for colour in palette.SERIES_COLOURS)
 
 
 def drawing_cells():
@@ -96,9 +89,10 @@ def test_the_first_axes_of_a_figure_say_which_hatch_is_which():
     plt.close("all")
 
 
-def test_devices_and_light_series_stand_out_from_the_pages_that_they_are_on():
+def test_devices_and_series_stand_out_from_the_pages_that_they_are_on():
     for colour in palette.DEVICE_COLOURS[:4]:
         assert contrast(colour, WHITE) >= 3 and contrast(colour, DARK_PAGE) >= 3
+    assert all(contrast(c, WHITE) >= 3 for c in palette.SERIES_COLOURS)
     assert all(contrast(c, DARK_PAGE) >= 4.5 for c in palette.SERIES_ON_DARK)
 
 
@@ -139,11 +133,14 @@ def test_timelines_and_figures_take_their_signs_from_one_place():
         palette.bar(0, "sleep")
 
 
-def test_no_module_but_the_language_writes_a_device_colour():
-    for path in [*ROOT.glob("d2l_ext/**/*.py"), *ROOT.glob("bookkit/**/*.py")]:
-        if path.name != "palette.py":
-            text = path.read_text("utf-8").upper()
-            assert not [c for c in palette.DEVICE_COLOURS[:4] if c in text], path
+def test_no_module_but_the_language_and_no_chapter_writes_a_device_colour():
+    texts = {path: path.read_text("utf-8") for part in ("d2l_ext", "bookkit")
+             for path in ROOT.glob(f"{part}/**/*.py") if path.name != "palette.py"}
+    for page, path in chapters().items():
+        texts[page] = "\n".join(cell.source for cell in code_cells(read(path)))
+    for where, text in texts.items():
+        found = [c for c in palette.DEVICE_COLOURS[:4] if c in text.upper()]
+        assert not found, where
 
 
 # Drawings by hand.

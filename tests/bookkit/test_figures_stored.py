@@ -4,13 +4,11 @@ import re
 from pathlib import Path
 
 import nbformat
-import pytest
 
 from bookkit.figures import frame
 
 CHAPTERS = sorted(Path(__file__).parents[2].glob("chapters/*/*.ipynb"))
 FOLDER = Path(frame.__file__).parent
-COLOUR = re.compile(r"""["']#(?:0072B2|D55E00|009E73|CC79A7)["']""", re.IGNORECASE)
 
 
 def stored():
@@ -35,10 +33,3 @@ def test_every_stored_figure_has_todays_script_and_style():
         kinds += re.findall(r"```\{playable\} (\w+)", page.read_text("utf-8"))
     made = {path.stem for path in FOLDER.glob("*.js")} - {"shapes", "page"}
     assert set(kinds) == made, "a figure is in no chapter and on no page"
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_chapters_take_their_colours_from_the_language(path):
-    cells = nbformat.read(path, as_version=4).cells
-    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    assert not COLOUR.findall(code)
