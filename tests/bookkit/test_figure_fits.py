@@ -1,23 +1,17 @@
 """*Does it fit, and how fast?* computes in its script what the library does here."""
 
-import json
 import re
-import subprocess
 from math import ceil, exp, gcd, log
 from random import Random
-from shutil import which
 
 import pytest
 from figure_checks import (
     READER,
     assert_in_its_box,
     assert_shown,
-    browse,
-    choosing,
     labels,
     soup,
 )
-from html_check import OUTSIDE_CSS, is_outside, loaded
 
 from bookkit.figures import fits, frame
 from bookkit.figures.cost_calculator import OWN
@@ -27,11 +21,6 @@ from d2l_ext.scale import step
 from d2l_ext.tensor_parallel.transformer import Decoder
 
 SCRIPT = fits.FitsScript("fig")
-CHOICES = [fits.FIRST, *(fits.chosen(**other) for other in (
-    {"model": "70 B", "devices": 8}, {"model": "70 B", "devices": 512, "tensor": 8,
-                                      "pipeline": 4, "chunks": 16, "recompute": "yes"},
-    {"machine": "laptops, 1 Gbit/s", "model": "1 B", "zero": "none", "devices": 3},
-    {"devices": 1, "numbers": "32 bits, SGD", "overlap": "no", "reserve": 0}))]
 
 
 def settings(n):
@@ -136,17 +125,6 @@ def test_300_random_settings_give_the_librarys_numbers():
     assert split > 50 and {c["zero"] for c in GRID} == {*STAGES}
 
 
-@pytest.mark.skipif(not which("node"), reason="no Node.js here")
-def test_node_gives_the_same_numbers():
-    asked = f"""{fits.source()}
-    const stored = {SCRIPT.stored}, choices = {json.dumps(GRID)};
-    console.log(JSON.stringify(choices.map((c) => chosen(stored, c, "fig"))));"""
-    run = subprocess.run(["node", "-"], input=asked, capture_output=True, text=True,
-                         timeout=300, check=True)
-    for choice, d in zip(GRID, json.loads(run.stdout), strict=True):
-        assert close(results(d), expected(choice)), choice
-
-
 def test_the_bytes_of_a_parameter_are_those_of_the_librarys_optimizers():
     for name, optimizer, half in (("16 bits, Adam", "adam", True),
                                   ("32 bits, Adam", "adam", False),
@@ -193,7 +171,7 @@ def test_the_answer_comes_first_and_says_by_how_much_and_what_limits():
         r"[\d,]+ tokens/s, [\d.]+% MFU\. What limits: computing, \d+% of a step of "
         r"\d+ ms\.", first.string)
     assert "; 1 device: data 1 × " in SCRIPT.view(fits.chosen(devices=1))["summary"]
-    none = SCRIPT.view(CHOICES[1])["moment"]
+    none = SCRIPT.view(fits.chosen(model="70 B"))["moment"]
     assert re.match(r"It does not fit: \d+ GB, \d+ GB too much, .* if it did", none)
     slow = SCRIPT.view(fits.chosen(devices=64, bandwidth=1))["moment"]
     assert "What limits: gradients and weights, 100% of a step" in slow
@@ -215,21 +193,8 @@ def test_a_number_without_its_models_or_machines_name_makes_it_ones_own():
         assert (choice["model"], choice["machine"]) == names
 
 
-def test_without_scripts_the_first_choice_stands_there_and_nothing_is_loaded():
-    html, view = fits.figure(name="fig").data, SCRIPT.view(fits.FIRST)
-    page = soup(html)
-    assert page.svg.g.decode_contents() == soup(view["drawing"]).decode()
-    assert page.svg["aria-label"] == view["summary"]
-    assert page.find(class_="controls").has_attr("hidden")
-    assert not list(loaded(page)) and not OUTSIDE_CSS.findall(html)
-    words = [word for word in re.findall(r"[\w/:.-]{6,}", html)
-             if word != "http://www.w3.org/2000/svg"]  # a name, and no address
-    assert not any(is_outside(word) for word in words)
-    assert fits.figure().data == fits.figure().data
-
-
 def test_every_drawing_stays_in_its_box_and_has_words_for_each_part():
-    for choice in CHOICES + GRID[:60]:
+    for choice in GRID[:60]:
         view = SCRIPT.view(choice)
         assert_in_its_box(view, choice)
         d = SCRIPT.ask(choice, "d")
@@ -249,22 +214,13 @@ def test_what_cannot_be_shown_is_refused():
 # In a browser.
 
 
-def test_in_a_browser_every_choice_shows_what_the_script_makes_of_it(tmp_path):
-    seen = browse(fits.figure(name="fig").data, choosing(CHOICES), tmp_path)
-    assert_shown(seen, CHOICES, SCRIPT)
-    assert not any(one["hidden"] for one in seen)
-
-
-def test_in_a_browser_a_model_brings_its_numbers_and_a_number_makes_it_ones_own(
-    tmp_path,
-):
+def test_in_a_browser_a_model_brings_its_numbers_and_a_number_makes_it_ones_own(browse):
     seen = browse(
         fits.figure(name="fig").data,
         """set("model", "70 B"); note(); set("machine", "laptops, 1 Gbit/s"); note();
            set("width", 1024); seen.push(find("model").value, find("machine").value);
            set("memory", 24); seen.push(find("machine").value);
-           find("reset").click(); note();""",
-        tmp_path)
+           find("reset").click(); note();""")
     large = fits.chosen(model="70 B")
     laptop = fits.chosen(model="70 B", machine="laptops, 1 Gbit/s")
     assert_shown(seen[:2], [large, laptop], SCRIPT)
@@ -272,52 +228,29 @@ def test_in_a_browser_a_model_brings_its_numbers_and_a_number_makes_it_ones_own(
     assert_shown(seen[5:], [fits.FIRST], SCRIPT)
 
 
-def test_in_a_browser_a_phone_shows_all_of_it_in_letters_that_can_be_read(tmp_path):
-    steps = """{
-      const svg = root.querySelector("svg"), scroll = root.querySelector(".scroll");
-      const size = svg.clientWidth / svg.viewBox.baseVal.width;
-      const texts = [...svg.querySelectorAll("text")].filter((t) => t.textContent);
-      seen.push([scroll.scrollWidth - scroll.clientWidth,
-        Math.min(...texts.map((t) => size * t.getAttribute("font-size"))),
-        texts.filter((t) => t.hasAttribute("textLength")).length]);
-    }"""
-    seen = browse(fits.figure(name="fig").data,
-                  choosing(CHOICES).replace("note()", steps), tmp_path, width=390)
-    assert len(seen) == len(CHOICES)
-    for over, letters, _ in seen:
-        assert over <= 0 and letters >= 10
-
-
-def test_in_a_browser_the_buttons_are_there_and_say_what_they_did(tmp_path):
+def test_in_a_browser_the_buttons_are_there_and_say_what_they_did(page, tmp_path):
     """What leaves the page is caught: there is no clipboard in a test."""
-    from browser import Browser, find_chromium
-
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium here: the figure is not looked at in a browser")
     file = tmp_path / "fits.html"
     file.write_text('<!doctype html><meta charset="utf-8"><article class="bd-article">'
                     + fits.figure(name="fig").data, encoding="utf-8")
-    with Browser(program, deadline=300) as browser:
-        page = browser.page()
-        page.open(file.as_uri() + "#fig:model=own%20numbers&width=1024&devices=64")
-        found = page.evaluate(f"""(async () => {{{READER}
-          const given = [find("width").value, find("devices").value];
-          const saved = [], copies = [];
-          HTMLAnchorElement.prototype.click = function () {{
-            saved.push(this.download, this.href.slice(0, 22), this.href.length); }};
-          Object.defineProperty(navigator, "clipboard", {{value: {{
-            writeText: async (words) => copies.push(words),
-            write: async () => {{ throw new Error("none"); }} }}}});
-          const [link, picture] = [...root.querySelectorAll("button")].slice(-2);
-          const names = [link.textContent, picture.textContent];
-          set("devices", 128); link.click();
-          await new Promise((done) => setTimeout(done, 50));
-          const said = [link.textContent]; picture.click();
-          for (let n = 0; n < 100 && !saved.length; n += 1) {{
-            await new Promise((done) => setTimeout(done, 50)); }}
-          return [given, names, copies[0], saved];
-        }})()""")
+    page.open(file.as_uri() + "#fig:model=own%20numbers&width=1024&devices=64")
+    found = page.evaluate(f"""(async () => {{{READER}
+      const given = [find("width").value, find("devices").value];
+      const saved = [], copies = [];
+      HTMLAnchorElement.prototype.click = function () {{
+        saved.push(this.download, this.href.slice(0, 22), this.href.length); }};
+      Object.defineProperty(navigator, "clipboard", {{value: {{
+        writeText: async (words) => copies.push(words),
+        write: async () => {{ throw new Error("none"); }} }}}});
+      const [link, picture] = [...root.querySelectorAll("button")].slice(-2);
+      const names = [link.textContent, picture.textContent];
+      set("devices", 128); link.click();
+      await new Promise((done) => setTimeout(done, 50));
+      picture.click();
+      for (let n = 0; n < 100 && !saved.length; n += 1) {{
+        await new Promise((done) => setTimeout(done, 50)); }}
+      return [given, names, copies[0], saved];
+    }})()""")
     given, names, address, saved = found
     assert given == ["1024", "64"]
     assert names == ["Copy link", "Copy picture"]

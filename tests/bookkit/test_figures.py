@@ -1,6 +1,7 @@
 """What must hold for every interactive figure, without scripts and in a browser."""
 
 import re
+from functools import cache
 from math import ceil
 
 import pytest
@@ -9,7 +10,6 @@ from figure_checks import (
     MACHINES,
     assert_in_its_box,
     assert_shown,
-    browse,
     choosing,
     soup,
 )
@@ -21,6 +21,7 @@ from bookkit.figures import (
     cost_calculator,
     data_parallel_step,
     device_mesh,
+    fits,
     frame,
     one_setting,
     pipeline_schedule,
@@ -55,6 +56,15 @@ FIGURES = {
         data_parallel_step, (), {"devices": 2, "batch": 256, "clock": 7},
         [{"devices": k, "batch": 100, "clock": now} for k in (1, 3, 4)
          for now in range(8)],
+    ),
+    "fits": (
+        fits, (), fits.FIRST, [fits.chosen(**other) for other in (
+            {"model": "70 B"},
+            {"model": "70 B", "devices": 512, "tensor": 8, "pipeline": 4, "chunks": 16,
+             "recompute": "yes"},
+            {"machine": "laptops, 1 Gbit/s", "model": "1 B", "zero": "none",
+             "devices": 3},
+            {"devices": 1, "numbers": "32 bits, SGD", "overlap": "no", "reserve": 0})],
     ),
     "one_setting": (
         one_setting, (), {"clock": END}, [{"clock": now} for now in (0, 1, END // 2)],
@@ -106,12 +116,16 @@ PHONE = """{
 }"""
 
 
+@cache
 def made(kind, name="fig"):
     module, arguments, *_ = FIGURES[kind]
     return module.figure(*arguments, name=name).data
 
 
+@cache
 def script(kind):
+    if kind == "fits":
+        return fits.FitsScript("fig")
     data = FIGURES[kind][0].data(*[GPU.flops] * (kind == "cost_calculator"))
     return frame.Script(kind, "fig", data)
 
@@ -123,7 +137,7 @@ def test_without_scripts_the_figure_is_complete_and_loads_nothing(kind):
     assert page.svg.find("g", class_="drawing").decode_contents() == (
         soup(view["drawing"]).decode()
     )
-    words = {p["data-role"]: p.string for p in page.find_all("p")}
+    words = {p["data-role"]: p.string for p in page.find_all("p", {"data-role": True})}
     assert words == {"summary": view["summary"], "moment": view["moment"]}
     code = page.find("pre", class_="code")
     assert (code.decode_contents() if code else "") == soup(view["code"]).decode()
@@ -131,7 +145,8 @@ def test_without_scripts_the_figure_is_complete_and_loads_nothing(kind):
     assert page.svg["aria-label"] == view["summary"] and page.svg["role"] == "img"
     assert page.find(class_="controls").has_attr("hidden")
     assert not list(loaded(page)) and not OUTSIDE_CSS.findall(html)
-    assert not any(is_outside(word) for word in re.findall(r"[\w/:.-]{6,}", html))
+    words = set(re.findall(r"[\w/:.-]{6,}", html)) - {"http://www.w3.org/2000/svg"}
+    assert not any(map(is_outside, words))  # that one is a name, and no address
     used = set(re.findall(r"url\(#([\w-]+)\)", html.split("<script")[0]))
     assert used <= {tag["id"] for tag in page.find_all(id=True)}
 
@@ -161,7 +176,7 @@ def test_two_figures_share_no_id_and_each_is_the_same_in_every_run(kind):
     ids = [tag["id"] for tag in soup(both).find_all(id=True)]
     assert len(set(ids)) == len(ids) and {"first", "second"} <= set(ids)
     assert {i.split("-")[0] for i in ids} == {"first", "second"}
-    assert made(kind) == made(kind)
+    assert made(kind) == made.__wrapped__(kind)
 
 
 @every
@@ -198,35 +213,17 @@ def test_a_script_that_throws_says_which_figure_and_in_what(monkeypatch):
          "devices from 1 to 4096, not 5000"),
         ("cost_calculator", (VGG11, GPU, LINK, 1024, 2.5),
          "devices from 1 to 4096 in whole numbers, not 2.5"),
-        ("cost_calculator", (VGG11, GPU, LINK, 1024, 8, "star"),
-         "unknown way 'star': naive, tree"),
         ("cost_calculator", (VGG11, GPU, Link(1.0, 1e-9)),
          "latency from 0 to 100000, not 1000000"),
-        ("allreduce_ways", (17,), "devices from 2 to 16, not 17"),
-        ("data_parallel_step", (5, 256), "devices from 1 to 4, not 5"),
+        ("cost_calculator", (VGG11, GPU, Link(1e-6, 0)),
+         "bandwidth from 0.01 to 10000, not inf"),
         ("data_parallel_step", (2, 6),
          "the figure shows batch from 4 to 256 in steps of 4, not 6"),
-        ("pipeline_schedule", ("gpipe", 4, 8),
-         "unknown schedule 'gpipe': GPipe, 1F1B"),
         ("pipeline_schedule", ("GPipe", 9, 8),
          "the figure shows stages from 1 to 8, not 9"),
-        ("pipeline_schedule", ("GPipe", 4, 0),
-         "the figure shows chunks from 1 to 16, not 0"),
-        ("device_mesh", ("2 × 2", 1), "unknown mesh '2 × 2': 1 × 1 × 8, "),
-        ("device_mesh", ("2 × 2 × 2", 8), "device from 0 to 7, not 8"),
-        ("ring_rounds", ("zig", 4), "unknown order 'zig': contiguous, zigzag"),
         ("ring_allreduce", (1, 840), "devices from 2 to 8, not 1"),
-        ("ring_allreduce", (9, 840), "devices from 2 to 8, not 9"),
-        ("ring_allreduce", (4, 11),
-         "unknown size '11': 840, 1000, 10"),
-        ("shard_memory", ("LeNet", 65), "devices from 1 to 64, not 65"),
-        ("shard_memory", ("LeNet", 4, "LARS"), "unknown optimizer 'LARS': SGD, "),
-        ("server_traffic", ("sync",),
-         "unknown mode 'sync': dist_sync, dist_async"),
-        ("server_traffic", ("dist_sync", 5), "workers from 1 to 4, not 5"),
-        ("server_traffic", ("dist_sync", 3, 0), "servers from 1 to 3, not 0"),
+        ("ring_allreduce", (4, 11), "unknown size '11': 840, 1000, 10"),
         ("server_traffic", ("dist_sync", 3, 2, 1.5), "keys from 1 to 3, not 1.5"),
-        ("server_traffic", ("dist_sync", 3, 2, 2, 4), "slow from 1 to 3, not 4"),
         ("server_traffic", ("dist_sync", 3, 2, 2, 3, 61), "clock from 0 to 60, not 61"),
     ],
 )
@@ -240,28 +237,26 @@ def test_what_a_figure_cannot_show_is_refused(kind, arguments, message):
 
 @every
 def test_in_a_browser_the_page_shows_what_the_script_makes_of_each_choice(
-    kind, tmp_path
+    kind, browse
 ):
     _, _, first, others = FIGURES[kind]
     choices = [first, *others, first] if kind != "cost_calculator" else others
     begin = 'set("clock", 0);' if "clock" in first else ""
-    seen = browse(made(kind), f"{begin}note();" + choosing(choices), tmp_path)
+    seen = browse(made(kind), f"{begin}note();" + choosing(choices))
     begun = {**first, "clock": 0} if "clock" in first else first
     assert_shown(seen, [begun, *choices], script(kind))
     assert not any(shown["hidden"] for shown in seen)
     assert not any(shown["kept"] for shown in seen)  # room that nothing fills
 
 
-def test_a_clock_set_while_the_figure_plays_shows_that_moment_and_none_after_it(
-    tmp_path,
-):
+def test_a_clock_set_while_the_figure_plays_shows_that_moment_and_none_after_it(browse):
     begins_to_play = """
       const frames = [];
       window.requestAnimationFrame = (frame) => frames.push(frame);
       set("clock", 0); find("play").click(); frames[0](0); frames[1](30);
     """
     steps = begins_to_play + 'note(); set("clock", 0); note();'
-    seen = browse(made("one_setting"), steps, tmp_path)
+    seen = browse(made("one_setting"), steps)
     between, begun = (moment["drawing"] for moment in seen)
     assert between != begun
     assert_shown(seen[1:], [{"clock": 0}], script("one_setting"))
@@ -269,17 +264,17 @@ def test_a_clock_set_while_the_figure_plays_shows_that_moment_and_none_after_it(
 
 @every
 def test_in_a_browser_a_phone_shows_the_whole_drawing_in_letters_that_can_be_read(
-    kind, tmp_path
+    kind, browse
 ):
     choices = FIGURES[kind][3]
     steps = choosing(choices).replace("note()", PHONE)
-    seen = browse(made(kind), steps, tmp_path, width=390)
+    seen = browse(made(kind), steps, width=390)
     assert len(seen) == len(choices)
     for wide, inside, letters in seen:
-        assert wide <= inside and letters >= 9.5
+        assert wide <= inside and letters >= 10
 
 
-def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(tmp_path):
+def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(browse):
     seen = browse(
         made("pipeline_schedule"),
         """note(); set("clock", 22); note(); find("back").click(); note();
@@ -287,7 +282,6 @@ def test_in_a_browser_the_clock_steps_to_its_ends_and_stays_there(tmp_path):
            find("back").click(); note(); find("on").click(); note(); set("clock", 22);
            set("chunks", 4); note(); set("clock", 12); note(); set("stages", 1); note();
            set("stages", 8); note()""",
-        tmp_path,
     )
     assert [shown["clock"] for shown in seen] == [
         *(f"{now}/22" for now in (0, 22, 21, 22, 0, 0, 1)),
@@ -305,15 +299,14 @@ const pass = (ms) => { const f = next; next = null; time += ms; if (f) f(time); 
 const press = (role) => find(role).click(), clock = () => Number(find("clock").value);
 """
 #: Figures with a clock, and those that move between its steps, too.
-CLOCKS = [kind for kind in FIGURES if "clock" in FIGURES[kind][2]] + ["one_setting"]
+CLOCKS = [kind for kind in FIGURES if "clock" in FIGURES[kind][2]]
 SMOOTH = ["one_setting", "pipeline_schedule", "server_traffic"]
 
 
 @pytest.mark.parametrize("kind", CLOCKS)
-def test_in_a_browser_play_goes_to_the_end_in_five_to_eight_seconds(kind, tmp_path):
-    html = made(kind) if kind in FIGURES else one_setting.figure(name="fig").data
+def test_in_a_browser_play_goes_to_the_end_in_five_to_eight_seconds(kind, browse):
     drawn, took, last, shown = browse(
-        html,
+        made(kind),
         FRAMES + """
         press("reset"); find("clock").value = 0; press("play"); pass(0);
         const drawings = new Set();
@@ -322,13 +315,12 @@ def test_in_a_browser_play_goes_to_the_end_in_five_to_eight_seconds(kind, tmp_pa
         }
         seen.push(drawings.size, time, find("clock").max - clock(),
                   find("play").textContent)""",
-        tmp_path,
     )
     assert 5000 <= took <= 8050 and last == 0 and shown == "Play"
     assert drawn > 90 or kind not in SMOOTH  # it moves in nearly each frame
 
 
-def test_in_a_browser_play_pauses_hastens_and_goes_on_and_reset_goes_back(tmp_path):
+def test_in_a_browser_play_pauses_hastens_and_goes_on_and_reset_goes_back(browse):
     seen = browse(
         made("pipeline_schedule"),
         FRAMES + """
@@ -340,7 +332,6 @@ def test_in_a_browser_play_pauses_hastens_and_goes_on_and_reset_goes_back(tmp_pa
         set("clock", 22); press("play"); pass(0); pass(100); seen.push(clock());
         set("stages", 2); set("schedule", "1F1B"); press("reset"); pass(9000);
         seen.push([clock(), find("stages").value, find("schedule").value])""",
-        tmp_path,
     )
     assert seen == [[11, "Pause"], 16, [16, "Play"], 22, 0, [0, "4", "GPipe"]]
 
@@ -355,7 +346,7 @@ function slide(role, value) {
 """
 
 
-def test_in_a_browser_models_numbers_and_sliders_move_together(tmp_path):
+def test_in_a_browser_models_numbers_and_sliders_move_together(browse):
     steps = SLIDE + """
         set("bandwidth", -5); note(); set("bandwidth", ""); note();
         set("bandwidth", 10); set("model", "LeNet"); note();
@@ -369,7 +360,7 @@ def test_in_a_browser_models_numbers_and_sliders_move_together(tmp_path):
         find("reset").click();
         seen.push(...["model", "devices"].map((role) => find(role).value),
           slider("devices").value)"""
-    seen = browse(made("cost_calculator"), steps, tmp_path)
+    seen = browse(made("cost_calculator"), steps)
     models = cost_calculator.data(GPU.flops)["models"]
     assert list(models) == [*(model.name for model in MODELS), "large decoder"]
     lenet = {**COST, "model": "LeNet", **models["LeNet"]}

@@ -3,10 +3,8 @@
 import json
 import re
 
-import pytest
 from bs4 import BeautifulSoup
 
-from browser import Browser, find_chromium
 from d2l_ext.scale import step
 from d2l_ext.scale.step import VGG11, network
 
@@ -81,27 +79,6 @@ def assert_in_its_box(view, choice):
         x, y = int(shape["x"]), int(shape["y"])
         assert 0 <= x <= x + int(shape.get("width", 0)) <= right, (choice, shape)
         assert 0 <= y <= y + int(shape.get("height", 0)) <= bottom, (choice, shape)
-
-
-def browse(html, steps, folder, width=None):
-    """Open a figure in a browser, do `steps` there, return what was noted.
-
-    `steps`: JavaScript that calls `set(role, value)`, `find(role).click()` and
-    `note()`. `folder`: for files of the browser's. `width`: of the page, in pixels.
-    """
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium here: the figure is not looked at in a browser")
-    file = folder / "figure.html"
-    file.write_text(
-        f'<!doctype html><meta charset="utf-8"><body>{html}', encoding="utf-8"
-    )
-    with Browser(program, deadline=300) as browser:
-        page = browser.page()
-        if width:
-            page.resize(width)
-        page.open(file.as_uri())
-        return page.evaluate(f"(() => {{{READER}{steps};return seen;}})()")
 
 
 def choosing(choices):
