@@ -57,23 +57,23 @@ def test_every_slot_of_the_figure_is_the_schedules(title):
     for p, m in sizes(title):
         d, slots = made(title, p, m), SCHEDULES[title](p, m)
         number = "d.lanes.map((l) => range(steps(d)).map((t) => chunkAt(d, l, t)))"
-        found = SCRIPT.ask(d.choice, number)
+        lanes, found = SCRIPT.ask(d.choice, f"[d.lanes, {number}]")
         for x in slots:
             assert str(found[x.stage][x.start]) == str(x.chunk), (p, m, x)
-            assert d["lanes"][x.stage][x.start] == x.kind[0].upper()
+            assert lanes[x.stage][x.start] == x.kind[0].upper()
         assert d.wide() * max(x.end for x in slots) <= 560
-        assert sum(len(lane) - lane.count(".") for lane in d["lanes"]) == len(slots)
+        assert sum(len(lane) - lane.count(".") for lane in lanes) == len(slots)
 
 
 @pytest.mark.parametrize("title", SCHEDULES)
 def test_work_is_drawn_in_its_slot_with_its_hatch(title):
     for p, m in sizes(title)[::9]:
         d, slots = made(title, p, m), SCHEDULES[title](p, m)
-        cells = drawn(d.drawing(0))
-        assert cells.keys() == {(x.stage, x.start * d.wide()) for x in slots}
+        cells, wide = drawn(d.drawing(0)), d.wide()
+        assert cells.keys() == {(x.stage, x.start * wide) for x in slots}
         for x in slots:
-            words, *hatch = cells[x.stage, x.start * d.wide()]
-            assert words.endswith(f"{x.chunk}" * (d.wide() >= 10))
+            words, *hatch = cells[x.stage, x.start * wide]
+            assert words.endswith(f"{x.chunk}" * (wide >= 10))
             assert tuple(hatch) == HATCH[x.kind]
 
 
