@@ -34,14 +34,6 @@ def test_bytes_held_and_sent_are_the_librarys(network, k):
                 assert sent[stage] == bytes_sent(*args)
 
 
-def test_states_are_what_optimizers_keep():
-    assert data()["states"] == {
-        "SGD,mixed precision": 4, "momentum,mixed precision": 8,
-        "Adam,mixed precision": 12, "SGD,float32": 0, "momentum,float32": 4,
-        "Adam,float32": 8,
-    }
-
-
 def test_lenet_is_cut_as_the_library_cuts_it():
     params = lenet.init_params()
     layers = [(None, params[n : n + 2]) for n in range(0, len(params), 2)]
