@@ -172,10 +172,10 @@ def test_the_controls_have_names_and_show_the_first_choice(kind):
 
 @every
 def test_two_figures_share_no_id_and_each_is_the_same_in_every_run(kind):
-    both = made(kind, "first") + made(kind, "second")
+    both = made(kind) + made(kind, "second")
     ids = [tag["id"] for tag in soup(both).find_all(id=True)]
-    assert len(set(ids)) == len(ids) and {"first", "second"} <= set(ids)
-    assert {i.split("-")[0] for i in ids} == {"first", "second"}
+    assert len(set(ids)) == len(ids) and {"fig", "second"} <= set(ids)
+    assert {i.split("-")[0] for i in ids} == {"fig", "second"}
     assert made(kind) == made.__wrapped__(kind)
 
 
