@@ -64,12 +64,16 @@ def test_a_reader_is_told_what_was_found_and_goes_on(
     assert noted == {"what": "large:", "measured": ["1", "2", "3"], "busy": busy}
 
 
-@pytest.mark.parametrize("each, said", [(100, "1 (measured once,"),
-                                        (25, "1; 2; 3 (measured 3 times,")])
-def test_a_slow_machine_is_not_asked_again_after_a_minute(
-    others, capsys, monkeypatch, each, said
+@pytest.mark.parametrize("each, tries, said", [
+    (100, "5", "1 (measured once,"),
+    (25, "5", "1; 2; 3 (measured 3 times,"),
+    (1, "1", "1 (measured once,"),
+])
+def test_it_is_not_measured_again_after_a_minute_or_where_nobody_reads_it(
+    others, capsys, monkeypatch, each, tries, said
 ):
     monkeypatch.delenv(findings.RECORDING, raising=False)
+    monkeypatch.setenv(findings.TRIES, tries)
     values = measurements(1, 2, 3, 4, 9)
 
     def measure():
@@ -78,19 +82,6 @@ def test_a_slow_machine_is_not_asked_again_after_a_minute(
 
     findings.tell("large:", large, measure)
     assert f"large: {said}" in capsys.readouterr().out
-
-
-def test_where_nobody_reads_it_is_measured_once(others, capsys, monkeypatch):
-    monkeypatch.delenv(findings.RECORDING, raising=False)
-    monkeypatch.setenv(findings.TRIES, "1")
-    values = measurements(1, 9)
-
-    def measure():
-        passes(others, 1)
-        return values()
-
-    assert findings.tell("large:", large, measure) == 1
-    assert "large: 1 (measured once," in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("busy", [0.0, 0.46])
