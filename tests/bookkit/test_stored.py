@@ -3,7 +3,7 @@
 import importlib
 import re
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from sanitizer import sanitize
@@ -130,12 +130,12 @@ def test_a_name_that_is_not_stored_is_an_error_of_the_command(capsys):
     assert "no_such_module:f: No module named 'no_such" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("key", [f.name for f in fields(stored.Record)][:-1])
-def test_whatever_is_changed_by_hand_in_a_record_is_noticed(tmp_path, key):
+def test_whatever_is_changed_by_hand_in_a_record_is_noticed(tmp_path):
     record = stored.measure_and_store("x", measured, 7, folder=tmp_path)
     assert record.digest == stored.digest(record)
-    setattr(record, key, "something else")
-    assert record.digest != stored.digest(record)
+    for field in fields(stored.Record)[:-1]:
+        changed = replace(record, **{field.name: "something else"})
+        assert record.digest != stored.digest(changed), field.name
 
 
 TRIAL = """
