@@ -9,14 +9,9 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "reference").glob("*.md")])
 
 
 @pytest.mark.parametrize("page", chapters())
-def test_a_number_in_a_sentence_stands_in_a_cell_of_its_section(page):
-    problems = [*prose.strange_numbers(read(chapters()[page]), page)]
-    assert not problems, "\n".join(problems)
-
-
-@pytest.mark.parametrize("page", chapters())
-def test_a_section_that_compares_has_a_cell_that_shows_it(page):
-    problems = [*prose.bare_comparisons(read(chapters()[page]), page)]
+def test_the_cells_of_a_section_show_what_it_says_of_numbers_and_compares(page):
+    nb = read(chapters()[page])
+    problems = [*prose.strange_numbers(nb, page), *prose.bare_comparisons(nb, page)]
     assert not problems, "\n".join(problems)
 
 

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -32,8 +33,9 @@ def chapters():
     return {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in found}
 
 
+@cache
 def read(path):
-    """The notebook as it is stored, not upgraded."""
+    """The notebook as it is stored, not upgraded; it is not to be changed."""
     return nbformat.read(path, as_version=nbformat.NO_CONVERT)
 
 
