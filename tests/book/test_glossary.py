@@ -5,7 +5,7 @@ That it has every bold term of the chapters is a rule in `rules_learning`.
 
 from types import SimpleNamespace
 
-import glossary  # it finds the extensions
+import glossary
 import glossary_terms as ext
 import pytest
 from docutils import nodes, utils
@@ -45,13 +45,9 @@ cell
 
 
 def test_the_entries_of_a_glossary_and_their_other_names():
-    names = [
-        ["device"],
-        ["data parallelism"],
-        ["LSTM", "long short-term memory"],
-        ["cell"],
+    assert ext.entries(PAGE) == [
+        ["device"], ["data parallelism"], ["LSTM", "long short-term memory"], ["cell"]
     ]
-    assert ext.entries(PAGE) == names
 
 
 def linked(tmp_path, *parts, page="chapters/one"):
@@ -89,20 +85,18 @@ def test_of_a_paragraph_is_linked(tmp_path, text, links):
     assert linked(tmp_path, text) == links
 
 
-def test_of_terms_that_begin_alike_the_longest_is_found():
-    found = ext.pattern(["key", "key range", "data", "data parallelism"])
-    text = "A key range, data parallelism, keys."
-    assert found.findall(text) == ["key range", "data parallelism", "keys"]
+@pytest.mark.parametrize("terms, text, found", [
+    (["key", "key range"], "A key range and keys.", ["key range", "keys"]),
+    (["interleaved", "interleaved 1F1B", "LSTM"], "Interleaved 1F1B, an lstm.",
+     ["Interleaved 1F1B"]),
+])
+def test_the_longest_term_is_found_also_where_it_begins_a_sentence(terms, text, found):
+    assert ext.pattern(terms).findall(text) == found
 
 
 def test_a_word_with_other_meanings_is_linked_alone_in_bold(tmp_path):
     assert linked(tmp_path, nodes.strong("", "cells")) == [("cells", "cell")]
     assert linked(tmp_path, nodes.strong("", "Which cells wait?")) == []
-
-
-def test_a_term_with_a_capital_inside_begins_a_sentence():
-    found = ext.pattern(["interleaved", "interleaved 1F1B", "LSTM"])
-    assert found.findall("Interleaved 1F1B, an lstm.") == ["Interleaved 1F1B"]
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,13 @@ import pytest
 SENTENCE = "Sixty letters are the least that a description of a page has here."
 
 
-def test_a_short_text_is_its_own_description():
-    assert pages.shortened("One page.") == "One page."
-
-
-def test_a_long_text_is_cut_after_a_sentence():
-    text = " ".join([SENTENCE] * 5)
-    assert pages.shortened(text) == " ".join([SENTENCE] * 2)
-
-
-def test_a_long_sentence_is_cut_after_a_word():
-    short = pages.shortened("word, " * 60)
-    assert short.endswith("word…") and len(short) <= pages.LONGEST
+@pytest.mark.parametrize("text, description", [
+    ("One page.", "One page."),
+    (f"{SENTENCE} " * 5, f"{SENTENCE} {SENTENCE}"),
+    ("word, " * 60, "word, " * 32 + "word…"),
+])
+def test_a_long_text_is_cut_after_a_sentence_or_else_a_word(text, description):
+    assert pages.shortened(text) == description
 
 
 def test_without_a_published_address_there_is_no_picture():
