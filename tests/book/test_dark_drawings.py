@@ -1,18 +1,15 @@
 """On a dark page a drawing has its ground, and the devices keep their colours."""
 
 import re
-import sys
 from xml.etree import ElementTree
 
+import dark_drawings
+import narrow_drawings
 import pytest
 from colours import contrast
 from notebook_cells import ROOT
 
 from d2l_ext import palette
-
-sys.path.insert(0, str(ROOT / "_sphinx/ext"))
-import dark_drawings
-import narrow_drawings
 
 DRAWINGS = sorted((ROOT / "chapters/img").glob("*.svg"))
 #: What is the same on both pages: devices, and inks on them.

@@ -1,13 +1,10 @@
 """The first page leads to every chapter, and names each with what it asks."""
 
 import re
-import sys
 
+import first_page
 import pytest
 from notebook_cells import ROOT, chapters, read
-
-sys.path.insert(0, str(ROOT / "_sphinx/ext"))
-import first_page
 
 
 def test_its_contents_are_all_chapters_in_their_order():
