@@ -12,8 +12,6 @@ from run_tests import share_done
 
 TOOL = TOOLS / "run_tests.py"
 
-BESIDE = ["-pxdist.plugin", "--side-by-side=-n 2 --dist loadfile"]
-
 #: Passes or fails from run to run as the letters P and F say.
 IN_TURN = """
 from pathlib import Path
@@ -44,9 +42,9 @@ def tests(tmp_path, monkeypatch):
     return ran
 
 
-@pytest.mark.parametrize("options", [[], BESIDE])
-def test_a_rare_failure_passes_five_times_alone_and_is_named_at_the_end(tests, options):
-    done = tests(*options, rare=ONCE, right=RIGHT)
+def test_a_rare_failure_passes_five_times_alone_and_is_named_at_the_end(tests):
+    beside = "--side-by-side=-n 2 --dist loadfile"
+    done = tests("-pxdist.plugin", beside, rare=ONCE, right=RIGHT)
     assert done.returncode == 0
     assert "1 failed, 1 passed" in done.stdout
     assert done.stdout.partition("Alone, 5 times")[2].count("1 passed") == 5
@@ -54,7 +52,7 @@ def test_a_rare_failure_passes_five_times_alone_and_is_named_at_the_end(tests, o
     assert done.stdout.splitlines()[-1].startswith(said)
 
 
-@pytest.mark.parametrize("letters, run", [("FF", 1), ("FPF", 2), ("FPPPPF", 5)])
+@pytest.mark.parametrize("letters, run", [("FF", 1), ("FPPPPF", 5)])
 def test_what_fails_alone_as_well_fails(tests, letters, run):
     done = tests(wrong=IN_TURN.format(letters=letters), right=RIGHT)
     assert done.returncode == 1
