@@ -68,8 +68,9 @@ class Book:
         """Call the tool for this book, without a process."""
         return tool.main(["--root", str(self.root), *words])
 
-    def start(self, command, **variables):
-        command = [sys.executable, tool.__file__, "--root", self.root, command]
+    def start(self, **variables):
+        """Start the tool, to execute this book."""
+        command = [sys.executable, tool.__file__, "--root", self.root, "execute"]
         pipe, environ = subprocess.PIPE, {**os.environ, **variables}
         return subprocess.Popen(
             command, stdout=pipe, stderr=pipe, text=True, env=environ
@@ -132,67 +133,102 @@ _ = tell("Half of six is", lambda half: half == 4, lambda: 3, tries=1)
 
 
 @pytest.fixture(scope="module")
-def happened(tmp_path_factory):
-    """What `make book` said and left of a chapter that fails, one with a finding that
-    does not hold, and one in which all is well; then again, without the failure."""
-    folder = tmp_path_factory.mktemp("happened")
-    fails = ["# One\n\nWhy?\n\nMore.", "x = 0", "y = 1 \n1 / x", "3"]
-    others = {"two": ["# Two", FINDING], "three": ["# Three", "6 * 7"]}
-    book = Book(folder / "book", one=fails, **others)
+def story(tmp_path_factory):
+    """What `make book` said and left: stopped in the second of three chapters; again,
+    with a second that fails and a third with a finding that does not hold; and again,
+    without the failure."""
+    folder = tmp_path_factory.mktemp("story")
+    note = f"open({str(folder / 'pid')!r}, 'w').write(str(os.getpid()))"
+    waits = f"import os, time\n{note}\ntime.sleep(600)"
+    book = Book(folder / "book", one=["# One", "print(6 * 7, 'so')"],
+                two=["# Two", waits], three=["# Three", FINDING])
     pages = book.root / "_build/html/chapters"
+    told = SimpleNamespace(book=book, other=folder / "other")
+    told.stored = (book.root / "chapters/one.ipynb").read_bytes()
+    process, page = book.start(), pages / "one.html"
+    is_shown = "stored with the book"
+    wait_for(lambda: page.exists() and is_shown in page.read_text(), 600)
+    wait_for(lambda: (folder / "pid").exists() and (folder / "pid").read_text(), 600)
+    process.send_signal(signal.SIGINT)
+    told.stopped = (*process.communicate(timeout=600), process.returncode)
+    told.was_there, told.pid = page.exists(), int((folder / "pid").read_text())
+    book.set("two", ["# Two\n\nWhy?\n\nMore.", "x = 0", "y = 1 \n1 / x", "3"])
     # What a shell may have is for an author's run, and not for this one.
-    elsewhere = {"D2L_EXT_RECORDING": "1", "D2L_EXT_FINDINGS": str(folder / "other")}
-    process = book.start("execute", **elsewhere)
-    first = (*process.communicate(timeout=600), process.returncode)
-    log = (book.root / "_build/one.log").read_text()
-    shown = {page.stem: page.read_text() for page in pages.glob("*.html")}
-    book.set("one", ["# One", "'well'"])
-    process = book.start("execute")
-    again = (*process.communicate(timeout=600), process.returncode)
-    return SimpleNamespace(book=book, first=first, again=again, pages=shown, log=log,
-                           other=folder / "other")
+    elsewhere = {"D2L_EXT_RECORDING": "1", "D2L_EXT_FINDINGS": str(told.other)}
+    process = book.start(**elsewhere)
+    told.failed = (*process.communicate(timeout=600), process.returncode)
+    told.log = (book.root / "_build/two.log").read_text()
+    told.pages = {page.stem: page.read_text() for page in pages.glob("*.html")}
+    book.set("two", ["# Two", "'well'"])
+    process = book.start()
+    told.again = (*process.communicate(timeout=600), process.returncode)
+    return told
 
 
-def test_a_chapter_that_fails_keeps_its_stored_page_which_says_what_happened(happened):
-    page = happened.pages["one"]
+def test_the_book_can_be_read_before_its_chapters_run(story):
+    out, err, code = story.stopped
+    assert code == 130 and "the next run goes on" in err
+    index = story.book.root / "_build/html/index.html"
+    assert out.startswith(f"The book can be read: {index}")
+    assert "Chapters that run here now: 3" in out and story.was_there
+
+
+def test_control_c_ends_the_kernel_and_says_that_it_stopped(story):
+    assert "Stopped." in story.stopped[1]
+    assert "The kernel died" not in story.stopped[1]
+    with pytest.raises(ProcessLookupError):
+        os.kill(story.pid, 0)
+
+
+def test_the_next_run_goes_on_and_leaves_the_checkout_as_it_was(story):
+    assert "chapters/one.ipynb  unchanged" in story.failed[0]
+    page = story.pages["one"]
+    assert "made on this machine" in page and "42 so" in page
+    assert (story.book.root / "chapters/one.ipynb").read_bytes() == story.stored
+    status = story.book.git("status", "--porcelain")
+    assert status == " M chapters/two.ipynb\n"
+
+
+def test_a_chapter_that_fails_keeps_its_stored_page_which_says_what_happened(story):
+    page = story.pages["two"]
     assert "The outputs on this page were stored with the book." in page
     assert "This chapter failed on this machine" in page
     assert "ZeroDivisionError: division by zero" in page
     assert page.index("Why?") < page.index("This chapter failed") < page.index("More.")
     # The note leads to another, above the cell.
-    assert page.count('href="#stopped-here-one"') == 1
-    assert page.index("This cell failed") > page.index('id="stopped-here-one"')
+    assert page.count('href="#stopped-here-two"') == 1
+    assert page.index("This cell failed") > page.index('id="stopped-here-two"')
 
 
-def test_the_other_chapters_run_and_the_end_lists_what_failed(happened):
-    out, err, code = happened.first
+def test_the_other_chapters_run_and_the_end_lists_what_failed(story):
+    out, err, code = story.failed
     assert code == 1
     assert "    1 / x\n" in err and "Traceback" not in err
-    assert "chapter 1 of 3  chapters/one.ipynb  failed" in out
+    assert "chapter 2 of 3  chapters/two.ipynb  failed" in out
     end = out.partition("2 of 3 chapters have run on this machine: ")[2]
     assert "One chapter failed" in end
-    assert ("  chapters/one.ipynb, code cell 2; see _build/one.log\n"
+    assert ("  chapters/two.ipynb, code cell 2; see _build/two.log\n"
             "    ZeroDivisionError: division by zero\n`make book` runs such") in end
-    assert "1 / x" in happened.log and "ZeroDivisionError" in happened.log
-    assert "made on this machine" in happened.pages["three"]
+    assert "1 / x" in story.log and "ZeroDivisionError" in story.log
 
 
-def test_a_finding_that_does_not_hold_is_told_on_its_page_and_at_the_end(happened):
-    page = happened.pages["two"]
+def test_a_finding_that_does_not_hold_is_told_on_its_page_and_at_the_end(story):
+    page = story.pages["three"]
     assert "One finding did not hold on this machine" in page
     assert "Not as on the machine that recorded this page: Half of six is 3" in page
-    assert "made on this machine" in page and not happened.other.exists()
-    assert "did not hold" not in happened.pages["three"]
-    listed = "  chapters/two.ipynb\n    Half of six is 3\n"
-    assert listed in happened.first[0]
+    assert "made on this machine" in page and not story.other.exists()
+    assert "did not hold" not in story.pages["one"]
+    listed = "  chapters/three.ipynb\n    Half of six is 3\n"
+    assert listed in story.failed[0]
 
 
-def test_a_finding_is_no_error_and_is_told_again_when_nothing_has_run(happened):
-    out, err, code = happened.again
+def test_a_finding_is_no_error_and_is_told_again_when_nothing_has_run(story):
+    out, err, code = story.again
     assert (code, err) == (0, "")
-    assert "chapters/two.ipynb  unchanged" in out
-    assert "Every chapter has run on this machine" in out
-    assert "  chapters/two.ipynb\n    Half of six is 3\n" in out + "\n"
+    assert "chapters/three.ipynb  unchanged" in out
+    index = story.book.root / "_build/html/index.html"
+    assert f"Every chapter has run on this machine: {index}" in out
+    assert "  chapters/three.ipynb\n    Half of six is 3\n" in out + "\n"
 
 
 @pytest.mark.parametrize("text", ["`` a ``` b", "::: $x^2$ {doc}`no` <b>", "a\nb"])
@@ -221,59 +257,6 @@ def test_a_chapter_for_which_a_machine_has_too_few_cores_is_no_error():
     nb = v4.new_notebook(cells=[_cell(0, "# One"), _cell(1, "1"), _cell(2, "2")])
     note = outcome.say_from_where(nb, one).cells[0].source
     assert "too few cores for this chapter" in note and "cpu(3)" in note
-
-
-@pytest.fixture(scope="module")
-def story(tmp_path_factory):
-    """What `make book` said and left when it was stopped in its second chapter, and
-    when it was run again."""
-    folder = tmp_path_factory.mktemp("story")
-    note = f"open({str(folder / 'pid')!r}, 'w').write(str(os.getpid()))"
-    waits = f"import os, time\n{note}\ntime.sleep(600)"
-    book = Book(folder / "book", one=["# One", "print(6 * 7, 'so')"],
-                two=["# Two", waits])
-    page = book.root / "_build/html/chapters/one.html"
-    stored = (book.root / "chapters/one.ipynb").read_bytes()
-    process = book.start("execute")
-    is_shown = "stored with the book"
-    wait_for(lambda: page.exists() and is_shown in page.read_text(), 600)
-    wait_for(lambda: (folder / "pid").exists() and (folder / "pid").read_text(), 600)
-    process.send_signal(signal.SIGINT)
-    stopped = (*process.communicate(timeout=600), process.returncode)
-    was_there = page.exists()
-    book.set("two", ["# Two", "2 + 2"])
-    process = book.start("execute")
-    again = (*process.communicate(), process.returncode)
-    return SimpleNamespace(book=book, page=page, stored=stored, stopped=stopped,
-                           was_there=was_there, again=again,
-                           pid=int((folder / "pid").read_text()))
-
-
-def test_the_book_can_be_read_before_its_chapters_run(story):
-    out, err, code = story.stopped
-    assert code == 130 and "the next run goes on" in err
-    index = story.book.root / "_build/html/index.html"
-    assert out.startswith(f"The book can be read: {index}")
-    assert "Chapters that run here now: 2" in out and story.was_there
-
-
-def test_control_c_ends_the_kernel_and_says_that_it_stopped(story):
-    assert "Stopped." in story.stopped[1]
-    assert "The kernel died" not in story.stopped[1]
-    with pytest.raises(ProcessLookupError):
-        os.kill(story.pid, 0)
-
-
-def test_the_next_run_goes_on_and_leaves_the_checkout_as_it_was(story):
-    out, err, code = story.again
-    assert code == 0, err
-    assert "chapters/one.ipynb  unchanged" in out
-    assert f"has run on this machine: {story.book.root}/_build/html/index.html" in out
-    page = story.page.read_text()
-    assert "made on this machine" in page and "42 so" in page
-    assert (story.book.root / "chapters/one.ipynb").read_bytes() == story.stored
-    status = story.book.git("status", "--porcelain")
-    assert status == " M chapters/two.ipynb\n"
 
 
 def test_there_are_whole_pages_at_any_moment(tmp_path, monkeypatch):
@@ -386,9 +369,15 @@ def test_a_change_of_what_chapters_depend_on_is_noticed_and_no_other(
 # How a chapter is executed
 
 
-def test_an_error_is_shown_where_it_is_expected(make):
-    book = make(one=[("1 / 0", ["raises-exception"]), "'after'"])
-    assert book.execute() == [["ZeroDivisionError"], ["'after'"]]
+def test_a_chapter_runs_in_its_folder_shows_expected_errors_and_leaves_no_kernel(make):
+    shown = "import os, sys\nprint(os.getcwd(), sys.executable, os.getpid(), sep='\\n')"
+    book = make(one=[("1 / 0", ["raises-exception"]), shown])
+    error, (printed,) = book.execute()
+    folder, python, pid = printed.splitlines()
+    assert error == ["ZeroDivisionError"]
+    assert (folder, python) == (str(book.work / "chapters"), sys.executable)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
 
 
 def test_outputs_hold_neither_messages_of_c_code_nor_warnings_a_reader_turned_on(
@@ -404,20 +393,6 @@ def test_outputs_hold_neither_messages_of_c_code_nor_warnings_a_reader_turned_on
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "")
     notebooks.prepare_environment()
     assert book.execute() == [["result\n"]]
-
-
-def test_chapters_run_in_their_folder_of_the_copy_with_the_running_python(make):
-    shown = "import os, sys\nprint(os.getcwd())\nprint(sys.executable)"
-    book = make(one=[shown])
-    expected = f"{book.work / 'chapters'}\n{sys.executable}\n"
-    assert book.execute() == [[expected]]
-
-
-def test_no_kernel_outlives_its_chapter(make):
-    book = make(one=["import os\nos.getpid()"])
-    ((pid,),) = book.execute()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid), 0)
 
 
 def test_control_c_is_not_lost_between_two_cells(make, tmp_path, monkeypatch):
@@ -474,12 +449,13 @@ def test_a_kernel_that_does_not_start_fails_its_chapter_and_no_other(
 # make rerun
 
 
-def test_rerun_stores_outputs_and_leaves_out_what_changes_by_chance(make):
-    cells = ["# Title", "print(1, flush=True)\nimport sys\nprint(2)", "3"]
+def test_rerun_stores_an_authors_run_and_leaves_out_what_changes_by_chance(make):
+    cells = ["# Title", "print(1, flush=True)\nimport os\nprint(2)",
+             "os.environ['D2L_EXT_RECORDING']"]
     book = make(one=cells, two=["4"])
     assert book.rerun("chapters/one.ipynb") == 0
     nb = nbformat.read(book.root / "chapters/one.ipynb", as_version=4)
-    assert book.outputs("one") == [["1\n2\n"], ["3"]]
+    assert book.outputs("one") == [["1\n2\n"], ["'1'"]]
     assert [c.execution_count for c in notebooks.code_cells(nb)] == [1, 2]
     assert [cell.id for cell in nb.cells] == ["cell0", "cell1", "cell2"]
     assert nb.metadata.pop("made_by")["outputs"].keys() == {"cell1", "cell2"}
@@ -499,38 +475,46 @@ PICTURE = ("import IPython, os\n"
 TIME = ("import time\ntime.time_ns()", ["nbval-ignore-output"])
 
 
-@pytest.fixture
-def stored(make):
-    """Reruns a chapter of a time, a picture and a letter; returns the file, as text."""
-    file = make(one=[TIME, PICTURE, "print('a')"]).root / "chapters/one.ipynb"
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The file of a chapter of a time, a picture and a letter, and its text."""
+    root = tmp_path_factory.mktemp("recorded") / "book"
+    assert Book(root, one=[TIME, PICTURE, "print('a')"]).rerun() == 0
+    file = root / "chapters/one.ipynb"
+    return file, file.read_text()
 
-    def rerun_it(*words, edit=("", "")):
-        file.write_text(file.read_text().replace(*edit))
+
+@pytest.fixture
+def stored(recorded):
+    """A function: what a rerun makes of the chapter, with words in it for others."""
+    file, first = recorded
+
+    def rerun_it(*words, edit=("", ""), text=first):
+        file.write_text(text.replace(*edit))
         assert rerun.main(["--root", str(file.parents[1]), *words]) == 0
         return file.read_text()
 
-    rerun_it()
     return rerun_it
 
 
-def test_rerun_leaves_times_and_pictures_unless_it_is_told_to_store_them(stored):
-    first = stored()
-    assert stored() == first
+def test_rerun_leaves_times_and_pictures_unless_it_is_told_to_store_them(
+    recorded, stored
+):
+    assert stored() == recorded[1]
     fresh = stored("--fresh")
-    assert fresh != first and stored() == fresh
+    assert fresh != recorded[1] and stored(text=fresh) == fresh
 
 
-def test_rerun_stores_only_what_is_compared_and_has_changed(stored):
-    first = stored()
-    assert stored(edit=('"a\\n"', '"b\\n"')) == first
+def test_rerun_stores_only_what_is_compared_and_has_changed(recorded, stored):
+    assert stored(edit=('"a\\n"', '"b\\n"')) == recorded[1]
 
 
 def test_rerun_does_not_keep_a_time_that_was_written_by_hand(stored):
     assert "12345" not in stored(edit=('"text/plain": "1', '"text/plain": "12345'))
 
 
-def test_rerun_stores_the_whole_chapter_when_a_cell_is_another(stored):
-    first = json.loads(stored())
+def test_rerun_stores_the_whole_chapter_when_a_cell_is_another(recorded, stored):
+    first = json.loads(recorded[1])
     new = json.loads(stored(edit=("print('a')", "print('c')")))
     for old_cell, new_cell in zip(first["cells"], new["cells"]):
         assert old_cell["outputs"] != new_cell["outputs"]
@@ -553,12 +537,6 @@ def test_rerun_knows_which_chapters_are_stale_and_runs_these(make, capsys):
     assert book.outputs("one") == [["2"]]
     assert (book.root / "chapters/two.ipynb").read_bytes() == two
     assert book.rerun("--list") == 0
-
-
-def test_rerun_tells_chapters_that_an_author_records(make):
-    book = make(one=["import os\nos.environ.get('D2L_EXT_RECORDING')"])
-    assert book.rerun() == 0
-    assert book.outputs("one") == [["'1'"]]
 
 
 def test_rerun_leaves_a_chapter_that_fails_as_it_was(make, capsys):
