@@ -42,7 +42,7 @@ def page():
 def shown(page, name):
     page.prefer("light")
     page.resize(page_checks.WIDE)
-    page.open((PAGES / name).as_uri())
+    page.open(f"{PAGES.as_uri()}/{name}")
     return page
 
 
@@ -123,9 +123,7 @@ TAUGHT = {
 @built
 @pytest.mark.parametrize("words, taught", TAUGHT.items())
 def test_search_puts_the_chapter_that_teaches_it_first_or_second(page, words, taught):
-    page.prefer("light")
-    page.resize(page_checks.WIDE)
-    page.open(f"{(PAGES / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
+    shown(page, f"search.html?q={words.replace(' ', '+')}")
     page.until("/finished|did not/.test(document.querySelector('.search-summary,"
                "#search-results p')?.textContent)")
     first = page.evaluate(
@@ -224,24 +222,21 @@ class Site(SimpleHTTPRequestHandler):
         pass
 
 
+@pytest.fixture(scope="module")
+def loopback():
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=PAGES)) as site:
+        Thread(target=site.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{site.server_port}/book/"
+        site.shutdown()
+
+
 @built
 @pytest.mark.parametrize("address", ["no_such_page.html", "a/b/c/no_such_page.html"])
-def test_a_wrong_address_at_any_depth_leads_back_into_the_book(page, address):
-    server = ThreadingHTTPServer(
-        ("127.0.0.1", 0), partial(Site, directory=str(PAGES))
-    )
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        root = f"http://127.0.0.1:{server.server_port}/book/"
-        page.open(root + address)
-        page.until(f"document.links[0].href === '{root}intro.html'")
-        assert page.evaluate("document.forms[0].action") == root + "search.html"
-        assert page.evaluate("document.forms[0].q.value") == "no such page"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def test_a_wrong_address_at_any_depth_leads_back_into_the_book(page, loopback, address):
+    page.open(loopback + address)
+    page.until(f"document.links[0].href === '{loopback}intro.html'")
+    assert page.evaluate("document.forms[0].action") == f"{loopback}search.html"
+    assert page.evaluate("document.forms[0].q.value") == "no such page"
 
 
 @built
@@ -271,7 +266,7 @@ def test_every_drawing_stands_on_a_page():
 
 @built
 def test_pointing_at_a_term_shows_what_it_means(page):
-    shown(page, "chapters/devices/devices.html").resize(page_checks.WIDE)
+    shown(page, "chapters/devices/devices.html")
     link = "document.querySelector('a.glossary-term')"
     assert page.evaluate(f"{link}.focus(), document.querySelector('.term-card').hidden"
                          ) is False
