@@ -31,6 +31,10 @@ SAID = """(() => { const box = document.querySelector("%s").parentElement;
     ?.textContent ?? "").join(" | "); })()"""
 
 
+AS_READERS_OPEN_IT = pytest.mark.parametrize(
+    "from_files, width", [(True, page_checks.NARROW), (False, page_checks.WIDE)])
+
+
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *given):
         pass
@@ -68,8 +72,7 @@ def write(page, code, name=NAME):
     return page.evaluate(SAID % name)
 
 
-@pytest.mark.parametrize("width", [page_checks.WIDE, page_checks.NARROW])
-@pytest.mark.parametrize("from_files", [True, False])
+@AS_READERS_OPEN_IT
 def test_what_a_reader_writes_is_judged_and_its_messages_shown(
     page, loopback, from_files, width
 ):
@@ -167,8 +170,7 @@ def test_a_page_asks_for_no_engine_before_a_click(page):
     assert sum(path.stat().st_size for path in scripts) < 20_000
 
 
-@pytest.mark.parametrize("width", [page_checks.WIDE, page_checks.NARROW])
-@pytest.mark.parametrize("from_files", [True, False])
+@AS_READERS_OPEN_IT
 def test_a_cell_of_a_chapter_runs_in_its_page_as_the_reader_changes_it(
     page, loopback, from_files, width
 ):
