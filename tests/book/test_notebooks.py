@@ -5,7 +5,7 @@ import rules_chapter
 import rules_form
 import rules_learning
 import rules_stored
-from doctored_chapters import BROKEN, good, text
+from doctored_chapters import BROKEN, good
 from notebook_cells import PUZZLES, chapters, read, taking
 
 MODULES = rules_stored, rules_chapter, rules_learning, rules_form
@@ -46,16 +46,3 @@ def test_exactly_one_rule_finds_what_breaks_it(rule):
 def broken(nb):
     """The names of the rules that a chapter breaks."""
     return [rule.__name__ for rule in RULES if [*rule(nb, PAGE)]]
-
-
-@pytest.mark.parametrize("start", ["'", "file://", "\t"])
-def test_a_path_of_a_machine_is_found_wherever_it_begins(start):
-    nb = good()
-    nb.cells[3].outputs = [text(f"{start}/Users/x")]
-    assert rules_stored.names_no_path_of_a_machine(nb, PAGE)
-
-
-def test_text_that_only_looks_like_a_path_or_a_time_is_left_alone():
-    nb = good()
-    nb.cells[3].outputs = [text("https://example.org/home/x (256, 1, 28, 28) s")]
-    assert broken(nb) == []

@@ -27,15 +27,9 @@ def chapter(text, code="print(f(2**20), 0.05)", printed="1.72"):
 
 
 @pytest.mark.parametrize("text, strange", [
-    ("It is 1.72 times as fast.", []),
-    ("It is 1.73 times as fast.", ["1.73"]),
-    ("It takes 50 ms, or 5 %, for 1,048,576 numbers.", []),
-    ("The twelve devices send 1,048,575 numbers.", ["12", "1048575"]),
-    ("NCCL takes 9 {cite}`nccl`, VGG-11 and stage 3 do so.", []),
-    ("*Elsewhere*: PyTorch has 25 MB.", []),
-    ("```\n31 ms\n```\n\nA rate of 1e-3, or 1e3?", ["1e-3", "1e3"]),
-    ("<details>\n<summary>5</summary>\n\nMXNet takes 15.\n\n</details>", ["15"]),
-    ("Predict what 7 devices do.\n\n## Exercises\n\nTake 17 of 20.", ["7", "17", "20"]),
+    ("It is 1.72 times as fast, takes 50 ms, or 5 %, for 1,048,576 numbers.", []),
+    ("The twelve devices send 1,048,575 numbers at a rate of 1e3.",
+     ["12", "1048575", "1e3"]),
 ])
 def test_a_number_that_no_cell_shows_is_found_in_whatever_unit(text, strange):
     problems = [*prose.strange_numbers(chapter(text), "page")]
@@ -53,9 +47,8 @@ def test_a_comparison_without_a_cell_that_asserts_or_prints_is_found():
 
 
 @pytest.mark.parametrize("text, typed", [
-    ("A step takes 31 ms here.", ["31 ms"]),
-    ("That is 1.9 times as fast, a speed-up of 1.9.",
-     ["1.9 times as fast", "speed-up of 1"]),
+    ("It takes 31 ms, is 1.9 times as fast: a speed-up of 1.9.",
+     ["31 ms", "1.9 times as fast", "speed-up of 1"]),
     ("It was {result}`distributed rows.ratio`, `5 ms`, and ends after 30 s.", []),
 ])
 def test_a_time_or_a_speed_up_that_was_typed_is_found(text, typed):

@@ -5,6 +5,7 @@ chapter so that this rule finds it, and no other.
 """
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from notebook_cells import code_cells
 from rules_form import SET_UP
 from rules_learning import FOLDED
 
@@ -87,14 +88,9 @@ def good():
                           mystnb={"code_prompt_show": "Show solution"}))
     cells.append(code("provenance()", origin(RUN), tags=ORIGIN))
     nb = new_notebook(cells=cells)
-    number(nb)
-    return nb
-
-
-def number(nb):
-    cells = [cell for cell in nb.cells if cell.cell_type == "code"]
-    for i, cell in enumerate(cells, start=1):
+    for i, cell in enumerate(code_cells(nb), start=1):
         cell.execution_count = i
+    return nb
 
 
 def output(printed, **more):
@@ -134,7 +130,7 @@ BROKEN = {
     "stores_errors_only_where_expected": error,
     "stores_no_stderr": stderr,
     "is_small": output("x" * 1_600_000),
-    "names_no_path_of_a_machine": output("read\n/home/ann/data.gz"),
+    "names_no_path_of_a_machine": output("read '/home/ann/data.gz'"),
     "has_known_tags": tag("nbval-skip"),
     "compares_no_times": output("acc 0.97, 0.4 sec/epoch"),
     "imports_the_library_first":
