@@ -21,17 +21,11 @@ def load():
 
 
 def wrong_ids(ledger, chapters):
-    ids = [claim.id for claim in ledger.claims]
-    problems = [
-        f"claim {i} is missing from claims.yml" for i in EXPECTED if i not in ids
-    ]
-    problems += [
-        f"claim {i} is not one of the known ids" for i in ids if i not in EXPECTED
-    ]
-    return problems + [
-        f"claim {i} stands {n} times in claims.yml"
-        for i, n in Counter(ids).items()
-        if n > 1
+    known, found = Counter(EXPECTED), Counter(claim.id for claim in ledger.claims)
+    return [
+        f"claim {i} stands {found[i]} times in claims.yml, not {known[i]}"
+        for i in known | found
+        if found[i] != known[i]
     ]
 
 
