@@ -8,16 +8,12 @@ from notebook_cells import ROOT, chapters, markdown, read
 BIB = (ROOT / "reference/references.bib").read_text(encoding="utf-8")
 KEYS = re.findall(r"(?m)^@\w+\{([^,\s]+),", BIB)
 CITE = re.compile(r"\{cite(?::\w+)?\}`([^`]+)`")
-
-
-def texts():
-    """The Markdown of every page and chapter, by name."""
-    pages = [ROOT / "intro.md", *ROOT.glob("reference/*.md")]
-    found = {path.name: path.read_text(encoding="utf-8") for path in pages}
-    return {**found, **{p: markdown(read(path)) for p, path in chapters().items()}}
-
-
-TEXTS = texts()
+#: The Markdown of every page and chapter, by name.
+TEXTS = {
+    **{path.name: path.read_text(encoding="utf-8")
+       for path in (ROOT / "intro.md", *ROOT.glob("reference/*.md"))},
+    **{page: markdown(read(path)) for page, path in chapters().items()},
+}
 
 
 def test_whatever_is_cited_has_one_entry_and_nothing_else_has_one():

@@ -14,8 +14,6 @@ from packages import PACKAGES
 PAGE = ROOT / "reference/environment_variables.md"
 NAME = r"(?:DMLC|PS|MXNET|OMP|D2L_EXT|MALLOC|GLIBC|XDG|NCCL|CUDA)_[A-Z0-9_]+"
 MXNET_READS = re.compile(r"(?:DMLC|PS|MXNET|OMP)_|PORT$")
-
-
 #: A term, what it does, who reads it when, and what shows it.
 ENTRY = re.compile(r"(?m)^(`[A-Z].*)\n: (.+)\n\n  "
                    r"\*Read\*: (.+)\. \*Shown by\*: (.+)\.$")
@@ -34,18 +32,11 @@ def on_page():
 
 
 def named():
-    """Every variable that the library's code or a chapter names, with a file."""
-    found = {}
-    for path in [*sources(), *chapters().values()]:
-        text = source(path)
-        found.update((n, path.name) for n in re.findall(rf"\b{NAME}\b", text))
-    return found
-
-
-def sources():
-    """The code that readers run."""
+    """Every variable that code which readers run or a chapter names, with a file."""
     own = [path for each in PACKAGES for path in ROOT.glob(f"{each}/**/*.py")]
-    return [*own, *ROOT.glob("benchmarks/*/**/*.py")]
+    others = *ROOT.glob("benchmarks/*/**/*.py"), *chapters().values()
+    return {name: path.name for path in (*own, *others)
+            for name in re.findall(rf"\b{NAME}\b", source(path))}
 
 
 @cache
@@ -100,8 +91,7 @@ def test_mxnet_holds_the_name_of_each_variable_that_it_is_said_to_read():
     of_launchers = ("DMLC_WORKER_ID", "DMLC_SERVER_ID")
     wrong = [
         name
-        for names, _ in entries()
-        for name in names
+        for name in on_page()
         if MXNET_READS.match(name) and name not in of_launchers
         and name.encode() not in held
     ]
