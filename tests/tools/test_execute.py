@@ -242,7 +242,7 @@ def test_no_character_of_an_error_ends_its_block_on_the_page(text):
     assert said == text and fence not in text
 
 
-def test_a_cell_that_takes_too_long_or_dies_suggests_what_helps(make):
+def test_a_cell_that_takes_too_long_or_dies_suggests_what_helps():
     for first_line, helps in (("It ran for more than 1 seconds.", "--timeout 3600"),
                               ("The kernel died. Its", "out of memory")):
         error = notebooks.ChapterError("", first_line, 1)
@@ -641,7 +641,7 @@ def test_every_change_of_the_checkout_is_a_difference(make):
     assert changed == ["_toc.yml", "intro.md", "new.md"]
 
 
-def test_progress_is_one_line_a_chapter_and_moves_on_a_terminal(monkeypatch):
+def test_progress_is_one_line_a_chapter_and_moves_on_a_terminal():
     def shown(terminal):
         stream = io.StringIO()
         stream.isatty = lambda: terminal

@@ -86,7 +86,9 @@ def root(tmp_path_factory):
 def printed(root):
     if PROGRAM is None:
         pytest.skip("no Chromium here")
-    said = run(root)
+    command = [sys.executable, ROOT / "tools/pdf.py", "--root", root]
+    said = subprocess.run(command, check=False, capture_output=True, text=True,
+                          timeout=600)
     assert said.returncode == 0, said.stderr
     with pikepdf.open(root / sources.PDF) as pdf:
         yield pdf
@@ -96,13 +98,6 @@ def printed(root):
 def pages(printed):
     """The text of each page; the first is page 1."""
     return ["", *texts(printed)]
-
-
-def run(root, *words):
-    return subprocess.run(
-        [sys.executable, ROOT / "tools/pdf.py", "--root", root, *words],
-        check=False, capture_output=True, text=True, timeout=600,
-    )
 
 
 def page_with(pages, *words):
