@@ -6,18 +6,15 @@ all is well. `visit` brings a page through all of them.
 
 import base64
 import json
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import url2pathname
 
 import matplotlib
+import narrow_drawings
 import pytest
 
 from browser import Browser, find_chromium
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "_sphinx/ext"))
-import narrow_drawings
 
 #: A page of a test: `head` and `body` are HTML.
 PAGE = """<!DOCTYPE html><html lang="en"><head><title>A page</title>{head}</head>
