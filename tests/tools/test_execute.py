@@ -263,6 +263,7 @@ def test_there_are_whole_pages_at_any_moment(tmp_path, monkeypatch):
     made, shown = tmp_path / "made", tmp_path / sources.PAGES
     made.mkdir()
     (made / "index.html").write_text("first")
+    monkeypatch.setattr(sources.engine, "lay", lambda pages: None)  # it takes a second
     sources.publish(tmp_path, made)
     (made / "index.html").write_text("second")
     seen = []
@@ -272,11 +273,10 @@ def test_there_are_whole_pages_at_any_moment(tmp_path, monkeypatch):
         seen.append((shown / "index.html").read_text())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sources.shutil, "copytree", copytree)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as during, pytest.raises(KeyboardInterrupt):
+        during.setattr(sources.shutil, "copytree", copytree)
         sources.publish(tmp_path, made)
     assert seen == ["first"] and (shown / "index.html").read_text() == "first"
-    monkeypatch.undo()
     assert sources.publish(tmp_path, made).read_text() == "second"
     assert [path.name for path in shown.parent.iterdir() if path.is_dir()] == ["html"]
 

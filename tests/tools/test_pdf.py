@@ -232,7 +232,8 @@ def test_a_browser_that_ends_at_once_is_named_and_leaves_no_folder():
     assert not os.path.exists(browser._home.name)
 
 
-def test_pages_have_a_link_if_and_only_if_there_is_a_pdf(tmp_path):
+def test_pages_have_a_link_if_and_only_if_there_is_a_pdf(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources.engine, "lay", lambda pages: None)  # it takes a second
     new = tmp_path / "new"
     for name in ("index.html", "chapters/one/a.html"):
         (new / name).parent.mkdir(parents=True, exist_ok=True)
