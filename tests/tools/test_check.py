@@ -167,7 +167,13 @@ def test_what_is_left_when_the_time_is_over_is_named(ran, capsys):
     assert capsys.readouterr().out.count("not finished in time: ") == 2
 
 
-def test_a_program_that_takes_longer_than_it_may_is_ended(tmp_path):
+@pytest.fixture
+def bare(monkeypatch):
+    """Plugins of pytest take a second each."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
+def test_a_program_that_takes_longer_than_it_may_is_ended(bare, tmp_path):
     (tmp_path / "test_long.py").write_text("import time\ndef test(): time.sleep(60)\n")
     begin = time.monotonic()
     assert check.fails("pytest", "-q", str(tmp_path), seconds=3) is None
@@ -176,7 +182,7 @@ def test_a_program_that_takes_longer_than_it_may_is_ended(tmp_path):
 
 
 def test_a_test_that_failed_before_the_time_was_over_is_a_failure(
-    tmp_path, monkeypatch
+    bare, tmp_path, monkeypatch
 ):
     class UntilTheSecondTest(subprocess.Popen):
         def wait(self, timeout=None):
