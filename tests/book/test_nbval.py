@@ -51,13 +51,14 @@ def ran(tmp_path_factory):
             for i, (code, printed, _) in enumerate(cells, start=1)])
         nbformat.write(nb, folder / f"{name}.ipynb")
     # The settings and plugins of this project's own tests play no part here.
-    options = ["-c", "/dev/null", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    options = ["-c", "/dev/null", "-p", "nbval.plugin", "-p", "no:cacheprovider"]
     options += ["-v", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=120"]
     options += [f"--nbval-sanitize-with={SANITIZE}", "--rootdir", folder, folder]
     said = subprocess.run(
         [sys.executable, "-m", "pytest", *options], cwd=folder, check=False,
         capture_output=True, text=True, timeout=600,
-        env={**os.environ, "TMPDIR": str(temporary)},
+        env={**os.environ, "TMPDIR": str(temporary),
+             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     ).stdout
     became = {name: re.findall(rf"{name}::ipynb::Cell \d+ ([PFS])", said)
               for name in NOTEBOOKS}
