@@ -40,9 +40,10 @@ class Mirror(BaseHTTPRequestHandler):
             return self.send_error(404)
         if way == "broken":
             return self.send_error(503)
-        if way == "astray":
+        if way in ("redirected", "astray"):
             self.send_response(302)
-            self.send_header("Location", "http://[nowhere/")
+            to = f"/good/{name}" if way == "redirected" else "http://[nowhere/"
+            self.send_header("Location", to)
             return self.end_headers()
         changed = data[:5] + bytes([data[5] ^ 1]) + data[6:]
         body = {"corrupt": changed, "page": PAGE, "longer": data + b"\0"}.get(way, data)
@@ -105,8 +106,8 @@ BAD = {
 }
 
 
-def test_a_good_mirror_gives_the_files_and_nothing_else(mirror, tmp_path):
-    fetch(FILES, [mirror("good")], tmp_path / "new" / "folder")
+def test_a_mirror_that_redirects_gives_the_files_and_nothing_else(mirror, tmp_path):
+    fetch(FILES, [mirror("redirected")], tmp_path / "new" / "folder")
     assert contents(tmp_path / "new" / "folder") == CONTENT
 
 

@@ -57,7 +57,6 @@ def test_the_digits_are_the_default(digits, monkeypatch):
     assert data.load_arrays().name == "digits"
     monkeypatch.setenv(data.DATASET, "")
     assert data.load_arrays().name == "digits"
-    assert digits.classes == tuple("0123456789")
     assert repr(digits) == "<digits: 1,536 training and 261 test images, 10 classes>"
 
 
@@ -79,6 +78,7 @@ def test_the_digits_are_those_of_scikit_learn_each_once_scaled_bilinearly(digits
     assert X.min() == 0 and X.max() == 1
     y = numpy.concatenate([digits.train_y, digits.test_y])
     assert y.dtype == "int32" and numpy.array_equal(y, labels[order])
+    assert digits.classes == tuple("0123456789")
 
 
 def test_the_digits_read_no_folder(tmp_path, monkeypatch):
@@ -167,9 +167,10 @@ def test_images_that_do_not_fit_into_memory_are_refused_with_their_folder(
     assert caught.value.__suppress_context__
 
 
-def test_the_default_folder_of_an_installed_library_is_the_users_cache(
+def test_the_default_folder_is_the_checkouts_or_the_users_cache_without_one(
     tmp_path, monkeypatch
 ):
+    assert data._default_folder("mnist").parts[-2:] == ("data", "mnist")
     monkeypatch.setattr(data, "__file__", str(tmp_path / "site/d2l_ext/data/sets.py"))
     monkeypatch.setenv("HOME", str(tmp_path))
     expected = tmp_path / ".cache" / "d2l_ext" / "mnist"
@@ -275,12 +276,14 @@ def test_an_example_keeps_its_label():
         assert X.asnumpy()[:, 0].tolist() == y.asnumpy().tolist()
 
 
-def test_shuffled_the_order_is_another_in_each_epoch_and_alike_on_every_machine():
+def test_each_epoch_and_each_seed_has_its_order_alike_on_every_machine():
     batches = Batches(*numbered(8), batch_size=8, shuffle=True)
     assert [epoch_of(batches) for _ in range(2)] == [
         [[3, 7, 4, 0, 2, 6, 5, 1]],
         [[0, 5, 6, 1, 3, 2, 4, 7]],
     ]
+    other = Batches(*numbered(8), batch_size=8, shuffle=True, seed=1)
+    assert epoch_of(other) == [[6, 3, 7, 1, 4, 0, 2, 5]]
 
 
 def test_every_iter_is_an_epoch_even_if_it_is_not_used():
