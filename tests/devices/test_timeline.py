@@ -210,11 +210,11 @@ def test_heads_and_their_gradients_may_each_be_a_list(heads, given):
 
 
 @pytest.mark.parametrize("ends", [(9, 5), (5, 9)])
-def test_axes_that_share_their_time_show_the_longest_timeline_whole(ends):
+def test_axes_that_share_their_time_name_their_lanes_and_show_the_longest(ends):
     _, axes = plt.subplots(2, sharex=True)
     for ax, end in zip(axes, ends):
-        timeline.plot(trace_of(("cpu/0", 0, end)), ax=ax)
-        assert [t.get_text() for t in ax.get_yticklabels()] == ["cpu/0"]
+        timeline.plot(trace_of(("cpu/0", 0, 4), ("cpu/1", 2, end)), ax=ax)
+        assert [t.get_text() for t in ax.get_yticklabels()] == ["cpu/0", "cpu/1"]
         assert ax.get_xlabel() == "time (ms)"
     assert [ax.get_xlim() for ax in axes] == [(0, 9)] * 2
 
