@@ -55,5 +55,3 @@ def test_what_has_nothing_to_do_with_a_cause_stays_as_it_was(cause, kept):
     found, healthy = columns(case), columns()
     for column in kept:
         assert found[column] == healthy[column]
-
-

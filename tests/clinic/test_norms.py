@@ -3,7 +3,7 @@
 import d2l_ext  # noqa: F401, I001
 import numpy
 import pytest
-from mxnet import np
+from mxnet import autograd, gluon, np, npx
 
 from d2l_ext.clinic.norms import clip, global_norm
 from d2l_ext.data_parallel import traffic
@@ -142,3 +142,28 @@ def test_what_does_not_fit_is_refused_with_the_numbers():
     assert float(global_norm([[np.ones(8)]], numpy.int64(2))[0]) == 2
     with pytest.raises(ValueError, match="above 0, not 0"):
         clip([], [], 0)
+
+
+def test_mxnets_own_clipping_of_summed_gradients_takes_the_limit_times_the_batch():
+    """As the chapter says: `update` divides afterwards, and arrays are legacy."""
+    npx.set_np()
+    net, devices = gluon.nn.Dense(3, in_units=5), try_all_devices(2)
+    net.initialize(ctx=devices)
+    params = [*net.collect_params().values()]
+    trainer = gluon.Trainer(params, "sgd", {"learning_rate": 1.0},
+                            update_on_kvstore=False)
+    with autograd.record():
+        losses = [((net(np.ones((rows, 5), ctx=d)) - 9) ** 2).sum()
+                  for rows, d in zip((6, 2), devices)]
+    autograd.backward(losses)
+    before = [p.data().asnumpy() for p in params]
+    trainer.allreduce_grads()
+    grads = [[p.grad(d) for p in params] for d in devices]
+    with pytest.raises(TypeError, match="legacy"):
+        gluon.utils.clip_global_norm(grads[0], 0.5 * 8)
+    norms = [gluon.utils.clip_global_norm([g.as_nd_ndarray() for g in own], 0.5 * 8)
+             for own in grads]
+    trainer.update(8)
+    assert norms[0] == norms[1] > 0.5 * 8
+    step = [p.data().asnumpy() - x for p, x in zip(params, before)]
+    assert one_device(step) == pytest.approx(0.5, rel=1e-6)

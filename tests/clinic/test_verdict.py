@@ -59,6 +59,7 @@ def test_a_call_left_out_among_equal_ones_is_found_by_its_line():
          for rank, lines in enumerate(([1, 2, 3, 4], [1, 3, 4]))
          for number, line in enumerate(lines, 1)], 2)
     assert (found.ranks, found.call.number) == ((1,), 4)
+    assert "rank 1 made call 3 last, allreduce at train.py:4\n" in found.text
     assert "left out call 2, allreduce at train.py:2" in found.text
 
 
