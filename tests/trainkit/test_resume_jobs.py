@@ -135,7 +135,8 @@ def test_only_a_start_after_the_first_goes_on_unasked(run, tmp_path, monkeypatch
     flags = ["--network", "mlp", "--num-examples", "64", "--num-epochs", "1",
              "--save-prefix", tmp_path / "p"]
     for start, code, word in (("1", 0, "epoch 1/1"), ("2", 0, "going on from"),
-                              ("1", 2, "there are checkpoints already")):
+                              ("1", 2, "there are checkpoints already"),
+                              ("", 2, "there are checkpoints already")):
         monkeypatch.setenv("D2L_EXT_START", start)
         found, _, err = run(*flags)
         assert found == code and word in err

@@ -480,11 +480,11 @@ def test_other_data_are_refused(run, refused, tmp_path):
 
 
 def test_other_devices_are_allowed_with_notices(run, half):
-    other = "--devices cpu:1,cpu:2 --work-load-list 3,1 --kv-store none"
+    other = "--devices cpu:1,cpu:2,cpu:3 --work-load-list 3,1,1 --kv-store none"
     code, _, err = run(*half, "--resume", *other.split())
     assert code == 0
-    for what in ("devices was ['cpu:0', 'cpu:1'] and is ['cpu:1', 'cpu:2']",
-                 "work_load_list was None and is [3, 1]",
+    for what in ("devices was ['cpu:0', 'cpu:1'] and is ['cpu:1', 'cpu:2', 'cpu:3']",
+                 "work_load_list was None and is [3, 1, 1]",
                  "kv_store was device and is none"):
         assert (f"notice: {what}; the weights may differ in the last digits, or more "
                 "with dropout") in err
@@ -497,8 +497,11 @@ def test_what_compression_held_back_is_said_to_be_lost(run, tmp_path):
     assert code == 0 and "the residuals of 2bit compression are not stored" in err
 
 
-def test_a_damaged_checkpoint_is_passed_over_with_a_warning(run, half, tmp_path):
-    newest = checkpoint.Checkpoints(tmp_path / "p").paths()[-1]
+def test_a_damaged_checkpoint_is_passed_over_with_a_warning_unless_all_are(
+    run, refused, half, tmp_path
+):
+    saved = checkpoint.Checkpoints(tmp_path / "p")
+    newest = saved.paths()[-1]
     content = bytearray(newest.read_bytes())
     content[len(content) // 2] ^= 1
     newest.write_bytes(content)
@@ -508,6 +511,9 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_warning(run, half, tmp_path)
     assert "p-00000004.ckpt, step 4" in err
     assert run(*half[:-1], tmp_path / "whole")[0] == 0
     assert_bit_equal(last(tmp_path / "whole")[0], last(tmp_path / "p")[0])
+    for path in saved.paths():
+        path.write_bytes(path.read_bytes()[:1000])
+    refused(*half, "--resume", why="no checkpoint can be used")
 
 
 def test_fewer_epochs_than_were_done_are_refused(run, refused, half, stop_at):

@@ -113,7 +113,7 @@ def test_workers_that_take_steps_alone_are_equal_in_the_end(outer):
     assert apart < 1e-6 if outer[0] == 1 else apart > 1e-3
 
 
-def test_flags_that_do_not_go_with_a_job_end_it_with_their_line():
+def test_a_worker_without_examples_ends_a_job_with_its_line():
     flags = ["--kv-store", "dist_sync", "--num-examples", "1"]
     job = launch.run([*TRAIN, *OF_TWO, *flags])
     assert job.returncode == 2 and "ended with code 2" in job.cause
