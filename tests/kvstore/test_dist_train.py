@@ -110,5 +110,3 @@ def test_two_workers_end_where_one_machine_does(num_examples, on_store):
         for replica in replicas:
             weights = numpy.concatenate([p.ravel() for p in replica])
             assert numpy.linalg.norm(weights - one) < 1e-6 * numpy.linalg.norm(one)
-
-

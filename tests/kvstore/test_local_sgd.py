@@ -113,5 +113,3 @@ def test_the_outer_step_is_nesterovs_as_it_is_published(lr, mom, times):
 def test_numbers_out_of_range_are_refused_by_name(wrong, says):
     with pytest.raises(ValueError, match=says):
         LocalSGD([], None, **{"num_workers": 2, "local_steps": 1, **wrong})
-
-

@@ -219,8 +219,9 @@ def test_who_is_late_ends_the_call_of_all_others(shared):
 
 
 @pytest.mark.parametrize("shared, call, first, second", [
-    (False, lambda r, x: r.allreduce(x[r.rank :]), "call 1: allreduce of 32 bytes (fl",
-     "call 1: allreduce of 28 bytes (fl"),
+    (False, lambda r, x: r.allreduce(x[r.rank :]),
+     "call 1: allreduce of 32 bytes (float32)",
+     "call 1: allreduce of 28 bytes (float32)"),
     (True, lambda r, x: r.allreduce(x[: 4 + r.rank]), "at 0, 4 float32",
      "at 0, 5 float32"),
     (True, lambda r, x: r.allreduce(x.view("int32") if r.rank else x), "8 float32",
