@@ -199,6 +199,7 @@ def test_every_drawing_stays_in_its_box_and_has_words_for_each_part():
 def test_what_cannot_be_shown_is_refused():
     for other, message in (({"device": 64}, "unknown role 'device': .*devices"),
                            ({"model": "8 B"}, "unknown model '8 B': 1 B, 7 B"),
+                           ({"devices": 0}, "devices from 1 to 16384, not 0"),
                            ({"devices": 2.5}, "16384 in whole numbers, not 2.5")):
         with pytest.raises(ValueError, match=message):
             fits.figure(**other)

@@ -59,7 +59,7 @@ FIGURES = {
     ),
     "fits": (
         fits, (), fits.FIRST, [fits.chosen(**other) for other in (
-            {"model": "70 B"},
+            {}, {"model": "70 B"},
             {"model": "70 B", "devices": 512, "tensor": 8, "pipeline": 4, "chunks": 16,
              "recompute": "yes"},
             {"machine": "laptops, 1 Gbit/s", "model": "1 B", "zero": "none",
@@ -151,23 +151,57 @@ def test_without_scripts_the_figure_is_complete_and_loads_nothing(kind):
     assert used <= {tag["id"] for tag in page.find_all(id=True)}
 
 
+def controls(html):
+    return soup(html).find(class_="controls").find_all(["input", "select", "button"])
+
+
+def values(html):
+    """The value of each control of a figure, by its role, as a text."""
+    found = {}
+    for control in controls(html):
+        chosen = control.find("option", selected=True)
+        found[control.get("data-role")] = chosen.string if chosen else (
+            control.get("value"))
+    return found
+
+
 @every
 def test_the_controls_have_names_and_show_the_first_choice(kind):
     module, _, first, _ = FIGURES[kind]
-    page, roles = soup(made(kind)), {}
-    for control in page.find(class_="controls").find_all(["input", "select", "button"]):
+    for control in controls(made(kind)):
         named = control.find_parent("label") or control.get("aria-label")
         assert named or re.match(r"[A-Z]\w+", control.string)
         assert not control.get("tabindex")  # the keyboard reaches them in their order
-        chosen = control.find("option", selected=True)
-        roles[control.get("data-role")] = chosen.string if chosen else (
-            control.get("value"))
+    roles = values(made(kind))
     asked = [control.role for control in frame.flattened(module.CONTROLS)]
     assert [role for role in roles if role in first] == asked
     for role, value in first.items():
         shown = roles[role]
         assert shown == value if isinstance(value, str) else float(shown) == value
     assert {"back", "on"} <= set(roles) or "clock" not in first
+
+
+@pytest.mark.parametrize("kind, choice", [
+    ("allreduce_ways", {"devices": 3}),
+    ("cost_calculator", {"batch": 8, "devices": 48, "way": "mesh", "servers": 2,
+                         "per_host": 3, "tensor": 4, "pipeline": 6, "chunks": 5}),
+    ("data_parallel_step", {"devices": 3, "batch": 100}),
+    ("device_mesh", {"mesh": "1 × 1 × 8", "device": 2}),
+    ("fits", {"model": "70 B", "tensor": 2}),
+    ("pipeline_schedule", {"schedule": "1F1B", "stages": 3, "chunks": 5}),
+    ("ring_allreduce", {"devices": 3, "size": 10}),
+    ("ring_rounds", {"order": "zigzag", "devices": 3}),
+    ("server_traffic", {"mode": "dist_async", "workers": 4, "servers": 1, "keys": 3,
+                        "slow": 2, "clock": 9}),
+    ("shard_memory", {"network": "LeNet", "optimizer": "SGD", "numbers": "float32",
+                      "devices": 3}),
+])
+def test_a_figure_begins_with_the_choice_that_it_is_given(kind, choice):
+    module, arguments, *_ = FIGURES[kind]
+    shown = values(module.figure(*arguments, **choice).data)
+    assert {role: shown[role] for role in choice} == {
+        role: str(value) for role, value in choice.items()
+    }
 
 
 @every
