@@ -312,7 +312,7 @@ def test_another_mpi_than_the_launchers_is_a_note(tmp_path):
     assert found.state == NOTE and "the launcher mpi refuses" in found.text
 
 
-def test_a_host_name_without_an_address_is_a_note_and_no_loopback_ends_the_book():
+def test_a_host_name_without_an_address_is_a_note_and_a_missing_loopback_is_bad():
     def fails(name=None):
         raise OSError("no such name, or not permitted")
 

@@ -21,9 +21,7 @@ def page():
 
 
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_words_have_room_and_for_phones_none_is_cut_in_two_or_small(
-    page, tmp_path, path
-):
+def test_words_have_room_and_on_phones_are_neither_cut_nor_small(page, tmp_path, path):
     svg = path.read_text("utf-8")
     body = svg.replace("<svg ", '<svg width="700" ', 1)
     (tmp_path / "page.html").write_text(page_checks.PAGE.format(head="", body=body))

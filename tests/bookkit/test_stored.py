@@ -69,7 +69,7 @@ def test_both_lines_are_the_same_for_nbval(tmp_path, capsys):
     assert sanitize(second) == sanitize(fourth) == "next line"
 
 
-def test_a_measurement_that_fails_is_no_stored_result_and_leaves_the_old_one(tmp_path):
+def test_a_failure_is_not_covered_up_by_a_stored_record_and_leaves_it(tmp_path):
     before = stored.measure_and_store("x", measured, folder=tmp_path)
     with pytest.raises(ArithmeticError):
         stored.result("x", fails, why_not=a_box, folder=tmp_path)
