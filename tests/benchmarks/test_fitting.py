@@ -49,7 +49,7 @@ def test_a_choice_without_a_case_to_predict_is_refused_in_a_line(capsys):
     assert "--only zzz leaves nothing to predict" in capsys.readouterr().err
 
 
-def test_the_recorded_predictions_are_those_of_this_model():
+def test_the_record_is_what_this_model_makes_of_its_samples():
     record = stored.read("cost_model")
     result = record.data
     cases = {benchmark.name(c): c for c in study.FITTED + study.UNSEEN}

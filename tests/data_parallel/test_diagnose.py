@@ -131,7 +131,7 @@ def test_many_pauses_are_python_overhead(lanes):
     (0.0025, "Python overhead"), (0.001, "waiting for data"),
 ])
 @pytest.mark.parametrize("scale", [0.1, 1, 10])
-def test_a_pause_in_which_python_asks_is_its_overhead_on_any_machine(
+def test_a_pause_is_pythons_overhead_while_it_asks_and_then_waiting_on_any_machine(
     scale, asking, cause
 ):
     #  cpu/0  █░░█░░█░░█

@@ -109,7 +109,7 @@ def test_the_clock_waits_for_every_step_and_stands_while_it_evaluates(monkeypatc
     assert history.devices == try_all_devices(2)
 
 
-def test_train_leaves_the_initial_parameters_alone(batch):
+def test_train_reports_a_share_and_leaves_the_initial_parameters_alone(batch):
     data, params = ([batch], [batch]), lenet.init_params()
     before = [p.asnumpy() for p in params]
     history = data_parallel.train(2, 48, 0.5, num_epochs=1, data=data, params=params)
