@@ -36,8 +36,12 @@ def test_dalys_interval_is_the_best_of_the_complete_model(cost, mtbf, bound):
     assert abs(daly(cost, mtbf) / numerical_best(cost, mtbf) - 1) < bound
 
 
-def test_youngs_is_near_it_only_while_a_checkpoint_is_cheap():
+def test_dalys_interval_is_that_of_its_formula():
+    # sqrt(2 · 2 · 100) is 20, and the square root of the ratio 2 / (2 · 100) is 0.1.
     assert daly(2, 100) == pytest.approx(20 * (1 + 0.1 / 3 + 0.01 / 9) - 2)
+
+
+def test_youngs_is_near_it_only_while_a_checkpoint_is_cheap():
     assert daly(1, 1e9) == pytest.approx(young(1, 1e9), rel=1e-4)
     assert abs(young(0.01, 100) / daly(0.01, 100) - 1) < 0.01
     assert young(50, 100) > 1.3 * daly(50, 100)
