@@ -1,10 +1,12 @@
-"""A process that is frozen sends nothing and breaks nothing: heartbeats find it."""
+"""The scheduler says why it cannot start, and finds frozen processes by heartbeats:
+they send nothing and break nothing."""
 
 import d2l_ext  # noqa: F401, I001
 import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 from job_checks import JOBS, PYTHON, nodes_of, nothing_left, wait_for  # noqa: F401
@@ -44,3 +46,11 @@ def test_a_time_out_without_a_heartbeat_in_it_is_refused():
     environ = {"PS_HEARTBEAT_INTERVAL": "5", "PS_HEARTBEAT_TIMEOUT": "5"}
     with pytest.raises(ValueError, match="TIMEOUT=5: give more than .* heartbeats, 5"):
         node.watch_heartbeats(None, None, environ)
+
+
+def test_a_scheduler_that_cannot_start_ends_with_the_reason_as_its_error(monkeypatch):
+    library = Mock(**{"MXKVStoreCreate.return_value": -1,
+                      "MXGetLastError.return_value": b"no such van"})
+    monkeypatch.setattr(node.ctypes, "CDLL", lambda *_: library)
+    with pytest.raises(SystemExit, match="no such van"):
+        node.run_scheduler()
