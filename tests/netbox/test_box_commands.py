@@ -37,6 +37,8 @@ def test_a_host_is_known_and_listens_by_all_its_addresses_at_the_boxs_port(
     (tmp_path / "h1").mkdir()
     keys.write(tmp_path, [host("h1", 11, second)], "ann", port, strict)
     assert (tmp_path / "known_hosts").read_text() == f"{known} key-of h1\n"
+    hosts = "127.0.0.1 localhost\n10.77.0.11 h1\n"
+    assert (tmp_path / "etc_hosts").read_text() == hosts
     sshd = (tmp_path / "h1/sshd_config").read_text().splitlines()
     begins = [f"Port {port}", *(f"ListenAddress {address}" for address in listens)]
     assert sshd[: len(begins)] == begins
@@ -172,6 +174,22 @@ def test_what_cannot_be_done_is_refused_in_one_line(box, tmp_path, monkeypatch, 
         assert refused(capsys, *words) == nothing
     monkeypatch.setattr(command_line, "why_not", lambda: "this is no Linux")
     assert refused(capsys, "up") == "box: this is no Linux\n"
+
+
+@pytest.mark.parametrize("words, given", [
+    ([], (3, False)), (["--hosts", "5", "--second-interface"], (5, True))])
+def test_a_box_is_held_with_the_hosts_that_were_wanted(
+    monkeypatch, capsys, words, given
+):
+    def make(*hosts):
+        asked.append(hosts)
+        raise OSError("no box here")
+
+    asked = []
+    monkeypatch.setattr(command_line.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(command_line, "Cluster", make)
+    assert refused(capsys, "hold", *words) == "box: no box here\n"
+    assert asked == [given]
 
 
 class PlayedHolder:
