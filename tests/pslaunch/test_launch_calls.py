@@ -22,6 +22,7 @@ import pslaunch as launch
 from pslaunch import calls
 from d2l_ext.data_parallel.minibatch import shard_sizes
 from d2l_ext.kvstore import dist_train
+from pslaunch.job import Job
 
 npx.set_np()
 FIVE = 5
@@ -102,6 +103,21 @@ def test_a_worker_that_ends_without_a_result_fails_the_job_and_is_named(monkeypa
         job.check()
 
 
+def test_a_workers_work_is_done_once_its_result_is_there(monkeypatch):
+    """What a worker that aborts later is judged by."""
+    found = []
+
+    def carry_out(plan, is_done):
+        found.append(is_done(1, 0))
+        calls.write_result(calls._result(plan.command[-1], 1, 0), 0, FIVE)
+        found.extend([is_done(1, 0), is_done(2, 0)])
+        return Job()
+
+    monkeypatch.setattr(calls, "carry_out", carry_out)
+    assert launch.call(leaves_in_one, num_workers=1) == [FIVE]
+    assert found == [False, True, False]
+
+
 def doubles_with_scipy(kv):
     loaded = "sklearn" in sys.modules
     from scipy import sparse, stats
@@ -110,7 +126,7 @@ def doubles_with_scipy(kv):
     return (array * 2).asscipy().toarray().tolist(), loaded, stats.norm.cdf(0)
 
 
-def test_a_worker_loads_no_sklearn_with_mxnet_and_can_make_sparse_arrays_of_scipys():
+def test_a_worker_loads_mxnet_without_sklearn_and_still_has_all_of_scipy():
     found = launch.call(doubles_with_scipy, num_workers=1, num_servers=0, kv_type=None)
     assert found == [([[0, 2], [4, 0]], False, 0.5)]
 
