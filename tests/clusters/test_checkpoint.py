@@ -14,6 +14,7 @@ from fuzz_checkpoints import packed, signed
 from d2l_ext.clusters import checkpoint
 from d2l_ext.clusters.checkpoint import CheckpointError, Checkpoints
 
+#: In Fortran's order; with the name of the other part of a file; empty.
 ARRAYS = {
     "param.0": numpy.asfortranarray(numpy.arange(6, dtype="float32").reshape(2, 3)),
     "record": numpy.array([7, 8]),

@@ -122,7 +122,6 @@ def test_an_interrupt_while_a_job_is_being_ended_ends_it_at_once(monkeypatch):
 
 
 def kills_itself(kv):
-    print("last words")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
