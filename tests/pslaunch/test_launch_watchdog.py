@@ -42,7 +42,8 @@ def start(nothing_left):  # noqa: F811
     begun = []
 
     def begin(script, *flags):
-        words = [*CLI, "-n", "2", "-s", "1", "--json", *flags, "bash", "-c", script]
+        words = ["env", "--default-signal=HUP",  # even if the tests run under nohup
+                 *CLI, "-n", "2", "-s", "1", "--json", *flags, "bash", "-c", script]
         begun.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True,
                                       stderr=subprocess.PIPE))
         wait_for(lambda: len(nodes_of(nothing_left)) == 4)
