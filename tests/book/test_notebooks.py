@@ -5,7 +5,7 @@ import rules_chapter
 import rules_form
 import rules_learning
 import rules_stored
-from doctored_chapters import BROKEN, good
+from doctored_chapters import BROKEN, good, text
 from notebook_cells import PUZZLES, chapters, read, taking
 
 MODULES = rules_stored, rules_chapter, rules_learning, rules_form
@@ -41,6 +41,13 @@ def test_exactly_one_rule_finds_what_breaks_it(rule):
     nb = good()
     BROKEN[rule](nb)
     assert broken(nb) == [rule]
+
+
+@pytest.mark.parametrize("start", ["\n", "\t", "file://"])
+def test_a_path_of_a_machine_is_found_wherever_it_begins(start):
+    nb = good()
+    nb.cells[3].outputs = [text(f"read{start}/Users/ann/data.gz")]
+    assert broken(nb) == ["names_no_path_of_a_machine"]
 
 
 def broken(nb):
