@@ -446,12 +446,12 @@ def test_a_kernel_that_does_not_start_fails_its_chapter_and_no_other(
 
 
 def test_rerun_stores_an_authors_run_and_leaves_out_what_changes_by_chance(make):
-    cells = ["# Title", "print(1, flush=True)\nimport os\nprint(2)",
+    cells = ["# Title", "print(1, flush=True)\nimport os\nprint(2)\ndisplay(3)\n4",
              "os.environ['D2L_EXT_RECORDING']"]
     book = make(one=cells, two=["4"])
     assert book.rerun("chapters/one.ipynb") == 0
     nb = nbformat.read(book.root / "chapters/one.ipynb", as_version=4)
-    assert book.outputs("one") == [["1\n2\n"], ["'1'"]]
+    assert book.outputs("one") == [["1\n2\n", "3", "4"], ["'1'"]]
     assert [c.execution_count for c in notebooks.code_cells(nb)] == [1, 2]
     assert [cell.id for cell in nb.cells] == ["cell0", "cell1", "cell2"]
     assert nb.metadata.pop("made_by")["outputs"].keys() == {"cell1", "cell2"}
