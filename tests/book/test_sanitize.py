@@ -5,7 +5,7 @@ from sanitizer import sanitize
 
 EXAMPLES = [
     ("[1. 2.] @cpu(0)", "[1. 2.] @device(0)"),
-    ("[cpu(0), gpu(11)]", "[device(0), device(11)]"),
+    ("[cpu(0), ctx=gpu(11)]", "[device(0), ctx=device(11)]"),
     ("gpu/1 worked", "device/1 worked"),
     ("cpu(0) (profile: no GPU found)", "device(0) (profile)"),
     ("<Block at 0x7f3a2c1d9e50>", "<Block at 0xADDRESS>"),
