@@ -7,7 +7,8 @@ from notebook_cells import chapters, read
 
 def test_the_ledger_and_the_chapters_agree():
     notebooks = {page: read(path) for page, path in chapters().items()}
-    problems = [problem for check in CHECKS for problem in check(load(), notebooks)]
+    ledger = load()
+    problems = [problem for check in CHECKS for problem in check(ledger, notebooks)]
     assert not problems, "\n".join(problems)
 
 
