@@ -30,9 +30,8 @@ def chapter(text, code="print(f(2**20), 0.05)", printed="1.72"):
     ("It is 1.72 times as fast, takes 50 ms, or 5 %, for 1,048,576 numbers.", []),
     ("The twelve devices send 1,048,575 numbers at a rate of 1e3.",
      ["12", "1048575", "1e3"]),
-    ("<details>\n<summary>5</summary>\n\nMXNet takes 15.\n\n</details>\n\n"
-     "Predict what 7 devices do.\n\n## Exercises\n\nTake 17 of 20.",
-     ["15", "7", "17", "20"]),
+    ("<details>\n<summary>5</summary>\n\nMXNet takes 15.\n\n</details>", ["15"]),
+    ("Predict what 7 devices do.\n\n## Exercises\n\nTake 17 of 20.", ["7", "17", "20"]),
 ])
 def test_a_number_that_no_cell_shows_is_found_in_whatever_unit(text, strange):
     problems = [*prose.strange_numbers(chapter(text), "page")]
