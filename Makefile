@@ -81,7 +81,7 @@ test: venv  ## style, spelling, the library's tests, every chapter's stored outp
 	@$(RUN) -m codespell_lib
 	@said=$$($(VENV)/bin/lint-imports --no-cache) || { echo "$$said"; exit 1; }
 	@$(RUN_TESTS) --about=14 --side-by-side="$(TESTS_BESIDE)" -pno:nbval tests
-	@D2L_EXT_TRIES=1 $(RUN_TESTS) --about=6 --side-by-side="$(SIDE_BY_SIDE)" chapters \
+	@$(RUN_TESTS) --about=6 --side-by-side="$(SIDE_BY_SIDE)" chapters \
 	    --nbval --nbval-current-env --nbval-cell-timeout=1200 \
 	    --nbval-sanitize-with=tests/book/nbval_sanitize.cfg
 

@@ -1,12 +1,19 @@
-"""What nbval makes of a chapter for which a machine has too few cores: it is skipped.
+"""How nbval runs the chapters.
 
-MXNet's profiler has a slot for each core and two more. A chapter that records four
-devices stops on one core with `TooFewCores`, as `make book` says as well.
+A finding is measured once, as nobody reads what is printed. A chapter for which a
+machine has too few cores is skipped: MXNet's profiler has a slot for each core and two
+more, so one that records four devices stops on one core with `TooFewCores`, as
+`make book` says as well.
 """
 
+import os
 import re
 
 import pytest
+
+from bookkit import findings
+
+os.environ.setdefault(findings.TRIES, "1")
 
 #: In a traceback, with or without colours, and not in the code that it shows.
 RAISED = re.compile(r"TooFewCores\S*: ")
