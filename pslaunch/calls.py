@@ -14,7 +14,6 @@ from pathlib import Path
 import cloudpickle
 import numpy
 
-from .node import import_mxnet
 from .plan import START, make
 from .runner import carry_out
 from .temporary import Folder
@@ -101,7 +100,8 @@ def main(folder):
     try:
         call = pickle.loads(Path(folder, "call").read_bytes())
         linecache.cache.update(call["cells"])
-        mx = import_mxnet()
+        import mxnet as mx
+
         if call["np"]:
             mx.npx.set_np()
         kv = mx.kv.create(call["kv_type"]) if call["kv_type"] else None

@@ -1,7 +1,7 @@
 """The program of a server or the scheduler: `python -m pslaunch.node`.
 
 MXNet runs both inside `import mxnet`, depending on `DMLC_ROLE`, and ends the process
-there. The import takes seconds, most of them for packages that neither role needs.
+there. A scheduler needs none of its Python.
 """
 
 import ctypes
@@ -14,23 +14,6 @@ from pathlib import Path
 
 from .plan import all_nodes, node_id
 from .processes import is_listening
-
-
-def import_mxnet():
-    """Import MXNet in about 60 % of the time, by hiding two optional packages from it.
-
-    Without them, `mx.model.FeedForward` is not an estimator of scikit-learn,
-    `mx.contrib.quantization` cannot calibrate by entropy, and `mx.test_utils` cannot
-    test random generators. Sparse arrays can still be made from SciPy's.
-    """
-    hidden = {"sklearn", "scipy.stats"} - sys.modules.keys()
-    sys.modules.update(dict.fromkeys(hidden))
-    try:
-        import mxnet
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-    return mxnet
 
 
 def run_scheduler():
@@ -109,4 +92,4 @@ if __name__ == "__main__":
     if os.environ["DMLC_ROLE"] == "scheduler":
         run_scheduler()
     else:
-        import_mxnet()
+        import mxnet  # noqa: F401

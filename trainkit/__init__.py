@@ -21,29 +21,4 @@
 Of this book's packages it imports only `d2l_ext`, whose parts it combines.
 """
 
-import sys
-from contextlib import contextmanager
-
 import d2l_ext  # noqa: F401  (before mxnet)
-
-
-@contextmanager
-def without(*packages):
-    """Make `import` of these packages fail, unless they are imported already."""
-    hidden = [name for name in packages if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-
-
-def load_mxnet():
-    """Import MXNet in half the time, by hiding two optional packages from it.
-
-    Without them, `FeedForward` is not an estimator of scikit-learn, quantization cannot
-    calibrate by entropy, and sparse arrays cannot be made from SciPy's.
-    """
-    with without("sklearn", "scipy"):
-        import mxnet  # noqa: F401

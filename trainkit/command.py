@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from d2l_ext import runtime
 from d2l_ext.kvstore.ring_links import RingError
 
-from . import flags, load_mxnet
+from . import flags
 
 
 def command():
@@ -77,7 +77,6 @@ def _prepared(args, held):
     with _answered(_interrupt, signal.SIGINT):
         runtime.check_variables()
         runtime.tell_of_a_role()
-        load_mxnet()
         from .job import from_flags
         from .preparation import prepare
 

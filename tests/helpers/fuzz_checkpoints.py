@@ -208,12 +208,8 @@ def outcome(code, lines, folder):
 
 
 def main():
-    import trainkit
     from d2l_ext.data import sets as data
-    from trainkit import command
-
-    trainkit.load_mxnet()  # the forks shall find it loaded
-    from trainkit import preparation  # noqa: F401
+    from trainkit import command, preparation  # noqa: F401  (the forks find MXNet loaded)
 
     loaded = data._digits()
     data._digits = lambda: loaded

@@ -1,16 +1,13 @@
 """What the launcher's command line hands over and reports, and some of its promises."""
 
 import d2l_ext  # noqa: F401, I001
-import importlib
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 from job_checks import CLI, nothing_left  # noqa: F401
 
-import trainkit
 from pslaunch import __main__ as command_line
 from pslaunch import processes
 from pslaunch.plan import Host
@@ -105,10 +102,3 @@ def test_the_help_ends_with_a_hosts_file(capsys):
 def test_ports_come_from_below_those_that_the_system_gives_to_connections():
     """A node could else be connected to itself. Linux begins at 32,768."""
     assert 1024 < processes.FIRST_PORT < processes.LAST_PORT < 32768
-
-
-def test_a_package_that_was_hidden_is_there_again_afterwards():
-    sys.modules.pop("colorsys", None)
-    with trainkit.without("colorsys"), pytest.raises(ImportError):
-        importlib.import_module("colorsys")
-    assert importlib.import_module("colorsys").rgb_to_hls

@@ -102,3 +102,20 @@ def test_an_operator_that_the_file_lacks_is_compiled(file, as_ever):
     less.write_bytes(marshal.dumps(kept))
     found = json.loads(run(COUNT + DESCRIBE, less))
     assert found == {**as_ever, "compiled": len(codes)}
+
+
+HIDDEN = """
+import sys, d2l_ext, mxnet
+assert not {"pandas", "sklearn", "sklearn.base", "scipy.stats"} & sys.modules.keys()
+import scipy.stats, sklearn.base
+"""
+THERE = """
+import sys, scipy.stats, sklearn.base, d2l_ext, mxnet
+assert mxnet.test_utils.ss is scipy.stats
+assert issubclass(mxnet.model.FeedForward, sklearn.base.BaseEstimator)
+"""
+
+
+@pytest.mark.parametrize("code", [HIDDEN, THERE])
+def test_what_is_hidden_from_mxnet_is_there_for_others_and_for_it_if_loaded(file, code):
+    run(code, file)

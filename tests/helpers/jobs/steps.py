@@ -8,9 +8,8 @@ import os
 import sys
 import time
 
-from pslaunch.node import import_mxnet
+import mxnet as mx
 
-mx = import_mxnet()
 kv = mx.kv.create(sys.argv[1] if len(sys.argv) > 1 else "dist_sync")
 kv.init("weight", mx.nd.zeros(1000))
 step = 0
