@@ -9,6 +9,7 @@ import base64
 import inspect
 import io
 import zipfile
+from functools import cache
 from pathlib import Path
 
 from . import cells
@@ -83,11 +84,12 @@ def needed(path, root=ROOT):
     return found
 
 
+@cache  # for one file after another
 def imports(file, root=ROOT):
     """Return the full names of the modules that a book's file imports at its top."""
     module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
-    return imported((Path(root) / file).read_text("utf-8"), package)
+    return [*imported((Path(root) / file).read_text("utf-8"), package)]
 
 
 def imported(code, package=""):
@@ -132,8 +134,9 @@ def stub(question):
     return f"def {right.__name__}{inspect.signature(right)}:\n    ...\n"
 
 
+@cache
 def zipped(root=ROOT):
-    """Return the files as a zip archive, in base64."""
+    """Return the files as a zip archive, in base64; for each `root` made once."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for path, text in files(root).items():
