@@ -15,18 +15,17 @@ import pytest
 
 from bookkit.lab import cells, engine, pack
 from exercisekit import questions
-from exercisekit.question import Task, says
+from exercisekit.question import Task
 
 ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / engine.BROUGHT
 CHAPTERS = sorted(pack.chapters())
 CELLS = pack.cells_of()
 
-#: In a Python that has no NumPy and no MXNet, or in which `arrays` takes their place.
+#: Makes a Python without NumPy and MXNet, or one in which `arrays` takes their place.
+STAND_IN = "from bookkit.lab import desk\ndesk.stand_in()"
 VERDICTS = """
-import json, sys
-from bookkit.lab import desk
-desk.stand_in()
+import json
 from exercisekit.answers import questions
 from exercisekit.question import Task, says
 
@@ -55,15 +54,6 @@ process.stdout.write(found);
 """
 
 
-@pytest.fixture(scope="module")
-def in_the_book():
-    return [
-        says(task, function) for chapter in CHAPTERS
-        for task in questions(chapter).values() if isinstance(task, Task)
-        for function in (task.right, *(wrong for wrong, _ in task.wrong))
-    ]
-
-
 def in_a_process(*command, cwd=ROOT):
     """What the last line that `command` prints says in JSON."""
     ran = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True)
@@ -71,10 +61,15 @@ def in_a_process(*command, cwd=ROOT):
     return json.loads(ran.stdout.splitlines()[-1])
 
 
-def with_small_arrays(name, given):
+def with_small_arrays(name, given, stand_in=STAND_IN):
     """What the function `name` of `VERDICTS` gives, in a Python of its own."""
-    code = f"import d2l_ext\n{VERDICTS}\nprint({name}({given}))"
+    code = f"import d2l_ext\n{stand_in}\n{VERDICTS}\nprint({name}({given}))"
     return in_a_process(sys.executable, "-c", code)
+
+
+@pytest.fixture(scope="module")
+def in_the_book():
+    return with_small_arrays("verdicts", CHAPTERS, stand_in="")
 
 
 def test_small_arrays_lead_to_the_verdicts_of_numpy(in_the_book):
@@ -90,7 +85,7 @@ def page(tmp_path, name, given):
     """What the function `name` of `VERDICTS` gives in the page's Python, in Node."""
     (tmp_path / "run.mjs").write_text(NODE, "utf-8")
     (tmp_path / "pack.zip").write_bytes(base64.b64decode(pack.zipped()))
-    (tmp_path / "verdicts.py").write_text(VERDICTS, "utf-8")
+    (tmp_path / "verdicts.py").write_text(f"{STAND_IN}\n{VERDICTS}", "utf-8")
     return in_a_process("node", "run.mjs", str(ENGINE), "pack.zip", "verdicts.py", name,
                         json.dumps(given), cwd=tmp_path)
 
