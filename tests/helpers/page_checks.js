@@ -327,9 +327,7 @@ async function faults() {
     resultTypes: ["violations"],
     preload: false,
   });
-  return violations.flatMap(({ id, nodes }) => nodes.map((node) => ({
-    rule: id,
-    target: `${node.target.flat().join(" ")} ${node.html.slice(0, 120)}`,
-    why: node.failureSummary.replace(/\s+/g, " "),
-  })));
+  return violations.flatMap(({ id, nodes }) => nodes.map((node) =>
+    `${id}: ${node.target.flat().join(" ")} ${node.html.slice(0, 120)}: ` +
+    node.failureSummary.replace(/\s+/g, " ")));
 }

@@ -34,9 +34,6 @@ FACES = (
     ("measured-mono", 400, "DejaVuSansMono.ttf"),
     ("measured-mono", 700, "DejaVuSansMono-Bold.ttf"),
 )
-#: Faults of the theme that stay, each with its reason. Some only pa11y finds.
-FAULTS = json.loads((HERE.parents[1] / "tools/a11y/faults.json").read_text("utf-8"))
-LISTED = [entry for entry in FAULTS if entry["by"] == "axe"]
 
 
 PROGRAM = find_chromium()
@@ -88,7 +85,7 @@ def on_a_phone(page, url, name):
     found["plots on a phone"] = page.evaluate("smallPlots()")
     page.evaluate(AXE + "; 0")
     page.evaluate("thinOut()")
-    found["accessibility"] = unlisted(name, page.evaluate("faults()"), LISTED)
+    found["accessibility"] = page.evaluate("faults()")
     return {**found, **asked_and_said(page, "on a phone")}, widths
 
 
@@ -137,24 +134,3 @@ def small_words(widths):
 def is_outside(url):
     """Whether a request leaves the book's folder, when it was opened as a file."""
     return not url.startswith(("file:", "data:", "blob:"))
-
-
-def unlisted(name, faults, listed):
-    """Faults of a page that are not listed, and what is listed but does not occur.
-
-    A listing names the page, the rule, and a part of the element's HTML.
-    """
-    here = [entry for entry in listed if entry["page"] == name]
-
-    def is_met(entry, fault):
-        return entry["rule"] == fault["rule"] and entry["in"] in fault["target"]
-
-    return [
-        f"{fault['rule']}: {fault['target']}: {fault['why']}"
-        for fault in faults
-        if not any(is_met(entry, fault) for entry in here)
-    ] + [
-        f"{entry['rule']} in {entry['in']} is listed in faults.json, and does not occur"
-        for entry in here
-        if not any(is_met(entry, fault) for fault in faults)
-    ]

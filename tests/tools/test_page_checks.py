@@ -98,11 +98,3 @@ def test_a_page_with_one_fault_is_found(page, tmp_path, what):
     kinds = {kind for kind, texts in found.items() if texts}
     expected = what.split(":")[0]
     assert expected in kinds or (what == "nothing" and not kinds), found
-
-
-def test_listed_faults_are_left_out_and_must_occur():
-    fault = {"rule": "region", "target": '<div class="ad">', "why": ""}
-    entry = {"page": "a.html", "rule": "region", "in": "ad", "reason": ""}
-    assert page_checks.unlisted("a.html", [fault], [entry]) == []
-    assert page_checks.unlisted("b.html", [fault], [entry]) != []
-    assert page_checks.unlisted("a.html", [], [entry]) != []
