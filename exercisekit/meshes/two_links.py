@@ -27,7 +27,7 @@ def _judge_ring_order(function, hosts):
 def faster(hosts, devices, cards, inner, outer):
     """Return 'ring' or 'hierarchy', by the bytes over `cards` cards of each host."""
     k = hosts * devices
-    ring = 2 * (k - 1) / k * outer
+    ring = 2 * (k - 1) / k * max(inner, outer)  # all wait for the slowest link
     inside = 2 * (devices - 1) / devices * inner
     between = 2 * (hosts - 1) / hosts * outer / cards
     return "hierarchy" if inside + between < ring else "ring"
