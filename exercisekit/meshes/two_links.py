@@ -75,17 +75,16 @@ QUESTIONS = {
         "a function `faster(hosts, devices, cards, inner, outer)`",
         faster,
         [
-            (lambda *_: "hierarchy",
-             "The hierarchy takes time inside the hosts, too. It may be slower."),
+            (lambda hosts, devices, cards, inner, outer:
+             faster(hosts, devices, devices, inner, outer),  # always "hierarchy"
+             ("The hierarchy takes time inside the hosts, too, and its messages leave "
+              "through `cards` cards, not one per device. It may be slower.")),
             (lambda hosts, devices, cards, inner, outer:
              faster(hosts, devices, cards, inner / 2, outer),
              "Inside a host there is a reduce-scatter and an allgather, too."),
             (lambda hosts, devices, cards, inner, outer:
              faster(hosts, devices, 2 * cards, inner, outer),
              "Between hosts, a ring sends parts to be summed, and then the sums."),
-            (lambda hosts, devices, cards, inner, outer:
-             faster(hosts, devices, devices, inner, outer),
-             "The messages leave through `cards` cards, not one per device."),
         ],
         judge=compared(faster, [
             (2, 4, 4, 2, 10), (2, 4, 2, 6, 10), (2, 2, 1, 7, 10), (3, 2, 1, 12, 10),
