@@ -75,8 +75,8 @@ QUESTIONS = {
         latency,
         [
             (lambda sizes, times: numpy.polyfit(sizes, times, 1)[1],
-             "A fit of seconds depends most on the longest copies: two per cent of one "
-             + "are many latencies."),
+             "A fit of seconds depends most on the longest copies: two percent of the "
+             + "time of one is many latencies."),
             (lambda sizes, times: times[0],
              "The shortest copy has bytes, too: how long does a copy of none take?"),
             (beta_instead, "That is β, the seconds per byte."),
