@@ -45,8 +45,8 @@ document.addEventListener("DOMContentLoaded", () => {
     };
     const field = make("input", { ariaLabel: "Your number", autocomplete: "off", inputMode: "decimal" });
     const ways = choices ? choices.map((choice) => button(choice, () => shown(choice)))
-      : [field, button("Guess", guessed)];
-    const form = make("form", { className: "predict" }, make("fieldset", {},
+      : [field, make("button", { type: "submit", textContent: "Guess" })];
+    const form = make(choices ? "div" : "form", { className: "predict" }, make("fieldset", {},
       make("legend", { textContent: ask }), ...ways, button("Show it", () => shown())));
     form.addEventListener("submit", (event) => { event.preventDefault(); guessed(); });
     const below = make("p", { className: "predict" }, button("Show the output", () => shown()));
