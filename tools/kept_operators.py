@@ -1,4 +1,4 @@
-"""MXNet is imported in a third of the time: what it compiles is kept in a file.
+"""MXNet is imported in a quarter of the time: what it compiles is kept in a file.
 
 `import mxnet` writes the text of two Python functions, one for arrays and one for
 symbols, for each of some 1,200 operators, and compiles it: half of the import's time,

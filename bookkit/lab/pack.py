@@ -84,7 +84,7 @@ def needed(path, root=ROOT):
     return found
 
 
-@cache  # for one file after another
+@cache  # many files import the same
 def imports(file, root=ROOT):
     """Return the full names of the modules that a book's file imports at its top."""
     module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

@@ -61,15 +61,19 @@ def in_a_process(*command, cwd=ROOT):
     return json.loads(ran.stdout.splitlines()[-1])
 
 
-def with_small_arrays(name, given, stand_in=STAND_IN):
+def with_numpy(name, given, first=""):
     """What the function `name` of `VERDICTS` gives, in a Python of its own."""
-    code = f"import d2l_ext\n{stand_in}\n{VERDICTS}\nprint({name}({given}))"
+    code = f"import d2l_ext\n{first}\n{VERDICTS}\nprint({name}({given}))"
     return in_a_process(sys.executable, "-c", code)
+
+
+def with_small_arrays(name, given):
+    return with_numpy(name, given, STAND_IN)
 
 
 @pytest.fixture(scope="module")
 def in_the_book():
-    return with_small_arrays("verdicts", CHAPTERS, stand_in="")
+    return with_numpy("verdicts", CHAPTERS)
 
 
 def test_small_arrays_lead_to_the_verdicts_of_numpy(in_the_book):

@@ -66,13 +66,13 @@ def visit(page, url, name):
 
     Returns a dictionary: what was checked -> messages.
     """
-    found, small = on_a_phone(page, url, name)
+    found, small = on_a_phone(page, url)
     more, large = on_a_desktop(page, url, name)
     names = {path.replace(".narrow.", ".") for path in small}
     return {**found, **more, "drawings at one width": sorted(names ^ {*large})}
 
 
-def on_a_phone(page, url, name):
+def on_a_phone(page, url):
     """Return what was found, and {file of a drawing: its width}."""
     open_with_checks(page, url, NARROW)
     widths = dict(page.evaluate("drawingsInFiles()"))
