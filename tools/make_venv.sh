@@ -21,7 +21,7 @@ marker=$venv/.made-by-make
 fingerprint() {
     {
         cat requirements/locks/common.txt requirements/locks/[cg]pu.txt
-        cat tools/make_venv.sh tools/kept_operators.py
+        cat tools/make_venv.sh tools/quick_imports.py
         # The settings of ruff, pytest and codespell install nothing.
         sed '/^\[tool\.pytest/,$d' pyproject.toml
     } | cksum
@@ -127,16 +127,16 @@ link_cuda() {
     done
 }
 
-# Every Python of the environment loads it, and each import of MXNet is shorter.
-keep_operators() {
-    cp tools/kept_operators.py "$site"
-    echo "import kept_operators" >"$site/kept_operators.pth"
+# Every Python of the environment loads it, and what takes long to import takes less.
+quicken_imports() {
+    cp tools/quick_imports.py "$site"
+    echo "import quick_imports" >"$site/quick_imports.pth"
 }
 
 check_import() {
     local message
     if message=$("$venv/bin/python" -c \
-        "import d2l_ext, kept_operators; kept_operators.keep()" 2>&1); then
+        "import d2l_ext, quick_imports; quick_imports.keep()" 2>&1); then
         touch "$venv/.imported"
         return
     fi
@@ -166,7 +166,7 @@ if ! is_current; then
     site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     find_benchmarks
     link_cuda
-    keep_operators
+    quicken_imports
     {
         echo "$device"
         echo "${PYTHON:-}"

@@ -182,7 +182,7 @@ esac"""
         source = TOOLS.parent
         shutil.copy(source / "pyproject.toml", root)
         shutil.copytree(source / "requirements/locks", root / "requirements/locks")
-        for file in (*TOOLS.glob("*.sh"), TOOLS / "kept_operators.py"):
+        for file in (*TOOLS.glob("*.sh"), TOOLS / "quick_imports.py"):
             shutil.copy(file, root / "tools")
         (root / "site/mxnet").mkdir(parents=True)
         for name in ("cp", "ln"):
@@ -232,9 +232,9 @@ def test_the_environment_gets_the_chosen_set_and_the_library(checkout):
 def test_every_python_of_the_environment_takes_mxnets_operators_from_a_file(checkout):
     assert checkout.make().returncode == 0
     site = checkout.root / "site"
-    assert (site / "kept_operators.pth").read_text() == "import kept_operators\n"
-    installed = (site / "kept_operators.py").read_text()
-    assert installed == (TOOLS / "kept_operators.py").read_text()
+    assert (site / "quick_imports.pth").read_text() == "import quick_imports\n"
+    installed = (site / "quick_imports.py").read_text()
+    assert installed == (TOOLS / "quick_imports.py").read_text()
 
 
 def test_cudas_libraries_stand_beside_mxnets_where_every_process_finds_them(checkout):

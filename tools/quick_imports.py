@@ -1,19 +1,21 @@
-"""MXNet is imported in a quarter of the time: what it compiles is kept in a file.
+"""What every process imports takes a fraction of the time: MXNet, and `jsonschema`.
 
 `import mxnet` writes the text of two Python functions, one for arrays and one for
 symbols, for each of some 1,200 operators, and compiles it: half of the import's time,
 in each process of each job. `make venv` copies this module into the environment, whose
 Python loads it at its start, and has it write the file:
 
-    python -c "import kept_operators; kept_operators.keep()"
+    python -c "import quick_imports; quick_imports.keep()"
 
 Code is taken from the file for the very text that it was compiled from. One part of a
 text differs from process to process, the operator's address; it is put into the code.
 For any other text, and without the file, MXNet compiles as ever.
 
-Two packages that MXNet imports if they are there would take as long as all the rest,
-and are hidden from it: its `FeedForward` is then no estimator of scikit-learn, its
+Packages that are imported only if they are there, and take as long as all the rest, are
+hidden. Without two of them, MXNet's `FeedForward` is no estimator of scikit-learn, its
 quantization cannot calibrate by entropy, and its tests of random numbers are missing.
+Without the third, `jsonschema`, which whatever reads a notebook imports, takes any text
+for an IRI; what it would import compiles a grammar, for a second.
 """
 
 import marshal
@@ -23,8 +25,9 @@ import sys
 #: The modules of MXNet that compile, and where a text of theirs has the address.
 COMPILE = "mxnet.ndarray.register", "mxnet.symbol.register"
 CALLS = "_imperative_invoke(", "_symbol_creator("
-#: What a module of MXNet imports only if it is there.
+#: What a module imports only if it is there.
 HIDDEN = {
+    "jsonschema._format": "rfc3987_syntax",
     "mxnet.contrib.quantization": "scipy.stats",
     "mxnet.model": "sklearn.base",
     "mxnet.test_utils": "scipy.stats",
