@@ -112,11 +112,14 @@ function drawing(svg) {
 function paleLabels(svg) {
   const shapes = [...svg.querySelectorAll("rect, circle, ellipse, path, polygon, text")]
     .filter((e) => !e.closest("defs, pattern, marker") && isShown(e));
+  const boxes = shapes.map((e) => e.getBoundingClientRect()), hiding = shapes.map(hides);
   return shapes.flatMap((text, i) => {
     if (text.localName !== "text" || !text.textContent.trim()) return [];
-    const { left, right, top, bottom } = text.getBoundingClientRect();
+    const { left, right, top, bottom } = boxes[i];
     const middle = new DOMPoint((left + right) / 2, (top + bottom) / 2);
-    const behind = shapes.slice(0, i).reverse().find((e) => covers(e, middle));
+    const behind = shapes.slice(0, i).findLast((e, j) => hiding[j] &&
+      isIn(boxes[j], middle) && e.isPointInFill(
+        middle.matrixTransform(e.getScreenCTM().inverse())));
     const colour = getComputedStyle(text).fill;
     const under = behind ? getComputedStyle(behind).fill : ground(svg.parentElement);
     const ratio = contrast(channels(colour), channels(under));
@@ -125,13 +128,16 @@ function paleLabels(svg) {
   });
 }
 
-// Whether a shape of one colour hides what is at a point of the window. The lines of a
-// hatch hide little.
-function covers(shape, point) {
+// Whether a shape, of one colour, hides what is behind it. The lines of a hatch hide
+// little.
+function hides(shape) {
   const { fill, fillOpacity, opacity } = getComputedStyle(shape);
-  if (shape.localName === "text" || !fill.startsWith("rgb") ||
-      (channels(fill)[3] ?? 1) * fillOpacity * opacity < 0.5) return false;
-  return shape.isPointInFill(point.matrixTransform(shape.getScreenCTM().inverse()));
+  return shape.localName !== "text" && fill.startsWith("rgb") &&
+    (channels(fill)[3] ?? 1) * fillOpacity * opacity >= 0.5;
+}
+
+function isIn(box, { x, y }) {
+  return x >= box.left && x <= box.right && y >= box.top && y <= box.bottom;
 }
 
 // Drawings and figures that are to be read, as they are shown.
@@ -205,12 +211,14 @@ function name(svg) {
   return svg.closest("[id]")?.id || svg.getAttribute("aria-label") || "a drawing";
 }
 
-// Every control of every figure is moved, and must change what is seen or said.
-function operateFigures() {
-  return [...document.querySelectorAll(".d2l-figure")].flatMap(operate);
+// Every control of every figure is moved, and must change what is seen or said. What is
+// seen is checked each time: `faultsOf` returns messages on a drawing.
+function operateFigures(faultsOf = (svg) => [...drawing(svg), ...paleLabels(svg)]) {
+  return [...document.querySelectorAll(".d2l-figure")]
+    .flatMap((figure) => operate(figure, faultsOf));
 }
 
-function operate(figure) {
+function operate(figure, faultsOf) {
   for (const fold of figure.querySelectorAll("details")) fold.open = true;
   const problems = [], label = (c) => c.dataset.role || c.getAttribute("aria-label");
   const seen = () => figure.querySelector("svg").innerHTML +
@@ -222,8 +230,7 @@ function operate(figure) {
   function set(control, value) {
     control.value = value;
     control.dispatchEvent(new Event("input", { bubbles: true }));
-    const svg = figure.querySelector("svg");
-    [...drawing(svg), ...paleLabels(svg)].forEach(note);
+    faultsOf(figure.querySelector("svg")).forEach(note);
     const strange = seen().match(/NaN|undefined|Infinity|\[object/);
     if (strange) note(`${label(control)} = ${value} shows ${strange[0]}`);
   }

@@ -103,7 +103,7 @@ def on_a_desktop(page, url, name):
     found["contrast, light"] = page.evaluate("paleWords()")
     found["figures"] = page.evaluate("operateFigures()")
     page.evaluate("widen()")
-    in_wide = page.evaluate("operateFigures()")
+    in_wide = page.evaluate("operateFigures(drawing)")
     found["figures in wide letters"] = [t for t in in_wide if t.endswith("is outside")]
     return {**found, **asked_and_said(page, "on a desktop")}, widths
 
