@@ -139,7 +139,7 @@ QUESTIONS = {
         112,
         [
             (28, "That is weights and gradients: where are the optimizer's arrays?"),
-            (84, "The master copy is missing."),
+            (84, "A master copy takes 4 bytes, and so does each of Adam's two arrays."),
             (56, "Adam keeps its two arrays in single precision."),
         ],
     ),
