@@ -33,6 +33,15 @@ def faster(hosts, devices, cards, inner, outer):
     return "hierarchy" if inside + between < ring else "ring"
 
 
+def _forgets(hosts, devices, cards, inner, outer, passes=2, waits_for=max):
+    """`faster`, but with other passes inside a host, or another wait in the ring."""
+    k = hosts * devices
+    ring = 2 * (k - 1) / k * waits_for(inner, outer)
+    inside = passes * (devices - 1) / devices * inner
+    between = 2 * (hosts - 1) / hosts * outer / cards
+    return "hierarchy" if inside + between < ring else "ring"
+
+
 def levels(nbytes, groups):
     """Return the seconds with any number of levels, each on the last one's chunk."""
     total = 0
@@ -79,9 +88,10 @@ QUESTIONS = {
              faster(hosts, devices, devices, inner, outer),  # always "hierarchy"
              ("The hierarchy takes time inside the hosts, too, and its messages leave "
               "through `cards` cards, not one per device. It may be slower.")),
-            (lambda hosts, devices, cards, inner, outer:
-             faster(hosts, devices, cards, inner / 2, outer),
+            (lambda *given: _forgets(*given, passes=1),
              "Inside a host there is a reduce-scatter and an allgather, too."),
+            (lambda *given: _forgets(*given, waits_for=lambda inner, outer: outer),
+             "A ring waits for its slowest link, which may be an inner one."),
             (lambda hosts, devices, cards, inner, outer:
              faster(hosts, devices, 2 * cards, inner, outer),
              "Between hosts, a ring sends parts to be summed, and then the sums."),
@@ -89,7 +99,7 @@ QUESTIONS = {
         judge=compared(faster, [
             (2, 4, 4, 2, 10), (2, 4, 2, 6, 10), (2, 2, 1, 7, 10), (3, 2, 1, 12, 10),
             (2, 4, 2, 12, 10), (16, 4, 1, 1, 10), (4, 4, 1, 2, 10), (3, 2, 2, 7, 10),
-            (2, 4, 1, 9.5, 10), (2, 4, 4, 12, 10),
+            (2, 4, 1, 9.5, 10), (2, 4, 4, 12, 10), (16, 4, 1, 2, 10),
         ]),
     ),
     4: Task(
