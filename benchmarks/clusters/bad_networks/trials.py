@@ -149,12 +149,13 @@ def deaf_server(after=9):
     `after`: seconds from now until then, about; the jobs start meanwhile. One resends,
     the other does not. Returns a dict for each, `without` and `with`: the `cause` of
     its end, what each worker `got`, after how many `seconds`, and what was `said` of
-    it. They are repeated, with more time, when they came too late for that second, or
-    when ps-lite aborted the job that resends, as on a slow machine it may.
+    it. They are repeated, with more time and a longer time-out, when they came too late
+    for that second, or when ps-lite aborted the job that resends.
     """
     second, percent = deaf.one_second(deaf.node_id("server"), after)
     with ThreadPoolExecutor() as pool:
-        jobs = [*pool.map(lambda resend: _outage(resend, second, percent), (0, 1))]
+        jobs = [*pool.map(lambda timeout: _outage(timeout, second, percent),
+                          (None, 300 * after // 9))]
     met = all("Drop message" in job.output("server") for job in jobs)
     dropped = met and jobs[0].results is None  # a push, and no other message
     if after < 200 and not (dropped and jobs[1].results):
@@ -162,11 +163,11 @@ def deaf_server(after=9):
     return dict(zip(("without", "with"), map(_heard, jobs)))
 
 
-def _outage(resend, second, percent):
-    env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": 300} if resend else {}
+def _outage(timeout, second, percent):
+    env = {"PS_RESEND": 1, "PS_RESEND_TIMEOUT": timeout} if timeout else {}
     return launch.call_job(work.at, second, 3.0, env=env, check=False,
                            env_server={"PS_DROP_MSG": percent},
-                           deadline=second - time.time() + (60 if resend else 3))
+                           deadline=second - time.time() + (60 if timeout else 3))
 
 
 def _heard(ran):
