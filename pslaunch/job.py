@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 DEADLINE, NOT_READY, NO_COMMAND = 124, 125, 127
 #: Bytes of a log that are read at a time, or searched for its last lines.
 AT_ONCE = 1 << 20
+#: Lines that are shown at a time: all in `AT_ONCE`, if short, can take seconds.
+LINES = 10_000
 #: Bytes at which a temporary log is truncated, and about how many are then kept.
 LONGEST, KEPT = 64 << 20, 16 << 20
 #: The code of a process that can no longer be reached, as ssh has it.
@@ -128,9 +130,9 @@ class Tail:
     def __init__(self, path):
         self.path, self.place = path, 0
 
-    def lines(self, last=False, most=AT_ONCE):
-        """Return the lines completed since the last call; with `last`, also an
-        incomplete one.
+    def lines(self, last=False, most=AT_ONCE, count=-1):
+        """Return the lines completed since the last call, at most `count` (default:
+        all); with `last`, also an incomplete one.
 
         An incomplete line waits for the next call, unless it is longer than the `most`
         bytes that are read at a time.
@@ -139,8 +141,8 @@ class Tail:
         with suppress(FileNotFoundError), open(self.path, "rb") as file:
             file.seek(self.place)
             text = file.read(most)
-            *complete, rest = text.split(b"\n")
-            is_whole = last and len(text) < most
+            *complete, rest = text.split(b"\n", count)
+            is_whole = last and len(text) < most and b"\n" not in rest
             if rest and (is_whole or not complete and len(text) == most):
                 complete, rest = [*complete, rest], b""
             self.place = file.tell() - len(rest)

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from uuid import uuid4
 
 from .crew import Guard
-from .job import DEADLINE, LONGEST, Failed, NotReady, Tail, how, shorten
+from .job import DEADLINE, LINES, LONGEST, Failed, NotReady, Tail, how, shorten
 from .plan import RING, inherited, passed_on, variables_of
 from .processes import free_ports, remove_sockets
 
@@ -121,18 +121,18 @@ class Start:
         for node, tail in self.tails.items():
             if node[0] == "scheduler":
                 if self.plan.settings.stream or ended or not self.is_ready:
-                    self._show(node, LONGEST)
+                    self._show(node, most=LONGEST)
                     for line in self.shown_last:
                         self._note_barrier(line)
                 continue
             if self.plan.settings.stream:
-                self._show(node)
+                self._show(node, count=LINES)
             self._shorten(node, tail)
         return list(ended)
 
-    def _show(self, node, *most):
+    def _show(self, node, **most):
         """Show the next piece of a node's output."""
-        self.shown_last = self.tails[node].lines(node in self.ended, *most)
+        self.shown_last = self.tails[node].lines(node in self.ended, **most)
         self.shown.lines(node, self.shown_last)
 
     def _shorten(self, node, tail):

@@ -115,6 +115,14 @@ def test_a_log_is_read_a_piece_at_a_time_and_a_long_line_in_pieces(tmp_path):
     assert tail.left == 0
 
 
+def test_so_many_lines_are_read_at_a_time_and_the_incomplete_one_last(tmp_path):
+    path = tmp_path / "log"
+    path.write_text("one\ntwo\n\nlast")
+    tail = Tail(path)
+    found = [tail.lines(last=True, count=2) for _ in range(3)]
+    assert found == [["one", "two"], ["", "last"], []]
+
+
 def test_the_last_lines_are_found_without_reading_all(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "AT_ONCE", 100)
     path = tmp_path / "worker-0.log"
