@@ -257,7 +257,9 @@ def test_a_start_whose_port_was_taken_meanwhile_is_repeated_on_another(monkeypat
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port, find = taken.getsockname()[1], processes.free_ports
-        row = iter([range(port - number, port + 4 - number)])
+        ports = find(4)
+        ports[number] = port
+        row = iter([ports])
         monkeypatch.setattr(supervise, "free_ports",
                             lambda count: next(row, None) or find(count))
         job = launch.run(["echo", "hi"], num_workers=1)
