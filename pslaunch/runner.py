@@ -195,7 +195,7 @@ class Shown:
         if lines and is_wanted and not self.is_lost:
             name = name_of(node).ljust(self.width)
             try:
-                # At once: a line by line, 1 MiB of short ones takes seconds.
+                # As one text: line by line, 1 MiB of short lines takes seconds.
                 print(printable("\n".join(f"{name} | {line}" for line in lines)),
                       flush=True)
             except OSError as error:
